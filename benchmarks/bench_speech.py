@@ -12,8 +12,8 @@ from scipy.signal import lfilter
 from benchmarks.harness import ratio
 from unmask.errors import InputError
 from unmask.speech import embed, mcadams, read_audio, recordings
-from unmask.speech.encoders.weights import installed_path
-from unmask.speech.lpc import linear_prediction
+from unmask.speech.encoders import installed_path
+from unmask.speech.vocoding import linear_prediction
 
 AUDIO = Path(__file__).resolve().parents[2] / "shared" / "data" / "audio" / "audiomnist_5digit_16k"
 

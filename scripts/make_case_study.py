@@ -33,7 +33,7 @@ from unmask.speech import (
     safeguard,
 )
 from unmask.speech.bundled import CONDITIONS
-from unmask.speech.encoders.weights import weights_of
+from unmask.speech.encoders import weights_of
 from unmask.speech.safeguards import METADATA
 from unmask.trials import Embeddings
 

@@ -86,14 +86,14 @@ def test_an_interval_takes_out_the_bias_that_resampling_shows():
     assert covered["percentile"] < 0.8 * 400
 
 
-@pytest.mark.parametrize(("longer", "factors"), [("low", (1.3, 1.0)), ("high", (1.0, 1.3))])
-def test_the_end_that_hard_speakers_move_lies_three_tenths_further(longer, factors):
+@pytest.mark.parametrize("wider", [1.0, 1.2])
+@pytest.mark.parametrize(("longer", "hard"), [("low", (True, False)), ("high", (False, True))])
+def test_the_end_that_hard_speakers_move_lies_three_tenths_further(longer, hard, wider):
     drawn = np.array([0.1, 0.2, 0.3, 0.4])
     even = intervals.bias_corrected(0.25, drawn, 20, level=0.95)
-    found = intervals.bias_corrected(0.25, drawn, 20, level=0.95, longer=longer)
-    np.testing.assert_allclose(
-        np.subtract(found, 0.25), np.multiply(np.subtract(even, 0.25), factors)
-    )
+    ends = intervals.bias_corrected(0.25, drawn, 20, level=0.95, longer=longer, wider=wider)
+    factors = np.where(hard, 1.3 * wider**2, wider)
+    np.testing.assert_allclose(np.subtract(ends, 0.25), factors * np.subtract(even, 0.25))
 
 
 @pytest.mark.parametrize(("value", "expected"), [(0.0, (0.0, 0.0712)), (0.5, (0.4288, 0.5))])

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from unmask.base import FloatArray, IntArray
 from unmask.errors import InputError
 from unmask.stress.impostors.pair_scores import PairScores, as_counts
-from unmask.stress.impostors.ranks import closest_weights
+from unmask.stress.impostors.rates import closest_weights
 
 Vectors = npt.NDArray[np.float32]
 

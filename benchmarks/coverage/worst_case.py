@@ -19,7 +19,7 @@ import numpy as np
 from benchmarks.coverage.study import SPEAKERS, Cell, Drawn, Study
 from unmask.base.arrays import FloatArray, IntArray
 from unmask.stress import PairScores, extrapolate, worst_case
-from unmask.stress.impostors.ranks import closest_weights
+from unmask.stress.impostors.rates import closest_weights
 
 LAWS = ("student", "plda", "hubs", "families")
 APART = "households"

@@ -708,7 +708,7 @@ def model_comparison(scores: Any, models: Sequence[str]) -> Numbers:
     """Errors of models on held-out counts; not the seconds they took."""
     made = um.stress.compare_models(scores, models=models, split=False)
     found: Numbers = {"train_count": made.train_count, "counts": made.counts}
-    for row in made.rows:
+    for row in made.errors:
         found |= _fields(row, ["mae", "mae_hard", "by_count"], f"{row.model}/")
     return found
 
@@ -758,7 +758,7 @@ def read_scores(
             streamed = um.evaluate(read, **options)
         else:
             with _many(few):
-                streamed = um.engine.stream_scores(path, key=key, speakers=owner, **options)
+                streamed = um.evaluate(path, stream=True, key=key, speakers=owner, **options)
     (values,) = read.systems.values()
     found: Numbers = {"scores": values, "label": read.label}
     assert read.enrol is not None

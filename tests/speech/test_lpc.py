@@ -6,7 +6,7 @@ from hypothesis import given, settings, strategies as st
 from scipy.linalg import toeplitz
 from scipy.signal import lfilter
 
-from unmask.speech.lpc import from_poles, linear_prediction, poles, residual, synthesis
+from unmask.speech.vocoding import from_poles, linear_prediction, poles, residual, synthesis
 
 ORDER = 20
 

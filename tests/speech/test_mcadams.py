@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from unmask.errors import InputError
-from unmask.speech.lpc import PEAK_CEILING, linear_prediction, mcadams, poles, warp_poles
+from unmask.speech.vocoding import PEAK_CEILING, linear_prediction, mcadams, poles, warp_poles
 
 
 def decibels(ratio: float) -> float:
@@ -92,7 +92,7 @@ def test_scaling_the_input_scales_the_output(speakers):
 def test_blocks_of_frames_leave_no_seam(speakers, monkeypatch):
     signal = speakers["bert"].say(seconds=1.0)
     whole = mcadams(signal, 0.8).samples
-    monkeypatch.setattr(sys.modules["unmask.speech.lpc"], "FRAMES_PER_BLOCK", 7)
+    monkeypatch.setattr(sys.modules["unmask.speech.vocoding"], "FRAMES_PER_BLOCK", 7)
     np.testing.assert_allclose(mcadams(signal, 0.8).samples, whole, atol=1e-9)
 
 

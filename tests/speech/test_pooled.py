@@ -10,7 +10,7 @@ import pytest
 from unmask.errors import InputError
 from unmask.run import place
 from unmask.speech import anonymise, pooling as room, read_audio, read_gender, recordings, safeguard
-from unmask.speech.world import (
+from unmask.speech.vocoding import (
     analysed,
     cepstrum,
     mean_voice,

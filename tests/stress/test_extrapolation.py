@@ -20,18 +20,25 @@ from unmask.stress import (
     truth_of,
     worst_case_false_alarms,
 )
-from unmask.stress.extrapolation import location, plda
 from unmask.stress.extrapolation.base import (
     EDGES,
     FIT_EDGES,
     Measured,
-    Surface,
+    Moments,
     Warp,
     closest_mass,
     eliminate,
+    pareto_tail,
+    training_surface,
 )
 from unmask.stress.extrapolation.choose import CANDIDATES, MODELS, fit_model
-from unmask.stress.extrapolation.moments import Moments, pareto_tail
+from unmask.stress.extrapolation.models import (
+    Parametric,
+    location_table,
+    plda_table,
+    score_moments,
+)
+from unmask.stress.impostors.rates import Rates
 from unmask.stress.impostors.uncertainty import Crossed
 
 
@@ -41,8 +48,8 @@ def pairs() -> PairScores:
 
 
 @pytest.fixture(scope="module")
-def surface(pairs: PairScores) -> Surface:
-    return Surface.of(Crossed(pairs), pairs.max_count)
+def surface(pairs: PairScores) -> Rates:
+    return training_surface(Crossed(pairs), pairs.max_count)
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +73,7 @@ def test_the_mass_of_the_closest_sums_to_one_for_any_count() -> None:
 def test_a_gaussian_location_scale_model_has_a_closed_form_at_one_impostor() -> None:
     given = {"log_scale": np.log(0.7), "log_scale_spread": -9.0}
     axis = np.linspace(-3, 3, 13)
-    table = location.rate_table(given, np.array([1]), axis)
+    table = location_table(given, np.array([1]), axis)
     np.testing.assert_allclose(table[0], ndtr(-axis / np.sqrt(1 + 0.49)), atol=2e-4)
 
 
@@ -74,8 +81,8 @@ def test_the_grid_of_the_fit_is_as_good_as_that_of_predictions() -> None:
     given = {"log_scale": -0.3, "log_scale_spread": -2.0, "target_spread": 0.1, "bend": -0.05}
     axis = np.linspace(-3, 6, 30)
     counts = np.array([1, 30, 1000])
-    fine = location.rate_table(given, counts, axis)
-    coarse = location.rate_table(given, counts, axis, FIT_EDGES)
+    fine = location_table(given, counts, axis)
+    coarse = location_table(given, counts, axis, FIT_EDGES)
     assert np.abs(fine - coarse).max() < 5e-4
 
 
@@ -94,10 +101,10 @@ def test_plda_by_saddle_point_agrees_with_drawn_impostors() -> None:
     left = enrolled[:, None] + noise * rng.normal(size=(draws, 40, 10))
     right = closest[:, None] + noise * rng.normal(size=(draws, 40, 10))
     scores = (left * right) @ a - 0.5 * (left**2 + right**2) @ b
-    centre, unit = plda.score_moments(within)
+    centre, unit = score_moments(within)
     axis = np.linspace(-2, 3, 11)
     drawn = (scores[:, :, None] > centre + unit * axis).mean(axis=(0, 1))
-    table = plda.rate_table(within, np.array([count]), axis, EDGES)[0]
+    table = plda_table(within, np.array([count]), axis, EDGES)[0]
     assert np.abs(drawn - table).max() < 0.015
 
 
@@ -125,12 +132,11 @@ def test_the_warping_is_found_and_stays_monotone() -> None:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_every_model_is_monotone_bounded_and_survives_a_file(
-    name: str, pairs: PairScores, surface: Surface, moments: Moments, tmp_path: Path
+    name: str, pairs: PairScores, surface: Rates, moments: Moments, tmp_path: Path
 ) -> None:
     start = None
     if name.startswith("plda"):
-        affine = np.array([moments.location, np.log(moments.scale)])
-        start = plda.Plda(name, np.geomspace(0.4, 4.0, 10), affine, None)
+        start = Parametric(name, {}, None)
     model = fit_model(name, surface, moments, start=start, brief=start is not None)
     seen = (float(pairs.scores.min()), float(pairs.scores.max()))
     result = Extrapolation(model, (), (), None, {}, 119, seen, 0)
@@ -187,11 +193,10 @@ def test_a_fit_repeats_itself_and_brings_intervals(
 ) -> None:
     seen: list[tuple[int, int]] = []
     with reporting(lambda *now: seen.append(now)):
-        again = extrapolate(pairs, model="ls-target+", groups=6, split=False)
+        again = extrapolate(pairs, model="ls-target+", groups=0, split=False)
     counts, thresholds = [10, 10**4], [0.4, 0.5, 0.6]
     first = fitted.predict_interval(counts, thresholds)
-    second = again.predict_interval(counts, thresholds)
-    np.testing.assert_array_equal(first.low, second.low)
+    np.testing.assert_array_equal(first.values, again.predict(counts, thresholds))
     assert (first.low < first.values).all()
     assert (first.values < first.high).all()
     assert first.level == 0.95
@@ -272,14 +277,14 @@ def test_no_end_of_more_voices_lies_below_the_measured_one(
     rng = np.random.default_rng(seed)
     axis = np.linspace(-3, 5, 20)
 
-    def drawn(scale: float) -> location.LocationScale:
+    def drawn(scale: float) -> Parametric:
         numbers = {
             "location": scale * rng.normal(),
             "log_spread": scale * rng.normal(),
             "log_scale": -0.5 + scale * rng.normal(),
             "log_scale_spread": -2.0,
         }
-        return location.LocationScale("ls", numbers, None)
+        return Parametric("ls", numbers, None)
 
     measured = Measured(
         axis,
@@ -339,9 +344,9 @@ def test_families_of_voices_are_found_and_raise_the_far_rate() -> None:
     pairs = PairScores.from_array(scores, present=~np.eye(speakers, dtype=bool))
     outcome = extrapolate(pairs, groups=0)
     assert outcome.name == "ls-family+"
-    assert any("families of voices" in note for note in outcome.notes)
+    assert any(note.code == "families" for note in outcome.notices)
     plain = extrapolate(pairs, groups=0, model="ls-target+")
-    assert any("families of voices" in note for note in plain.notes)
+    assert any(note.code == "families" for note in plain.notices)
 
 
 def test_the_truth_of_a_population_is_the_exact_surface_of_all_its_pairs() -> None:
@@ -361,10 +366,10 @@ def test_the_generative_model_is_consistent_on_its_own_family() -> None:
         scores = place + scale * rng.normal(size=(speakers, speakers, size))
         outcome = fit_model(
             "ls-generative",
-            Surface(np.array([1]), np.zeros(1), np.zeros((1, 1))),
+            Rates(np.array([1]), np.zeros(1), np.zeros((1, 1))),
             Moments.of(PairScores.from_array(scores)),
         )
-        assert isinstance(outcome, location.LocationScale)
+        assert isinstance(outcome, Parametric)
         given = outcome.given
         assert given["location"] == pytest.approx(1.0, abs=0.03)
         assert given["log_spread"] == pytest.approx(np.log(0.5), abs=0.04)
@@ -423,7 +428,7 @@ def trained(pairs: PairScores, name: str, steps: int) -> np.ndarray:
     from unmask.stress.extrapolation.paper import fit_paper
 
     crossed = Crossed(pairs)
-    surface, moments = Surface.of(crossed, 119), Moments.of(pairs)
+    surface, moments = training_surface(crossed, 119), Moments.of(pairs)
     model, _ = fit_paper(crossed, surface, moments, model=name, seed=0, steps=steps)
     return model.rates(np.array([30, 119]), np.linspace(0.0, 0.7, 15))
 
@@ -432,26 +437,26 @@ def trained(pairs: PairScores, name: str, steps: int) -> np.ndarray:
 def test_the_papers_training_reduces_its_error(name: str, pairs: PairScores) -> None:
     pytest.importorskip("torch")
     exact = worst_case_false_alarms(pairs, np.linspace(0.0, 0.7, 15), counts=[30, 119])
-    first, last, again = (trained(pairs, name, steps) for steps in (1, 150, 150))
+    first, again, last = (trained(pairs, name, steps) for steps in (2, 2, 80))
     assert np.abs(last - exact).mean() < np.abs(first - exact).mean()
-    np.testing.assert_array_equal(last, again)
+    np.testing.assert_array_equal(first, again)
 
 
 def test_the_papers_cells_are_drawn_evenly_with_their_rates(pairs: PairScores) -> None:
-    from unmask.stress.extrapolation.paper import _Cells
+    from unmask.stress.extrapolation.paper import training_cells
 
-    cells = _Cells.of(Crossed(pairs), 119, 0)
-    assert cells.counts.min() == 1
-    assert cells.counts.max() == 119
-    assert cells.counts.mean() == pytest.approx(60, abs=1)
+    counts, thresholds, rates = training_cells(Crossed(pairs), 119, 0)
+    assert counts.min() == 1
+    assert counts.max() == 119
+    assert counts.mean() == pytest.approx(60, abs=1)
     span = pairs.scores.min(), pairs.scores.max()
-    assert cells.thresholds.mean() == pytest.approx(np.mean(span), abs=0.02)
+    assert thresholds.mean() == pytest.approx(np.mean(span), abs=0.02)
     some = slice(0, 6)
     wanted = [
         worst_case_false_alarms(pairs, [t], counts=[n])[0, 0]
-        for n, t in zip(cells.counts[some], cells.thresholds[some], strict=True)
+        for n, t in zip(counts[some], thresholds[some], strict=True)
     ]
-    np.testing.assert_allclose(cells.rates[some], wanted, atol=0.01)
+    np.testing.assert_allclose(rates[some], wanted, atol=0.01)
 
 
 def test_the_general_base_starts_as_the_gaussian_one(pairs: PairScores) -> None:

@@ -17,7 +17,7 @@ from unmask.stress import (
     worst_case_false_alarms,
 )
 from unmask.stress.impostors.pair_scores import pairs_of_blocks
-from unmask.stress.impostors.ranks import closest_weights
+from unmask.stress.impostors.rates import closest_weights
 from unmask.trials import Embeddings
 
 LEVELS = np.linspace(-2.5, 2.5, 9)

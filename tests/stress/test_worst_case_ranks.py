@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from unmask.run import NUMPY
-from unmask.stress.impostors.ranks import (
+from unmask.stress.impostors.rates import (
     Levels,
     closest_first,
     closest_weights,

@@ -10,8 +10,8 @@ import pytest
 
 from unmask.errors import InputError
 from unmask.utility import recogniser, runs_code, unweighted_average_recall
-from unmask.utility.quality import clipped, dnsmos, level, melody, pitch
-from unmask.utility.recognisers import _decoder
+from unmask.utility.measuring import clipped, dnsmos, level, melody, pitch
+from unmask.utility.words import _decoder
 
 RATE = 16000
 

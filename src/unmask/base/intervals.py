@@ -155,7 +155,8 @@ def bias_corrected(
     is that of a resample (:data:`HULL` for what is read off a convex hull). ``longer`` names the
     end to which a few hard speakers move the number: most samples lack them and show too little of
     that tail, and simulated populations ask for three tenths more there. ``wider`` is how much more
-    than the replicates a full resample would spread. The interval is stretched to hold the value
+    than the replicates a full resample would spread, and how much more of that tail it would show.
+    The interval is stretched to hold the value
     itself where ``holds_value``, and to :func:`exact_bound` where the value lies on a bound.
     Replicates that are NaN do not count; NaN if there are none, or if none moves a value inside its
     range.
@@ -171,7 +172,8 @@ def bias_corrected(
         low, high = map(float, np.quantile(drawn, tails, method="inverted_cdf"))
     else:
         at, scaled = to(np.asarray(value, float)), to(drawn)
-        reach = np.where([longer == "low", longer == "high"], _LACKING, 1.0) * ndtri(tails)
+        tail = _LACKING * wider
+        reach = np.where([longer == "low", longer == "high"], tail, 1.0) * ndtri(tails)
         ends = wider * widening(units, level) * scaled.std() * reach
         low, high = map(float, back(at - overfit * (scaled.mean() - at) + ends))
     if holds_value:

@@ -94,7 +94,7 @@ def calibrate(
         return weighted_line(np.concatenate([a, b]), is_target, 1 - is_target, prior=prior)
     if estimator == "isotonic":
         return _isotonic(a, b, laplace)
-    raise InputError(f"calibration estimator: expected linear or isotonic, found {estimator}")
+    raise InputError("calibration estimator", "linear or isotonic", estimator)
 
 
 def weighted_line(

@@ -89,9 +89,7 @@ class Reliability:
 
 
 def histogram(target: Array, nontarget: Array, roc: Roc) -> Histogram:
-    """Densities over equal bins that span the finite scores of both classes, whose ``roc`` says
-    where the EER lies.
-    """
+    """Densities over equal bins that span the finite scores of both classes."""
     finite = [scores[np.isfinite(scores)] for scores in (target, nontarget)]
     infinite = target.size + nontarget.size - finite[0].size - finite[1].size
     ends = [end for scores in finite if scores.size for end in (scores.min(), scores.max())]
@@ -108,9 +106,7 @@ def histogram(target: Array, nontarget: Array, roc: Roc) -> Histogram:
 
 
 def det_curve(roc: Roc, *, p_target: float = 0.01) -> DetCurve:
-    """The ROC polygon and its hull, and where the cost at ``p_target`` is least; points closer than
-    a pixel on probit axes are left out.
-    """
+    """The ROC polygon, without points closer than a pixel, its hull, and its least cost."""
     kept = _visible(roc.polygon)
     least = roc.min_dcf_point(p_target=p_target)
     return DetCurve(
@@ -148,9 +144,7 @@ def pav_map(target: Array, nontarget: Array, roc: Roc) -> PavMap:
 
 
 def ece_profile(target: Array, nontarget: Array, roc: Roc) -> EceProfile:
-    """ECE of the prior alone, of the oracle LLRs and of the scores read as LLRs, at prior log-odds
-    from −10 to 10.
-    """
+    """ECE of the prior, of oracle LLRs and of scores read as LLRs, at log-odds from −10 to 10."""
     log_odds = np.linspace(-10.0, 10.0, 81)
     return EceProfile(
         log_odds,
@@ -213,14 +207,8 @@ def det_bands(
         for name in scores.systems
     ]
     keys = [f"{rate:g}" for rate in RATES]
-    drawn = bootstrap(
-        systems,
-        units,
-        _misses,
-        ranges=dict.fromkeys(keys, _SHARE),
-        replicates=replicates,
-        seed=seed,
-    )
+    ranges = dict.fromkeys(keys, _SHARE)
+    drawn = bootstrap(systems, _misses, ranges=ranges, replicates=replicates, seed=seed)
     bands = {}
     for row, name in enumerate(scores.systems):
         ends = [drawn.interval(key, level=level, system=row) for key in keys]

@@ -154,10 +154,7 @@ class Roc:
 
     @lazy
     def _segments(self) -> tuple[FloatArray, FloatArray, IntArray]:
-        """Targets and nontargets of each non-empty bin from low to high, and the bin's number.
-
-        Bin 2j is the gap below the j-th score, bin 2j + 1 that score itself.
-        """
+        """Targets, nontargets and number of non-empty bins: 2j lies below score j, 2j + 1 at it."""
         target = np.zeros(2 * self.scores.size + 1)
         nontarget = np.empty_like(target)
         target[1::2] = self.target
@@ -225,7 +222,7 @@ class Roc:
             return self._point(value, vertex)
         if estimator == "rocch":
             return self._point(operating.equal_error(self.hull)[0], vertex)
-        raise InputError(f"EER estimator: expected rocch or raw, found {estimator}")
+        raise InputError("EER estimator", "rocch or raw", estimator)
 
     def eer(self, *, estimator: str = "rocch") -> float:
         """Equal error rate; ``estimator``: on the hull (``rocch``) or the polygon (``raw``)."""

@@ -277,26 +277,15 @@ def panel_columns(panels: int, *, width: float) -> int:
     return 2 if panels == 4 and most > 1 else min(panels, most)
 
 
-def in_grid(
-    panels: Sequence[Layers], *, columns: int, spacing: float, description: str
-) -> alt.ConcatChart:
-    """Panels in rows of ``columns``, ``description`` for readers who do not see them."""
-    return alt.concat(*panels, columns=columns, spacing=spacing).properties(description=description)
-
-
 def main_panel(width: float) -> int:
     """The width of a chart's only panel, leaving room for its axis and legend."""
     return 380 if is_wide(width) else 250
 
 
-def in_panel(
-    *layers: alt.Chart, width: float, ratio: float, description: str | None = None
-) -> alt.LayerChart:
+def in_panel(*layers: alt.Chart, width: float, ratio: float) -> Layers:
     """Layers in a chart's only panel, ``ratio`` of its width high."""
     side = main_panel(width)
-    said = {} if description is None else {"description": description}
-    chart: Any = alt.layer(*layers).properties(width=side, height=int(ratio * side), **said)
-    return chart  # type: ignore[no-any-return]
+    return alt.layer(*layers).properties(width=side, height=int(ratio * side))
 
 
 def percent(fraction: float) -> str:

@@ -6,13 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
-from typing import Any
+from typing import Any, Unpack
 
 import altair as alt
 
 from unmask.estimate import Interval
 from unmask.figures import draw
-from unmask.figures.figure import Figure, require, sentences, table
+from unmask.figures.figure import Called, Figure, captioned, require, table
 from unmask.figures.theme import MUTED, WIDE, shorten
 
 Ends = tuple[float, float]
@@ -43,8 +43,7 @@ def distinctiveness(
     *,
     colours: Mapping[str, str] | None = None,
     width: float = WIDE,
-    name: str = "g_vd_deid",
-    title: str = "What protection costs: voice distinctiveness against de-identification",
+    **called: Unpack[Called],
 ) -> Figure:
     """G_VD against DeID of many safeguards and sets, with the intervals of both as bars."""
     drawn = [p for p in points if math.isfinite(p.g_vd)]
@@ -89,21 +88,9 @@ def distinctiveness(
         draw.mark(rows, "point", x, y, colour, shape, hover=hover, size=70, filled=True, opacity=1),
         width=width,
         ratio=0.8,
-        description=f"Voice distinctiveness against de-identification of {', '.join(systems)}",
     ).resolve_scale(shape="independent")
-    lost = ", ".join(shorten(p.system) for p in points if not math.isfinite(p.g_vd))
-    caption = sentences(
-        "To the right, protected voices point less to their owners; on the dashed line, protected "
-        "voices are as distinct from each other as the original ones, below it less. A safeguard "
-        "that does nothing lies at 0 %, 0 dB; ideal pseudonymisation at 100 %, 0 dB. Bars are "
-        "intervals over speakers.",
-        "A hollow point is where the strongest attacker finds the safeguard, who turns the sign of "
-        "the scores or takes out what all voices share: that is what it achieves."
-        if beaten
-        else "",
-        lost and f"Not drawn, since protected voices are not distinct at all: {lost}.",
-    )
-    return Figure(name, title, caption, chart)
+    lost = [shorten(p.system) for p in points if not math.isfinite(p.g_vd)]
+    return captioned("g_vd_deid", chart, called, systems=systems, beaten=bool(beaten), lost=lost)
 
 
 def _ends(interval: Interval | None) -> Ends | None:
@@ -156,7 +143,6 @@ def cost_plane(
     cost: str = "Word error rate (%)",
     scale: float = 100.0,
     more_is_better: bool = False,
-    risk: str = "Linkability, strongest attacker (%)",
     chance: float | None = None,
     colours: Mapping[str, str] | None = None,
     width: float = WIDE,
@@ -184,7 +170,7 @@ def cost_plane(
     better = "→ more useful" if more_is_better else "← more useful"
     nice = alt.Scale(nice=True, zero=not more_is_better)
     x = alt.X("cost:Q", title=f"{cost}, {better}", scale=nice)
-    y = draw.axis(alt.Y, "risk", f"{risk}, ↓ safer", (0, 104))
+    y = draw.axis(alt.Y, "risk", "Linkability, strongest attacker (%), ↓ safer", (0, 104))
     colour = draw.system_colour(systems, colours, width=width).legend(None)
     shape = draw.by(alt.Shape, "kind", {"safeguard": "circle", "anchor": "diamond"})
     pairs = list(zip(costs["cost"], risks["risk"], front, strict=True))
@@ -207,19 +193,14 @@ def cost_plane(
     each = "; ".join(
         f"{p.system}: risk {100 * p.risk:.0f} %, cost {scale * p.cost:.3g}" for p in points
     )
-    chart = draw.in_panel(*layers, width=width, ratio=0.7, description=f"Plane: {each}")
-    beaten = ", ".join(shorten(s) for s, one in zip(systems, front, strict=True) if not one)
-    caption = sentences(
-        "Each point is a safeguard: the lower, the less its strongest attacker finds; the further"
-        f" to the {'right' if more_is_better else 'left'}, the more is left of the speech. Bars are"
-        " intervals over speakers, thin lines lead to names. Diamonds are anchors: unprotected"
-        " speech, which costs nothing, and silence, which protects all and says nothing. The dotted"
-        " line is the front: what lies off it is beaten by another, no worse in either value and"
-        " better in one, though intervals may overlap.",
-        "" if chance is None else "Dashed black: guessing.",
-        beaten and f"Beaten: {beaten}.",
+    return captioned(
+        "plane",
+        draw.in_panel(*layers, width=width, ratio=0.7),
+        each=each,
+        useful="right" if more_is_better else "left",
+        chance=chance is not None,
+        beaten=[shorten(s) for s, one in zip(systems, front, strict=True) if not one],
     )
-    return Figure("plane", "What protection achieves and what it costs", caption, chart)
 
 
 def _names_at(points: Sequence[PlanePoint], scale: float) -> list[float]:

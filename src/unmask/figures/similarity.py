@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Unpack
 
 import altair as alt
 
 from unmask.figures import draw
-from unmask.figures.figure import Figure, Layers, require, table, text_table
+from unmask.figures.figure import Called, Figure, Layers, captioned, require, table, text_table
 from unmask.figures.image import CELLS
 from unmask.figures.theme import MUTED, PAPER, SEQUENTIAL, WIDE
 from unmask.privacy import Zoo
@@ -17,11 +18,7 @@ _DIGITS = 3
 
 
 def similarity_matrices(
-    views: Mapping[str, MatrixView],
-    *,
-    width: float = WIDE,
-    name: str = "similarity_matrices",
-    title: str = "Voice similarity of every pair of speakers",
+    views: Mapping[str, MatrixView], *, width: float = WIDE, **called: Unpack[Called]
 ) -> Figure:
     """One panel per safeguard: OO, OP and PP as quadrants, speakers named on hover."""
     require(views, "similarity matrices")
@@ -31,24 +28,10 @@ def similarity_matrices(
         matrix_panel(view, room, title=system, key=f"speakers{i}")
         for i, (system, view) in enumerate(views.items())
     ]
-    described = f"Voice similarity matrices of {', '.join(views)}"
-    chart = draw.in_grid(panels, columns=columns, spacing=26, description=described)
-    caption = (
-        "Upper left: original voices against original ones; lower right: protected against "
-        "protected; the other two quadrants: original against protected. A bright diagonal in the "
-        "upper right means the protected voice still points to its owner; a bright diagonal in the "
-        "lower right means protected voices stay distinct. A dark diagonal in the upper right "
-        "points to the owner as well: protected voices are then less like their owner than like "
-        "others. Where the diagonal does not stand out, the scores as they are say nothing of who "
-        "is who."
-    )
+    chart = alt.concat(*panels, columns=columns, spacing=26)
     most = max(view.per_bin for view in views.values())
-    if most > 1:
-        caption += (
-            f" Large matrices are binned, up to {most} speakers to a cell: diagonal cells show "
-            "the mean self-similarity, all others the mean similarity of different speakers."
-        )
-    return Figure(name, title, caption, chart)
+    binned = most if most > 1 else 0
+    return captioned("similarity_matrices", chart, called, systems=views, binned=binned)
 
 
 def matrix_panel(view: MatrixView, room: float, *, title: str, key: str) -> Layers:
@@ -126,8 +109,7 @@ def zoo_plots(
     *,
     matrices: Mapping[str, MatrixView] | None = None,
     width: float = WIDE,
-    name: str = "zoo",
-    title: str | None = None,
+    **called: Unpack[Called],
 ) -> Figure:
     """One row per set: the similarity matrix where given, and the plot of all speakers.
 
@@ -142,8 +124,7 @@ def zoo_plots(
         if system in views:
             panels.append(matrix_panel(views[system], side, title=system, key=f"zoo{i}"))
         panels.append(_plot(system, zoo).properties(width=side, height=side))
-    described = f"Zoo plots of {', '.join(zoos)}"
-    chart = draw.in_grid(panels, columns=2 if wide else 1, spacing=30, description=described)
+    chart = alt.concat(*panels, columns=2 if wide else 1, spacing=30)
     corners = {
         system: ", ".join(
             f"{corner.count} {kind} (by chance {corner.expected:.1f}, p = {corner.p_value:.2g})"
@@ -151,14 +132,14 @@ def zoo_plots(
         )
         for system, zoo in zoos.items()
     }
-    caption = (
-        "Every point is a speaker. To the right: recognised well; up: confused with others. "
-        "Dashed: outer quartiles; their corners are doves (lower right), chameleons (upper right), "
-        "phantoms (lower left) and worms (upper left). "
-        f"{'; '.join(f'{system}: {counts}' for system, counts in corners.items())}."
+    return captioned(
+        "zoo",
+        chart.resolve_scale(color="independent"),
+        called,
+        systems=zoos,
+        corners="; ".join(f"{system}: {counts}" for system, counts in corners.items()),
+        frequent="; ".join(f"{system}: {_frequent(zoo)}" for system, zoo in zoos.items()),
     )
-    frequent = "; ".join(f"{system}: {_frequent(zoo)}" for system, zoo in zoos.items())
-    return Figure(name, title or frequent, caption, chart.resolve_scale(color="independent"))
 
 
 def _frequent(zoo: Zoo) -> str:

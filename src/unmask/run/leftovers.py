@@ -1,8 +1,6 @@
-"""What a run leaves behind: temporary files and folders whose names tell who made them, so that
-those of dead runs go, and what is kept so that a run can go on after a fault.
-
-A name is ``unmask-MACHINE-PID-START-RANDOM``: what a killed run left is removed by the next run
-that looks into the same folder; what a live one, another machine or another user made stays.
+"""What a run leaves behind, under names that tell who made it, ``unmask-MACHINE-PID-START-RANDOM``:
+the next run that looks into a folder removes what dead runs of this machine and user left there;
+and what is kept so that a run can go on after a fault.
 """
 
 from __future__ import annotations

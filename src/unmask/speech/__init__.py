@@ -27,7 +27,6 @@ from unmask.speech.embedding import (
     forget as forget,
 )
 from unmask.speech.encoders import Encoder as Encoder, load_encoder as load_encoder
-from unmask.speech.lpc import Transformed as Transformed, mcadams as mcadams
 from unmask.speech.pooling import (
     PooledVoices as PooledVoices,
     pool_voices as pool_voices,
@@ -44,10 +43,15 @@ from unmask.speech.safeguards import (
     run_command as run_command,
     safeguard as safeguard,
 )
-from unmask.speech.training.card import export_onnx as export_onnx, read_card as read_card
+from unmask.speech.training.card import (
+    Recipe as Recipe,
+    Status as Status,
+    export_onnx as export_onnx,
+    read_card as read_card,
+)
 from unmask.speech.training.fit import (
     Trained as Trained,
     train as train,
     training_seconds as training_seconds,
 )
-from unmask.speech.training.recipe import Recipe as Recipe, Status as Status
+from unmask.speech.vocoding import Transformed as Transformed, mcadams as mcadams

@@ -112,45 +112,38 @@ def _from_folder(root: Path, speakers: str | None) -> list[Recording]:
 
 
 def _labeller(speakers: str, names: Mapping[PurePosixPath, str]) -> Labeller:
-    if speakers == "folder":
-        return _by_folder
-    if speakers == "name":
-        return lambda path: (re.split("[-_]", path.stem, maxsplit=1)[0], None)
-    if speakers.startswith("pattern:"):
-        return _by_pattern(speakers.removeprefix("pattern:"))
-    table = read_speakers(speakers)
-
-    def by_table(path: PurePosixPath) -> tuple[str, str | None]:
-        if names[path] not in table:
-            raise InputError(f"{speakers}: no speaker for utterance {names[path]} ({path})")
-        return table[names[path]], None
-
-    return by_table
-
-
-def _by_folder(path: PurePosixPath) -> tuple[str, str | None]:
-    if len(path.parts) < 2:
-        raise InputError(f"{path}: expected speaker/…/file, found a file in no speaker's folder")
-    return path.parts[0], "/".join(path.parts[1:-1]) or None
-
-
-def _by_pattern(text: str) -> Labeller:
-    try:
-        pattern = re.compile(text)
-    except re.error as error:
-        raise InputError(f"pattern {text}: not a regular expression: {error}") from None
-    groups = pattern.groupindex
-    if "speaker" not in groups and pattern.groups != 1:
-        raise InputError(f"pattern {text}: expected one group, or groups speaker and session")
+    """How a path tells speaker and session; ``names`` are those of the utterances."""
+    text = speakers.removeprefix("pattern:")
+    pattern, table = re.compile(""), {}
+    if text != speakers:
+        try:
+            pattern = re.compile(text)
+        except re.error as error:
+            raise InputError(f"pattern {text}: not a regular expression: {error}") from None
+        if "speaker" not in pattern.groupindex and pattern.groups != 1:
+            raise InputError(f"pattern {text}: expected one group, or groups speaker and session")
+    elif speakers not in ("folder", "name"):
+        table = read_speakers(speakers)
 
     def label(path: PurePosixPath) -> tuple[str, str | None]:
+        if speakers == "folder":
+            if len(path.parts) < 2:
+                problem = "expected speaker/…/file, found a file in no speaker's folder"
+                raise InputError(f"{path}: {problem}")
+            return path.parts[0], "/".join(path.parts[1:-1]) or None
+        if speakers == "name":
+            return re.split("[-_]", path.stem, maxsplit=1)[0], None
+        if not pattern.pattern:
+            if names[path] not in table:
+                raise InputError(f"{speakers}: no speaker for utterance {names[path]} ({path})")
+            return table[names[path]], None
         match = pattern.search(path.as_posix())
         if match is None:
             raise InputError(f"{path}: the pattern {text} does not match")
-        speaker = match["speaker"] if "speaker" in groups else match[1]
-        if not speaker:
+        parts = match.groupdict()
+        if not (speaker := parts.get("speaker", match[1])):
             raise InputError(f"{path}: the pattern {text} finds no speaker")
-        return speaker, match["session"] if "session" in groups else None
+        return speaker, parts.get("session")
 
     return label
 

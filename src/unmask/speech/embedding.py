@@ -14,10 +14,16 @@ import numpy as np
 
 from unmask.errors import InputError
 from unmask.run import Arrays, Range, Xp, current_place, ranges_of, run
-from unmask.speech.audio import SAMPLE_RATE, failure, file_workers, read_audio
+from unmask.speech.audio import (
+    SAMPLE_RATE,
+    Float32Array,
+    failure,
+    file_workers,
+    read_audio,
+    without_pauses,
+)
 from unmask.speech.corpus import Recording
 from unmask.speech.encoders import Encoder, Function, load_encoder
-from unmask.speech.features import Float32Array, without_pauses
 from unmask.trials import Embeddings
 
 
@@ -74,12 +80,9 @@ def embed(
     recordings (path, size, time of change), encoder and options goes on where the first stopped.
     """
     loaded = load_encoder(encoder, device=device)
-    shared = _Shared(
-        tuple(str(one.path) for one in recordings),
-        tuple(one.stamp for one in recordings),
-        extraction or Extraction(),
-        loaded.fingerprint,
-    )
+    options = extraction or Extraction()
+    paths = tuple(str(one.path) for one in recordings)
+    shared = paths, tuple(one.stamp for one in recordings), options, loaded.fingerprint
     ranges = ranges_of(len(recordings), shard)
     state = current_place().state
     if parts is not None:
@@ -90,7 +93,25 @@ def embed(
     given = _Given(encoder if isinstance(encoder, str) and not alone else loaded)
     with file_workers(alone=given.encoder is loaded, state=state):
         shards = list(run(partial(_embed_rows, given), shared, ranges))
-    return _joined(recordings, shards, shared, loaded.name)
+    failures, remarks = (
+        tuple(line for shard in shards for line in json.loads(str(shard[kind])).values())
+        for kind in ("failures", "remarks")
+    )
+    full = [shard for shard in shards if shard["owner"].size]
+    if not full:
+        return Embedded(None, (), failures, remarks, loaded.name)
+    owner, segment, vectors, seconds = (
+        np.concatenate([shard[name] for shard in full])
+        for name in ("owner", "segment", "vectors", "seconds")
+    )
+    owners = [recordings[n] for n in owner.tolist()]
+    names = [one.utterance for one in owners]
+    if options.segment is not None:
+        names = [f"{name}_s{n}" for name, n in zip(names, segment.tolist(), strict=True)]
+    sessions = [one.session for one in owners]
+    speakers = [one.speaker for one in owners]
+    embeddings = Embeddings(vectors, speakers, names, None if None in sessions else sessions)
+    return Embedded(embeddings, tuple(seconds.tolist()), failures, remarks, loaded.name)
 
 
 def forget(parts: str | os.PathLike[str]) -> None:
@@ -98,21 +119,13 @@ def forget(parts: str | os.PathLike[str]) -> None:
     shutil.rmtree(parts, ignore_errors=True)
 
 
-@dataclass(frozen=True)
-class _Shared:
-    """What all shards need, and what names a run: the files as they are, options, the encoder."""
-
-    paths: tuple[str, ...]
-    stamps: tuple[tuple[int, int], ...]
-    extraction: Extraction
-    fingerprint: str
+_Shared = tuple[tuple[str, ...], tuple[tuple[int, int], ...], Extraction, str]
+"""What all shards need, and what names a run: the files as they are, options, the encoder."""
 
 
 @dataclass(frozen=True, repr=False)
 class _Given:
-    """An encoder, or its name for other processes; jobs of both are the same, and so is the repr
-    that names them beside the fingerprint.
-    """
+    """An encoder, or its name for other processes: a job is named alike in both cases."""
 
     encoder: str | Encoder
 
@@ -124,20 +137,19 @@ _once = lru_cache(maxsize=1)(load_encoder)
 
 
 def _embed_rows(given: _Given, xp: Xp, shared: _Shared, rows: Range) -> Arrays:
-    """Vectors of some recordings: of which recording, which piece of it, how long; failures and
-    remarks are lines by number of the recording, as JSON.
-    """
+    """Vectors of some recordings: of which, which piece, how long; failures and remarks as JSON."""
     encoder = _once(given.encoder) if isinstance(given.encoder, str) else given.encoder
+    paths, _, options, _ = shared
     owner: list[int] = []
     segments: list[int] = []
     pieces: list[Float32Array] = []
     failures: dict[int, str] = {}
     remarks: dict[int, str] = {}
     for n in range(*rows):
-        path = shared.paths[n]
+        path = paths[n]
         try:
             audio = read_audio(path)
-            cut = _pieces(audio.samples, shared.extraction, encoder.shortest)
+            cut = _pieces(audio.samples, options, encoder.shortest)
         except Exception as error:
             failures[n] = failure(path, error)
             continue
@@ -148,15 +160,14 @@ def _embed_rows(given: _Given, xp: Xp, shared: _Shared, rows: Range) -> Arrays:
         pieces += cut
     vectors, broken = _encoded(encoder, pieces)
     for piece, reason in broken.items():
-        path = shared.paths[owner[piece]]
-        failures.setdefault(owner[piece], failure(path, reason))
+        failures.setdefault(owner[piece], failure(paths[owner[piece]], reason))
     kept = [p for p in range(len(pieces)) if owner[p] not in failures]
     return {
         "vectors": np.stack([vectors[p] for p in kept]) if kept else np.zeros((0, 0), np.float32),
         "owner": np.array([owner[p] for p in kept], dtype=np.int64),
         "segment": np.array([segments[p] for p in kept], dtype=np.int64),
         "seconds": np.array([pieces[p].size / SAMPLE_RATE for p in kept]),
-        "failures": np.array(json.dumps(failures)),
+        "failures": np.array(json.dumps(dict(sorted(failures.items())))),
         "remarks": np.array(json.dumps(remarks)),
     }
 
@@ -198,32 +209,3 @@ def _pieces(samples: Float32Array, options: Extraction, shortest: int) -> list[F
     count = samples.size // length
     count = count if options.most is None else min(count, options.most)
     return [samples[n * length : (n + 1) * length] for n in range(count)]
-
-
-def _joined(
-    recordings: Sequence[Recording], shards: Sequence[Arrays], shared: _Shared, encoder: str
-) -> Embedded:
-    """All shards as one set."""
-    full = [shard for shard in shards if shard["owner"].size]
-    embeddings, durations = None, ()
-    if full:
-        owner, segment, vectors, seconds = (
-            np.concatenate([shard[name] for shard in full])
-            for name in ("owner", "segment", "vectors", "seconds")
-        )
-        owners = [recordings[n] for n in owner.tolist()]
-        names = [one.utterance for one in owners]
-        if shared.extraction.segment is not None:
-            names = [f"{name}_s{n}" for name, n in zip(names, segment.tolist(), strict=True)]
-        sessions = [one.session for one in owners]
-        speakers = [one.speaker for one in owners]
-        embeddings = Embeddings(vectors, speakers, names, None if None in sessions else sessions)
-        durations = tuple(seconds.tolist())
-    failures, remarks = _lines(shards, "failures"), _lines(shards, "remarks")
-    return Embedded(embeddings, durations, failures, remarks, encoder)
-
-
-def _lines(shards: Sequence[Arrays], kind: str) -> tuple[str, ...]:
-    """Failures or remarks of all recordings, in their order."""
-    lines = [json.loads(str(shard[kind])) for shard in shards]
-    return tuple(part[n] for part in lines for n in sorted(part, key=int))

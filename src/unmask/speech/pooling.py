@@ -4,10 +4,9 @@ audio, WORLD in place of B1's neural vocoder.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -17,12 +16,20 @@ import numpy.typing as npt
 from unmask.base import FloatArray, IntArray, length_normalised
 from unmask.errors import InputError
 from unmask.estimate import Notice
-from unmask.run import Arrays, Range, Xp, part, ranges_of, run, text_lines
+from unmask.run import Arrays, Range, Xp, part, ranges_of, run, store, text_lines
 from unmask.speech.audio import SAMPLE_RATE, failure, file_workers, read_audio, write_audio
 from unmask.speech.corpus import Recording, first_of_each
 from unmask.speech.embedding import embed
 from unmask.speech.safeguards import Protected, keyed
-from unmask.speech.world import Voice, analysed, mean_voice, moments, moved, synthesised, voice_of
+from unmask.speech.vocoding import (
+    Voice,
+    analysed,
+    mean_voice,
+    moments,
+    moved,
+    synthesised,
+    voice_of,
+)
 from unmask.trials import Embeddings
 
 LEVELS = ("speaker", "utterance")
@@ -79,17 +86,14 @@ def pool_voices(
                 f"pool: expected at least {farthest} vectors{which}, found {len(rows)}"
             )
 
-    def pseudo_voice(vector: FloatArray, row: int, name: str) -> FloatArray:
+    of_speaker = level == "speaker"
+    drawn = []
+    for row in first.tolist() if of_speaker else range(len(vectors)):
         known = voices[str(kinds[row])]
-        return np.asarray(known[_drawn(known, vector, farthest, average, seed, name)].mean(axis=0))
-
-    if level == "speaker":
-        pairs = zip(length_normalised(means), first.tolist(), strict=True)
-        pseudo = np.stack([pseudo_voice(v, row, speakers[row]) for v, row in pairs])[dense]
-    else:
-        pseudo = np.stack(
-            [pseudo_voice(v, row, f"{speakers[row]}\0{row}") for row, v in enumerate(vectors)]
-        )
+        vector = length_normalised(means[dense[row]][None])[0] if of_speaker else vectors[row]
+        name = speakers[row] if of_speaker else f"{speakers[row]}\0{row}"
+        drawn.append(known[_drawn(known, vector, farthest, average, seed, name)].mean(axis=0))
+    pseudo = np.stack(drawn)[dense] if of_speaker else np.stack(drawn)
     result = pseudo + vectors - means[dense] if variation else pseudo
     return replace(embeddings, vectors=result.astype(embeddings.vectors.dtype), source=None)
 
@@ -109,9 +113,7 @@ def _check(own: Iterable[str], pool: Iterable[str], farthest: int, average: int)
 def _drawn(
     voices: FloatArray, vector: FloatArray, farthest: int, average: int, seed: int, name: str
 ) -> IntArray:
-    """Rows of ``average`` random ones among the ``farthest`` of ``voices`` from a ``vector``, by
-    cosine of unit vectors; the draw depends on ``seed`` and ``name`` alone.
-    """
+    """Rows of ``average`` random ones among the ``farthest`` of unit ``voices`` by cosine."""
     far = np.argsort(voices @ vector, kind="stable")[:farthest]
     return np.asarray(keyed(seed, name).choice(far, average, replace=False))
 
@@ -144,12 +146,7 @@ class PooledVoices:
     name: ClassVar[str] = B1
 
     def __repr__(self) -> str:
-        total = hashlib.sha256()
-        for speaker, pair in sorted(self.voices.items()):
-            total.update(speaker.encode())
-            for voice in pair:
-                total.update(b"".join(getattr(voice, f.name).tobytes() for f in fields(voice)))
-        return f"PooledVoices({total.hexdigest()[:16]})"
+        return f"PooledVoices({store.digest(self.voices)})"
 
     def protect(self, recording: Recording, output: Path) -> Protected:
         """Write the recording in its speaker's pseudo-voice, 16 kHz mono."""
@@ -292,11 +289,12 @@ def _voices(recordings: Sequence[Recording]) -> dict[str, Voice]:
             if "failure" in result:
                 raise InputError(str(result["failure"]))
             sums[one.speaker] = sums.get(one.speaker, 0.0) + result["moments"]
-    voices = {speaker: voice_of(total) for speaker, total in sums.items()}
+    voices = {}
     for one in chosen:
-        if voices[one.speaker] is None:
+        if (voice := voice_of(sums[one.speaker])) is None:
             raise InputError(f"{one.path}: expected voiced speech of {one.speaker}, found none")
-    return {speaker: voice for speaker, voice in voices.items() if voice is not None}
+        voices[one.speaker] = voice
+    return voices
 
 
 def _measured(xp: Xp, paths: tuple[str, ...], rows: Range) -> Arrays:

@@ -23,8 +23,7 @@ from unmask.errors import InputError
 from unmask.run import Arrays, Range, Xp, atomic_path, ranges_of, run, write_whole
 from unmask.speech.audio import failure, file_workers, read_audio, write_audio
 from unmask.speech.corpus import Recording
-from unmask.speech.lpc import mcadams
-from unmask.speech.world import analysed, shifted, synthesised
+from unmask.speech.vocoding import analysed, mcadams, shifted, synthesised
 
 RANGES = {"b2": (0.8, 0.8), "b2r": (0.7, 0.9), "b2w": (0.5, 0.9)}
 """Ranges of the McAdams coefficient: B2 and B2r of Patino et al., B2w of later challenges."""
@@ -254,7 +253,16 @@ def anonymise(
     """
     root = Path(output)
     targets = [root / f"{one.place}{suffix}" for one in recordings]
-    _check_targets(recordings, targets)
+    first: dict[Path, Recording] = {}
+    for one, target in zip(recordings, targets, strict=True):
+        other = first.setdefault(target, one)
+        if other is not one:
+            raise InputError(
+                f"{target}: expected one recording, found two that would be written there:"
+                f" {other.path} and {one.path}"
+            )
+        if target.resolve() == one.path.resolve():
+            raise InputError(f"{target}: expected another output folder, found the input's")
     try:
         for folder in sorted({target.parent for target in targets}):
             folder.mkdir(parents=True, exist_ok=True)
@@ -302,20 +310,6 @@ def anonymise(
 
 
 _File = tuple[str, str, str, str | None, str]
-
-
-def _check_targets(recordings: Sequence[Recording], targets: Sequence[Path]) -> None:
-    """Two recordings must not be written to one file, and none over itself."""
-    first: dict[Path, Recording] = {}
-    for one, target in zip(recordings, targets, strict=True):
-        other = first.setdefault(target, one)
-        if other is not one:
-            raise InputError(
-                f"{target}: expected one recording, found two that would be written there:"
-                f" {other.path} and {one.path}"
-            )
-        if target.resolve() == one.path.resolve():
-            raise InputError(f"{target}: expected another output folder, found the input's")
 
 
 def _protect(safeguard: Safeguard, xp: Xp, shared: tuple[_File, ...], rows: Range) -> Arrays:

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import BoolArray, FloatArray, IntArray, Tabular, estimate_row
-from unmask.engine import Roc, roc_of_pairs
+from unmask.base import FloatArray, IntArray, Tabular, estimate_row
+from unmask.engine import Roc
 from unmask.errors import InputError
-from unmask.estimate import Estimate
+from unmask.estimate import Estimate, Notice, Noticed
 from unmask.scoring import Backend, backend_named
 from unmask.stress.extrapolation.choose import Ready, checked_name
 from unmask.stress.extrapolation.fitted import Extrapolation, Prediction
 from unmask.stress.impostors.pair_scores import Data, PairScores, as_counts, pairs
-from unmask.stress.impostors.rates import Proxy, WorstCase, crossed_pairs, crossed_rates
+from unmask.stress.impostors.rates import Proxy, Sample, WorstCase, crossed_pairs, crossed_rates
 from unmask.stress.impostors.uncertainty import GROUPS, LEVEL, Crossed, Jackknife
-from unmask.stress.impostors.voices import EmbeddedVoices, attacking
+from unmask.stress.impostors.voices import EmbeddedVoices
 from unmask.trials import Embeddings, Scores
 
 LIMITS = (0.01, 0.05, 0.1, 0.5)
@@ -29,8 +29,6 @@ COSTS = ((10.0, 1.0), (1.0, 1.0), (1.0, 10.0))
 """(C_miss, C_fa) of τ_1, τ_2, τ_3 at a prior of one half: misses weigh more, alike, less."""
 
 PER_PAIR = 20
-_FITTED = 1 << 24
-_LEAST_TARGETS = 50
 _EMPIRICAL = 24
 _PREDICTED = 36
 _MAP = 90
@@ -64,16 +62,8 @@ class Needed:
     safe_p_miss: float
 
 
-@dataclass(frozen=True)
-class Sample:
-    """What a model was fitted to where all scores would be too many."""
-
-    targets: int
-    per_pair: int
-
-
 @dataclass(frozen=True, eq=False, repr=False)
-class WorstCaseStudy(Tabular):
+class WorstCaseStudy(Tabular, Noticed):
     """Exact rates up to the impostors at hand, predictions beyond them, thresholds that would help.
 
     :func:`worst_case` makes it. ``empirical`` and ``predicted`` are over ``operating`` thresholds;
@@ -98,12 +88,10 @@ class WorstCaseStudy(Tabular):
     compared: Mapping[str, Prediction] = field(default_factory=dict)
 
     @property
-    def warnings(self) -> tuple[str, ...]:
+    def notices(self) -> tuple[Notice, ...]:
         """What to be careful about."""
-        lines = [*self.empirical.warnings, *self.predicted.warnings]
-        if self.skipped:
-            lines.append(f"{self.skipped} pairs with one score were left out")
-        return tuple(lines)
+        left = Notice("pairs-left-out", "", f"{self.skipped} pairs with one score were left out")
+        return (*self.empirical.notices, *self.predicted.notices, *([left] if self.skipped else ()))
 
     def rows(self) -> list[dict[str, Any]]:
         """The table: measured and predicted rates at every named threshold."""
@@ -156,9 +144,8 @@ def thresholds_of_roc(
 
 
 def counted_at(thresholds: Sequence[float]) -> list[float]:
-    """Where a statistic must count scores, to tell those strictly above the thresholds.
-
-    It accepts scores of at least a threshold: the next number accepts those above it.
+    """Where a statistic, which accepts scores of at least a threshold, must count to tell those
+    above.
     """
     return [float(np.nextafter(value, np.inf)) for value in thresholds]
 
@@ -223,14 +210,14 @@ def worst_case(  # type: ignore[misc]
     turn for intervals of confidence ``level``, 0 gives none. Random folds follow from ``seed``.
     """
     jackknife = Jackknife(groups, level, seed)
-    source: _Pairs | _Voices
+    source: _Pairs | EmbeddedVoices
     if isinstance(data, Embeddings):
         if per_pair < 2:
             raise InputError(f"per_pair: expected at least 2, found {per_pair}")
         if not (proxy is None or isinstance(proxy, Embeddings)):
             raise InputError("proxy: expected embeddings of the same speakers")
         scorers = backend_named(backend), backend_named(proxy_backend)
-        source = _Voices(data, scorers[0], proxy, scorers[1], split, skip_single, per_pair)
+        source = EmbeddedVoices(data, scorers[0], proxy, scorers[1], split, skip_single, per_pair)
     else:
         if isinstance(data, Scores):
             target = data.targets(system)
@@ -291,9 +278,9 @@ def worst_case(  # type: ignore[misc]
 class _Pairs:
     """Scores of pairs in memory.
 
-    As of :class:`_Voices`, a study asks for the fewest ``impostors`` of a target, the ``roc``
-    counted at thresholds, rates ``measured``, and a ``sample`` to fit a model to: pairs with those
-    that choose, pairs as they are, whether a proxy chose, and whether they are a part of all.
+    As of embeddings, a study asks for the fewest ``impostors`` of a target, the ``roc`` counted at
+    thresholds, rates ``measured``, and a ``sample`` to fit a model to: pairs with those that
+    choose, pairs as they are, whether a proxy chose, and whether they are a part of all.
     """
 
     pairs: PairScores
@@ -324,40 +311,6 @@ class _Pairs:
 
     def sample(self) -> tuple[Crossed, PairScores, bool, Sample | None]:
         return self.crossed, self.pairs, self.crossed.whole is not self.pairs, None
-
-
-@dataclass(frozen=True, eq=False)
-class _Voices(EmbeddedVoices):
-    """Embeddings, whose scores are never held."""
-
-    per_pair: int
-
-    def roc(self, thresholds: Sequence[float]) -> Roc:
-        return roc_of_pairs(self.embeddings, self.backend, thresholds=thresholds)
-
-    def sample(self) -> tuple[Crossed, PairScores, bool, Sample | None]:
-        """At most ``per_pair`` scores of a pair, and as many targets as fit; all if they do."""
-        order, per_pair = self.order, self.per_pair
-        sizes, speakers = order.sizes, len(order.names)
-        of_target = np.minimum(np.median(sizes) * sizes, per_pair).sum()
-        targets = min(max(int(_FITTED / of_target), _LEAST_TARGETS), speakers)
-        everything = targets == speakers and sizes.max() ** 2 <= per_pair
-
-        def some(attack: BoolArray | None) -> PairScores:
-            kept = None if everything else per_pair
-            options: dict[str, Any] = {"per_pair": kept, "targets": targets, "attack": attack}
-            return pairs(self.embeddings, backend=self.backend, **options)
-
-        whole = some(None)
-        several = order.several(whole)
-        kept = replace(whole.select(several), skipped=order.skipped)
-        sample = None if everything else Sample(targets, per_pair)
-        if self.proxy is not None:
-            chosen = pairs(self.proxy, backend=self.proxy_backend, per_pair=1)
-            return crossed_pairs(kept, chosen, split=False, seed=0), kept, True, sample
-        folds = attacking(sizes) if self.split else ()
-        crossed = Crossed(kept, tuple(some(mask[order.index]).select(several) for mask in folds))
-        return crossed, kept, False, sample
 
 
 def _needed(rate: float, count: int, fitted: Extrapolation, roc: Roc, level: float) -> Needed:

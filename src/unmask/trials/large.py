@@ -1,7 +1,5 @@
-"""Scores of one or several files, a key and speakers, none of which is held in memory.
-
-The batches of :mod:`.readers.tables` go to disk, where trials are compared and joined part by part
-(:mod:`.spool`): the same options and the same errors as :func:`read_scores`.
+"""Scores of files, a key and speakers, none of which is held in memory: batches go to disk, where
+trials are compared and joined part by part, with the options and errors of :func:`read_scores`.
 """
 
 from __future__ import annotations
@@ -19,10 +17,9 @@ import polars as pl
 
 from unmask.base import BoolArray, FloatArray, IntArray, in_order
 from unmask.errors import InputError
-from unmask.run import advance, check_room, part, scratch_folder
+from unmask.run import Range, advance, check_room, part, ranges_of, scratch_folder
 from unmask.trials import problems
-from unmask.trials.ids import Ids, NameTable
-from unmask.trials.join import distinct_names
+from unmask.trials.ids import Ids, NameTable, distinct_names
 from unmask.trials.readers.files import GZIP_MAGIC, Input
 from unmask.trials.readers.tables import IDENTIFIERS, Table, open_table
 from unmask.trials.readers.text import GZIP_EXPANSION, SPEAKERS
@@ -96,7 +93,7 @@ class StreamedScores:
             kept = (label == TARGET) | (label == NONTARGET)
             sides = np.zeros((int(kept.sum()), 2), np.int64)
             if speakers and first.speakers and self._numbers is not None:
-                sides = self._numbers[first.speakers.codes.read(start, stop)[kept]]
+                sides = self._numbers[first.speakers[0].read(start, stop)[kept]]
             if table is first:
                 scores = table.scores[column].read(start, stop)[kept]
             else:
@@ -166,15 +163,12 @@ def _open(
 ) -> tuple[Table, int]:
     """A file as a table, and about how many rows it has."""
     if str(path) == "-":
-        raise InputError("-: expected a file that can be read twice, found standard input")
+        raise InputError("-", "a file that can be read twice", "standard input")
     with Input(path) as source:
         check_format(source, format)
         table = open_table(source, format=format, role=role, systems=systems, again=True)
         if table is None:
-            raise InputError(
-                f"{path}: expected text, gzip or parquet to be read in batches, found "
-                f"{source.container}"
-            )
+            raise InputError(path, "text, gzip or parquet to be read in batches", source.container)
         expected = table.rows.expected(source)
     if role == "a key":
         problems.check_key(table.name, table.format, "label" in table.columns, table.has_ids)
@@ -183,20 +177,9 @@ def _open(
     return table, expected
 
 
-@dataclass(frozen=True, eq=False)
-class _Speakers:
-    """Speakers of both sides of each row, as codes into ``names``."""
-
-    codes: Column
-    names: pl.Series
-
-
 class _Spooled:
-    """One score file or key in a folder, row by row.
-
-    ``label`` holds a label for each row, ``DROPPED`` for a row that was left out, ``UNLABELLED``
-    where none is known yet. ``codes`` are of the names in the two roles of ``named``, if any,
-    ``rows_of`` the rows here of the rows of the first file.
+    """One score file or key in a folder, row by row; ``codes`` are of the names in the two roles of
+    ``named``, ``rows_of`` the rows here of the rows of the first file.
     """
 
     def __init__(
@@ -230,7 +213,7 @@ class _Spooled:
         self._absent = dict.fromkeys(self.systems, 0)
         self._remarks: tuple[str, ...] = ()
         self._names = NameTable()
-        self.speakers: _Speakers | None = None
+        self.speakers: tuple[Column, pl.Series] | None = None  # codes of both sides, their names
         self.rows_of: Column
 
     @property
@@ -262,7 +245,7 @@ class _Spooled:
             self.rows += batch.rows
             advance(batch.done, size)
         if self.named == SPEAKERS:
-            self.speakers = _Speakers(self.codes, self._names.names)
+            self.speakers = self.codes, self._names.names
 
     def drop_absent(self, missing: OnProblem) -> None:
         """Leave out, or refuse, trials that lack a score; forget systems that have none at all."""
@@ -325,10 +308,9 @@ class _Spooled:
         self.label.map()[rows] = DROPPED
         self.dropped += len(rows)
 
-    def ranges(self) -> Iterator[tuple[int, int]]:
+    def ranges(self) -> list[Range]:
         """Ranges of rows that are gone through at a time."""
-        for start in range(0, self.rows, ROWS):
-            yield start, min(start + ROWS, self.rows)
+        return ranges_of(self.rows, ROWS)
 
     def name_speakers(self, rule: SpeakerRule) -> None:
         """Speakers by a rule on the identifiers of the trials that are kept."""
@@ -347,7 +329,7 @@ class _Spooled:
         for start, stop in self.ranges():
             codes = self.codes.map()[start:stop]
             codes[:] = speaker[[0, 1], codes]
-        self.speakers = _Speakers(self.codes, ids.names)
+        self.speakers = self.codes, ids.names
 
     def counts(self) -> dict[str, int]:
         """Number of target, nontarget and other trials."""
@@ -362,10 +344,10 @@ class _Spooled:
         """Speakers of the trials of both classes and of all; ``check`` refuses targets with two."""
         if self.speakers is None:
             return None, None
-        names, two, first = self.speakers.names, 0, ("", "")
+        (spoken, names), two, first = self.speakers, 0, ("", "")
         in_classes, in_all = np.zeros((2, len(names)), bool)
         for start, stop in self.ranges():
-            label, codes = self.label.read(start, stop), self.speakers.codes.read(start, stop)
+            label, codes = self.label.read(start, stop), spoken.read(start, stop)
             wrong = np.flatnonzero((label == TARGET) & (codes[:, 0] != codes[:, 1]))
             if wrong.size and not two:
                 first = names[int(codes[wrong[0], 0])], names[int(codes[wrong[0], 1])]
@@ -398,7 +380,11 @@ def _joined(
         first.name_speakers(rule)
     known = [(first if rule else table).speaker_counts()[1] for table in tables]
     for other in others:
-        _join_scores(first, other)
+        lone, conflict = _matched(first, other, speakers=first.speakers is None, drop=False)
+        if lone[0][0] or lone[1][0]:
+            raise problems.other_trials(first.name, other.name, lone[0][0], lone[1][0])
+        if conflict:
+            raise problems.other_labels(other.name, first.name, conflict)
     counts = first.counts()
     if not counts["target"] or not counts["nontarget"]:
         raise problems.no_class(first.name, counts)
@@ -417,7 +403,7 @@ def _joined(
         for table, group in zip(tables, names, strict=True)
         for name, system in zip(group, table.systems, strict=True)
     }
-    named = first.speakers.names if first.speakers else None
+    named = first.speakers[1] if first.speakers else None
     digest = first.table.rows.sha256[:8]
     return StreamedScores(counts, tuple(sources), named, spoken, digest, systems)
 
@@ -425,17 +411,14 @@ def _joined(
 def _matched(
     first: _Spooled, other: _Spooled, *, speakers: bool, drop: bool
 ) -> tuple[list[list[int]], int]:
-    """Compare two files by trial: labels that ``first`` lacks, and ``speakers``, come from
-    ``other``.
+    """Compare files by trial: labels that ``first`` lacks, and ``speakers``, come from ``other``.
 
-    Return how many trials each has alone with the row of the first of them, and how many are
-    labelled otherwise. With ``drop``, those that ``first`` has alone are left out of it; without,
-    ``other`` remembers its rows.
+    Returns how many trials each has alone, with the row of the first of them, and how many are
+    labelled otherwise; ``drop`` leaves out what ``first`` has alone, else ``other`` notes its rows.
     """
     known = new = other.speakers if speakers else None
     if known:
-        codes = Column(first.folder / "speakers", "i4", width=2, rows=first.rows)
-        new = replace(known, codes=codes)
+        new = Column(first.folder / "speakers", "i4", width=2, rows=first.rows), known[1]
     other.rows_of = Column(other.folder / "rows", "i8", rows=0 if drop else first.rows)
     lone, conflict = [[0, first.rows], [0, other.rows]], 0
     side = first.has_side and other.has_side
@@ -450,7 +433,7 @@ def _matched(
             else:
                 first.label.map()[rows] = labels
         if known and new:
-            new.codes.map()[rows] = known.codes.map()[other_rows]
+            new[0].map()[rows] = known[0].map()[other_rows]
         if drop:
             first.drop(alone[0])
             first.missing += len(alone[0])
@@ -466,10 +449,7 @@ def _matched(
 
 
 def _join_key(scores: _Spooled, key: _Spooled, *, speakers: bool, missing: OnProblem) -> int:
-    """Take labels, and speakers, from a key; return how many of its trials have no score.
-
-    The side of a segment counts only if both have it; the one that alone has it must not need it.
-    """
+    """Take labels, and speakers, from a key; return how many of its trials have no score."""
     total = scores.kept
     lone, conflict = _matched(scores, key, speakers=speakers, drop=True)
     if missing == "error" and (lone[0][0] or lone[1][0]):
@@ -484,12 +464,3 @@ def _join_key(scores: _Spooled, key: _Spooled, *, speakers: bool, missing: OnPro
     if conflict:
         raise problems.other_labels(scores.name, key.name, conflict)
     return lone[1][0]
-
-
-def _join_scores(first: _Spooled, other: _Spooled) -> None:
-    """See that two score files have the same trials; what the first lacks, it gets to know."""
-    lone, conflict = _matched(first, other, speakers=first.speakers is None, drop=False)
-    if lone[0][0] or lone[1][0]:
-        raise problems.other_trials(first.name, other.name, lone[0][0], lone[1][0])
-    if conflict:
-        raise problems.other_labels(other.name, first.name, conflict)

@@ -14,16 +14,9 @@ from numpy.typing import ArrayLike
 from unmask.base import BoolArray, FloatArray, IntArray, as_index, read_only
 from unmask.errors import InputError
 from unmask.trials import problems
-from unmask.trials.join import digest_of_scores, distinct_names, match
+from unmask.trials.ids import digest_of_scores, distinct_names, match
 from unmask.trials.speakers import Speakers, assign_speakers, speaker_rule
-from unmask.trials.trial_list import (
-    NONTARGET,
-    TARGET,
-    OnProblem,
-    TrialList,
-    Trials,
-    joint_codes,
-)
+from unmask.trials.trial_list import NONTARGET, TARGET, OnProblem, TrialList, Trials, joint_codes
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,9 +36,7 @@ class Scores(TrialList):
             array = np.ascontiguousarray(values, dtype=np.float64)
             nan = np.isnan(array)
             if array.ndim != 1:
-                raise InputError(
-                    f"{self.name}: expected one score per trial, found {array.ndim} axes"
-                )
+                raise InputError(self.name, "one score per trial", f"{array.ndim} axes")
             if nan.any():
                 raise InputError(
                     f"{self.name}, row {int(np.flatnonzero(nan)[0]) + 1}: expected a score of "
@@ -53,7 +44,7 @@ class Scores(TrialList):
                 )
             systems[name] = read_only(array)
         if not systems:
-            raise InputError(f"{self.name}: expected the scores of a system, found none")
+            raise InputError(self.name, "the scores of a system", "none")
         object.__setattr__(self, "systems", MappingProxyType(systems))
         super().__post_init__()
 
@@ -119,9 +110,7 @@ class Scores(TrialList):
             return next(iter(self.systems.values()))
         if system is None or system not in self.systems:
             asked = "no name" if system is None else repr(system)
-            raise InputError(
-                f"{self.name}: expected one of the systems {', '.join(self.systems)}, found {asked}"
-            )
+            raise InputError(self.name, f"one of the systems {', '.join(self.systems)}", asked)
         return self.systems[system]
 
     def targets(self, system: str | None = None) -> FloatArray:
@@ -205,7 +194,7 @@ def _rows(first: Scores, other: Scores) -> IntArray:
         if not table.has_ids:
             raise problems.no_identifiers(table.name, problems.TRIAL_BY_TRIAL)
         if table.first_occurrence is not None:
-            raise InputError(f"{table.name}: expected each trial once, found duplicates")
+            raise InputError(table.name, "each trial once", "duplicates")
     rows = match(*joint_codes(first, other))
     lacking = int((rows < 0).sum())
     surplus = len(other) - (len(first) - lacking)

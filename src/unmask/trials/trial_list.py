@@ -13,8 +13,15 @@ import polars as pl
 
 from unmask.base import BoolArray, IntArray, Labels, as_index, read_only
 from unmask.errors import InputError
-from unmask.trials import join
-from unmask.trials.ids import Ids, lookup, share
+from unmask.trials.ids import (
+    Columns,
+    Ids,
+    digest_of_trials,
+    first_occurrences,
+    lookup,
+    share,
+    trial_codes,
+)
 from unmask.trials.problems import no_identifiers, repeated, side_in_one, unlabelled
 
 OnProblem = Literal["error", "skip"]
@@ -97,17 +104,13 @@ class TrialList:
 
     def __post_init__(self) -> None:
         if (self.enrol is None) != (self.test is None):
-            raise InputError(
-                f"{self.name}: expected both enrol and test identifiers or none, found one of them"
-            )
+            raise InputError(self.name, "both enrol and test identifiers or none", "one of them")
         if (self.enrol_speaker is None) != (self.test_speaker is None):
-            raise InputError(
-                f"{self.name}: expected speakers of both sides or of none, found one side"
-            )
+            raise InputError(self.name, "speakers of both sides or of none", "one side")
         if self.label is not None:
             label = np.ascontiguousarray(self.label, dtype=np.int8)
             if label.size and (label.min() < OTHER or label.max() > TARGET):
-                raise InputError(f"{self.name}: expected labels 1, 0 or -1, found other values")
+                raise InputError(self.name, "labels 1, 0 or -1", "other values")
             object.__setattr__(self, "label", read_only(label))
         if self.enrol_speaker is not None and self.test_speaker is not None:
             enrol, test = share(self.enrol_speaker, self.test_speaker)
@@ -117,7 +120,7 @@ class TrialList:
         lengths = {name: len(column) for name, column in self._parts().items()}
         if len(set(lengths.values())) > 1:
             listed = ", ".join(f"{name} {length}" for name, length in lengths.items())
-            raise InputError(f"{self.name}: expected columns of one length, found {listed}")
+            raise InputError(self.name, "columns of one length", listed)
 
     def _parts(self) -> dict[str, Any]:
         parts = {
@@ -200,7 +203,7 @@ class TrialList:
         return len(np.union1d(self.enrol_speaker.used, self.test_speaker.used))
 
     @property
-    def ids(self) -> join.Columns:
+    def ids(self) -> Columns:
         """Enrol, test and side of every trial."""
         if self.enrol is None or self.test is None:
             raise no_identifiers(self.name)
@@ -209,12 +212,12 @@ class TrialList:
     @property
     def codes(self) -> IntArray:
         """One integer per trial, equal where the trial is the same."""
-        return join.trial_codes(self.ids)
+        return trial_codes(self.ids)
 
     @cached_property
     def first_occurrence(self) -> BoolArray | None:
         """Mask of the rows whose trial did not occur before; ``None`` if no trial is repeated."""
-        return join.first_occurrences(self.codes)
+        return first_occurrences(self.codes)
 
     def without_duplicates(
         self, duplicates: OnProblem, *, where: Callable[[int], str] | None = None
@@ -243,7 +246,7 @@ class TrialList:
     @cached_property
     def digest(self) -> str:
         """Eight hex digits that name this set of labelled trials, whatever its order."""
-        return join.digest_of_trials(self.ids, self.label)
+        return digest_of_trials(self.ids, self.label)
 
     def select(self, selection: Any) -> Self:
         """Keep the trials of a mask, or those at the given positions."""
@@ -289,9 +292,6 @@ def joint_codes(first: TrialList, second: TrialList) -> tuple[IntArray, IntArray
     if (ids[2] is None) != (other_ids[2] is None):
         ids, other_ids = (*ids[:2], None), (*other_ids[:2], None)
         for trials, sideless in ((first, ids), (second, other_ids)):
-            if (
-                trials.side is not None
-                and join.first_occurrences(join.trial_codes(sideless)) is not None
-            ):
+            if trials.side is not None and first_occurrences(trial_codes(sideless)) is not None:
                 raise side_in_one(trials.name)
-    return join.trial_codes(ids), join.codes_like(other_ids, ids)
+    return trial_codes(ids), trial_codes(other_ids, ids)

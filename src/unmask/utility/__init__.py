@@ -9,11 +9,6 @@ from unmask.utility.measuring import (
     read_measurements as read_measurements,
     write_measurements as write_measurements,
 )
-from unmask.utility.recognisers import (
-    Recogniser as Recogniser,
-    recogniser as recogniser,
-    runs_code as runs_code,
-)
 from unmask.utility.result import (
     METRICS as METRICS,
     WEAK as WEAK,
@@ -23,7 +18,10 @@ from unmask.utility.result import (
 )
 from unmask.utility.words import (
     Errors as Errors,
+    Recogniser as Recogniser,
     normalised as normalised,
     read_labels as read_labels,
     read_transcripts as read_transcripts,
+    recogniser as recogniser,
+    runs_code as runs_code,
 )

@@ -1,4 +1,6 @@
-"""From recordings to numbers of every utterance, which all results are made of."""
+"""From recordings to numbers of every utterance, which all results are made of: words, melody (how
+well the pitch of protected speech follows that of the original), DNSMOS, level, clipping.
+"""
 
 from __future__ import annotations
 
@@ -8,26 +10,140 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from importlib import resources
 from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from unmask.base import FloatArray, no_formula
 from unmask.errors import InputError
 from unmask.estimate import Notice
 from unmask.run import Arrays, Range, Xp, current_place, ranges_of, run, text_lines, write_whole
-from unmask.speech import SAMPLE_RATE, Recording, failure, file_workers, first_of_each, read_audio
-from unmask.utility.quality import CLIPPED, clipped, dnsmos, level, melody, pitch
-from unmask.utility.recognisers import Recogniser
-from unmask.utility.words import errors, normalised, sheet
+from unmask.speech import (
+    SAMPLE_RATE,
+    Recording,
+    failure,
+    file_workers,
+    first_of_each,
+    needed,
+    read_audio,
+)
+from unmask.utility.words import Recogniser, errors, normalised, sheet
+
+LEAST_FRAMES = 10
+WINDOW = round(9.01 * SAMPLE_RATE)
+FULL_SCALE = 1.0 - 2.0**-14
+CLIPPED = 1e-3
+"""Share of samples at full scale from which on a recording counts as clipped."""
+# From the network's output to the scale of listeners, highest power first (Reddy et al. 2022).
+_SCALES = (
+    (-0.08397278, 1.22083953, 0.0052439),
+    (-0.13166888, 1.60915514, -0.39604546),
+    (-0.06766283, 1.11546468, 0.04602535),
+)
+
+
+class Melody(NamedTuple):
+    """``rho_f0``: Pearson's correlation of F0 over frames voiced in both (the pitch correlation
+    ρ^F0 of the VoicePrivacy 2022 challenge); ``semitones``: mean shift, 12·log2 of the ratio. NaN
+    with fewer than ten such frames, and ρ where a pitch does not move.
+    """
+
+    rho_f0: float
+    semitones: float
+
+
+def pitch(samples: npt.ArrayLike) -> FloatArray:
+    """F0 in Hz every 5 ms, 0 where unvoiced: WORLD's DIO and StoneMask."""
+    world: Any = needed("pyworld", "pyworld-prebuilt", "utility")
+    signal = np.ascontiguousarray(samples, dtype=np.float64)
+    rough, times = world.dio(signal, SAMPLE_RATE)
+    return np.asarray(world.stonemask(signal, rough, times, SAMPLE_RATE))
+
+
+def melody(original: FloatArray, protected: FloatArray) -> Melody:
+    """Compare two tracks of pitch; where one is longer, the other is stretched to its frames."""
+    length = max(original.size, protected.size)
+    first, second = (_stretched(track, length) for track in (original, protected))
+    both = (first > 0.0) & (second > 0.0)
+    if both.sum() < LEAST_FRAMES:
+        return Melody(float("nan"), float("nan"))
+    a, b = first[both], second[both]
+    shift = float(np.mean(12.0 * np.log2(b / a)))
+    a, b = a - a.mean(), b - b.mean()
+    power = float(np.sqrt(np.sum(a**2) * np.sum(b**2)))
+    return Melody(float(np.sum(a * b)) / power if power > 0.0 else float("nan"), shift)
+
+
+def _stretched(track: FloatArray, length: int) -> FloatArray:
+    """The frame nearest in relative time; voicing is not interpolated."""
+    if not track.size:
+        return np.zeros(length)
+    return np.asarray(track[np.rint(np.linspace(0, track.size - 1, length)).astype(np.int64)])
+
+
+class Dnsmos(NamedTuple):
+    """Predicted opinions of listeners, 1 to 5: of the speech, of the background, of all (P.835)."""
+
+    sig: float
+    bak: float
+    ovrl: float
+
+
+def dnsmos(samples: npt.ArrayLike) -> Dnsmos:
+    """DNSMOS of 16 kHz samples, by the network in ``speechmos`` (none of its code runs): windows of
+    9.01 s every second, shorter recordings repeated (Reddy et al. 2022).
+    """
+    signal = np.asarray(samples, dtype=np.float32)
+    while signal.size < WINDOW:
+        signal = np.concatenate([signal, signal])
+    hops = int(signal.size // SAMPLE_RATE - WINDOW / SAMPLE_RATE) + 1
+    starts = [n * SAMPLE_RATE for n in range(hops) if n * SAMPLE_RATE + WINDOW <= signal.size]
+    session = _session()
+    raw = np.array(
+        [session.run(None, {"input_1": signal[None, at : at + WINDOW]})[0][0] for at in starts]
+    )
+    means = [np.mean(np.polyval(scale, raw[:, n])) for n, scale in enumerate(_SCALES)]
+    return Dnsmos(*map(float, means))
+
+
+@lru_cache(maxsize=1)
+def _session() -> Any:
+    runtime = needed("onnxruntime", "onnxruntime", "utility")
+    needed("speechmos", "speechmos", "utility")
+    model = resources.files("speechmos").joinpath("dnsmos_models", "sig_bak_ovr.onnx")
+    if not model.is_file():
+        raise InputError("speechmos: expected dnsmos_models/sig_bak_ovr.onnx in it, found none")
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    return runtime.InferenceSession(model.read_bytes(), options)
+
+
+def level(samples: FloatArray) -> float:
+    """Root mean square in dB below full scale."""
+    power = float(np.mean(np.square(samples, dtype=np.float64)))
+    return 10.0 * float(np.log10(power)) if power > 0.0 else -float("inf")
+
+
+def clipped(samples: FloatArray) -> float:
+    """Share of samples that stand at full scale beside another that does."""
+    full = np.abs(samples) >= FULL_SCALE
+    beside = np.zeros_like(full)
+    beside[1:] |= full[:-1]
+    beside[:-1] |= full[1:]
+    return float(np.mean(full & beside))
+
 
 ORIGINAL = "original"
 WORDS = ("word_errors", "words", "character_errors", "characters")
 MEASURED = ("rho_f0", "semitones", "sig", "bak", "ovrl", "level", "clipped", "seconds")
 COLUMNS = (*WORDS, *MEASURED)
 _COMMENT = "# recogniser: "
+_ENTRY = "an entry in the "
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,18 +203,15 @@ def measure(
     given = hypotheses or {}
     references, listens = None, None
     if transcripts is not None:
-        references, listens = _of_all(transcripts, original, "transcripts"), recogniser
+        references, listens = _of_all(transcripts, original, _ENTRY + "transcripts"), recogniser
         if listens is not None:
             notices += _foreign(listens, names, references)
-    shared = _Shared(
-        tuple(
-            tuple((str(one.path), *one.stamp) for one in versions)
-            for versions in zip(*conditions.values(), strict=True)
-        ),
-        tuple(listens is not None and name not in given for name in conditions),
-        _chosen(original, mos),
-        pitched,
+    versions = tuple(
+        tuple((str(one.path), *one.stamp) for one in same)
+        for same in zip(*conditions.values(), strict=True)
     )
+    unheard = tuple(listens is not None and name not in given for name in conditions)
+    shared = versions, unheard, _chosen(original, mos), pitched
     where = current_place().state if state is None else Path(state)
     with file_workers(alone=len(names) < 2, state=where):
         parts = list(run(partial(_measured, listens), shared, ranges_of(len(names), 2)))
@@ -113,11 +226,18 @@ def measure(
         if references is not None and (listens is not None or name in given):
             heard = [row.get("heard", "") for row in own]
             if name in given:
-                heard = list(_of_all(given[name], files, f"hypotheses of {name}"))
+                heard = list(_of_all(given[name], files, f"{_ENTRY}hypotheses of {name}"))
             for row, *texts in zip(own, references, heard, strict=True):
                 row |= errors(*texts)._asdict()
         values[name] = {c: np.array([float(row.get(c, np.nan)) for row in own]) for c in COLUMNS}
-        notices += _clipping(name, files, values[name]["clipped"])
+        share = values[name]["clipped"]
+        over = np.flatnonzero(share > CLIPPED)
+        if over.size:
+            sentence = (
+                f"{files[over[0]].path}: {100 * share[over[0]]:.1f} % of its samples are clipped"
+                f" ({over.size} of {len(files)} files clip)"
+            )
+            notices.append(Notice("clipped", name, sentence))
     return Measurements(
         names,
         tuple(one.speaker for one in original),
@@ -128,25 +248,18 @@ def measure(
     )
 
 
-@dataclass(frozen=True)
-class _Shared:
-    """Versions of every utterance, the original first, with size and time of their files; which
-    conditions are listened to, and which utterances DNSMOS is asked about.
-    """
-
-    versions: tuple[tuple[tuple[str, int, int], ...], ...]
-    heard: tuple[bool, ...]
-    mos: tuple[bool, ...]
-    pitched: bool
+Version = tuple[str, int, int]
+_Shared = tuple[tuple[tuple[Version, ...], ...], tuple[bool, ...], tuple[bool, ...], bool]
 
 
 def _measured(recogniser: Recogniser | None, xp: Xp, shared: _Shared, rows: Range) -> Arrays:
     """Numbers of some utterances in every condition as JSON, or the line of a failure."""
+    every, unheard, asked, pitched = shared
     results = []
-    for versions, mos in zip(shared.versions[slice(*rows)], shared.mos[slice(*rows)], strict=True):
+    for versions, mos in zip(every[slice(*rows)], asked[slice(*rows)], strict=True):
         row: list[dict[str, float | str]] = []
         track: FloatArray | None = None
-        for (path, *_), heard in zip(versions, shared.heard, strict=True):
+        for (path, *_), hears in zip(versions, unheard, strict=True):
             one: dict[str, float | str] = {}
             row.append(one)
             try:
@@ -154,13 +267,13 @@ def _measured(recogniser: Recogniser | None, xp: Xp, shared: _Shared, rows: Rang
                 one["level"] = level(samples.astype(np.float64))
                 one["clipped"] = clipped(samples.astype(np.float64))
                 one["seconds"] = samples.size / SAMPLE_RATE
-                if shared.pitched:
+                if pitched:
                     own = pitch(samples)
                     track = own if track is None else track
                     one |= melody(track, own)._asdict()
                 if mos:
                     one |= dnsmos(samples)._asdict()
-                if recogniser is not None and heard:
+                if recogniser is not None and hears:
                     one["heard"] = recogniser.hear(path)
             except Exception as error:
                 one["failure"] = failure(path, error)
@@ -173,12 +286,7 @@ def _paired(
 ) -> tuple[Recording, ...]:
     """The protected recordings in the order of the originals; the lists must be equal."""
     by_name = {one.utterance: one for one in files}
-    missing = [one for one in original if one.utterance not in by_name]
-    if missing:
-        raise InputError(
-            f"{missing[0].path}: expected a version protected by {name}, found none"
-            f" ({len(missing)} of {len(original)} missing)"
-        )
+    paired = _of_all(by_name, original, f"a version protected by {name}")
     more = set(by_name) - {one.utterance for one in original}
     if more:
         first = by_name[min(more)]
@@ -186,21 +294,20 @@ def _paired(
             f"{first.path}: expected recordings of the originals only, found another"
             f" ({len(more)} more)"
         )
-    paired = tuple(by_name[one.utterance] for one in original)
     for one, other in zip(original, paired, strict=True):
         if other.speaker != one.speaker:
             raise InputError(f"{other.path}: expected speaker {one.speaker}, found {other.speaker}")
     return paired
 
 
-def _of_all(texts: Mapping[str, str], files: Sequence[Recording], where: str) -> tuple[str, ...]:
-    missing = [one for one in files if one.utterance not in texts]
+def _of_all(known: Mapping[str, T], files: Sequence[Recording], what: str) -> tuple[T, ...]:
+    missing = [one for one in files if one.utterance not in known]
     if missing:
         raise InputError(
-            f"{missing[0].path}: expected an entry in the {where}, found none"
+            f"{missing[0].path}: expected {what}, found none"
             f" ({len(missing)} of {len(files)} missing)"
         )
-    return tuple(texts[one.utterance] for one in files)
+    return tuple(known[one.utterance] for one in files)
 
 
 def _foreign(
@@ -228,17 +335,6 @@ def _foreign(
     return [Notice("unknown-words", recogniser.name, sentence)]
 
 
-def _clipping(name: str, files: Sequence[Recording], share: FloatArray) -> list[Notice]:
-    over = np.flatnonzero(share > CLIPPED)
-    if not over.size:
-        return []
-    sentence = (
-        f"{files[over[0]].path}: {100 * share[over[0]]:.1f} % of its samples are clipped"
-        f" ({over.size} of {len(files)} files clip)"
-    )
-    return [Notice("clipped", name, sentence)]
-
-
 def _chosen(original: Sequence[Recording], most: int | None) -> tuple[bool, ...]:
     """Which utterances DNSMOS is asked about: the first of each speaker by name."""
     ordered = sorted(original, key=lambda one: one.utterance)
@@ -257,12 +353,12 @@ def _labels(
         return (), None, {}
     if not predictions:
         raise InputError("labels: expected predictions of them too, found none")
-    truth = _of_all(labels, files, "labels")
+    truth = _of_all(labels, files, _ENTRY + "labels")
     classes = tuple(sorted(set(truth)))
     number = {one: float(n) for n, one in enumerate(classes)}
     guessed = {}
     for condition, given in predictions.items():
-        texts = _of_all(given, files, f"predictions of {condition}")
+        texts = _of_all(given, files, f"{_ENTRY}predictions of {condition}")
         guessed[condition] = np.array([number.get(text, -1.0) for text in texts])
     return classes, np.array([number[one] for one in truth]), guessed
 

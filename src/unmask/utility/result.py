@@ -55,6 +55,7 @@ METRICS: Mapping[str, Metric] = {
     "seconds": Metric("seconds", None, "s", None, MetricRange(0.0), "near the original", False),
 }
 UAR = "uar"
+_RECALL = Metric("", None, "%", None, MetricRange(0.0, 1.0), "higher")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -121,7 +122,6 @@ def utility_of(
     if not sums:
         raise InputError("utility: expected something measured of every condition, found nothing")
     whole = np.ones((1, len(names)))
-    ranges = {metric: how.range for metric, how in METRICS.items()} | {UAR: MetricRange(0.0, 1.0)}
     made = Replicates(
         {metric: of(drawn) for metric, of in sums.items()},
         {metric: of(whole)[:, 0] for metric, of in sums.items()},
@@ -129,7 +129,7 @@ def utility_of(
         "speaker",
         seed,
         replicates,
-        ranges,
+        {metric: METRICS.get(metric, _RECALL).range for metric in sums},
     )
     estimates = {
         name: tuple(
@@ -161,23 +161,17 @@ def unweighted_average_recall(labels: Sequence[str], predictions: Sequence[str])
 def _sums(
     measurements: Measurements, how: Metric, owner: IntArray, speakers: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Σ of numerator and denominator by speaker (rows) and condition (columns).
-
-    What is undefined in one condition counts in none, so that all rest on the same utterances.
-    """
-    columns = [values[how.over] for values in measurements.values.values()]
-    below = [
-        np.ones_like(columns[0]) if how.of is None else values[how.of]
-        for values in measurements.values.values()
-    ]
+    """Σ of numerator and denominator by speaker and condition; undefined in one counts in none."""
+    every = measurements.values.values()
+    over = np.array([values[how.over] for values in every])
+    of = np.array([values[how.of] if how.of else np.ones(len(owner)) for values in every])
     if how.over == "rho_f0":
-        columns[0] = np.where(np.isfinite(columns[0]), columns[0], 1.0)
-    good = np.isfinite(np.array(columns)).all(axis=0) & np.isfinite(np.array(below)).all(axis=0)
-    over, of = np.zeros((speakers, len(columns))), np.zeros((speakers, len(columns)))
-    for n, (top, bottom) in enumerate(zip(columns, below, strict=True)):
-        over[:, n] = np.bincount(owner[good], top[good], minlength=speakers)
-        of[:, n] = np.bincount(owner[good], bottom[good], minlength=speakers)
-    return over, of
+        over[0] = np.where(np.isfinite(over[0]), over[0], 1.0)
+    good = np.isfinite(over + of).all(axis=0)
+    sums = np.zeros((2, speakers, len(over)))
+    np.add.at(sums[0], owner[good], over[:, good].T)
+    np.add.at(sums[1], owner[good], of[:, good].T)
+    return sums[0], sums[1]
 
 
 def _ratio(over: FloatArray, of: FloatArray) -> Callable[[FloatArray], FloatArray]:
@@ -212,37 +206,35 @@ def _estimates(
     level: float,
 ) -> list[Estimate]:
     """A number of one condition; of a safeguard the control and the difference as well."""
-    how = METRICS.get(metric)
-    unit, chance = ("%", 1 / max(len(measurements.classes), 1)) if how is None else how[2:4]
-    values = made.sample[metric]
-    params = (
-        {} if how is None or how.of is None else {"recogniser": measurements.recogniser or None}
-    )
+    how, values = METRICS.get(metric, _RECALL), made.sample[metric]
     fixed: dict[str, Any] = {
-        "unit": unit,
+        "unit": how.unit,
         "n": {**counts, "speakers": made.units},
-        "params": params,
+        "params": {"recogniser": measurements.recogniser or None} if how.of else {},
+        "no_interval": "" if made.replicates else "no replicates were asked for",
     }
-    why = "" if made.replicates else "no replicates were asked for"
 
     def one(name: str, system: int) -> Estimate:
-        interval = None
-        if made.replicates and (system or metric not in ("rho_f0", "semitones")):
-            interval = made.interval(metric, level=level, system=system)
-        reason = "" if interval else why or "a copy of itself"
-        value = float(values[system])
-        return Estimate(name, value, interval=interval, chance=chance, no_interval=reason, **fixed)
+        options = {**fixed, "chance": how.chance}
+        if metric == UAR:
+            options["chance"] = 1 / len(measurements.classes)
+        if not system and metric in ("rho_f0", "semitones"):
+            options["no_interval"] = fixed["no_interval"] or "a copy of itself"
+        elif made.replicates:
+            options["interval"] = made.interval(metric, level=level, system=system)
+        return Estimate(name, float(values[system]), **options)
 
     numbers = [one(metric, number)]
-    if number and (how is None or how.paired):
+    if number and how.paired:
+        apart = (
+            made.difference(metric, level=level, first=0, second=number)
+            if made.replicates
+            else None
+        )
         difference = float(values[number] - values[0])
-        interval = None
-        if made.replicates:
-            interval = made.difference(metric, level=level, first=0, second=number)
-        name = f"{metric}_difference"
         numbers += [
             one(f"{metric}_unprotected", 0),
-            Estimate(name, difference, interval=interval, no_interval=why, **fixed),
+            Estimate(f"{metric}_difference", difference, interval=apart, **fixed),
         ]
     return numbers
 

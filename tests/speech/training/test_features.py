@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from unmask.speech.features import filterbanks
+from unmask.speech.audio import filterbanks
 
 torch = pytest.importorskip("torch")
 
@@ -21,7 +21,7 @@ def speech() -> np.ndarray:
 @pytest.mark.parametrize("bins", [80, 30])
 def test_filterbanks_are_those_of_kaldi(speech, bins):
     pytest.importorskip("kaldi_native_fbank")
-    from unmask.speech.training.features import Filterbanks
+    from unmask.speech.encoders.neural import Filterbanks
 
     batched = Filterbanks(bins)(torch.from_numpy(speech)).numpy()
     for one, samples in zip(batched, speech, strict=True):
@@ -30,7 +30,7 @@ def test_filterbanks_are_those_of_kaldi(speech, bins):
 
 def test_cepstra_are_those_of_kaldi(speech):
     kaldi = pytest.importorskip("kaldi_native_fbank")
-    from unmask.speech.training.features import Cepstra
+    from unmask.speech.encoders.neural import Cepstra
 
     options = kaldi.MfccOptions()
     options.frame_opts.samp_freq, options.frame_opts.dither = 16000, 0.0
@@ -44,7 +44,7 @@ def test_cepstra_are_those_of_kaldi(speech):
 
 
 def test_deltas_are_slopes():
-    from unmask.speech.training.features import deltas
+    from unmask.speech.encoders.neural import deltas
 
     features = torch.arange(40.0).reshape(1, 10, 4) ** 1.5
     found = deltas(features)
@@ -55,7 +55,7 @@ def test_deltas_are_slopes():
 
 
 def test_a_straight_line_has_its_slope():
-    from unmask.speech.training.features import deltas
+    from unmask.speech.encoders.neural import deltas
 
     line = 3.0 * torch.arange(12.0).reshape(1, 12, 1)
     torch.testing.assert_close(deltas(line)[0, 2:-2], torch.full((8, 1), 3.0))

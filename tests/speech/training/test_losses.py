@@ -9,7 +9,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from unmask.speech.training.networks import (  # noqa: E402  # noqa: E402
+from unmask.speech.encoders.networks import (  # noqa: E402  # noqa: E402
     Angular,
     AttentiveStatistics,
     Softmax,

@@ -6,8 +6,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from unmask.speech.training.networks import Ecapa, ResNet34, Tdnn, build  # noqa: E402
-from unmask.speech.training.recipe import Recipe  # noqa: E402
+from unmask.speech.encoders.networks import Ecapa, ResNet34, Tdnn, build  # noqa: E402
+from unmask.speech.training.card import Recipe  # noqa: E402
 
 
 def size(network) -> int:

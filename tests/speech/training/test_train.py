@@ -164,7 +164,7 @@ def test_noise_and_rooms(twelve, tmp_path):
 
 
 def test_noise_has_its_level_and_rooms_their_echo():
-    from unmask.speech.training.features import add_noise, in_rooms
+    from unmask.speech.training.loop import add_noise, in_rooms
 
     torch.manual_seed(0)
     speech, noise = torch.randn(2, 4000), 5 * torch.randn(2, 4000)

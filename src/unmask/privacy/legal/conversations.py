@@ -165,18 +165,6 @@ def refuse_zeros(embeddings: Embeddings, side: str) -> None:
         )
 
 
-def locate(names: pl.Series, table: pl.Series, *, who: str, where: str) -> IntArray:
-    """Index of each name in ``table``; all must be there."""
-    index = lookup(names, table)
-    absent = names.filter(pl.Series(index < 0))
-    if len(absent):
-        raise InputError(
-            f"{who}: expected every one in {where}, found {len(absent)} of {len(names)} absent"
-            f" (first: {absent[0]})"
-        )
-    return index.astype(np.int64)
-
-
 def as_counts(counts: npt.ArrayLike, *, speakers: int, least: int, where: str) -> IntArray:
     """Speaker counts N, whole numbers from ``least`` to the speakers there are."""
     array = np.atleast_1d(np.asarray(counts))
@@ -240,6 +228,19 @@ class Setting:
     seeds: Sequence[np.random.SeedSequence]
     fields: Mapping[str, Any]
     """What a curve tells of it."""
+
+    @property
+    def true(self) -> IntArray:
+        """Number in enrolment of every test speaker; all must be there."""
+        names = self.asked.names
+        index = lookup(names, self.known.names)
+        absent = names.filter(pl.Series(index < 0))
+        if len(absent):
+            raise InputError(
+                f"test speakers: expected every one in enrolment, found {len(absent)} of"
+                f" {len(names)} absent (first: {absent[0]})"
+            )
+        return index.astype(np.int64)
 
     def rows(self, speakers: IntArray | None = None) -> tuple[FloatArray, FloatArray]:
         """Rows of both sides whose inner products are scores, of some enrolment speakers or all."""

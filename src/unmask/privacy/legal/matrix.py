@@ -137,7 +137,7 @@ def singling_out_from_scores(
         raise InputError(
             f"enrolment speakers: expected every one in test, found {int(absent.sum())} absent"
         )
-    population = Population.of(owner)
+    population = Population(owner)
     few = population.per_speaker < 2
     if few.any():
         raise InputError(
@@ -242,7 +242,7 @@ def _isolated(
         return ()
     counts, seed = np.array([len(names)]), np.random.SeedSequence(how.seed)
     protocol = Protocol.of(
-        Population.of(owner), enrolled, counts, folds=_FOLDS, draws=_DRAWS, seed=seed
+        Population(owner), enrolled, counts, folds=_FOLDS, draws=_DRAWS, seed=seed
     )
     given = matrix[np.ix_(kept, column[enrolled])].T
     risks = {}

@@ -11,18 +11,18 @@ from scipy.special import betaincinv
 
 from unmask.base import FloatArray, IntArray
 from unmask.errors import InputError
-from unmask.estimate import Notice, Parameter
+from unmask.estimate import Parameter
 from unmask.privacy.legal.conversations import (
     MOST_CONVERSATIONS,
     EnrolLength,
     as_counts,
-    locate,
     setting,
 )
 from unmask.privacy.legal.curve import (
     BOTH_SIDES,
     Resampling,
     RiskCurve,
+    notice,
     one_speaker_note,
     recording_noise,
     risks,
@@ -37,7 +37,7 @@ from unmask.privacy.legal.predicates import (
     single_out_all,
 )
 from unmask.scoring import Backend
-from unmask.trials import Embeddings
+from unmask.trials import Embeddings, lookup
 
 ENROL_LENGTH = 30
 _NODES = 64
@@ -130,8 +130,8 @@ def singling_out(
         counts, speakers=len(entries.names), least=2, where=f"test with {2 * length} utterances"
     )
     protocol = Protocol.of(
-        Population.of(entries.speakers),
-        locate(names, entries.names, who="enrolment speakers", where="test"),
+        Population(entries.speakers),
+        lookup(names, entries.names).astype(np.int64),
         sizes,
         folds=folds,
         draws=draws,
@@ -145,11 +145,8 @@ def singling_out(
     chance = mean_calibrated_chance(protocol.population.per_speaker, protocol.speakers, sizes)
     notes = one_speaker_note(len(names))
     if absent:
-        sentence = (
-            f"Singling Out: {absent} of {len(known)} enrolment speakers have no two test"
-            " conversations and are left out"
-        )
-        notes = (*notes, Notice("left-out", "singling_out", sentence))
+        left_out = notice("singling_out", "left-out", "singling_out", number=absent, of=len(known))
+        notes = (*notes, left_out)
 
     def curve(s: int) -> SinglingOut:
         return SinglingOut(

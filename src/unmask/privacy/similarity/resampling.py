@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -35,6 +34,7 @@ from unmask.base import (
 from unmask.engine import Pav, Polygon, Roc, equal_error, first_of_blocks, information
 from unmask.errors import InputError
 from unmask.estimate import Interval
+from unmask.run import Arrays, Range, Xp, ranges_of, reporting, run
 
 METHOD = "speaker,recalibrated,corrected"
 NOT_ASKED = "no replicates were asked for"
@@ -45,7 +45,6 @@ PAIRS = ("all", "upper")
 MOST_LEFT_OUT = 200
 _ENTRIES = 1 << 23
 _MOST_TOGETHER = 128
-_TOGETHER = 16
 _LEAST_SPREAD = 1e-5
 
 CELLS = 1 << 25
@@ -229,32 +228,35 @@ class Binned:
             rows, first, second = rows[real], first[real], second[real]
         return cls(within, rows, first, second, layout.partners)
 
-    @cached_property
-    def other_number(self) -> FloatArray:
+    @lazy
+    def number(self) -> FloatArray:
         """How many comparisons each pair has."""
         return np.asarray(self.other.sum(axis=1, dtype=np.float64))
 
-    @cached_property
-    def sides(self) -> tuple[csr_array, csr_array]:
-        """Which pairs (columns) each speaker (rows) is the first of, and the second."""
-        ones, pairs = np.ones(len(self.other)), np.arange(len(self.other))
-        shape = len(self.own), len(self.other)
-        first, second = (
-            csr_array((ones, (side, pairs)), shape=shape) for side in (self.first, self.second)
-        )
-        return first, second
+    def table(self, values: FloatArray) -> csr_array:
+        """Values of the pairs, the first speakers as rows, the second as columns."""
+        speakers = len(self.own)
+        first = np.searchsorted(self.first, np.arange(speakers + 1))
+        return csr_array((values, self.second, first), shape=(speakers, speakers))
 
     def negated(self) -> Binned:
         """The same of the negated scores."""
         return replace(self, own=self.own[:, ::-1], other=self.other[:, ::-1])
 
     def weighted(self, weight: Table) -> FloatArray:
-        """Comparisons of two speakers in each bin, each pair with its weight: whole numbers, so the
-        product may be taken with the bins in the order in which they lie in memory.
+        """Comparisons of two speakers in each bin, each pair with its weight (replicates × bins):
+        whole numbers, so the product may be taken with the bins as they lie in memory.
         """
         if self.other.strides[1] > 0:
             return (weight @ self.other).astype(np.float64)
         return (weight @ self.other[:, ::-1])[:, ::-1].astype(np.float64)
+
+    def summed(self, per_bin: FloatArray) -> Table:
+        """Sums over the comparisons of each pair of what its bin gives (replicates × pairs)."""
+        short = per_bin.astype(np.float32)
+        if self.other.strides[1] > 0:
+            return short @ self.other.T
+        return np.ascontiguousarray(short[:, ::-1]) @ self.other[:, ::-1].T
 
 
 def counted(layout: Layout, scores: npt.NDArray[Any], one: IntArray, other: IntArray) -> Counts:
@@ -290,71 +292,75 @@ class Resampled:
         return Resampled(**moved | {"share": moved["share"].astype(np.float32)})
 
 
+@dataclass(frozen=True, eq=False)
+class Resampling:
+    """Counts in bins and how often each speaker (column) is drawn in each replicate (row): what
+    replicates share. ``mean`` is that of the setup; ``shares`` asks for those of the speakers.
+    """
+
+    binned: Binned
+    times: FloatArray
+    mean: str
+    shares: bool
+
+
 def resampled(binned: Binned, times: FloatArray, *, mean: str, shares: bool = True) -> Resampled:
     """What every replicate gives; ``times[r, i]`` is how often speaker i was drawn in it."""
     together = int(np.clip(_ENTRIES // max(len(binned.other), 1), 1, _MOST_TOGETHER))
-    parts = [
-        _batch(binned, times[start : start + together], mean, shares)
-        for start in range(0, len(times), together)
-    ]
-    return Resampled(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    shared = Resampling(binned, times, mean, shares)
+    with reporting(None):
+        parts = list(run(replicate_rows, shared, ranges_of(len(times), together)))
+    return Resampled(**{name: np.concatenate([part[name] for part in parts]) for name in parts[0]})
 
 
-def _batch(binned: Binned, times: FloatArray, mean: str, shares: bool) -> tuple[FloatArray, ...]:
+def replicate_rows(xp: Xp, shared: Resampling, rows: Range) -> Arrays:
+    """What a range of replicates gives, as :class:`Resampled` names it."""
+    binned, times = shared.binned, shared.times[slice(*rows)]
     short = times.astype(np.float32)
     weight = short[:, binned.first]
     weight *= short[:, binned.second]
-    target = times @ binned.own
-    nontarget = binned.weighted(weight)
+    target, nontarget = times @ binned.own, binned.weighted(weight)
     oracles = [_oracle(*row) for row in zip(target, nontarget, strict=True)]
     llr, bare, eer = (np.stack(column) for column in zip(*oracles, strict=True))
-    disclosed = _disclosed(bare, target, nontarget)
-    per_bin = llr if mean == "arithmetic" else -information.softplus(-llr)
-    products, parts = binned.other @ per_bin.T.astype(np.float32), []
+    d_ece, min_cllr = _disclosed(bare, target, nontarget)
+    per_bin = llr if shared.mean == "arithmetic" else -information.softplus(-llr)
     with np.errstate(invalid="ignore", divide="ignore"):
-        own = (binned.own @ per_bin.T) / binned.own.sum(axis=1, keepdims=True)
-        for start in range(0, len(times), _TOGETHER):
-            some = slice(start, start + _TOGETHER)
-            other = products[:, some].astype(np.float64)
-            other /= binned.other_number[:, None]
-            drawn = times[some], weight[some]
-            parts.append(_similarities(binned, own[:, some], other, *drawn, mean, shares))
-    signed, logs, share = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return signed, logs, *disclosed, eer, share
+        own = (per_bin @ binned.own.T) / binned.own.sum(axis=1)
+        sums = binned.summed(per_bin)
+        compared = binned.table(np.ones(len(binned.other)))
+        dominances = [
+            _dominances(shared, m, mine, total / binned.number, compared)
+            for m, mine, total in zip(times, own, sums, strict=True)
+        ]
+    signed, signed_log, share = (np.array(column) for column in zip(*dominances, strict=True))
+    every = Resampled(signed, signed_log, d_ece, min_cllr, eer, share)
+    return vars(every)
 
 
-def _similarities(
-    binned: Binned,
-    own: FloatArray,
-    other: FloatArray,
-    times: FloatArray,
-    weight: Table,
-    mean: str,
-    shares: bool,
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Dominance of the similarities and of their log2, and the speakers' shares, of some
-    replicates, from the means of what their calibration gives each speaker and pair.
+def _dominances(
+    shared: Resampling, times: FloatArray, own: FloatArray, other: FloatArray, compared: csr_array
+) -> tuple[float, float, FloatArray]:
+    """Dominance of the similarities and of their log2, and the speakers' shares, of a replicate,
+    from the means of what its calibration gives each speaker and each pair.
     """
-    if mean == "arithmetic":
-        own, other = expit(own), expit(other, out=other)
-        logs = _dominance(np.log2(own), np.log2(other), times, weight)
+
+    def dominance(within: FloatArray, between: FloatArray) -> float:
+        means = times @ within / times.sum(), times @ (between @ times) / (times @ partners)
+        return float(means[0] - means[1])
+
+    table, partners = shared.binned.table, compared @ times
+    if shared.mean == "arithmetic":
+        own, other = expit(own), expit(other)
+        logs = np.log2(own), np.log2(other)
     else:
-        logs = _dominance(own / np.log(2), other / np.log(2), times, weight)
-        own, other = np.exp(own), np.exp(other, out=other)
-    share = np.empty((len(times), 0))
-    if shares:
-        first, second = binned.sides
-        of_first, of_second = times[:, binned.first].T, times[:, binned.second].T
-        total = first @ (other * of_second) + second @ (other * of_first)
-        share = own.T - (total / (first @ of_second + second @ of_first)).T
-    return _dominance(own, other, times, weight), logs, share
-
-
-def _dominance(own: FloatArray, other: FloatArray, times: FloatArray, weight: Table) -> FloatArray:
-    """Mean of the speakers' own similarities minus that of all pairs; NaN where there is none."""
-    within = (times * own.T).sum(axis=1) / times.sum(axis=1)
-    between = np.einsum("rc,cr->r", weight, other) / weight.sum(axis=1, dtype=np.float64)
-    return np.asarray(within - between)
+        logs = own / np.log(2), other / np.log(2)
+        own, other = np.exp(own), np.exp(other)
+    between = table(other)
+    share = np.empty(0)
+    if shared.shares:
+        total = between @ times + times @ between
+        share = own - total / (partners + times @ compared)
+    return dominance(own, between), dominance(logs[0], table(logs[1])), share
 
 
 def _disclosed(

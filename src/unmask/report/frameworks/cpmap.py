@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from unmask import figures as charts
-from unmask.estimate import Notice
 from unmask.report.cache import Step
 from unmask.report.config import ORIGINAL
 from unmask.report.documents import Document, Row, document, figures_of
@@ -194,9 +193,7 @@ def _section(study: Study, results: Results) -> Section:
         TableBlock("Who errs less", deltas, folded=True),
     ]
     notices = [
-        Notice("cp-map", name, line)
-        for name, result in assessments.items()
-        for line in result.warnings
+        notice.about(name) for name, result in assessments.items() for notice in result.notices
     ]
     return Section("cpmap", answer, figures, blocks, notices)
 

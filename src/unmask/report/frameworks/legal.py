@@ -196,7 +196,7 @@ class LegalResults:
     def _joined(self, sweeps: Sequence[law.LegalSweep]) -> law.LegalSweep:
         curves = {key: curve for one in sweeps for key, curve in one.curves.items()}
         ranks = {key: rank for one in sweeps for key, rank in one.ranks.items()}
-        return law.LegalSweep(curves, ranks, {}, None, None, self.seed, ())
+        return law.LegalSweep(curves, ranks, {}, None, None, self.seed)
 
     def _shown(self, safeguard: str) -> dict[tuple[str, str, int], law.Curve]:
         shown, whole = {}, self.whole[safeguard]
@@ -220,8 +220,7 @@ class LegalResults:
         control = {key: curve for key, curve in self.shown[ORIGINAL].items() if key[2] in own}
         curves = {**control, **self.shown[safeguard]}
         probes = {(name, a): i for (name, a), i in self.probes.items() if name == safeguard}
-        notices = tuple(dict.fromkeys(law.sweep_notices(curves, probes, {}, ORIGINAL)))
-        return law.LegalSweep(curves, {}, probes, ORIGINAL, None, self.seed, notices)
+        return law.LegalSweep(curves, {}, probes, ORIGINAL, None, self.seed)
 
     def overlaps(self) -> dict[str, tuple[law.Overlap, ...]]:
         """Whether the same people are linked by several attackers of a safeguard, under several

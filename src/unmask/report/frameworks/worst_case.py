@@ -58,7 +58,7 @@ def _(studies: Mapping[str, stress.WorstCaseStudy], *, inputs: tuple[Source, ...
     """One row per group and threshold."""
     rows: list[Row] = []
     notes: list[str] = []
-    warnings: list[str] = []
+    notices: list[Notice] = []
     for group, study in studies.items():
         where = {"group": group} if len(studies) > 1 else {}
         said = f"{group}: " if where else ""
@@ -82,8 +82,9 @@ def _(studies: Mapping[str, stress.WorstCaseStudy], *, inputs: tuple[Source, ...
         ]
         at = f" at N = {study.population:,}: "
         notes += [f"{said}{name}{at}{_rates(study, far)}." for name, far in study.compared.items()]
-        warnings += [said + line for line in study.warnings]
+        notices += [one.about(where.get("group", "")) for one in study.notices]
     seed = next(iter(studies.values())).extrapolation.seed
+    warnings = [notice.line for notice in notices]
     return Document(rows, inputs=inputs, notes=notes, warnings=warnings, seed=seed)
 
 
@@ -122,7 +123,7 @@ def _(
     rows = [
         Row({"population": table.population, "model": row.model}, table.estimates(row))
         for table in comparisons
-        for row in table.rows
+        for row in table.errors
     ]
     notes = [
         f"{table.population}: trained on N ≤ {table.train_count:,}, judged on"
@@ -230,8 +231,8 @@ def growth_of(
                 measured = stress.worst_case(pairs, levels, counts=wanted, **options)
                 one = SystemGrowth(system, points, measured)
         systems.append(one)
-        lines = [*one.measured.warnings, *(one.predicted.warnings if one.predicted else ())]
-        notices += [Notice("worst-case", system, line) for line in lines]
+        both = (one.measured, one.predicted) if one.predicted else (one.measured,)
+        notices += [notice.about(system) for rates in both for notice in rates.notices]
     return Growth(tuple(systems), tuple(notices))
 
 

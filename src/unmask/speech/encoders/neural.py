@@ -1,9 +1,10 @@
-"""Encoders that are networks of torch: the built-in ones, and folders of
-:func:`unmask.speech.train`.
+"""Encoders that are networks of torch, built in or folders of :func:`unmask.speech.train`; and what
+they hear, Kaldi filterbanks and cepstra (Povey et al., 2011), on any device.
 """
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,21 +15,113 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from unmask.errors import InputError
-from unmask.speech.audio import SAMPLE_RATE
-from unmask.speech.encoders.networks import GE2E, CamPlusPlus
-from unmask.speech.encoders.weights import installed_path, weights_of
-from unmask.speech.features import (
+from unmask.speech.audio import (
+    SAMPLE_RATE,
     Float32Array,
     filterbanks,
     levelled,
     mel_spectrogram,
     without_pauses,
 )
+from unmask.speech.encoders import installed_path, weights_of
+from unmask.speech.encoders.networks import GE2E, CamPlusPlus, build
 from unmask.speech.training.card import fingerprint_of_folder, recipe_of, weights_of_folder
-from unmask.speech.training.features import Filterbanks
-from unmask.speech.training.networks import build
+
+FRAME = 400
+"""Samples in a frame: 25 ms."""
+HOP = 160
+"""Samples between frames: 10 ms."""
+_FFT = 512
+_PREEMPHASIS = 0.97
+_LOWEST_HZ = 20.0
+_SMALLEST = torch.finfo(torch.float32).eps
+
+
+def mel(hertz: float) -> float:
+    """The mel scale of Kaldi: 1127 ln(1 + f / 700)."""
+    return 1127.0 * math.log(1.0 + hertz / 700.0)
+
+
+def mel_bands(bins: int) -> Tensor:
+    """Triangles of equal width on the mel scale, 20 Hz to half the sampling rate: (bins, lines)."""
+    low, high = mel(_LOWEST_HZ), mel(SAMPLE_RATE / 2)
+    width = (high - low) / (bins + 1)
+    hertz = [line * SAMPLE_RATE / _FFT for line in range(_FFT // 2)]
+    lines = torch.tensor([mel(one) for one in hertz], dtype=torch.float64)
+    left = low + width * torch.arange(bins, dtype=torch.float64)[:, None]
+    rising = (lines - left) / width
+    return torch.minimum(rising, 2.0 - rising).clamp(min=0.0).float()
+
+
+class Filterbanks(nn.Module):
+    """Samples (batch, time) to log mel filterbanks (batch, frames, bins), as
+    :func:`unmask.speech.audio.filterbanks` gives them, always in 32-bit floats.
+    """
+
+    window: Tensor
+    bands: Tensor
+
+    def __init__(self, bins: int = 80, *, centre: bool = True) -> None:
+        super().__init__()
+        self.bins = bins
+        self.centre = centre
+        angle = 2.0 * math.pi * torch.arange(FRAME, dtype=torch.float64) / (FRAME - 1)
+        window = (0.5 - 0.5 * torch.cos(angle)) ** 0.85
+        self.register_buffer("window", window.float(), persistent=False)
+        self.register_buffer("bands", mel_bands(bins).T.contiguous(), persistent=False)
+
+    def forward(self, samples: Tensor) -> Tensor:
+        with torch.autocast(samples.device.type, enabled=False):
+            frames = frames_of(samples)
+            before = functional.pad(frames, (1, 0), mode="replicate")[..., :-1]
+            spectrum = torch.fft.rfft((frames - _PREEMPHASIS * before) * self.window, n=_FFT)
+            power = spectrum.real.square() + spectrum.imag.square()
+            features = (power[..., : _FFT // 2] @ self.bands).clamp(min=_SMALLEST).log()
+            return features - features.mean(1, keepdim=True) if self.centre else features
+
+
+def frames_of(samples: Tensor) -> Tensor:
+    """Frames (batch, frames, 400) without their means; what does not fill a frame is left out."""
+    frames = samples.float().unfold(-1, FRAME, HOP)
+    return frames - frames.mean(-1, keepdim=True)
+
+
+class Cepstra(nn.Module):
+    """Mel cepstra of Kaldi, (batch, frames, count), liftered with 1 + 11 sin(π k / 22), the log
+    energy of the frame in place of the first; not centred.
+    """
+
+    transform: Tensor
+
+    def __init__(self, count: int = 24, *, bins: int = 30) -> None:
+        super().__init__()
+        self.filterbanks = Filterbanks(bins, centre=False)
+        order = torch.arange(count, dtype=torch.float64)[:, None]
+        place = torch.arange(bins, dtype=torch.float64) + 0.5
+        cosines = math.sqrt(2.0 / bins) * torch.cos(math.pi / bins * order * place)
+        lifter = 1.0 + 11.0 * torch.sin(math.pi * order / 22.0)
+        self.register_buffer("transform", (lifter * cosines).T.float(), persistent=False)
+
+    def forward(self, samples: Tensor) -> Tensor:
+        with torch.autocast(samples.device.type, enabled=False):
+            frames = frames_of(samples)
+            energy = frames.square().sum(-1, keepdim=True).clamp(min=_SMALLEST).log()
+            cepstra = self.filterbanks(samples) @ self.transform
+            return torch.cat((energy, cepstra[..., 1:]), dim=-1)
+
+
+def deltas(features: Tensor) -> Tensor:
+    """Regression slopes over two frames on both sides, ends repeated (Kaldi's deltas):
+    Δ_t = Σ_n n (x_{t+n} − x_{t−n}) / (2 Σ_n n²).
+    """
+    frames = features.shape[1]
+    padded = features[:, torch.arange(-2, frames + 2).clamp(0, frames - 1)]
+    one, two = (padded[:, 2 + n :][:, :frames] - padded[:, 2 - n :][:, :frames] for n in (1, 2))
+    return (one + 2 * two) / 10.0
+
 
 _THREADS = threading.Lock()
 _BATCH = 32
@@ -41,19 +134,16 @@ def checked(device: str) -> torch.device:
         known = torch.device(device)
     except RuntimeError:
         raise InputError(f"device: expected cpu, cuda or cuda:N, found {device}") from None
-    if known.type == "cuda":
-        count = torch.cuda.device_count()
-        if (known.index or 0) >= count:
-            raise InputError(f"device {device}: found {count} CUDA devices")
-        return torch.device("cuda", known.index or 0)
-    return known
+    if known.type != "cuda":
+        return known
+    if (known.index or 0) >= (count := torch.cuda.device_count()):
+        raise InputError(f"device {device}: found {count} CUDA devices")
+    return torch.device("cuda", known.index or 0)
 
 
 @contextmanager
 def inference(device: torch.device) -> Iterator[None]:
-    """No gradients, and one thread on a CPU, so that the number of cores never changes the last bit
-    of a vector.
-    """
+    """No gradients, and one thread on a CPU: the number of cores changes no bit of a vector."""
     with torch.inference_mode():
         if device.type != "cpu":
             yield
@@ -111,10 +201,8 @@ class CamPlusPlusEncoder(Published):
 
 
 class ResemblyzerEncoder(Published):
-    """GE2E (256 dimensions): light and weaker.
-
-    The recording is raised to −30 dB if it is quieter, its pauses are shortened, and the unit
-    vectors of windows of 1.6 s, 0.77 s apart, are averaged and normalised.
+    """GE2E (256 dimensions), light and weaker: raised to −30 dB, pauses shortened, the mean of unit
+    vectors of windows of 1.6 s, 0.77 s apart, normalised.
     """
 
     name, kind, shortest = "resemblyzer", GE2E, 480
@@ -180,9 +268,9 @@ class TrainedEncoder(TrainedFolder):
 
 def load(name: str, *, device: str = "cpu") -> Any:
     """The built-in encoder of a name, or that of a folder: a network or an i-vector extractor."""
-    for kind in (CamPlusPlusEncoder, ResemblyzerEncoder):
-        if name == kind.name:
-            return kind(device)
+    built_in = {kind.name: kind for kind in (CamPlusPlusEncoder, ResemblyzerEncoder)}
+    if name in built_in:
+        return built_in[name](device)
     if recipe_of(name).network == "ivector":
         from unmask.speech.training.ivector import IvectorEncoder
 

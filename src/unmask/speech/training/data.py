@@ -22,7 +22,7 @@ from unmask.errors import InputError
 from unmask.run import Arrays, Range, Xp, check_room, ranges_of, run, write_whole
 from unmask.speech.audio import SAMPLE_RATE, SUFFIXES, failure, file_workers, read_audio
 from unmask.speech.corpus import Recording, first_of_each
-from unmask.speech.training.recipe import Recipe
+from unmask.speech.training.card import Recipe
 
 Int16Array = npt.NDArray[np.int16]
 SHARD = 128
@@ -33,9 +33,8 @@ _LEAST = 0.1
 
 @dataclass(frozen=True)
 class Samples:
-    """Decoded recordings: row r has ``sizes[r]`` samples from ``starts[r]`` on in file
-    ``files[r]``. A recording has a row for each speed, one after another. ``whole`` are all files
-    as a tensor, where a device holds them.
+    """Decoded recordings: row r, of a recording at a speed, has ``sizes[r]`` samples from
+    ``starts[r]`` on in file ``files[r]``; ``whole`` are all files as a tensor on a device.
     """
 
     shards: tuple[Int16Array, ...]
@@ -57,16 +56,11 @@ class Samples:
         repeated from its beginning.
         """
         row = self.row(number)
-        room = len(row) - length
-        if room < 0:
-            return np.resize(row, length)
-        start = int(place * (room + 1))
-        return row[start : start + length]
+        start = int(place * (max(len(row) - length, 0) + 1))
+        return np.resize(row, length) if len(row) < length else row[start : start + length]
 
     def crops(self, rows: IntArray, places: FloatArray, length: int) -> Any:
-        """A :meth:`crop` of each of some rows, (rows, length); a device that has the samples cuts
-        them itself, which costs neither time of this program nor a copy.
-        """
+        """A :meth:`crop` of each of some rows, (rows, length), cut by the device that has them."""
         if self.whole is None:
             every = zip(rows.tolist(), places.tolist(), strict=True)
             return np.stack([self.crop(row, place, length) for row, place in every])
@@ -93,10 +87,8 @@ class Samples:
 
 @dataclass(frozen=True)
 class Corpus:
-    """Decoded recordings with their speakers: row r is spoken by ``speakers[labels[r]]``.
-
-    ``recordings`` are those that could be read, ``failures`` the lines of the others, and
-    ``digest`` names all samples and speakers.
+    """Decoded recordings with their speakers: row r is spoken by ``speakers[labels[r]]``;
+    ``failures`` are the lines of those that could not be read.
     """
 
     samples: Samples
@@ -107,8 +99,15 @@ class Corpus:
     digest: str
 
     @property
-    def seconds(self) -> float:
-        return float(self.samples.sizes.sum()) / SAMPLE_RATE
+    def names(self) -> list[str]:
+        """Who speaks, whatever the speed."""
+        return sorted({one.speaker for one in self.recordings})
+
+    @property
+    def card(self) -> dict[str, Any]:
+        """What a card says of the recordings."""
+        size = len(self.recordings)
+        return {"digest": self.digest, "recordings": size, "speaker_names": self.names}
 
 
 def decode(
@@ -118,8 +117,8 @@ def decode(
     speeds: Sequence[float] = (),
     speeds_are_speakers: bool = True,
 ) -> Corpus:
-    """Decode recordings into ``folder``, in the processes of the current place; what an earlier run
-    left there is used again. ``speeds`` other than 1 add rows, as speakers of their own or not.
+    """Decode recordings into ``folder``, where an earlier run's are used again; ``speeds`` add
+    rows.
     """
     folder.mkdir(parents=True, exist_ok=True)
     paths, stamps = tuple(str(one.path) for one in recordings), [one.stamp for one in recordings]
@@ -152,7 +151,11 @@ def decode(
         speakers = [*speakers, *others]
     samples = Samples(tuple(shards), *map(np.concatenate, (files, starts, sizes)))
     lines = tuple(failures[n] for n in sorted(failures))
-    return Corpus(samples, labels, tuple(speakers), kept, lines, _digest(kept, parts))
+    hashes = np.concatenate([part["hashes"] for part in parts]).reshape(-1, 32)
+    # Names the samples of all recordings with their speakers, whatever the files are called.
+    each = (f"{one.speaker}\0{row.tobytes().hex()}" for one, row in zip(kept, hashes, strict=True))
+    digest = hashlib.sha256("\n".join(sorted(each)).encode()).hexdigest()
+    return Corpus(samples, labels, tuple(speakers), kept, lines, digest)
 
 
 _Shared = tuple[tuple[str, ...], tuple[tuple[int, int], ...], tuple[float, ...], str]
@@ -204,15 +207,6 @@ def at_speed(samples: npt.NDArray[np.float32], speed: float) -> npt.NDArray[np.f
     return np.asarray(resample_poly(samples, ratio.denominator, ratio.numerator), np.float32)
 
 
-def _digest(recordings: Sequence[Recording], parts: Sequence[Arrays]) -> str:
-    """Names the samples of all recordings with their speakers, whatever the files are called."""
-    hashes = np.concatenate([part["hashes"] for part in parts]).reshape(-1, 32)
-    lines = sorted(
-        f"{one.speaker}\0{row.tobytes().hex()}" for one, row in zip(recordings, hashes, strict=True)
-    )
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
-
-
 def audio_files(folder: str | Path) -> tuple[Recording, ...]:
     """All audio files below a folder, of nobody: noise, impulse responses."""
     root = Path(folder)
@@ -231,10 +225,8 @@ _VALIDATION = 3
 def split(
     recordings: Sequence[Recording], recipe: Recipe, validation: Sequence[Recording] | None = None
 ) -> tuple[tuple[Recording, ...], tuple[Recording, ...]]:
-    """Recordings to train on and recordings of speakers kept apart.
-
-    Those of ``validation``, or of speakers drawn with the seed of the recipe among those that have
-    at least two recordings.
+    """Recordings to train on and recordings of speakers kept apart: those of ``validation``, or
+    drawn with the recipe's seed among those that have at least two recordings.
     """
     counts = Counter(one.speaker for one in recordings)
     if validation is not None:
@@ -308,9 +300,7 @@ MOST_SECONDS = 4
 
 
 def equal_error_rate(vectors: npt.NDArray[np.float32], labels: IntArray) -> float:
-    """EER of the cosine over all pairs of recordings; 0.5 is chance, and what vectors get that are
-    not finite.
-    """
+    """EER of the cosine over all pairs of recordings; 0.5 of vectors that are not finite."""
     if not np.isfinite(vectors).all():
         return 0.5
     unit = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)

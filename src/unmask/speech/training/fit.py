@@ -8,23 +8,24 @@ import shutil
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from unmask.errors import InputError
 from unmask.run import locked
-from unmask.speech.audio import needed
+from unmask.speech.audio import SAMPLE_RATE, needed
 from unmask.speech.corpus import Recording
+from unmask.speech.encoders import weights_of
 from unmask.speech.training.card import (
+    Recipe,
+    Status,
     fingerprint_of_folder,
     is_encoder,
     read_card,
     refuse_other,
     write_encoder,
 )
-from unmask.speech.training.data import Corpus, decode, remarks_on, split
-from unmask.speech.training.recipe import Recipe, Status
+from unmask.speech.training.data import decode, remarks_on, split
 
 if TYPE_CHECKING:
     from unmask.speech.training.run import Run
@@ -107,14 +108,13 @@ def _made(
     start: str | None,
 ) -> Trained:
     recipe, in_turn = run.recipe, run.group.in_turn
-    at_speeds = partial(
-        decode, speeds=recipe.speeds, speeds_are_speakers=recipe.speeds_are_speakers
-    )
-    corpus = in_turn(partial(at_speeds, training, run.folder / "training"))
-    apart = in_turn(partial(decode, kept, run.folder / "validation")) if kept else None
-    versions = 1 + len(recipe.speeds)
-    remarks = remarks_on(corpus.recordings, corpus.samples.sizes[::versions].tolist(), recipe)
-    if len({one.speaker for one in corpus.recordings}) < 2:
+    speeds, others = recipe.speeds, recipe.speeds_are_speakers
+    where = run.folder / "training"
+    corpus = in_turn(lambda: decode(training, where, speeds=speeds, speeds_are_speakers=others))
+    apart = in_turn(lambda: decode(kept, run.folder / "validation")) if kept else None
+    sizes = corpus.samples.sizes[:: 1 + len(speeds)].tolist()
+    remarks = remarks_on(corpus.recordings, sizes, recipe)
+    if len(corpus.names) < 2:
         first = corpus.failures[0] if corpus.failures else "no recordings"
         raise InputError(f"training: expected at least 2 speakers, found 1 ({first})")
     if recipe.network == "ivector":
@@ -126,7 +126,14 @@ def _made(
 
         tensors, details = train_network(run, corpus, apart, start)
     card = {"recipe": recipe.to_dict(), "run": run.name, "start": start}
-    card |= {"data": _data(corpus, apart), **details}
+    data: dict[str, Any] = {
+        "speakers": len(corpus.names),
+        "classes": len(corpus.speakers),
+        "hours": round(float(corpus.samples.sizes.sum()) / SAMPLE_RATE / 3600, 4),
+        **corpus.card,
+        **({"validation": apart.card} if apart is not None else {}),
+    }
+    card |= {"data": data, **details}
     if run.group.rank == 0:
         write_encoder(folder, tensors, card)
     failures = (*corpus.failures, *(apart.failures if apart else ()))
@@ -137,25 +144,17 @@ def _run_name(
     recipe: Recipe, training: Sequence[Recording], kept: Sequence[Recording], start: str | None
 ) -> dict[str, Any]:
     """What names a run: options, weights to begin with, and the files as they are."""
-    from unmask.speech.encoders.weights import weights_of
-
     sha = hashlib.sha256()
     for one in (*training, *kept):
         if one.stamp[0] < 0:
             raise InputError(f"{one.path}: no such file")
         sha.update(f"{one.speaker}\0{one.utterance}\0{one.stamp}\n".encode())
-    if start is None:
-        begin = "scratch"
-    elif is_encoder(start):
-        begin = fingerprint_of_folder(start)
-    else:
-        begin = weights_of(start).fingerprint
-    return {
-        **recipe.to_dict(),
-        "recordings": sha.hexdigest(),
-        "trained on": len(training),
-        "start": begin,
-    }
+    begin = "scratch"
+    if start is not None:
+        trained = is_encoder(start)
+        begin = fingerprint_of_folder(start) if trained else weights_of(start).fingerprint
+    name = {"recordings": sha.hexdigest(), "trained on": len(training), "start": begin}
+    return {**recipe.to_dict(), **name}
 
 
 def _trained(folder: Path, card: dict[str, Any]) -> Trained:
@@ -170,25 +169,6 @@ def _trained(folder: Path, card: dict[str, Any]) -> Trained:
         )
     except (LookupError, TypeError, ValueError) as error:
         raise InputError(f"{folder}: expected the whole card of a run, lacks {error}") from None
-
-
-def _data(corpus: Corpus, apart: Corpus | None) -> dict[str, Any]:
-    names = sorted({one.speaker for one in corpus.recordings})
-    known: dict[str, Any] = {
-        "digest": corpus.digest,
-        "speakers": len(names),
-        "classes": len(corpus.speakers),
-        "recordings": len(corpus.recordings),
-        "hours": round(corpus.seconds / 3600, 4),
-        "speaker_names": names,
-    }
-    if apart is not None:
-        known["validation"] = {
-            "digest": apart.digest,
-            "recordings": len(apart.recordings),
-            "speaker_names": sorted({one.speaker for one in apart.recordings}),
-        }
-    return known
 
 
 def training_seconds(

@@ -25,13 +25,11 @@ import torch
 from torch import Tensor
 
 from unmask.errors import InputError
-from unmask.speech.encoders.neural import TrainedFolder, by_length
-from unmask.speech.features import Float32Array
-from unmask.speech.training.card import Tensors
+from unmask.speech.audio import Float32Array
+from unmask.speech.encoders.neural import Cepstra, TrainedFolder, by_length, deltas
+from unmask.speech.training.card import Recipe, Tensors
 from unmask.speech.training.data import Corpus, equal_error_rate, some_of
-from unmask.speech.training.features import Cepstra, deltas
-from unmask.speech.training.recipe import Recipe
-from unmask.speech.training.run import Point, Position, Run
+from unmask.speech.training.run import Position, Run
 
 CEPSTRA = 24
 MOST_FRAMES = 1_000_000
@@ -46,9 +44,7 @@ _BLOCK = 1 << 25
 
 
 class Front(torch.nn.Module):
-    """Samples of one recording to frames (N, 72): cepstra with log energy, Δ and ΔΔ, of speech
-    alone, each column with mean 0.
-    """
+    """Samples to frames of speech (N, 72): cepstra with log energy, Δ and ΔΔ, of mean 0."""
 
     def __init__(self, bins: int) -> None:
         super().__init__()
@@ -135,9 +131,8 @@ def fit_mixture(
     done: int = 0,
     mixture: Mixture | None = None,
 ) -> Iterator[tuple[Mixture, float]]:
-    """A mixture by EM from ``components`` frames drawn with the seed, and the mean log likelihood
-    before each iteration. ``full`` covariances follow after half the iterations with diagonal ones.
-    It goes on from a ``mixture`` after ``done`` iterations.
+    """A mixture by EM from frames drawn with the seed, and the mean log likelihood before each
+    iteration; ``full`` covariances after half of them. It goes on from a ``mixture``.
     """
     count, width = frames.shape
     spread = frames.var(0)
@@ -193,16 +188,11 @@ def _iteration(
     return Mixture(weights, means, roots.contiguous()), total / len(frames)
 
 
-@dataclass(frozen=True)
-class Statistics:
-    """Counts (U, K) and whitened first moments (U, K, D) of utterances."""
-
-    counts: Tensor
-    moments: Tensor
+Statistics = tuple[Tensor, Tensor]
 
 
 def statistics(mixture: Mixture, utterances: Iterable[Tensor]) -> Statistics:
-    """Zeroth and first moments of utterances, each given as frames; one is held at a time."""
+    """Counts (U, K) and whitened first moments (U, K, D) of utterances, each given as frames."""
     counts, moments = [], []
     for frames in utterances:
         count = mixture.means.new_zeros(len(mixture.means))
@@ -214,19 +204,20 @@ def statistics(mixture: Mixture, utterances: Iterable[Tensor]) -> Statistics:
         away = first - count[:, None] * mixture.means
         roots = mixture.roots
         moments.append(torch.einsum("kij,kj->ki", roots, away) if mixture.full else away * roots)
-    return Statistics(torch.stack(counts), torch.stack(moments))
+    return torch.stack(counts), torch.stack(moments)
 
 
 def posterior(matrix: Tensor, stats: Statistics) -> tuple[Tensor, Tensor, Tensor]:
     """Means (U, R) and covariances (U, R, R) of w, and each utterance's log likelihood but for what
     does not depend on T: ½ bᵀ P⁻¹ b − ½ log |P| with b = Σ T_cᵀ F_c.
     """
+    counts, moments = stats
     components, width, rank = matrix.shape
     flat = matrix.reshape(components * width, rank)
     crossed = torch.einsum("kdr,kds->krs", matrix, matrix).reshape(components, rank * rank)
-    precision = (stats.counts @ crossed).reshape(-1, rank, rank)
+    precision = (counts @ crossed).reshape(-1, rank, rank)
     precision = precision + torch.eye(rank, dtype=matrix.dtype, device=matrix.device)
-    linear = stats.moments.reshape(len(stats.counts), -1) @ flat
+    linear = moments.reshape(len(counts), -1) @ flat
     factor = torch.linalg.cholesky(precision)
     mean = torch.cholesky_solve(linear[..., None], factor)[..., 0]
     logs = torch.diagonal(factor, dim1=1, dim2=2).log().sum(1)
@@ -249,25 +240,23 @@ def fit_variability(
     M-step (Kenny et al., 2005, eq. 14): T_c = (Σ_u F_uc w̄_uᵀ) (Σ_u N_uc E[w_u w_uᵀ])⁻¹. Then T is
     multiplied by the root of the mean of E[w wᵀ], so that w has unit second moments.
     """
-    utterances, components, width = stats.moments.shape
+    counts, moments = stats
+    utterances, components, width = moments.shape
     if matrix is None:
         generator = torch.Generator().manual_seed(seed)
-        drawn = torch.randn(components, width, rank, generator=generator, dtype=stats.moments.dtype)
-        matrix = (0.1 * drawn).to(stats.moments.device)
+        drawn = torch.randn(components, width, rank, generator=generator, dtype=moments.dtype)
+        matrix = (0.1 * drawn).to(moments.device)
     eye = torch.eye(rank, dtype=matrix.dtype, device=matrix.device)
     for _ in range(done, iterations):
         left = torch.zeros_like(matrix)
         right = matrix.new_zeros(components, rank * rank)
         second = matrix.new_zeros(rank, rank)
         total = 0.0
-        for start in range(0, utterances, _AT_ONCE):
-            some = Statistics(
-                stats.counts[start : start + _AT_ONCE], stats.moments[start : start + _AT_ONCE]
-            )
-            mean, covariance, likelihood = posterior(matrix, some)
+        for some, first in zip(counts.split(_AT_ONCE), moments.split(_AT_ONCE), strict=True):
+            mean, covariance, likelihood = posterior(matrix, (some, first))
             square = covariance + mean[:, :, None] * mean[:, None, :]
-            left += torch.einsum("ukd,ur->kdr", some.moments, mean)
-            right += some.counts.T @ square.reshape(len(mean), -1)
+            left += torch.einsum("ukd,ur->kdr", first, mean)
+            right += some.T @ square.reshape(len(mean), -1)
             second += square.sum(0)
             total += float(likelihood.sum())
         normal = right.reshape(components, rank, rank) + 1e-9 * eye
@@ -321,8 +310,8 @@ class Extraction:
                 heard = partial(ivectors, self.front, self.tensors)
                 vectors = by_length(samples, heard, self.device)
                 eer = equal_error_rate(vectors - vectors.mean(0), labels)
-        *curve, last = self.position.curve
-        position = replace(self.position, curve=(*curve, replace(last, eer=eer)))
+        *curve, (step, loss, _) = self.position.curve
+        position = replace(self.position, curve=(*curve, (step, loss, eer)))
         whole = {k: v.cpu().numpy().astype(np.float32) for k, v in self.tensors.items()}
         return whole, self.run.card(position, 2 * half, eer)
 
@@ -330,7 +319,7 @@ class Extraction:
         """A checkpoint after an iteration, and a word of it."""
         self.tensors |= tensors
         done, spent = self.position.step + 1, time.perf_counter() - self.begun
-        curve = (*self.position.curve, Point(done, -value))
+        curve = (*self.position.curve, (done, -value, None))
         self.position = Position(done, curve, self.first.seconds + spent)
         if self.run.group.rank == 0:
             self.run.write(self.position, {k: v.cpu().numpy() for k, v in self.tensors.items()})
@@ -354,9 +343,7 @@ class Extraction:
 
 
 def seconds_of(recipe: Recipe, utterances: int, device: torch.device) -> float:
-    """Seconds of a training on recordings of three seconds or so, from the time of one iteration on
-    noise for the mixture and for the total variability.
-    """
+    """Seconds of a training on recordings of three seconds, from the time of one iteration."""
     frames, some = max(4096, 2 * recipe.components), min(utterances, _AT_ONCE)
     noise = torch.randn(frames, 3 * CEPSTRA, dtype=torch.float64, device=device)
     each = last = 0.0

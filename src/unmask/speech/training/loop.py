@@ -1,8 +1,4 @@
-"""The steps of a training: crops in, gradients, a validation and a checkpoint every so often.
-
-Crops are drawn from the seed and the number of the step alone: a run that goes on needs no state of
-a random generator.
-"""
+"""The steps of a training: crops in, gradients, a validation and a checkpoint every so often."""
 
 from __future__ import annotations
 
@@ -24,9 +20,10 @@ from torch import Tensor, nn
 
 from unmask.base import IntArray, one_line
 from unmask.errors import InputError
-from unmask.speech.encoders.neural import by_length
-from unmask.speech.encoders.weights import installed_path
-from unmask.speech.training.card import Tensors, recipe_of, weights_of_folder
+from unmask.speech.encoders import installed_path
+from unmask.speech.encoders.networks import Angular, Softmax, build, margin_at
+from unmask.speech.encoders.neural import Filterbanks, by_length
+from unmask.speech.training.card import Recipe, Tensors, recipe_of, weights_of_folder
 from unmask.speech.training.data import (
     Corpus,
     Samples,
@@ -35,10 +32,7 @@ from unmask.speech.training.data import (
     equal_error_rate,
     some_of,
 )
-from unmask.speech.training.features import Filterbanks, responses_of, speech_of
-from unmask.speech.training.networks import Angular, Softmax, build, margin_at
-from unmask.speech.training.recipe import Recipe
-from unmask.speech.training.run import Group, Point, Position, Run, arrays_of
+from unmask.speech.training.run import Group, Position, Run, arrays_of
 
 _AHEAD = 4
 _ORDER, _PLACES = 1, 2
@@ -50,8 +44,8 @@ _BLOCK = 50
 
 @dataclass(frozen=True)
 class Plan:
-    """All batches of a run; ``part`` is the rank of this process among ``parts``, each of which
-    takes its share of every batch.
+    """All batches of a run, of which process ``part`` of ``parts`` takes its share; crops follow
+    from the seed and the number of the step alone.
     """
 
     recipe: Recipe
@@ -75,9 +69,8 @@ class Plan:
         return np.resize(order[within * size :], size)
 
     def at(self, step: int) -> dict[str, Any]:
-        """The batch of a step: ``crops`` (batch, samples), their speakers as ``labels``, and what
-        disturbs them: ``noise`` of the same shape with its level ``snr`` in dB below the speech,
-        and the number of a ``response``, or −1 for none.
+        """The batch of a step: ``crops``, their ``labels``, ``noise`` of the same shape with its
+        level ``snr`` in dB below the speech, and the number of a ``response`` or −1.
         """
         chosen = self.rows_at(step)
         generator = np.random.default_rng([self.recipe.seed, _PLACES, step])
@@ -112,9 +105,7 @@ def _order(seed: int, epoch: int, count: int) -> IntArray:
 
 @contextmanager
 def ahead(plan: Plan, first: int, last: int, device: Any) -> Iterator[Iterator[dict[str, Any]]]:
-    """Batches of the steps from ``first`` up to ``last`` as tensors, made by a thread that stays a
-    few steps ahead, in pinned memory where the device is a GPU that does not hold all samples.
-    """
+    """Batches of steps ``first`` to ``last`` as tensors, made a few steps ahead by a thread."""
     plan = replace(plan, samples=plan.samples.near(device))
     pinned = device.type == "cuda"
 
@@ -137,6 +128,46 @@ def ahead(plan: Plan, first: int, last: int, device: Any) -> Iterator[Iterator[d
         pool.shutdown(cancel_futures=True)
 
 
+LONGEST_RESPONSE = 8000
+"""Samples of an impulse response that are used: half a second."""
+
+
+def responses_of(samples: Samples, device: torch.device) -> Tensor:
+    """Impulse responses from their peak on, of unit energy: (count, 8000)."""
+    rows = []
+    for number in range(len(samples)):
+        whole = samples.row(number).astype(np.float32)
+        tail = whole[int(np.abs(whole).argmax()) :][:LONGEST_RESPONSE]
+        tail = tail / np.linalg.norm(tail)
+        rows.append(np.pad(tail, (0, LONGEST_RESPONSE - tail.size)))
+    return torch.from_numpy(np.stack(rows)).to(device)
+
+
+def speech_of(batch: Mapping[str, Tensor], responses: Tensor | None) -> Tensor:
+    """Crops as floats in [−1, 1], with noise or in a room where the batch says so."""
+    speech = batch["crops"].float() / 32768.0
+    if "noise" in batch:
+        speech = add_noise(speech, batch["noise"].float() / 32768.0, batch["snr"])
+    if responses is not None:
+        speech = in_rooms(speech, responses, batch["response"])
+    return speech
+
+
+def add_noise(speech: Tensor, noise: Tensor, snr: Tensor) -> Tensor:
+    """Speech with noise ``snr`` decibels below it; where noise is all zeros, speech as it is."""
+    power = noise.square().mean(1)
+    gain = speech.square().mean(1) / power.clamp(min=1e-12) * 10.0 ** (-snr / 10.0)
+    return speech + torch.where(power > 0, gain, 0.0).sqrt()[:, None] * noise
+
+
+def in_rooms(speech: Tensor, responses: Tensor, numbers: Tensor) -> Tensor:
+    """Speech convolved with the response of that number; −1 leaves it as it is."""
+    size = speech.shape[1] + responses.shape[1]
+    chosen = torch.fft.rfft(responses[numbers.clamp(min=0)], n=size)
+    heard = torch.fft.irfft(torch.fft.rfft(speech, n=size) * chosen, n=size)
+    return torch.where(numbers[:, None] >= 0, heard[:, : speech.shape[1]], speech)
+
+
 class Classifier(nn.Module):
     """Samples to loss: filterbanks, the network to train, one class per speaker."""
 
@@ -148,14 +179,6 @@ class Classifier(nn.Module):
 
     def forward(self, samples: Tensor, labels: Tensor, margin: float) -> Tensor:
         return self.head(self.encoder(self.features(samples)), labels, margin)
-
-
-def rate_at(step: int, *, rate: float, steps: int, warm_up: int) -> float:
-    """Learning rate of a step: a straight rise, then half a cosine down to a hundredth."""
-    if step < warm_up:
-        return rate * (step + 1) / warm_up
-    turned = math.pi * (step - warm_up) / max(1, steps - warm_up)
-    return rate * (_LOWEST_RATE + (1.0 - _LOWEST_RATE) * 0.5 * (1.0 + math.cos(turned)))
 
 
 @dataclass
@@ -199,9 +222,8 @@ class Loop:
             ):
                 self._steps(moving, batches)
         position, lowest = self.position, self.position.lowest
-        taken = position.curve[lowest[-1]] if lowest else Point(position.step, 0.0)
-        weights = self.best or arrays_of(self.model.encoder)
-        return weights, self.run.card(position, taken.step, taken.eer)
+        step, _, eer = position.curve[lowest[-1]] if lowest else (position.step, 0.0, None)
+        return self.best or arrays_of(self.model.encoder), self.run.card(position, step, eer)
 
     def _steps(self, moving: nn.Module, batches: Iterator[dict[str, Tensor]]) -> None:
         started, before, first = time.perf_counter(), self.position.seconds, self.position.step
@@ -231,17 +253,23 @@ class Loop:
 
     def step(self, moving: nn.Module, step: int, batch: Mapping[str, Tensor]) -> Tensor:
         """One step of the optimiser; its loss stays on the device."""
-        recipe = self.run.recipe
-        rate = rate_at(step, rate=recipe.rate, steps=self.steps, warm_up=self.warm_up)
         for parameters in self.optimiser.param_groups:
-            parameters["lr"] = rate
-        margin = margin_at(step, margin=recipe.margin, over=self.margin_steps)
+            parameters["lr"] = self.rate_at(step)
+        margin = margin_at(step, margin=self.run.recipe.margin, over=self.margin_steps)
         self.optimiser.zero_grad(set_to_none=True)
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.mixed):
             loss: Tensor = moving(speech_of(batch, self.responses), batch["labels"], margin)
         loss.backward()
         self.optimiser.step()
         return loss
+
+    def rate_at(self, step: int) -> float:
+        """Learning rate of a step: a straight rise, then half a cosine down to a hundredth."""
+        rate, warm_up = self.run.recipe.rate, self.warm_up
+        if step < warm_up:
+            return rate * (step + 1) / warm_up
+        turned = math.pi * (step - warm_up) / max(1, self.steps - warm_up)
+        return rate * (_LOWEST_RATE + (1.0 - _LOWEST_RATE) * 0.5 * (1.0 + math.cos(turned)))
 
     def _over(self) -> bool:
         """Whether the EER has not fallen for as many validations as patience lasts."""
@@ -261,7 +289,7 @@ class Loop:
         if first:
             self.model.eval()
             eer = self.validate() if self.validate is not None else None
-        curve = (*self.position.curve, Point(step, round(loss, 6), eer))
+        curve = (*self.position.curve, (step, round(loss, 6), eer))
         self.position = Position(step, curve, seconds)
         if first:
             if self.position.lowest[-1:] == [len(curve) - 1]:
@@ -275,18 +303,15 @@ def _one_line(run: Run) -> Iterator[None]:
     """Say in a line what memory does not hold."""
     try:
         yield
-    except torch.OutOfMemoryError:
-        problem = "GPU"
     except RuntimeError as error:
-        if "allocate memory" not in one_line(str(error)):
+        on_gpu = isinstance(error, torch.OutOfMemoryError)
+        if not on_gpu and "allocate memory" not in one_line(str(error)):
             raise
-        problem = "machine"
-    else:
-        return
-    raise InputError(
-        f"training: the {problem} has no memory for batches of {run.recipe.batch} crops"
-        f" of {run.recipe.crop:g} s: expected smaller ones; what was kept in {run.folder} stays"
-    )
+        raise InputError(
+            f"training: the {'GPU' if on_gpu else 'machine'} has no memory for batches of"
+            f" {run.recipe.batch} crops of {run.recipe.crop:g} s: expected smaller ones; what was"
+            f" kept in {run.folder} stays"
+        ) from None
 
 
 @contextmanager
@@ -303,9 +328,7 @@ def fastest(device: torch.device) -> Iterator[None]:
 def new_classifier(
     recipe: Recipe, speakers: int, device: torch.device, start: str | None = None
 ) -> Classifier:
-    """A network with its loss on a device, from the seed of the recipe or from the weights that
-    ``start`` names; on a GPU in the layout that convolutions of images are fastest in.
-    """
+    """A network with its loss on a device, from the recipe's seed or the weights of ``start``."""
     size = recipe.dimension
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(recipe.seed)
@@ -315,27 +338,21 @@ def new_classifier(
         else:
             head = Angular(size, speakers, kind=recipe.loss, scale=recipe.scale)
     if start is not None:
+        begun = "campplus" if start == "campplus" else recipe_of(start).network
+        if begun != recipe.network:
+            raise InputError(f"{start}: expected weights of {recipe.network}, found {begun}")
+        if start == "campplus":
+            weights = torch.load(installed_path(start), weights_only=True, map_location="cpu")
+        else:
+            weights = {k: torch.from_numpy(v) for k, v in weights_of_folder(start).items()}
         try:
-            encoder.load_state_dict(_start_weights(start, recipe))
+            encoder.load_state_dict(weights)
         except RuntimeError as error:
             line = str(error).strip().splitlines()[-1].strip()
             raise InputError(f"{start}: weights of another {recipe.network}: {line}") from None
     model = Classifier(Filterbanks(recipe.bins), encoder, head).to(device)
     layout = torch.channels_last if device.type == "cuda" else torch.preserve_format
     return model.to(memory_format=layout)
-
-
-def _start_weights(start: str, recipe: Recipe) -> dict[str, Any]:
-    if start == "campplus":
-        if recipe.network != start:
-            raise InputError(
-                f"start campplus: expected the network {start}, found {recipe.network}"
-            )
-        return torch.load(installed_path(start), weights_only=True, map_location="cpu")
-    network = recipe_of(start).network
-    if network != recipe.network:
-        raise InputError(f"{start}: expected weights of {recipe.network}, found {network}")
-    return {name: torch.from_numpy(value) for name, value in weights_of_folder(start).items()}
 
 
 def train_network(

@@ -8,7 +8,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,8 +19,14 @@ from torch import nn
 from unmask.errors import InputError
 from unmask.run import advance
 from unmask.speech.encoders.neural import checked
-from unmask.speech.training.card import Tensors, read_tensors, refuse_other, write_tensors
-from unmask.speech.training.recipe import Recipe, Status
+from unmask.speech.training.card import (
+    Recipe,
+    Status,
+    Tensors,
+    read_tensors,
+    refuse_other,
+    write_tensors,
+)
 
 CHECKPOINT = "checkpoint.safetensors"
 T = TypeVar("T")
@@ -84,36 +90,25 @@ def group(device: str) -> Iterator[Group]:
 
 
 @dataclass(frozen=True)
-class Point:
-    """A line of the validation curve: mean loss since the line before, EER of speakers kept apart
-    if there are any.
+class Position:
+    """What a checkpoint says besides tensors: steps done, the seconds spent, and the validation
+    curve, lines of step, mean loss since the line before, and EER if speakers were kept apart.
     """
 
-    step: int
-    loss: float
-    eer: float | None = None
-
-
-@dataclass(frozen=True)
-class Position:
-    """What a checkpoint says besides tensors: steps done, the curve, and the seconds spent."""
-
     step: int = 0
-    curve: tuple[Point, ...] = ()
+    curve: tuple[tuple[int, float, float | None], ...] = ()
     seconds: float = 0.0
 
     @property
     def lowest(self) -> list[int]:
         """Places of the lines with the lowest EER: weights are those of the last."""
-        known = [point.eer for point in self.curve if point.eer is not None]
-        return [n for n, point in enumerate(self.curve) if known and point.eer == min(known)]
+        known = [eer for *_, eer in self.curve if eer is not None]
+        return [n for n, (*_, eer) in enumerate(self.curve) if known and eer == min(known)]
 
 
 @dataclass(frozen=True)
 class Run:
-    """A training as all its steps need it: ``folder`` keeps the checkpoint, ``name`` says what it
-    was made of, and ``watch`` is called with a :class:`Status` now and then.
-    """
+    """A training as its steps need it: ``folder`` keeps the checkpoint, ``name`` says what of."""
 
     recipe: Recipe
     group: Group
@@ -127,7 +122,7 @@ class Run:
             return
         advance(done, steps)
         if self.watch is not None:
-            eer = position.curve[-1].eer if position.curve else None
+            eer = position.curve[-1][2] if position.curve else None
             crops = 1 if self.recipe.network == "ivector" else self.recipe.batch
             self.watch(Status(done, steps, loss, crops / pace, pace * (steps - done), eer))
 
@@ -139,15 +134,14 @@ class Run:
             "steps_done": position.step,
             "seconds": round(position.seconds, 1),
             "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
-            "curve": [[p.step, p.loss, p.eer] for p in position.curve],
+            "curve": position.curve,
             "eer": eer,
         }
 
     def write(self, position: Position, tensors: Tensors) -> None:
         """Keep where the run stands, with the ``tensors`` it goes on from."""
-        curve = [[p.step, p.loss, p.eer] for p in position.curve]
-        note = {"run": self.name, "step": position.step, "seconds": position.seconds}
-        write_tensors(self.folder / CHECKPOINT, tensors, json.dumps({**note, "curve": curve}))
+        note = json.dumps({"run": self.name, **asdict(position)})
+        write_tensors(self.folder / CHECKPOINT, tensors, note)
 
     def read(self) -> tuple[Position, Tensors]:
         """Where the run was left, if it is there and this one."""
@@ -157,7 +151,7 @@ class Run:
         tensors, note = read_tensors(path)
         with self._own():
             known = json.loads(note)
-            curve = tuple(Point(*line) for line in known["curve"])
+            curve = tuple((step, loss, eer) for step, loss, eer in known["curve"])
             position, name = Position(int(known["step"]), curve, known["seconds"]), known["run"]
         refuse_other(self.name, name, f"{path}: expected a checkpoint")
         return position, tensors
@@ -188,8 +182,7 @@ class Run:
                 for name, value in parts["optimiser"].items():
                     number, _, key = name.partition("/")
                     state.setdefault(int(number), {})[key] = torch.from_numpy(value)
-                groups = optimiser.state_dict()["param_groups"]
-                optimiser.load_state_dict({"state": state, "param_groups": groups})
+                optimiser.load_state_dict({**optimiser.state_dict(), "state": state})
         return position, parts["best"]
 
     @contextmanager

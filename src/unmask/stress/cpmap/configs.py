@@ -12,9 +12,9 @@ import numpy.typing as npt
 from unmask.base import BoolArray, FloatArray, IntArray, as_scores
 from unmask.engine import Roc
 from unmask.errors import InputError
-from unmask.estimate import Interval
+from unmask.estimate import Interval, Notice
 from unmask.stress.cpmap.maps import CpMap
-from unmask.trials import Scores, TrialList, codes_like, match, share
+from unmask.trials import Ids, Scores, TrialList, match, trial_codes
 
 LARGEST_MISFIT = 0.2
 _CHANCE = 1.36  # Kolmogorov and Smirnov: the distance that 5 % of samples exceed, times √n
@@ -69,6 +69,19 @@ class CpPosition:
     def placed(self) -> bool:
         """Whether a cell of the map stands for the subset."""
         return not np.isnan(self.x)
+
+    @property
+    def notices(self) -> tuple[Notice, ...]:
+        """What to know about where it stands."""
+        if not self.placed:
+            sentence = (
+                "its trials are no mixture that a cell of the map stands for (hardness differs from"
+                f" the nearest one by {self.misfit:.2f} in distribution): its value is given, but"
+                " no position"
+            )
+            return (Notice("no-position", self.name, sentence),)
+        sentence = "a class is easier than in all trials, so it stands at the edge of the map"
+        return (Notice("easier", self.name, sentence),) if self.easier else ()
 
 
 def cp_position(
@@ -190,19 +203,15 @@ def trial_bias(
 
 def trial_configs(
     scores: Scores, subset: TrialList | None, subset_name: str
-) -> tuple[tuple[CpConfig, ...], list[str]]:
-    """The trial configs that can be told from a table, the user's ``subset``, and warnings.
-
-    The first is all trials, by the name "full cross-pairing" where no pair of utterances lacks.
-    """
+) -> tuple[tuple[CpConfig, ...], list[Notice]]:
+    """The trial configs that can be told from a table, all trials first, and the ``subset``."""
     counted = np.asarray(scores.is_target | scores.is_nontarget)
     masks: dict[str, BoolArray] = {"all trials": counted}
-    warnings: list[str] = []
+    notices: list[Notice] = []
     if scores.enrol is not None and scores.test is not None:
-        enrol, test = share(scores.enrol, scores.test)
-        rank = np.empty(len(enrol.names), np.int64)
-        rank[enrol.names.arg_sort().to_numpy()] = np.arange(rank.size)
-        sides = rank[enrol.codes][counted], rank[test.codes][counted]
+        both = Ids.concatenate([scores.enrol, scores.test]).alphabetical()
+        left, right = np.split(both.codes.astype(np.int64), 2)
+        sides = left[counted], right[counted]
         if full_cross_pairing(*sides):
             masks = {"full cross-pairing": counted}
         if scores.enrol_speaker is not None:
@@ -211,26 +220,23 @@ def trial_configs(
             if _has_both(scores, fixed):
                 masks["enrolment-fixed"] = fixed
             else:
-                warnings.append("enrolment-fixed cross-pairing leaves a class empty: not placed")
+                sentence = "enrolment-fixed cross-pairing leaves a class empty: not placed"
+                notices.append(Notice("empty-class", "", sentence))
     if subset is not None:
         masks[subset_name] = _of_subset(scores, subset, subset_name)
     configs = (
         CpConfig(name, mask[scores.is_target], mask[scores.is_nontarget])
         for name, mask in masks.items()
     )
-    return tuple(configs), warnings
+    return tuple(configs), notices
 
 
 def enrolment_fixed(
     enrol: npt.NDArray[np.integer], test: npt.NDArray[np.integer], speaker: npt.NDArray[np.integer]
 ) -> BoolArray:
-    """The trials of enrolment-fixed cross-pairing among those of a list (Li 2022, section 2).
-
-    ``enrol`` and ``test`` are codes of utterances in one common numbering, ``speaker`` the code of
-    the enrolment's speaker. One enrolment is fixed per speaker, the one with most trials (of
-    several, the lowest code), and compared with all utterances that are not fixed. A list may hold
-    such a pair in one order only, whichever: it then counts with the fixed utterance on the test
-    side; where both orders are there, the one with the fixed utterance enrolled counts.
+    """The trials of enrolment-fixed cross-pairing among those of a list (Li 2022, section 2). One
+    enrolment is fixed per ``speaker``, the one with most trials (the lowest code), and compared
+    with all utterances that are not fixed; a pair that stands in the other order only counts too.
     """
     pairs, counts = np.unique(np.stack([speaker, enrol]), axis=1, return_counts=True)
     best = np.lexsort([pairs[1], -counts, pairs[0]])
@@ -258,7 +264,7 @@ def _has_both(scores: Scores, mask: BoolArray) -> bool:
 
 def _of_subset(scores: Scores, subset: TrialList, name: str) -> BoolArray:
     """The trials of the table that the subset names; all of the subset must be there."""
-    rows = match(codes_like(subset.ids, scores.ids), scores.codes)
+    rows = match(trial_codes(subset.ids, scores.ids), scores.codes)
     unknown = np.flatnonzero(rows < 0)
     if unknown.size:
         enrol, test, _ = subset.ids

@@ -13,7 +13,7 @@ import polars as pl
 
 from unmask.base import BoolArray, FloatArray
 from unmask.errors import InputError
-from unmask.estimate import Estimate, Interval
+from unmask.estimate import Estimate, Interval, Notice
 from unmask.stress.cpmap.maps import Cells, CpMap, cp_map
 
 TOLERANCE = 1e-5
@@ -52,7 +52,7 @@ class DeltaCpMap(Cells):
     test: str
     tolerance: float = TOLERANCE
     intervals: DeltaIntervals | None = None
-    warnings: tuple[str, ...] = ()
+    notices: tuple[Notice, ...] = ()
 
     @property
     def estimates(self) -> tuple[Estimate, ...]:
@@ -106,40 +106,8 @@ def delta_cp_map(reference: CpMap, test: CpMap, *, tolerance: float = TOLERANCE)
     and the other is not, the map favours the other one and says so in a warning.
     """
     names = reference.system or "the reference system", test.system or "the test system"
-    _require_same(reference, test, names)
-    rcr = relative_change(reference.values, test.values)
-    win, tie, lose = proportions(rcr, reference.well_defined, tolerance)
-    warnings = [*reference.warnings]
-    if reference.orders != test.orders:
-        one, other = names if reference.orders else names[::-1]
-        warnings.append(
-            f"{one} orders the trials and {other} does not, which favours {other}: of two equal "
-            "systems the one that did not order wins about 87 % of the cells; order by both (mean "
-            "of ranks) or by outsiders"
-        )
-    if reference.tied and not np.array_equal(reference.target_place, test.target_place):
-        warnings.append(
-            "more trials than a cell holds are equally hard: among them each system is ordered by "
-            "its own scores, so such a cell holds different trials of the two"
-        )
-    if not reference.well_defined.any():
-        warnings.append("no cell has 30 trials of each class: win, tie and lose are undefined")
-    return DeltaCpMap(
-        **{field.name: getattr(reference, field.name) for field in fields(Cells)},
-        rcr=rcr,
-        win=win,
-        tie=tie,
-        lose=lose,
-        reference=reference.system,
-        test=test.system,
-        tolerance=tolerance,
-        warnings=tuple(warnings),
-    )
-
-
-def _require_same(reference: CpMap, test: CpMap, names: tuple[str, str]) -> None:
     both = list(zip(names, (reference, test), strict=True))
-    _require_same_counts([(name, cp.n["target"], cp.n["nontarget"]) for name, cp in both])
+    _require_same_counts({name: tuple(cp.n.values()) for name, cp in both})
     if reference.values.shape != test.values.shape:
         grids = " and ".join(f"{cp.x.size} x {cp.y.size}" for _, cp in both)
         raise InputError(f"delta map: expected two maps on one grid, found {grids}")
@@ -156,11 +124,45 @@ def _require_same(reference: CpMap, test: CpMap, names: tuple[str, str]) -> None
             f"delta map: expected trials in one order, found {orders}: "
             "give both maps the same hardness"
         )
+    rcr = relative_change(reference.values, test.values)
+    win, tie, lose = proportions(rcr, reference.well_defined, tolerance)
+    one, other = names if reference.orders else names[::-1]
+    notices = {
+        "unfair-order": (
+            reference.orders != test.orders,
+            f"{one} orders the trials and {other} does not, which favours {other}: of two equal "
+            "systems the one that did not order wins about 87 % of the cells; order by both (mean "
+            "of ranks) or by outsiders",
+        ),
+        "tied-trials": (
+            reference.tied and not np.array_equal(reference.target_place, test.target_place),
+            "more trials than a cell holds are equally hard: among them each system is ordered by "
+            "its own scores, so such a cell holds different trials of the two",
+        ),
+        "few-trials": (
+            not reference.well_defined.any(),
+            "no cell has 30 trials of each class: win, tie and lose are undefined",
+        ),
+    }
+    return DeltaCpMap(
+        **{field.name: getattr(reference, field.name) for field in fields(Cells)},
+        rcr=rcr,
+        win=win,
+        tie=tie,
+        lose=lose,
+        reference=reference.system,
+        test=test.system,
+        tolerance=tolerance,
+        notices=(
+            *reference.notices,
+            *(Notice(code, "", text) for code, (holds, text) in notices.items() if holds),
+        ),
+    )
 
 
-def _require_same_counts(systems: Sequence[tuple[str, int, int]]) -> None:
-    if len({one[1:] for one in systems}) > 1:
-        each = ", ".join(f"{name} {t} target and {n} nontarget" for name, t, n in systems)
+def _require_same_counts(sizes: Mapping[str, tuple[int, ...]]) -> None:
+    if len(set(sizes.values())) > 1:
+        each = ", ".join(f"{name} {t} target and {n} nontarget" for name, (t, n) in sizes.items())
         raise InputError(f"systems on different trial lists: {each} trials")
 
 
@@ -187,26 +189,25 @@ class CpRoadmap:
     @property
     def levels(self) -> tuple[tuple[str, ...], ...]:
         """Systems by their number of steps from the first one."""
-        edges = {(delta.reference, delta.test) for delta in self.deltas}
-        level = [cp.system for cp in self.maps if all(cp.system != new for _, new in edges)]
-        levels = []
-        while level:
-            levels.append(tuple(level))
-            level = [cp.system for cp in self.maps if any((o, cp.system) in edges for o in level)]
-        return tuple(levels)
+        edges = [(delta.reference, delta.test) for delta in self.deltas]
+        return _levels(edges, [cp.system for cp in self.maps])
+
+
+def _levels(edges: Sequence[Edge], names: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    """Systems that no step leads to, those one step from them, and so on."""
+    after = {new: old for old, new in edges}
+    level = tuple(name for name in names if name not in after)
+    levels = []
+    while level:
+        levels.append(level)
+        level = tuple(name for name in names if after.get(name) in level)
+    return tuple(levels)
 
 
 def is_tree(edges: Sequence[Edge], names: Sequence[str]) -> bool:
     """Whether the steps lead from one of the systems to each of the others in exactly one way."""
-    parent = {new: old for old, new in edges}
-    roots = [name for name in names if name not in parent]
-    if len(parent) != len(edges) or len(roots) != 1 or {*parent, *roots} != set(names):
-        return False
-    reached, level = set(roots), roots
-    while level:
-        level = [new for new, old in parent.items() if old in level]
-        reached.update(level)
-    return reached == set(names)
+    sizes = [len(level) for level in _levels(edges, names)]
+    return len(edges) == len(names) - 1 and sizes[:1] == [1] and sum(sizes) == len(names)
 
 
 def cp_roadmap(
@@ -224,7 +225,7 @@ def cp_roadmap(
     """
     if not systems:
         raise InputError("roadmap: expected at least one system, found none")
-    _require_same_counts([(name, np.size(t), np.size(n)) for name, (t, n) in systems.items()])
+    _require_same_counts({name: (np.size(t), np.size(n)) for name, (t, n) in systems.items()})
     if options.get("target_hardness") is None and options.get("nontarget_hardness") is None:
         options["target_hardness"] = [pair[0] for pair in systems.values()]
         options["nontarget_hardness"] = [pair[1] for pair in systems.values()]

@@ -14,13 +14,11 @@ from dataclasses import dataclass
 from typing import SupportsFloat
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import logit
 
 from unmask.base import (
     FloatArray,
     IntArray,
-    as_scores,
     check_replicates,
     logit_interval,
     quantile_t,
@@ -32,14 +30,12 @@ from unmask.estimate import Interval
 from unmask.run import Arrays, Range, Xp, ranges_of, run
 from unmask.stress.cpmap.configs import CpConfig, PositionIntervals
 from unmask.stress.cpmap.delta import TOLERANCE, DeltaIntervals, proportions, relative_change
-from unmask.stress.cpmap.kernels import Hardness, Prefixes, Ranks, Trials, code, ordered
+from unmask.stress.cpmap.kernels import Hardness, Listed, Pair, Times
 from unmask.stress.cpmap.maps import CpIntervals, CpMetric, Layout, check_grid
 
 INTERVAL_GRID = 100
 BELOW = 0.05
 _TOGETHER = 4
-Pair = tuple[npt.ArrayLike, npt.ArrayLike]
-Times = tuple[IntArray, IntArray]
 
 
 @dataclass(frozen=True)
@@ -108,64 +104,6 @@ def cp_intervals(
 
 
 @dataclass(frozen=True, eq=False)
-class ListedClass:
-    """Score codes of one class of a system in hardness order, with the trials they belong to.
-
-    ``starts`` are where trials begin that something tells apart from those before.
-    """
-
-    codes: Ranks
-    trial: IntArray
-    starts: IntArray
-
-    @classmethod
-    def of(
-        cls, scores: FloatArray, codes: Ranks, hardness: Hardness | None, combine: str, name: str
-    ) -> ListedClass:
-        order = ordered(scores, hardness, combine=combine, name=name)
-        place = order.place[order.hardest_first]
-        starts = np.flatnonzero(np.append(True, place[1:] != place[:-1]))
-        return cls(codes[order.hardest_first], order.hardest_first, starts)
-
-    def position(self, times: IntArray, inside: IntArray) -> float:
-        """Twice the mean place of the trials that stand ``inside`` times among all."""
-        group, chosen = (np.add.reduceat(each[self.trial], self.starts) for each in (times, inside))
-        place = (np.cumsum(group) - group / 2) / times.sum()
-        return 2 * float(place @ chosen / chosen.sum())
-
-
-@dataclass(frozen=True, eq=False)
-class Listed:
-    """Both classes of one system, sorted once for all replicates."""
-
-    classes: tuple[ListedClass, ListedClass]
-    digits: int
-
-    @classmethod
-    def of(
-        cls, pair: Pair, hardness: tuple[Hardness | None, Hardness | None], combine: str
-    ) -> Listed:
-        target, nontarget = as_scores(pair[0], "target"), as_scores(pair[1], "nontarget")
-        target_codes, nontarget_codes, digits = code(target, nontarget)
-        targets = ListedClass.of(target, target_codes, hardness[0], combine, "target")
-        nontargets = ListedClass.of(nontarget, nontarget_codes, hardness[1], combine, "nontarget")
-        return cls((targets, nontargets), digits)
-
-    @property
-    def sizes(self) -> tuple[int, int]:
-        """Targets and nontargets."""
-        return self.classes[0].codes.size, self.classes[1].codes.size
-
-    def drawn(self, times: Times) -> Trials:
-        """The list of a replicate, in which a trial stands as often as it was drawn."""
-        target, nontarget = (
-            Prefixes.of(np.repeat(one.codes, often[one.trial]), self.digits)
-            for one, often in zip(self.classes, times, strict=True)
-        )
-        return Trials(target, nontarget, self.digits)
-
-
-@dataclass(frozen=True, eq=False)
 class Plan:
     """What is computed on every list of trials: cells, the hardest tenth, trial configs."""
 
@@ -177,11 +115,9 @@ class Plan:
     tolerance: float
 
     def of(self, times: Times) -> Arrays:
-        """All numbers on the list in which each trial stands ``times`` times.
-
-        ``cells`` by system, row by row of the map, then the hardest tenth; ``ties``, the share of
-        ties by comparison; ``positions`` (x, y, metric) by system and config. NaN where a class is
-        empty.
+        """Numbers of the list in which each trial stands ``times`` times, NaN where a class is
+        empty: ``cells`` by system with the hardest tenth last, the share of ``ties`` by comparison,
+        and ``positions`` (x, y, metric) by system and config.
         """
         sizes = int(times[0].sum()), int(times[1].sum())
         number, width = len(self.systems), self.steps[0] * self.steps[1] + 1
@@ -193,7 +129,7 @@ class Plan:
             }
         layout = Layout.of(sizes, self.steps)
         each = layout.targets, layout.nontargets
-        cells = np.stack([self.metric.of(one.drawn(times), *each) for one in self.systems])
+        cells = np.stack([self.metric.of(one.trials(times), *each) for one in self.systems])
         ties = [
             proportions(relative_change(cells[old], cells[new]), layout.defined, self.tolerance)[1]
             for old, new in self.compared
@@ -213,9 +149,9 @@ class Plan:
         sizes = inside[0].sum(), inside[1].sum()
         if not all(sizes):
             return (float("nan"),) * 3
-        value = self.metric.of(listed.drawn(inside), *(np.array([size]) for size in sizes))
-        places = zip(listed.classes, times, inside, strict=True)
-        return *(one.position(*often) for one, *often in places), float(value[0])
+        value = self.metric.of(listed.trials(inside), *(np.array([size]) for size in sizes))
+        places = zip(listed.orders, times, inside, strict=True)
+        return *(order.position(*often) for order, *often in places), float(value[0])
 
 
 def trial_times(units: Units, times: IntArray) -> Times:
@@ -239,28 +175,24 @@ class _Moments:
     """Standard deviation of arrays that come one by one, around a first guess."""
 
     def __init__(self, guess: FloatArray) -> None:
-        self._guess = guess
-        self._sum, self._squares, self._count = np.zeros(guess.shape), np.zeros(guess.shape), 0
+        self._guess, self._sums, self._count = guess, np.zeros((2, *guess.shape)), 0
 
     def add(self, values: FloatArray) -> None:
         away = values - self._guess
-        self._sum += away
-        self._squares += away**2
+        self._sums += away, away**2
         self._count += 1
 
     @property
     def deviation(self) -> FloatArray:
         if self._count < 2:
             return np.full(self._guess.shape, np.nan)
-        spread = self._squares - self._sum**2 / self._count
-        return np.asarray(np.sqrt(np.maximum(spread, 0.0) / (self._count - 1)))
+        first, second = self._sums
+        spread = np.maximum(second - first**2 / self._count, 0.0)
+        return np.asarray(np.sqrt(spread / (self._count - 1)))
 
 
 class _Spread:
-    """The numbers of the sample, how they spread over replicates, and the intervals that gives.
-
-    Replicates are added in their order, so who computes them changes nothing.
-    """
+    """The numbers of the sample, how they spread over replicates, and the intervals of that."""
 
     def __init__(
         self, plan: Plan, units: Units, replicates: int, level: float, seed: int, below: float
@@ -333,10 +265,9 @@ class _Spread:
     def _share(
         self, low: SupportsFloat, value: float, high: SupportsFloat, away: FloatArray
     ) -> Interval:
-        """A share of cells between two bounds, which are never less than a cell apart.
-
-        Where they meet because cells were not ``away`` in any replicate, these cells get the score
-        bound of a share among as many speakers: that no draw moved them is no proof.
+        """A share of cells between bounds at least a cell apart. Where cells were not ``away`` in
+        any replicate, they get the score bound of a share among as many speakers: no draw is no
+        proof.
         """
         least, most = min(float(low), value), max(float(high), value)
         if least == most:

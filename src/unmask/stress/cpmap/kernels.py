@@ -1,11 +1,8 @@
 """The trials of a C-P map, hardest first, and EER and minDCF of every cell from counts of prefixes.
 
-A cell of a C-P map holds the first a targets and the first b nontargets of two lists that are
-ordered by hardness. An error count in it asks: how many of the first a trials score below τ? That
-is a count in two dimensions (place in the list, score), and a wavelet matrix (Claude and Navarro
-2012) answers it in one step per binary digit of the score's rank, in memory n·log n bits of ranks.
-Walking down the digits *is* a bisection over thresholds, so an EER costs log n steps per cell, and
-one sort of each class serves every cell.
+How many of the first a trials score below τ? A wavelet matrix (Claude and Navarro 2012) counts that
+in one step per binary digit of the score's rank. Walking down the digits *is* a bisection over
+thresholds, so an EER costs log n steps per cell, and one sort of each class serves every cell.
 """
 
 from __future__ import annotations
@@ -18,42 +15,58 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import BoolArray, FloatArray, IntArray, reject_nan
+from unmask.base import FloatArray, IntArray, as_scores, reject_nan
 from unmask.engine import Cost
 from unmask.errors import InputError
 
 Ranks = npt.NDArray[np.int32]
 Hardness = npt.ArrayLike | Sequence[npt.ArrayLike]
+Pair = tuple[npt.ArrayLike, npt.ArrayLike]
+Times = tuple[IntArray, IntArray]
 COMBINATIONS = ("rank", "mean")
 
 
 @dataclass(frozen=True, eq=False)
 class Order:
-    """How the trials of one class stand on their axis; :func:`ordered` makes it for a map.
+    """How the trials of one class stand on their axis.
 
-    ``hardest_first`` lists trial numbers; ``place`` is where each trial stands, in (0, 1): trials
-    that nothing tells apart share the mean of their places. ``digest`` names the order that the
-    hardness gives, ties included, whatever its scale: two systems with one digest are ordered
-    alike. ``tied`` is the size of the largest group of equal hardness, within which the system's
-    own scores decide. ``own`` tells that the system's own scores are among those that order.
-    ``unlike`` is how many times wider the widest reference spreads than the narrowest, where their
-    scores are averaged.
+    ``hardest_first`` lists trial numbers, and ``starts`` where trials begin in it that something
+    tells apart from those before. ``digest`` names the order that the hardness gives, ties
+    included, whatever its scale. ``tied`` is the size of the largest group of equal hardness,
+    within which the system's own scores decide; ``own`` tells that these are among those that
+    order. ``unlike`` is how many times wider the widest reference spreads than the narrowest, where
+    their scores are averaged.
     """
 
     hardest_first: IntArray
-    place: FloatArray
+    starts: IntArray
     digest: str
     tied: int
     own: bool
     unlike: float = 1.0
 
+    @property
+    def place(self) -> FloatArray:
+        """Where each trial stands, in (0, 1); those that nothing tells apart share the mean."""
+        size = self.hardest_first.size
+        ends = np.append(self.starts, size)
+        place = np.empty(size)
+        place[self.hardest_first] = np.repeat((ends[:-1] + ends[1:]) / (2 * size), np.diff(ends))
+        return place
+
+    def position(self, times: IntArray, inside: IntArray) -> float:
+        """Twice the mean place of the trials that stand ``inside`` times among all ``times``."""
+        group, chosen = (
+            np.add.reduceat(each[self.hardest_first], self.starts) for each in (times, inside)
+        )
+        place = (np.cumsum(group) - group / 2) / times.sum()
+        return 2 * float(place @ chosen / chosen.sum())
+
 
 def ordered(scores: FloatArray, hardness: Hardness | None, *, combine: str, name: str) -> Order:
-    """Sort one class, hardest first; ties by the own score, so the input order plays no part.
-
-    Targets are hard where the reference is low, nontargets where it is high. Without hardness the
-    system's own scores order. Several references become one by the mean of their ranks within the
-    class (``rank``; ties share the mean rank) or of their scores (``mean``).
+    """Sort one class, hardest first: targets by low, nontargets by high reference scores, the own
+    ones without hardness and for ties. Several references become one by the mean of ``rank`` or of
+    scores.
     """
     if combine not in COMBINATIONS:
         raise InputError(f"hardness: expected combine rank or mean, found {combine}")
@@ -64,20 +77,14 @@ def ordered(scores: FloatArray, hardness: Hardness | None, *, combine: str, name
         rows = [_column(row, scores.size, name) for row in references(hardness, name)]
     reference = sign * combined(rows, combine=combine, name=name)
     hardest_first = np.lexsort([sign * scores, reference])
-    groups = _groups(reference[hardest_first])
-    size = groups.size
-    codes = np.empty(size, np.int64)
-    codes[hardest_first] = np.cumsum(groups)
-    apart = groups | _groups(scores[hardest_first])
-    starts = np.append(np.flatnonzero(apart), size)
-    place = np.empty(size)
-    place[hardest_first] = np.repeat((starts[:-1] + starts[1:]) / (2 * size), np.diff(starts))
+    codes, own = _dense_ranks(reference), _dense_ranks(scores)
+    apart = [np.diff(each[hardest_first], prepend=0) != 0 for each in (codes, own)]
     return Order(
         hardest_first,
-        place,
+        np.flatnonzero(apart[0] | apart[1]),
         hashlib.blake2b(codes.tobytes(), digest_size=8).hexdigest(),
         int(np.bincount(codes).max()),
-        own=hardness is None or any(_alike(row, scores) for row in rows),
+        own=hardness is None or any(np.array_equal(_dense_ranks(row), own) for row in rows),
         unlike=_unlike(rows) if combine == "mean" and len(rows) > 1 else 1.0,
     )
 
@@ -98,32 +105,18 @@ def combined(rows: list[FloatArray], *, combine: str, name: str) -> FloatArray:
 
 def references(hardness: Any, name: str = "hardness") -> list[Any]:
     """A single array is one reference; a sequence of arrays (or two dimensions) is several."""
-    if isinstance(hardness, np.ndarray):
-        rows = [hardness] if hardness.ndim == 1 else list(hardness)
-    else:
-        rows = list(hardness)
-        if rows and all(np.ndim(row) == 0 for row in rows):
-            rows = [rows]
+    single = isinstance(hardness, np.ndarray) and hardness.ndim == 1
+    rows = [hardness] if single else list(hardness)
+    if rows and all(np.ndim(row) == 0 for row in rows):
+        rows = [rows]
     if not rows:
         raise InputError(f"{name}: expected at least one reference, found none")
     return rows
 
 
-def _groups(keys: FloatArray) -> BoolArray:
-    """True where a sorted key differs from the one before."""
-    changes = np.ones(keys.size, bool)
-    changes[1:] = keys[1:] != keys[:-1]
-    return changes
-
-
-def _alike(row: FloatArray, scores: FloatArray) -> bool:
-    """Whether two columns put the trials in one order, ties included."""
-    by_row = np.argsort(row, kind="stable")
-    in_order = scores[by_row]
-    return bool(
-        np.all(in_order[1:] >= in_order[:-1])
-        and np.array_equal(_groups(row[by_row]), _groups(in_order))
-    )
+def _dense_ranks(values: FloatArray) -> IntArray:
+    """1 for the lowest value, one more for each further one: the order, ties included."""
+    return np.unique(values, return_inverse=True)[1].astype(np.int64) + 1
 
 
 def _unlike(rows: list[FloatArray]) -> float:
@@ -149,10 +142,9 @@ def _column(values: npt.ArrayLike, size: int, name: str) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Prefixes:
-    """Score codes of one class in hardness order, split digit by digit from the highest.
-
-    ``lower[d][i]`` counts, among the first i places of level d, the codes whose d-th digit is 0;
-    those come first in level d + 1, in the same order.
+    """Score codes of one class in hardness order, split digit by digit from the highest:
+    ``lower[d][i]`` counts those among the first i of level d whose d-th digit is 0; they come first
+    in level d + 1.
     """
 
     lower: tuple[Ranks, ...]
@@ -171,9 +163,8 @@ class Prefixes:
         return cls(tuple(levels), codes.size)
 
     def split(self, level: int, places: Ranks) -> tuple[Ranks, Ranks]:
-        """The lower and the upper half of a score range, one level further down.
-
-        ``places`` (two rows): where in this level the trials of each prefix begin and end.
+        """The lower and upper half of a score range one level down; ``places``: ends of each
+        prefix.
         """
         lower = self.lower[level]
         below = lower[places]
@@ -188,18 +179,45 @@ class Trials:
     nontarget: Prefixes
     digits: int
 
+
+@dataclass(frozen=True, eq=False)
+class Listed:
+    """Both classes of one system, sorted once: their orders, the ranks of their scores in these
+    orders among all distinct scores, and how many binary digits ranks need.
+    """
+
+    orders: tuple[Order, Order]
+    codes: tuple[Ranks, Ranks]
+    digits: int
+
     @classmethod
-    def of(cls, target: FloatArray, nontarget: FloatArray) -> Trials:
-        """From the scores of both classes, hardest first."""
-        targets, nontargets, digits = code(target, nontarget)
-        return cls(Prefixes.of(targets, digits), Prefixes.of(nontargets, digits), digits)
+    def of(
+        cls, pair: Pair, hardness: tuple[Hardness | None, Hardness | None], combine: str
+    ) -> Listed:
+        names = ("target", "nontarget")
+        scores = [as_scores(one, name) for one, name in zip(pair, names, strict=True)]
+        target, nontarget = (
+            ordered(one, hard, combine=combine, name=name)
+            for one, hard, name in zip(scores, hardness, names, strict=True)
+        )
+        distinct, inverse = np.unique(np.concatenate(scores), return_inverse=True)
+        ranks = np.split(inverse.astype(np.int32), [scores[0].size])
+        codes = ranks[0][target.hardest_first], ranks[1][nontarget.hardest_first]
+        return cls((target, nontarget), codes, int(distinct.size).bit_length())
 
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Targets and nontargets."""
+        return self.codes[0].size, self.codes[1].size
 
-def code(target: FloatArray, nontarget: FloatArray) -> tuple[Ranks, Ranks, int]:
-    """Ranks of the scores among all distinct ones, and how many binary digits they need."""
-    distinct, inverse = np.unique(np.concatenate([target, nontarget]), return_inverse=True)
-    codes: Ranks = inverse.astype(np.int32)
-    return codes[: target.size], codes[target.size :], int(distinct.size).bit_length()
+    def trials(self, times: Times | None = None) -> Trials:
+        """The list in which a trial stands as often as ``times`` says, or once."""
+        codes: Sequence[Ranks] = self.codes
+        if times is not None:
+            each = zip(codes, self.orders, times, strict=True)
+            codes = [np.repeat(c, often[o.hardest_first]) for c, o, often in each]
+        target, nontarget = (Prefixes.of(ranks, self.digits) for ranks in codes)
+        return Trials(target, nontarget, self.digits)
 
 
 def prefix_sizes(trials: int, grid: int) -> IntArray:
@@ -217,11 +235,9 @@ def _sizes(places: Ranks) -> Ranks:
 
 
 def eer(trials: Trials, targets: IntArray, nontargets: IntArray) -> FloatArray:
-    """Raw EER of the first ``targets`` and ``nontargets`` trials, cell by cell.
-
-    Pmiss − Pfa rises with the threshold from −1 to 1. One digit of the score code per step, the
-    half of the score range is kept in which it reaches 0; what is left is one score, over which the
-    ROC polygon runs straight. Comparisons are in integers, so ties are exact.
+    """Raw EER of the first ``targets`` and ``nontargets`` trials, cell by cell: digit by digit the
+    half of the score range is kept in which Pmiss − Pfa reaches 0, down to one score, over which
+    the ROC polygon runs straight. Comparisons are in integers, so ties are exact.
     """
     t, n = _first(targets), _first(nontargets)
     missed = np.zeros(targets.size, np.int64)
@@ -241,11 +257,9 @@ def eer(trials: Trials, targets: IntArray, nontargets: IntArray) -> FloatArray:
 
 
 def min_dcf(trials: Trials, targets: IntArray, nontargets: IntArray, cost: Cost) -> FloatArray:
-    """Least normalised detection cost, ±inf included, cell by cell.
-
-    Branch and bound over score ranges: inside a range no threshold costs less than Pmiss at its
-    lower and Pfa at its upper end, and a range is split only where that undercuts the best
-    threshold seen so far. Every range with Pfa > Cmiss·p/(Cfa·(1−p)) falls at once.
+    """Least normalised detection cost, ±inf included, cell by cell, by branch and bound: a score
+    range is split only where Pmiss at its lower and Pfa at its upper end undercut the best
+    threshold yet.
     """
     miss, alarm = float(cost.of(1.0, 0.0)) / targets, float(cost.of(0.0, 1.0)) / nontargets
     best = np.minimum(miss * targets, alarm * nontargets)

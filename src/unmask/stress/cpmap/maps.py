@@ -10,17 +10,17 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from unmask.base import BoolArray, FloatArray, IntArray, Tabular, as_scores
+from unmask.base import BoolArray, FloatArray, IntArray, Tabular
 from unmask.engine import Cost
 from unmask.errors import InputError
-from unmask.estimate import Estimate, Interval, Parameter
+from unmask.estimate import Estimate, Interval, Notice, Noticed, Parameter
 from unmask.run import Arrays, Range, Xp, place, ranges_of, reporting, run
 from unmask.stress.cpmap.kernels import (
     Hardness,
+    Listed,
     Trials,
     eer,
     min_dcf,
-    ordered,
     prefix_sizes,
     references,
 )
@@ -30,10 +30,6 @@ LARGEST_GRID = 1000
 LEAST_TRIALS = 30
 UNLIKE_SCALES = 3.0
 _CHUNK = 1 << 13
-_UNLIKE = (
-    "the mean of scores on unlike scales (one spreads {:.3g} times as wide as another) is nearly "
-    "the order of the widest alone: the mean of ranks weighs them alike"
-)
 _MANY = 16  # chunks of cells, below which they are made here
 
 
@@ -74,10 +70,7 @@ class CpMetric:
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """How many trials of each class every cell holds, row by row of a map, then the hardest tenth.
-
-    ``defined`` are the cells with at least 30 trials of each class, without the tenth.
-    """
+    """How many trials of each class every cell holds, row by row, then the hardest tenth."""
 
     targets: IntArray
     nontargets: IntArray
@@ -132,7 +125,7 @@ class CpSummary:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Cells(Tabular):
+class Cells(Tabular, Noticed):
     """What maps and delta maps have in common: the cells of one list of trials.
 
     Cell [j, i] holds the hardest ``x[i]`` of the targets and ``y[j]`` of the nontargets, which are
@@ -202,7 +195,7 @@ class CpMap(Cells):
     tied: bool
     system: str = ""
     intervals: CpIntervals | None = None
-    warnings: tuple[str, ...] = ()
+    notices: tuple[Notice, ...] = ()
 
     @property
     def full(self) -> float:
@@ -295,15 +288,24 @@ def cp_map(
     """
     measured = CpMetric(metric, p_target, c_miss, c_fa)
     columns, rows = check_grid(grid)
-    targets, nontargets = as_scores(target, "target"), as_scores(nontarget, "nontarget")
-    target_order = ordered(targets, target_hardness, combine=combine, name="target")
-    nontarget_order = ordered(nontargets, nontarget_hardness, combine=combine, name="nontarget")
-    trials = Trials.of(
-        targets[target_order.hardest_first], nontargets[nontarget_order.hardest_first]
+    listed = Listed.of((target, nontarget), (target_hardness, nontarget_hardness), combine)
+    targets, nontargets = listed.orders
+    layout = Layout.of(listed.sizes, (columns, rows))
+    ranges = ranges_of(layout.targets.size, _CHUNK)
+    few = len(ranges) <= _MANY
+    with place() if few else nullcontext(), reporting(None) if few else nullcontext():
+        parts = run(_some_cells, (listed.trials(), measured, layout), ranges)
+        values = np.concatenate([part["values"] for part in parts])
+    widest = max(targets.unlike, nontargets.unlike)
+    given = target_hardness if target_hardness is not None else nontarget_hardness
+    several = given is not None and len(references(given)) > 1
+    by = f"{combine}(references)" if several else "own" if given is None else "reference"
+    unlike = Notice(
+        "unlike-scales",
+        "",
+        f"the mean of scores on unlike scales (one spreads {widest:.3g} times as wide as another)"
+        " is nearly the order of the widest alone: the mean of ranks weighs them alike",
     )
-    layout = Layout.of((targets.size, nontargets.size), (columns, rows))
-    values = _cell_values(trials, layout, measured)
-    widest = max(target_order.unlike, nontarget_order.unlike)
     return CpMap(
         x=np.arange(1, columns + 1) / columns,
         y=np.arange(1, rows + 1) / rows,
@@ -311,27 +313,17 @@ def cp_map(
         targets=layout.targets[:columns],
         nontargets=layout.nontargets[:-1:columns],
         metric=measured,
-        hardness=_described(target_hardness, nontarget_hardness, combine),
+        hardness=by,
         values=values[:-1].reshape(rows, columns),
         hardest_decile=float(values[-1]),
-        target_place=target_order.place,
-        nontarget_place=nontarget_order.place,
-        order=f"{target_order.digest}-{nontarget_order.digest}",
-        orders=target_order.own or nontarget_order.own,
-        tied=target_order.tied > -(-targets.size // columns)
-        or nontarget_order.tied > -(-nontargets.size // rows),
+        target_place=targets.place,
+        nontarget_place=nontargets.place,
+        order=f"{targets.digest}-{nontargets.digest}",
+        orders=targets.own or nontargets.own,
+        tied=targets.tied > layout.targets[0] or nontargets.tied > layout.nontargets[0],
         system=system,
-        warnings=(_UNLIKE.format(widest),) if widest > UNLIKE_SCALES else (),
+        notices=(unlike,) if widest > UNLIKE_SCALES else (),
     )
-
-
-def _cell_values(trials: Trials, layout: Layout, metric: CpMetric) -> FloatArray:
-    """The metric of every cell and of the hardest tenth; many on the current place."""
-    ranges = ranges_of(layout.targets.size, _CHUNK)
-    few = len(ranges) <= _MANY
-    with place() if few else nullcontext(), reporting(None) if few else nullcontext():
-        parts = [part["values"] for part in run(_some_cells, (trials, metric, layout), ranges)]
-    return np.concatenate(parts)
 
 
 def _some_cells(xp: Xp, shared: tuple[Trials, CpMetric, Layout], cells: Range) -> Arrays:
@@ -340,22 +332,13 @@ def _some_cells(xp: Xp, shared: tuple[Trials, CpMetric, Layout], cells: Range) -
     return {"values": metric.of(trials, layout.targets[some], layout.nontargets[some])}
 
 
-def _described(target: Hardness | None, nontarget: Hardness | None, combine: str) -> str:
-    """What ordered the trials, for signatures and captions."""
-    given = target if target is not None else nontarget
-    if given is None:
-        return "own"
-    return "reference" if len(references(given)) == 1 else f"{combine}(references)"
-
-
 def check_grid(grid: int | tuple[int, int]) -> tuple[int, int]:
     """Steps along x and y."""
     pair = grid if isinstance(grid, tuple) else (grid, grid)
     for steps in pair:
         if not (isinstance(steps, int | np.integer) and 1 <= steps <= LARGEST_GRID):
-            raise InputError(
-                f"grid: expected a whole number from 1 to {LARGEST_GRID}, found {steps}"
-            )
+            most = f"from 1 to {LARGEST_GRID}"
+            raise InputError(f"grid: expected a whole number {most}, found {steps}")
     if len(pair) != 2:
         raise InputError(f"grid: expected one number or two (x, y), found {len(pair)}")
     return int(pair[0]), int(pair[1])

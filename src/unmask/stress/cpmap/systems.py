@@ -12,7 +12,7 @@ import polars as pl
 from unmask.base import FloatArray, Tabular, estimate_row
 from unmask.engine import auto_replicates, units_of
 from unmask.errors import InputError
-from unmask.estimate import Estimate
+from unmask.estimate import Estimate, Notice, Noticed
 from unmask.stress.cpmap.configs import (
     ConfigScores,
     CpPosition,
@@ -29,7 +29,7 @@ AUTO_TRIALS = 200_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CpAssessment(Tabular):
+class CpAssessment(Tabular, Noticed):
     """What :func:`cp_maps` gives to reports and figures; ``positions`` holds configs by system.
 
     ``bias`` holds the scores of these configs on one axis, by system too.
@@ -44,7 +44,7 @@ class CpAssessment(Tabular):
     below: float
     trials: str
     sources: tuple[Source, ...]
-    warnings: tuple[str, ...]
+    notices: tuple[Notice, ...]
     seed: int
 
     @property
@@ -161,17 +161,20 @@ def cp_maps(
     measured = CpMetric(metric, p_target, c_miss, c_fa)
     compared = steps_of(names, deltas)
     chosen = list(references) or _among(names, compared)
-    hardness: dict[str, Any] = {**_hardness(scores, chosen), "combine": combine}
+    orders = [_reference(scores, name) for name in chosen]
+    hardness: dict[str, Any] = {
+        "target_hardness": [order[scores.is_target] for order in orders] or None,
+        "nontarget_hardness": [order[scores.is_nontarget] for order in orders] or None,
+        "combine": combine,
+    }
+    by = f"{combine}({','.join(chosen)})" if len(chosen) > 1 else "".join(chosen) or "own"
     options = {"metric": metric, "p_target": p_target, "c_miss": c_miss, "c_fa": c_fa, **hardness}
     maps = {
-        name: replace(
-            cp_map(*classes[name], system=name, grid=grid, **options),
-            hardness=_label(chosen, combine),
-        )
+        name: replace(cp_map(*classes[name], system=name, grid=grid, **options), hardness=by)
         for name in names
     }
     pairs = [delta_cp_map(maps[old], maps[new]) for old, new in compared]
-    configs, missing = trial_configs(scores, subset, subset_name)
+    configs, notices = trial_configs(scores, subset, subset_name)
     positions = {
         name: tuple(
             cp_position(maps[name], *classes[name], one.target, one.nontarget, name=one.name)
@@ -179,22 +182,22 @@ def cp_maps(
         )
         for name in names
     }
-    warnings = [text for cp in maps.values() for text in cp.warnings]
-    warnings += [text for delta in pairs for text in delta.warnings]
-    warnings += missing
-    warnings += [
-        f"{'' if chosen else f'{name}: '}{text}"
+    made: list[CpMap | DeltaCpMap] = [*maps.values(), *pairs]
+    notices = [notice for one in made for notice in one.notices] + notices
+    notices += [
+        notice if chosen else notice.about(name)
         for name, placed in positions.items()
         for position in placed
-        for text in _about(position)
+        for notice in position.notices
     ]
     if compared and not is_tree(compared, _among(names, compared)):
-        warnings.append("the comparisons do not form a tree from one system: no roadmap is drawn")
+        sentence = "the comparisons do not form a tree from one system: no roadmap is drawn"
+        notices.append(Notice("no-roadmap", "", sentence))
     number, remarks = auto_replicates(scores, replicates, most=AUTO_TRIALS)
-    warnings += remarks
+    notices += remarks
     if number:
-        units, notices = units_of(scores)
-        warnings += [notice.line for notice in notices]
+        units, remarks = units_of(scores)
+        notices += remarks
         columns, rows = check_grid(grid)
         uncertainty = cp_intervals(
             list(classes.values()),
@@ -220,7 +223,14 @@ def cp_maps(
             replace(one, intervals=intervals)
             for one, intervals in zip(pairs, uncertainty.deltas, strict=True)
         ]
-    warnings += _few(maps[names[0]])
+    first = maps[names[0]]
+    lacking = first.well_defined.size - int(first.well_defined.sum())
+    if lacking:
+        sentence = (
+            f"{lacking} of {first.well_defined.size} cells have fewer than 30 trials of a class: "
+            f"not well-defined, left out of means and shares of {metric}"
+        )
+        notices.append(Notice("few-trials", "", sentence))
     return CpAssessment(
         maps=maps,
         deltas=tuple(pairs),
@@ -234,7 +244,7 @@ def cp_maps(
         below=below,
         trials=scores.digest,
         sources=scores.sources,
-        warnings=tuple(dict.fromkeys(warnings)),
+        notices=tuple(dict.fromkeys(notices)),
         seed=seed,
     )
 
@@ -242,48 +252,6 @@ def cp_maps(
 def _among(names: Sequence[str] | Mapping[str, Any], edges: Sequence[Edge]) -> list[str]:
     """The systems that are compared with any."""
     return [name for name in names if any(name in edge for edge in edges)]
-
-
-def _label(references: Sequence[str], combine: str) -> str:
-    """What ordered the trials, in a signature."""
-    if not references:
-        return "own"
-    return references[0] if len(references) == 1 else f"{combine}({','.join(references)})"
-
-
-def _about(position: CpPosition) -> list[str]:
-    if not position.placed:
-        return [
-            f"{position.name}: its trials are no mixture that a cell of the map stands for "
-            f"(hardness differs from the nearest one by {position.misfit:.2f} in distribution): "
-            "its value is given, but no position"
-        ]
-    if position.easier:
-        return [
-            f"{position.name}: a class is easier than in all trials, so it stands at the edge of "
-            "the map"
-        ]
-    return []
-
-
-def _few(cp: CpMap) -> list[str]:
-    lacking = cp.well_defined.size - int(cp.well_defined.sum())
-    if not lacking:
-        return []
-    return [
-        f"{lacking} of {cp.well_defined.size} cells have fewer than 30 trials of a class: "
-        f"not well-defined, left out of means and shares of {cp.metric.name}"
-    ]
-
-
-def _hardness(scores: Scores, references: Sequence[str]) -> dict[str, Any]:
-    if not references:
-        return {"target_hardness": None, "nontarget_hardness": None}
-    columns = [_reference(scores, name) for name in references]
-    return {
-        "target_hardness": [column[scores.is_target] for column in columns],
-        "nontarget_hardness": [column[scores.is_nontarget] for column in columns],
-    }
 
 
 def _reference(scores: Scores, name: str) -> FloatArray:

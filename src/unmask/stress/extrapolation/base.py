@@ -16,12 +16,12 @@ on a table and refined by Gauss–Newton, and so eliminated from the fit.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import log_ndtr
+from scipy.special import digamma, log_ndtr, ndtr, polygamma
 
 from unmask.base import FloatArray, IntArray
 from unmask.errors import InputError
@@ -45,34 +45,16 @@ FIT_EDGES: FloatArray = np.linspace(-4.5, 6.0, 73)
 """Coarser cells, enough for the counts that a model is fitted to."""
 
 
-@dataclass(frozen=True, eq=False)
-class Surface(Rates):
-    """Rates on the training cells, from which models are fitted; refits need those ``without``."""
+def training_surface(crossed: Crossed, max_count: int, groups: Groups | None = None) -> Rates:
+    """Rates on the cells from which models are fitted, for N up to ``max_count``."""
+    counts = training_counts(checked_max_count(max_count, crossed.whole))
+    thresholds = training_thresholds(crossed.whole, max_count)
+    return crossed_rates(crossed, thresholds, counts, groups)
 
-    @classmethod
-    def of(cls, crossed: Crossed, max_count: int, groups: Groups | None = None) -> Surface:
-        """The training surface of a set of pairs for N up to ``max_count``."""
-        counts = training_counts(checked_max_count(max_count, crossed.whole))
-        thresholds = training_thresholds(crossed.whole, max_count)
-        return cls(**vars(crossed_rates(crossed, thresholds, counts, groups)))
 
-    @property
-    def weights(self) -> FloatArray:
-        """Weight of each count in a fit: those of the upper part, [0.3, 1]·N_max, count fully."""
-        return np.where(self.counts >= UPPER * self.counts.max(), 1.0, LOWER_WEIGHT)
-
-    def up_to(self, count: int) -> Surface:
-        """The cells with N ≤ ``count``."""
-        some = self.counts <= count
-        return Surface(self.counts[some], self.thresholds, self.values[some])
-
-    def deleted(self) -> Iterator[Surface]:
-        """The surface without each group of speakers."""
-        if self.without is None or self.fewer is None:
-            return
-        counts, first = np.unique(self.fewer, return_index=True)
-        for values in self.without:
-            yield Surface(counts, self.thresholds, values[first])
+def weights_of(counts: IntArray) -> FloatArray:
+    """Weight of each count in a fit: those of the upper part, [0.3, 1]·N_max, count fully."""
+    return np.where(counts >= UPPER * counts.max(), 1.0, LOWER_WEIGHT)
 
 
 def checked_max_count(max_count: int, pairs: PairScores) -> int:
@@ -92,9 +74,7 @@ def training_counts(max_count: int) -> IntArray:
 
 
 def training_thresholds(pairs: PairScores, max_count: int) -> FloatArray:
-    """Even steps over the range in which rates move at all, and finer ones over that of the
-    closest of ``max_count`` impostors.
-    """
+    """Even steps over the range in which rates move at all, and finer ones over the closest's."""
     rank = np.maximum(pairs.impostors // max_count, 1)
     order = np.lexsort((-pairs.similarity, pairs.target))
     closest = order[pairs.first[:-1] + rank - 1]
@@ -109,10 +89,8 @@ def training_thresholds(pairs: PairScores, max_count: int) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """P_FA^M over rising ``thresholds``, and the same without each group of speakers (first axis;
-    none where no intervals are wanted); ``cases`` is the number of choices behind it.
-
-    P_FA^N rises with N, so P_FA^M and both ends of its interval are floors for every N ≥ M.
+    """P_FA^M over rising ``thresholds``, the same without each group of speakers (first axis), and
+    the number of choices behind it: P_FA^N rises with N, so these are floors for every N ≥ M.
     """
 
     thresholds: FloatArray
@@ -121,10 +99,9 @@ class Measured:
     cases: float
 
     @classmethod
-    def of(cls, surface: Surface, cases: float, highest: float) -> Measured:
+    def of(cls, surface: Rates, cases: float, highest: float) -> Measured:
         """The row of the largest count, and the rate of 0 at the ``highest`` score of all."""
-        last = surface.values[-1]
-        gone = np.empty((0, last.size)) if surface.without is None else surface.without[:, -1]
+        last, gone = surface.values[-1], surface.without[:, -1]
         if highest <= surface.thresholds[-1]:
             return cls(surface.thresholds, last, gone, cases)
         return cls(
@@ -173,10 +150,8 @@ def normal_nodes(size: int) -> tuple[FloatArray, FloatArray]:
 
 
 def rising(rates: FloatArray) -> FloatArray:
-    """Rates (…, grid cells, thresholds) that never fall as the impostor comes closer.
-
-    This is what makes predictions monotone in N whatever the parameters are: the closest of more
-    impostors is stochastically closer.
+    """Rates (…, grid cells, thresholds) that never fall as the impostor comes closer: the closest
+    of more is stochastically closer, so predictions are monotone in N whatever the parameters are.
     """
     return np.maximum.accumulate(rates, axis=-2)
 
@@ -205,10 +180,8 @@ class Stack(Model):
 def eliminate(
     table: FloatArray, axis: FloatArray, wanted: FloatArray, weights: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """The best value of each threshold, and the rates (counts, thresholds) that it gives.
-
-    ``table`` holds the model's rates (counts, axis), ``wanted`` the empirical ones (counts,
-    thresholds), ``weights`` one weight per count.
+    """The best value of each threshold, and the rates (counts, thresholds) it gives: ``table`` are
+    the model's rates (counts, axis), ``wanted`` the measured ones, ``weights`` those of counts.
     """
     from scipy.interpolate import CubicSpline
 
@@ -260,12 +233,13 @@ class Warp:
         return float(np.clip(slope, whole / 3, whole * 3))
 
 
-def fitted_warp(table: FloatArray, axis: FloatArray, surface: Surface) -> Warp:
+def fitted_warp(table: FloatArray, axis: FloatArray, surface: Rates) -> Warp:
     """The monotone warping under which a model's table comes closest to the rates measured."""
-    values, _ = eliminate(table, axis, surface.values, surface.weights)
+    weights = weights_of(surface.counts)
+    values, _ = eliminate(table, axis, surface.values, weights)
     steep = np.gradient(table, axis, axis=1)
     at = np.stack([np.interp(values, axis, row) for row in steep])
-    return Warp.through(surface.thresholds, values, surface.weights @ at**2)
+    return Warp.through(surface.thresholds, values, weights @ at**2)
 
 
 def read(thresholds: FloatArray, warp: Warp | None, location: float, log_unit: float) -> FloatArray:
@@ -276,17 +250,143 @@ def read(thresholds: FloatArray, warp: Warp | None, location: float, log_unit: f
 
 
 def away(
-    surface: Surface,
+    surface: Rates,
     table: Callable[[FloatArray], FloatArray],
     axis: FloatArray,
     affine: tuple[float, float] | None,
 ) -> FloatArray:
-    """Weighted errors of a model on the training cells, from its rates ``table`` on an axis.
-
-    Thresholds are read through the ``affine`` map, or warped as is best where there is none.
+    """Weighted errors of a model on the training cells, from its rates ``table`` on an axis;
+    thresholds are read through the ``affine`` map, or warped as is best where there is none.
     """
+    weights = weights_of(surface.counts)
     if affine is None:
-        _, fitted = eliminate(table(axis), axis, surface.values, surface.weights)
+        _, fitted = eliminate(table(axis), axis, surface.values, weights)
     else:
         fitted = table(read(surface.thresholds, None, *affine))
-    return np.asarray((np.sqrt(surface.weights)[:, None] * (fitted - surface.values)).ravel())
+    return np.asarray((np.sqrt(weights)[:, None] * (fitted - surface.values)).ravel())
+
+
+TAIL = 0.02
+_LEAST_TAIL = 30
+_NEAR = 0.05
+_PROBABILITIES: FloatArray = (np.arange(301) + 0.5) / 301
+
+
+@dataclass(frozen=True, eq=False)
+class Located:
+    """Locations of all pairs, standardised within their target or all alike, sorted once."""
+
+    centre: FloatArray
+    spread: FloatArray
+    ordered: FloatArray
+
+    @classmethod
+    def of(cls, pairs: PairScores, *, by_target: bool) -> Located:
+        """Standardise each pair's mean score."""
+        targets = len(pairs.target_names)
+        size = np.bincount(pairs.target, minlength=targets)
+        centre = np.bincount(pairs.target, pairs.similarity) / size
+        spread = np.sqrt(
+            np.bincount(pairs.target, (pairs.similarity - centre[pairs.target]) ** 2) / (size - 1)
+        )
+        if not by_target:
+            centre = np.full(targets, pairs.similarity.mean())
+            spread = np.full(targets, pairs.similarity.std())
+        spread = np.maximum(spread, 1e-9 * max(float(np.ptp(pairs.similarity)), 1e-300))
+        z = (pairs.similarity - centre[pairs.target]) / spread[pairs.target]
+        return cls(centre, spread, np.sort(z))
+
+    def quantiles(self) -> FloatArray:
+        """Location at the grid's normal quantiles: empirical, with a generalised Pareto tail."""
+        values = self.ordered
+        share = (np.arange(values.size) + 0.5) / values.size
+        tail = max(TAIL, min(_LEAST_TAIL / values.size, 0.5))
+        z = centres(EDGES)
+        body = np.interp(ndtr(z), share, values)
+        edge = float(np.interp(1 - tail, share, values))
+        excess = values[values > edge] - edge
+        shape, scale = pareto_tail(excess, np.ones(excess.size))
+        beyond = ndtr(-z) / tail
+        far = edge + scale * (
+            np.expm1(-shape * np.log(np.maximum(beyond, 1e-300))) / shape
+            if abs(shape) > 1e-9
+            else -np.log(np.maximum(beyond, 1e-300))
+        )
+        return np.maximum.accumulate(np.where(beyond < 1, far, body))
+
+
+def pareto_tail(excess: FloatArray, weights: FloatArray) -> tuple[float, float]:
+    """Shape and scale of a generalised Pareto tail by probability-weighted moments.
+
+    With a_0 = E[X] and a_1 = E[X·(1 − F(X))]: shape = 2 − a_0/(a_0 − 2a_1),
+    scale = 2·a_0·a_1/(a_0 − 2a_1).
+    """
+    order = np.argsort(excess)
+    x, w = excess[order], weights[order]
+    total = np.cumsum(w)
+    survival = 1 - (total - 0.5 * w) / total[-1]
+    first = float(np.average(x, weights=w))
+    second = float(np.average(x * survival, weights=w))
+    gap = max(first - 2 * second, 1e-12 * first)
+    shape = float(np.clip(2 - first / gap, -0.5, 0.3))
+    return shape, first * (1 - shape)
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Start values of the fits, and the parts of the models that are not fitted at all."""
+
+    location: float
+    spread: float
+    scale: float
+    noise: float
+    log_scale: float
+    log_scale_spread: float
+    near: FloatArray
+    residuals: FloatArray
+    by_target: Located
+    pooled: Located
+
+    @classmethod
+    def of(cls, pairs: PairScores) -> Moments:
+        """Measure a set of pairs."""
+        deviation = pairs.deviation * np.sqrt(pairs.sizes / (pairs.sizes - 1))
+        freedom = (pairs.sizes - 1) / 2
+        log_scale = np.log(np.maximum(deviation, 1e-12 * float(np.ptp(pairs.scores))))
+        # (n − 1)·S²/σ² is χ² with n − 1 degrees of freedom, which tells the bias and the noise of
+        # the logarithm of a sample deviation.
+        log_scale -= 0.5 * (digamma(freedom) - np.log(freedom))
+        own = float(np.mean(0.25 * polygamma(1, freedom)))
+        spread = float(pairs.similarity.std())
+        near, residuals = _residuals(pairs)
+        return cls(
+            float(pairs.similarity.mean()),
+            max(spread, 1e-9 * float(np.ptp(pairs.scores))),
+            float(np.sqrt(np.mean(deviation**2))),
+            float(np.mean(deviation**2 / pairs.sizes)),
+            float(log_scale.mean()),
+            float(np.sqrt(max(log_scale.var() - own, 0.0))),
+            near,
+            residuals,
+            Located.of(pairs, by_target=True),
+            Located.of(pairs, by_target=False),
+        )
+
+
+def _residuals(pairs: PairScores) -> tuple[FloatArray, FloatArray]:
+    """Location and scale of near pairs, slope of the log scale, quantiles of the residuals."""
+    location = pairs.similarity
+    order = np.argsort(location)
+    bins = np.array_split(order[order.size // 2 :], 12 if order.size >= 240 else 3)
+    middle = np.array([location[b].mean() for b in bins])
+    log_rms = np.array([0.5 * np.log(np.mean(pairs.deviation[b] ** 2) + 1e-300) for b in bins])
+    slope = float(np.polyfit(middle, log_rms, 1)[0]) if np.ptp(middle) > 0 else 0.0
+    near = order[-max(int(_NEAR * order.size), 20) :]
+    chosen = np.zeros(order.size, dtype=np.bool_)
+    chosen[near] = True
+    centre = float(location[near].mean())
+    of_score = np.repeat(chosen, pairs.sizes)
+    mean = np.repeat(location[chosen], pairs.sizes[chosen])
+    residual = (pairs.scores[of_score] - mean) * np.exp(-slope * (mean - centre))
+    scale = float(residual.std()) or 1e-9
+    return np.array([centre, scale, slope]), np.quantile(residual / scale, _PROBABILITIES)

@@ -6,50 +6,50 @@ The comparison is that of Table 1: train on small N, judge on large N, beside do
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from itertools import count
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import FloatArray, IntArray
+from unmask.base import FloatArray, IntArray, Tabular
 from unmask.errors import InputError
-from unmask.estimate import Estimate, Parameter
+from unmask.estimate import Estimate, Notice, Parameter
 from unmask.run import advance, place, reporting
 from unmask.stress.extrapolation.base import (
     Measured,
     Model,
+    Moments,
     Stack,
-    Surface,
     checked_max_count,
     training_counts,
+    training_surface,
     training_thresholds,
+    weights_of,
 )
 from unmask.stress.extrapolation.fitted import Extrapolation
-from unmask.stress.extrapolation.location import (
-    RECIPES,
-    LocationScale,
+from unmask.stress.extrapolation.models import (
+    PARAMETERS,
+    Parametric,
     fit_generative,
-    fit_location_scale,
+    fit_parametric,
+    fit_tail,
 )
-from unmask.stress.extrapolation.moments import Moments, fit_tail
-from unmask.stress.extrapolation.plda import Plda, fit_plda
 from unmask.stress.impostors.pair_scores import PairScores, as_counts, as_pairs
 from unmask.stress.impostors.rates import (
     Proxy,
+    Rates,
     crossed_pairs,
     crossed_rates,
     worst_case_false_alarms,
 )
 from unmask.stress.impostors.uncertainty import GROUPS, Crossed, Groups, Jackknife
 
-_PLDA = ("plda", "plda+")
 _TAIL = ("gpd", "gpd-target", "gpd-target+")
 
-MODELS: tuple[str, ...] = ("ls-generative", *RECIPES, *_PLDA, *_TAIL)
+MODELS: tuple[str, ...] = ("ls-generative", *PARAMETERS, *_TAIL)
 """Every model, in the order of the comparison table."""
 
 CANDIDATES: tuple[str, ...] = ("ls-target+", "ls+")
@@ -70,8 +70,11 @@ _LEAST_HELD_OUT = 6
 FAMILIES = 0.6
 """Families of voices are taken as there where they bring the squared misfit below this share."""
 
-_FAMILY_NOTE = (
-    "some speakers have far closer neighbours than the rest explain: families of voices are assumed"
+_FAMILY_NOTICE = Notice(
+    "families",
+    "",
+    "some speakers have far closer neighbours than the rest explain: families of voices are"
+    " assumed",
 )
 
 Training = Literal["exact", "paper"]
@@ -100,6 +103,8 @@ def extrapolate(
     :func:`~unmask.stress.worst_case`. The default ``training`` is exact and deterministic;
     ``"paper"`` is the stochastic recipe of Sholokhov 2020, section 3.3 (extra ``torch``).
     """
+    if training not in ("exact", "paper"):
+        raise InputError(f"training: expected exact or paper, found {training}")
     pairs = as_pairs(scores)
     ready = Ready.of(
         crossed_pairs(pairs, proxy, split=split, seed=seed),
@@ -108,24 +113,16 @@ def extrapolate(
         max_count=max_count,
         proxied=proxy is not None,
     )
-    if training == "paper":
-        return ready.trained(model)
-    if training != "exact":
-        raise InputError(f"training: expected exact or paper, found {training}")
-    return ready.fitted(model)
+    return ready.fitted(model) if training == "exact" else ready.trained(model)
 
 
 @dataclass(frozen=True, eq=False)
 class Ready:
-    """What every model is fitted to: the training surface, and the scores behind it.
-
-    ``pairs`` hold the scores as they are. Where they were ``proxied``, models that read locations
-    off the scores are refused: the scores then do not tell who is chosen.
-    """
+    """What every model is fitted to; where a proxy chose, those that read scores are refused."""
 
     crossed: Crossed
     pairs: PairScores
-    surface: Surface
+    surface: Rates
     moments: Moments
     groups: Groups | None
     largest: int
@@ -146,7 +143,7 @@ class Ready:
         largest = checked_max_count(max_count or crossed.whole.max_count, crossed.whole)
         dealt, moments = jackknife.of(pairs), Moments.of(pairs)
         with place(), reporting(None):
-            surface = Surface.of(crossed, largest, dealt)
+            surface = training_surface(crossed, largest, dealt)
         return cls(crossed, pairs, surface, moments, dealt, largest, jackknife.seed, proxied)
 
     def fitted(self, model: str) -> Extrapolation:
@@ -157,12 +154,12 @@ class Ready:
         tried = tuple(dict.fromkeys((*named, *CANDIDATES)))
         total, done = (self.groups.number if self.groups else 0) + 2 * len(tried) + 1, count(1)
 
-        def fit(name: str, surface: Surface, start: Model | None = None) -> Model:
+        def fit(name: str, surface: Rates, start: Model | None = None) -> Model:
             model = fit_model(name, surface, self.moments, start=start)
             advance(min(next(done), total), total)
             return model
 
-        first, errors, credible, notes = _tried(self.surface, tried, self.largest, fit)
+        first, errors, credible, notices = _tried(self.surface, tried, self.largest, fit)
         fits = {
             name: fit(name, self.surface, first.get(name))
             for name in dict.fromkeys((*named, *credible))
@@ -170,7 +167,7 @@ class Ready:
         guard = fits.get(FAMILY) or fit(FAMILY, self.surface, fits.get(CANDIDATES[0]))
         least = min(misfit(one, self.surface) for one in fits.values())
         if misfit(guard, self.surface) < FAMILIES * least:
-            notes = (*notes, _FAMILY_NOTE)
+            notices = (*notices, _FAMILY_NOTICE)
             fits = fits if named else {FAMILY: guard}
         mean = tuple(fits[name] for name in (named or (*CANDIDATES, FAMILY)) if name in fits)
         mean = mean or tuple(fits.values())
@@ -178,44 +175,39 @@ class Ready:
         rivals = tuple(one for one in fits.values() if one not in mean)
         without = []
         for group, part in enumerate(self.surface.deleted()):
-            moments = partial(self._moments_without, group)
-            without.append(refit(chosen, part, moments, self.moments))
+            without.append(self._without(group, part, chosen))
             advance(min(next(done), total), total)
         advance(total, total)
-        return self._extrapolation(chosen, notes, tuple(without), rivals, guard, errors)
+        bare = self._extrapolation(chosen, *notices)
+        return replace(bare, replicates=tuple(without), rivals=rivals, guard=guard, errors=errors)
 
     def trained(self, model: str) -> Extrapolation:
         """Train a model by the recipe of the paper."""
         from unmask.stress.extrapolation.paper import fit_paper
 
-        trained, note = fit_paper(
+        trained, notice = fit_paper(
             self.crossed, self.surface, self.moments, model=model, seed=self.seed
         )
-        return self._extrapolation(trained, (note,), (), (), None, {})
+        return self._extrapolation(trained, notice)
 
-    def _extrapolation(
-        self,
-        model: Model,
-        notes: tuple[str, ...],
-        without: tuple[Model, ...],
-        rivals: tuple[Model, ...],
-        guard: Model | None,
-        errors: Mapping[str, float],
-    ) -> Extrapolation:
-        """The models with what was measured with all impostors."""
+    def _extrapolation(self, model: Model, *notices: Notice) -> Extrapolation:
+        """A model with what was measured with all impostors, without intervals and rivals."""
         whole = self.crossed.whole
         seen = float(self.pairs.scores.min()), float(self.pairs.scores.max())
         cases = len(whole.target_names) * whole.max_count / self.largest
         measured = Measured.of(self.surface, cases, seen[1])
-        return Extrapolation(
-            model, without, rivals, guard, errors, self.largest, seen, self.seed, notes, measured
-        )
+        known = self.largest, seen, self.seed, notices, measured
+        return Extrapolation(model, (), (), None, {}, *known)
 
-    def _moments_without(self, group: int) -> Moments:
-        assert self.groups is not None
-        pairs, groups = self.pairs, self.groups
-        keep = (groups.target[pairs.target] != group) & (groups.impostor[pairs.impostor] != group)
-        return Moments.of(pairs.select(keep))
+    def _without(self, group: int, surface: Rates, model: Model) -> Model:
+        """The same model without a group of speakers; its moments only where it rests on them."""
+        if isinstance(model, Stack):
+            return Stack(tuple(self._without(group, surface, one) for one in model.members))
+        moments, pairs, groups = self.moments, self.pairs, self.groups
+        if groups is not None and not fits_rates(model.name):
+            gone = groups.target[pairs.target], groups.impostor[pairs.impostor]
+            moments = Moments.of(pairs.select((gone[0] != group) & (gone[1] != group)))
+        return fit_model(model.name, surface, moments, start=model, brief=True)
 
 
 def fits_rates(name: str) -> bool:
@@ -225,7 +217,7 @@ def fits_rates(name: str) -> bool:
 
 def fit_model(
     name: str,
-    surface: Surface,
+    surface: Rates,
     moments: Moments,
     *,
     start: Model | None = None,
@@ -234,23 +226,10 @@ def fit_model(
     """Fit one model; ``start`` continues from a fit, for a few steps only where it is ``brief``."""
     if name == "ls-generative":
         return fit_generative(moments)
-    if name in RECIPES:
-        begin = start if isinstance(start, LocationScale) else None
-        return fit_location_scale(RECIPES[name], surface, moments, begin, brief=brief)
-    if name in _PLDA:
-        previous = start if isinstance(start, Plda) else None
-        return fit_plda(name, surface, moments, previous, brief=brief)
+    if name in PARAMETERS:
+        begin = start if isinstance(start, Parametric) else None
+        return fit_parametric(name, surface, moments, begin, brief=brief)
     return fit_tail(checked_name(name), surface, moments)
-
-
-def refit(model: Model, surface: Surface, moments: Callable[[], Moments], first: Moments) -> Model:
-    """The same model on another surface; ``moments`` of the scores behind it are measured only for
-    models that rest on them, ``first`` are those of the first fit.
-    """
-    if isinstance(model, Stack):
-        return Stack(tuple(refit(one, surface, moments, first) for one in model.members))
-    own = first if fits_rates(model.name) else moments()
-    return fit_model(model.name, surface, own, start=model, brief=True)
 
 
 def checked_name(name: str) -> str:
@@ -260,21 +239,19 @@ def checked_name(name: str) -> str:
     return name
 
 
-def misfit(model: Model, surface: Surface) -> float:
+def misfit(model: Model, surface: Rates) -> float:
     """Weighted squared error on the training cells."""
     error = model.rates(surface.counts, surface.thresholds) - surface.values
-    return float(surface.weights @ np.mean(error**2, axis=1))
+    return float(weights_of(surface.counts) @ np.mean(error**2, axis=1))
 
 
 def _tried(
-    surface: Surface, names: tuple[str, ...], largest: int, fit: Callable[[str, Surface], Model]
-) -> tuple[dict[str, Model], dict[str, float], tuple[str, ...], tuple[str, ...]]:
-    """Fits to the lower counts, their held-out errors, the models that did about as well as the
-    best (best first), and remarks.
-    """
+    surface: Rates, names: tuple[str, ...], largest: int, fit: Callable[[str, Rates], Model]
+) -> tuple[dict[str, Model], dict[str, float], tuple[str, ...], tuple[Notice, ...]]:
+    """Fits to the lower counts, held-out errors, those about as good as the best, remarks."""
     if largest < _LEAST_HELD_OUT:
-        note = f"{largest} impostors are too few to hold any out: {names[0]} was taken as it is"
-        return {}, {}, names[:1], (note,)
+        sentence = f"{largest} impostors are too few to hold any out: {names[0]} was taken as it is"
+        return {}, {}, names[:1], (Notice("none-held-out", "", sentence),)
     trained = surface.up_to(max(int(HELD_OUT * largest), 3))
     later = surface.counts > trained.counts.max()
     judged = Judged(
@@ -289,9 +266,7 @@ def _tried(
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """Cells on which models are judged: exact rates (counts, thresholds), and the rates at the
-    largest training count, which carry-forward repeats and which tell the hard thresholds.
-    """
+    """Cells on which models are judged: exact rates, and those at the largest training count."""
 
     counts: IntArray
     thresholds: FloatArray
@@ -299,9 +274,8 @@ class Judged:
     reference: FloatArray
 
     def error(self, model: Model | str, seconds: float = 0.0) -> ModelError:
-        """Mean absolute errors of a fitted model, or of the reference carried forward under a name.
-
-        Hard are the thresholds whose reference rate lies between 2 % and 98 %.
+        """Mean absolute errors of a model, or of the reference carried forward under a name; hard
+        are thresholds whose reference rate lies between 2 % and 98 %.
         """
         if isinstance(model, str):
             name, rates = model, self.reference
@@ -325,46 +299,34 @@ class ModelError:
     by_count: tuple[tuple[float, float], ...]
 
 
-@dataclass(frozen=True)
-class ModelComparison:
-    """Errors of every model on the same cells; the first row is the carry-forward baseline."""
+@dataclass(frozen=True, repr=False)
+class ModelComparison(Tabular):
+    """Errors of every model on the same cells; the first is the carry-forward baseline."""
 
     population: str
     train_count: int
     counts: tuple[int, ...]
-    rows: tuple[ModelError, ...]
+    errors: tuple[ModelError, ...]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The table: both errors and the seconds of every model."""
+        names, where = ("model", "mae", "mae_hard", "seconds"), {"population": self.population}
+        return [where | {name: getattr(one, name) for name in names} for one in self.errors]
 
     def __getitem__(self, model: str) -> ModelError:
-        for row in self.rows:
-            if row.model == model:
-                return row
-        raise KeyError(model)
+        return {one.model: one for one in self.errors}[model]
 
     @property
     def best(self) -> str:
         """The model with the lowest error on hard thresholds."""
-        return min(self.rows[1:], key=lambda row: row.mae_hard).model
+        return min(self.errors[1:], key=lambda one: one.mae_hard).model
 
-    def estimates(self, row: ModelError) -> tuple[Estimate, ...]:
-        """The two errors and the seconds of one row."""
-        params: dict[str, Parameter] = {"train_count": self.train_count, "model": row.model}
-        return (
-            Estimate("mae", row.mae, "%", params=params),
-            Estimate("mae_hard", row.mae_hard, "%", params=params),
-            Estimate("seconds", row.seconds, "s", params=params),
-        )
-
-    def __str__(self) -> str:
-        head = (
-            f"{self.population}: trained on N ≤ {self.train_count:,}, judged on"
-            f" N = {min(self.counts):,} … {max(self.counts):,}"
-        )
-        lines = [head, f"{'model':<15}{'MAE %':>8}{'hard %':>8}{'seconds':>9}"]
-        lines += [
-            f"{row.model:<15}{100 * row.mae:8.3f}{100 * row.mae_hard:8.3f}{row.seconds:9.1f}"
-            for row in self.rows
-        ]
-        return "\n".join(lines)
+    def estimates(self, error: ModelError) -> tuple[Estimate, ...]:
+        """The two errors and the seconds of one model."""
+        params: dict[str, Parameter] = {"train_count": self.train_count, "model": error.model}
+        units = {"mae": "%", "mae_hard": "%", "seconds": "s"}
+        each = units.items()
+        return tuple(Estimate(n, getattr(error, n), unit, params=params) for n, unit in each)
 
 
 def compare_models(
@@ -390,7 +352,7 @@ def compare_models(
         surface, judged = held_out(crossed, largest)
     else:
         largest = max_count or pairs.max_count
-        surface, judged = Surface.of(crossed, largest), truth
+        surface, judged = training_surface(crossed, largest), truth
     moments = Moments.of(pairs)
     rows = [judged.error(CARRY_FORWARD)]
     for done, name in enumerate(models, start=1):
@@ -401,7 +363,7 @@ def compare_models(
     return ModelComparison(population, largest, tuple(int(n) for n in judged.counts), tuple(rows))
 
 
-def held_out(crossed: Crossed, count: int) -> tuple[Surface, Judged]:
+def held_out(crossed: Crossed, count: int) -> tuple[Rates, Judged]:
     """Training cells with N ≤ ``count`` and cells beyond to judge on, from one pass."""
     pairs = crossed.whole
     train = training_counts(checked_max_count(count, pairs))
@@ -412,7 +374,7 @@ def held_out(crossed: Crossed, count: int) -> tuple[Surface, Judged]:
     values = crossed_rates(
         crossed, np.concatenate([inner, outer]), np.concatenate([train, later]), None
     ).values
-    surface = Surface(train, inner, values[: train.size, : inner.size])
+    surface = Rates(train, inner, values[: train.size, : inner.size])
     judged = values[train.size :, inner.size :]
     return surface, Judged(later, outer, judged, judged[0])
 

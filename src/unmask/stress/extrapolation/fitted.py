@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from zipfile import BadZipFile
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, logit
 
-from unmask.base import BoolArray, FloatArray, IntArray, jackknife_error, quantile_t
+from unmask.base import FloatArray, IntArray, jackknife_error, quantile_t
 from unmask.errors import InputError
-from unmask.estimate import Estimate
+from unmask.estimate import Notice, Parameter
 from unmask.run import store, write_whole
 from unmask.stress.extrapolation.base import Measured, Model, Stack
 from unmask.stress.impostors.pair_scores import as_counts
-from unmask.stress.impostors.ranks import as_thresholds
-from unmask.stress.impostors.rates import WorstCase
-from unmask.stress.impostors.uncertainty import LEVEL, METHOD, Band, Jackknife
+from unmask.stress.impostors.rates import WorstCase, as_thresholds
+from unmask.stress.impostors.uncertainty import LEVEL, Band, Jackknife
 
 FAR = 10
 """A warning is due where N exceeds the impostors at hand so many times."""
@@ -47,11 +46,13 @@ class Prediction(Band):
     hand cannot exclude.
     """
 
+    metric = "extrapolate"
+    method = f"{Band.method}, models and reach"
     model: str
     spread_low: FloatArray
     spread_high: FloatArray
     rivals: Mapping[str, FloatArray]
-    warnings: tuple[str, ...]
+    notices: tuple[Notice, ...]
 
     def above(self, exact: WorstCase) -> Prediction:
         """The same, with no rate and no end of more voices below that measured at these thresholds
@@ -62,26 +63,11 @@ class Prediction(Band):
         raised = {name: np.where(more, np.fmax(*pair), pair[0]) for name, pair in each.items()}
         return replace(self, **raised)
 
-    @property
-    def estimates(self) -> tuple[Estimate, ...]:
-        """One estimate per (N, τ)."""
-        return tuple(
-            Estimate(
-                "extrapolate",
-                float(self.values[c, t]),
-                "%",
-                self.interval_at(c, t, f"{METHOD}, models and reach"),
-                params={
-                    "model": self.model,
-                    "count": int(count),
-                    "threshold": float(threshold),
-                    "spread_low": float(self.spread_low[c, t]),
-                    "spread_high": float(self.spread_high[c, t]),
-                },
-            )
-            for c, count in enumerate(self.counts)
-            for t, threshold in enumerate(self.thresholds)
-        )
+    def about(self, c: int, t: int, cell: dict[str, Parameter]) -> dict[str, Any]:
+        """The model, and the range over all models."""
+        low, high = float(self.spread_low[c, t]), float(self.spread_high[c, t])
+        params = {"model": self.model, **cell, "spread_low": low, "spread_high": high}
+        return {"params": params}
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +88,7 @@ class Extrapolation:
     max_count: int
     thresholds: tuple[float, float]
     seed: int
-    notes: tuple[str, ...] = field(default=())
+    notices: tuple[Notice, ...] = ()
     measured: Measured | None = None
 
     @property
@@ -129,31 +115,19 @@ class Extrapolation:
         every = np.stack([values, *rivals.values()])
         spread_low, spread_high = every.min(axis=0), every.max(axis=0)
         low, high = self._bounds(n, levels, values, every, level)
-        return Prediction(
-            n,
-            levels,
-            values,
-            low,
-            high,
-            level,
-            len(self.replicates),
-            self.seed,
-            self.name,
-            spread_low,
-            spread_high,
-            rivals,
-            self._warnings(n, levels, spread_low, spread_high),
-        )
+        band = n, levels, values, low, high, level, len(self.replicates), self.seed
+        notices = self._notices(n, levels, spread_low, spread_high)
+        return Prediction(*band, self.name, spread_low, spread_high, rivals, notices)
 
     def _values(self, n: IntArray, levels: FloatArray) -> FloatArray:
         rates = _rates(self.model, n, levels)
         if self.measured is None:
             return rates
-        return np.where(self._beyond(n), np.maximum(rates, self.measured.rates(levels)), rates)
+        return self._floored(n, rates, self.measured.rates(levels))
 
-    def _beyond(self, n: IntArray) -> BoolArray:
-        """Counts of all impostors at hand or more."""
-        return np.asarray(n >= self.max_count)[:, None]
+    def _floored(self, n: IntArray, rates: FloatArray, floor: FloatArray) -> FloatArray:
+        """Rates of all impostors at hand or more, no lower than a floor."""
+        return np.where(n[:, None] >= self.max_count, np.maximum(rates, floor), rates)
 
     def _single(self) -> tuple[Model, ...]:
         """The models whose spread counts: members of a mean, and rivals."""
@@ -178,11 +152,8 @@ class Extrapolation:
         if self.guard is not None:
             high = np.maximum(high, _rates(self.guard, n, levels))
         if self.measured is not None:
-            ends = self.measured.ends(levels, level)
-            low, high = (
-                np.where(self._beyond(n), np.maximum(end, floor), end)
-                for end, floor in zip((low, high), ends, strict=True)
-            )
+            lowest, highest = self.measured.ends(levels, level)
+            low, high = self._floored(n, low, lowest), self._floored(n, high, highest)
         # A lower end holds for more voices and lower thresholds too, an upper end the other way.
         low = _monotone(np.minimum(low, values), n, levels)
         return low, -_monotone(-np.maximum(high, values), -n, -levels)
@@ -219,10 +190,10 @@ class Extrapolation:
             answers[k] = fine[np.argmax(rates(n[k : k + 1], fine)[0] <= rate)]
         return answers
 
-    def _warnings(
+    def _notices(
         self, n: IntArray, levels: FloatArray, low: FloatArray, high: FloatArray
-    ) -> tuple[str, ...]:
-        lines = list(self.notes)
+    ) -> tuple[Notice, ...]:
+        notices = list(self.notices)
         far = n > FAR * self.max_count
         if far.any():
             gap = np.where(far[:, None], high - low, -1.0)
@@ -236,13 +207,14 @@ class Extrapolation:
                     f"; models that fit about as well span {100 * low[c, t]:.1f} to"
                     f" {100 * high[c, t]:.1f} % at threshold {levels[t]:.4g}"
                 )
-            lines.append(line)
+            notices.append(Notice("far-beyond", "", line))
         if (levels > self.thresholds[1]).any():
-            lines.append(
+            line = (
                 f"thresholds above {self.thresholds[1]:.4g}, the highest impostor score seen, are"
                 " extrapolated in the score as well"
             )
-        return tuple(lines)
+            notices.append(Notice("beyond-scores", "", line))
+        return tuple(notices)
 
     def save(self, path: str | Path) -> Path:
         """Write everything to an npz file, without pickle, whole or not at all."""
@@ -254,7 +226,7 @@ class Extrapolation:
         """Read what :meth:`save` wrote."""
         try:
             fitted = store.from_bytes(Path(path).read_bytes())
-        except (OSError, ValueError, LookupError, EOFError, BadZipFile) as error:
+        except (OSError, InputError) as error:
             raise InputError(f"{path}: expected a saved extrapolation, found {error}") from None
         if not isinstance(fitted, cls):
             raise InputError(

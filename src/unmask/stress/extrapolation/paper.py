@@ -1,29 +1,24 @@
 """The training recipe of Sholokhov 2020, section 3.3, for comparison (extra ``torch``).
 
-Mean squared error between simulated and empirical P_FA^N(τ), both by eq. 4, at cells drawn
-uniformly from [1, N_max] × [τ_min, τ_max]; the step function is a scaled sigmoid, and Adam follows
-the noisy gradient in batches of 20. Location-scale models only: for PLDA the recipe replaces the
-choice of the closest impostor by a softmax-weighted mean of identity variables and does not find
-the fit. Start values are moments of the scores, since from a poor start a learning rate of 10⁻³
-converges slowly. The trained parameters are handed to the same models as those of the exact fit, so
-that predictions differ by the training alone.
+Mean squared error between simulated and empirical P_FA^N(τ), both by eq. 4, the step function a
+scaled sigmoid; Adam in batches of 20, from moments of the scores. Location-scale models only: for
+PLDA the recipe replaces the choice by a softmax-weighted mean and does not find the fit.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from unmask.base import FloatArray, IntArray
 from unmask.errors import InputError
+from unmask.estimate import Notice
 from unmask.run import advance
-from unmask.stress.extrapolation.base import Surface, Warp
-from unmask.stress.extrapolation.location import KNOTS, LocationScale, gaussian_base
-from unmask.stress.extrapolation.moments import Moments
-from unmask.stress.impostors.rates import crossed_rates
+from unmask.stress.extrapolation.base import Moments, Warp
+from unmask.stress.extrapolation.models import KNOTS, Parametric, gaussian_base
+from unmask.stress.impostors.rates import Rates, crossed_rates
 from unmask.stress.impostors.uncertainty import Crossed
 
 TRAINED = ("ls", "ls+", "ls-cdf", "ls-cdf+")
@@ -38,28 +33,24 @@ _SHARPNESS = 0.1
 _KNOTS = 24
 _POOL = 20_000
 _GRID = 401
+Cells = tuple[IntArray, FloatArray, FloatArray]
 
 
 def fit_paper(
     crossed: Crossed,
-    surface: Surface,
+    surface: Rates,
     moments: Moments,
     *,
     model: str,
     seed: int,
     steps: int = _MOST_STEPS,
-) -> tuple[LocationScale, str]:
-    """Train by simulation; stops when the mean loss of 100 steps has not improved three times.
-
-    The model and a remark on how it was trained.
-    """
+) -> tuple[Parametric, Notice]:
+    """Train by simulation; stops when the mean loss of 100 steps has not improved three times."""
     if model not in TRAINED:
         why = (
             " (the softmax in place of the choice learns a mean of identity variables, not the"
             " closest: 7 to 9 % off where the exact fit is 0.4 % off)"
-            if model.startswith("plda")
-            else ""
-        )
+        ) * model.startswith("plda")
         raise InputError(
             f"training=paper: expected one of {', '.join(TRAINED)} as model, found {model}{why}"
         )
@@ -69,71 +60,56 @@ def fit_paper(
         raise InputError(
             "training=paper: expected torch, found none (pip install unmask[torch])"
         ) from None
-    cells = _Cells.of(crossed, int(surface.counts.max()), seed)
+    cells = training_cells(crossed, int(surface.counts.max()), seed)
     trainer = _Trainer(torch, model, surface, cells, moments, seed)
     taken = trainer.run(steps)
-    note = f"trained by the paper's stochastic recipe, {taken} steps: no intervals, no rivals"
-    return trainer.model(), note
+    sentence = f"trained by the paper's stochastic recipe, {taken} steps: no intervals, no rivals"
+    return trainer.model(), Notice("paper-training", "", sentence)
 
 
-@dataclass(frozen=True, eq=False)
-class _Cells:
-    """Rates at (N, τ) drawn uniformly from [1, N_max] × [τ_min, τ_max], the range of the scores."""
+def training_cells(crossed: Crossed, most: int, seed: int) -> Cells:
+    """N, τ and the rate at cells drawn uniformly from [1, N_max] × the range of the scores."""
+    from scipy.interpolate import RegularGridInterpolator
 
-    counts: IntArray
-    thresholds: FloatArray
-    rates: FloatArray
-
-    @classmethod
-    def of(cls, crossed: Crossed, most: int, seed: int) -> _Cells:
-        rng = np.random.default_rng(seed)
-        counts = rng.integers(1, most + 1, _POOL)
-        scores = crossed.whole.scores
-        thresholds = rng.uniform(float(scores.min()), float(scores.max()), _POOL)
-        grid = np.linspace(float(scores.min()), float(scores.max()), _GRID)
-        distinct, row = np.unique(counts, return_inverse=True)
-        rates = crossed_rates(crossed, grid, distinct, None).values
-        position = (thresholds - grid[0]) / (grid[1] - grid[0])
-        left = np.minimum(position.astype(np.int64), _GRID - 2)
-        share = position - left
-        values = rates[row, left] * (1 - share) + rates[row, left + 1] * share
-        return cls(counts, thresholds, values)
+    rng = np.random.default_rng(seed)
+    counts = rng.integers(1, most + 1, _POOL)
+    ends = float(crossed.whole.scores.min()), float(crossed.whole.scores.max())
+    thresholds = rng.uniform(*ends, _POOL)
+    grid, distinct = np.linspace(*ends, _GRID), np.unique(counts)
+    known = crossed_rates(crossed, grid, distinct, None).values
+    rates = RegularGridInterpolator((distinct, grid), known)
+    return counts, thresholds, rates((counts, thresholds))
 
 
 class _Trainer:
     """Parameters, simulation and the loop of Adam."""
 
     def __init__(
-        self, torch: Any, name: str, surface: Surface, cells: _Cells, moments: Moments, seed: int
+        self, torch: Any, name: str, surface: Rates, cells: Cells, moments: Moments, seed: int
     ) -> None:
         self.torch, self.name, self.cells = torch, name, cells
         self.draw = torch.Generator().manual_seed(seed)
         self.rng = np.random.default_rng(seed)
-        self.warped = name.endswith("+")
+        self.warped, self.general = name.endswith("+"), "cdf" in name
         self.knots = np.linspace(surface.thresholds[0], surface.thresholds[-1], _KNOTS)
-        unit = moments.spread
-        self.affine = self._parameter([moments.location, math.log(unit)])
-        straight = (self.knots - moments.location) / unit
-        self.first = self._parameter([straight[0]])
-        self.rises = self._parameter(np.log(np.expm1(np.diff(straight))))
-        self.general = "cdf" in name
+        straight = (self.knots - moments.location) / moments.spread
+        rises = np.log(np.expm1(np.diff(straight)))
+        affine = [moments.location, math.log(moments.spread)]
         relative = moments.scale / moments.spread
         varied = math.log(max(moments.log_scale_spread, 0.02))
-        scale = [varied] if self.general else [math.log(relative), varied]
-        self.base = self._parameter(list(gaussian_base(relative).values()))
-        self.shape = self._parameter(scale)
-        axis = [self.first, self.rises] if self.warped else [self.affine]
-        self.trained = [self.shape, *axis, *([self.base] if self.general else [])]
-
-    def _parameter(self, values: Any) -> Any:
-        return self.torch.tensor(np.asarray(values), dtype=self.torch.float32, requires_grad=True)
-
-    def _normal(self, *size: int) -> Any:
-        return self.torch.randn(*size, generator=self.draw)
+        self.shape, self.axis, self.base = (
+            torch.tensor(np.asarray(values), dtype=torch.float32, requires_grad=True)
+            for values in (
+                [varied] if self.general else [math.log(relative), varied],
+                [straight[0], *rises] if self.warped else affine,
+                list(gaussian_base(relative).values()),
+            )
+        )
 
     def run(self, steps: int) -> int:
         """Adam until the loss no longer improves; how many steps it took."""
-        optimiser = self.torch.optim.Adam(self.trained, lr=LEARNING_RATE)
+        trained = [self.shape, self.axis, *([self.base] if self.general else [])]
+        optimiser = self.torch.optim.Adam(trained, lr=LEARNING_RATE)
         best, waited, losses = math.inf, 0, []
         for step in range(1, steps + 1):
             loss = self._loss()
@@ -152,63 +128,61 @@ class _Trainer:
 
     def _loss(self) -> Any:
         """Mean squared error on a batch of training cells."""
-        tensor, kind, cells = self.torch.tensor, self.torch.float32, self.cells
-        some = self.rng.integers(0, cells.counts.size, BATCH)
-        scores = self._location_scale(tensor(cells.counts[some]))
-        thresholds = self._read(tensor(cells.thresholds[some], dtype=kind))
-        above = self.torch.sigmoid((scores - thresholds[:, None, None]) / _SHARPNESS)
-        return ((above.mean(dim=(1, 2)) - tensor(cells.rates[some], dtype=kind)) ** 2).mean()
+        tensor, kind = self.torch.tensor, self.torch.float32
+        some = self.rng.integers(0, _POOL, BATCH)
+        counts, thresholds, rates = (each[some] for each in self.cells)
+        scores = self._scores(tensor(counts))
+        levels = self._read(tensor(thresholds, dtype=kind))
+        above = self.torch.sigmoid((scores - levels[:, None, None]) / _SHARPNESS)
+        return ((above.mean(dim=(1, 2)) - tensor(rates, dtype=kind)) ** 2).mean()
 
     def _read(self, thresholds: Any) -> Any:
         """Thresholds in units of the model, through the affine map or the monotone warping."""
-        torch = self.torch
+        torch, axis = self.torch, self.axis
         if not self.warped:
-            return (thresholds - self.affine[0]) / torch.exp(self.affine[1])
-        rises = torch.nn.functional.softplus(self.rises)
-        values = torch.cat([self.first, self.first + rises.cumsum(0)])
+            return (thresholds - axis[0]) / torch.exp(axis[1])
+        rises = torch.nn.functional.softplus(axis[1:])
+        values = torch.cat([axis[:1], axis[:1] + rises.cumsum(0)])
         step = float(self.knots[1] - self.knots[0])
         position = ((thresholds - float(self.knots[0])) / step).clamp(0, _KNOTS - 1 - 1e-4)
         left = position.floor().long()
         return values[left] + (position - left) * (values[left + 1] - values[left])
 
-    def _location_scale(self, counts: Any) -> Any:
-        """Scores (cells, simulations, scores) of the closest of N: its location is Φ⁻¹(u^{1/N})."""
-        torch = self.torch
+    def _scores(self, counts: Any) -> Any:
+        """Scores (cells, simulations, scores) of the closest of N, whose location is Φ⁻¹(u^{1/N}),
+        around it by the Gaussian or the learnable piecewise-linear base.
+        """
+        torch, size = self.torch, (BATCH, SIMULATIONS, _SCORES)
         uniform = torch.rand(BATCH, SIMULATIONS, generator=self.draw, dtype=torch.float64)
         log_share = torch.log(uniform.clamp_min(1e-12)) / counts[:, None]
         location = torch.special.ndtri(torch.exp(log_share).clamp(1e-12, 1 - 1e-12)).float()
-        spread = torch.exp(self.shape[-1]) * self._normal(BATCH, SIMULATIONS)
+        spread = torch.exp(self.shape[-1]) * torch.randn(*size[:2], generator=self.draw)
         scale = torch.exp(spread if self.general else self.shape[0] + spread)
-        size = (BATCH, SIMULATIONS, _SCORES)
-        noise = self._general(*size) if self.general else self._normal(*size)
+        if not self.general:
+            noise = torch.randn(*size, generator=self.draw)
+            return location[:, :, None] + scale[:, :, None] * noise
+        knots, steps = torch.tensor(KNOTS, dtype=torch.float32), torch.softmax(self.base, dim=0)
+        heights = torch.cat([torch.zeros(1), steps.cumsum(0)])
+        drawn = torch.rand(*size, generator=self.draw)
+        position = torch.searchsorted(heights.detach(), drawn, right=True) - 1
+        position = position.clamp(0, len(KNOTS) - 2)
+        share = (drawn - heights[position]) / steps[position]
+        noise = knots[position] + share * (knots[position + 1] - knots[position])
         return location[:, :, None] + scale[:, :, None] * noise
 
-    def _general(self, *size: int) -> Any:
-        """Draws from the learnable piecewise-linear base, by its inverse distribution function."""
-        torch = self.torch
-        knots = torch.tensor(KNOTS, dtype=torch.float32)
-        steps = torch.softmax(self.base, dim=0)
-        heights = torch.cat([torch.zeros(1), steps.cumsum(0)])
-        uniform = torch.rand(*size, generator=self.draw)
-        position = torch.searchsorted(heights.detach(), uniform, right=True) - 1
-        position = position.clamp(0, len(KNOTS) - 2)
-        share = (uniform - heights[position]) / steps[position]
-        return knots[position] + share * (knots[position + 1] - knots[position])
-
-    def model(self) -> LocationScale:
+    def model(self) -> Parametric:
         """The trained parameters in the model that predicts from them."""
-        *scale, varied = self._numbers(self.shape).tolist()
-        given = {"log_scale_spread": varied}
+        shape, axis, base = (
+            np.asarray(tensor.detach().double().numpy())
+            for tensor in (self.shape, self.axis, self.base)
+        )
+        given = {"log_scale_spread": float(shape[-1])}
         if self.general:
-            given |= {f"base{k}": step for k, step in enumerate(self._numbers(self.base).tolist())}
+            given |= {f"base{k}": step for k, step in enumerate(base.tolist())}
         else:
-            given["log_scale"] = scale[0]
+            given["log_scale"] = float(shape[0])
         if not self.warped:
-            given["location"], given["log_spread"] = self._numbers(self.affine).tolist()
-            return LocationScale(self.name, given, None)
-        rises = np.log1p(np.exp(self._numbers(self.rises)))
-        values = self._numbers(self.first) + np.concatenate([[0.0], np.cumsum(rises)])
-        return LocationScale(self.name, given, Warp.through(self.knots, values, np.ones(_KNOTS)))
-
-    def _numbers(self, tensor: Any) -> FloatArray:
-        return np.asarray(tensor.detach().double().numpy())
+            given["location"], given["log_spread"] = axis.tolist()
+            return Parametric(self.name, given, None)
+        values = axis[0] + np.concatenate([[0.0], np.cumsum(np.log1p(np.exp(axis[1:])))])
+        return Parametric(self.name, given, Warp.through(self.knots, values, np.ones(_KNOTS)))

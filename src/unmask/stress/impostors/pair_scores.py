@@ -1,8 +1,5 @@
-"""Scores grouped by (target speaker, impostor speaker) pair: what an adversary has to choose from.
-
-Pairs may hold different numbers of scores, and a target may miss some impostors: scores lie in one
-flat array, pair after pair, and a target's pairs lie next to each other. They are made from what
-users have: score lists with speaker ids, embeddings, arrays.
+"""Scores grouped by (target speaker, impostor speaker) pair, what an adversary has to choose from;
+made from what users have: score lists with speaker ids, embeddings, arrays.
 """
 
 from __future__ import annotations
@@ -50,23 +47,27 @@ class PairScores:
         """From targets × impostors × scores-per-pair; ``present`` (same shape, or without the last
         axis) marks what exists: for a square array of one set of speakers, all but the diagonal.
         """
-        cube = _cube(scores)
-        if present is None:
-            if not cube.size:
-                raise InputError(f"pair scores: expected numbers, found an empty {cube.shape}")
-            sizes = np.full(cube.shape[:2], cube.shape[2])
-            flat = cube.reshape(-1)
-        else:
-            mask = np.asarray(present, dtype=np.bool_)
-            if mask.shape not in (cube.shape, cube.shape[:2]):
-                raise InputError(f"present: expected shape {cube.shape}, found {mask.shape}")
-            if mask.ndim == 2:
-                mask = np.repeat(mask[:, :, None], cube.shape[2], axis=2)
-            sizes = mask.sum(axis=2)
-            flat = cube[mask]
+        try:
+            cube = np.asarray(scores, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InputError(
+                "pair scores: expected an array targets × impostors × scores, found uneven lists"
+                " (PairScores.from_trials takes pairs of different sizes)"
+            ) from None
+        if cube.ndim != 3:
+            raise InputError(
+                f"pair scores: expected targets × impostors × scores, found shape {cube.shape}"
+            )
+        mask = np.asarray(True if present is None else present, dtype=np.bool_)
+        if mask.shape not in ((), cube.shape, cube.shape[:2]):
+            raise InputError(f"present: expected shape {cube.shape}, found {mask.shape}")
+        if present is None and not cube.size:
+            raise InputError(f"pair scores: expected numbers, found an empty {cube.shape}")
+        mask = np.broadcast_to(mask[:, :, None] if mask.ndim == 2 else mask, cube.shape)
+        sizes = mask.sum(axis=2)
         target, impostor = np.nonzero(sizes)
         return cls(
-            flat,
+            cube.reshape(-1) if present is None else cube[mask],
             from_zero(sizes[target, impostor]),
             target,
             impostor,
@@ -246,21 +247,6 @@ def as_pairs(scores: PairScores | npt.ArrayLike) -> PairScores:
     return pairs.checked()
 
 
-def _cube(scores: npt.ArrayLike) -> FloatArray:
-    try:
-        cube = np.asarray(scores, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(
-            "pair scores: expected an array targets × impostors × scores, found uneven lists"
-            " (PairScores.from_trials takes pairs of different sizes)"
-        ) from None
-    if cube.ndim != 3:
-        raise InputError(
-            f"pair scores: expected targets × impostors × scores, found shape {cube.shape}"
-        )
-    return cube
-
-
 def gaps(ordered: FloatArray) -> FloatArray:
     """Differences of neighbours in descending order."""
     return np.asarray(ordered[:-1] - ordered[1:])
@@ -385,34 +371,27 @@ def pairs_of_blocks(
     targets: IntArray | None = None,
     attack: BoolArray | None = None,
 ) -> PairScores:
-    """From embeddings' scores: ``score(k)`` gives utterances of speaker k × all utterances.
-
-    ``speakers`` holds each utterance's speaker code. ``per_pair`` keeps that many scores of a
-    pair, spread evenly over its utterance pairs, beside the mean of all; by default all are kept.
-    ``targets`` are the codes of the speakers that are targets, by default all. ``attack`` marks the
-    utterances whose scores are kept, by default all; the others choose.
+    """From embeddings' scores: ``score(k)`` gives utterances of speaker k × all utterances, which
+    have the codes ``speakers``; ``per_pair``, ``targets`` (codes) and ``attack`` are those of
+    :func:`pairs`.
     """
     kept_rows = np.ones(speakers.size, dtype=np.bool_) if attack is None else attack
     order = np.flatnonzero(kept_rows)[np.argsort(speakers[kept_rows], kind="stable")]
     sizes = np.bincount(speakers[kept_rows], minlength=len(names))
-    edges = from_zero(sizes)
-    chooses = np.ones(speakers.size, dtype=np.bool_)
+    edges, chooses = from_zero(sizes), np.ones(speakers.size, dtype=np.bool_)
     if attack is not None:
         alone = np.bincount(speakers[~attack], minlength=len(names)) == 0
         chooses = ~attack | alone[speakers]
     choosing = np.bincount(speakers[chooses], minlength=len(names))
     chosen = np.arange(len(names)) if targets is None else targets
-    kept: list[FloatArray] = []
-    counts: list[IntArray] = []
-    means: list[FloatArray] = []
+    kept, counts, means = [], [], []
     for k in chosen:
         whole = np.asarray(score(int(k)), dtype=np.float64)
         own = speakers == k
         block = whole[kept_rows[own]][:, order]
         rows = block.shape[0]
-        total = rows * sizes
-        take = total if per_pair is None else np.minimum(total, per_pair)
-        take = np.where(np.arange(len(names)) == k, 0, take)
+        take = np.minimum(rows * sizes, np.inf if per_pair is None else per_pair).astype(np.int64)
+        take[k] = 0
         other = np.repeat(np.arange(len(names)), take)
         place = np.arange(other.size) - from_zero(take)[other]
         row, column = place // sizes[other], place % sizes[other]

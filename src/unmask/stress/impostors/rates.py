@@ -1,34 +1,37 @@
 """Worst-case false alarms with N impostors (Sholokhov 2020), exact and by simulation.
 
-An adversary picks, out of N random impostors, the one whose mean score against the target is
-highest; P_FA^N(τ) is how often that impostor's scores lie above τ (eq. 4 with the choice of
-Algorithm 1), in expectation over all subsets (:mod:`.ranks`) and averaged over targets.
+Algorithm 1 draws N impostors and takes the closest one, whose mean score against the target is
+highest; its rate P_FA^(i)(τ) enters the mean of eq. (4) over targets. With a target's M impostors
+ordered from the closest, the r-th is the closest of a random subset of N with probability
+w_r(N) = C(M−r, N−1)/C(M, N), so the expectation over all draws is P_FA^N(τ) = Σ_r w_r(N)·F_r(τ),
+where F_r is the share of the r-th closest impostor's scores above τ.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import islice
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import FloatArray, IntArray, reject_nan
+from unmask.base import FloatArray, IntArray, Places, lazy, reject_nan
 from unmask.errors import InputError
-from unmask.estimate import Estimate
+from unmask.estimate import Notice, Parameter
 from unmask.run import NUMPY, Arrays, Range, Xp, part, run
-from unmask.stress.impostors.pair_scores import PairScores, as_pairs, possible_counts
-from unmask.stress.impostors.ranks import (
-    Levels,
-    Ranked,
-    closest_first,
-    closest_weights,
-    surfaces,
-    target_ranges,
+from unmask.stress.impostors.pair_scores import (
+    PairScores,
+    as_pairs,
+    from_zero,
+    gaps,
+    possible_counts,
 )
 from unmask.stress.impostors.uncertainty import (
     FEW,
-    METHOD,
     Band,
     Crossed,
     Groups,
@@ -39,6 +42,8 @@ from unmask.stress.impostors.uncertainty import (
 )
 
 SCORES = 1 << 21
+_TOGETHER = 32
+_NEGLIGIBLE = 1e-200  # subnormal weights change nothing and slow a product twentyfold
 Proxy = PairScores | npt.ArrayLike | None
 
 
@@ -116,22 +121,163 @@ def simulate_worst_case(
 
 
 @dataclass(frozen=True, eq=False)
-class FlatPairs:
-    """Scores of pairs as the tasks of a job share them, and what is asked of them.
+class Levels:
+    """Distinct thresholds from low to high; ``index`` finds each given one among them."""
 
-    A target's pairs begin at ``first``, a pair's scores at ``start``. The adversary chooses by
-    ``similarity``, where differences up to ``tie`` are none.
+    values: FloatArray
+    index: IntArray
+
+    @classmethod
+    def of(cls, thresholds: npt.ArrayLike) -> Levels:
+        """Check and sort what was given."""
+        values, index = np.unique(as_thresholds(thresholds), return_inverse=True)
+        return cls(values, index)
+
+    @lazy
+    def exceeded(self) -> Places:
+        """Gives how many levels each score exceeds."""
+        return Places(self.values, "left")
+
+    def above(self, xp: Xp, scores: Any, cell: Any, cells: int) -> Any:
+        """Scores above each level in each cell, (cells, levels); ``cell`` broadcasts to scores."""
+        width = self.values.size + 1
+        table = xp.bincount(xp.among(self.exceeded, scores) + cell * width, cells * width)
+        below = xp.cumulate(table.reshape(cells, width))
+        return below[:, -1:] - below[:, 1:-1]
+
+
+def as_thresholds(thresholds: npt.ArrayLike) -> FloatArray:
+    """A list of numbers."""
+    given = np.atleast_1d(np.asarray(thresholds, dtype=np.float64))
+    if given.ndim != 1 or given.size == 0:
+        raise InputError(f"thresholds: expected a list of numbers, found shape {given.shape}")
+    reject_nan(given, "threshold")
+    return given
+
+
+def closest_weights(impostors: int, counts: npt.ArrayLike) -> FloatArray:
+    """w_r(N) for every N of ``counts`` (rows) and rank r = 1…M (columns).
+
+    w_1 = N/M, and w_{r+1}/w_r = (M − r − N + 1)/(M − r): products, no factorials.
     """
+    n = np.asarray(counts, dtype=np.float64)[:, None]
+    r = np.arange(1, impostors)[None, :]
+    ratio = np.maximum(impostors - r - n + 1, 0.0) / (impostors - r)
+    weights = np.cumprod(np.concatenate([n / impostors, ratio], axis=1), axis=1)
+    return np.where(weights < _NEGLIGIBLE, 0.0, weights)
+
+
+def closest_first(
+    above: IntArray, trials: IntArray, similarity: FloatArray, tie: float
+) -> tuple[FloatArray, IntArray]:
+    """False-alarm rates (ranks, levels), the closest impostor first, and who has each rank:
+    ``above`` of ``trials`` lie above each level; similarities −inf are left out, and neighbours
+    whose ``similarity`` differs by ``tie`` or less get their mean, every order being as likely.
+    """
+    order = np.argsort(-similarity)
+    ordered = similarity[order]
+    if ordered[-1] == -np.inf:
+        kept = int(np.searchsorted(-ordered, np.inf))
+        order, ordered = order[:kept], ordered[:kept]
+    rates = above[order] / trials[order, None]
+    starts = np.concatenate([[0], np.flatnonzero(gaps(ordered) > tie) + 1])
+    if starts.size == order.size:
+        return rates, order
+    sizes = np.diff(np.append(starts, order.size))
+    means = np.add.reduceat(rates, starts, axis=0) / sizes[:, None]
+    return np.asarray(np.repeat(means, sizes, axis=0)), order
+
+
+@dataclass(frozen=True, eq=False)
+class Ranked(ABC):
+    """What the tasks of a job share: what is asked, of targets whose impostors can be ranked.
+
+    Similarities that differ by ``tie`` or less are equal; ``groups`` of speakers leave in turn.
+    """
+
+    levels: Levels
+    counts: IntArray
+    groups: Groups | None
+    tie: float
+
+    @abstractmethod
+    def ranked(self, xp: Xp, targets: Range) -> Iterator[tuple[FloatArray, IntArray]]:
+        """Rates of each target's impostors (ranks, levels), and who has each rank."""
+
+    @abstractmethod
+    def ranges(self) -> list[Range]:
+        """Ranges of targets for a task."""
+
+
+def surfaces(xp: Xp, job: Ranked, targets: Range) -> Arrays:
+    """``each``: P_FA^N(τ) of every target of a range, (targets, counts, thresholds); with groups
+    also ``without``, sums over targets that stay, (groups, counts, thresholds).
+    """
+    groups, weights = job.groups, cache(closest_weights)
+    counts = tuple(job.counts.tolist())
+    fewer = () if groups is None else tuple(groups.fewer(job.counts).tolist())
+    each: list[FloatArray] = []
+    without: Any = 0.0
+    ranked = enumerate(job.ranked(xp, targets), start=targets[0])
+    while some := list(islice(ranked, _TOGETHER)):
+        sizes = np.array([len(rates) for _, (rates, _) in some])
+        surface: dict[int, FloatArray] = {}
+        for size in np.unique(sizes).tolist():
+            alike = np.flatnonzero(sizes == size).tolist()
+            product = weights(size, counts) @ np.concatenate([some[n][1][0] for n in alike], axis=1)
+            surface |= zip(alike, np.split(product, len(alike), axis=1), strict=True)
+        each += [surface[n] for n in range(len(some))]
+        if groups is not None:
+            for target, own in some:
+                without = without + _deleted(groups, fewer, weights, target, *own)
+    parts = {"each": np.clip(np.stack(each), 0.0, 1.0)}
+    return parts if groups is None else parts | {"without": without}
+
+
+def _deleted(
+    groups: Groups,
+    counts: tuple[int, ...],
+    weights: Callable[[int, tuple[int, ...]], FloatArray],
+    target: int,
+    rates: FloatArray,
+    order: IntArray,
+) -> FloatArray:
+    """P_FA^N(τ) of a target without each group of speakers but its own, (groups, counts, levels);
+    ``order`` is who has each rank.
+    """
+    total = np.zeros((groups.number, len(counts), rates.shape[1]))
+    codes = np.delete(np.arange(groups.number), groups.target[target])
+    kept = groups.impostor[order] != codes[:, None]
+    sizes = kept.sum(axis=1)
+    for size in np.unique(sizes).tolist():
+        some = codes[sizes == size]
+        ranks = np.nonzero(kept[sizes == size])[1].reshape(some.size, size)
+        part = weights(size, counts) @ rates[ranks.T].reshape(size, -1)
+        total[some] = part.reshape(len(counts), some.size, -1).swapaxes(0, 1)
+    return total
+
+
+def target_ranges(sizes: IntArray, most: int) -> list[Range]:
+    """Ranges of targets whose sizes add up to at most ``most``, one target at least."""
+    total = from_zero(sizes)
+    ranges: list[Range] = []
+    start = 0
+    while start < sizes.size:
+        reach = int(np.searchsorted(total, total[start] + most, side="right")) - 1
+        ranges.append((start, max(reach, start + 1)))
+        start = ranges[-1][1]
+    return ranges
+
+
+@dataclass(frozen=True, eq=False)
+class FlatPairs(Ranked):
+    """Scores of pairs: a target's begin at ``first``, a pair's scores at ``start``."""
 
     scores: FloatArray
     start: IntArray
     first: IntArray
     impostor: IntArray
     similarity: FloatArray
-    tie: float
-    levels: Levels
-    counts: IntArray
-    groups: Groups | None
 
     @classmethod
     def of(
@@ -145,14 +291,12 @@ class FlatPairs:
         """Pairs chosen by these similarities."""
         possible = possible_counts(counts, pairs.impostors, pairs.target_names)
         flat = pairs.scores, pairs.start, pairs.first, pairs.impostor
-        return cls(*flat, similarity, pairs.tie(similarity), levels, possible, groups)
+        return cls(levels, possible, groups, pairs.tie(similarity), *flat, similarity)
 
     def ranges(self) -> list[Range]:
-        """Ranges of targets with about as many scores."""
         return target_ranges(np.diff(self.start[self.first]), SCORES)
 
     def ranked(self, xp: Xp, targets: Range) -> Iterator[tuple[FloatArray, IntArray]]:
-        """Rates of each target's impostors (ranks, levels), and who has each rank."""
         for target in range(*targets):
             begin, end = self.first[target : target + 2]
             bounds = self.start[begin : end + 1]
@@ -196,17 +340,26 @@ def crossed_pairs(pairs: PairScores, proxy: Proxy, *, split: bool, seed: int) ->
 
 @dataclass(frozen=True, eq=False)
 class Rates:
-    """P_FA^N(τ) over all targets: ``values`` (counts, thresholds).
-
-    ``without`` holds the same without each group of speakers (first axis; none where no intervals
-    are wanted), at the counts ``fewer`` that then remain.
+    """P_FA^N(τ) over all targets: ``values`` (counts, thresholds), and ``without`` each group of
+    speakers (first axis, empty where no intervals are wanted) at the counts ``fewer`` that remain.
     """
 
     counts: IntArray
     thresholds: FloatArray
     values: FloatArray
-    without: FloatArray | None = None
-    fewer: IntArray | None = None
+    without: FloatArray = field(default_factory=lambda: np.empty((0, 0, 0)))
+    fewer: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
+
+    def up_to(self, count: int) -> Rates:
+        """The rates with N ≤ ``count``."""
+        some = self.counts <= count
+        return Rates(self.counts[some], self.thresholds, self.values[some])
+
+    def deleted(self) -> Iterator[Rates]:
+        """The rates without each group of speakers."""
+        counts, first = np.unique(self.fewer, return_index=True)
+        for values in self.without:
+            yield Rates(counts, self.thresholds, values[first])
 
 
 def crossed_rates(
@@ -219,41 +372,36 @@ def crossed_rates(
         for one in (crossed.whole, *crossed.folds)
     ]
     edge = 0.5 / (len(crossed.whole.target_names) * crossed.per_pair)
-    return rates_of(jobs, groups, fold_weight(crossed.whole.sizes), edge, levels)
+    return rates_of(jobs, fold_weight(crossed.whole.sizes), edge)
 
 
-def rates_of(
-    jobs: Sequence[Ranked], groups: Groups | None, weight: float, edge: float, levels: Levels
-) -> Rates:
+def rates_of(jobs: Sequence[Ranked], weight: float, edge: float) -> Rates:
     """Join what all scores chose (first) with what the folds chose (the others), if any."""
+    levels, counts, groups = jobs[0].levels, jobs[0].counts, jobs[0].groups
     results = []
     for number, job in enumerate(jobs):
         with part(number, len(jobs)):
-            results.append(_mean(run(surfaces, job, job.ranges()), groups))
-    (values, without), *folds = results
+            parts = list(run(surfaces, job, job.ranges()))
+        means = np.concatenate([one["each"] for one in parts]).mean(axis=0, keepdims=True)
+        if groups is not None:
+            total = np.sum([one["without"] for one in parts], axis=0)
+            staying = np.clip(total / groups.staying()[:, None, None], 0.0, 1.0)
+            means = np.concatenate([means, staying])
+        results.append(means)
+    whole, *folds = results
     if folds:
-        values = middle(values, np.mean([one for one, _ in folds], axis=0), weight, edge)
-        if without is not None:
-            others = np.mean([one for _, one in folds if one is not None], axis=0)
-            without = middle(without, others, weight, edge)
-    counts = jobs[0].counts
-    return Rates(
-        counts,
-        levels.values[levels.index],
-        values[:, levels.index],
-        None if without is None else without[:, :, levels.index],
-        counts if groups is None else groups.fewer(counts),
-    )
+        whole = middle(whole, np.mean(folds, axis=0), weight, edge)
+    whole = whole[:, :, levels.index]
+    fewer = counts if groups is None else groups.fewer(counts)
+    return Rates(counts, levels.values[levels.index], whole[0], whole[1:], fewer)
 
 
-def _mean(results: Iterable[Arrays], groups: Groups | None) -> tuple[FloatArray, FloatArray | None]:
-    """Means over targets from the parts of a job: of all, and of those that stay."""
-    parts = list(results)
-    each = np.concatenate([one["each"] for one in parts]).mean(axis=0)
-    if groups is None:
-        return each, None
-    total = np.sum([one["without"] for one in parts], axis=0)
-    return each, np.clip(total / groups.staying()[:, None, None], 0.0, 1.0)
+@dataclass(frozen=True)
+class Sample:
+    """What a model was fitted to where all scores would be too many."""
+
+    targets: int
+    per_pair: int
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -264,6 +412,7 @@ class WorstCase(Band):
     ``per_pair`` scores of a pair; ``split`` tells that those that choose were kept apart.
     """
 
+    metric = "worst_case_false_alarms"
     targets: int
     impostors: int
     per_pair: float
@@ -283,41 +432,33 @@ class WorstCase(Band):
         """Intervals around rates."""
         low = high = np.full(rates.values.shape, np.nan)
         counts, level = rates.counts, jackknife.level
-        if rates.without is not None:
+        if len(rates.without):
             cases = targets * impostors / counts
             low, high = interval(rates.values, rates.without, level, cases=cases)
             order = np.argsort(counts, kind="stable")
             # Rates rise with N, and so do the ends: each is moved outwards where it would not.
             low[order[::-1]] = np.minimum.accumulate(low[order[::-1]])
             high[order] = np.maximum.accumulate(high[order])
-        groups = 0 if rates.without is None else len(rates.without)
-        band = counts, rates.thresholds, rates.values, low, high, level, groups, jackknife.seed
-        return cls(*band, targets, impostors, per_pair, split)
+        band = counts, rates.thresholds, rates.values, low, high, level
+        made = len(rates.without), jackknife.seed
+        return cls(*band, *made, targets, impostors, per_pair, split)
 
     @property
-    def warnings(self) -> tuple[str, ...]:
+    def notices(self) -> tuple[Notice, ...]:
         """What to be careful about."""
         if not self.split or self.per_pair >= FEW:
             return ()
-        return (
+        sentence = (
             f"{self.per_pair:g} scores a pair (median): the closest impostor is known roughly, and"
-            f" rates rest on a correction for it; {FEW} or more would need less of it",
+            f" rates rest on a correction for it; {FEW} or more would need less of it"
         )
+        return (Notice("few-scores", "", sentence),)
 
-    @property
-    def estimates(self) -> tuple[Estimate, ...]:
-        """One estimate per (N, τ); its chance level is N = 1, an impostor whom nobody chose."""
+    def about(self, c: int, t: int, cell: dict[str, Parameter]) -> dict[str, Any]:
+        """Its chance level is N = 1, an impostor whom nobody chose."""
         chance = self.values[self.counts == 1]
-        return tuple(
-            Estimate(
-                "worst_case_false_alarms",
-                float(self.values[c, t]),
-                "%",
-                self.interval_at(c, t, METHOD),
-                chance=float(chance[0, t]) if len(chance) else None,
-                n={"targets": self.targets, "impostors": self.impostors},
-                params={"count": int(count), "threshold": float(threshold), "split": self.split},
-            )
-            for c, count in enumerate(self.counts)
-            for t, threshold in enumerate(self.thresholds)
-        )
+        return {
+            "chance": float(chance[0, t]) if len(chance) else None,
+            "n": {"targets": self.targets, "impostors": self.impostors},
+            "params": cell | {"split": self.split},
+        }

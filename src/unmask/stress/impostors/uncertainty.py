@@ -1,13 +1,11 @@
 """What few scores and few speakers ask for: scores that choose kept apart, and intervals.
 
-**Split.** The mean of few scores is the location of a pair plus noise. Choosing by it prefers pairs
-whose noise was high. Where the same scores attack, that noise is counted as closeness, and the rate
-comes out too high; where other scores attack, the choice is worse than that of an adversary who
-knows the pairs well, and the rate comes out too low. With normal locations of variance s² and noise
-of variance v, the closest lies √(1 + v/s²) times too far out in the first case and 1/√(1 + v/s²) in
-the second: the two errors are equal and opposite. Other scores are fewer, with K folds by a factor
-1 − 1/K, and their noise is larger by its inverse. So a rate lies between the two on the normal
-scale,
+**Split.** The mean of few scores is the location of a pair plus noise, and choosing by it prefers
+pairs whose noise was high. Where the same scores attack, the rate comes out too high; where others
+do, too low, for the choice is worse than that of an adversary who knows the pairs well. With normal
+locations of variance s² and noise of variance v, the closest lies √(1 + v/s²) times too far out in
+the first case and 1/√(1 + v/s²) in the second. Other scores are fewer, with K folds by a factor
+1 − 1/K. So a rate lies between the two on the normal scale,
 
     P = Φ(w·Φ⁻¹(P_all) + (1 − w)·Φ⁻¹(P_other)),  w = K/(2K − 1),
 
@@ -22,14 +20,16 @@ of a rate without group g, the variance is (G − 1)/G·Σ(θ_g − mean θ)², 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import expit, logit, ndtr, ndtri
 
 from unmask.base import FloatArray, IntArray, Tabular, jackknife_error, quantile_t
 from unmask.errors import InputError
-from unmask.estimate import Interval
+from unmask.estimate import Estimate, Interval, Noticed, Parameter
 from unmask.stress.impostors.pair_scores import PairScores
 
 FOLDS = 4
@@ -44,7 +44,6 @@ PAIRS = 0.9
 speakers twice, once for each of them, and coverage over simulated populations asks for this."""
 
 LEVEL = 0.95
-METHOD = "speaker,jackknife of groups"
 _LEAST_GROUPS = 5
 _FEW_CASES = 10.0
 
@@ -72,11 +71,14 @@ class Jackknife:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Band(Tabular):
+class Band(Tabular, Noticed):
     """Rates with an interval: ``values``, ``low`` and ``high`` are (counts, thresholds).
 
     ``groups`` of speakers were left out in turn (0: no intervals, ``low`` and ``high`` are NaN).
     """
+
+    metric: ClassVar[str]
+    method: ClassVar[str] = "speaker,jackknife of groups"
 
     counts: IntArray
     thresholds: FloatArray
@@ -87,20 +89,27 @@ class Band(Tabular):
     groups: int
     seed: int
 
-    def interval_at(self, count: int, threshold: int, method: str) -> Interval | None:
-        """The interval of one cell, by index."""
-        if not self.groups:
-            return None
-        low, high = float(self.low[count, threshold]), float(self.high[count, threshold])
-        return Interval(low, high, self.level, method, self.groups, self.seed)
+    @property
+    def estimates(self) -> tuple[Estimate, ...]:
+        """One estimate per (N, τ)."""
+        estimates = []
+        for c, t in np.ndindex(self.values.shape):
+            value, low, high = (float(one[c, t]) for one in (self.values, self.low, self.high))
+            made = Interval(low, high, self.level, self.method, self.groups, self.seed)
+            count, threshold = int(self.counts[c]), float(self.thresholds[t])
+            about = self.about(c, t, {"count": count, "threshold": threshold})
+            interval = made if self.groups else None
+            estimates.append(Estimate(self.metric, value, "%", interval, **about))
+        return tuple(estimates)
+
+    def about(self, c: int, t: int, cell: dict[str, Parameter]) -> dict[str, Any]:
+        """What else is known of the rate of a cell."""
+        return {"params": cell}
 
 
 @dataclass(frozen=True, eq=False)
 class Crossed:
-    """Pairs as they are, and the folds of their scores that attack what the others chose.
-
-    Every fold holds the same pairs in the same order, with ``means`` of the scores that choose.
-    """
+    """Pairs as they are, and the folds of their scores that attack what the others chose."""
 
     whole: PairScores
     folds: tuple[PairScores, ...] = ()
@@ -173,17 +182,31 @@ class Groups:
         apart = bool((own[pairs.target] == among[pairs.impostor]).any())
         others = np.arange(own.size) if apart else np.flatnonzero(own < 0)
         own[others] = used.size + np.arange(others.size)
-        speakers, targets = used.size + others.size, own.size
-        for size in (even(number, speakers), speakers):
-            dealt = np.random.default_rng(seed).permutation(speakers) % size
-            group = np.full(len(names), -1)
+        group = np.full(len(names), -1)
+
+        def least(dealt: IntArray) -> int:
+            size = int(dealt.max()) + 1
             group[used] = dealt[: used.size]
             leaving = np.bincount(
-                pairs.target * size + group[pairs.impostor], minlength=targets * size
+                pairs.target * size + group[pairs.impostor], minlength=own.size * size
             )
-            left = pairs.impostors[:, None] - leaving.reshape(targets, size)
-            if left.min() > 0:
-                return cls(size, dealt[own], group, int(left.min()))
+            return int((pairs.impostors[:, None] - leaving.reshape(own.size, size)).min())
+
+        made = cls.dealt(number, used.size + others.size, seed, least)
+        return replace(made, target=made.target[own], impostor=group)
+
+    @classmethod
+    def dealt(
+        cls, number: int, speakers: int, seed: int, least: Callable[[IntArray], int]
+    ) -> Groups:
+        """Groups of as equal a size as ``speakers`` allow, at most ``number``; one for each speaker
+        where else a target lost all impostors, of whom ``least`` tells how many always remain.
+        """
+        for size in (even(number, speakers), speakers):
+            group = np.random.default_rng(seed).permutation(speakers) % size
+            remaining = least(group)
+            if remaining > 0:
+                return cls(size, group, group, remaining)
         raise InputError("jackknife: a target loses all impostors with a single speaker")
 
     def staying(self) -> IntArray:

@@ -1,22 +1,22 @@
 """P_FA^N(τ) straight from embeddings, at any scale and on any place: nobody ever holds the scores.
 
-A score is the inner product of two prepared rows, in double precision. Rows are ordered by speaker,
-and a task is a range of target speakers: the scores of its rows against all rows are made block by
-block, counted above each threshold for every impostor, and forgotten. Which impostor is closest
-needs no score at all, since the mean score of two speakers is the product of their mean rows.
+A task is a range of target speakers: the scores of its rows against all rows, inner products in
+double precision, are made block by block, counted above each threshold for every impostor, and
+forgotten. The mean score of two speakers is the product of their mean rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from unmask.base import BoolArray, FloatArray, IntArray, lazy
+from unmask.engine import Roc, roc_of_pairs
 from unmask.errors import InputError
 from unmask.run import Arrays, Numpy, Range, Xp, place, ranges_of, reporting, run
 from unmask.scoring import Backend, product_sides
@@ -26,11 +26,20 @@ from unmask.stress.impostors.pair_scores import (
     check_single_scores,
     check_speakers,
     from_zero,
+    pairs,
     possible_counts,
 )
-from unmask.stress.impostors.ranks import Levels, closest_first, target_ranges
-from unmask.stress.impostors.rates import WorstCase, rates_of
-from unmask.stress.impostors.uncertainty import FOLDS, Groups, Jackknife, even, fold_weight
+from unmask.stress.impostors.rates import (
+    Levels,
+    Ranked,
+    Sample,
+    WorstCase,
+    closest_first,
+    crossed_pairs,
+    rates_of,
+    target_ranges,
+)
+from unmask.stress.impostors.uncertainty import FOLDS, Crossed, Groups, Jackknife, fold_weight
 from unmask.trials import Embeddings
 
 ROWS = 960
@@ -43,6 +52,8 @@ _FEW = 12  # thresholds, up to which comparing with each is quicker than looking
 _BYTE = 255
 _CELLS = 1 << 23
 _PAIRS = 1 << 23
+_FITTED = 1 << 24
+_LEAST_TARGETS = 50
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,26 +104,16 @@ class SpeakerOrder:
             check_single_scores(self.skipped, pairs, f"target {target}, impostor {impostor}")
         check_speakers(self.impostors, self.names)
 
-    def several(self, pairs: PairScores) -> BoolArray:
-        """Which pairs hold more than one score of all utterances."""
-        size = dict(zip(self.names, self.sizes.tolist(), strict=True))
-        target = np.array([size[name] for name in pairs.target_names])[pairs.target]
-        impostor = np.array([size[name] for name in pairs.impostor_names])[pairs.impostor]
-        return np.asarray(target * impostor > 1)
-
     def groups(self, jackknife: Jackknife) -> Groups:
         """Deal the speakers into groups that leave together, as targets and as impostors."""
-        speakers = len(self.names)
-        several = self.sizes > 1
-        for size in (even(jackknife.groups, speakers), speakers):
-            dealt = np.random.default_rng(jackknife.seed).permutation(speakers) % size
-            least = speakers - 1 - int(np.bincount(dealt).max())
-            if not several.all():
-                paired = np.bincount(dealt[several], minlength=size)
-                least = min(least, int(several.sum() - paired.max()))
-            if least > 0:
-                return Groups(size, dealt, dealt, least)
-        raise InputError("jackknife: a target loses all impostors with a single speaker")
+        speakers, several = len(self.names), self.sizes > 1
+
+        def least(dealt: IntArray) -> int:
+            every = speakers - 1 - int(np.bincount(dealt).max())
+            paired = int(several.sum() - np.bincount(dealt[several], minlength=1).max())
+            return every if several.all() else min(every, paired)
+
+        return Groups.dealt(jackknife.groups, speakers, jackknife.seed, least)
 
     def among(self, proxy: SpeakerOrder) -> list[int]:
         """The numbers of these speakers among those of a proxy."""
@@ -127,9 +128,7 @@ class SpeakerOrder:
 
 
 def attacking(sizes: IntArray) -> Iterator[BoolArray]:
-    """For each fold, the utterances (in order of speakers) that attack: every fourth of a
-    speaker's, one where there are fewer.
-    """
+    """For each fold, the utterances that attack: every fourth of a speaker's, one of fewer."""
     speaker = np.repeat(np.arange(sizes.size), sizes)
     rank = np.arange(speaker.size) - from_zero(sizes)[:-1][speaker]
     most = np.minimum(sizes, FOLDS)
@@ -139,10 +138,7 @@ def attacking(sizes: IntArray) -> Iterator[BoolArray]:
 
 @dataclass(frozen=True, eq=False)
 class SpeakerRows:
-    """Prepared rows by speaker, for both sides of the inner product that is the score.
-
-    Rows of speaker k are those from ``edges[k]`` to ``edges[k + 1]``.
-    """
+    """Prepared rows by speaker (``edges`` as above), for both sides of the inner product."""
 
     edges: IntArray
     enrol: FloatArray
@@ -189,45 +185,6 @@ class SpeakerRows:
 
 
 @dataclass(frozen=True, eq=False)
-class Likeness:
-    """Mean rows of all speakers as target and as impostor, whose products are similarities.
-
-    Nobody is their own impostor, and a pair of speakers with one utterance each has one score and
-    is left out: ``utterances`` is how many each speaker has, on whichever rows a fold rests.
-    """
-
-    target_means: FloatArray
-    impostor_means: FloatArray
-    utterances: IntArray
-
-    def of(self, xp: Xp, targets: Range) -> tuple[Any, Any]:
-        """Mean score of some targets with every speaker, and who may be an impostor."""
-        some, who = slice(*targets), xp.put(self.utterances)
-        everybody = xp.arange(0, self.utterances.size)
-        allowed = (who[some, None] * who > 1) & (everybody[some, None] != everybody)
-        return xp.product(xp.put(self.target_means)[some], xp.put(self.impostor_means)), allowed
-
-
-def similarity_range(xp: Xp, likeness: Likeness, targets: Range) -> Arrays:
-    """Lowest and highest similarity of some targets' pairs."""
-    values, allowed = likeness.of(xp, targets)
-    return {
-        "low": np.asarray(float(xp.where(allowed, values, np.inf).min())),
-        "high": np.asarray(float(xp.where(allowed, values, -np.inf).max())),
-    }
-
-
-def similarity_span(likeness: Likeness) -> float:
-    """Range of all similarities, which tells rounding from a difference; a few are made here."""
-    speakers = likeness.utterances.size
-    ranges = ranges_of(speakers, max(1, _PAIRS // speakers))
-    with reporting(None), place() if speakers <= FEW_SPEAKERS else nullcontext():
-        parts = list(run(similarity_range, likeness, ranges))
-    ends = np.array([[one["low"], one["high"]] for one in parts])
-    return float(ends[:, 1].max() - ends[:, 0].min())
-
-
-@dataclass(frozen=True, eq=False)
 class Strip:
     """Some rows of the other side: speakers ``first`` … ``last`` − 1, beginning at ``starts``."""
 
@@ -250,18 +207,15 @@ class Strip:
 
 
 @dataclass(frozen=True, eq=False)
-class Voices:
-    """Rows that attack as the tasks of a job share them, and what is asked of them.
-
-    Similarities that differ by ``tie`` or less are equal.
+class Voices(Ranked):
+    """Rows that attack, and mean rows of all speakers as target and as impostor, whose products are
+    similarities; ``utterances`` is how many each speaker has, on whichever rows a fold rests.
     """
 
     rows: SpeakerRows
-    likeness: Likeness
-    tie: float
-    levels: Levels
-    counts: IntArray
-    groups: Groups | None
+    target_means: FloatArray
+    impostor_means: FloatArray
+    utterances: IntArray
 
     @lazy
     def sizes(self) -> IntArray:
@@ -269,17 +223,36 @@ class Voices:
         return np.diff(self.rows.edges)
 
     def ranges(self) -> list[Range]:
-        """Ranges of targets for a task, whose counts fit into memory; who works does not matter."""
+        """Their counts fit into memory; who works does not matter."""
         cells = self.sizes.size * self.levels.values.size
         return target_ranges(np.maximum(self.sizes, -(-cells * ROWS // _CELLS)), ROWS)
 
     def ranked(self, xp: Xp, targets: Range) -> Iterator[tuple[FloatArray, IntArray]]:
-        """Rates of each target's impostors (ranks, levels), and who has each rank."""
         above = xp.host(self.above(xp, targets))
-        similarity, allowed = map(xp.host, self.likeness.of(xp, targets))
+        similarity, allowed = map(xp.host, self.similarity(xp, targets))
         similarity = np.where(allowed, similarity, -np.inf)
         for own, counted, target in zip(similarity, above, range(*targets), strict=True):
             yield closest_first(counted, self.sizes[target] * self.sizes, own, self.tie)
+
+    def similarity(self, xp: Xp, targets: Range) -> tuple[Any, Any]:
+        """Mean score of some targets with every speaker, and who may be an impostor: nobody their
+        own, and of speakers with one utterance each none, whose pair has one score.
+        """
+        some, who = slice(*targets), xp.put(self.utterances)
+        everybody = xp.arange(0, self.utterances.size)
+        allowed = (who[some, None] * who > 1) & (everybody[some, None] != everybody)
+        return xp.product(xp.put(self.target_means)[some], xp.put(self.impostor_means)), allowed
+
+    def with_tie(self) -> Voices:
+        """The same, where rounding is told from a difference by the range of all similarities; of
+        few speakers it is made here.
+        """
+        speakers = self.utterances.size
+        ranges = ranges_of(speakers, max(1, _PAIRS // speakers))
+        with reporting(None), place() if speakers <= FEW_SPEAKERS else nullcontext():
+            parts = list(run(similarity_range, self, ranges))
+        low, high = (max(float(one[end]) for one in parts) for end in ("-low", "high"))
+        return replace(self, tie=TIE * (high + low))
 
     def above(self, xp: Xp, targets: Range) -> Any:
         """Scores above each level, (targets, speakers, levels)."""
@@ -313,12 +286,20 @@ class Voices:
         return table
 
 
+def similarity_range(xp: Xp, voices: Voices, targets: Range) -> Arrays:
+    """Lowest (its negative) and highest similarity of some targets' pairs."""
+    values, allowed = voices.similarity(xp, targets)
+    return {
+        "-low": np.asarray(float(xp.where(allowed, -values, -np.inf).max())),
+        "high": np.asarray(float(xp.where(allowed, values, -np.inf).max())),
+    }
+
+
 def _compared(
     xp: Xp, scores: FloatArray, sizes: IntArray, levels: Levels, strip: Strip
 ) -> IntArray:
-    """Scores of one target above each level, (1, impostors, levels): a comparison for each level.
-
-    Sums over at most 255 rows, in bytes: eight times narrower than a sum of integers.
+    """Scores of one target above each level, (1, impostors, levels): a comparison for each level,
+    summed in bytes over at most 255 rows.
     """
     total = np.zeros((1, strip.starts.size, levels.values.size), np.int64)
     for first, last in ranges_of(len(scores), _BYTE):
@@ -341,7 +322,7 @@ def _counted(xp: Xp, scores: Any, sizes: IntArray, levels: Levels, strip: Strip)
 class EmbeddedVoices:
     """Embeddings, whose scores by ``backend`` are never held, and who chooses among them: their own
     mean scores, in folds where ``split``, or those of a ``proxy``. Pairs with one score are left
-    out where ``skip_single`` allows it.
+    out where ``skip_single`` allows it; models are fitted to ``per_pair`` scores of a pair.
     """
 
     embeddings: Embeddings
@@ -350,6 +331,7 @@ class EmbeddedVoices:
     proxy_backend: Backend
     split: bool
     skip_single: bool
+    per_pair: int
 
     @lazy
     def order(self) -> SpeakerOrder:
@@ -363,14 +345,16 @@ class EmbeddedVoices:
         """Number of impostors that every target has."""
         return int(self.order.impostors.min())
 
+    def roc(self, thresholds: Sequence[float]) -> Roc:
+        """The ROC statistic of all pairs of utterances."""
+        return roc_of_pairs(self.embeddings, self.backend, thresholds=thresholds)
+
     def measured(
         self, thresholds: npt.ArrayLike, counts: npt.ArrayLike, jackknife: Jackknife
     ) -> WorstCase:
-        """P_FA^N(τ) over all utterances of every two speakers, with intervals over speakers.
-
-        As from the pairs of :func:`~unmask.stress.pairs`, but time grows with the number of trials
-        and memory with the embeddings. Folds are of utterances, not of scores: utterances that
-        attack are on neither side of a score that chooses (but for a speaker who has only one).
+        """P_FA^N(τ) over all utterances of every two speakers, with intervals over speakers. Folds
+        are of utterances: those that attack are on neither side of a score that chooses (but for a
+        speaker who has only one).
         """
         levels, order = Levels.of(thresholds), self.order
         wanted = possible_counts(counts, order.impostors, order.names)
@@ -383,18 +367,39 @@ class EmbeddedVoices:
             parts = [(rows, (target[chosen], impostor[chosen]))]
         else:
             parts = [(rows, rows.means), *(rows.folds() if self.split else ())]
-        jobs = []
-        for attack, means in parts:
-            likeness = Likeness(*means, order.sizes)
-            tie = TIE * similarity_span(likeness)
-            jobs.append(Voices(attack, likeness, tie, levels, wanted, dealt))
+        asked = levels, wanted, dealt, 0.0
+        jobs = [Voices(*asked, attack, *means, order.sizes).with_tie() for attack, means in parts]
         per_pair = float(np.median(order.sizes)) ** 2
         edge = 0.5 / (len(order.names) * per_pair)
         return WorstCase.around(
-            rates_of(jobs, dealt, fold_weight(order.sizes), edge, levels),
+            rates_of(jobs, fold_weight(order.sizes), edge),
             jackknife,
             targets=len(order.names),
             impostors=self.impostors,
             per_pair=per_pair,
             split=len(jobs) > 1,
         )
+
+    def sample(self) -> tuple[Crossed, PairScores, bool, Sample | None]:
+        """At most ``per_pair`` scores of a pair, and as many targets as fit; all if they do."""
+        order, per_pair = self.order, self.per_pair
+        sizes, speakers = order.sizes, len(order.names)
+        of_target = np.minimum(np.median(sizes) * sizes, per_pair).sum()
+        targets = min(max(int(_FITTED / of_target), _LEAST_TARGETS), speakers)
+        everything = targets == speakers and sizes.max() ** 2 <= per_pair
+
+        def some(attack: BoolArray | None) -> PairScores:
+            kept = None if everything else per_pair
+            options: dict[str, Any] = {"per_pair": kept, "targets": targets, "attack": attack}
+            return pairs(self.embeddings, backend=self.backend, **options)
+
+        whole = some(None)
+        several = whole.sizes > 1
+        kept = replace(whole.select(several), skipped=order.skipped)
+        sample = None if everything else Sample(targets, per_pair)
+        if self.proxy is not None:
+            chosen = pairs(self.proxy, backend=self.proxy_backend, per_pair=1)
+            return crossed_pairs(kept, chosen, split=False, seed=0), kept, True, sample
+        folds = attacking(sizes) if self.split else ()
+        crossed = Crossed(kept, tuple(some(mask[order.index]).select(several) for mask in folds))
+        return crossed, kept, False, sample
