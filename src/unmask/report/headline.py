@@ -145,15 +145,11 @@ def evidence_number(rows: Sequence[Row], safeguard: str) -> Headline | None:
     if most is None:
         return None
     bare = largest(find(rows, "d_ece", safeguard=ORIGINAL))
+    control = bare.estimate if bare else None
     tags = find(rows, "tag", safeguard=safeguard, attacker=most.attacker)
-    return Headline(
-        "Evidence",
-        "D_ECE: what a comparison tells of identity on average, of at most 0.721 bit",
-        most.estimate,
-        bare.estimate if bare else None,
-        most.attacker,
-        tags[0].estimate if tags else None,
-    )
+    tag = tags[0].estimate if tags else None
+    what = "D_ECE: what a comparison tells of identity on average, of at most 0.721 bit"
+    return Headline("Evidence", what, most.estimate, control, most.attacker, tag)
 
 
 def inference_number(rows: Sequence[Row], safeguard: str) -> Headline | None:
@@ -164,14 +160,9 @@ def inference_number(rows: Sequence[Row], safeguard: str) -> Headline | None:
     best = max(probes, key=lambda match: residual(match.estimate))
     attribute = best.conditions["attribute"]
     bare = find(rows, "inference_unprotected", safeguard=safeguard, attribute=attribute)
-    return Headline(
-        "Inference",
-        f"{attribute} guessed rightly from one utterance",
-        best.estimate,
-        bare[0].estimate if bare else None,
-        "a simple probe",
-        subject=attribute,
-    )
+    control = bare[0].estimate if bare else None
+    what, by = f"{attribute} guessed rightly from one utterance", "a simple probe"
+    return Headline("Inference", what, best.estimate, control, by, subject=attribute)
 
 
 def residual(estimate: Estimate) -> float:

@@ -9,7 +9,7 @@ from unmask.report.cache import Step
 from unmask.report.config import ORIGINAL
 from unmask.report.documents import Document, Row, document, figures_of
 from unmask.report.frameworks.study import Framework, Results, Study, Table
-from unmask.report.section import Section, TableBlock, note, percent
+from unmask.report.section import Section, TableBlock, note, noted, percent
 from unmask.stress import Contour, CpAssessment, CpMap, DeltaCpMap, contour, cp_maps
 
 LEVELS = {"eer": (0.01, 0.02, 0.05, 0.1, 0.2, 0.5), "min_dcf": (0.1, 0.2, 0.5, 0.8)}
@@ -168,14 +168,9 @@ def _section(study: Study, results: Results) -> Section:
         for full, *_, hardest in [result.estimates(system)]
     ]
     for number, (name, result) in enumerate(assessments.items(), start=1):
-        figures.append(
-            charts.cp_map_figure(
-                result.maps,
-                contours=_contours(result),
-                name=f"cp_map_{number}",
-                title=f"{name}: {_hardest(result)}",
-            )
-        )
+        title, drawn = f"{name}: {_hardest(result)}", f"cp_map_{number}"
+        lines = _contours(result)
+        figures.append(charts.cp_map_figure(result.maps, contours=lines, name=drawn, title=title))
         answer += [line for delta in result.deltas for line in _everywhere(delta)]
         mixed = [delta for delta in result.deltas if not _everywhere(delta)]
         if mixed:
@@ -192,10 +187,7 @@ def _section(study: Study, results: Results) -> Section:
         TableBlock("C-P maps in numbers", rows, note=note("two_rates")),
         TableBlock("Who errs less", deltas, folded=True),
     ]
-    notices = [
-        notice.about(name) for name, result in assessments.items() for notice in result.notices
-    ]
-    return Section("cpmap", answer, figures, blocks, notices)
+    return Section("cpmap", answer, figures, blocks, noted(assessments))
 
 
 def _hardest(result: CpAssessment) -> str:

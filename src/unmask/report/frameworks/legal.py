@@ -127,34 +127,16 @@ def _steps(study: Study) -> Plan:
     config, inputs = study.config, study.inputs
     if inputs.original is None or not study.attacks.of:
         return {}
-    drawn, counts, first = config.drawn, config.legal.counts, config.legal.lengths[:1]
-    probes = {
-        (name, attribute): Step.of(
-            f"inference of {attribute} from {name}",
-            _inferred,
-            protected,
-            inputs.original,
-            attribute=attribute,
-            bands=bands,
-            weight=2.0,
-            **drawn,
-        )
-        for name, protected in inputs.protected.items()
-        for attribute, bands in config.legal.attributes.items()
-    }
-    consistency = {
-        name: Step.of(
-            f"{CONSISTENCY} of {name}",
-            _consistency,
-            run.enrol,
-            run.test,
-            counts=counts,
-            lengths=first,
-            weight=0.5,
-            **drawn,
-        )
-        for name, run in study.attacks.consistency.items()
-    }
+    probes, consistency, original = {}, {}, inputs.original
+    for name, protected in inputs.protected.items():
+        for attribute, bands in config.legal.attributes.items():
+            how = {"attribute": attribute, "bands": bands, "weight": 2.0, **config.drawn}
+            what = f"inference of {attribute} from {name}"
+            probes[name, attribute] = Step.of(what, _inferred, protected, original, **how)
+    for name, run in study.attacks.consistency.items():
+        how = {"counts": config.legal.counts, "lengths": config.legal.lengths[:1], **config.drawn}
+        what = f"{CONSISTENCY} of {name}"
+        consistency[name] = Step.of(what, _consistency, run.enrol, run.test, weight=0.5, **how)
     sweeps = study.per_attack(_sweep_step)
     return {"sweeps": sweeps, "probes": probes, "consistency": consistency}
 
@@ -384,20 +366,13 @@ def _strongest(results: LegalResults, metric: str) -> list[Row]:
         if any(c.index(count) is not None for c in control.competing(metric, length).values()):
             same = law.Worst(length, count, control.strongest(metric, length, count))
             points[ORIGINAL].append((CONTROL, same))
-    return [
-        Row(
-            {
-                "safeguard": name,
-                "attacker": risk.strongest.attacker,
-                "point": point,
-                "utterances": str(risk.length),
-                "speakers": f"{risk.count:,}",
-            },
-            [risk.strongest.estimate],
-        )
-        for name, some in points.items()
-        for point, risk in some
-    ]
+    rows = []
+    for name, some in points.items():
+        for point, risk in some:
+            where = {"safeguard": name, "attacker": risk.strongest.attacker, "point": point}
+            where |= {"utterances": str(risk.length), "speakers": f"{risk.count:,}"}
+            rows.append(Row(where, [risk.strongest.estimate]))
+    return rows
 
 
 def _merged(rows: Sequence[Row]) -> list[Row]:
