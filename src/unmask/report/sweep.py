@@ -26,14 +26,8 @@ def _(sweep: LegalSweep) -> Document:
             rows += [Row(where, estimates)] if estimates else []
     rows += _inferences(sweep)
     always = [note(name) for name in ("readings", "validated", "no_verdict")]
-    return Document(
-        rows,
-        tables=_shown(sweep),
-        inputs=sweep.sources,
-        notes=[*sweep.sentences, *_how(sweep), *always],
-        warnings=sweep.warnings,
-        seed=sweep.seed,
-    )
+    notes = [*sweep.sentences, *_how(sweep), *always]
+    return Document.of(sweep, rows, tables=_shown(sweep), notes=notes)
 
 
 def _shown(sweep: LegalSweep) -> list[list[Row]]:

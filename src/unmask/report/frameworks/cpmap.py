@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from unmask import figures as charts
 from unmask.report.cache import Step
@@ -41,21 +42,14 @@ def _rows(
     maps = [
         Row({**where, "system": name, **by}, assessment.estimates(name)) for name in assessment.maps
     ]
-    configs = [
-        Row(
-            {"system": name, "trials": position.name, **by},
-            assessment.position_estimates(name, position),
-        )
-        for name, placed in assessment.positions.items()
-        for position in placed
-    ]
-    deltas = [
-        Row(
-            {**where, "systems": f"{delta.reference} → {delta.test}", **by},
-            assessment.delta_estimates(delta),
-        )
-        for delta in assessment.deltas
-    ]
+    configs, deltas = [], []
+    for name, placed in assessment.positions.items():
+        for position in placed:
+            at = {"system": name, "trials": position.name, **by}
+            configs.append(Row(at, assessment.position_estimates(name, position)))
+    for delta in assessment.deltas:
+        at = {**where, "systems": f"{delta.reference} → {delta.test}", **by}
+        deltas.append(Row(at, assessment.delta_estimates(delta)))
     return maps, configs, deltas
 
 
@@ -100,23 +94,14 @@ def _(assessment: CpAssessment, *, further: Sequence[CpAssessment] = ()) -> list
         lines = _contours(one)
         if len(one.maps) > 1:
             figures.append(charts.cp_map_figure(one.maps, contours=lines, name=f"cp_map{end}"))
-        figures += [
-            charts.cp_map_figure(
-                {name: cp},
-                contours=lines,
-                positions=one.positions,
-                name=f"cp_map{end}_{number}",
-                title=f"C-P map of {name}",
-            )
-            for number, (name, cp) in enumerate(one.maps.items(), start=1)
-        ]
-    figures += [
-        charts.trial_bias_figure(
-            bias, name=f"trial_bias_{number}", title=f"Trial bias: {name} on other trials"
-        )
-        for number, (name, bias) in enumerate(assessment.bias.items(), start=1)
-        if len(bias) > 1
-    ]
+        on_it: Any = {"contours": lines, "positions": one.positions}
+        for number, (name, cp) in enumerate(one.maps.items(), start=1):
+            title, drawn = f"C-P map of {name}", f"cp_map{end}_{number}"
+            figures.append(charts.cp_map_figure({name: cp}, **on_it, name=drawn, title=title))
+    for number, (name, bias) in enumerate(assessment.bias.items(), start=1):
+        if len(bias) > 1:
+            title, drawn = f"Trial bias: {name} on other trials", f"trial_bias_{number}"
+            figures.append(charts.trial_bias_figure(bias, name=drawn, title=title))
     if assessment.deltas:
         paired = zip(*(one.deltas for one in every.values()), strict=True)
         figures.append(charts.delta_cp_map_figure([delta for pair in paired for delta in pair]))

@@ -319,28 +319,21 @@ def _tables(results: LegalResults) -> list[TableBlock]:
         for (label, length), rank in sweep.ranks.items()
         if (name, label) in named
     ]
-    stable = [
-        Row(
-            {"safeguard": name, "utterances": str(length), "speakers": f"{n:,}"},
-            [replace(curve.estimate(i), metric="consistency")],
-        )
-        for name, sweep in results.consistency.items()
-        for (_, _, length), curve in sweep.curves.items()
-        for i, n in enumerate(curve.counts)
-        if n == curve.counts.max()
-    ]
+    stable = []
+    for name, sweep in results.consistency.items():
+        for (_, _, length), curve in sweep.curves.items():
+            last, most = int(curve.counts.argmax()), f"{curve.counts.max():,}"
+            base = {"safeguard": name, "utterances": str(length), "speakers": most}
+            stable.append(Row(base, [replace(curve.estimate(last), metric="consistency")]))
     probes = [
         Row({"safeguard": name, "attribute": attribute}, probe.estimates)
         for (name, attribute), probe in results.probes.items()
     ]
-    same = [
-        Row(
-            {"between": what, "first": one.first, "second": one.second, "tenth": one.which},
-            [one.estimate],
-        )
-        for what, some in results.overlaps().items()
-        for one in some
-    ]
+    same = []
+    for what, some in results.overlaps().items():
+        for one in some:
+            pair = {"between": what, "first": one.first, "second": one.second, "tenth": one.which}
+            same.append(Row(pair, [one.estimate]))
     return [
         *(
             TableBlock(f"{law.TITLES[metric]}: the strongest attack", rows, note=note("strongest"))

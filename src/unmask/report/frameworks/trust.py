@@ -72,10 +72,9 @@ def trusted(
     """
     attacker = attack.against(backend)
     if speech.shares or backend in law.FREE:
-        series = {speech.people: [attacker]} | {
-            part.people: [_through(attack, backend, inputs, part)]
-            for part in speech.shares.values()
-        }
+        series = {speech.people: [attacker]}
+        for part in speech.shares.values():
+            series[part.people] = [_through(attack, backend, inputs, part)]
         best, seen = attacker, None
     else:
         series = law.on_fewer(attacker, seed=seed)
@@ -105,12 +104,10 @@ def trusted(
         first, second = law.every_second(speech.learnt["own"])
         if first.n_speakers >= curve.candidates:
             tried["seen"] = replace(best, enrol=first, test=second)
-    controls = {
-        name: replace(
-            law.linked(one, candidates=curve.candidates).estimate(0), metric=f"linkability_{name}"
-        )
-        for name, one in tried.items()
-    }
+    controls = {}
+    for name, one in tried.items():
+        estimate = law.linked(one, candidates=curve.candidates).estimate(0)
+        controls[name] = replace(estimate, metric=f"linkability_{name}")
     return Trusted(attack.safeguard, attack.attacker, backend, controls, curve)
 
 
@@ -160,12 +157,11 @@ def _section(study: Study, results: Results) -> Section:
     curves_of: dict[str, dict[str, law.LearningCurve]] = {}
     for (name, _), one in attackers.items():
         curves_of.setdefault(name, {})[one.label] = one.curve
-    panels = Choice.of(
-        "Learning curves on",
-        "learning_curves",
-        curves_of,
-        lambda drawn, _, some: charts.learning_curves(some, name=drawn),
-    )
+
+    def panel(drawn: str, _: str, some: dict[str, law.LearningCurve]) -> charts.Figure:
+        return charts.learning_curves(some, name=drawn)
+
+    panels = Choice.of("Learning curves on", "learning_curves", curves_of, panel)
     rows, curves = [], []
     for one in attackers.values():
         where = {"safeguard": one.safeguard, "attacker": one.label}
@@ -181,10 +177,7 @@ def _section(study: Study, results: Results) -> Section:
         for notice in one.curve.notices
     ]
     steady = sum(one.curve.verdict == "steady" for one in attackers.values())
-    answer.append(
-        f"Of {len(attackers)} trained attackers the learning curve of {len(rising)} still rises, of"
-        f" {steady} it does not; of the others it cannot be told."
-    )
+    answer.append(note("curves", every=len(attackers), rising=len(rising), steady=steady))
     tables = [
         TableBlock("What trained attackers reach", rows, note=note("controls")),
         TableBlock("Learning curves", curves, folded=True),

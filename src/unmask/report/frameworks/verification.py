@@ -110,23 +110,13 @@ def _evaluated(
 
 def _steps(study: Study) -> Plan:
     how = {**study.config.trials, "by": study.config.verification.by}
-    drawn = study.config.drawn
-    return {
-        "tables": {
-            name: Step.of(
-                f"verification of {name}",
-                _evaluated,
-                scores,
-                weight=1 + len(scores) * len(scores.systems) * how["replicates"] / 5e6,
-                **how,
-            )
-            for name, scores in study.tables.items()
-        },
-        "risks": {
-            name: Step.of(f"Linkability and Singling Out of {name}", matrix_risks, scores, **drawn)
-            for name, scores in study.tables.items()
-        },
-    }
+    tables, risks = {}, {}
+    for name, scores in study.tables.items():
+        weight = 1 + len(scores) * len(scores.systems) * how["replicates"] / 5e6
+        tables[name] = Step.of(f"verification of {name}", _evaluated, scores, weight=weight, **how)
+        what = f"Linkability and Singling Out of {name}"
+        risks[name] = Step.of(what, matrix_risks, scores, **study.config.drawn)
+    return {"tables": tables, "risks": risks}
 
 
 def _later(study: Study) -> Plan:
