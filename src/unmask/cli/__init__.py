@@ -76,10 +76,15 @@ EXAMPLES: Final = {
     for name in COMMANDS
 }
 _HOMES: Final = {
-    "demo": "assess", "init": "assess", "compare": "eval", "embed": "speech", "train": "speech",
-    "anonymise": "speech", "encoders": "speech", "validate": "files", "formats": "files",
-    "convert": "files",
-}  # fmt: skip
+    "assess": "demo init assess",
+    "eval": "eval compare",
+    "privacy": "privacy legal",
+    "stress": "cpmap worstcase",
+    "utility": "utility",
+    "speech": "embed train anonymise encoders",
+    "files": "validate formats convert",
+}
+_HOME_OF: Final = {name: home for home, names in _HOMES.items() for name in names.split()}
 _PANELS: Final = {
     "What is read": "key speakers system by missing duplicates format_in",
     "Intervals": "ci level seed",
@@ -97,7 +102,7 @@ class Deferred(TyperCommand):
         """The function of the same name, or the group of commands."""
         from unmask.cli.options import flat
 
-        module = import_module(f"unmask.cli.{_HOMES.get(str(self.name), self.name)}")
+        module = import_module(f"unmask.cli.{_HOME_OF[str(self.name)]}")
         if hasattr(signal, "siginterrupt"):
             # A library restarts what Ctrl-C interrupts: a read that waits would wait on.
             signal.siginterrupt(signal.SIGINT, True)

@@ -106,14 +106,10 @@ def assess(
     attacks = attacks_of(config, inputs)
     config, notices = with_fitting_lengths(config, attacks.of)
     names = [*([ORIGINAL] if inputs.original is not None else []), *inputs.safeguards]
-    study = Study(
-        config,
-        replace(inputs, notices=(*inputs.notices, *notices)),
-        attacks,
-        system_colours(names, original=ORIGINAL),
-        {**inputs.tables, **set_tables(inputs.sets)},
-    )
-    return _Run(study, work).result()
+    colours = system_colours(names, original=ORIGINAL)
+    tables = {**inputs.tables, **set_tables(inputs.sets)}
+    inputs = replace(inputs, notices=(*inputs.notices, *notices))
+    return _Run(Study(config, inputs, attacks, colours, tables), work).result()
 
 
 class _Run:
@@ -197,13 +193,9 @@ class _Run:
             for one in config.safeguards
             for label in (one.name, *(set_label(one.name, given.set) for given in one.scores))
         }
-        made = cards(
-            {name: described[name] for name in inputs.safeguards},
-            rows,
-            colours=study.colours,
-            known=known,
-            notices=_beside(study, rows.get("legal", ())),
-        )
+        chosen = {name: described[name] for name in inputs.safeguards}
+        beside = _beside(study, rows.get("legal", ()))
+        made = cards(chosen, rows, colours=study.colours, known=known, notices=beside)
         every = {"speakers": [row for block in least for row in block.rows], **rows}
         return Assessment(
             config,

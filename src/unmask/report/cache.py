@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from importlib import resources
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from unmask._version import __version__
 from unmask.errors import InputError
@@ -35,22 +32,10 @@ def code_digest() -> str:
 
 
 def digest_of(data: Embeddings | Scores) -> str:
-    """SHA-256 of vectors or of scores, and of all that is said about them."""
+    """Digest of vectors or of scores and of all that is said about them, whatever their file."""
     if isinstance(data, Embeddings):
-        total = hashlib.sha256(str(data.vectors.shape).encode())
-        total.update(np.ascontiguousarray(data.vectors).tobytes())
-        names = {"speaker": data.speakers, "utterance": data.utterances, "session": data.sessions}
-    else:
-        total = hashlib.sha256(b"" if data.label is None else data.label.tobytes())
-        for name, values in data.systems.items():
-            total.update(f"\0{name}\0".encode() + values.tobytes())
-        names = {"enrol": data.enrol, "test": data.test}
-        names |= {"enrol speaker": data.enrol_speaker, "test speaker": data.test_speaker}
-    for name, ids in {**names, **data.columns}.items():
-        total.update(f"\0{name}\0".encode())
-        if ids is not None:
-            total.update(ids.codes.tobytes() + "\0".join(ids.names).encode())
-    return total.hexdigest()
+        return store.digest(replace(data, source=None))
+    return store.digest(replace(data, sources=()))
 
 
 @dataclass(frozen=True)
@@ -82,9 +67,8 @@ class Step:
 
     @property
     def key(self) -> str:
-        """SHA-256 over name, inputs, parameters and the code that computes."""
-        key = [self.what, list(self.inputs), dict(self.params), code_digest()]
-        return hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()
+        """Digest of name, inputs, parameters and the code that computes."""
+        return store.digest([list(self.inputs), dict(self.params)], self.what, code_digest())
 
 
 def cache_of(output: Path) -> Path:

@@ -59,6 +59,11 @@ class Document:
     title: str = ""
     tables: Sequence[Sequence[Row]] = ()
 
+    @classmethod
+    def of(cls, result: Any, rows: Sequence[Row], **more: Any) -> Document:
+        """Rows of a result, with its sources, its warnings and its seed."""
+        return cls(rows, result.sources, warnings=result.warnings, seed=result.seed, **more)
+
     @property
     def shown(self) -> list[Sequence[Row]]:
         """Tables for people, those without a row left out."""

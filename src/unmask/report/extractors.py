@@ -292,13 +292,8 @@ def embedded(
         return vectors, dict(zip(unread, result.failures, strict=True))
 
     names = [f"{one.utterance} {one.speaker}" for one in files]
-    step = Step(
-        f"embedding {what}",
-        [total.hexdigest(), *names],
-        {"depends on": fingerprint_of(encoder)},
-        compute,
-        weight=0.1 * len(files),
-    )
+    inputs, by = [total.hexdigest(), *names], {"depends on": fingerprint_of(encoder)}
+    step = Step(f"embedding {what}", inputs, by, compute, weight=0.1 * len(files))
     work.expect([step])
     made: tuple[Embeddings, dict[str, str]] = work.run(step)
     return made

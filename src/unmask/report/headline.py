@@ -145,15 +145,11 @@ def evidence_number(rows: Sequence[Row], safeguard: str) -> Headline | None:
     if most is None:
         return None
     bare = largest(find(rows, "d_ece", safeguard=ORIGINAL))
+    control = bare.estimate if bare else None
     tags = find(rows, "tag", safeguard=safeguard, attacker=most.attacker)
-    return Headline(
-        "Evidence",
-        "D_ECE: what a comparison tells of identity on average, of at most 0.721 bit",
-        most.estimate,
-        bare.estimate if bare else None,
-        most.attacker,
-        tags[0].estimate if tags else None,
-    )
+    tag = tags[0].estimate if tags else None
+    what = "D_ECE: what a comparison tells of identity on average, of at most 0.721 bit"
+    return Headline("Evidence", what, most.estimate, control, most.attacker, tag)
 
 
 def inference_number(rows: Sequence[Row], safeguard: str) -> Headline | None:
@@ -164,14 +160,9 @@ def inference_number(rows: Sequence[Row], safeguard: str) -> Headline | None:
     best = max(probes, key=lambda match: residual(match.estimate))
     attribute = best.conditions["attribute"]
     bare = find(rows, "inference_unprotected", safeguard=safeguard, attribute=attribute)
-    return Headline(
-        "Inference",
-        f"{attribute} guessed rightly from one utterance",
-        best.estimate,
-        bare[0].estimate if bare else None,
-        "a simple probe",
-        subject=attribute,
-    )
+    control = bare[0].estimate if bare else None
+    what, by = f"{attribute} guessed rightly from one utterance", "a simple probe"
+    return Headline("Inference", what, best.estimate, control, by, subject=attribute)
 
 
 def residual(estimate: Estimate) -> float:
@@ -250,11 +241,8 @@ def weak_control(rows: Sequence[Row]) -> list[str]:
     control = largest(find(rows, "linkability", safeguard=ORIGINAL, point=WORST))
     if control is None or residual(control.estimate) >= STRONG_ENOUGH:
         return []
-    return [
-        "weak attackers: on unprotected speech the strongest links"
-        f" {people(control.estimate)} among {control.conditions['speakers']} candidates; low risks"
-        " cannot be believed"
-    ]
+    candidates = control.conditions["speakers"]
+    return [note("weak_attackers", people=people(control.estimate), candidates=candidates)]
 
 
 def cards(
@@ -344,9 +332,7 @@ def _limits(
     if inputs.original is not None and inputs.protected:
         if not inputs.trained:
             yield note("no_extractor")
-        yield (
-            f"{inputs.original.n_speakers:,} people were tested: nothing is known of larger crowds."
-        )
+        yield note("crowd", people=f"{inputs.original.n_speakers:,}")
     for code in ("weak-control", "few-speakers"):
         said = dict.fromkeys(notice.sentence for notice in _notices(cards, code))
         yield from (f"{sentence[:1].upper()}{sentence[1:]}." for sentence in said)
@@ -358,36 +344,26 @@ def _limits(
 def _steps(
     cards: Sequence[Card], inputs: Inputs, missing: Mapping[tuple[str, str], str]
 ) -> Iterable[str]:
-    exposed = [card.safeguard for card in cards if card.extent == "most"]
-    if exposed:
-        yield f"Handle speech protected by {listed(exposed)} as you would unprotected speech."
-    partly = [card.safeguard for card in cards if card.extent in ("some", "chance")]
-    if partly:
-        yield (
-            f"{listed(partly)}: look at who is least protected before relying on an average, and"
-            " decide which risk the purpose allows."
-        )
-    attributes: dict[str, list[str]] = {}
+    """What to do next, each with the safeguards that it is about."""
+    readable: dict[str, list[str]] = {}
     for card in cards:
         for number in card.numbers:
             if number.subject and number.share(float(number.estimate.value)) >= READABLE:
-                attributes.setdefault(number.subject, []).append(card.safeguard)
-    for attribute, names in attributes.items():
-        yield f"Count on {attribute} being readable from speech protected by {listed(names)}."
-    lacking = dict.fromkeys(name for name, _ in missing)
-    again = [name for name in lacking if "own" not in inputs.speech[name].known]
-    if again:
-        yield f"Run {listed(again)} a second time under other keys (again) and assess anew."
-    related = [name for name in lacking if "related" not in inputs.speech[name].known]
-    if related:
-        yield (
-            f"Give speech of a related safeguard (related) for {listed(related)}, so that the"
-            " semi-informed attacker can be tried."
-        )
+                readable.setdefault(number.subject, []).append(card.safeguard)
+    lacking = {name: inputs.speech[name].known for name, _ in missing}
+    for said, names, attribute in (
+        ("exposed", [card.safeguard for card in cards if card.extent == "most"], ""),
+        ("partly", [c.safeguard for c in cards if c.extent in ("some", "chance")], ""),
+        *(("readable", names, attribute) for attribute, names in readable.items()),
+        ("again", [name for name, known in lacking.items() if "own" not in known], ""),
+        ("related", [name for name, known in lacking.items() if "related" not in known], ""),
+    ):
+        if names:
+            yield note(said, names=listed(names), attribute=attribute)
     if inputs.protected and not inputs.trained:
-        yield "Let an attacker train a recogniser (train = true); it takes recordings."
+        yield note("train")
     if _notices(cards, "few-speakers"):
-        yield "Test more people: thirty at least."
+        yield note("more_people")
 
 
 def _notices(cards: Sequence[Card], code: str) -> list[Notice]:

@@ -60,9 +60,9 @@ def _words() -> dict[str, dict[str, Any]]:
     return tomllib.loads(text)
 
 
-def note(name: str) -> str:
-    """A sentence that tables, summaries or methods have, by its name."""
-    return str(_words()["notes"][name])
+def note(name: str, **values: Any) -> str:
+    """A sentence that tables, summaries or methods have, by its name, with ``values`` filled in."""
+    return str(_words()["notes"][name]).format(**values)
 
 
 @dataclass(frozen=True)

@@ -37,10 +37,7 @@ def extractor_note(inputs: Inputs) -> str:
         f"{who} on {name}, by {speech.people} people"
         for (name, who), speech in inputs.trained.items()
     )
-    return (
-        "Extractors were trained on speech protected under keys of the attacker's own, by people"
-        f" who are not attacked: {'; '.join(trained)}."
-    )
+    return note("extractors", trained="; ".join(trained))
 
 
 def description(enrol: str, train: Sequence[str], *, trained: bool = False) -> str:

@@ -127,34 +127,16 @@ def _steps(study: Study) -> Plan:
     config, inputs = study.config, study.inputs
     if inputs.original is None or not study.attacks.of:
         return {}
-    drawn, counts, first = config.drawn, config.legal.counts, config.legal.lengths[:1]
-    probes = {
-        (name, attribute): Step.of(
-            f"inference of {attribute} from {name}",
-            _inferred,
-            protected,
-            inputs.original,
-            attribute=attribute,
-            bands=bands,
-            weight=2.0,
-            **drawn,
-        )
-        for name, protected in inputs.protected.items()
-        for attribute, bands in config.legal.attributes.items()
-    }
-    consistency = {
-        name: Step.of(
-            f"{CONSISTENCY} of {name}",
-            _consistency,
-            run.enrol,
-            run.test,
-            counts=counts,
-            lengths=first,
-            weight=0.5,
-            **drawn,
-        )
-        for name, run in study.attacks.consistency.items()
-    }
+    probes, consistency, original = {}, {}, inputs.original
+    for name, protected in inputs.protected.items():
+        for attribute, bands in config.legal.attributes.items():
+            how = {"attribute": attribute, "bands": bands, "weight": 2.0, **config.drawn}
+            what = f"inference of {attribute} from {name}"
+            probes[name, attribute] = Step.of(what, _inferred, protected, original, **how)
+    for name, run in study.attacks.consistency.items():
+        how = {"counts": config.legal.counts, "lengths": config.legal.lengths[:1], **config.drawn}
+        what = f"{CONSISTENCY} of {name}"
+        consistency[name] = Step.of(what, _consistency, run.enrol, run.test, weight=0.5, **how)
     sweeps = study.per_attack(_sweep_step)
     return {"sweeps": sweeps, "probes": probes, "consistency": consistency}
 
@@ -203,7 +185,7 @@ class LegalResults:
         attackers = {who: sweep for (name, who), sweep in self.sweeps.items() if name == safeguard}
         for key in product(attackers, self.metrics, whole.lengths):
             attacker, metric, length = key
-            count = _among_most(whole, metric, length).count
+            count = _most(whole, metric, length)
             label = attackers[attacker].strongest(metric, length, count).attacker
             shown[key] = whole.curves[label, metric, length]
         return shown
@@ -244,10 +226,14 @@ class LegalResults:
         return {what: law.overlaps(curves) for what, curves in compared.items()}
 
 
+def _most(sweep: law.LegalSweep, metric: str, length: int) -> int:
+    """The largest number of speakers at which some attack was run."""
+    return max(int(curve.counts.max()) for curve in sweep.competing(metric, length).values())
+
+
 def _among_most(sweep: law.LegalSweep, metric: str, length: int) -> law.Worst:
     """The strongest attack with most speakers."""
-    curves = sweep.competing(metric, length).values()
-    count = max(int(curve.counts.max()) for curve in curves)
+    count = _most(sweep, metric, length)
     return law.Worst(length, count, sweep.strongest(metric, length, count))
 
 
@@ -333,28 +319,21 @@ def _tables(results: LegalResults) -> list[TableBlock]:
         for (label, length), rank in sweep.ranks.items()
         if (name, label) in named
     ]
-    stable = [
-        Row(
-            {"safeguard": name, "utterances": str(length), "speakers": f"{n:,}"},
-            [replace(curve.estimate(i), metric="consistency")],
-        )
-        for name, sweep in results.consistency.items()
-        for (_, _, length), curve in sweep.curves.items()
-        for i, n in enumerate(curve.counts)
-        if n == curve.counts.max()
-    ]
+    stable = []
+    for name, sweep in results.consistency.items():
+        for (_, _, length), curve in sweep.curves.items():
+            last, most = int(curve.counts.argmax()), f"{curve.counts.max():,}"
+            base = {"safeguard": name, "utterances": str(length), "speakers": most}
+            stable.append(Row(base, [replace(curve.estimate(last), metric="consistency")]))
     probes = [
         Row({"safeguard": name, "attribute": attribute}, probe.estimates)
         for (name, attribute), probe in results.probes.items()
     ]
-    same = [
-        Row(
-            {"between": what, "first": one.first, "second": one.second, "tenth": one.which},
-            [one.estimate],
-        )
-        for what, some in results.overlaps().items()
-        for one in some
-    ]
+    same = []
+    for what, some in results.overlaps().items():
+        for one in some:
+            pair = {"between": what, "first": one.first, "second": one.second, "tenth": one.which}
+            same.append(Row(pair, [one.estimate]))
     return [
         *(
             TableBlock(f"{law.TITLES[metric]}: the strongest attack", rows, note=note("strongest"))
@@ -380,20 +359,13 @@ def _strongest(results: LegalResults, metric: str) -> list[Row]:
         if any(c.index(count) is not None for c in control.competing(metric, length).values()):
             same = law.Worst(length, count, control.strongest(metric, length, count))
             points[ORIGINAL].append((CONTROL, same))
-    return [
-        Row(
-            {
-                "safeguard": name,
-                "attacker": risk.strongest.attacker,
-                "point": point,
-                "utterances": str(risk.length),
-                "speakers": f"{risk.count:,}",
-            },
-            [risk.strongest.estimate],
-        )
-        for name, some in points.items()
-        for point, risk in some
-    ]
+    rows = []
+    for name, some in points.items():
+        for point, risk in some:
+            where = {"safeguard": name, "attacker": risk.strongest.attacker, "point": point}
+            where |= {"utterances": str(risk.length), "speakers": f"{risk.count:,}"}
+            rows.append(Row(where, [risk.strongest.estimate]))
+    return rows
 
 
 def _merged(rows: Sequence[Row]) -> list[Row]:

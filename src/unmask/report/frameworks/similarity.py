@@ -23,7 +23,7 @@ from unmask.report.documents import Document, Row, document, figures_of
 from unmask.report.frameworks.attacks import matrix_attackers
 from unmask.report.frameworks.study import Framework, Plan, Results, Study
 from unmask.report.inputs import counterpart
-from unmask.report.section import Choice, Section, TableBlock, noted, percent
+from unmask.report.section import Choice, Section, TableBlock, note, noted, percent
 from unmask.trials import Source
 
 NARROW = 0.5
@@ -46,13 +46,8 @@ def _(
             unique = {estimate.signature: estimate for estimate in estimates}
             rows.append(Row({**where, "system": safeguard.system}, tuple(unique.values())))
         rows.append(Row({**where, "system": "original"}, _original(chosen[0])))
-    return Document(
-        rows,
-        inputs=inputs,
-        notes=_notes(assessment),
-        warnings=assessment.warnings,
-        seed=assessment.seed,
-    )
+    about: Any = {"warnings": assessment.warnings, "seed": assessment.seed}
+    return Document(rows, inputs=inputs, notes=_notes(assessment), **about)
 
 
 def _original(safeguard: similar.Safeguard) -> tuple[Estimate, ...]:
@@ -63,9 +58,8 @@ def _original(safeguard: similar.Safeguard) -> tuple[Estimate, ...]:
     n = {"target": zebra.targets, "nontarget": zebra.nontargets, "speakers": len(own.speakers)}
     params = {"set": "oo", "backend": result.backend, "bins": own.bins or None}
     about: dict[str, Any] = {"n": n, "params": params, "trials": result.trials}
-    reason = (
-        "" if interval is not None else similar.SAME if result.replicates else similar.NOT_ASKED
-    )
+    none = similar.SAME if result.replicates else similar.NOT_ASKED
+    reason = none if interval is None else ""
     return (
         Estimate("d_ece", zebra.d_ece, "bit", interval, 0.0, no_interval=reason, **about),
         Estimate("l_w", zebra.l_w, chance=0.0, no_interval=similar.WITH_TRIALS, **about),
@@ -82,10 +76,8 @@ def _notes(assessment: similar.PrivacyAssessment) -> list[str]:
         counts = [
             f"{sets}: {round(roc.targets):,} same-speaker and {round(roc.nontargets):,}"
             " different-speaker comparisons"
-            for sets, roc in (
-                ("OO and PP each", result.sets["oo"].roc),
-                ("OP", result.sets["op"].roc),
-            )
+            for sets, part in (("OO and PP each", "oo"), ("OP", "op"))
+            for roc in [result.sets[part].roc]
         ]
         notes.append(f"{where}{len(result.speakers):,} speakers. {'; '.join(counts)}.")
     for safeguard in assessment:
@@ -100,10 +92,7 @@ def _notes(assessment: similar.PrivacyAssessment) -> list[str]:
             f" ({', '.join(strongest.tried)}): {strongest.attacker}."
         )
     result = next(iter(assessment)).result
-    notes.append(
-        "The strongest attack has the lowest DeID of all that beat the plain score by more than"
-        " noise; to take the lowest errs towards more risk."
-    )
+    notes.append(note("lowest_deid"))
     if result.replicates:
         notes.append(
             f"In brackets: {100 * result.level:g} % intervals over speakers ({result.replicates:,}"
@@ -144,38 +133,27 @@ def _of_set(
 ) -> list[charts.Figure]:
     results = {s.system: s.result for s in chosen}
     first = chosen[0].result
-    disclosures = {ORIGINAL: disclosure_of(first.sets["oo"].roc, system=ORIGINAL)} | {
-        system: disclosure_of(result.sets["op"].roc, system=system)
-        for system, result in results.items()
-    }
-    negated = {
-        system: disclosure_of(result.sets["op"].roc.negated(), system=system)
-        for system, result in results.items()
-        if result.negated_discloses_more
-    }
+    drawn = f"zebra_profiles{suffix}"
+    disclosures = {ORIGINAL: disclosure_of(first.sets["oo"].roc, system=ORIGINAL)}
+    negated = {}
+    for system, result in results.items():
+        roc = result.sets["op"].roc
+        disclosures[system] = disclosure_of(roc, system=system)
+        if result.negated_discloses_more:
+            negated[system] = disclosure_of(roc.negated(), system=system)
+    speakers = {system: result.per_speaker for system, result in results.items()}
     figures = [
         *_matrices(results, order, suffix),
-        charts.disclosure_profiles(
-            disclosures, negated=negated, colours=colours, name=f"zebra_profiles{suffix}"
-        ),
-        charts.speaker_protection(
-            {system: result.per_speaker for system, result in results.items()},
-            colours=colours,
-            name=f"speaker_protection{suffix}",
-        ),
+        charts.disclosure_profiles(disclosures, negated=negated, colours=colours, name=drawn),
+        charts.speaker_protection(speakers, colours=colours, name=f"speaker_protection{suffix}"),
         _zoo({"OO": first.sets["oo"]}, ORIGINAL, order, suffix),
     ]
-    figures += [
-        _zoo({name.upper(): result.sets[name] for name in ("op", "pp")}, system, order, suffix)
-        for system, result in results.items()
-    ]
-    figures += [
-        charts.calibration_profiles(
-            s.distortions, name=f"calibration_distortion_{_plain(s.system)}{suffix}"
-        )
-        for s in chosen
-        if s.distortions
-    ]
+    for system, result in results.items():
+        protected = {name.upper(): result.sets[name] for name in ("op", "pp")}
+        figures.append(_zoo(protected, system, order, suffix))
+    for s in (one for one in chosen if one.distortions):
+        drawn = f"calibration_distortion_{_plain(s.system)}{suffix}"
+        figures.append(charts.calibration_profiles(s.distortions, name=drawn))
     return figures
 
 
@@ -249,13 +227,9 @@ def _section(study: Study, results: Results) -> Section:
         return charts.similarity_matrices(views, name=drawn, title=title)
 
     def speakers(drawn: str, name: str, result: Pseudonymisation) -> charts.Figure:
-        own = 100 * result.per_speaker.deid
-        return charts.speaker_protection(
-            {name: result.per_speaker},
-            colours=study.colours,
-            name=drawn,
-            title=f"{name}: DeID from {own.min():.0f} to {own.max():.0f} %, person by person",
-        )
+        own, people = 100 * result.per_speaker.deid, {name: result.per_speaker}
+        title = f"{name}: DeID from {own.min():.0f} to {own.max():.0f} %, person by person"
+        return charts.speaker_protection(people, colours=study.colours, name=drawn, title=title)
 
     def zoos(drawn: str, name: str, result: Pseudonymisation) -> charts.Figure:
         title = f"{name}: who is recognised and who is confused among protected voices"

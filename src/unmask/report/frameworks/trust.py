@@ -21,18 +21,8 @@ from unmask.report.section import Choice, Section, TableBlock, note, shown
 from unmask.trials import Embeddings
 
 _OVERFIT = 0.1
-_WEAK = {
-    "unprotected": (
-        "weak-control",
-        "of unprotected speech, where it must succeed: a low risk under it cannot be believed",
-    ),
-    "own_run": (
-        "weak-own-run",
-        "of speech of its own run, under one key: it learnt too little, or the safeguard gives one"
-        " person unlike voices",
-    ),
-}
-"""Controls at which an attacker must succeed, and what it means where it does not."""
+_WEAK = {"unprotected": "weak-control", "own_run": "weak-own-run"}
+"""Controls at which an attacker must succeed, and the code of what it means where it does not."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,19 +49,16 @@ class Trusted(Noticed):
     def notices(self) -> tuple[Notice, ...]:
         """What stands against believing a low risk of this attacker."""
         sentences = []
-        for name, (code, verdict) in _WEAK.items():
+        for name, code in _WEAK.items():
             control = self.controls.get(name)
             if control is not None and not residual(control) >= law.STRONG_ENOUGH:
-                sentences.append((code, f"links {shown(control, 1, scale=100)} % only {verdict}"))
+                sentences.append((code, note(code, linked=shown(control, 1, scale=100))))
         seen, unseen = self.controls.get("seen"), self.controls["unseen"]
         if seen is not None and seen.interval is not None and unseen.interval is not None:
             apart = float(seen.value) - float(unseen.value)
             if apart > _OVERFIT and seen.interval.low > unseen.interval.high:
-                sentence = (
-                    f"links {shown(seen, 1, scale=100)} % of utterances of people it was trained on"
-                    f" and {shown(unseen, 1, scale=100)} % of others': it learnt people by heart"
-                )
-                sentences.append(("overfitted", sentence))
+                linked, others = (shown(one, 1, scale=100) for one in (seen, unseen))
+                sentences.append(("overfitted", note("overfitted", linked=linked, others=others)))
         sentences += [(notice.code, notice.sentence) for notice in self.curve.notices]
         return tuple(Notice(code, f"{self.safeguard}, {self.label}", s) for code, s in sentences)
 
@@ -85,10 +72,9 @@ def trusted(
     """
     attacker = attack.against(backend)
     if speech.shares or backend in law.FREE:
-        series = {speech.people: [attacker]} | {
-            part.people: [_through(attack, backend, inputs, part)]
-            for part in speech.shares.values()
-        }
+        series = {speech.people: [attacker]}
+        for part in speech.shares.values():
+            series[part.people] = [_through(attack, backend, inputs, part)]
         best, seen = attacker, None
     else:
         series = law.on_fewer(attacker, seed=seed)
@@ -118,12 +104,10 @@ def trusted(
         first, second = law.every_second(speech.learnt["own"])
         if first.n_speakers >= curve.candidates:
             tried["seen"] = replace(best, enrol=first, test=second)
-    controls = {
-        name: replace(
-            law.linked(one, candidates=curve.candidates).estimate(0), metric=f"linkability_{name}"
-        )
-        for name, one in tried.items()
-    }
+    controls = {}
+    for name, one in tried.items():
+        estimate = law.linked(one, candidates=curve.candidates).estimate(0)
+        controls[name] = replace(estimate, metric=f"linkability_{name}")
     return Trusted(attack.safeguard, attack.attacker, backend, controls, curve)
 
 
@@ -173,12 +157,11 @@ def _section(study: Study, results: Results) -> Section:
     curves_of: dict[str, dict[str, law.LearningCurve]] = {}
     for (name, _), one in attackers.items():
         curves_of.setdefault(name, {})[one.label] = one.curve
-    panels = Choice.of(
-        "Learning curves on",
-        "learning_curves",
-        curves_of,
-        lambda drawn, _, some: charts.learning_curves(some, name=drawn),
-    )
+
+    def panel(drawn: str, _: str, some: dict[str, law.LearningCurve]) -> charts.Figure:
+        return charts.learning_curves(some, name=drawn)
+
+    panels = Choice.of("Learning curves on", "learning_curves", curves_of, panel)
     rows, curves = [], []
     for one in attackers.values():
         where = {"safeguard": one.safeguard, "attacker": one.label}
@@ -194,10 +177,7 @@ def _section(study: Study, results: Results) -> Section:
         for notice in one.curve.notices
     ]
     steady = sum(one.curve.verdict == "steady" for one in attackers.values())
-    answer.append(
-        f"Of {len(attackers)} trained attackers the learning curve of {len(rising)} still rises, of"
-        f" {steady} it does not; of the others it cannot be told."
-    )
+    answer.append(note("curves", every=len(attackers), rising=len(rising), steady=steady))
     tables = [
         TableBlock("What trained attackers reach", rows, note=note("controls")),
         TableBlock("Learning curves", curves, folded=True),

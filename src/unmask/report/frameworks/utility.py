@@ -58,18 +58,12 @@ def check_code(config: Config, *, allow_code: bool) -> None:
 
 def _steps(study: Study) -> Plan:
     """One step for all safeguards, since their intervals share draws."""
-    how = study.config.utility
+    how, drawn, what = study.config.utility, study.config.drawn, "utility of all safeguards"
     if not how.given:
         return {}
-    drawn = study.config.drawn
     if how.measurements is not None:
-        step = Step(
-            "utility of all safeguards",
-            [_digest([how.measurements])],
-            drawn,
-            partial(_read, how.measurements, study.inputs.safeguards, drawn),
-        )
-        return {UTILITY: {UTILITY: step}}
+        read = partial(_read, how.measurements, study.inputs.safeguards, drawn)
+        return {UTILITY: {UTILITY: Step(what, [_digest([how.measurements])], drawn, read)}}
     voices = {one.name: one for one in study.config.safeguards if not one.hidden and one.audio}
     if study.config.original.audio is None or not voices:
         raise InputError("utility: expected audio of the original and of safeguards, found none")
@@ -78,13 +72,9 @@ def _steps(study: Study) -> Plan:
     every = [one.path for files in (original, *protected.values()) for one in files]
     texts = [] if how.transcripts is None else [how.transcripts, *how.transcripts.rglob("*")]
     texts = sorted(path for path in texts if path.is_file())
-    step = Step(
-        "utility of all safeguards",
-        [_digest([*every, *texts])],
-        {**drawn, **how.model_dump(mode="json"), "names": [*protected]},
-        partial(_measured, study.config, original, protected),
-        weight=0.1 * len(every),
-    )
+    params = {**drawn, **how.model_dump(mode="json"), "names": [*protected]}
+    measure = partial(_measured, study.config, original, protected)
+    step = Step(what, [_digest([*every, *texts])], params, measure, weight=0.1 * len(every))
     return {UTILITY: {UTILITY: step}}
 
 

@@ -110,23 +110,13 @@ def _evaluated(
 
 def _steps(study: Study) -> Plan:
     how = {**study.config.trials, "by": study.config.verification.by}
-    drawn = study.config.drawn
-    return {
-        "tables": {
-            name: Step.of(
-                f"verification of {name}",
-                _evaluated,
-                scores,
-                weight=1 + len(scores) * len(scores.systems) * how["replicates"] / 5e6,
-                **how,
-            )
-            for name, scores in study.tables.items()
-        },
-        "risks": {
-            name: Step.of(f"Linkability and Singling Out of {name}", matrix_risks, scores, **drawn)
-            for name, scores in study.tables.items()
-        },
-    }
+    tables, risks = {}, {}
+    for name, scores in study.tables.items():
+        weight = 1 + len(scores) * len(scores.systems) * how["replicates"] / 5e6
+        tables[name] = Step.of(f"verification of {name}", _evaluated, scores, weight=weight, **how)
+        what = f"Linkability and Singling Out of {name}"
+        risks[name] = Step.of(what, matrix_risks, scores, **study.config.drawn)
+    return {"tables": tables, "risks": risks}
 
 
 def _later(study: Study) -> Plan:
@@ -158,24 +148,16 @@ def _section(study: Study, results: Results) -> Section:
     ]
     if chosen:
         rates = ", ".join(f"{n} {100 * one.value('eer'):.1f} %" for n, one in chosen.items())
-        figures.append(
-            charts.det(
-                {name: det_curve(one.result.roc) for name, one in chosen.items()},
-                colours=named_colours(chosen, study.colours),
-                name="det_attacks",
-                title=f"Equal error rate of the strongest attacker: {rates}",
-            )
-        )
+        title = f"Equal error rate of the strongest attacker: {rates}"
+        lines = {name: det_curve(one.result.roc) for name, one in chosen.items()}
+        colours = named_colours(chosen, study.colours)
+        figures.append(charts.det(lines, colours=colours, name="det_attacks", title=title))
         title, said = "Attackers as verification systems", f"{note('chosen')} {note('two_rates')}"
         blocks += variant_blocks(title, trialled, "eer", _ERRORS, wide=2, note=said)
-        by = [
-            Row(
-                {"safeguard": name, "attacker": r.system, "group": str(r.group)},
-                ordered(r.estimates, ("eer", "d_ece", "l_w", "tag")),
-            )
-            for name, one in groups.items()
-            for r in one
-        ]
+        by = []
+        for name, r in ((name, result) for name, one in groups.items() for result in one):
+            where = {"safeguard": name, "attacker": r.system, "group": str(r.group)}
+            by.append(Row(where, ordered(r.estimates, ("eer", "d_ece", "l_w", "tag"))))
         blocks.append(TableBlock("Strongest attacker, by group", by))
         notices += [*notices_of(trialled, "eer"), *noted(groups)]
     tables: Mapping[str, Evaluation] = results["tables"]
@@ -183,13 +165,9 @@ def _section(study: Study, results: Results) -> Section:
         whole = [result for result in evaluation if result.group is None]
         best = min(whole, key=lambda one: float(one["eer"].value))
         rate = 100 * float(best["eer"].value)
-        figures.append(
-            charts.det(
-                {one.system: det_curve(one.roc) for one in whole},
-                name=f"det_scores_{number}",
-                title=f"{name}: {best.system} errs least, equal error rate {rate:.1f} %",
-            )
-        )
+        title = f"{name}: {best.system} errs least, equal error rate {rate:.1f} %"
+        lines = {one.system: det_curve(one.roc) for one in whole}
+        figures.append(charts.det(lines, name=f"det_scores_{number}", title=title))
         blocks += _table_blocks(name, evaluation, results["risks"].get(name, {}))
         answer += [
             f"{name}, {one.system}: equal error rate {shown(one['eer'], 2, scale=100)} %."

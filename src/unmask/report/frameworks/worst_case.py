@@ -281,18 +281,13 @@ def _section(study: Study, results: Results) -> Section:
         ]
         most = max(growth.systems, key=lambda one: float(one.measured.values[-1, _CHART]))
         passed = 100 * float(most.measured.values[-1, _CHART])
-        worst = (
-            f"the closest of {most.measured.counts[-1]:,} voices passes up to {passed:.0f} % of the"
-            f" time ({most.system})"
+        title = (
+            f"{name}: the closest of {most.measured.counts[-1]:,} voices passes up to"
+            f" {passed:.0f} % of the time ({most.system})"
         )
-        figures.append(
-            charts.worst_case_growth(
-                lines,
-                colours=colours if all(x.system in colours for x in growth.systems) else None,
-                name=f"worst_case_{number}",
-                title=f"{name}: {worst}",
-            )
-        )
+        own = colours if all(one.system in colours for one in growth.systems) else None
+        drawn = f"worst_case_{number}"
+        figures.append(charts.worst_case_growth(lines, colours=own, name=drawn, title=title))
         answers += [_answer(one) for one in growth.systems]
         for one in growth.systems:
             where = {"table": name, "system": one.system}
