@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -174,7 +173,6 @@ class Resampled:
     upto: IntArray
     target_loss: FloatArray
     nontarget_loss: FloatArray
-    wider: ClassVar[float] = 1.0
 
     @classmethod
     def of(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import polars as pl
 
-from unmask.base import BoolArray
+from unmask.base import BoolArray, FloatArray
 from unmask.errors import InputError
 from unmask.trials.formats import Format
 
@@ -53,6 +53,13 @@ class Faults:
             count = f" ({self._count[kind]} in all)" if kind in self._count else ""
             place, expected, value = self._first[kind]
             raise InputError(place, expected, value + count)
+
+
+def refuse_nan(values: FloatArray, where: Callable[[int], str], expected: str) -> None:
+    """Refuse scores that are NaN; ``where`` names a row."""
+    nan = np.flatnonzero(np.isnan(values))
+    if nan.size:
+        raise InputError(where(int(nan[0])), expected, f"NaN ({nan.size} in all)")
 
 
 def no_trials(name: str) -> InputError:

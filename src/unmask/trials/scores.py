@@ -34,14 +34,9 @@ class Scores(TrialList):
         systems = {}
         for name, values in self.systems.items():
             array = np.ascontiguousarray(values, dtype=np.float64)
-            nan = np.isnan(array)
             if array.ndim != 1:
                 raise InputError(self.name, "one score per trial", f"{array.ndim} axes")
-            if nan.any():
-                raise InputError(
-                    f"{self.name}, row {int(np.flatnonzero(nan)[0]) + 1}: expected a score of "
-                    f"{name}, found NaN ({int(nan.sum())} in all)"
-                )
+            problems.refuse_nan(array, lambda i: f"{self.name}, row {i + 1}", f"a score of {name}")
             systems[name] = read_only(array)
         if not systems:
             raise InputError(self.name, "the scores of a system", "none")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -181,14 +181,18 @@ def _save(container: str, columns: Mapping[str, Any], path: str | Path) -> None:
                     np.lib.format.write_array(member, array, allow_pickle=False)
 
 
-def _save_hdf5(path: str | Path, fill: Callable[[Any], None]) -> None:
+def _save_hdf5(
+    path: str | Path, columns: Mapping[str, Any], matrices: Mapping[str, Any] | None = None
+) -> None:
     try:
         import h5py
     except ImportError as error:
         raise InputError(f"{path}: writing HDF5 needs h5py (unmask[formats])") from error
     with atomic_file(path) as stream, h5py.File(stream, "w") as file:
         try:
-            fill(file)
+            file.update(columns)
+            for name, matrix in (matrices or {}).items():
+                file.create_dataset(name, data=matrix, compression="gzip")
         except ValueError as error:
             raise InputError(f"{path}: HDF5 cannot hold these names ({error})") from None
 
@@ -215,13 +219,8 @@ def _write_bosaris(trials: TrialList, path: str | Path, target: Format, system: 
         tables["trial_mask"] = np.zeros(shape, np.int8)
         tables["trial_mask"][i, j] = 2 * words.cast(pl.Int8).to_numpy() - 1
 
-    def fill(file: Any) -> None:
-        file["ID/row_ids"] = enrol.names.gather(rows).to_list()
-        file["ID/column_ids"] = test.names.gather(columns).to_list()
-        for name, table in tables.items():
-            file.create_dataset(name, data=table, compression="gzip")
-
-    _save_hdf5(path, fill)
+    names = {"ID/row_ids": enrol.names.gather(rows), "ID/column_ids": test.names.gather(columns)}
+    _save_hdf5(path, {name: series.to_list() for name, series in names.items()}, tables)
 
 
 def _write_embeddings(embeddings: Embeddings, path: str | Path, target: Format) -> tuple[Path, ...]:
@@ -243,7 +242,7 @@ def _write_embeddings(embeddings: Embeddings, path: str | Path, target: Format) 
         _save("parquet", {**columns, "embedding": vectors}, path)
     else:
         texts = {name: series.to_list() for name, series in columns.items()}
-        _save_hdf5(path, lambda file: file.update({"embedding": embeddings.vectors, **texts}))
+        _save_hdf5(path, {"embedding": embeddings.vectors, **texts})
     return (Path(path),)
 
 

@@ -20,7 +20,7 @@ from unmask.errors import InputError
 from unmask.run import load_arrays, npy_array
 from unmask.trials.formats import format_named
 from unmask.trials.ids import text_ids
-from unmask.trials.problems import LABEL, no_trials
+from unmask.trials.problems import LABEL, no_trials, refuse_nan
 from unmask.trials.readers.files import Input
 from unmask.trials.readers.guard import decoded
 from unmask.trials.readers.tables import Parsed, TypedRows, open_typed
@@ -83,12 +83,7 @@ def _numbers(array: np.ndarray, name: str, what: str) -> np.ndarray:
     if array.ndim != 1 or array.dtype.kind not in "biuf":
         raise InputError(name, f"{what} as one row of numbers", f"{array.dtype} {array.shape}")
     values = array.astype(np.float64)
-    nan = np.isnan(values)
-    if nan.any():
-        raise InputError(
-            f"{name}, {what}, entry {int(np.flatnonzero(nan)[0]) + 1}: expected a number, found "
-            f"NaN ({int(nan.sum())} in all)"
-        )
+    refuse_nan(values, lambda i: f"{name}, {what}, entry {i + 1}", "a number")
     return values
 
 
@@ -156,9 +151,7 @@ def _matrix(
     systems = {}
     if scores is not None:
         values = systems[source.stem] = scores[i, j].astype(np.float64)
-        nan = np.flatnonzero(np.isnan(values))
-        if nan.size:
-            raise InputError(where(int(nan[0])), "a score", f"NaN ({nan.size} in all)")
+        refuse_nan(values, where, "a score")
     if labels is not None:
         labels = np.where(labels[i, j] == 1, TARGET, NONTARGET).astype(np.int8)
     trials = {"enrol": enrol.take(i), "test": test.take(j), "label": labels}
