@@ -58,6 +58,7 @@ from unmask.stress.extrapolation.base import (
     normal_nodes,
     read,
     rising,
+    tail_quantiles,
 )
 from unmask.stress.impostors.rates import Rates
 
@@ -395,8 +396,8 @@ class TailModel(Model):
 
 def fit_tail(name: str, surface: Rates, moments: Moments) -> TailModel:
     """Measure the tail, of all targets alike (``gpd``) or of each; ``+`` warps thresholds."""
-    located = moments.pooled if name == "gpd" else moments.by_target
-    reach = located.centre + 3 * located.spread
+    centre, spread, ordered = moments.pooled if name == "gpd" else moments.by_target
+    reach = centre + 3 * spread
     drawn = np.argsort(reach, kind="stable")
     if np.unique(reach).size == 1:
         drawn = drawn[:1]
@@ -404,9 +405,9 @@ def fit_tail(name: str, surface: Rates, moments: Moments) -> TailModel:
         drawn = drawn[((np.arange(_MOST_TARGETS) + 0.5) * drawn.size / _MOST_TARGETS).astype(int)]
     model = TailModel(
         name,
-        located.centre[drawn],
-        located.spread[drawn],
-        located.quantiles(),
+        centre[drawn],
+        spread[drawn],
+        tail_quantiles(ordered),
         moments.near,
         moments.residuals,
         None,
