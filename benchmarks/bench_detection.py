@@ -81,10 +81,7 @@ def replicates() -> None:
         units = Units.speakers(speaker, enrol, test)
         prepared = [Resampled.of(target, nontarget, units, thresholds=battery.thresholds)]
         drawn = seconds(
-            lambda prepared=prepared, units=units: bootstrap(
-                prepared, units, battery.values, replicates=100
-            ),
-            runs=1,
+            lambda prepared=prepared: bootstrap(prepared, battery.values, replicates=100), runs=1
         )
         naive = seconds(
             lambda t=target, n=nontarget: um.detection(

@@ -70,7 +70,7 @@ def bootstrap() -> None:
         "battery = um.Battery()\nunits = Units.speakers(*codes)\n"
         "sample = Resampled.of(rng.normal(2, 1, few), rng.normal(0, 1, size), units,"
         " thresholds=battery.thresholds)\n"
-        f"{MARK}bootstrap([sample], units, battery.values, replicates=20)"
+        f"{MARK}bootstrap([sample], battery.values, replicates=20)"
         for size in REPLICATED
     ]
     report("bootstrap, 20 replicates of the table", "trials", list(REPLICATED), code)

@@ -156,7 +156,7 @@ def streams(folder: Path) -> None:
         for size in LINES:
             path = folder / f"{size}.{kind}"
             _write_scores(path, size)
-            code.append(f"um.engine.stream_scores({str(path)!r}, replicates=0)")
+            code.append(f"um.evaluate({str(path)!r}, stream=True, replicates=0)")
         report(f"score files in batches, {kind}", "lines", list(LINES), code)
 
 
@@ -173,7 +173,7 @@ def lines(size: int) -> None:
 def _against_bare_pass(path: Path, size: int, scan: str) -> None:
     bare = f"import polars as pl\n{MARK}pl.{scan}.select({BARE}).collect(engine='streaming')"
     baseline = measured(bare)[0]
-    cpu, wall, peak = measured(f"um.engine.stream_scores({str(path)!r})")
+    cpu, wall, peak = measured(f"um.evaluate({str(path)!r}, stream=True)")
     print(
         f"{size:,} lines, {path.suffix[1:]}, {path.stat().st_size / 1e9:.2f} GB: {wall:.0f} s by "
         f"the clock, {cpu:.1f} s of processor = {cpu / baseline:.1f} x a bare pass of polars "

@@ -41,7 +41,7 @@ def at_once(paths, *, systems=None, **options):
 def in_batches(paths, **options):
     """The table from files read in batches, or the error."""
     try:
-        return um.engine.stream_scores(paths, **{"replicates": 0, **options})
+        return um.evaluate(paths, stream=True, **{"replicates": 0, **options})
     except um.InputError as error:
         return str(error)
 

@@ -53,7 +53,7 @@ def full_bootstrap(embeddings, replicates, **which):
     same = a == b
     units = Units.speakers(a[same], a[~same], b[~same])
     system = Resampled.of(scores[same], scores[~same], units, thresholds=BATTERY.thresholds)
-    return bootstrap([system], units, BATTERY.values, ranges=BATTERY.ranges, replicates=replicates)
+    return bootstrap([system], BATTERY.values, ranges=BATTERY.ranges, replicates=replicates)
 
 
 @pytest.mark.parametrize("pairs", ["all", "enrolment-fixed"])
@@ -129,7 +129,7 @@ def test_a_replicate_follows_its_draw():
     embeddings = population(120, 5)
     full = full_bootstrap(embeddings, 100).values
     counts, roc = counted(embeddings)
-    found = binned_bootstrap([FirstOrder(counts)], [roc], BATTERY.values, replicates=100).values
+    found = binned_bootstrap([FirstOrder(counts, roc)], BATTERY.values, replicates=100).values
     for key in ("eer", "min_cllr", "cllr", "d_ece"):
         assert np.corrcoef(full[key][0], found[key][0])[0, 1] > 0.99, key
 
@@ -147,7 +147,7 @@ def counted(embeddings):
 
 def test_bins_keep_the_hull():
     counts, roc = counted(population(60, 6))
-    whole = FirstOrder(counts).whole
+    whole = FirstOrder(counts, roc).whole
     exact, coarse = BATTERY.values(roc), BATTERY.values(whole)
     for key in ("eer", "min_dcf@0.01", "act_dcf@0.5", "min_cllr", "d_ece", "l_w", "d_sys", "cllr"):
         assert coarse[key] == pytest.approx(exact[key], abs=1e-12), key
@@ -165,7 +165,7 @@ def test_a_draw_without_a_class_has_no_value():
         np.ones(2),
         1.0,
     )
-    table = FirstOrder(counts)
+    table = FirstOrder(counts, um.Roc.from_scores([1.0], [0.0]))
     assert next(table.weighted(np.array([[0.0, 2.0]]))) is None
     found = next(table.weighted(np.array([[2.0, 0.0]])))
     assert found.targets == 6
@@ -261,13 +261,13 @@ def test_infinite_scores_are_ordinary():
         ScoreBatch(target, np.ones(202, bool), who, who),
         ScoreBatch(nontarget, np.zeros(905, bool), *other),
     ]
-    table = BinnedTrials.of(batches, edges)
-    found = binned_bootstrap([table], [roc], BATTERY.values, replicates=50)
+    table = BinnedTrials.of(batches, edges, roc)
+    found = binned_bootstrap([table], BATTERY.values, replicates=50)
     assert np.isinf(found.values["cllr"]).any()
     assert np.isfinite(found.values["eer"]).all()
-    speakers = FirstOrder(count_speakers(batches, edges, 40))
+    speakers = FirstOrder(count_speakers(batches, edges, 40), roc)
     assert BATTERY.values(speakers.whole)["eer"] == pytest.approx(roc.eer(), abs=1e-9)
-    again = binned_bootstrap([speakers], [roc], BATTERY.values, replicates=50)
+    again = binned_bootstrap([speakers], BATTERY.values, replicates=50)
     assert np.isfinite(again.values["eer"]).all()
 
 

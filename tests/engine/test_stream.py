@@ -104,7 +104,7 @@ def test_progress_reaches_the_end(trials, tmp_path):
     (tmp_path / "a.score").write_text(text(trials))
     told = []
     with reporting(lambda *numbers: told.append(numbers)):
-        um.engine.stream_scores(tmp_path / "a.score", replicates=0)
+        um.evaluate(tmp_path / "a.score", stream=True, replicates=0)
     done = [numbers[0] / numbers[1] for numbers in told]
     assert done == sorted(done)
     assert len(set(done)) > 5
@@ -113,12 +113,12 @@ def test_progress_reaches_the_end(trials, tmp_path):
 
 def test_only_files_are_read_in_batches(tmp_path):
     with pytest.raises(um.InputError, match="found standard input"):
-        um.engine.stream_scores("-")
+        um.evaluate("-", stream=True)
     with pytest.raises(um.InputError, match="expected score files, found none"):
-        um.engine.stream_scores([])
+        um.evaluate([], stream=True)
     np.savez(tmp_path / "a.npz", enrol=np.array(["a"]))
     with pytest.raises(um.InputError, match="expected text, gzip or parquet"):
-        um.engine.stream_scores(tmp_path / "a.npz")
+        um.evaluate(tmp_path / "a.npz", stream=True)
 
 
 def test_large_files_are_told_by_size(tmp_path):
@@ -145,14 +145,14 @@ def test_intervals_are_those_of_trials_in_bins(named, tmp_path, monkeypatch):
     ]
     path.write_text("\n".join(rng.permutation(lines)) + "\n")
     speakers = "pattern:^(s..)" if named else None
-    whole = um.engine.stream_scores(path, speakers=speakers, replicates=200)
+    whole = um.evaluate(path, stream=True, speakers=speakers, replicates=200)
     same = um.evaluate(um.read_scores(path, speakers=speakers), replicates=200)
     for one, other in zip(whole.results[0].estimates, same.results[0].estimates, strict=True):
         if one.interval is not None:
             ends = (other.interval.low, other.interval.high)
             assert (one.interval.low, one.interval.high) == pytest.approx(ends, rel=1e-9)
     monkeypatch.setattr(counted, "AUTO_TRIALS", 100)
-    found = um.engine.stream_scores(path, speakers=speakers)
+    found = um.evaluate(path, stream=True, speakers=speakers)
     monkeypatch.setattr(evaluation, "AUTO_TRIALS", 100)
     wanted = um.evaluate(um.read_scores(path, speakers=speakers))
     for one, other in zip(found.results[0].estimates, wanted.results[0].estimates, strict=True):
@@ -166,7 +166,7 @@ def test_intervals_are_those_of_trials_in_bins(named, tmp_path, monkeypatch):
         assert one.interval.low == pytest.approx(other.interval.low, abs=0.15 * width + 1e-9)
         assert one.interval.high == pytest.approx(other.interval.high, abs=0.15 * width + 1e-9)
     assert ("no speaker ids" in " ".join(found.warnings)) != named
-    assert um.engine.stream_scores(path, replicates=0).results[0]["eer"].interval is None
+    assert um.evaluate(path, stream=True, replicates=0).results[0]["eer"].interval is None
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the real files are not at hand")

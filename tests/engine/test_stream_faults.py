@@ -189,7 +189,7 @@ def test_bad_parquet(tmp_path):
     frame.write_parquet(path)
     path.write_bytes(path.read_bytes()[:-200])
     with pytest.raises(um.InputError, match="parquet file cannot be read") as caught:
-        um.engine.stream_scores(path)
+        um.evaluate(path, stream=True)
     assert "\n" not in str(caught.value)
 
 
@@ -294,7 +294,7 @@ def test_several_files_are_several_systems(tmp_path):
 
     def same(*paths, **options):
         """Numbers to the last bit; trials of all systems come in the order of the first file."""
-        streamed = um.engine.stream_scores(paths, replicates=0, **options)
+        streamed = um.evaluate(paths, stream=True, replicates=0, **options)
         tables = [um.read_scores(path, **options) for path in paths]
         whole = um.evaluate(um.Scores.merged(*tables), replicates=0)
         assert content(streamed)[0] == content(whole)[0]
@@ -344,7 +344,7 @@ def test_room_on_disk_is_checked_before(tmp_path, monkeypatch):
     monkeypatch.setattr(shutil, "disk_usage", lambda where: usage._replace(free=20_000))
     monkeypatch.setattr(Table, "batches", lambda self: pytest.fail("was read"))
     with pytest.raises(um.InputError, match=r"MB of free disk .* TMPDIR names") as caught:
-        um.engine.stream_scores(path)
+        um.evaluate(path, stream=True)
     assert "\n" not in str(caught.value)
 
 
@@ -356,15 +356,15 @@ def test_a_disk_that_is_full_is_one_line(tmp_path, monkeypatch):
 
     monkeypatch.setattr("unmask.trials.spool.open", full, raising=False)
     with pytest.raises(um.InputError, match=r"temporary files cannot be written .No space"):
-        um.engine.stream_scores(path)
+        um.evaluate(path, stream=True)
 
 
 def test_nothing_is_left_behind(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "scratch"))
     (tmp_path / "scratch").mkdir()
     path = put(tmp_path / "a.score", rows())
-    um.engine.stream_scores(path)
+    um.evaluate(path, stream=True)
     put(path, [*rows(), rows()[0]])
     with pytest.raises(um.InputError, match="each trial once"):
-        um.engine.stream_scores(path)
+        um.evaluate(path, stream=True)
     assert not list((tmp_path / "scratch").iterdir())

@@ -18,7 +18,7 @@ from unmask.figures import (
     score_histograms,
     system_colours,
 )
-from unmask.figures.tradeoff import HIGHEST, LOWEST, trace
+from unmask.figures.detection import HIGHEST, LOWEST, trace
 
 CHARTS = {
     "det": (det, "det"),

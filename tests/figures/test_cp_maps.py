@@ -17,7 +17,7 @@ from unmask.figures.cp_maps import (
     roadmap_figure,
     rows_of,
 )
-from unmask.figures.densities import trial_bias_figure
+from unmask.figures.detection import trial_bias_figure
 from unmask.stress import CpMetric, DeltaIntervals, contour, trial_bias
 
 

@@ -21,7 +21,7 @@ from unmask.figures import (
     score_histograms,
 )
 from unmask.figures.figure import table
-from unmask.figures.page import script_json
+from unmask.figures.image import script_json
 
 EVIL = "</script><script>alert(1)</script>"
 

@@ -758,7 +758,7 @@ def read_scores(
             streamed = um.evaluate(read, **options)
         else:
             with _many(few):
-                streamed = um.engine.stream_scores(path, key=key, speakers=owner, **options)
+                streamed = um.evaluate(path, stream=True, key=key, speakers=owner, **options)
     (values,) = read.systems.values()
     found: Numbers = {"scores": values, "label": read.label}
     assert read.enrol is not None

@@ -149,17 +149,18 @@ def test_a_sweep_that_is_killed_goes_on(attackers, wanted, tmp_path):
 
 def isolating(sides):
     rng = np.random.default_rng(1)
-    population = Population.of(np.repeat(np.arange(200), 3))
+    population = Population(np.repeat(np.arange(200), 3))
     protocol = Protocol.of(
         population, np.arange(0, 200, 4), np.array([2, 30, 200]),
         folds=3, draws=2, seed=np.random.SeedSequence(5).spawn(4)[3],
     )  # fmt: skip
-    codes = (rng.integers(0, 3, 50), rng.integers(0, 3, 200)) if sides else (None, None)
+    codes = (rng.integers(0, 3, 50), rng.integers(0, 3, 200)[population.owner])
+    codes = codes if sides else (None, None)
     return Predicates(protocol, rng.normal(size=(50, 9)), rng.normal(size=(600, 9)), *codes)
 
 
 @pytest.mark.parametrize("sides", [False, True])
-def test_predicates_travel_and_go_to_a_device(sides):
+def test_predicates_travel_and_go_to_a_device(sides, monkeypatch):
     pytest.importorskip("torch")
     predicates = isolating(sides)
     again = store.from_bytes(store.to_bytes(predicates))
@@ -168,7 +169,8 @@ def test_predicates_travel_and_go_to_a_device(sides):
         for xp, shared in ((NUMPY, again), (Torch("cpu"), predicates)):
             found = legal_predicates.isolate(xp, shared, rows)
             assert found["won"].tolist() == whole["won"][:, slice(*rows)].tolist()
-    every = legal_predicates.single_out_all(predicates, speakers=7)
+    monkeypatch.setattr(legal_predicates, "SPEAKERS", 7)
+    every = legal_predicates.single_out_all(predicates)
     for name in ("won", "change", "squares"):
         assert getattr(every, name).tolist() == whole[name].tolist()
     assert every.success.tolist() == (whole["won"].sum(axis=3) / 6).tolist()
@@ -185,11 +187,10 @@ def test_lists_are_counted_alike_on_a_device(sides, levels, monkeypatch):
         enrol, test = np.round(enrol * levels), np.round(test * levels)
     place = np.sort(rng.choice(1100, 300, replace=False))
     codes = (rng.integers(0, 2, 300), rng.integers(0, 2, 1100)) if sides else (None, None)
-    nothing = np.empty(0)
     groups = rng.integers(0, 5, 1100)
     groups[:5] = np.arange(5)
     cuts = np.array([1, 19, 300, 1099])
-    lists = Lists(enrol, test, place, cuts, nothing, nothing, groups[place], groups, *codes)
+    lists = Lists(enrol, test, place, cuts, groups, *codes)
     scores = test @ enrol.T
     if sides:
         scores[codes[0][:, None] != codes[1]] = -np.inf

@@ -3,6 +3,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import polars as pl
@@ -12,7 +13,7 @@ from hypothesis.extra import numpy as hnp
 from tests.helpers.populations import population
 
 import unmask as um
-from unmask.privacy.legal import links as legal_counts
+from unmask.privacy.legal import curve as legal_curve, links as legal_counts
 from unmask.privacy.legal.curve import Resampling, mean_variance, risk_interval
 from unmask.privacy.legal.links import (
     Comparison,
@@ -244,11 +245,12 @@ def test_alike_speakers_have_no_worst_decile_of_their_own():
 
 
 @pytest.mark.parametrize("speakers", [20, 60])
-def test_worst_decile_holds_people_whom_the_sample_lacks(speakers):
+def test_worst_decile_holds_people_whom_the_sample_lacks(speakers, monkeypatch):
     """One person in twenty is unprotected (risk 1), all others have risk 0.1: the decile is 0.55.
 
     Drawn with replacement, one more person of n + 1 is there up to three or four times of n + 1.
     """
+    monkeypatch.setattr(legal_curve, "draws", cache(legal_curve.draws))
     rng = np.random.default_rng(5)
     curve = um.linkability(*(population(30, 4, noise=1.0, tag=t) for t in "et"), counts=[20])
     curve = replace(

@@ -11,9 +11,9 @@ import unmask as um
 from unmask.privacy.legal import predicates
 from unmask.privacy.legal.predicates import (
     Best,
-    Draw,
     Population,
     Protocol,
+    drawn,
     single_out,
     test_slots as fold_slots,
 )
@@ -43,12 +43,7 @@ def brute(scores, population, draw, count):
 def draws_of(people, speaker, number, folds, seed=0):
     seeds = np.random.SeedSequence(seed).spawn(number)
     return [
-        Draw.of(
-            speaker,
-            len(people.per_speaker),
-            fold_slots(people.per_speaker, folds, child),
-            np.random.default_rng(child),
-        )
+        drawn(speaker, fold_slots(people.per_speaker, folds, child), np.random.default_rng(child))
         for child in seeds
     ]
 
@@ -62,7 +57,7 @@ def shares(scores, people, exact, margin, draws, counts):
 @pytest.mark.parametrize("levels", [5, 60, None])
 @pytest.mark.parametrize("sizes", [[10] * 400, [2] * 300, [2, 3, 7, 10] * 90])
 def test_equals_the_definition(sizes, levels):
-    people = Population.of(np.repeat(np.arange(len(sizes)), sizes))
+    people = Population(np.repeat(np.arange(len(sizes)), sizes))
     rng = np.random.default_rng(len(sizes))
     scores = rng.normal(size=len(people.owner))
     if levels is not None:
@@ -75,7 +70,7 @@ def test_equals_the_definition(sizes, levels):
 
 
 def test_side_information_equals_the_definition():
-    people = Population.of(np.repeat(np.arange(300), 5))
+    people = Population(np.repeat(np.arange(300), 5))
     rng = np.random.default_rng(0)
     vectors, enrol = rng.normal(size=(1500, 8)), rng.normal(size=8)
     for share in (0.5, 0.02):
@@ -206,7 +201,7 @@ def test_calibrated_chance_of_unequal_speakers():
 
 def test_what_becomes_of_a_success_without_a_speaker_equals_the_definition():
     sizes = np.array([2, 4, 5, 3] * 6)
-    people = Population.of(np.repeat(np.arange(24), sizes))
+    people = Population(np.repeat(np.arange(24), sizes))
     rng = np.random.default_rng(1)
     scores = rng.normal(size=len(people.owner)) + 1.5 * (people.owner == 6)
     counts = np.array([8, 24])
@@ -269,7 +264,7 @@ def test_a_seed_keeps_its_value(side):
 
 @pytest.mark.parametrize("seed", [0, 7, 2**32, 2**70 + 5, [3, 2**40]])
 def test_draws_are_those_of_successive_spawns(seed):
-    people = Population.of(np.repeat(np.arange(30), 2))
+    people = Population(np.repeat(np.arange(30), 2))
     parent = np.random.SeedSequence(seed).spawn(4)[3]
     protocol = Protocol.of(people, np.arange(9), np.array([5]), folds=2, draws=3, seed=parent)
     spawned = np.random.SeedSequence(seed).spawn(4)[3].spawn(2)[1].spawn(9)

@@ -4,12 +4,9 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
-from scipy.stats import hypergeom
 
 from unmask import InputError, pseudonymisation, zoo
 from unmask.privacy import Zoo
-from unmask.privacy.menagerie import _at_least
 from unmask.trials import Ids, Scores
 
 
@@ -100,11 +97,3 @@ def test_bad_zoos_are_refused():
         animals([1.0, np.nan], [1.0, 2.0])
     with pytest.raises(InputError, match="speakers on both sides"):
         zoo(Scores.from_arrays([1.0], [0.0]))
-
-
-@given(st.integers(1, 30), st.data())
-def test_the_chance_of_a_corner_is_hypergeometric(size, data):
-    first, second = (data.draw(st.integers(0, size)) for _ in range(2))
-    found = data.draw(st.integers(0, min(first, second)))
-    expected = hypergeom.sf(found - 1, size, first, second)
-    assert _at_least(found, size, first, second) == pytest.approx(expected, abs=1e-12)

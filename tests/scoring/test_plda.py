@@ -9,7 +9,7 @@ from scipy.stats import multivariate_normal
 
 from unmask import InputError
 from unmask.scoring import Plda, backend_named
-from unmask.scoring.moments import Moments
+from unmask.scoring.cosine import Moments
 from unmask.scoring.plda import em_step
 
 

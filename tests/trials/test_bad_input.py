@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from unmask.engine import stream_scores
+from unmask.engine import evaluate
 from unmask.errors import InputError
 from unmask.trials import read_any, read_embeddings, read_key, read_scores
 from unmask.trials.readers import files
@@ -334,7 +334,7 @@ def test_a_quote_that_is_not_closed_swallows_no_trial(
     lines[place + 4] = separator.join(("e", "t", "0", '1.5"'))
     header = separator.join(('"enrol"', "test", "label", "score"))
     path = put(tmp_path / "x.csv", [header, *lines])
-    read = partial(stream_scores, replicates=0) if stream else read_scores
+    read = partial(evaluate, stream=True, replicates=0) if stream else read_scores
     with pytest.raises(InputError, match=rf"line {place + 2}: expected"):
         read(path)
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given, strategies as st
 
-from unmask.trials.join import first_occurrences, match
+from unmask.trials.ids import first_occurrences, match
 
 small = st.lists(st.integers(-1, 30), max_size=40)
 

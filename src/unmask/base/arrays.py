@@ -26,7 +26,7 @@ def as_scores(values: npt.ArrayLike, name: str) -> FloatArray:
     """One-dimensional float64 scores; no empty class and no NaN, but ±inf is an ordinary score."""
     scores = _numbers(values, name)
     if scores.ndim != 1:
-        raise InputError(f"{name} scores: expected one dimension, found shape {scores.shape}")
+        raise InputError(f"{name} scores", "one dimension", f"shape {scores.shape}")
     if scores.size == 0:
         raise InputError(f"no {name} scores: both classes need at least one trial")
     reject_nan(scores, name)
@@ -49,7 +49,7 @@ def as_weights(values: npt.ArrayLike | None, size: int, name: str) -> FloatArray
         return None
     weights = _numbers(values, name)
     if weights.shape != (size,):
-        raise InputError(f"{name} weights: expected {size} numbers, found shape {weights.shape}")
+        raise InputError(f"{name} weights", f"{size} numbers", f"shape {weights.shape}")
     if not np.isfinite(weights).all() or (weights < 0).any():
         raise InputError(f"{name} weights: expected finite numbers of at least 0")
     if weights.sum() == 0:
@@ -82,9 +82,7 @@ def _numbers(values: Any, name: str) -> FloatArray:
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(
-            f"{name}: expected numbers, found {type(values).__name__}: {error}"
-        ) from None
+        raise InputError(name, "numbers", f"{type(values).__name__}: {error}") from None
 
 
 def read_only(array: npt.NDArray[T]) -> npt.NDArray[T]:

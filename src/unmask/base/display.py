@@ -1,7 +1,6 @@
 """Results that show themselves: as text, as a table in a notebook, as a frame, as charts.
 
-A result mixes in :class:`Tabular` and gives its rows; rows of estimates come from
-:func:`estimate_row`. Dataclasses need ``repr=False``, or their own ``repr`` hides this one.
+A result mixes in :class:`Tabular` and gives its rows; as a dataclass it needs ``repr=False``.
 """
 
 from __future__ import annotations
@@ -95,9 +94,8 @@ class Tabular:
         try:
             pandas = import_module("pandas")
         except ImportError:
-            raise InputError(
-                "to_pandas: expected pandas, found none: pip install pandas, or to_polars()"
-            ) from None
+            actual = "none: pip install pandas, or to_polars()"
+            raise InputError("to_pandas", "pandas", actual) from None
         return pandas.DataFrame(self.to_polars().to_dict(as_series=False))
 
     def figures(self, **options: Any) -> Figures:

@@ -1,9 +1,7 @@
 """The place of very many scores among sorted boundaries: a binary search without searching.
 
-The span of the boundaries is cut into equal buckets. The bucket of a score follows the score,
-whatever is rounded, so boundaries of other buckets are known to lie above it or below it: a bucket
-without boundaries tells the place at one look, and a score of any other is compared with the last
-boundary there. Only where a bucket holds several may a search be left.
+The span of the boundaries is cut into equal buckets. One without boundaries tells the place at a
+look; a score of any other is compared with its last boundary, and searched for where it has more.
 """
 
 from __future__ import annotations
@@ -91,10 +89,7 @@ class Places:
         return top if np.isfinite(top) else highest, scale, size - 1
 
     def _bucket(self, scores: Floats) -> npt.NDArray[np.intp]:
-        """A bucket for each score, the highest scores in the first; NaN falls below 0 or into it.
-
-        Infinite boundaries do not share a bucket with finite ones, if the latter have some room.
-        """
+        """A bucket for each score, the highest in the first; NaN falls below 0 or into it."""
         top, scale, last = self._buckets
         with np.errstate(over="ignore", invalid="ignore"):
             position = top - scores
@@ -105,9 +100,7 @@ class Places:
 
     @lazy
     def _table(self) -> tuple[IntArray, bool]:
-        """Place of the scores of each bucket, or ~most where it holds boundaries; whether any holds
-        several.
-        """
+        """Place of each bucket, or ~most where it holds boundaries; whether any holds several."""
         inside = np.bincount(self._bucket(self.boundaries), minlength=self._buckets[2] + 1)
         most = self.boundaries.size - (np.cumsum(inside) - inside)
         return np.where(inside > 0, ~most, len(self._sides) * most), bool(inside.max() > 1)

@@ -1,22 +1,12 @@
 """The one speaker bootstrap: who is drawn in replicate i of a seed, for every number of a report.
 
-Speakers are drawn with replacement, as many as there are; m_k is how often speaker k was drawn. A
-number that is a mean over speakers weighs speaker k by m_k, a trial of two speakers a and b weighs
-m_a·m_b, a trial within one speaker m_a.
+Speakers are drawn with replacement, as many as there are; m_k is how often speaker k was drawn.
+Every room keeps the contract:
 
-The contract, which every room keeps:
-
-- Replicate ``index`` of ``seed`` has a generator of its own, the child ``index`` of the seed
-  (:func:`generator`). What it draws depends neither on how many replicates there are nor on where,
-  in what order or together with what they are drawn.
-- Units are numbers from 0 on. Two numbers about the same people draw the same people if both count
-  them in the same order, which is that of their names (:func:`in_order` gives the number of each).
-  So the rows of a file may come in any order, and the EER, a similarity and a risk of one report
-  rest on the same resamples.
-- Nothing else is taken from these generators: what needs other random numbers takes another seed.
-
-``draw`` gives the m_k of one replicate, ``draws`` those of all of them (replicates × units).
-:class:`Replicates` holds what metrics became in every replicate, and gives their intervals.
+- Replicate ``index`` of ``seed`` has a generator of its own (:func:`generator`), from which nothing
+  else is taken: neither the number nor the place nor the order of replicates matters.
+- Units are numbers from 0 on, in the order of their names (:func:`in_order`): the EER, a similarity
+  and a risk of one report rest on the same resamples, in whatever order files have their rows.
 """
 
 from __future__ import annotations
@@ -38,11 +28,9 @@ MOST_REPLICATES = 1_000_000
 def check_replicates(replicates: int, *, least: int = 2) -> None:
     """Refuse fewer replicates than an interval takes, and more than memory does."""
     if replicates < least:
-        raise InputError(f"bootstrap: expected at least {least} replicates, found {replicates}")
+        raise InputError("bootstrap", f"at least {least} replicates", replicates)
     if replicates > MOST_REPLICATES:
-        raise InputError(
-            f"bootstrap: expected at most {MOST_REPLICATES} replicates, found {replicates}"
-        )
+        raise InputError("bootstrap", f"at most {MOST_REPLICATES} replicates", replicates)
 
 
 def generator(seed: int, index: int) -> np.random.Generator:

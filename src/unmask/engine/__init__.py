@@ -14,11 +14,7 @@ from unmask.engine.calibration import (
     weighted_line as weighted_line,
 )
 from unmask.engine.comparison import Comparison as Comparison, compare as compare
-from unmask.engine.counted import (
-    cross_pairing as cross_pairing,
-    roc_of_pairs as roc_of_pairs,
-    stream_scores as stream_scores,
-)
+from unmask.engine.counted import cross_pairing as cross_pairing, roc_of_pairs as roc_of_pairs
 from unmask.engine.curves import (
     Array as Array,
     DetBand as DetBand,

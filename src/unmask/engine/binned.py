@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 
@@ -66,7 +66,6 @@ def _thinned(corners: FloatArray, most: int) -> FloatArray:
 
 def binned_bootstrap(
     systems: Sequence[BinnedSystem],
-    rocs: Sequence[Roc],
     statistics: Statistics,
     *,
     ranges: Mapping[str, MetricRange] | None = None,
@@ -75,12 +74,17 @@ def binned_bootstrap(
 ) -> Replicates:
     """Replicates of every statistic for every system, as :func:`~.bootstrap.bootstrap` gives them.
 
-    ``rocs`` are the exact statistics of the ``systems``: what the bins move is taken off every
+    What the bins move, beside the exact ``roc`` of each of the ``systems``, is taken off every
     replicate, within the range that a statistic can have (none is negative, and no rate passes 1).
     """
-    sample = checked_sample(rocs, statistics, replicates)
+    sample = checked_sample((system.roc for system in systems), statistics, replicates)
     values = np.full((len(sample), len(systems), replicates), np.nan)
-    moved = [_moved(system, roc, statistics) for system, roc in zip(systems, rocs, strict=True)]
+    moved = []
+    for system in systems:
+        rocs = system.roc, system.whole or system.roc
+        exact, coarse = (np.array(list(statistics(roc).values())) for roc in rocs)
+        same = exact == coarse  # both may be infinite
+        moved.append(np.where(same, 0.0, exact - np.where(same, 0.0, coarse)))
     for first, last in ranges_of(replicates, _TOGETHER):
         for row, system in enumerate(systems):
             for index, roc in enumerate(system.replicates(seed, first, last), start=first):
@@ -95,13 +99,6 @@ def binned_bootstrap(
     )
 
 
-def _moved(system: BinnedSystem, roc: Roc, statistics: Statistics) -> FloatArray:
-    """What the bins take from each statistic; nothing where both are infinite."""
-    exact = np.array(list(statistics(roc).values()))
-    coarse = exact if system.whole is None else np.array(list(statistics(system.whole).values()))
-    return np.where(exact == coarse, 0.0, exact - np.where(exact == coarse, 0.0, coarse))
-
-
 @dataclass(frozen=True, eq=False)
 class BinnedTrials:
     """Trials of both classes in bins, with the summed loss of each bin: the trial bootstrap.
@@ -109,17 +106,18 @@ class BinnedTrials:
     Drawing as many trials with replacement puts a multinomial number into each bin.
     """
 
+    roc: Roc
     edges: FloatArray
     target: IntArray
     nontarget: IntArray
     target_loss: FloatArray
     nontarget_loss: FloatArray
-    method: str = "trial"
-    wider: float = 1.0
+    method: ClassVar[str] = "trial"
+    wider: ClassVar[float] = 1.0
 
     @classmethod
-    def of(cls, batches: Iterable[ScoreBatch], edges: FloatArray) -> BinnedTrials:
-        """Count batches of trials."""
+    def of(cls, batches: Iterable[ScoreBatch], edges: FloatArray, roc: Roc) -> BinnedTrials:
+        """Count batches of trials, whose exact statistic is ``roc``."""
         size = edges.size + 1
         place_of = Places(edges)
         counts, losses = np.zeros((2, size), np.int64), np.zeros((2, size))
@@ -129,7 +127,7 @@ class BinnedTrials:
                 counts[kind] += np.bincount(place[chosen], minlength=size)
                 loss = information.softplus(sign * batch.scores[chosen])
                 losses[kind] += np.bincount(place[chosen], loss, minlength=size)
-        return cls(edges, counts[0], counts[1], losses[0], losses[1])
+        return cls(roc, edges, *counts, *losses)
 
     @property
     def units(self) -> int:
@@ -149,22 +147,13 @@ class BinnedTrials:
             yield self._roc(*(random.multinomial(n.sum(), n / n.sum()) for n in both))
 
     def _roc(self, target: IntArray, nontarget: IntArray) -> Roc:
-        return Roc(
-            np.concatenate([[-np.inf], self.edges]),
-            target.astype(np.float64),
-            nontarget.astype(np.float64),
-            np.zeros(target.size + 1),
-            (
-                _loss(target, self.target, self.target_loss),
-                _loss(nontarget, self.nontarget, self.nontarget_loss),
-            ),
-        )
-
-
-def _loss(drawn: IntArray, count: IntArray, loss: FloatArray) -> float:
-    """Loss of drawn trials, each with the mean loss of its bin."""
-    mean = loss / np.maximum(count, 1)
-    return weighted_sum(mean, drawn.astype(np.float64))
+        """The statistic of drawn trials, each with the mean loss of its bin."""
+        missed = self.target_loss / np.maximum(self.target, 1)
+        accepted = self.nontarget_loss / np.maximum(self.nontarget, 1)
+        own, other = target.astype(np.float64), nontarget.astype(np.float64)
+        scores, none = np.concatenate([[-np.inf], self.edges]), np.zeros(target.size + 1)
+        loss = weighted_sum(missed, own), weighted_sum(accepted, other)
+        return Roc(scores, own, other, none, loss)
 
 
 def count_speakers(batches: Iterable[ScoreBatch], edges: FloatArray, speakers: int) -> BySpeaker:
@@ -190,13 +179,7 @@ def count_speakers(batches: Iterable[ScoreBatch], edges: FloatArray, speakers: i
             accepted += np.bincount(side[counted], loss[counted], speakers)
     shape = speakers, bins
     return BySpeaker(
-        edges,
-        target.reshape(shape),
-        nontarget.reshape(shape),
-        total,
-        missed,
-        accepted,
-        total_loss,
+        edges, target.reshape(shape), nontarget.reshape(shape), total, missed, accepted, total_loss
     )
 
 
@@ -223,16 +206,12 @@ class FirstOrder:
 
     method = "speaker,first order"
 
-    def __init__(self, counts: BySpeaker) -> None:
+    def __init__(self, counts: BySpeaker, roc: Roc) -> None:
+        self.roc = roc
         self._scores = np.concatenate([[-np.inf], counts.edges])
         self._target = counts.target.astype(np.float64)
         self._nontarget = counts.nontarget.astype(np.float64)
         self._counts = counts
-
-    @property
-    def speakers(self) -> int:
-        """How many there are to draw from."""
-        return int(self._target.shape[0])
 
     @property
     def units(self) -> int:
@@ -247,11 +226,11 @@ class FirstOrder:
     @property
     def whole(self) -> Roc | None:
         """The statistic itself, in bins."""
-        return next(self.weighted(np.ones((1, self.speakers))))
+        return next(self.weighted(np.ones((1, len(self._target)))))
 
     def replicates(self, seed: int, first: int, last: int) -> Iterator[Roc | None]:
         """Some replicates, on the draws that all numbers of a seed share."""
-        return self.weighted(draws(self.speakers, last - first, seed, first=first))
+        return self.weighted(draws(len(self._target), last - first, seed, first=first))
 
     def weighted(self, times: FloatArray) -> Iterator[Roc | None]:
         """The statistic of every draw (row of ``times``), or None if a class is empty."""
@@ -279,20 +258,17 @@ BinnedSystem: TypeAlias = BinnedTrials | FirstOrder
 
 
 def binned_trials(
-    target: FloatArray,
-    nontarget: FloatArray,
-    units: Units,
-    roc: Roc,
-    thresholds: Sequence[float],
+    target: FloatArray, nontarget: FloatArray, units: Units, *, thresholds: Sequence[float] = ()
 ) -> BinnedSystem:
     """Trials in memory, put into bins by speaker, or by class where no speakers are known."""
+    roc = Roc.from_scores(target, nontarget, thresholds=thresholds, cllr=True)
     first, second = units.nontarget_first, units.nontarget_second
     own, other = np.ones(target.size, bool), np.zeros(nontarget.size, bool)
     targets = ScoreBatch(target, own, units.target, units.target)
     if second is None:
         batches = [targets, ScoreBatch(nontarget, other, first, first)]
-        return BinnedTrials.of(batches, edges_of(roc, thresholds))
+        return BinnedTrials.of(batches, edges_of(roc, thresholds), roc)
     parts = (slice(*rows) for rows in ranges_of(nontarget.size, _BATCH))
     others = (ScoreBatch(nontarget[at], other[at], first[at], second[at]) for at in parts)
     edges = edges_of(roc, thresholds, rows=units.strata[0])
-    return FirstOrder(count_speakers(chain([targets], others), edges, units.strata[0]))
+    return FirstOrder(count_speakers(chain([targets], others), edges, units.strata[0]), roc)

@@ -1,15 +1,15 @@
 """Confidence intervals: the joint speaker bootstrap, and the trial bootstrap without speakers.
 
-Speakers are drawn as :mod:`unmask.base.resampling` says; m_k is how often speaker k was drawn. A
-trial of two different speakers a and b weighs m_a·m_b, a trial within one speaker m_a. Scores are
-sorted once; a replicate only re-weighs the ROC statistic.
+With m_k draws of speaker k a trial of two different speakers a and b weighs m_a·m_b, one within a
+speaker m_a. Scores are sorted once; a replicate only re-weighs the ROC statistic.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,7 @@ from unmask.base import (
     draw,
     few_speakers,
     in_order,
+    lazy,
 )
 from unmask.engine import information
 from unmask.engine.roc import Roc
@@ -76,7 +77,7 @@ class Units:
         numbers = np.arange(targets + nontargets)
         return cls("trial", numbers[:targets], numbers[targets:], None, (targets, nontargets))
 
-    @property
+    @lazy
     def count(self) -> int:
         """How many units there are to draw from in the class that has fewer."""
         if self.nontarget_second is None:
@@ -155,9 +156,15 @@ def auto_replicates(
 
 @dataclass(frozen=True, eq=False)
 class Resampled:
-    """Scores of one system, sorted once, from which the ROC statistic of any draw is counted."""
+    """Scores of one system, sorted once, from which the ROC statistic of any draw is counted.
+
+    ``strata``, ``method`` and ``units`` (their ``count``) are those of :class:`Units`.
+    """
 
     roc: Roc
+    strata: tuple[int, ...]
+    method: str
+    units: int
     target_unit: Codes
     target_edges: IntArray
     first: Codes
@@ -167,6 +174,7 @@ class Resampled:
     upto: IntArray
     target_loss: FloatArray
     nontarget_loss: FloatArray
+    wider: ClassVar[float] = 1.0
 
     @classmethod
     def of(
@@ -185,6 +193,9 @@ class Resampled:
         second = None if units.nontarget_second is None else units.nontarget_second[order]
         return cls(
             roc,
+            units.strata,
+            units.method,
+            units.count,
             units.target[target_order],
             np.append(np.searchsorted(targets, roc.scores), targets.size),
             first,
@@ -219,20 +230,8 @@ class Resampled:
         return Roc(self.roc.scores, target, upto - below, between, loss)
 
 
-@dataclass(frozen=True, eq=False)
-class Sample:
-    """Trials of all systems, sorted once; how many units of each stratum are drawn, and the seed of
-    the draws.
-    """
-
-    strata: tuple[int, ...]
-    systems: tuple[Resampled, ...]
-    seed: int
-
-
 def bootstrap(
     systems: Sequence[Resampled],
-    units: Units,
     statistics: Statistics,
     *,
     ranges: Mapping[str, MetricRange] | None = None,
@@ -241,29 +240,35 @@ def bootstrap(
 ) -> Replicates:
     """Replicates of every statistic for every system, all on the same draws.
 
-    ``systems`` are those of :meth:`Resampled.of` with the same ``units``. ``statistics`` gives the
+    ``systems`` are those of :meth:`Resampled.of` with the same units. ``statistics`` gives the
     numbers of a ROC statistic by name, ``ranges`` those that they can have, for their intervals.
 
     Each of the ``replicates`` has its own child of ``seed``, so neither the place nor the number of
-    workers changes anything (on a GPU the loss of C_llr adds up in another order).
+    workers changes anything (on a GPU the loss of C_llr adds up in another order). A single unit is
+    not drawn from: the ends of its intervals are NaN.
     """
-    sample = checked_sample([system.roc for system in systems], statistics, replicates)
+    sample = checked_sample((system.roc for system in systems), statistics, replicates)
+    one = systems[0]
     parts = run(
         partial(replicate, statistics, len(sample)),
-        Sample(units.strata, tuple(systems), seed),
-        ranges_of(replicates, _TOGETHER),
+        (tuple(systems), seed),
+        ranges_of(replicates if one.units > 1 else 0, _TOGETHER),
     )
-    table = np.concatenate([part["values"] for part in parts], axis=2)
+    none = np.empty((len(sample), len(systems), 0))
+    table = np.concatenate([none, *(part["values"] for part in parts)], axis=2)
     values = dict(zip(sample, table, strict=True))
-    return Replicates(values, sample, units.count, units.method, seed, replicates, ranges or {})
+    return Replicates(values, sample, one.units, one.method, seed, replicates, ranges or {})
 
 
-def replicate(statistics: Statistics, size: int, xp: Xp, sample: Sample, rows: Range) -> Arrays:
+def replicate(
+    statistics: Statistics, size: int, xp: Xp, sample: tuple[Sequence[Resampled], int], rows: Range
+) -> Arrays:
     """All ``size`` statistics of a range of replicates: (metrics, systems, replicates)."""
-    values = np.full((size, len(sample.systems), rows[1] - rows[0]), np.nan)
+    systems, seed = sample
+    values = np.full((size, len(systems), rows[1] - rows[0]), np.nan)
     for column, index in enumerate(range(*rows)):
-        times = draw(sample.strata, sample.seed, index)
-        for number, system in enumerate(sample.systems):
+        times = draw(systems[0].strata, seed, index)
+        for number, system in enumerate(systems):
             roc = system.weighted(xp, times)
             if roc is not None:
                 values[:, number, column] = list(statistics(roc).values())
@@ -271,18 +276,9 @@ def replicate(statistics: Statistics, size: int, xp: Xp, sample: Sample, rows: R
 
 
 def checked_sample(
-    rocs: Sequence[Roc], statistics: Statistics, replicates: int
+    rocs: Iterable[Roc], statistics: Statistics, replicates: int
 ) -> dict[str, FloatArray]:
     """Every statistic of the sample itself, one number per system."""
     check_replicates(replicates)
     rows = [statistics(roc) for roc in rocs]
     return {name: np.array([values[name] for values in rows]) for name in rows[0]}
-
-
-def no_replicates(
-    rocs: Sequence[Roc], statistics: Statistics, method: str, replicates: int, seed: int
-) -> Replicates:
-    """What a class with a single unit gives: intervals whose ends are NaN."""
-    sample = checked_sample(rocs, statistics, max(replicates, 2))
-    values = {name: np.full((len(rocs), 0), np.nan) for name in sample}
-    return Replicates(values, sample, 1, method, seed, replicates)

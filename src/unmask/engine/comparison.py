@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isnan
 from typing import Any
 
 from unmask.base import Tabular, estimate_row
-from unmask.engine.bootstrap import speaker_count
-from unmask.engine.evaluation import Battery, resample, why_none
+from unmask.engine.evaluation import Analysis, Battery, why_none
 from unmask.engine.roc import Roc
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice, Noticed
@@ -17,9 +16,7 @@ from unmask.trials import Scores, Source
 
 @dataclass(frozen=True, eq=False)
 class Difference:
-    """One metric of two systems: both values, second − first, and the share of replicates in
-    which the second system recognises better (``second_better``; None without replicates).
-    """
+    """One metric of two systems; ``second_better`` is how often the second is in replicates."""
 
     first: Estimate
     second: Estimate
@@ -114,17 +111,13 @@ def compare(
         first, second = names
     if first is None or second is None or first == second:
         raise InputError(f"compare needs two systems by name: there are {', '.join(names)}")
-    battery = battery or Battery()
     pair = scores.select_systems([first, second])
-    measured, notices = resample(
-        pair, battery=battery, replicates=replicates, seed=seed, paired=True
-    )
-    trials: dict[str, Any] = {"trials": pair.digest, "speakers": speaker_count(pair)}
-    sides = [measured.estimates(battery, level=level, system=row, **trials) for row in (0, 1)]
+    analysis = Analysis(battery or Battery(), replicates, level, seed)
+    measured = analysis.of_scores(pair, paired=True)
     rows = []
-    keyed = list(battery.measured().items())
-    numbers = [[e for e in side if e.metric != "tag"] for side in sides]
-    for (key, about), one, two in zip(keyed, *numbers, strict=True):
+    keyed = analysis.battery.measured().items()
+    sides = [[e for e in measured.estimates(row) if e.metric != "tag"] for row in (0, 1)]
+    for (key, about), one, two in zip(keyed, *sides, strict=True):
         interval = share = None
         if measured.replicates is not None:
             if not about.no_interval:
@@ -132,24 +125,16 @@ def compare(
             below = measured.replicates.share_below(key, first=0, second=1)
             share = below if about.lower_is_better else 1 - below
         delta = float(two.value) - float(one.value) if two.value != one.value else 0.0
-        rows.append(
-            Difference(
-                one,
-                two,
-                Estimate(
-                    one.metric,
-                    delta,
-                    one.unit,
-                    interval,
-                    0.0,
-                    one.n,
-                    {**one.params, "of": f"{second} − {first}"},
-                    one.trials,
-                    no_interval=about.no_interval or why_none(interval, measured.no_interval),
-                ),
-                share,
-            )
+        difference = replace(
+            one,
+            value=delta,
+            interval=interval,
+            chance=0.0,
+            params={**one.params, "of": f"{second} − {first}"},
+            threshold=None,
+            no_interval=about.no_interval or why_none(interval, measured.no_interval),
         )
+        rows.append(Difference(one, two, difference, share))
     return Comparison(
-        first, second, tuple(rows), scores.sources, tuple(notices), seed, pair, measured.rocs
+        first, second, tuple(rows), scores.sources, measured.notices, seed, pair, measured.rocs
     )

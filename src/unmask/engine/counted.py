@@ -14,31 +14,9 @@ from typing import Any
 import numpy as np
 
 from unmask.base import FloatArray, Rows32, ceiling
-from unmask.engine.binned import (
-    BinnedSystem,
-    BinnedTrials,
-    FirstOrder,
-    binned_bootstrap,
-    count_speakers,
-    edges_of,
-)
-from unmask.engine.bootstrap import (
-    AUTO_REPLICATES,
-    AUTO_TRIALS,
-    Resampled,
-    Units,
-    bootstrap,
-    interval_notices,
-    reason_none,
-)
-from unmask.engine.evaluation import (
-    NOT_ASKED,
-    Battery,
-    Evaluation,
-    Measurement,
-    SystemResult,
-    evaluate,
-)
+from unmask.engine.binned import BinnedSystem, BinnedTrials, FirstOrder, count_speakers, edges_of
+from unmask.engine.bootstrap import AUTO_TRIALS, Resampled, Units
+from unmask.engine.evaluation import Analysis, Battery, Evaluation, SystemResult, evaluate_table
 from unmask.engine.information import SummedSoftplus
 from unmask.engine.metrics import negated_notices
 from unmask.engine.roc import Roc
@@ -68,43 +46,6 @@ from unmask.trials import (
 )
 
 HELD = 1 << 22
-Trials = tuple[FloatArray, FloatArray, Units]
-"""Target scores, nontarget scores and what is drawn of them."""
-
-
-def measure(
-    system: str,
-    roc: Roc,
-    drawn_from: Callable[[], Trials | BinnedSystem],
-    *,
-    battery: Battery,
-    replicates: int | None,
-    level: float,
-    seed: int,
-    trials: str,
-    speakers: int | None,
-) -> tuple[SystemResult, list[Notice], list[Notice]]:
-    """One system that was counted without holding its trials; notices of its scores and of its
-    intervals.
-
-    ``drawn_from`` gives its target scores, nontarget scores and what is drawn of them where they
-    are few enough to hold, else the trials in bins.
-    """
-    number = AUTO_REPLICATES if replicates is None else replicates
-    measured, more = Measurement((roc,), None, NOT_ASKED), []
-    if number:
-        options: dict[str, Any] = {"ranges": battery.ranges, "replicates": number, "seed": seed}
-        source = drawn_from()
-        if isinstance(source, tuple):
-            whole = Resampled.of(*source, thresholds=battery.thresholds)
-            drawn = bootstrap([whole], source[2], battery.values, **options)
-        else:
-            drawn = binned_bootstrap([source], [roc], battery.values, **options)
-        measured = Measurement((roc,), drawn, reason_none(speakers) if drawn.units < 2 else "")
-        more = interval_notices(drawn.units, speakers=speakers)
-    estimates = measured.estimates(battery, level=level, trials=trials, speakers=speakers)
-    negated = [notice.about(system) for notice in negated_notices(roc)]
-    return SystemResult(system, None, estimates, roc), negated, more
 
 
 def cross_pairing(
@@ -137,38 +78,31 @@ def cross_pairing(
     them, beyond that first order in the draws (:mod:`.binned`), from a second pass that counts
     by speaker. 1,000 ``replicates`` unless given, from ``seed``; 0 leaves them out.
     """
-    battery = battery or Battery()
-    scoring = backend_named(backend)
+    analysis = Analysis(battery or Battery(), replicates, level, seed)
+    scoring, thresholds = backend_named(backend), analysis.battery.thresholds
     layout = Layout.of(shards_of(embeddings, speakers=speakers), pairs=pairs, enrolment=enrolment)
     few = layout.trials <= AUTO_TRIALS
     parts = 1 if few or replicates == 0 else 2
-    drawn_from: Callable[[], Any] = partial(_trials_of_pairs, layout, scoring)
+    drawn_from: Callable[[], Any] = partial(_trials_of_pairs, layout, scoring, thresholds)
     with layout.prepared(scoring) as rows:
         with part(0, parts):
-            roc = _roc_of(rows, battery.thresholds, block)
+            roc = _roc_of(rows, thresholds, block)
         if parts == 2:
-            edges = edges_of(roc, battery.thresholds, rows=layout.speakers)
+            edges = edges_of(roc, thresholds, rows=layout.speakers)
             with part(1, parts):
                 counts = CountBySpeaker(rows, edges, layout.speakers).total(block=block)
-            drawn_from = partial(FirstOrder, counts)
+            drawn_from = partial(FirstOrder, counts, roc)
     with place(), reporting(None):
-        result, negated, more = measure(
-            scoring.name,
-            roc,
-            drawn_from,
-            battery=battery,
-            replicates=replicates,
-            level=level,
-            seed=seed,
-            trials=layout.digest,
-            speakers=layout.speakers,
+        measured = analysis.of_counted(
+            roc, drawn_from, trials=layout.digest, speakers=layout.speakers
         )
     sources = tuple(shard.source for shard in layout.shards if shard.source is not None)
-    return Evaluation((result,), sources, (*negated, *more), seed)
+    notices = [*(notice.about(scoring.name) for notice in negated_notices(roc)), *measured.notices]
+    return Evaluation((measured.result(scoring.name),), sources, tuple(notices), seed)
 
 
-def _trials_of_pairs(layout: Layout, backend: Backend) -> Trials:
-    """Scores of both classes of a small layout, and the speakers of each."""
+def _trials_of_pairs(layout: Layout, backend: Backend, thresholds: Sequence[float]) -> Resampled:
+    """All trials of a small layout, sorted, with the speakers of each."""
     vectors = np.concatenate([part for shard in layout.shards for _, part in shard.slices()])
     rows = backend.prepare(vectors).astype(np.float32)
     enrol = tested = np.arange(len(rows))
@@ -179,7 +113,8 @@ def _trials_of_pairs(layout: Layout, backend: Backend) -> Trials:
     trial = enrol[:, None] < tested[None, :] if layout.symmetric else np.full(scores.shape, True)
     own, others = trial & (one == other), trial & (one != other)
     one, other = np.broadcast_arrays(one, other)
-    return scores[own], scores[others], Units.speakers(one[own], one[others], other[others])
+    units = Units.speakers(one[own], one[others], other[others])
+    return Resampled.of(scores[own], scores[others], units, thresholds=thresholds)
 
 
 def roc_of_pairs(
@@ -191,16 +126,13 @@ def roc_of_pairs(
 
 
 def _roc_of(pairs: Pairs, thresholds: Sequence[float], block: int) -> Roc:
-    """The statistic of both classes at the distinct target scores and at further thresholds.
-
-    Target scores come from processors on every place.
-    """
+    """The statistic at target scores, which come from processors everywhere, and thresholds."""
     with reporting(None), place() if current_place().on == "cuda" else nullcontext():
         targets = TargetScores.of(pairs)
     knots = targets.knots(thresholds)
     tally = CountAmong(pairs, knots).total(targets=targets.scores.size, block=block)
     if not tally.total:
-        raise InputError("pairs: expected nontarget trials, found none")
+        raise InputError("pairs", "nontarget trials", "none")
     return statistic(targets, thresholds, knots, tally)
 
 
@@ -221,116 +153,78 @@ def statistic(
 
 def evaluate_files(
     path: str | Path | Sequence[str | Path] | Mapping[str, str | Path],
+    analysis: Analysis,
     *,
     by: str | None = None,
     stream: bool | None = None,
-    battery: Battery,
-    replicates: int | None,
-    level: float,
-    seed: int,
     **options: Any,
 ) -> Evaluation:
     """The table of :func:`evaluate` for one or several score files.
 
-    With ``stream`` they are read in batches (:func:`stream_scores`), as files over 2 GB are unless
-    it is False; groups of ``by`` need all scores in memory. A mapping names its files' systems.
-    ``options`` are those of :func:`read_scores`, the rest those of :func:`evaluate`.
+    With ``stream`` they are read in batches, as files over 2 GB are unless it is False; groups of
+    ``by`` need all scores in memory. A mapping names its files' systems. ``options`` are those of
+    :func:`read_scores`, ``analysis`` the rest of :func:`evaluate`.
+
+    A stream is text, gzip or parquet of any length, read once. What is needed of it goes to a
+    temporary folder, where trials are compared and joined by hashes of their identifiers, part by
+    part; errors are those of :func:`read_scores`, and several files are one table of several
+    systems as in :meth:`Scores.merged`. Memory grows with the distinct target scores (and, where
+    speakers are named, with the names) and not with the files. The trials of the signature are
+    named by the digest of the first file. Beyond two million trials intervals come from trials in
+    bins (:mod:`.binned`): over speakers, first order in the draws, or over trials where no speakers
+    are known.
     """
-    named = path if isinstance(path, Mapping) else None
     files = [path] if isinstance(path, str | Path) else path
     paths = list(files.values() if isinstance(files, Mapping) else files)
-    numbers: dict[str, Any] = {"replicates": replicates, "level": level, "seed": seed}
     if stream is None:
         stream = by is None and any(is_large(one) for one in paths)
-    if stream and by is not None:
-        raise InputError(f"by: expected all scores in memory to group by {by}, found a stream")
-    if stream:
-        evaluation = stream_scores(paths, battery=battery, **numbers, **options)
-        return evaluation if named is None else _renamed(evaluation, list(named))
-    table = read_scores(paths if named is None else named, **options)
-    return evaluate(table, by=by, battery=battery, **numbers)
-
-
-def _renamed(evaluation: Evaluation, names: Sequence[str]) -> Evaluation:
-    """Systems by the names of their files."""
-    if len(evaluation.results) != len(names):
-        raise InputError(
-            f"names: expected one system in each of {len(names)} files that are read in batches,"
-            f" found {len(evaluation.results)} in all"
-        )
-    results = zip(evaluation.results, names, strict=True)
-    return replace(evaluation, results=tuple(replace(one, system=name) for one, name in results))
-
-
-def stream_scores(
-    path: str | Path | Sequence[str | Path],
-    *,
-    battery: Battery | None = None,
-    replicates: int | None = None,
-    level: float = 0.95,
-    seed: int = 0,
-    **options: Any,
-) -> Evaluation:
-    """The table of :func:`evaluate` for text, gzip or parquet of any length.
-
-    Files are read once. What is needed of them goes to a temporary folder, where trials are
-    compared and joined by hashes of their identifiers, part by part; ``options`` and errors are
-    those of :func:`read_scores`, and several files are one table of several systems as in
-    :meth:`Scores.merged`. Memory grows with the distinct target scores (and, where speakers are
-    named, with the names) and not with the files. The trials of the signature are named by the
-    digest of the first file.
-
-    Intervals are those of :func:`evaluate` up to two million trials. Beyond that they come from
-    trials in bins (:mod:`.binned`): over speakers, first order in the draws, or over trials where
-    no speakers are known. There are 1,000 ``replicates`` unless given, 0 leaves them out.
-    """
-    paths = [path] if isinstance(path, (str, Path)) else list(path)
+    if not stream:
+        return evaluate_table(read_scores(files, **options), analysis, by=by)
+    if by is not None:
+        raise InputError("by", f"all scores in memory to group by {by}", "a stream")
     if not paths:
         raise InputError("expected score files, found none")
-    battery = battery or Battery()
     results: list[SystemResult] = []
     notices: list[Notice] = []
-    more: list[Notice] = []
+    measured = None
     with ExitStack() as stack:
         with part(0, 2):
             scores = stack.enter_context(streamed_scores(paths, **options))
-        for i, name in enumerate(scores.systems):
-            with part(1, 2), part(i, len(scores.systems)):
-                roc = _count(scores, name, battery)
-            result, negated, more = measure(
-                name,
+        names = list(files) if isinstance(files, Mapping) else scores.systems
+        if len(names) != len(scores.systems):
+            wanted = f"one system in each of {len(names)} files that are read in batches"
+            raise InputError("names", wanted, f"{len(scores.systems)} in all")
+        for i, (name, system) in enumerate(zip(names, scores.systems, strict=True)):
+            with part(1, 2), part(i, len(names)):
+                roc = _count(scores, system, analysis.battery)
+            measured = analysis.of_counted(
                 roc,
-                partial(_trials_of_files, scores, name, roc, battery),
-                battery=battery,
-                replicates=replicates,
-                level=level,
-                seed=seed,
+                partial(_trials_of_files, scores, system, roc, analysis.battery),
                 trials=scores.trials,
                 speakers=scores.speaker_count,
             )
-            results.append(result)
-            notices += negated
-        return Evaluation(tuple(results), scores.sources, (*notices, *more), seed)
+            results.append(measured.result(name))
+            notices += [notice.about(name) for notice in negated_notices(roc)]
+        more = measured.notices if measured else ()
+        return Evaluation(tuple(results), scores.sources, (*notices, *more), analysis.seed)
 
 
 def _trials_of_files(
     scores: StreamedScores, system: str, roc: Roc, battery: Battery
-) -> Trials | BinnedSystem:
-    """Trials of a system and what is drawn of them, or in bins where they are too many to hold; by
-    speaker where speakers are known.
-    """
+) -> Resampled | BinnedSystem:
+    """Trials of a system, in bins where they are too many to hold."""
     batches = scores.batches(system, speakers=True)
     if sum(scores.counts.values()) > AUTO_TRIALS:
         edges = edges_of(roc, battery.thresholds, rows=scores.speaker_count or 1)
         if scores.speakers is None:
-            return BinnedTrials.of(batches, edges)
-        return FirstOrder(count_speakers(batches, edges, len(scores.speakers)).present())
+            return BinnedTrials.of(batches, edges, roc)
+        return FirstOrder(count_speakers(batches, edges, len(scores.speakers)).present(), roc)
     parts = [(batch.scores, batch.is_target, batch.enrol, batch.test) for batch in batches]
     values, own, enrol, test = (np.concatenate(part) for part in zip(*parts, strict=True))
     units = Units.trials(int(own.sum()), int((~own).sum()))
     if scores.speakers is not None:
         units = Units.speakers(enrol[own], enrol[~own], test[~own])
-    return values[own], values[~own], units
+    return Resampled.of(values[own], values[~own], units, thresholds=battery.thresholds)
 
 
 def _count(scores: StreamedScores, system: str, battery: Battery) -> Roc:

@@ -89,9 +89,7 @@ class Reliability:
 
 
 def histogram(target: Array, nontarget: Array, roc: Roc) -> Histogram:
-    """Densities over equal bins that span the finite scores of both classes, whose ``roc`` says
-    where the EER lies.
-    """
+    """Densities over equal bins that span the finite scores of both classes."""
     finite = [scores[np.isfinite(scores)] for scores in (target, nontarget)]
     infinite = target.size + nontarget.size - finite[0].size - finite[1].size
     ends = [end for scores in finite if scores.size for end in (scores.min(), scores.max())]
@@ -108,22 +106,12 @@ def histogram(target: Array, nontarget: Array, roc: Roc) -> Histogram:
 
 
 def det_curve(roc: Roc, *, p_target: float = 0.01) -> DetCurve:
-    """The ROC polygon and its hull, and where the cost at ``p_target`` is least; points closer than
-    a pixel on probit axes are left out.
-    """
+    """The ROC polygon, without points closer than a pixel, its hull, and its least cost."""
     kept = _visible(roc.polygon)
     least = roc.min_dcf_point(p_target=p_target)
-    return DetCurve(
-        roc.polygon.p_fa[kept],
-        roc.polygon.p_miss[kept],
-        roc.hull.p_fa,
-        roc.hull.p_miss,
-        roc.eer(),
-        roc.eer(estimator="raw"),
-        least.p_fa,
-        least.p_miss,
-        p_target,
-    )
+    rates = roc.polygon.p_fa[kept], roc.polygon.p_miss[kept], roc.hull.p_fa, roc.hull.p_miss
+    errors = roc.eer(), roc.eer(estimator="raw")
+    return DetCurve(*rates, *errors, least.p_fa, least.p_miss, p_target)
 
 
 def _visible(polygon: Polygon) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
@@ -148,16 +136,11 @@ def pav_map(target: Array, nontarget: Array, roc: Roc) -> PavMap:
 
 
 def ece_profile(target: Array, nontarget: Array, roc: Roc) -> EceProfile:
-    """ECE of the prior alone, of the oracle LLRs and of the scores read as LLRs, at prior log-odds
-    from −10 to 10.
-    """
+    """ECE of the prior, of oracle LLRs and of scores read as LLRs, at log-odds from −10 to 10."""
     log_odds = np.linspace(-10.0, 10.0, 81)
-    return EceProfile(
-        log_odds,
-        information.prior_ece(log_odds),
-        information.oracle_ece(roc.pav, log_odds),
-        information.ece(target, nontarget, log_odds),
-    )
+    oracle = information.oracle_ece(roc.pav, log_odds)
+    actual = information.ece(target, nontarget, log_odds)
+    return EceProfile(log_odds, information.prior_ece(log_odds), oracle, actual)
 
 
 def reliability(target: Array, nontarget: Array, *, bins: int = 20) -> Reliability:
@@ -213,14 +196,8 @@ def det_bands(
         for name in scores.systems
     ]
     keys = [f"{rate:g}" for rate in RATES]
-    drawn = bootstrap(
-        systems,
-        units,
-        _misses,
-        ranges=dict.fromkeys(keys, _SHARE),
-        replicates=replicates,
-        seed=seed,
-    )
+    ranges = dict.fromkeys(keys, _SHARE)
+    drawn = bootstrap(systems, _misses, ranges=ranges, replicates=replicates, seed=seed)
     bands = {}
     for row, name in enumerate(scores.systems):
         ends = [drawn.interval(key, level=level, system=row) for key in keys]

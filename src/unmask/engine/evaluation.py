@@ -10,15 +10,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from unmask.base import HULL, FloatArray, MetricRange, Replicates, Tabular, estimate_row
+from unmask.base import HULL, MetricRange, Replicates, Tabular, estimate_row
 from unmask.engine import information
-from unmask.engine.binned import binned_bootstrap, binned_trials
+from unmask.engine.binned import BinnedSystem, binned_bootstrap, binned_trials
 from unmask.engine.bootstrap import (
     AUTO_REPLICATES,
     AUTO_TRIALS,
     Resampled,
     bootstrap,
-    no_replicates,
+    interval_notices,
     reason_none,
     speaker_count,
     trial_count,
@@ -81,7 +81,7 @@ class Battery:
             Cost(prior, self.c_miss, self.c_fa).check()
         for rate in self.fpr:
             if not 0 < rate < 1:
-                raise InputError(f"false-positive rate: expected between 0 and 1, found {rate}")
+                raise InputError("false-positive rate", "between 0 and 1", rate)
 
     @property
     def thresholds(self) -> list[float]:
@@ -213,95 +213,109 @@ class Evaluation(Noticed, Tabular):
 class Measurement:
     """Statistics of all systems on the same trials, with replicates on shared draws.
 
-    ``no_interval`` says why there are no intervals, where there are none.
+    ``trials`` is the digest of the trials, ``speakers`` how many there are, ``notices`` what must
+    be said of intervals, ``not_drawn`` why there are no replicates, where there are none.
     """
 
+    analysis: Analysis
     rocs: tuple[Roc, ...]
-    replicates: Replicates | None
-    no_interval: str = ""
+    trials: str
+    speakers: int | None
+    replicates: Replicates | None = None
+    notices: tuple[Notice, ...] = ()
+    not_drawn: str = NOT_ASKED
 
-    def estimates(
-        self, battery: Battery, *, level: float, trials: str, speakers: int | None, system: int = 0
-    ) -> tuple[Estimate, ...]:
-        """Every metric of one system with its interval, or why it has none; the tag follows l_w.
+    @property
+    def no_interval(self) -> str:
+        """Why there are no intervals, where there are none."""
+        if self.replicates is None:
+            return self.not_drawn
+        return reason_none(self.speakers) if self.replicates.units < 2 else ""
 
-        ``trials`` is the digest of the trials, ``speakers`` how many there are.
-        """
-        roc, drawn = self.rocs[system], self.replicates
+    def result(self, name: str, group: str | None = None, system: int = 0) -> SystemResult:
+        """All that is said of a system, under a name."""
+        return SystemResult(name, group, self.estimates(system), self.rocs[system])
+
+    def estimates(self, system: int = 0) -> tuple[Estimate, ...]:
+        """Every metric of one system with its interval, or why it has none; the tag follows l_w."""
+        roc, drawn, battery = self.rocs[system], self.replicates, self.analysis.battery
+        level, trials = self.analysis.level, self.trials
         intervals = {} if drawn is None else battery.intervals(drawn, level=level, system=system)
         n = {"target": round(roc.targets), "nontarget": round(roc.nontargets)}
-        if speakers is not None:
-            n["speakers"] = speakers
+        if self.speakers is not None:
+            n["speakers"] = self.speakers
         points = battery.points(roc)
         estimates: list[Estimate] = []
         for key, measured in battery.measured().items():
             value, threshold = points[key]
             interval = intervals.get(key)
             reason = measured.no_interval or why_none(interval, self.no_interval)
-            estimates.append(
-                Estimate(
-                    metric=measured.metric,
-                    value=value,
-                    unit=measured.unit,
-                    interval=interval,
-                    chance=measured.chance,
-                    n=n,
-                    params=measured.params,
-                    trials=trials,
-                    threshold=threshold,
-                    no_interval=reason,
-                )
-            )
+            about = measured.metric, value, measured.unit, interval, measured.chance, n
+            estimates.append(Estimate(*about, measured.params, trials, threshold, reason))
             if key == "l_w":
                 tag = information.tag(value)
                 estimates.append(Estimate("tag", tag, n=n, trials=trials, no_interval=reason))
         return tuple(estimates)
 
 
-def resample(
-    scores: Scores, *, battery: Battery, replicates: int | None, seed: int, paired: bool = False
-) -> tuple[Measurement, list[Notice]]:
-    """Count every system's statistic and bootstrap all of them, ``paired`` on the same draws."""
-    scores.check_classes()
-    many = replicates is None and trial_count(scores) > AUTO_TRIALS
-    number = AUTO_REPLICATES if replicates is None else replicates
-    pairs = [(scores.targets(name), scores.nontargets(name)) for name in scores.systems]
-    options: dict[str, Any] = {"ranges": battery.ranges, "replicates": number, "seed": seed}
-    if not number:
-        return Measurement(_counted(pairs, battery), None, NOT_ASKED), []
-    units, notices = units_of(scores)
-    if many and paired and units.method == "trial":
-        trials = trial_count(scores)
-        reason = f"none by default for {trials:,} trials without speakers: ask for them"
-        notice = Notice("no-interval", "intervals", reason)
-        return Measurement(_counted(pairs, battery), None, reason), [notice]
-    if units.count < 2:
-        rocs = _counted(pairs, battery)
-        none = no_replicates(rocs, battery.values, units.method, number, seed)
-        return Measurement(rocs, none, reason_none(speaker_count(scores))), notices
-    if many:
-        rocs = _counted(pairs, battery)
-        systems = [
-            binned_trials(*pair, units, roc, battery.thresholds)
-            for pair, roc in zip(pairs, rocs, strict=True)
-        ]
-        drawn = binned_bootstrap(systems, rocs, battery.values, **options)
-        return Measurement(rocs, drawn), notices
-    prepared = [Resampled.of(*pair, units, thresholds=battery.thresholds) for pair in pairs]
-    drawn = bootstrap(prepared, units, battery.values, **options)
-    empty = drawn.undefined("eer")
-    if empty:
-        sentence = (
-            f"{empty} of {number} replicates left a class empty and do not count: "
-            "too few speakers for a reliable interval"
-        )
-        notices.append(Notice("empty-replicates", "", sentence))
-    return Measurement(tuple(system.roc for system in prepared), drawn), notices
+@dataclass(frozen=True)
+class Analysis:
+    """What is measured, and how intervals are made: the options of :func:`evaluate`, in one."""
 
+    battery: Battery
+    replicates: int | None
+    level: float
+    seed: int
 
-def _counted(pairs: Sequence[tuple[FloatArray, FloatArray]], battery: Battery) -> tuple[Roc, ...]:
-    """The statistic of every system."""
-    return tuple(Roc.from_scores(*pair, thresholds=battery.thresholds, cllr=True) for pair in pairs)
+    def of_scores(self, scores: Scores, *, paired: bool = False) -> Measurement:
+        """Count the statistic of every system and bootstrap all, ``paired`` on the same draws."""
+        scores.check_classes()
+        count, thresholds = trial_count(scores), self.battery.thresholds
+        many = self.replicates is None and count > AUTO_TRIALS
+        pairs = [(scores.targets(name), scores.nontargets(name)) for name in scores.systems]
+        about = scores.digest, speaker_count(scores)
+        units, notices = units_of(scores) if self.replicates != 0 else (None, [])
+        reason = NOT_ASKED
+        if units is not None and many and paired and units.method == "trial":
+            reason = f"none by default for {count:,} trials without speakers: ask for them"
+            units, notices = None, [Notice("no-interval", "intervals", reason)]
+        if units is None:
+            rocs = tuple(Roc.from_scores(*pair, thresholds=thresholds, cllr=True) for pair in pairs)
+            return Measurement(self, rocs, *about, None, tuple(notices), reason)
+        sort = binned_trials if many and units.count > 1 else Resampled.of
+        systems: Any = [sort(*pair, units, thresholds=thresholds) for pair in pairs]
+        drawn = self._drawn(systems)
+        empty = 0 if many else drawn.undefined("eer")
+        if empty:
+            sentence = (
+                f"{empty} of {drawn.replicates} replicates left a class empty and do not count: "
+                "too few speakers for a reliable interval"
+            )
+            notices.append(Notice("empty-replicates", "", sentence))
+        rocs = tuple(system.roc for system in systems)
+        return Measurement(self, rocs, *about, drawn, tuple(notices))
+
+    def of_counted(
+        self,
+        roc: Roc,
+        drawn_from: Callable[[], Resampled | BinnedSystem],
+        *,
+        trials: str,
+        speakers: int | None,
+    ) -> Measurement:
+        """One system that was counted without holding its trials, which ``drawn_from`` gives."""
+        if self.replicates == 0:
+            return Measurement(self, (roc,), trials, speakers)
+        drawn = self._drawn([drawn_from()])
+        notices = interval_notices(drawn.units, speakers=speakers)
+        return Measurement(self, (roc,), trials, speakers, drawn, tuple(notices))
+
+    def _drawn(self, systems: Any) -> Replicates:
+        draw: Any = bootstrap if isinstance(systems[0], Resampled) else binned_bootstrap
+        number = AUTO_REPLICATES if self.replicates is None else self.replicates
+        values, ranges = self.battery.values, self.battery.ranges
+        drawn: Replicates = draw(systems, values, ranges=ranges, replicates=number, seed=self.seed)
+        return drawn
 
 
 def evaluate(
@@ -334,48 +348,27 @@ def evaluate(
     order in the draws of speakers; a number asks for the bootstrap of all trials, which runs on the
     current place (:func:`unmask.run.place`).
     """
-    numbers: dict[str, Any] = {
-        "battery": battery or Battery(),
-        "replicates": replicates,
-        "level": level,
-        "seed": seed,
-    }
+    analysis = Analysis(battery or Battery(), replicates, level, seed)
     if hasattr(data, "columns") and not isinstance(data, Scores | Embeddings):
         data, options = read_scores(data, **options), {}
-    elif _is_pair(data):
+    elif isinstance(data, tuple) and len(data) == 2 and not isinstance(data[0], str | Path):
         refuse_labels(*data)
         data = Scores.from_arrays(*data)
     if isinstance(data, Scores):
         if options:
             raise TypeError(f"evaluate: no option {', '.join(options)} for a table of scores")
-        return _evaluate(data, systems, by, **numbers)
+        return evaluate_table(data, analysis, by=by, systems=systems)
+    from unmask.engine.counted import cross_pairing, evaluate_files
+
     if isinstance(data, Embeddings):
         if by is not None:
-            raise InputError(f"by: expected scores to group by {by}, found embeddings")
-        from unmask.engine.counted import cross_pairing
-
-        return cross_pairing(data, **numbers, **options)
-    from unmask.engine.counted import evaluate_files
-
-    return evaluate_files(data, systems=systems, by=by, **numbers, **options)
+            raise InputError("by", f"scores to group by {by}", "embeddings")
+        return cross_pairing(data, **vars(analysis), **options)
+    return evaluate_files(data, analysis, systems=systems, by=by, **options)
 
 
-def _is_pair(data: Any) -> bool:
-    """Whether these are two arrays of scores, not names of files."""
-    if not isinstance(data, tuple) or len(data) != 2:
-        return False
-    return not any(isinstance(part, str | Path) for part in data)
-
-
-def _evaluate(
-    scores: Scores,
-    systems: Sequence[str] | None,
-    by: str | None,
-    *,
-    battery: Battery,
-    replicates: int | None,
-    level: float,
-    seed: int,
+def evaluate_table(
+    scores: Scores, analysis: Analysis, *, by: str | None, systems: Sequence[str] | None = None
 ) -> Evaluation:
     """The table of scores that are in memory."""
     names = list(systems or scores.systems)
@@ -396,18 +389,16 @@ def _evaluate(
             notices.append(Notice("group-left-out", of_group, sentence))
             continue
         with part(index, len(groups)):
-            measured, more = resample(trials, battery=battery, replicates=replicates, seed=seed)
-        notices += [notice.about(of_group) for notice in more]
-        about: dict[str, Any] = {"trials": trials.digest, "speakers": speaker_count(trials)}
+            measured = analysis.of_scores(trials)
+        notices += [notice.about(of_group) for notice in measured.notices]
         for row, (name, roc) in enumerate(zip(names, measured.rocs, strict=True)):
             more = list(negated_notices(roc))
             if more and not scores.sources:
                 more.append(Notice("swapped", "", "are target and nontarget scores swapped?"))
             notices += [notice.about(name).about(of_group) for notice in more]
-            estimates = measured.estimates(battery, level=level, system=row, **about)
-            results.append(SystemResult(name, group, estimates, roc))
+            results.append(measured.result(name, group, row))
     unique = tuple(dict.fromkeys(notices))
-    return Evaluation(tuple(results), scores.sources, unique, seed, chosen)
+    return Evaluation(tuple(results), scores.sources, unique, analysis.seed, chosen)
 
 
 def group_masks(

@@ -1,7 +1,5 @@
-"""The public functions: two arrays of scores in, one number out.
-
-``target`` are the scores of trials of one speaker, ``nontarget`` those of two speakers; the higher,
-the more alike. They may be infinite, but neither NaN nor missing.
+"""The public functions: two arrays of scores in, one number out. ``target`` are scores of trials of
+one speaker, ``nontarget`` those of two; they may be infinite, but neither NaN nor missing.
 """
 
 from __future__ import annotations
@@ -142,7 +140,7 @@ def d_sys(target: npt.ArrayLike, nontarget: npt.ArrayLike, *, estimator: str = "
         return information.d_sys_histogram(
             as_scores(target, "target"), as_scores(nontarget, "nontarget")
         )
-    raise InputError(f"D_sys estimator: expected pav or histogram, found {estimator}")
+    raise InputError("D_sys estimator", "pav or histogram", estimator)
 
 
 def tpr_at_fpr(target: npt.ArrayLike, nontarget: npt.ArrayLike, *, fpr: float = 1e-3) -> float:

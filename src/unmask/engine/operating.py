@@ -54,9 +54,9 @@ class Cost(NamedTuple):
     def check(self) -> None:
         """Raise unless the prior lies inside (0, 1) and costs are positive."""
         if not 0 < self.p_target < 1:
-            raise InputError(f"p_target: expected a prior between 0 and 1, found {self.p_target}")
+            raise InputError("p_target", "a prior between 0 and 1", self.p_target)
         if not (0 < self.c_miss < np.inf and 0 < self.c_fa < np.inf):
-            raise InputError(f"costs: expected numbers above 0, found {self.c_miss}, {self.c_fa}")
+            raise InputError("costs", "numbers above 0", f"{self.c_miss}, {self.c_fa}")
 
     @property
     def bayes_threshold(self) -> float:
@@ -114,19 +114,12 @@ def equal_errors(target: FloatArray, nontarget: FloatArray) -> FloatArray:
     return np.asarray(p_miss[row, before] + share * (p_miss[row, after] - p_miss[row, before]))
 
 
-def least_cost(polygon: Polygon, cost: Cost) -> tuple[float, int]:
-    """The least cost over the polygon's points, and where it is."""
-    costs = cost.of(polygon.p_miss, polygon.p_fa)
-    best = int(np.argmin(costs))
-    return float(costs[best]), best
-
-
 def accepted_at(polygon: Polygon, fpr: float) -> tuple[float, int]:
     """1 − Pmiss where Pfa = ``fpr`` (the best point of a vertical stretch), and the first point of
     the polygon whose false-alarm rate is no higher.
     """
     if not 0 <= fpr <= 1:
-        raise InputError(f"false-positive rate: expected 0 to 1, found {fpr}")
+        raise InputError("false-positive rate", "0 to 1", fpr)
     after = int(np.searchsorted(-polygon.p_fa, -fpr))
     if polygon.p_fa[after] == fpr:
         return 1.0 - float(polygon.p_miss[after]), after

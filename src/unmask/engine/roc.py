@@ -154,10 +154,7 @@ class Roc:
 
     @lazy
     def _segments(self) -> tuple[FloatArray, FloatArray, IntArray]:
-        """Targets and nontargets of each non-empty bin from low to high, and the bin's number.
-
-        Bin 2j is the gap below the j-th score, bin 2j + 1 that score itself.
-        """
+        """Targets, nontargets and number of non-empty bins: 2j lies below score j, 2j + 1 at it."""
         target = np.zeros(2 * self.scores.size + 1)
         nontarget = np.empty_like(target)
         target[1::2] = self.target
@@ -225,7 +222,7 @@ class Roc:
             return self._point(value, vertex)
         if estimator == "rocch":
             return self._point(operating.equal_error(self.hull)[0], vertex)
-        raise InputError(f"EER estimator: expected rocch or raw, found {estimator}")
+        raise InputError("EER estimator", "rocch or raw", estimator)
 
     def eer(self, *, estimator: str = "rocch") -> float:
         """Equal error rate; ``estimator``: on the hull (``rocch``) or the polygon (``raw``)."""
@@ -238,7 +235,9 @@ class Roc:
         prior ``p_target`` and costs ``c_miss``, ``c_fa`` as in :class:`~.operating.Cost`.
         """
         cost = operating.Cost(p_target, c_miss, c_fa)
-        return self._point(*operating.least_cost(self.polygon, cost))
+        costs = cost.of(self.polygon.p_miss, self.polygon.p_fa)
+        best = int(np.argmin(costs))
+        return self._point(float(costs[best]), best)
 
     def min_dcf(self, *, p_target: float = 0.01, c_miss: float = 1.0, c_fa: float = 1.0) -> float:
         """The cost of :meth:`min_dcf_point` at ``p_target`` with costs ``c_miss`` and ``c_fa``."""

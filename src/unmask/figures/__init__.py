@@ -8,19 +8,19 @@ from importlib import import_module
 from typing import Any
 
 _NAMES = {
-    "calibration": "calibration_plot pav_map",
     "cp_maps": "cp_map_figure delta_cp_map_figure roadmap_figure",
-    "densities": "score_histograms trial_bias_figure",
-    "evidence": "calibration_profiles disclosure_profiles ece_profile",
+    "detection": "det difference_intervals roc_hull score_histograms trial_bias_figure",
+    "evidence": """
+        calibration_plot calibration_profiles disclosure_profiles ece_profile pav_map
+    """,
     "figure": "Figure",
-    "image": "images save save_all svg",
+    "image": "POLICY STYLE fragment images javascript save save_all svg",
     "legal": "RiskLine learning_curves legal_figures legal_panel risk_comparison",
-    "page": "POLICY STYLE fragment javascript",
-    "safeguards": "PlanePoint Point cost_plane distinctiveness pareto",
-    "similarity": "similarity_matrices zoo_plots",
+    "privacy": """
+        PlanePoint Point cost_plane distinctiveness pareto similarity_matrices zoo_plots
+    """,
     "speakers": "Strip rank_histograms speaker_protection speaker_risks speaker_strip",
     "theme": "NARROW ORIGINAL WIDE system_colours",
-    "tradeoff": "det difference_intervals roc_hull",
     "worst_case": """
         GrowthLine needed_thresholds worst_case_curves worst_case_figures worst_case_growth
         worst_case_map worst_case_of_systems

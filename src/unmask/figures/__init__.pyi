@@ -1,20 +1,33 @@
-from unmask.figures.calibration import calibration_plot as calibration_plot, pav_map as pav_map
 from unmask.figures.cp_maps import (
     cp_map_figure as cp_map_figure,
     delta_cp_map_figure as delta_cp_map_figure,
     roadmap_figure as roadmap_figure,
 )
-from unmask.figures.densities import (
+from unmask.figures.detection import (
+    det as det,
+    difference_intervals as difference_intervals,
+    roc_hull as roc_hull,
     score_histograms as score_histograms,
     trial_bias_figure as trial_bias_figure,
 )
 from unmask.figures.evidence import (
+    calibration_plot as calibration_plot,
     calibration_profiles as calibration_profiles,
     disclosure_profiles as disclosure_profiles,
     ece_profile as ece_profile,
+    pav_map as pav_map,
 )
 from unmask.figures.figure import Figure as Figure
-from unmask.figures.image import images as images, save as save, save_all as save_all, svg as svg
+from unmask.figures.image import (
+    POLICY as POLICY,
+    STYLE as STYLE,
+    fragment as fragment,
+    images as images,
+    javascript as javascript,
+    save as save,
+    save_all as save_all,
+    svg as svg,
+)
 from unmask.figures.legal import (
     RiskLine as RiskLine,
     learning_curves as learning_curves,
@@ -22,20 +35,12 @@ from unmask.figures.legal import (
     legal_panel as legal_panel,
     risk_comparison as risk_comparison,
 )
-from unmask.figures.page import (
-    POLICY as POLICY,
-    STYLE as STYLE,
-    fragment as fragment,
-    javascript as javascript,
-)
-from unmask.figures.safeguards import (
+from unmask.figures.privacy import (
     PlanePoint as PlanePoint,
     Point as Point,
     cost_plane as cost_plane,
     distinctiveness as distinctiveness,
     pareto as pareto,
-)
-from unmask.figures.similarity import (
     similarity_matrices as similarity_matrices,
     zoo_plots as zoo_plots,
 )
@@ -51,11 +56,6 @@ from unmask.figures.theme import (
     ORIGINAL as ORIGINAL,
     WIDE as WIDE,
     system_colours as system_colours,
-)
-from unmask.figures.tradeoff import (
-    det as det,
-    difference_intervals as difference_intervals,
-    roc_hull as roc_hull,
 )
 from unmask.figures.worst_case import (
     GrowthLine as GrowthLine,

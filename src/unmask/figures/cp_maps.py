@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import cycle
+from typing import Any, Unpack
 
 import altair as alt
 import numpy as np
@@ -13,7 +14,7 @@ from unmask.errors import InputError
 from unmask.estimate import Interval
 from unmask.figures import draw
 from unmask.figures.cp_cells import TRIALS, X2, Y2, Axes, Panel, Shades
-from unmask.figures.figure import Figure, Layers, require, sentences, table, text_table
+from unmask.figures.figure import Called, Figure, Layers, captioned, require, table, text_table
 from unmask.figures.theme import DIVERGING, ON_BRIGHT, ON_DARK, SEQUENTIAL, WIDE, shorten
 from unmask.stress import OUTCOMES, Contour, CpMap, CpPosition, CpRoadmap, DeltaCpMap
 
@@ -31,8 +32,7 @@ def cp_map_figure(
     contours: Mapping[str, Sequence[Contour]] | None = None,
     positions: Mapping[str, Sequence[CpPosition]] | None = None,
     width: float = WIDE,
-    name: str = "cp_map",
-    title: str | None = None,
+    **called: Unpack[Called],
 ) -> Figure:
     """Maps of one system or several, on one colour scale that follows the values shown."""
     require(maps, "C-P map")
@@ -52,28 +52,19 @@ def cp_map_figure(
         )
         for i, (system, cp) in enumerate(maps.items())
     ]
-    described = f"C-P maps of {', '.join(maps)}"
-    chart = draw.in_grid(panels, columns=columns, spacing=_SPACING, description=described)
     first = next(iter(maps.values()))
-    measured = "equal error rate" if first.metric.name == "eer" else "minimum detection cost"
-    caption = sentences(
-        "A cell holds the hardest share of the targets (x) and of the nontargets (y); its colour "
-        f"is the {_value_title(first)} on these trials. The upper right corner is all trials, the "
-        "lower left the hardest ones: the further dark colour reaches down and left, the better "
-        f"the system copes with hard trials. {_order_of(first)}",
-        _scale_words(shades, several=len(maps) > 1),
-        "Lines: where the value passes the level written beside them."
-        if any(lines.values())
-        else "",
-        "Marks: trial configs, placed where the mean hardness is theirs." if placed else "",
-        _hatched(maps.values()),
-        "In brackets: the interval over speakers; single cells have none."
-        if any(cp.intervals is not None for cp in maps.values())
-        else "",
-        _thinned(first, side),
+    return captioned(
+        "cp_map",
+        alt.concat(*panels, columns=columns, spacing=_SPACING),
+        called,
+        systems=maps,
+        measured="equal error rate" if first.metric.name == "eer" else "minimum detection cost",
+        **_words(first, shades, side, several=len(maps) > 1),
+        lines=any(lines.values()),
+        placed=bool(placed),
+        hatched=_hatched(maps.values()),
+        intervals=any(cp.intervals is not None for cp in maps.values()),
     )
-    shown = title or f"C-P map: {measured} on every mixture of hard and easy trials"
-    return Figure(name, shown, caption, chart)
 
 
 def _shades_of(maps: Iterable[CpMap]) -> Shades:
@@ -88,16 +79,14 @@ def _side_for(count: int, columns: int, width: float) -> float:
     return (width - 145 - (_SPACING + 20) * (columns - 1)) / columns
 
 
-def _hatched(cells: Iterable[CpMap | DeltaCpMap]) -> str:
-    if all(one.well_defined.all() for one in cells):
-        return ""
-    return "Hatched: fewer than 30 trials of a class, not well-defined."
+def _hatched(cells: Iterable[CpMap | DeltaCpMap]) -> bool:
+    return not all(one.well_defined.all() for one in cells)
 
 
-def _thinned(cells: CpMap | DeltaCpMap, side: float) -> str:
-    """One sentence if the grid is finer than what is drawn."""
+def _thinned(cells: CpMap | DeltaCpMap, side: float) -> int:
+    """How many cells stand behind one that is drawn along an axis, 0 where all are drawn."""
     step = Panel.of(cells, side=side).step
-    return "" if step == 1 else f"One cell in {step} along each axis is drawn."
+    return step if step > 1 else 0
 
 
 def _map_panel(
@@ -202,22 +191,23 @@ def _points(positions: Sequence[CpPosition], cp: CpMap, axes: Axes) -> alt.Chart
     return draw.mark(rows, "point", *axes, shape, hover=hover, strokeWidth=1.4, **style)
 
 
-def _scale_words(shades: Shades, *, several: bool) -> str:
-    """One sentence on the range of colours."""
+def _words(cp: CpMap, shades: Shades, side: float, *, several: bool) -> dict[str, Any]:
+    """What captions say of maps: the value, the range of colours, what ordered the trials."""
     end = "; 0 has the lowest colour" if shades.zeros else ""
     kind = "logarithmic " if shades.log else ""
     shared = ", the same in all panels" if several else ""
-    return f"The {kind}colour scale follows the range of the values shown{shared}{end}."
-
-
-def _order_of(cp: CpMap) -> str:
-    """One sentence on what ordered the trials."""
-    if cp.hardness == "own":
-        return "Trials are ordered by each system's own scores."
-    kind, bracket, names = cp.hardness.rstrip(")").partition("(")
-    words = {"rank": "the mean rank of ", "mean": "the mean score of "}
-    by = words[kind] + names.replace(",", ", ") if bracket and kind in words else cp.hardness
-    return f"Trials are ordered by {by}, so a cell holds the same trials everywhere."
+    order = "Trials are ordered by each system's own scores."
+    if cp.hardness != "own":
+        how, bracket, names = cp.hardness.rstrip(")").partition("(")
+        words = {"rank": "the mean rank of ", "mean": "the mean score of "}
+        by = words[how] + names.replace(",", ", ") if bracket and how in words else cp.hardness
+        order = f"Trials are ordered by {by}, so a cell holds the same trials everywhere."
+    return {
+        "value": _value_title(cp),
+        "scale": f"The {kind}colour scale follows the range of the values shown{shared}{end}.",
+        "order": order,
+        "thinned": _thinned(cp, side),
+    }
 
 
 _REACHES = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0)
@@ -226,11 +216,7 @@ _INFINITE = -1e9
 
 
 def delta_cp_map_figure(
-    deltas: Sequence[DeltaCpMap],
-    *,
-    width: float = WIDE,
-    name: str = "delta_cp_map",
-    title: str = "Delta C-P map: where the new system makes fewer errors than the old one",
+    deltas: Sequence[DeltaCpMap], *, width: float = WIDE, **called: Unpack[Called]
 ) -> Figure:
     """Relative change of each cell, blue where the test system wins, all on one scale.
 
@@ -247,22 +233,22 @@ def delta_cp_map_figure(
         for i, (delta, metric) in enumerate(zip(deltas, names, strict=True))
     ]
     pairs = [f"{delta.test} against {delta.reference}" for delta in deltas]
-    described = f"Delta C-P maps of {', '.join(pairs)}"
-    chart = draw.in_grid(panels, columns=columns, spacing=_SPACING, description=described)
-    caption = sentences(
-        "Colour: relative change ratio (old − new)/old of each cell; blue, the new system makes "
-        "fewer errors; vermilion, more. A cell holds the hardest share of targets (x) and "
-        "nontargets (y); all trials are in the upper right corner.",
-        *(
-            f"{pair}{f' by {metric}' if metric else ''}: {', '.join(_proportions(delta))} of the"
-            " well-defined cells."
-            for pair, metric, delta in zip(pairs, names, deltas, strict=True)
-        ),
-        _beyond_words(deltas, limit),
-        _hatched(deltas),
-        _thinned(deltas[0], side),
+    each = (
+        f"{pair}{f' by {metric}' if metric else ''}: {', '.join(_proportions(delta))} of the"
+        " well-defined cells."
+        for pair, metric, delta in zip(pairs, names, deltas, strict=True)
     )
-    return Figure(name, title, caption, chart)
+    return captioned(
+        "delta_cp_map",
+        alt.concat(*panels, columns=columns, spacing=_SPACING),
+        called,
+        pairs=pairs,
+        each=" ".join(each),
+        beyond=sum(int(_beyond(delta, limit).sum()) for delta in deltas),
+        limit=100 * limit,
+        hatched=_hatched(deltas),
+        thinned=_thinned(deltas[0], side),
+    )
 
 
 def reach(deltas: Sequence[DeltaCpMap]) -> float:
@@ -337,26 +323,10 @@ def _proportions(delta: DeltaCpMap) -> list[str]:
     ]
 
 
-def _beyond_words(deltas: Sequence[DeltaCpMap], limit: float) -> str:
-    """One sentence on the cells that carry a dot."""
-    count = sum(int(_beyond(delta, limit).sum()) for delta in deltas)
-    if not count:
-        return ""
-    return (
-        f"Dots: {count:,} cells that change by more than ±{100 * limit:g} %, the end of the scale."
-    )
-
-
 _LEAST_SIDE = 90.0
 
 
-def roadmap_figure(
-    roadmap: CpRoadmap,
-    *,
-    width: float = WIDE,
-    name: str = "cp_roadmap",
-    title: str = "Roadmap: maps of the systems, and what each step gained",
-) -> Figure:
+def roadmap_figure(roadmap: CpRoadmap, *, width: float = WIDE, **called: Unpack[Called]) -> Figure:
     """Systems from left to right; below each map its change against the system it grew from.
 
     The first step from a system goes on in its row, a further one opens a row of its own.
@@ -371,27 +341,22 @@ def roadmap_figure(
         for number, (first, names) in enumerate(rows_of(roadmap))
         for panel in _rows(roadmap, first, names, side=side, limit=limit, legend=number == 0)
     ]
-    listed = ", ".join(cp.system for cp in roadmap.maps)
-    described = f"Roadmap of {listed}: C-P maps and delta C-P maps"
-    chart = draw.in_grid(panels, columns=columns, spacing=_SPACING, description=described)
-    first_map = roadmap.maps[0]
+    chart = alt.concat(*panels, columns=columns, spacing=_SPACING)
     steps = "; ".join(
         f"{delta.reference} → {delta.test} {', '.join(_proportions(delta))}"
         for delta in roadmap.deltas
     )
-    caption = sentences(
-        f"Above: {_value_title(first_map)} of each system, the value on all trials below its name. "
-        "Below it: relative change against the system it grew from, blue where the newer one makes "
-        f"fewer errors, with the shares of well-defined cells it wins, ties and loses. {steps}.",
-        _order_of(first_map),
-        _scale_words(_shades_of(roadmap.maps), several=True),
-        _beyond_words(roadmap.deltas, limit),
-        "In brackets: intervals over speakers."
-        if any(delta.intervals is not None for delta in roadmap.deltas)
-        else "",
-        _thinned(first_map, side),
+    return captioned(
+        "cp_roadmap",
+        chart.resolve_scale(color="independent"),
+        called,
+        systems=[cp.system for cp in roadmap.maps],
+        steps=steps,
+        **_words(roadmap.maps[0], _shades_of(roadmap.maps), side, several=True),
+        beyond=sum(int(_beyond(delta, limit).sum()) for delta in roadmap.deltas),
+        limit=100 * limit,
+        intervals=any(delta.intervals is not None for delta in roadmap.deltas),
     )
-    return Figure(name, title, caption, chart.resolve_scale(color="independent"))
 
 
 def _rows(

@@ -51,11 +51,10 @@ def axis(
     **options: Any,
 ) -> Position:
     """Numbers between ``ends``, not rounded; ``options`` are those of ticks and labels."""
-    more: Style = {"type": "log"} if log else {}
-    more |= {"clamp": True} if clamp else {}
+    more: Style = {"type": "log" if log else alt.Undefined, "clamp": clamp or alt.Undefined}
     scale = alt.Scale(domain=list(ends), nice=False, **more)
-    marks: Style = {"axis": alt.Axis(**options)} if options else {}
-    return channel(f"{field}:Q", title=title, scale=scale, **marks)
+    ticks = alt.Axis(**options) if options else alt.Undefined
+    return channel(f"{field}:Q", title=title, scale=scale, axis=ticks)
 
 
 def percent_axis(
@@ -277,26 +276,15 @@ def panel_columns(panels: int, *, width: float) -> int:
     return 2 if panels == 4 and most > 1 else min(panels, most)
 
 
-def in_grid(
-    panels: Sequence[Layers], *, columns: int, spacing: float, description: str
-) -> alt.ConcatChart:
-    """Panels in rows of ``columns``, ``description`` for readers who do not see them."""
-    return alt.concat(*panels, columns=columns, spacing=spacing).properties(description=description)
-
-
 def main_panel(width: float) -> int:
     """The width of a chart's only panel, leaving room for its axis and legend."""
     return 380 if is_wide(width) else 250
 
 
-def in_panel(
-    *layers: alt.Chart, width: float, ratio: float, description: str | None = None
-) -> alt.LayerChart:
+def in_panel(*layers: alt.Chart, width: float, ratio: float) -> Layers:
     """Layers in a chart's only panel, ``ratio`` of its width high."""
     side = main_panel(width)
-    said = {} if description is None else {"description": description}
-    chart: Any = alt.layer(*layers).properties(width=side, height=int(ratio * side), **said)
-    return chart  # type: ignore[no-any-return]
+    return alt.layer(*layers).properties(width=side, height=int(ratio * side))
 
 
 def percent(fraction: float) -> str:

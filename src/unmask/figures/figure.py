@@ -1,14 +1,19 @@
-"""A chart with the words that belong to it, and the rows it carries."""
+"""A chart with the words that belong to it, and the rows it carries.
+
+All titles and captions stand in ``captions.toml``, by the name of the chart.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Sized
+import tomllib
+from collections.abc import Iterable, Mapping, Sized
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
+from string import Formatter
+from typing import Any, TypedDict
 
 import altair as alt
 import numpy as np
@@ -17,7 +22,7 @@ from altair.typing import ChartType
 from altair.utils.schemapi import debug_mode
 
 from unmask.errors import InputError
-from unmask.figures.theme import CONFIG
+from unmask.figures.theme import CONFIG, part
 
 Layers = alt.LayerChart | alt.FacetChart
 
@@ -82,6 +87,43 @@ class Figure:
         return svg(self)
 
 
+class Called(TypedDict, total=False):
+    """What a figure is called where not as ``captions.toml`` has it."""
+
+    name: str
+    title: str
+
+
+@cache
+def _words() -> Mapping[str, Any]:
+    return tomllib.loads(part("captions.toml"))
+
+
+def captioned(key: str, chart: Any, called: Called | None = None, **facts: Any) -> Figure:
+    """The chart with its words, those under ``key``, in which ``facts`` stand for their names.
+
+    A list is written with commas. A sentence of the caption that names a fact which is empty, zero
+    or False is left out; one that is True only lets its sentence stand.
+    """
+    words = _words()[key]
+    shown = {name: _shown(fact) for name, fact in facts.items()}
+    caption = [
+        sentence.format(**shown)
+        for sentence in words["caption"]
+        if all(shown[name] is not None for _, name, _, _ in Formatter().parse(sentence) if name)
+    ]
+    if "described" in words:
+        chart = chart.properties(description=words["described"].format(**shown))
+    texts: Called = {"name": key, "title": words["title"].format(**shown), **(called or {})}
+    return Figure(**texts, caption=" ".join(caption), chart=chart)
+
+
+def _shown(fact: Any) -> Any:
+    if fact is True or not fact:
+        return "" if fact else None
+    return ", ".join(fact) if isinstance(fact, Iterable) and not isinstance(fact, str) else fact
+
+
 DIGITS = 6
 
 
@@ -114,11 +156,6 @@ def text_table(**columns: npt.ArrayLike) -> alt.InlineData:
 def join(parts: Iterable[alt.InlineData]) -> alt.InlineData:
     """The rows of all parts, one after another."""
     return _inline([row for part in parts for row in part.values])
-
-
-def sentences(*parts: str) -> str:
-    """A caption of the parts that say something."""
-    return " ".join(part for part in parts if part)
 
 
 def require(things: Sized, chart: str, what: str = "system") -> None:

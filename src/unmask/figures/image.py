@@ -1,4 +1,4 @@
-"""A figure as an image, and figures into files; the suffix says which kind."""
+"""A figure as an image or as an offline page, and figures into files of the kind of the suffix."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import re
 import struct
 import zlib
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from html import escape
 from math import isqrt
 from pathlib import Path
@@ -20,9 +21,8 @@ import vl_convert
 
 from unmask.base import visible
 from unmask.errors import InputError
-from unmask.figures import page
 from unmask.figures.figure import VEGA_LITE, Figure
-from unmask.figures.theme import FONT, INK, MUTED, NARROW, PAPER, PIXELS_PER_INCH
+from unmask.figures.theme import FONT, INK, MUTED, NARROW, NIGHT, PAPER, PIXELS_PER_INCH, part
 from unmask.run import write_whole
 
 PNG_PIXELS_PER_INCH = 200
@@ -233,6 +233,49 @@ def _chunk(kind: bytes, content: bytes) -> bytes:
     return struct.pack(">I", len(content)) + kind + content + checksum
 
 
+POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; "
+    "img-src data: blob:"
+)
+STYLE = "\n" + part("chart.css").replace("NIGHT", NIGHT[PAPER]).replace("PAPER", PAPER)
+
+
+@cache
+def javascript() -> str:
+    """Everything that draws charts, to be inlined once per page; then call ``unmaskDraw()``."""
+    snippet = part("page.js").replace("NIGHT", json.dumps(dict(NIGHT)))
+    bundle: str = vl_convert.javascript_bundle(snippet, vl_version=VEGA_LITE)
+    return bundle.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+
+
+def script_json(value: Any) -> str:
+    """JSON that can stand inside a ``script`` element whatever the strings in it hold."""
+    text = json.dumps(value, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def fragment(figure: Figure) -> str:
+    """The figure as a ``figure`` element; the page around it holds ``STYLE`` and ``javascript``."""
+    return (
+        f'<figure class="chart" id="{escape(figure.name)}">\n'
+        f'<div class="drawing" role="img" aria-label="{escape(figure.title)}"></div>\n'
+        f'<script type="application/json">{script_json(figure.spec())}</script>\n'
+        f"<figcaption>{escape(figure.caption)}</figcaption>\n</figure>\n"
+    )
+
+
+def page(figure: Figure) -> str:
+    """One self-contained page that loads nothing, which its content security policy enforces."""
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(figure.title)}</title>\n<style>\n{part('page.css')}{STYLE}</style>\n"
+        f"</head>\n<body>\n<h1>{escape(figure.title)}</h1>\n{fragment(figure)}"
+        f'<script type="module">{javascript()}\nwindow.unmaskDraw();</script>\n</body>\n</html>\n'
+    )
+
+
 def _points(match: re.Match[str]) -> str:
     """The size in print: pixels become points."""
     width, height = (_POINTS_PER_PIXEL * float(match[part]) for part in (1, 2))
@@ -251,7 +294,7 @@ _WRITERS: dict[str, Callable[[Figure, str], bytes]] = {
     ),
     "svg": lambda _, drawing: drawing.encode(),
     "pdf": lambda _, drawing: vl_convert.svg_to_pdf(_SIZE.sub(_points, drawing, count=1)),
-    "html": lambda figure, _: page.page(figure).encode(),
+    "html": lambda figure, _: page(figure).encode(),
     "json": lambda figure, _: _json(figure),
 }
 

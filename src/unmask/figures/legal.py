@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 import altair as alt
 
 from unmask.figures import draw
-from unmask.figures.figure import Figure, Layers, join, require, sentences, table
+from unmask.figures.figure import Called, Figure, Layers, captioned, join, require, table
 from unmask.figures.speakers import rank_histograms, speaker_risks
 from unmask.figures.theme import PALETTE, WIDE, shorten, system_colours
-from unmask.privacy.legal import Curve, LearningCurve, LegalSweep, RiskCurve
+from unmask.privacy.legal import Curve, LearningCurve, LegalSweep, RiskCurve, spoken
 
 _TICKS = (2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 100_000)
 _APART, _MOST_TICKS = 1.6, 5
@@ -49,12 +49,7 @@ def legal_figures(
 
 
 def legal_panel(
-    sweep: LegalSweep,
-    *,
-    colour: str = PALETTE[0],
-    width: float = WIDE,
-    name: str = "legal_panel",
-    title: str = "Risk of re-identification against the number of speakers",
+    sweep: LegalSweep, *, colour: str = PALETTE[0], width: float = WIDE, **called: Unpack[Called]
 ) -> Figure:
     """Rows are metrics, columns lengths; a line per attacker with its interval, chance dashed."""
     require(sweep.curves, "legal panel", "curve")
@@ -66,31 +61,17 @@ def legal_panel(
         for i, length in enumerate(sweep.lengths)
     ]
     for i, length in enumerate(sweep.lengths * (len(sweep.metrics) if across == 1 else 1)):
-        panels[i] += draw.above(f"L = {_spoken(length)}", lift=5)
-    chart = draw.in_grid(
-        [panel.properties(width=min(inner, 380), height=_HEIGHT) for panel in panels],
-        columns=across,
-        spacing=14,
-        description="Values of " + ", ".join(_TITLES[m][0] for m in sweep.metrics),
-    ).resolve_scale(color="shared", strokeDash="shared")
-    caption = sentences(
-        "Lower is more protective; the distance to the black dashed line (chance) is what the"
-        " attacker gains. Each attacker reads its scores in the way, plain, negated or centred,"
-        " that succeeds most with most speakers. Bands are intervals over speakers.",
-        ""
-        if sweep.original is None
-        else f"Grey ({shorten(sweep.original)}): unprotected speech, which an attack must"
-        " recognise well before its low values are believed.",
-        "Chance of Singling Out is exp(−1), as in the paper; scores without any information"
-        " reach a little less."
-        if "singling_out" in sweep.metrics
-        else "",
+        panels[i] += draw.above(f"L = {spoken(length)}", lift=5)
+    sized = [panel.properties(width=min(inner, 380), height=_HEIGHT) for panel in panels]
+    chart = alt.concat(*sized, columns=across, spacing=14)
+    return captioned(
+        "legal_panel",
+        chart.resolve_scale(color="shared", strokeDash="shared"),
+        called,
+        metrics=[_TITLES[metric][0] for metric in sweep.metrics],
+        original=sweep.original and shorten(sweep.original),
+        singling_out="singling_out" in sweep.metrics,
     )
-    return Figure(name, title, caption, chart)
-
-
-def _spoken(length: int) -> str:
-    return f"{length} utterance{'s' if length > 1 else ''}"
 
 
 def _panel(sweep: LegalSweep, metric: str, length: int, colour: str, *, first: bool) -> Layers:
@@ -175,8 +156,7 @@ def risk_comparison(
     colours: Mapping[str, str],
     original: str | None = None,
     width: float = WIDE,
-    name: str = "risk_comparison",
-    title: str = "Risk under the strongest attacker, against the number of speakers",
+    **called: Unpack[Called],
 ) -> Figure:
     """Metrics across, conversation lengths down; a line per safeguard, chance dashed."""
     require(lines, "risk comparison")
@@ -192,16 +172,8 @@ def risk_comparison(
         for length in lengths
         for metric in metrics
     ]
-    described = "Risk of every safeguard: " + ", ".join(shades)
-    chart = draw.in_grid(panels, columns=across, spacing=22, description=described)
-    caption = (
-        "Each line is one safeguard under the attacker that succeeds most; lower is more"
-        " protective. The black dashed line is chance: the distance to it is what the attacker"
-        " gains. Bands are intervals over speakers."
-    )
-    if original is not None:
-        caption += " Grey: unprotected speech."
-    return Figure(name, title, caption, chart)
+    chart, grey = alt.concat(*panels, columns=across, spacing=22), original is not None
+    return captioned("risk_comparison", chart, called, safeguards=shades, original=grey)
 
 
 def _risk_panel(lines: Sequence[RiskLine], colours: Mapping[str, str]) -> Layers:
@@ -227,12 +199,12 @@ def _risk_panel(lines: Sequence[RiskLine], colours: Mapping[str, str]) -> Layers
         draw.mark(rows, "line", x, y, colour, clip=True),
         draw.mark(rows, "point", x, y, colour, hover=hover, filled=True, size=22, opacity=1),
         *draw.labels_at(ends, colours, x, y, ends=(0, 1), height=_HEIGHT),
-        draw.above(_spoken(lines[0].length)),
+        draw.above(spoken(lines[0].length)),
     )
 
 
 def learning_curves(
-    curves: Mapping[str, LearningCurve], *, width: float = WIDE, name: str = "learning_curves"
+    curves: Mapping[str, LearningCurve], *, width: float = WIDE, **called: Unpack[Called]
 ) -> Figure:
     """A line per attack with its interval; chance dashed."""
     require(curves, "learning curves", "attack")
@@ -261,13 +233,6 @@ def learning_curves(
         draw.mark(rows, "line", x, y, colour, hover=hover, point=True, strokeWidth=1.8),
         width=width,
         ratio=0.5,
-        description="Linkability of each attack",
     )
-    some = next(iter(curves.values()))
-    caption = (
-        f"Linkability of single utterances among {some.candidates} candidates under attackers"
-        " trained on more and more people, none of whom is attacked; bands are intervals over the"
-        " people attacked, the dashed line is chance. Where a line still rises, more training"
-        " speech would link more."
-    )
-    return Figure(name, "Would more training speech link more?", caption, chart)
+    candidates = next(iter(curves.values())).candidates
+    return captioned("learning_curves", chart, called, candidates=candidates)

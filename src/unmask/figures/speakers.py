@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Unpack
 
 import altair as alt
 import numpy as np
+import polars as pl
 
 from unmask.base import FloatArray, IntArray
 from unmask.figures import draw
-from unmask.figures.figure import Figure, Layers, join, require, sentences, table
+from unmask.figures.figure import Called, Figure, Layers, captioned, join, require, table
 from unmask.figures.theme import CHANCE, DASHED, ORIGINAL, PALETTE, WIDE, shorten
-from unmask.privacy.legal import Ranks, RiskCurve
+from unmask.privacy.legal import TITLES, Ranks, RiskCurve
 from unmask.privacy.similarity import PLAIN, SpeakerProtection
 
 _MOST = 400
-_NAMES = {"linkability": "Linkability", "singling_out": "Singling Out"}
 
 
 def speaker_risks(
@@ -26,8 +27,7 @@ def speaker_risks(
     original: str | None = None,
     colour: str = PALETTE[0],
     width: float = WIDE,
-    name: str = "speaker_risks",
-    title: str = "Risk of each speaker, the least protected first",
+    **called: Unpack[Called],
 ) -> Figure:
     """One line per attacker at one number of speakers, by default the smallest."""
     require(curves, "speaker risks")
@@ -40,8 +40,7 @@ def speaker_risks(
     ticks = (0, 0.1, 0.25, 0.5, 0.75, 1)
     along = "Speakers, the least protected first (%)"
     x = draw.percent_axis(alt.X, "share", along, ticks=ticks)
-    metric = _NAMES.get(curve.metric, curve.metric)
-    y = draw.percent_axis(alt.Y, "risk", f"{metric} of the speaker (%)")
+    y = draw.percent_axis(alt.Y, "risk", f"{TITLES[curve.metric]} of the speaker (%)")
     deciles = {n: 100 * c.worst_decile[places[n]] for n, c in curves.items()}
     labels = {  # the worst decile is NaN where recordings are too few to tell it
         n: shorten(n, limit=20) + ("" if np.isnan(risk) else f" ({risk:.0f} %)")
@@ -63,14 +62,8 @@ def speaker_risks(
         draw.dashed(table(risk=chance), y, hover="risk:Q|Chance|.2%"),
         draw.mark(rows, "line", x, y, paint, dash, hover=hover, **step),
     ).properties(width=360 if draw.is_wide(width) else 250, height=230)
-    caption = (
-        f"Each point of a line is one speaker among {int(curve.counts[places[first]]):,}. A line"
-        " that stays high says that many are recognised, one that falls at once that only few are."
-        " Grey field: the tenth of the speakers at highest risk; the legend gives their mean, less"
-        " what few recordings of each make it too large."
-        f" Dashed: chance, {100 * chance:.2f} %."
-    )
-    return Figure(name, title, caption, chart)
+    among = int(curve.counts[places[first]])
+    return captioned("speaker_risks", chart, called, count=among, chance=100 * chance)
 
 
 def _risk_rows(attacker: str, curve: RiskCurve, place: int) -> alt.InlineData:
@@ -91,8 +84,7 @@ def rank_histograms(
     original: str | None = None,
     colour: str = PALETTE[0],
     width: float = WIDE,
-    name: str = "rank_histograms",
-    title: str = "Rank of the true speaker",
+    **called: Unpack[Called],
 ) -> Figure:
     """One panel per attacker: P(rank) in bins that double in width, 1/N dashed."""
     require(ranks, "rank histograms")
@@ -106,18 +98,13 @@ def rank_histograms(
         label = "Probability of a rank" if i % columns == 0 else None
         layers = (*_rank_bars(result, shade, floor, label), draw.panel_title(attacker))
         panels.append(alt.layer(*layers).properties(width=inner, height=170))
-    described = "Probability of each rank for " + ", ".join(ranks)
-    chart = draw.in_grid(panels, columns=columns, spacing=16, description=described)
+    chart = alt.concat(*panels, columns=columns, spacing=16)
     each = "; ".join(
         f"{name}: rank 1 in {100 * r.identification_rate:.1f} %, MeanD {r.mean_d:.2f} bit, MaxD"
         f" {r.max_d:.2f} bit"
         for name, r in ranks.items()
     )
-    caption = (
-        "Bars on the dashed line (1/N) disclose nothing; a high bar at rank 1 names the speaker."
-        f" Ranks are pooled in bins that double in width. {each}."
-    )
-    return Figure(name, title, caption, chart)
+    return captioned("rank_histograms", chart, called, attackers=ranks, each=each)
 
 
 def _rank_bars(result: Ranks, colour: str, floor: float, label: str | None) -> list[alt.Chart]:
@@ -175,8 +162,7 @@ def speaker_strip(
     *,
     colours: Mapping[str, str],
     width: float = WIDE,
-    name: str = "speaker_strip",
-    title: str = "Who is least protected: each dot is one speaker",
+    **called: Unpack[Called],
 ) -> Figure:
     """Dots stand exactly at their risk and stack upwards; further right is less protected.
 
@@ -225,25 +211,15 @@ def speaker_strip(
     chart = panel.facet(
         row=alt.Row("system:N", sort=list(names), title=None, header=header), spacing=6
     )
-    caption = (
-        "A dot is a speaker, placed by how many of the speaker's protected recordings the"
-        " strongest attacker links to the right person among all enrolled. Dots at the right are"
-        " people whom the safeguard leaves recognisable. A number counts the dots of a stack that"
-        " overlap. Dashed: chance."
-    )
-    return Figure(name, title, caption, chart)
+    return captioned("speaker_strip", chart, called)
 
 
 def _stacked(risk: FloatArray, width: float) -> tuple[IntArray, IntArray]:
     """Rank from below of each dot among those about a dot's width apart, and how many they are."""
-    step = np.round(np.asarray(risk, dtype=np.float64) * width / _DIAMETER).astype(np.int64)
-    order = np.argsort(step, kind="stable")
-    _, first, dense, count = np.unique(
-        step[order], return_index=True, return_inverse=True, return_counts=True
-    )
-    rank, size = np.empty_like(step), np.empty_like(step)
-    rank[order], size[order] = np.arange(len(step)) - first[dense], count[dense]
-    return rank, size
+    dots = pl.DataFrame({"step": np.round(np.asarray(risk, float) * width / _DIAMETER)})
+    within = pl.int_range(pl.len(), dtype=pl.Int64).over("step")
+    rank, size = dots.select(rank=within, size=pl.len().cast(pl.Int64).over("step"))
+    return rank.to_numpy(), size.to_numpy()
 
 
 _MOST_NAMES = 80
@@ -254,8 +230,7 @@ def speaker_protection(
     *,
     colours: Mapping[str, str] | None = None,
     width: float = WIDE,
-    name: str = "speaker_protection",
-    title: str = "De-identification of each speaker",
+    **called: Unpack[Called],
 ) -> Figure:
     """Bars of DeID per speaker, the least protected first; a rule marks DeID of all."""
     require(protections, "speaker protection")
@@ -271,21 +246,9 @@ def speaker_protection(
         )
         for system, protection in protections.items()
     ]
-    chart = alt.vconcat(*panels, spacing=22).properties(
-        description=f"De-identification of each speaker under {', '.join(protections)}"
-    )
-    caption = sentences(
-        "Low bars are speakers whose protected voice still points to them; the dashed line is the "
-        "DeID of all speakers, which the bars average to. Below 0 % a speaker's protected voice "
-        "points to its owner more than original voices do on average; above 100 % it is less like "
-        "its owner than like strangers, which is evidence as well. Thin lines are intervals over "
-        "draws of the other speakers.",
-        "Where it says so, an attacker does better with the scores negated or centred, and the "
-        "bars are those of that attacker."
-        if any(protection.attacker != PLAIN for protection in protections.values())
-        else "",
-    )
-    return Figure(name, title, caption, chart)
+    chart = alt.vconcat(*panels, spacing=22)
+    other = any(protection.attacker != PLAIN for protection in protections.values())
+    return captioned("speaker_protection", chart, called, systems=protections, other=other)
 
 
 def _bars(system: str, protection: SpeakerProtection, y: alt.Y, colour: str) -> Layers:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Unpack
 
 import altair as alt
 import numpy as np
 
 from unmask.base import BoolArray
 from unmask.figures import draw
-from unmask.figures.figure import Figure, join, require, sentences, table
+from unmask.figures.figure import Called, Figure, captioned, join, require, table
 from unmask.figures.theme import DASHED, PALETTE, SEQUENTIAL, SOLID, WIDE
 from unmask.stress import Prediction, WorstCase, WorstCaseStudy
 
@@ -93,20 +93,13 @@ def worst_case_curves(
         hover = "model:N|model; count:Q|count; rate:Q|rate"
         channels = (x, y, colour, alt.Detail("model:N"))
         layers.insert(1, draw.mark(join(others), "line", *channels, hover=hover, **dotted))
-    caption = sentences(
-        f"Solid: rates over all subsets of the {exact.impostors:,} impostors at hand; dashed:"
-        f" {far.model} beyond them. Bands: {100 * far.level:g} % intervals over speakers, as"
-        " targets and as impostors; beyond the impostors at hand they also hold the models' spread"
-        " and the reach. A curve starts at N = 1, an impostor whom nobody chose: the false-alarm"
-        " rate in which every pair of speakers counts alike, however many trials it has. The faster"
-        " the curve climbs, the less that rate says about an adversary who may choose.",
-        "Dotted: models that fit the measured part about as well." if others else "",
-    )
-    return Figure(
+    return captioned(
         "worst_case_curves",
-        "False alarms when the adversary picks the closest of N voices",
-        caption,
         draw.in_panel(*layers, width=width, ratio=_RATIO),
+        impostors=exact.impostors,
+        model=far.model,
+        level=100 * far.level,
+        rivals=bool(others),
     )
 
 
@@ -146,15 +139,8 @@ def worst_case_map(study: WorstCaseStudy, *, width: float = WIDE) -> Figure:
         width=width,
         ratio=_RATIO,
     )
-    caption = (
-        "Bright: the closest of N voices is accepted almost always; dark: almost never. "
-        "A threshold is safe for a population where its row is still dark. Left of the dashed "
-        f"line ({study.empirical.impostors:,} impostors) the model rests on measured rates, right "
-        f"of it it extrapolates ({study.predicted.model})."
-    )
-    return Figure(
-        "worst_case_map", "Worst-case false alarms over impostors and thresholds", caption, chart
-    )
+    impostors, model = study.empirical.impostors, study.predicted.model
+    return captioned("worst_case_map", chart, impostors=impostors, model=model)
 
 
 def _edges(centres: np.ndarray) -> np.ndarray:
@@ -180,18 +166,10 @@ def needed_thresholds(study: WorstCaseStudy, *, width: float = WIDE) -> Figure:
         draw.by(alt.Color, "rate", dict(zip(lines, PALETTE, strict=False)), legend=named),
     )
     hover = "rate:N|Worst case at most; count:Q|Impostors|,; threshold:Q|Threshold|.4f"
-    line = draw.mark(rows, "line", *channels, hover=hover)
-    caption = (
-        "Each line is the lowest threshold at which the closest of N voices is accepted no more "
-        "often than the legend says: the model's answer, which no longer rests on measured rates "
-        f"beyond {study.empirical.impostors:,} impostors. Higher thresholds cost misses."
+    chart = draw.in_panel(
+        draw.mark(rows, "line", *channels, hover=hover), width=width, ratio=_RATIO
     )
-    return Figure(
-        "worst_case_thresholds",
-        "Which threshold keeps the worst case under a given rate",
-        caption,
-        draw.in_panel(line, width=width, ratio=_RATIO),
-    )
+    return captioned("worst_case_thresholds", chart, impostors=study.empirical.impostors)
 
 
 def worst_case_models(study: WorstCaseStudy, *, width: float = WIDE) -> Figure:
@@ -217,12 +195,8 @@ def worst_case_models(study: WorstCaseStudy, *, width: float = WIDE) -> Figure:
         width=width,
         ratio=0.4,
     ).facet(row=alt.Row("threshold:N", title=None, sort=[p.name for p in study.operating]))
-    caption = (
-        f"Each model with its {100 * far.level:g} % band, each threshold in a panel of its own."
-        f" Beyond {study.empirical.impostors:,} impostors nothing was measured: where bands part,"
-        " the data do not decide."
-    )
-    return Figure("worst_case_models", "Models of the closest of N voices", caption, chart)
+    impostors = study.empirical.impostors
+    return captioned("worst_case_models", chart, level=100 * far.level, impostors=impostors)
 
 
 def worst_case_figures(study: WorstCaseStudy, *, width: float = WIDE) -> tuple[Figure, ...]:
@@ -240,8 +214,7 @@ def worst_case_growth(
     *,
     colours: Mapping[str, str] | None = None,
     width: float = WIDE,
-    name: str = "worst_case_growth",
-    title: str = "False alarms when the closest of N impostors tries",
+    **called: Unpack[Called],
 ) -> Figure:
     """One line per system: measured solid, extrapolated dashed, each with its band."""
     require(lines, "worst case")
@@ -270,31 +243,21 @@ def worst_case_growth(
         width=width,
         ratio=0.6,
     )
-    caption = (
-        "The further a line rises to the right, the more an adversary gains by choosing the voice"
-        " that sounds most like the target. At N = 1 every pair of speakers counts alike, however"
-        " many trials it has. Bands are intervals over speakers, as targets and as impostors."
-    )
-    if far:
-        caption += " Dashed: a model's answer beyond the impostors at hand."
-    return Figure(name, title, caption, chart)
+    return captioned("worst_case_growth", chart, called, far=far)
 
 
 def worst_case_of_systems(studies: Mapping[str, WorstCaseStudy], *, width: float = WIDE) -> Figure:
     """P_FA^N of several systems at the threshold that weighs both errors alike."""
     first = next(iter(studies.values()))
-    drawn = worst_case_growth(
-        [
-            GrowthLine(name, study.empirical, len(study.operating) // 2, study.predicted)
-            for name, study in studies.items()
-        ],
-        width=width,
-        name="compare_worst_case",
-        title=f"False alarms when the closest of N voices tries, up to N = {first.population:,}",
+    lines = [
+        GrowthLine(name, study.empirical, len(study.operating) // 2, study.predicted)
+        for name, study in studies.items()
+    ]
+    drawn = worst_case_growth(lines, width=width)
+    return captioned(
+        "compare_worst_case",
+        drawn.chart,
+        growth=drawn.caption,
+        population=first.population,
+        level=100 * first.predicted.level,
     )
-    caption = (
-        "At each system's threshold at which a miss and a false alarm cost alike."
-        f" {drawn.caption} Bands are of {100 * first.predicted.level:g} % and hold the spread of"
-        " models."
-    )
-    return replace(drawn, caption=caption)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.special import gammaln
 
 from unmask.base import BoolArray, FloatArray, IntArray
 from unmask.errors import InputError
@@ -90,6 +89,8 @@ class Zoo:
         """Doves (easily recognised, rarely confused), chameleons (high on both axes), phantoms (low
         on both) and worms (hardly recognised, often confused), by the outer quartiles.
         """
+        from scipy.stats import hypergeom
+
         low = {name: getattr(self, name) <= q[0] for name, q in self.quartiles.items()}
         high = {name: getattr(self, name) >= q[1] for name, q in self.quartiles.items()}
         sides = {
@@ -101,7 +102,7 @@ class Zoo:
         corners, size = {}, len(self.speakers)
         for name, (first, second) in sides.items():
             inside, a, b = first & second, int(first.sum()), int(second.sum())
-            p_value = _at_least(int(inside.sum()), size, a, b)
+            p_value = float(hypergeom.sf(int(inside.sum()) - 1, size, a, b))
             corners[name] = Corner(name, self._names(inside), a * b / size, p_value)
         return corners
 
@@ -112,20 +113,6 @@ class Zoo:
         """The corner that each speaker is in, empty for those in none."""
         corners = {name: kind for kind in CORNERS for name in self.corners[kind].speakers}
         return tuple(corners.get(name, "") for name in self.speakers)
-
-
-def _at_least(number: int, size: int, first: int, second: int) -> float:
-    """Probability that two random groups of a crowd share at least ``number`` (hypergeometric)."""
-    if number <= max(first + second - size, 0):
-        return 1.0
-    shared = np.arange(number, min(first, second) + 1)
-
-    def log_choose(n: int, k: IntArray) -> FloatArray:
-        return np.asarray(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
-
-    log_ways = log_choose(first, shared) + log_choose(size - first, second - shared)
-    whole = log_choose(size, np.asarray(second))
-    return float(min(1.0, np.exp(log_ways - whole).sum()))
 
 
 def _first(values: FloatArray, number: int) -> BoolArray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -56,21 +57,16 @@ class Disclosure:
     def estimates(self) -> tuple[Estimate, ...]:
         """D_ECE, l_w, tag, C_llr^min, and C_llr where the scores were read as LLRs."""
         n = {"target": self.zebra.targets, "nontarget": self.zebra.nontargets}
-        values: dict[str, tuple[float | str, str, float | None]] = {
-            "d_ece": (self.zebra.d_ece, "bit", 0.0),
-            "l_w": (self.zebra.l_w, "", 0.0),
-            "tag": (self.zebra.tag, "", None),
-            "min_cllr": (self.min_cllr, "bit", 1.0),
-        }
-        if self.cllr is not None:
-            values["cllr"] = self.cllr, "bit", 1.0
         reason = "a profile has none: evaluate gives the intervals of these scores"
-        return tuple(
-            Estimate(
-                metric, value, unit, chance=chance, n=n, trials=self.trials, no_interval=reason
-            )
-            for metric, (value, unit, chance) in values.items()
+        made = partial(Estimate, n=n, trials=self.trials, no_interval=reason)
+        numbers = (
+            made("d_ece", self.zebra.d_ece, "bit", chance=0.0),
+            made("l_w", self.zebra.l_w, chance=0.0),
+            made("tag", self.zebra.tag),
+            made("min_cllr", self.min_cllr, "bit", chance=1.0),
         )
+        actual = self.cllr
+        return numbers if actual is None else (*numbers, made("cllr", actual, "bit", chance=1.0))
 
 
 def disclosure_of(

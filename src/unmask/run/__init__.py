@@ -41,6 +41,7 @@ from unmask.run.store import (
     Arrays as Arrays,
     load_arrays as load_arrays,
     npy_array as npy_array,
+    npy_header as npy_header,
     read_arrays as read_arrays,
     write_arrays as write_arrays,
 )

@@ -68,7 +68,7 @@ def _reachable(on: str) -> str:
 
 
 def _no_scheduler(on: str, error: Exception) -> InputError:
-    return InputError(f"{on}: expected a dask scheduler, found none ({_first_line(error)})")
+    return InputError(on, "a dask scheduler", f"none ({_first_line(error)})")
 
 
 def _first_line(error: BaseException) -> str:
@@ -114,15 +114,11 @@ class Cluster(Pool):
         try:
             installed = self._client.run(versions)
         except ImportError as error:
-            raise InputError(
-                f"{self._name}: expected unmask {__version__} on all workers, found one without it "
-                f"({error})"
-            ) from None
+            wanted = f"unmask {__version__} on all workers"
+            raise InputError(self._name, wanted, f"one without it ({error})") from None
         for worker, there in sorted(installed.items()):
             if there != versions():
-                raise InputError(
-                    f"{self._name}: expected {versions()} on all workers, found {there} on {worker}"
-                )
+                raise InputError(self._name, f"{versions()} on all workers", f"{there} on {worker}")
 
     def check_folder(self, folder: Path) -> None:
         """All workers see the folder of the plan."""

@@ -30,10 +30,10 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
         raise InputError("expected a file to write, found standard output, which takes text only")
     final = Path(path)
     if not final.name or final.is_dir():
-        raise InputError(f"{path}: expected a file to write, found a folder")
+        raise InputError(path, "a file to write", "a folder")
     final = Path(os.path.realpath(final)) if final.is_symlink() else final
     if not final.parent.is_dir():
-        raise InputError(f"{path}: expected an existing folder, found none at {final.parent}")
+        raise InputError(path, "an existing folder", f"none at {final.parent}")
     try:
         if final.exists() and not final.is_file():
             with scratch_folder() as folder:
@@ -87,7 +87,7 @@ def text_lines(path: str | os.PathLike[str]) -> list[str]:
     except (OSError, EOFError, ValueError, zlib.error) as error:
         raise InputError(f"{path}: expected text in UTF-8: {error}") from None
     if len(text) == most:
-        raise InputError(f"{path}: expected a text that memory holds, found more")
+        raise InputError(path, "a text that memory holds", "more")
     return text.removesuffix("\n").split("\n")
 
 
@@ -152,10 +152,8 @@ def check_memory(needed: int, name: str, what: str) -> None:
     """Refuse what memory cannot hold twice, before any of it is taken."""
     left = memory_left()
     if 2 * needed > left:
-        raise InputError(
-            f"{name}: expected at most {left / 2e9:.1f} GB of {what}, half of the free memory,"
-            f" found {needed / 1e9:.1f} GB"
-        )
+        wanted = f"at most {left / 2e9:.1f} GB of {what}, half of the free memory"
+        raise InputError(name, wanted, f"{needed / 1e9:.1f} GB")
 
 
 def cache_directory() -> Path:

@@ -1,17 +1,15 @@
 """Jobs: one computation over many ranges of the same arrays, on the current place.
 
 ``work(xp, shared, rows)`` gives named arrays for a range; it is a function of a module (or a
-``partial`` of one), since other processes find it by its name. Threads and devices of this process
-share ``shared`` in memory. Processes and clusters map it from a folder, where a finished part of
-the job is kept as well, every few seconds and in the order of the ranges: sums of real numbers do
-not depend on who was first, and after a fault the same call goes on from there.
+``partial`` of one). Processes and clusters map ``shared`` from a folder, where finished parts are
+kept in the order of the ranges: after a fault the same call goes on from there.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -89,17 +87,14 @@ def accumulate(
     return ledger.total
 
 
-@contextmanager
 def _folder(
     work: Work[S, T], shared: S, ranges: Sequence[T], place: Place
-) -> Iterator[Path | None]:
+) -> AbstractContextManager[Path | None]:
     """Where the job keeps what is done; None where all happens in memory."""
     if place.here and place.state is None:
-        yield None
-        return
+        return nullcontext()
     key = _key(work, shared, ranges)
-    with workplace(key, None if place.state is None else place.state / key) as folder:
-        yield folder
+    return workplace(key, place.state and place.state / key)
 
 
 def _rest(

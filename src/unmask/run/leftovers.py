@@ -1,8 +1,6 @@
-"""What a run leaves behind: temporary files and folders whose names tell who made them, so that
-those of dead runs go, and what is kept so that a run can go on after a fault.
-
-A name is ``unmask-MACHINE-PID-START-RANDOM``: what a killed run left is removed by the next run
-that looks into the same folder; what a live one, another machine or another user made stays.
+"""What a run leaves behind, under names that tell who made it, ``unmask-MACHINE-PID-START-RANDOM``:
+the next run that looks into a folder removes what dead runs of this machine and user left there;
+and what is kept so that a run can go on after a fault.
 """
 
 from __future__ import annotations
@@ -137,10 +135,8 @@ def workplace(key: str, state: str | Path | None) -> Iterator[Path]:
     folder = Path(state) if state else root / f"{PREFIX}{_user()}-{key}"
     own = is_own(folder)
     if state and not own:
-        raise InputError(
-            f"{folder}: expected a folder of this user that nobody else can write, found another:"
-            " what is kept there is not trusted"
-        )
+        wanted = "a folder of this user that nobody else can write"
+        raise InputError(folder, wanted, "another: what is kept there is not trusted")
     if not state:
         _forget_old(root)
     claimed = _claim(folder) if own else None

@@ -1,8 +1,7 @@
 """Where work runs: threads or processes of this machine, a dask cluster, CUDA devices.
 
-``local`` threads, ``processes``, ``dask`` (a cluster started for the purpose), ``dask://HOST:PORT``
-(a scheduler that is already there), ``cuda``. An executor takes a function and tasks and gives
-results as they arrive; BLAS has one thread per worker everywhere, so scores have the same bits.
+A pool takes a function and tasks and gives results as they arrive; BLAS has one thread per worker
+everywhere, so scores have the same bits.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ class Place:
     def __post_init__(self) -> None:
         known = self.on in ("local", "processes", "dask", "cuda")
         if not known and not re.fullmatch(r"dask://[^/]+:\d+", self.on):
-            raise InputError(f"on: expected {PLACES}, found {self.on}")
+            raise InputError("on", PLACES, self.on)
         if self.workers is not None and (self.on == "cuda" or self.on.startswith("dask://")):
             raise InputError(f"workers: no effect on {self.on}, which has workers of its own")
         available(self.workers)
@@ -152,7 +151,7 @@ def available(workers: int | None) -> int:
     if workers is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
     if workers < 1:
-        raise InputError(f"workers: expected 1 or more, found {workers}")
+        raise InputError("workers", "1 or more", workers)
     return workers
 
 
@@ -261,9 +260,7 @@ class Devices(Pool):
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:
-    """One thread of BLAS from now on, until it is closed. Without threadpoolctl it has as many as
-    it likes, and the last bits of scores may depend on them.
-    """
+    """One thread of BLAS until it is closed; without threadpoolctl, as many as BLAS likes."""
     try:
         from threadpoolctl import threadpool_limits
     except ImportError:

@@ -1,9 +1,7 @@
 """The one serialiser, without pickle: a tree of plain values and the arrays it points to.
 
 A value is a dataclass of this package made of numbers, strings, arrays, tuples, mappings, tables of
-names and further such dataclasses. Nothing else can be stored, and nothing else is ever built from
-a file. Results become bytes; what the workers of a job share becomes a folder, from which arrays
-are mapped into memory; a trained back-end is an npz file of named arrays.
+names and further such dataclasses. Nothing else is stored, and nothing else is built from a file.
 """
 
 from __future__ import annotations
@@ -52,7 +50,7 @@ def from_bytes(content: bytes, name: str = "value") -> Any:
     try:
         return _decode(json.loads(arrays[_TREE].tobytes().decode()), arrays)
     except Exception as error:
-        raise InputError(f"{name}: expected a kept value, found a damaged one ({error})") from None
+        raise InputError(name, "a kept value", f"a damaged one ({error})") from None
 
 
 def digest(value: Any, *more: str) -> str:
@@ -66,9 +64,8 @@ def digest(value: Any, *more: str) -> str:
 
 
 def write_folder(folder: Path, value: Any, what: str) -> None:
-    """Write a value into a folder, if an earlier run has not: an npy file for every array, and for
-    one that occurs several times only one; an array that is the map of a file stays in that file.
-    ``what`` names the value where the disk has no room.
+    """Write a value into a folder, if an earlier run has not: an npy file for every array that is
+    not the map of a file; ``what`` names the value where the disk has no room.
     """
     path = folder / f"{_TREE}.json"
     if path.exists():
@@ -89,10 +86,8 @@ def read_folder(folder: str | Path) -> Any:
         arrays = {path.stem: _mapped(path) for path in Path(folder).glob("a*.npy")}
         return _decode(tree, arrays, files=True)
     except (FileNotFoundError, KeyError):
-        raise InputError(
-            f"{folder}: expected the arrays of a job, found none: they vanished, or this machine"
-            " does not see them"
-        ) from None
+        actual = "none: they vanished, or this machine does not see them"
+        raise InputError(folder, "the arrays of a job", actual) from None
     except Exception as error:
         raise InputError(f"{folder}: cannot be read ({error})") from None
 
@@ -119,23 +114,23 @@ def load_arrays(
         raise InputError(f"{name}: no such file") from None
     except Exception as error:
         said = str(error) or type(error).__name__
-        raise InputError(
-            f"{name}: expected an npz file, found one that cannot be read ({said})"
-        ) from None
+        raise InputError(name, "an npz file", f"one that cannot be read ({said})") from None
+
+
+def npy_header(stream: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Shape of the array of an npy file, whether it lies column by column, and its type."""
+    version = np.lib.format.read_magic(stream)
+    if version not in ((1, 0), (2, 0), (3, 0)):
+        raise ValueError(f"unknown version {version} of the npy format")
+    if version == (1, 0):
+        return np.lib.format.read_array_header_1_0(stream)
+    return np.lib.format.read_array_header_2_0(stream)
 
 
 def npy_array(content: bytes) -> npt.NDArray[Any]:
     """The array of an npy file, of which the bytes must be all there; pickled ones are refused."""
     stream = io.BytesIO(content)
-    version = np.lib.format.read_magic(stream)
-    if version not in ((1, 0), (2, 0), (3, 0)):
-        raise ValueError(f"unknown version {version} of the npy format")
-    read = (
-        np.lib.format.read_array_header_1_0
-        if version == (1, 0)
-        else np.lib.format.read_array_header_2_0
-    )
-    shape, by_columns, kind = read(stream)
+    shape, by_columns, kind = npy_header(stream)
     if kind.hasobject:
         raise ValueError("expected plain arrays, found pickled objects, which are not read")
     data = bytearray(content[stream.tell() :])
@@ -168,10 +163,10 @@ def read_arrays(path: str | Path, kind: str, names: Sequence[str] = ()) -> Array
         raise InputError(f"{error}: expected a file of the kind {kind}") from None
     named = str(arrays.pop("format", "no format"))
     if named != kind:
-        raise InputError(f"{path}: expected the format {kind}, found {named}")
+        raise InputError(path, f"the format {kind}", named)
     missing = [name for name in names if name not in arrays]
     if missing:
-        raise InputError(f"{path}: expected the arrays {', '.join(missing)}, found none of them")
+        raise InputError(path, f"the arrays {', '.join(missing)}", "none of them")
     return arrays
 
 

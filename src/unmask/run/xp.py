@@ -1,9 +1,7 @@
 """What a kernel does with arrays, once for numpy and once for torch: one body serves all places.
 
-A work function gets the array namespace of its worker, :class:`Numpy` on processors and
-:class:`Torch` on a device. Arithmetic, comparisons and indexing are written as usual; what the two
-libraries spell differently, or what one of them does faster in its own way, is a method here.
-Torch is imported when a device is asked for.
+Arithmetic, comparisons and indexing are written as usual; what the two libraries spell differently
+is a method here. Torch is imported when a device is asked for.
 """
 
 from __future__ import annotations

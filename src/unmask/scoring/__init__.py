@@ -17,15 +17,14 @@ from unmask.scoring.backend import (
     fused as fused,
     product_sides as product_sides,
     score_matrix as score_matrix,
-    train as train,
 )
 from unmask.scoring.cosine import (
     AsNorm as AsNorm,
     Cosine as Cosine,
     TwoSided as TwoSided,
     Whitening as Whitening,
+    average_groups as average_groups,
 )
-from unmask.scoring.moments import average_groups as average_groups
 from unmask.scoring.pairs import BLOCK as BLOCK, MOST_TRIALS as MOST_TRIALS, Pairs as Pairs
 from unmask.scoring.plda import Plda as Plda
 from unmask.scoring.reducers import (

@@ -1,9 +1,5 @@
-"""Maps that bring enrolment and protected speech together, fitted to sets of vectors, without
-training any network.
-
-A safeguard that moves all voices alike leaves their arrangement as it was, turned, stretched and
-moved. Whoever finds that map recognises the people. Whitening and CORAL match first and second
-moments, Procrustes a rotation from pairs, Wasserstein–Procrustes a rotation without any.
+"""Maps that bring enrolment and protected speech together, fitted to sets of vectors: a safeguard
+that moves all voices alike leaves their arrangement as it was, turned, stretched and moved.
 """
 
 from __future__ import annotations
@@ -13,10 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import FloatArray, length_normalised
+from unmask.base import FloatArray
 from unmask.errors import InputError
-from unmask.scoring.cosine import Cosine
-from unmask.scoring.moments import as_vectors, shrunk
+from unmask.scoring.cosine import Cosine, shrunk, unit_rows
 
 SHRINKAGE = 0.1
 ROUNDS = 30
@@ -43,13 +38,13 @@ class Alignment:
 
     def apply(self, vectors: npt.ArrayLike) -> FloatArray:
         """``vectors`` at length one, centred and mapped."""
-        rows = length_normalised(as_vectors(vectors, dimension=self.centre.size))
+        rows = unit_rows(vectors, dimension=self.centre.size)
         return np.asarray((rows - self.centre) @ self.matrix)
 
 
 def centring(vectors: npt.ArrayLike) -> Alignment:
     """Take the mean of ``vectors`` off, and change nothing else."""
-    rows = length_normalised(as_vectors(vectors))
+    rows = unit_rows(vectors)
     return Alignment(rows.mean(axis=0), np.eye(rows.shape[1]))
 
 
@@ -81,10 +76,8 @@ def procrustes(source: npt.ArrayLike, target: npt.ArrayLike) -> Alignment:
     x, y = centring(source), centring(target)
     left, right = x.apply(source), y.apply(target)
     if left.shape != right.shape:
-        raise InputError(
-            f"Procrustes: expected as many vectors of one dimension on both sides, found"
-            f" {left.shape} and {right.shape}"
-        )
+        wanted = "as many vectors of one dimension on both sides"
+        raise InputError("Procrustes", wanted, f"{left.shape} and {right.shape}")
     return Alignment(x.centre, _rotation(left, right))
 
 
@@ -104,10 +97,8 @@ def wasserstein_procrustes(
 
     x, y = centring(source), centring(target)
     if x.centre.size != y.centre.size:
-        raise InputError(
-            f"embeddings: expected one dimension on both sides, found {x.centre.size} and"
-            f" {y.centre.size}"
-        )
+        actual = f"{x.centre.size} and {y.centre.size}"
+        raise InputError("embeddings", "one dimension on both sides", actual)
     rng = np.random.default_rng(seed)
     sides = []
     for rows in (x.apply(source), y.apply(target)):
@@ -132,9 +123,9 @@ def _rotation(x: FloatArray, y: FloatArray) -> FloatArray:
 
 
 def _moments(vectors: npt.ArrayLike, shrinkage: float) -> tuple[FloatArray, FloatArray]:
-    rows = length_normalised(as_vectors(vectors))
+    rows = unit_rows(vectors)
     if len(rows) < 2:
-        raise InputError(f"alignment: expected 2 vectors or more, found {len(rows)}")
+        raise InputError("alignment", "2 vectors or more", len(rows))
     covariance = np.atleast_2d(np.cov(rows, rowvar=False, bias=True))
     return rows.mean(axis=0), shrunk(covariance, shrinkage)
 
@@ -143,5 +134,5 @@ def _power(matrix: FloatArray, power: float) -> FloatArray:
     """A power of a symmetric matrix."""
     value, basis = np.linalg.eigh(matrix)
     if value[0] <= 1e-14 * max(float(value[-1]), 0.0):
-        raise InputError("alignment: expected vectors that vary in every direction, found too few")
+        raise InputError("alignment", "vectors that vary in every direction", "too few")
     return np.asarray((basis * value**power) @ basis.T)

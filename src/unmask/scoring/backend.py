@@ -1,8 +1,6 @@
 """What a back-end is, how it is named and trained, and the scores of all pairs of two small sets.
 
-A matrix product rounds differently for different shapes, so scores come from tiles on a fixed grid.
-(A different number of BLAS threads, another processor or another partner set may still change the
-last bit.)
+A matrix product rounds differently for different shapes: scores come from tiles on a fixed grid.
 """
 
 from __future__ import annotations
@@ -18,9 +16,9 @@ import numpy.typing as npt
 from unmask.base import FloatArray
 from unmask.errors import InputError
 from unmask.run import ranges_of
-from unmask.scoring.cosine import AsNorm, Cosine, Fused, Projected, TwoSided, Whitening
-from unmask.scoring.moments import Labelled, Rows
+from unmask.scoring.cosine import AsNorm, Cosine, Fused, Projected, Rows, TwoSided, Whitening
 from unmask.scoring.plda import Plda
+from unmask.trials import Embeddings
 
 TILE_ROWS = 256
 TILE_COLUMNS = 4096
@@ -53,32 +51,27 @@ TRAINED: Mapping[str, Callable[..., Backend]] = {
 """Back-ends that are trained on labelled embeddings, by name; cosine needs no training."""
 
 
-def train(name: str, data: Labelled | None, **options: Any) -> Backend:
-    """The back-end of a name (cosine, wccn, plda, centred, lda, asnorm), trained on ``data``.
+def backend_named(
+    backend: Backend | str | Path, data: Embeddings | None = None, **options: Any
+) -> Backend:
+    """A back-end as it is; one that was saved, where its file is named (npz); or one by name
+    (cosine, wccn, plda, centred, lda, asnorm), trained on ``data``.
 
     ``options`` are those of its ``fit``: the ``lda`` of PLDA, a ``shrinkage``.
-    """
-    if name == "cosine":
-        return Cosine()
-    if name not in TRAINED:
-        names = ", ".join(["cosine", *TRAINED])
-        raise InputError(f"back-end: expected {names} or a file (npz), found {name}")
-    if data is None:
-        raise InputError(f"back-end {name}: expected embeddings to train on, found none")
-    return TRAINED[name](data, **options)
-
-
-def backend_named(
-    backend: Backend | str | Path, data: Labelled | None = None, **options: Any
-) -> Backend:
-    """A back-end as it is; one that was saved, where its file is named (npz); or one by name,
-    trained on ``data`` with ``options`` as in :func:`train`.
     """
     if not isinstance(backend, str | Path):
         return backend
     if Path(backend).suffix == ".npz":
         return Plda.load(backend)
-    return train(str(backend), data, **options)
+    name = str(backend)
+    if name == "cosine":
+        return Cosine()
+    if name not in TRAINED:
+        names = ", ".join(["cosine", *TRAINED])
+        raise InputError("back-end", f"{names} or a file (npz)", name)
+    if data is None:
+        raise InputError(f"back-end {name}", "embeddings to train on", "none")
+    return TRAINED[name](data, **options)
 
 
 def product_sides(backend: Backend, prepared: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -94,7 +87,7 @@ def product_sides(backend: Backend, prepared: FloatArray) -> tuple[FloatArray, F
         rest, own, one = prepared[:, :-1], prepared[:, -1:], np.ones((len(prepared), 1))
         return np.hstack([rest, own, one]), np.hstack([rest, one, own])
     if not isinstance(backend, (Cosine, Whitening)):
-        raise InputError(f"back-end: expected cosine, wccn or plda, found {backend.name}")
+        raise InputError("back-end", "cosine, wccn or plda", backend.name)
     return prepared, prepared
 
 

@@ -1,5 +1,6 @@
 """Cosine similarity, plain, after a linear map that whitens the vectors, or normalised by a cohort;
-and scores that are inner products of two different rows of a vector, one for each side.
+scores that are inner products of two different rows of a vector, one for each side; and the moments
+of labelled vectors that every trained back-end starts from.
 """
 
 from __future__ import annotations
@@ -7,25 +8,133 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import eigh
 
-from unmask.base import FloatArray, length_normalised
+from unmask.base import FloatArray, IntArray, length_normalised
 from unmask.errors import InputError
-from unmask.scoring.moments import (
-    Labelled,
-    Moments,
-    Rows,
-    as_vectors,
-    average_groups,
-    discriminants,
-    shrunk,
-)
+from unmask.trials import Embeddings
 
+Rows = npt.NDArray[np.floating[Any]]
+Codes = npt.NDArray[np.integer[Any]]
 LDA_DIRECTIONS = 20
 COHORT = 200
 _LEAST = 1e-9
+
+
+def as_vectors(values: npt.ArrayLike, *, dimension: int | None = None) -> FloatArray:
+    """Finite float64 vectors, one per row."""
+    vectors = np.asarray(values, dtype=np.float64)
+    if vectors.ndim != 2 or vectors.shape[1] == 0:
+        raise InputError("embeddings", "shape (vectors, dimension)", vectors.shape)
+    if dimension is not None and vectors.shape[1] != dimension:
+        wanted = f"{dimension} dimensions as in the back-end's training set"
+        raise InputError("embeddings", wanted, vectors.shape[1])
+    if not np.isfinite(vectors).all():
+        row = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])
+        raise InputError(f"embeddings: row {row} is not finite")
+    return vectors
+
+
+def unit_rows(values: npt.ArrayLike, *, dimension: int | None = None) -> FloatArray:
+    """The same at length one."""
+    return length_normalised(as_vectors(values, dimension=dimension))
+
+
+def average_groups(vectors: npt.ArrayLike, groups: Codes) -> FloatArray:
+    """Length-normalise, average over each group, normalise again; rows in order of the code.
+
+    A group is a speaker, or a conversation of L utterances. Rows with a negative code belong to
+    no group and are left out.
+    """
+    rows = as_vectors(vectors)
+    if groups.shape != (rows.shape[0],):
+        wanted = f"{rows.shape[0]} codes, one per vector"
+        raise InputError("groups", wanted, f"shape {groups.shape}")
+    member = groups >= 0
+    if not member.any():
+        raise InputError("averaging: no vector belongs to a group")
+    means = group_means(length_normalised(rows[member]), groups[member])[1]
+    return length_normalised(means)
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Per-speaker counts and means, and the pooled scatter within speakers."""
+
+    counts: IntArray
+    means: FloatArray
+    scatter: FloatArray
+
+    @classmethod
+    def of(cls, vectors: FloatArray, codes: Codes) -> Moments:
+        """Count from rows; the codes may have gaps."""
+        if codes.shape != (vectors.shape[0],):
+            wanted = f"{vectors.shape[0]} of them, one per vector"
+            raise InputError("speakers", wanted, f"shape {codes.shape}")
+        counts, means, dense = group_means(vectors, codes)
+        if counts.size < 2:
+            raise InputError(f"training a back-end needs 2 speakers or more, found {counts.size}")
+        if counts.max() < 2:
+            raise InputError("training a back-end needs a speaker with 2 vectors: all have one")
+        deviation = vectors - means[dense]
+        return cls(counts, means, deviation.T @ deviation)
+
+    @property
+    def size(self) -> int:
+        """Number of vectors."""
+        return int(self.counts.sum())
+
+    @property
+    def within(self) -> FloatArray:
+        """Unbiased covariance within speakers: scatter / (vectors − speakers)."""
+        return self.scatter / (self.size - self.counts.size)
+
+    @property
+    def between(self) -> FloatArray:
+        """Covariance of the speakers by moments: cov(means) − within·mean(1/n), at least 0.
+
+        A mean of n vectors carries 1/n of the within-speaker covariance, which is taken off;
+        directions in which that leaves less than nothing are set to 0.
+        """
+        spread = np.atleast_2d(np.cov(self.means, rowvar=False))
+        value, basis = np.linalg.eigh(spread - self.within * (1 / self.counts).mean())
+        return np.asarray((basis * np.maximum(value, 0.0)) @ basis.T)
+
+
+def group_means(vectors: FloatArray, codes: Codes) -> tuple[IntArray, FloatArray, IntArray]:
+    """Size and mean of each group in order of its code, and the group of each row."""
+    _, dense, counts = np.unique(codes, return_inverse=True, return_counts=True)
+    order = np.argsort(dense, kind="stable")
+    first = np.concatenate([[0], np.cumsum(counts)[:-1]])
+    means = np.add.reduceat(vectors[order], first, axis=0) / counts[:, None]
+    return counts.astype(np.int64), means, dense.astype(np.int64)
+
+
+def shrunk(matrix: FloatArray, shrinkage: float) -> FloatArray:
+    """(1 − λ)·C + λ·(tr C / d)·I, which has an inverse for any λ > 0."""
+    if not 0 <= shrinkage <= 1:
+        raise InputError("shrinkage", "a number from 0 to 1", shrinkage)
+    level = np.trace(matrix) / matrix.shape[0]
+    return np.asarray((1 - shrinkage) * matrix + shrinkage * level * np.eye(matrix.shape[0]))
+
+
+def discriminants(moments: Moments, directions: int, shrinkage: float) -> FloatArray:
+    """LDA: the directions of largest between- over within-speaker variance, within = I."""
+    dimension = moments.means.shape[1]
+    most = min(dimension, moments.counts.size - 1)
+    if not 1 <= directions <= most:
+        raise InputError(
+            f"LDA: expected 1 to {most} directions for {moments.counts.size} speakers"
+            f" in {dimension} dimensions, found {directions}"
+        )
+    centred = moments.means - np.average(moments.means, axis=0, weights=moments.counts)
+    between = (centred * moments.counts[:, None]).T @ centred / moments.size
+    _, basis = eigh(between, shrunk(moments.within, shrinkage))
+    return np.asarray(basis[:, ::-1][:, :directions])
 
 
 @dataclass(frozen=True)
@@ -38,7 +147,7 @@ class Cosine:
 
     def prepare(self, vectors: npt.ArrayLike) -> FloatArray:
         """Length-normalised rows."""
-        return length_normalised(as_vectors(vectors))
+        return unit_rows(vectors)
 
     def score_block(self, enrol: Rows, test: Rows) -> Rows:
         """Cosines of every enrolment row with every test row."""
@@ -59,20 +168,20 @@ class Whitening:
 
     @classmethod
     def fit(
-        cls, embeddings: Labelled, *, covariance: str = "within", shrinkage: float = 0.1
+        cls, embeddings: Embeddings, *, covariance: str = "within", shrinkage: float = 0.1
     ) -> Whitening:
         """Estimate from labelled embeddings, length-normalised first.
 
         The covariance C becomes (1 − λ)·C + λ·(tr C / d)·I with λ = ``shrinkage``.
         """
-        vectors = length_normalised(as_vectors(embeddings.vectors))
+        vectors = unit_rows(embeddings.vectors)
         moments = Moments.of(vectors, embeddings.speakers.codes)
         if covariance == "within":
             matrix = moments.within
         elif covariance == "total":
             matrix = np.cov(vectors, rowvar=False, bias=True)
         else:
-            raise InputError(f"whitening: expected within or total, found {covariance}")
+            raise InputError("whitening", "within or total", covariance)
         inverse = np.linalg.inv(shrunk(np.atleast_2d(matrix), shrinkage))
         projection = np.asarray(np.linalg.cholesky((inverse + inverse.T) / 2), dtype=np.float64)
         return cls(vectors.mean(axis=0), projection, covariance)
@@ -83,7 +192,7 @@ class Whitening:
 
     def prepare(self, vectors: npt.ArrayLike) -> FloatArray:
         """Normalised, centred, whitened and normalised again."""
-        rows = length_normalised(as_vectors(vectors, dimension=self.centre.size))
+        rows = unit_rows(vectors, dimension=self.centre.size)
         return length_normalised((rows - self.centre) @ self.projection)
 
     def score_block(self, enrol: Rows, test: Rows) -> Rows:
@@ -99,19 +208,19 @@ class Projected(Whitening):
         return self.covariance
 
     @classmethod
-    def centred(cls, embeddings: Labelled) -> Projected:
+    def centred(cls, embeddings: Embeddings) -> Projected:
         """Cosine about the mean of the training vectors."""
-        rows = length_normalised(as_vectors(embeddings.vectors))
+        rows = unit_rows(embeddings.vectors)
         return cls(rows.mean(axis=0), np.eye(rows.shape[1]), "centred")
 
     @classmethod
     def lda(
-        cls, embeddings: Labelled, *, directions: int = LDA_DIRECTIONS, shrinkage: float = 0.1
+        cls, embeddings: Embeddings, *, directions: int = LDA_DIRECTIONS, shrinkage: float = 0.1
     ) -> Projected:
         """Cosine in the ``directions`` of largest between- over within-speaker variance, or in as
         many as there are; ``shrinkage`` as in :meth:`Whitening.fit`.
         """
-        rows = length_normalised(as_vectors(embeddings.vectors))
+        rows = unit_rows(embeddings.vectors)
         centre = rows.mean(axis=0)
         moments = Moments.of(rows - centre, embeddings.speakers.codes)
         few = min(directions, moments.counts.size - 1, rows.shape[1])
@@ -149,15 +258,13 @@ class AsNorm(TwoSided):
     top: int
 
     @classmethod
-    def fit(cls, embeddings: Labelled, *, top: int = COHORT) -> AsNorm:
+    def fit(cls, embeddings: Embeddings, *, top: int = COHORT) -> AsNorm:
         """The average voice of each speaker of ``embeddings`` is the cohort; of them the ``top``
         closest count, or all where there are fewer.
         """
         cohort = average_groups(embeddings.vectors, embeddings.speakers.codes)
         if len(cohort) < 2:
-            raise InputError(
-                f"AS-norm: expected a cohort of 2 speakers or more, found {len(cohort)}"
-            )
+            raise InputError("AS-norm", "a cohort of 2 speakers or more", len(cohort))
         return cls(cohort, min(top, len(cohort)))
 
     @property
@@ -166,7 +273,7 @@ class AsNorm(TwoSided):
 
     def sides(self, vectors: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Rows that hold the vector, its mean and its standard deviation."""
-        rows = length_normalised(as_vectors(vectors, dimension=self.cohort.shape[1]))
+        rows = unit_rows(vectors, dimension=self.cohort.shape[1])
         scores = np.partition(rows @ self.cohort.T, len(self.cohort) - self.top, axis=1)
         closest = scores[:, len(self.cohort) - self.top :]
         scale = 1 / (2 * np.maximum(closest.std(axis=1, keepdims=True), _LEAST))

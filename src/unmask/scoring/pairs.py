@@ -1,9 +1,7 @@
 """Which pairs of rows are scored, and in which tiles, apart from where that happens.
 
-Prepared rows are ordered by speaker. A block is a range of enrolment rows and one of test rows, the
-task of a job. Scores come from the product of two tiles on a fixed grid, so a score has the same
-bits whatever the block it belongs to, and pairs of one speaker lie in the few tiles around the
-diagonal: all others hold nontargets alone.
+Rows are ordered by speaker, so pairs of one speaker lie in tiles around the diagonal; tiles lie on
+a fixed grid, so a score has the same bits whatever the block, the task of a job, it belongs to.
 """
 
 from __future__ import annotations

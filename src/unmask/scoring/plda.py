@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,23 +14,22 @@ from scipy.linalg import eigh
 from unmask.base import FloatArray, IntArray, length_normalised
 from unmask.errors import InputError
 from unmask.run import read_arrays, write_arrays
-from unmask.scoring.moments import (
+from unmask.scoring.cosine import (
     Codes,
-    Labelled,
     Moments,
     Rows,
-    as_vectors,
     discriminants,
     group_means,
     shrunk,
+    unit_rows,
 )
+from unmask.trials import Embeddings
 
 _FORMAT = "unmask-plda-1"
 _NEGLIGIBLE = 1e-9
 
 
-@dataclass(frozen=True, eq=False)
-class Models:
+class Models(NamedTuple):
     """Speakers enrolled with one or more utterances: mean latent vector and how many it holds."""
 
     means: FloatArray
@@ -61,7 +61,7 @@ class Plda:
     @classmethod
     def fit(
         cls,
-        embeddings: Labelled,
+        embeddings: Embeddings,
         *,
         lda: int | None = None,
         shrinkage: float = 0.1,
@@ -73,7 +73,7 @@ class Plda:
         ``lda`` keeps that many discriminant directions. ``shrinkage`` pulls the within-speaker
         covariance towards a multiple of the identity, before LDA and in the model.
         """
-        vectors = length_normalised(as_vectors(embeddings.vectors))
+        vectors = unit_rows(embeddings.vectors)
         codes = embeddings.speakers.codes
         centre = vectors.mean(axis=0)
         rows = vectors - centre
@@ -110,7 +110,7 @@ class Plda:
 
     def transform(self, vectors: npt.ArrayLike) -> FloatArray:
         """Vectors as the model sees them, its mean taken off."""
-        rows = length_normalised(as_vectors(vectors, dimension=self.centre.size)) - self.centre
+        rows = unit_rows(vectors, dimension=self.centre.size) - self.centre
         if self.lda is not None:
             rows = rows @ self.lda
         return length_normalised(rows) - self.mean
@@ -183,13 +183,11 @@ class Plda:
         for name, shape in shapes.items():
             one = arrays[name]
             if one.dtype.kind != "f" or one.shape != shape or not np.isfinite(one).all():
-                raise InputError(
-                    f"{path}: expected finite numbers of shape {shape} in {name},"
-                    f" found {one.dtype} {one.shape}"
-                )
+                wanted = f"finite numbers of shape {shape} in {name}"
+                raise InputError(path, wanted, f"{one.dtype} {one.shape}")
         steps = arrays.pop("iterations")
         if steps.shape or steps.dtype.kind not in "iu":
-            raise InputError(f"{path}: expected a whole number of iterations, found {steps.dtype}")
+            raise InputError(path, "a whole number of iterations", steps.dtype)
         lda = arrays.pop("lda", None)
         return cls(lda=lda, iterations=int(steps), **{k: arrays[k] for k in shapes if k != "lda"})
 

@@ -1,14 +1,8 @@
 """What becomes of the tiles of all pairs: small, addable summaries.
 
-Nontarget scores are counted among the target scores, which is the ROC statistic of all pairs. A
-block's nontarget scores are sorted in pieces that fit into the cache's neighbourhood, and the
-target scores are looked up in them: sorting float32 costs about as much as the product itself. The
-speaker bootstrap needs them counted once more, by speaker: every pair of two speakers counts for
-both of them, in a table with a row per speaker and a column per bin of scores, so it stays small.
-
-All counts are integers and sums of losses are kept in whole units of 2⁻³², taken tile by tile: the
-result does not depend on the blocks, on who counted them or in which order they arrived. A device
-counts whole rows, inside the product where triton is at hand.
+Nontarget scores are counted among the target scores, which is the ROC statistic of all pairs, and
+for the speaker bootstrap by speaker and bin. Counts are integers and losses whole units of 2⁻³²,
+taken tile by tile: neither blocks nor workers nor their order change the result.
 """
 
 from __future__ import annotations
@@ -21,18 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from unmask.base import BoolArray, FloatArray, IntArray, Places, Rows32, ceiling, lazy
-from unmask.run import (
-    Arrays,
-    Range,
-    Torch,
-    Xp,
-    accumulate,
-    current_place,
-    narrow,
-    ranges_of,
-    run,
-)
-from unmask.scoring.moments import Rows
+from unmask.run import Arrays, Range, Torch, Xp, accumulate, current_place, narrow, ranges_of, run
+from unmask.scoring.cosine import Rows
 from unmask.scoring.pairs import BLOCK, Block, Pairs, Tile
 
 UNIT = 2.0**-32
@@ -72,11 +56,9 @@ class TargetScores:
         """Those of all pairs; ``block`` is how many enrolment rows a task has."""
         parts = list(run(target_scores, pairs, ranges_of(len(pairs.enrol), block)))
         scores = np.concatenate([np.zeros(0, np.float32), *(part["scores"] for part in parts)])
+        counts = np.concatenate([np.zeros(0), *(part["counts"] for part in parts)])
         distinct, index = np.unique(scores, return_inverse=True)
-        total = np.zeros(distinct.size, np.int64)
-        if parts:
-            np.add.at(total, index, np.concatenate([part["counts"] for part in parts]))
-        return cls(distinct, total)
+        return cls(distinct, np.bincount(index, counts, distinct.size).astype(np.int64))
 
     def knots(self, thresholds: Sequence[float]) -> Rows32:
         """Where float32 scores must be counted: at targets, and at the first float32 ≥ a
@@ -258,13 +240,8 @@ class BySpeaker:
     def present(self) -> BySpeaker:
         """Without speakers who have no trial."""
         there = self.target.any(axis=1) | self.nontarget.any(axis=1)
-        return replace(
-            self,
-            target=self.target[there],
-            nontarget=self.nontarget[there],
-            target_loss=self.target_loss[there],
-            nontarget_loss=self.nontarget_loss[there],
-        )
+        tables: dict[str, Any] = {name: getattr(self, name)[there] for name in _SUMS}
+        return replace(self, **tables)
 
 
 @dataclass(frozen=True, eq=False)
@@ -295,19 +272,10 @@ class CountBySpeaker:
         total = accumulate(
             count_by_speaker, self, blocks, dict(zip(_SUMS, start, strict=True)), _add_speakers
         )
-        target_loss, nontarget_loss = (
-            np.asarray(total[name] * UNIT, np.float64) for name in _SUMS[2:]
-        )
-        nontarget = total["nontarget"]
-        return BySpeaker(
-            self.edges,
-            total["target"],
-            nontarget,
-            nontarget.sum(axis=0) // 2,
-            target_loss,
-            nontarget_loss,
-            float(nontarget_loss.sum() / 2),
-        )
+        target, nontarget = total["target"], total["nontarget"]
+        losses = [np.asarray(total[name] * UNIT, np.float64) for name in _SUMS[2:]]
+        counts = target, nontarget, nontarget.sum(axis=0) // 2
+        return BySpeaker(self.edges, *counts, losses[0], losses[1], float(losses[1].sum() / 2))
 
 
 def _add_speakers(total: Arrays, part: Arrays, block: Block) -> None:
@@ -396,11 +364,7 @@ def _count_tile(xp: Xp, counting: CountBySpeaker, tile: Tile, rows: _Side, colum
 
 
 def _by_speaker_on_device(xp: Torch, counting: CountBySpeaker, block: Block) -> Arrays:
-    """The same for whole rows.
-
-    Where each unordered pair is a trial, nontargets are gone through in both orders: a row's own
-    speaker is enough then.
-    """
+    """The same for whole rows; where pairs are unordered, nontargets count in both orders."""
     pairs, bins, speakers = counting.pairs, counting.bins, counting.speakers
     enrol, test = xp.put(pairs.enrol.rows), xp.put(pairs.test.rows)
     other = xp.put(pairs.test.speaker).long()[None, :]

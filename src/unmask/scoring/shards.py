@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,49 +21,29 @@ import polars as pl
 from unmask._version import __version__
 from unmask.base import Codes, FloatArray, IntArray, Vectors
 from unmask.errors import InputError
-from unmask.run import check_room, current_place, keeping, load_arrays, store, workplace
+from unmask.run import check_room, current_place, keeping, load_arrays, npy_header, store, workplace
 from unmask.scoring.backend import Backend, product_sides
 from unmask.scoring.cosine import Cosine, Whitening
 from unmask.scoring.pairs import Pairs, Side
 from unmask.scoring.plda import Plda
 from unmask.trials import (
-    SPEAKERS,
-    UTTERANCES,
-    VECTORS,
     Embeddings,
     Ids,
     ParquetFile,
     Source,
     Speakers,
     assign,
-    normalise,
+    embedding_columns,
     read_embeddings,
+    refuse_repeated,
     speaker_rule,
     text_ids,
 )
 
 SLICE = 1 << 14
 PAIRS = ("all", "enrolment-fixed")
+_NAMED = ("speakers", "utterances")
 _ROWS = "the rows to work on"
-
-
-class Shard(Protocol):
-    """Part of a set of embeddings, in memory (`Embeddings`) or in a file: vectors in slices."""
-
-    @property
-    def speakers(self) -> Ids: ...
-
-    @property
-    def utterances(self) -> Ids | None: ...
-
-    @property
-    def dimension(self) -> int: ...
-
-    @property
-    def source(self) -> Source | None: ...
-
-    def slices(self) -> Iterator[tuple[int, Vectors]]:
-        """Vectors with the row of the first, from front to back."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +63,7 @@ class Filed:
             good = np.isfinite(vectors).all(axis=1)
             if not good.all():
                 row = start + int(np.flatnonzero(~good)[0]) + 1
-                raise InputError(f"{self.path}, row {row}: expected finite numbers, found others")
+                raise InputError(f"{self.path}, row {row}", "finite numbers", "others")
             yield start, vectors
 
     def _npy(self) -> Iterator[tuple[int, Vectors]]:
@@ -93,7 +73,7 @@ class Filed:
 
     def _npz(self) -> Iterator[tuple[int, Vectors]]:
         with zipfile.ZipFile(self.path) as archive, archive.open(self.member) as file:
-            (rows, width), _, kind = _header(file)
+            (rows, width), _, kind = npy_header(file)
             for start in range(0, rows, SLICE):
                 count = min(SLICE, rows - start) * width
                 try:
@@ -110,10 +90,9 @@ class Filed:
         for start in range(0, len(self.speakers), SLICE):
             column = file.select([self.member]).slice(start, SLICE).to_series()
             try:
-                vectors = (
-                    column.list.to_array(self.dimension) if column.dtype == pl.List else column
-                )
-                yield start, vectors.to_numpy()
+                if column.dtype == pl.List:
+                    column = column.list.to_array(self.dimension)
+                yield start, column.to_numpy()
             except pl.exceptions.PolarsError:
                 raise InputError(
                     f"{self.path}, rows {start + 1} to {start + len(column)}: expected vectors of "
@@ -121,10 +100,12 @@ class Filed:
                 ) from None
 
 
+Shard: TypeAlias = Embeddings | Filed
+"""Part of a set of embeddings, in memory or in a file."""
+
+
 def shards_of(
-    embeddings: Embeddings | str | Path | Sequence[str | Path],
-    *,
-    speakers: Speakers | None = None,
+    embeddings: Embeddings | str | Path | Sequence[str | Path], *, speakers: Speakers | None = None
 ) -> list[Shard]:
     """One shard per file; all must have one dimension, which is known before any work."""
     if isinstance(embeddings, Embeddings):
@@ -135,10 +116,8 @@ def shards_of(
     shards = [_shard(Path(path), speakers) for path in paths]
     for path, shard in zip(paths, shards, strict=True):
         if shard.dimension != shards[0].dimension:
-            raise InputError(
-                f"{path}: expected {shards[0].dimension} dimensions as in {paths[0]}, "
-                f"found {shard.dimension}"
-            )
+            wanted = f"{shards[0].dimension} dimensions as in {paths[0]}"
+            raise InputError(path, wanted, shard.dimension)
     return shards
 
 
@@ -150,9 +129,8 @@ def _shard(path: Path, speakers: Speakers | None) -> Shard:
         contents = opened(path)
         if contents is not None:
             member, dimension, columns = contents
-            spoken = text_ids(columns["speakers"], "speakers", str(path))
-            uttered = columns.get("utterances")
-            uttered = None if uttered is None else text_ids(uttered, "utterances", str(path))
+            ids = {role: text_ids(column, role, str(path)) for role, column in columns.items()}
+            spoken, uttered = ids["speakers"], ids.get("utterances")
             return Filed(path, member, spoken, uttered, dimension, _source(path, spoken))
     return read_embeddings(path, speakers=speakers)
 
@@ -175,26 +153,22 @@ def _npz_columns(path: Path) -> tuple[str, int, dict[str, Any]] | None:
     """Where the vectors of an npz file are and the identifiers, if it has the usual names."""
     try:
         with zipfile.ZipFile(path) as archive:
-            names = {normalise(name.removesuffix(".npy")): name for name in archive.namelist()}
-            vectors, spoken, uttered = (
-                _first(names, kind) for kind in (VECTORS, SPEAKERS, UTTERANCES)
-            )
-            if vectors is None or spoken is None or len(archive.namelist()) != len(names):
-                return None
+            members = {name.removesuffix(".npy"): name for name in archive.namelist()}
+            roles = embedding_columns(members)
+            vectors = members[roles["vectors"]]
             with archive.open(vectors) as file:
-                shape, is_fortran, kind = _header(file)
+                shape, is_fortran, kind = npy_header(file)
                 size = file.tell() + math.prod(shape) * kind.itemsize
-            if len(shape) != 2 or is_fortran or kind.kind != "f":
+            if len(shape) != 2 or is_fortran or kind.kind != "f" or min(shape) < 0:
                 return None
-            if min(shape) < 0 or archive.getinfo(vectors).file_size != size:
+            if archive.getinfo(vectors).file_size != size or len(archive.namelist()) > len(members):
                 return None
-        given = {"speakers": spoken, "utterances": uttered}
-        named = {role: name for role, name in given.items() if name}
-        arrays = load_arrays(path, str(path), only=list(named.values()))
-        columns = {role: arrays[name.removesuffix(".npy")] for role, name in named.items()}
+        named = {role: roles[role] for role in _NAMED if role in roles}
+        arrays = load_arrays(path, str(path), only=[members[name] for name in named.values()])
+        columns = {role: arrays[name] for role, name in named.items()}
     except Exception:  # what is wrong with it is told by the reader of whole files
         return None
-    if any(one.shape != shape[:1] for one in columns.values()):
+    if "speakers" not in named or any(one.shape != shape[:1] for one in columns.values()):
         return None
     return vectors, int(shape[1]), columns
 
@@ -202,32 +176,15 @@ def _npz_columns(path: Path) -> tuple[str, int, dict[str, Any]] | None:
 def _parquet_columns(path: Path) -> tuple[str, int, dict[str, Any]] | None:
     try:
         file = ParquetFile.opened(path)
-        names = {normalise(name): name for name in file.schema}
-        vectors, spoken = _first(names, VECTORS), _first(names, SPEAKERS)
-        if vectors is None or spoken is None:
-            return None
-        uttered = _first(names, UTTERANCES)
-        wanted = [spoken] if uttered is None else [spoken, uttered]
-        ids = file.select(wanted).slice(0, file.height)
-        head = file.select([vectors]).slice(0, 1).to_series()
-    except (OSError, InputError):
+        roles = embedding_columns(file.schema)
+        head = file.select([roles["vectors"]]).slice(0, 1).to_series()
+        named = {role: roles[role] for role in _NAMED if role in roles}
+        ids = file.select(list(named.values())).slice(0, file.height)
+    except (OSError, InputError, KeyError):
         return None
-    if not len(head) or not head.dtype.is_nested():
+    if "speakers" not in named or not len(head) or not head.dtype.is_nested():
         return None
-    columns: dict[str, Any] = {"speakers": ids[spoken]}
-    if uttered is not None:
-        columns["utterances"] = ids[uttered]
-    return vectors, len(head[0]), columns
-
-
-def _first(names: dict[str, str], choices: Sequence[str]) -> str | None:
-    return next((names[choice] for choice in choices if choice in names), None)
-
-
-def _header(file: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    if np.lib.format.read_magic(file) == (1, 0):
-        return np.lib.format.read_array_header_1_0(file)
-    return np.lib.format.read_array_header_2_0(file)
+    return head.name, len(head[0]), {role: ids[name] for role, name in named.items()}
 
 
 def _source(path: Path, speakers: Ids) -> Source:
@@ -260,9 +217,9 @@ class Layout:
         nothing else, where utterances have names.
         """
         if pairs not in PAIRS:
-            raise InputError(f"pairs: expected {' or '.join(PAIRS)}, found {pairs}")
+            raise InputError("pairs", " or ".join(PAIRS), pairs)
         if enrolment < 1:
-            raise InputError(f"enrolment: expected 1 utterance or more, found {enrolment}")
+            raise InputError("enrolment", "1 utterance or more", enrolment)
         spoken = Ids.concatenate([shard.speakers for shard in shards])
         speaker = spoken.alphabetical().codes
         named = [shard.utterances for shard in shards]
@@ -271,7 +228,7 @@ class Layout:
         sha = hashlib.sha256(f"unmask pairs 1 {pairs} {enrolment}\n".encode())
         if len(uttered) == len(shards):
             utterance = Ids.concatenate(uttered)
-            _refuse_repeated(utterance)
+            refuse_repeated(utterance, "embeddings")
             order = np.lexsort((utterance.alphabetical().codes, speaker))
             sha.update("\n".join(utterance.to_series().gather(order).to_list()).encode())
         else:
@@ -286,9 +243,9 @@ class Layout:
         position = np.empty(len(order), np.int64)
         position[order] = np.arange(len(order))
         if not speaker.max():
-            raise InputError(f"pairs: expected 2 speakers or more, found {speaker.max() + 1}")
+            raise InputError("pairs", "2 speakers or more", speaker.max() + 1)
         if np.bincount(speaker).max() < 2 or (enrolled.all() and pairs == "enrolment-fixed"):
-            raise InputError("pairs: expected a speaker with 2 utterances or more, found none")
+            raise InputError("pairs", "a speaker with 2 utterances or more", "none")
         speakers, digest = int(speaker.max()) + 1, sha.hexdigest()[:8]
         return cls(tuple(shards), speaker, speakers, position, enrolled, pairs, digest)
 
@@ -324,10 +281,8 @@ class Layout:
         done, so that the same call goes on from there after a fault.
         """
         if not isinstance(backend, Cosine | Whitening | Plda):
-            raise InputError(
-                f"back-end: expected cosine, whitening or PLDA on embeddings from disk, "
-                f"found {backend.name}"
-            )
+            wanted = "cosine, whitening or PLDA on embeddings from disk"
+            raise InputError("back-end", wanted, backend.name)
         key, state = self.key(backend), current_place().state
         with workplace(key, None if state is None else state / key) as folder, keeping(folder):
             if not (folder / "tree.json").exists():
@@ -371,16 +326,6 @@ class Layout:
         shape = len(order), width
         array = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=shape)
         return array, position, self.speaker[order]
-
-
-def _refuse_repeated(utterances: Ids) -> None:
-    count = np.bincount(utterances.codes, minlength=len(utterances.names))
-    if (count > 1).any():
-        first = int(np.flatnonzero(count > 1)[0])
-        raise InputError(
-            f"embeddings: expected each utterance once, found {utterances.names[first]} "
-            f"{count[first]} times"
-        )
 
 
 def _prepared(backend: Backend, vectors: npt.ArrayLike, shard: Shard, row: int) -> FloatArray:

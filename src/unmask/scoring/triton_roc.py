@@ -1,11 +1,8 @@
 """The exact ROC statistic of a whole score matrix on a GPU; needs torch and numpy alone.
 
-Scores are counted inside the tile of the matrix product that made them and never reach memory.
-The range of the target scores is cut into fine cells by a monotone map. A nontarget in a cell
-without a target lies in a known gap between two targets: one increment of the cell's counter. In a
-cell with targets its place among them is found by binary search. Counts are integers, so the
-result depends neither on the tiles nor on their order; the scores' last bits do depend on the
-precision of the product.
+Scores are counted inside the tile of the product that made them. The range of target scores is cut
+into fine cells by a monotone map: in one without a target a nontarget lies in a known gap between
+targets, in another its place among them is found by binary search.
 """
 
 from __future__ import annotations

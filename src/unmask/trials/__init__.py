@@ -1,9 +1,15 @@
 """What comes in: trials, scores and embeddings, one reader per file format."""
 
-from unmask.trials.embeddings import Embeddings as Embeddings
+from unmask.trials.embeddings import Embeddings as Embeddings, refuse_repeated as refuse_repeated
 from unmask.trials.formats import FORMATS as FORMATS
-from unmask.trials.ids import Ids as Ids, lookup as lookup, share as share, text_ids as text_ids
-from unmask.trials.join import codes_like as codes_like, match as match
+from unmask.trials.ids import (
+    Ids as Ids,
+    lookup as lookup,
+    match as match,
+    share as share,
+    text_ids as text_ids,
+    trial_codes as trial_codes,
+)
 from unmask.trials.large import (
     ScoreBatch as ScoreBatch,
     StreamedScores as StreamedScores,
@@ -11,14 +17,11 @@ from unmask.trials.large import (
     streamed_scores as streamed_scores,
 )
 from unmask.trials.problems import two_speakers as two_speakers
-from unmask.trials.readers.detect import normalise as normalise
+from unmask.trials.readers.detect import embedding_columns as embedding_columns
 from unmask.trials.readers.files import Input as Input
 from unmask.trials.readers.guard import ParquetFile as ParquetFile
 from unmask.trials.readers.kaldi import check_archive_folder as check_archive_folder
 from unmask.trials.reading import (
-    SPEAKERS as SPEAKERS,
-    UTTERANCES as UTTERANCES,
-    VECTORS as VECTORS,
     holds_embeddings as holds_embeddings,
     read_any as read_any,
     read_embeddings as read_embeddings,

@@ -53,8 +53,9 @@ class Embeddings:
             for column, values in (columns or {}).items()
         }
         if encoded["speakers"] is None:
-            raise InputError(f"{name}: expected a speaker for every vector, found none")
-        _refuse_repeated(encoded["utterances"], name)
+            raise InputError(name, "a speaker for every vector", "none")
+        if encoded["utterances"] is not None:
+            refuse_repeated(encoded["utterances"], name)
         values = {"vectors": array, **encoded, "columns": MappingProxyType(more), "source": source}
         for attribute, value in values.items():
             object.__setattr__(self, attribute, value)
@@ -85,46 +86,36 @@ class Embeddings:
             row = int(zero[0])
             which = self.utterances.decode(row) if self.utterances else f"row {row + 1}"
             name = self.source.name if self.source else "embeddings"
-            raise InputError(
-                f"{name}: expected vectors that can be normalised, found {zero.size} of length "
-                f"zero (first: {which})"
-            )
+            actual = f"{zero.size} of length zero (first: {which})"
+            raise InputError(name, "vectors that can be normalised", actual)
         return replace(self, vectors=self.vectors / length)
 
     def select(self, selection: Any) -> Self:
         """Keep the vectors of a mask, or those at the given positions."""
         index = as_index(selection, len(self))
-        return replace(
-            self,
-            vectors=self.vectors[index],
-            speakers=self.speakers.take(index),
-            utterances=self.utterances.take(index) if self.utterances is not None else None,
-            sessions=self.sessions.take(index) if self.sessions is not None else None,
-            columns={name: column.take(index) for name, column in self.columns.items()},
-        )
+        columns = {name: column.take(index) for name, column in self.columns.items()}
+        named = {what: getattr(self, what) for what in ("speakers", "utterances", "sessions")}
+        kept = {what: ids.take(index) for what, ids in named.items() if ids is not None}
+        return replace(self, vectors=self.vectors[index], columns=columns, **kept)
 
 
 def _matrix(vectors: ArrayLike, name: str) -> Vectors:
     try:
         array = np.asarray(vectors)
     except ValueError as error:
-        raise InputError(f"{name}: expected vectors of one length, found others") from error
+        raise InputError(name, "vectors of one length", "others") from error
     if array.dtype.kind not in "biuf":
-        raise InputError(f"{name}: expected a matrix of numbers, found {array.dtype}")
+        raise InputError(name, "a matrix of numbers", array.dtype)
     if array.dtype != np.float32:
         array = array.astype(np.float64)
     if array.ndim != 2:
-        raise InputError(
-            f"{name}: expected a matrix (vectors x dimensions), found {array.ndim} axes"
-        )
+        raise InputError(name, "a matrix (vectors x dimensions)", f"{array.ndim} axes")
     if not array.size:
-        raise InputError(f"{name}: expected vectors, found a matrix of shape {array.shape}")
+        raise InputError(name, "vectors", f"a matrix of shape {array.shape}")
     bad = ~np.isfinite(array).all(axis=1)
     if bad.any():
-        raise InputError(
-            f"{name}, row {int(np.flatnonzero(bad)[0]) + 1}: expected finite numbers, found NaN or "
-            f"infinity ({int(bad.sum())} vectors in all)"
-        )
+        actual = f"NaN or infinity ({int(bad.sum())} vectors in all)"
+        raise InputError(f"{name}, row {int(np.flatnonzero(bad)[0]) + 1}", "finite numbers", actual)
     return read_only(array)
 
 
@@ -133,13 +124,12 @@ def _ids(values: Strings | None, what: str, length: int, name: str) -> Ids | Non
         return None
     column = text_ids(values, what, name)
     if len(column) != length:
-        raise InputError(f"{name}: expected {length} {what}, one per vector, found {len(column)}")
+        raise InputError(name, f"{length} {what}, one per vector", len(column))
     return column
 
 
-def _refuse_repeated(utterances: Ids | None, name: str) -> None:
-    if utterances is None:
-        return
+def refuse_repeated(utterances: Ids, name: str) -> None:
+    """Each of ``utterances`` stands once; ``name`` is that of the file."""
     count = np.bincount(utterances.codes, minlength=len(utterances.names))
     if (count > 1).any():
         first = int(np.flatnonzero(count > 1)[0])

@@ -5,24 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
+import polars as pl
 
 from unmask.base import BoolArray
 from unmask.errors import InputError
 from unmask.trials.formats import Format
 
-LABELS = "target/nontarget, tgt/imp, tar/non, 1/0, true/false or spoof"
+LABEL = "a label (target/nontarget, tgt/imp, tar/non, 1/0, true/false or spoof)"
 TRIAL_BY_TRIAL = "compare systems trial by trial"
 
 
 class Faults:
-    """What is wrong with a file: of every kind the first row and the number of rows.
-
-    Kinds are ordered as a reader of whole columns would come upon them; ``where`` names a row.
-    """
+    """What is wrong with a file: of every kind, in their order, the first row and how many."""
 
     def __init__(self, where: Callable[[int], str]) -> None:
         self._where = where
-        self._first: dict[tuple[int, ...], str] = {}
+        self._first: dict[tuple[int, ...], tuple[str, str, str]] = {}
         self._count: dict[tuple[int, ...], int] = {}
 
     def note(
@@ -30,38 +28,31 @@ class Faults:
         kind: tuple[int, ...],
         bad: BoolArray,
         row: int,
-        sentence: Callable[[int], str],
+        expected: str,
+        actual: str | pl.Series,
         *,
         counted: bool = True,
     ) -> None:
-        """Take note of bad rows of a batch that begins at ``row``.
-
-        ``sentence`` says what was expected and found in one of them; ``counted`` asks for their
-        number behind it.
+        """Take note of bad rows of a batch that begins at ``row``; ``actual`` holds for all of
+        them, or is their column; ``counted`` asks for their number behind it.
         """
         count = int(np.count_nonzero(bad))
         if not count:
             return
         if kind not in self._first:
             first = int(np.flatnonzero(bad)[0])
-            self._first[kind] = f"{self._where(row + first)}: {sentence(first)}"
+            value = actual if isinstance(actual, str) else repr(actual[first])
+            self._first[kind] = self._where(row + first), expected, value
         if counted:
             self._count[kind] = self._count.get(kind, 0) + count
-
-    def note_nan(self, kind: tuple[int, ...], bad: BoolArray, row: int, column: str) -> None:
-        """Take note of scores that are NaN."""
-        self.note(kind, bad, row, lambda _: f"expected a number in column {column!r}, found NaN")
 
     def refuse(self) -> None:
         """Raise the first kind of fault that there is."""
         if self._first:
             kind = min(self._first)
             count = f" ({self._count[kind]} in all)" if kind in self._count else ""
-            raise InputError(self._first[kind] + count)
-
-
-def no_label(place: str, word: str) -> InputError:
-    return InputError(f"{place}: expected a label ({LABELS}), found {word!r}")
+            place, expected, value = self._first[kind]
+            raise InputError(place, expected, value + count)
 
 
 def no_trials(name: str) -> InputError:
@@ -73,35 +64,29 @@ def unlabelled(name: str) -> InputError:
 
 
 def only_a_key(name: str, format: Format) -> InputError:
-    return InputError(
-        f"{name}: expected scores, found a key ({format.name}: {format.layout}) without scores"
-    )
+    return InputError(name, "scores", f"a key ({format.name}: {format.layout}) without scores")
 
 
 def check_key(name: str, format: Format, has_label: bool, has_ids: bool) -> None:
     """Refuse a key without labels or without names of trials."""
     if not has_label:
-        raise InputError(f"{name}: expected a key, found {format.name} without labels")
+        raise InputError(name, "a key", f"{format.name} without labels")
     if not has_ids:
-        raise InputError(
-            f"{name}: expected a key with enrol and test identifiers, found none of them"
-        )
+        raise InputError(name, "a key with enrol and test identifiers", "none of them")
 
 
 def check_scored(name: str, empty: Mapping[str, bool]) -> tuple[list[str], tuple[str, ...]]:
     """Systems that have a score at all (``empty`` says which have none), and what is said of it."""
     scored = [system for system, is_empty in empty.items() if not is_empty]
     if not scored:
-        raise InputError(f"{name}: expected scores, found no column that holds any")
+        raise InputError(name, "scores", "no column that holds any")
     others = [system for system, is_empty in empty.items() if is_empty]
     return scored, (f"columns without any score left out: {', '.join(others)}",) if others else ()
 
 
 def no_score(place: str, count: int) -> InputError:
-    return InputError(
-        f"{place}: expected a score, found none ({count} trials lack one); missing='skip' goes on "
-        "without them"
-    )
+    actual = f"none ({count} trials lack one); missing='skip' goes on without them"
+    return InputError(place, "a score", actual)
 
 
 def repeated(place: str, trial: str, earlier: str, count: int) -> InputError:
@@ -130,9 +115,7 @@ def nothing_in_common(name: str, total: int, key: str) -> InputError:
 
 
 def other_labels(name: str, reference: str, count: int) -> InputError:
-    return InputError(
-        f"{name}: expected the labels of {reference}, found {count} trials labelled otherwise"
-    )
+    return InputError(name, f"the labels of {reference}", f"{count} trials labelled otherwise")
 
 
 def other_trials(first: str, other: str, lacking: int, surplus: int) -> InputError:
@@ -145,20 +128,16 @@ def other_trials(first: str, other: str, lacking: int, surplus: int) -> InputErr
 
 
 def side_in_one(name: str) -> InputError:
-    return InputError(
-        f"{name}: expected the side of segments in both files, found it in one, where trials "
-        "differ by it alone"
-    )
+    actual = "it in one, where trials differ by it alone"
+    return InputError(name, "the side of segments in both files", actual)
 
 
 def no_identifiers(name: str, purpose: str = "join by") -> InputError:
-    return InputError(f"{name}: expected enrol and test identifiers to {purpose}, found none")
+    return InputError(name, f"enrol and test identifiers to {purpose}", "none")
 
 
 def unknown_systems(place: str, known: Sequence[str], unknown: Sequence[str]) -> InputError:
-    return InputError(
-        f"{place}: expected systems among {', '.join(known) or 'none'}, found {', '.join(unknown)}"
-    )
+    return InputError(place, f"systems among {', '.join(known) or 'none'}", ", ".join(unknown))
 
 
 def check_systems(place: str, known: Sequence[str], asked: Sequence[str] | None) -> None:
@@ -169,10 +148,8 @@ def check_systems(place: str, known: Sequence[str], asked: Sequence[str] | None)
 
 
 def no_class(name: str, counts: Mapping[str, int]) -> InputError:
-    return InputError(
-        f"{name}: expected trials of both classes, found {counts['target']} target and "
-        f"{counts['nontarget']} nontarget"
-    )
+    actual = f"{counts['target']} target and {counts['nontarget']} nontarget"
+    return InputError(name, "trials of both classes", actual)
 
 
 def two_speakers(name: str, count: int, enrol: str, test: str) -> InputError:

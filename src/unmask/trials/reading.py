@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,9 @@ import polars as pl
 
 from unmask.base import BoolArray
 from unmask.errors import InputError
-from unmask.trials import formats
 from unmask.trials.embeddings import Embeddings
-from unmask.trials.ids import Ids, as_text, text_ids
+from unmask.trials.formats import format_named
+from unmask.trials.ids import as_text, text_ids
 from unmask.trials.problems import check_key, check_scored, check_systems, no_score, only_a_key
 from unmask.trials.readers import kaldi
 from unmask.trials.readers.arrays import (
@@ -27,22 +27,14 @@ from unmask.trials.readers.arrays import (
     parse_bosaris,
     parse_npz,
 )
-from unmask.trials.readers.detect import normalise
+from unmask.trials.readers.detect import embedding_columns, normalise
 from unmask.trials.readers.files import Input
 from unmask.trials.readers.guard import load_parquet
 from unmask.trials.readers.tables import Parsed, TypedRows, open_table, open_typed
 from unmask.trials.scores import Scores
-from unmask.trials.speakers import SpeakerRule, Speakers, assign, assign_speakers, speaker_rule
+from unmask.trials.speakers import Speakers, assign, assign_speakers, speaker_rule
 from unmask.trials.trial_list import OnProblem, Source, Trials, check_choice
 
-VECTORS = ("embeddings", "embedding", "vectors", "vector", "xvectors", "xvector", "emb")
-UTTERANCES = (
-    "utt_ids", "utt_id", "utterance_id", "utterance_ids", "utterances", "utterance", "utt", "ids",
-)  # fmt: skip
-SPEAKERS = (
-    "speaker_ids", "speaker_id", "speakers", "speaker", "spk_ids", "spk_id", "spk", "spks",
-)  # fmt: skip
-SESSIONS = ("session", "sessions", "session_id", "session_ids")
 _SCP_LINE = re.compile(rb"^\S+[ \t]+\S+:\d+[ \t]*\r?$")
 
 
@@ -115,7 +107,7 @@ def read_any(
     duplicates: OnProblem = "error",
 ) -> Scores | Trials | Embeddings:
     """Read a file of any kind: scores, a key or embeddings. Options as in :func:`read_scores`."""
-    named = None if format is None else formats.format_named(format)
+    named = None if format is None else format_named(format)
     if str(path) != "-" and Path(path).is_dir():
         return read_embeddings(path, format=format, speakers=speakers)
     with Input(path) as source:
@@ -127,17 +119,15 @@ def read_any(
     if parsed.systems:
         return _scores(parsed, key, speakers, missing, duplicates)
     if key is not None:
-        raise InputError(f"{parsed.name}: expected scores for the key, found {parsed.format.name}")
+        raise InputError(parsed.name, "scores for the key", parsed.format.name)
     return _trials(parsed, speakers, duplicates)
 
 
 def check_format(source: Input, name: str | None) -> None:
     """Refuse a format that does not exist or that the first bytes of the input rule out."""
-    container = source.container if name is None else formats.format_named(name).container
+    container = source.container if name is None else format_named(name).container
     if container != source.container:
-        raise InputError(
-            f"{source.name}: expected {name} ({container}), found a file of kind {source.container}"
-        )
+        raise InputError(source.name, f"{name} ({container})", f"a file of kind {source.container}")
 
 
 def _parse(
@@ -154,7 +144,7 @@ def _parse(
     elif source.container == "hdf5":
         parsed = parse_bosaris(source, as_key=as_key)
     else:
-        raise InputError(f"{source.name}: expected {role}, found a file of kind {source.container}")
+        raise InputError(source.name, role, f"a file of kind {source.container}")
     check_systems(source.name, list(parsed.systems), systems)
     return replace(parsed, sha256=source.sha256)
 
@@ -165,7 +155,7 @@ def _parse_frame(data: Any, systems: Sequence[str] | None) -> Parsed:
         data = pl.DataFrame({str(name): list(data[name]) for name in data.columns})
     digest = hashlib.sha256(data.write_ipc(None).getbuffer()).hexdigest()
     rows = TypedRows("table", data)
-    parsed = open_typed(rows, "system", formats.PARQUET, as_key=False, systems=systems).in_memory()
+    parsed = open_typed(rows, "system", "parquet", as_key=False, systems=systems).in_memory()
     check_systems("table", list(parsed.systems), systems)
     return replace(parsed, sha256=digest)
 
@@ -179,7 +169,8 @@ def _renamed(scores: Scores, name: str) -> Scores:
 
 def _trials(parsed: Parsed, speakers: Speakers | None, duplicates: OnProblem) -> Trials:
     """A validated key."""
-    check_key(parsed.name, parsed.format, parsed.label is not None, parsed.enrol is not None)
+    labelled, named = (parsed.trials[what] is not None for what in ("label", "enrol"))
+    check_key(parsed.name, parsed.format, labelled, named)
     trials = Trials(**_columns(parsed)).without_duplicates(duplicates, where=parsed.where)
     if speakers is not None:
         trials = assign_speakers(trials, speaker_rule(speakers))
@@ -213,11 +204,9 @@ def _scores(
     if key is not None:
         trials = key if isinstance(key, Trials) else read_key(key, duplicates=duplicates)
         same = trials.source is not None and trials.source.sha256 == parsed.sha256
-        if same and parsed.label is None:
-            raise InputError(
-                f"{parsed.name}: expected scores, found the key itself: its labels were read as"
-                " scores"
-            )
+        if same and parsed.trials["label"] is None:
+            actual = "the key itself: its labels were read as scores"
+            raise InputError(parsed.name, "scores", actual)
         scores = scores.with_key(trials, missing=missing, duplicates=duplicates)
     if speakers is not None:
         scores = scores.with_speakers(speakers)
@@ -225,14 +214,10 @@ def _scores(
 
 
 def _columns(parsed: Parsed) -> dict[str, Any]:
-    """What trials and scores have in common; speakers of one side only are not used."""
-    columns = {name: getattr(parsed, name) for name in ("enrol", "test", "label", "columns")}
-    if parsed.enrol_speaker is not None and parsed.test_speaker is not None:
-        columns["enrol_speaker"] = parsed.enrol_speaker
-        columns["test_speaker"] = parsed.test_speaker
+    """What trials and scores have in common."""
     detected = "; ".join((parsed.format.description, *parsed.remarks))
     source = Source(parsed.name, parsed.sha256, parsed.format.name, detected=detected)
-    return columns | {"sources": (source,)}
+    return parsed.trials | {"sources": (source,)}
 
 
 def read_embeddings(
@@ -256,9 +241,9 @@ def holds_embeddings(source: Input) -> bool:
     """Whether an input holds embeddings and not scores or a key."""
     match _container(source):
         case "npz":
-            return bool({normalise(name) for name in load_npz(source)} & set(VECTORS))
+            return "vectors" in embedding_columns(load_npz(source))
         case "parquet":
-            return bool({normalise(name) for name in load_parquet(source).columns} & set(VECTORS))
+            return "vectors" in embedding_columns(load_parquet(source).columns)
         case "hdf5":
             return not is_bosaris(datasets(source))
         case "npy" | "ark" | "scp":
@@ -275,89 +260,66 @@ def _container(source: Input) -> str:
     return "scp" if _SCP_LINE.match(source.head.split(b"\n", 1)[0]) else "text"
 
 
-@dataclass(frozen=True)
-class _Vectors:
-    """What an embedding file holds; ``digest`` covers further files that it is read from."""
-
-    format: formats.Format
-    vectors: Any
-    utterances: Any = None
-    speakers: Any = None
-    sessions: Any = None
-    columns: Mapping[str, Any] = field(default_factory=dict)
-    digest: str | None = None
-
-
 def _embeddings(
     source: Input, *, format: str | None, speakers: Speakers | None, directory: str | None = None
 ) -> Embeddings:
     """Read embeddings from an opened input; ``directory`` is the Kaldi directory it belongs to."""
     name = directory or source.name
-    expected = None if format is None else formats.format_named(format)
+    expected = None if format is None else format_named(format)
     rule = None if speakers is None else speaker_rule(speakers)
-    content = _vectors(source)
-    kind = formats.KALDI_DIR if directory else content.format
+    stored, content = _vectors(source)
+    kind = format_named("kaldi-dir" if directory else stored)
     if expected is not None and expected is not kind:
-        raise InputError(f"{name}: expected {expected.name}, found {kind.name}")
-    is_kaldi = content.format in (formats.KALDI_ARK, formats.KALDI_SCP)
-    folder = Path(source.name).parent if is_kaldi else None
+        raise InputError(name, expected.name, kind.name)
+    folder = Path(source.name).parent if stored.startswith("kaldi") else None
     remarks = []
     if rule is None and folder:
         rule = kaldi.directory_speakers(folder)
         remarks += [f"speakers from {rule.name}"] if rule else []
-    utterances, speaker_ids = _speakers(name, content, rule)
-    columns = {**content.columns, **(kaldi.directory_gender(folder, speaker_ids) if folder else {})}
-    if content.format is formats.NPY_EMBEDDINGS:
+    if stored == "embeddings-npy":
+        if rule is None or rule.table is None:
+            raise InputError(name, "an utt2spk file for the rows of a matrix", "none")
+        content["utterances"], content["speakers"] = rule.table
         remarks.append("utterances in the order of utt2spk")
+    elif rule is not None:
+        if content.get("utterances") is None:
+            raise InputError(name, "utterances to find speakers for", "none")
+        content["utterances"] = text_ids(content["utterances"], "utterances", name)
+        content["speakers"] = assign(content["utterances"], rule)
+    elif content.get("speakers") is None:
+        raise InputError(name, "speakers in the file or an utt2spk file (--speakers)", "neither")
+    spoken = content["speakers"] = text_ids(content["speakers"], "speakers", name)
+    columns = content.pop("columns", {}) | (
+        kaldi.directory_gender(folder, spoken) if folder else {}
+    )
     if columns:
         remarks.append(f"metadata: {', '.join(columns)}")
-    digest, detected = content.digest or source.sha256, "; ".join((kind.description, *remarks))
-    about = Source(name, digest, kind.name, speakers=speaker_ids.n_unique, detected=detected)
-    return Embeddings(
-        content.vectors, speaker_ids, utterances, content.sessions, columns=columns, source=about
-    )
+    digest = content.pop("digest", None) or source.sha256
+    detected = "; ".join((kind.description, *remarks))
+    about = Source(name, digest, kind.name, speakers=spoken.n_unique, detected=detected)
+    return Embeddings(**content, columns=columns, source=about)
 
 
-def _speakers(name: str, content: _Vectors, rule: SpeakerRule | None) -> tuple[Any, Ids]:
-    if content.format is formats.NPY_EMBEDDINGS:
-        if rule is None or rule.table is None:
-            raise InputError(
-                f"{name}: expected an utt2spk file for the rows of a matrix, found none"
-            )
-        return rule.table["utterance"], Ids.from_strings(rule.table["speaker"])
-    if rule is not None:
-        if content.utterances is None:
-            raise InputError(f"{name}: expected utterances to find speakers for, found none")
-        utterances = text_ids(content.utterances, "utterances", name)
-        return utterances, assign(utterances, rule)
-    if content.speakers is None:
-        raise InputError(
-            f"{name}: expected speakers in the file or an utt2spk file (--speakers), found neither"
-        )
-    return content.utterances, text_ids(content.speakers, "speakers", name)
-
-
-def _vectors(source: Input) -> _Vectors:
+def _vectors(source: Input) -> tuple[str, dict[str, Any]]:
+    """The format of an embedding file, and what it holds: arguments of `Embeddings`, and a digest
+    that covers further files it is read from.
+    """
     match _container(source):
         case "npz":
-            return _from_table(source, load_npz(source), formats.NPZ_EMBEDDINGS)
+            return _from_table(source, load_npz(source), "embeddings-npz")
         case "npy":
-            return _Vectors(formats.NPY_EMBEDDINGS, load_npy(source))
+            return "embeddings-npy", {"vectors": load_npy(source)}
         case "parquet":
             arrays = {column.name: _array(column, source) for column in load_parquet(source)}
-            return _from_table(source, arrays, formats.PARQUET_EMBEDDINGS)
+            return _from_table(source, arrays, "embeddings-parquet")
         case "hdf5":
             return _from_hdf5(source)
         case "ark":
-            utterances, vectors = kaldi.read_ark(source)
-            return _Vectors(formats.KALDI_ARK, vectors, utterances)
+            return "kaldi-ark", kaldi.read_ark(source)
         case "scp":
-            utterances, vectors, digest = kaldi.read_scp(source)
-            return _Vectors(formats.KALDI_SCP, vectors, utterances, digest=digest)
-    raise InputError(
-        f"{source.name}: expected embeddings (npz, npy, HDF5, parquet, Kaldi archive), found "
-        f"{'an empty file' if not source.head else 'something else'}"
-    )
+            return "kaldi-scp", kaldi.read_scp(source)
+    wanted = "embeddings (npz, npy, HDF5, parquet, Kaldi archive)"
+    raise InputError(source.name, wanted, "an empty file" if not source.head else "something else")
 
 
 def _array(column: pl.Series, source: Input) -> Any:
@@ -366,41 +328,33 @@ def _array(column: pl.Series, source: Input) -> Any:
         return as_text(column).fill_null("")
     lengths = column.list.len() if column.dtype == pl.List else None
     if column.null_count() or (lengths is not None and lengths.n_unique() != 1):
-        raise InputError(
-            f"{source.name}: expected vectors of one length in column {column.name!r}, found others"
-        )
+        raise InputError(source.name, f"vectors of one length in column {column.name!r}", "others")
     single = getattr(column.dtype, "inner", None) == pl.Float32
     try:
         return np.array(column.to_list(), dtype=np.float32 if single else np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(
-            f"{source.name}: expected numbers in column {column.name!r}, found {column.dtype}"
-        ) from error
+        raise InputError(source.name, f"numbers in column {column.name!r}", column.dtype) from error
 
 
-def _from_table(source: Input, arrays: Mapping[str, Any], format: formats.Format) -> _Vectors:
-    names = {normalise(name): name for name in arrays}
-
-    def pick(choices: tuple[str, ...]) -> Any:
-        return next((arrays[names.pop(c)] for c in choices if c in names), None)
-
-    vectors = pick(VECTORS)
-    if vectors is None or np.ndim(vectors) == 0:
-        raise InputError(
-            f"{source.name}: expected {format.layout}, found {', '.join(arrays) or 'nothing'}"
-        )
-    utterances, speakers, sessions = pick(UTTERANCES), pick(SPEAKERS), pick(SESSIONS)
+def _from_table(
+    source: Input, arrays: Mapping[str, Any], format: str
+) -> tuple[str, dict[str, Any]]:
+    roles = embedding_columns(arrays)
+    content = {role: arrays[name] for role, name in roles.items()}
+    if np.ndim(content.get("vectors", 0)) == 0:
+        layout = format_named(format).layout
+        raise InputError(source.name, layout, ", ".join(arrays) or "nothing")
+    shape = (len(content["vectors"]),)
+    others = {normalise(name): name for name in arrays if name not in roles.values()}
     columns = {
-        short: arrays[name]
-        for short, name in names.items()
-        if np.ndim(arrays[name]) == 1 and len(arrays[name]) == len(vectors)
+        short: arrays[name] for short, name in others.items() if np.shape(arrays[name]) == shape
     }
-    return _Vectors(format, vectors, utterances, speakers, sessions, columns)
+    return format, {**content, "columns": columns}
 
 
-def _from_hdf5(source: Input) -> _Vectors:
+def _from_hdf5(source: Input) -> tuple[str, dict[str, Any]]:
     data = datasets(source)
-    if {normalise(name) for name in data} & set(VECTORS):
+    if "vectors" in embedding_columns(data):
         try:
             arrays = {
                 name: one.values if one.kind == "numbers" and one.values.ndim == 2 else one.texts
@@ -408,7 +362,7 @@ def _from_hdf5(source: Input) -> _Vectors:
             }
         except InputError as error:
             raise InputError(f"{source.name}: {error}") from None
-        return _from_table(source, arrays, formats.HDF5_EMBEDDINGS)
+        return _from_table(source, arrays, "embeddings-hdf5")
     if not data:
         raise InputError(f"{source.name}: the file holds no vectors")
     vectors: list[np.ndarray] = []
@@ -417,11 +371,9 @@ def _from_hdf5(source: Input) -> _Vectors:
         like = (vectors or [vector])[0]
         is_vector = one.kind == "numbers" and vector.ndim == 1 and vector.dtype.kind == "f"
         if not is_vector or vector.shape != like.shape:
-            raise InputError(
-                f"{source.name}: expected a vector like the first for {name}, found {one.kind} "
-                f"{one.values.dtype} {one.values.shape}"
-            )
+            actual = f"{one.kind} {one.values.dtype} {one.values.shape}"
+            raise InputError(source.name, f"a vector like the first for {name}", actual)
         vectors.append(vector)
+    content = {"vectors": np.stack(vectors), "utterances": list(data)}
     speakers = [one.speaker for one in data.values()]
-    known = None if None in speakers else speakers
-    return _Vectors(formats.HDF5_EMBEDDINGS, np.stack(vectors), list(data), known)
+    return "embeddings-hdf5", content | ({} if None in speakers else {"speakers": speakers})

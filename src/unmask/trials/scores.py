@@ -14,16 +14,9 @@ from numpy.typing import ArrayLike
 from unmask.base import BoolArray, FloatArray, IntArray, as_index, read_only
 from unmask.errors import InputError
 from unmask.trials import problems
-from unmask.trials.join import digest_of_scores, distinct_names, match
+from unmask.trials.ids import digest_of_scores, distinct_names, match
 from unmask.trials.speakers import Speakers, assign_speakers, speaker_rule
-from unmask.trials.trial_list import (
-    NONTARGET,
-    TARGET,
-    OnProblem,
-    TrialList,
-    Trials,
-    joint_codes,
-)
+from unmask.trials.trial_list import NONTARGET, TARGET, OnProblem, TrialList, Trials, joint_codes
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,9 +36,7 @@ class Scores(TrialList):
             array = np.ascontiguousarray(values, dtype=np.float64)
             nan = np.isnan(array)
             if array.ndim != 1:
-                raise InputError(
-                    f"{self.name}: expected one score per trial, found {array.ndim} axes"
-                )
+                raise InputError(self.name, "one score per trial", f"{array.ndim} axes")
             if nan.any():
                 raise InputError(
                     f"{self.name}, row {int(np.flatnonzero(nan)[0]) + 1}: expected a score of "
@@ -53,7 +44,7 @@ class Scores(TrialList):
                 )
             systems[name] = read_only(array)
         if not systems:
-            raise InputError(f"{self.name}: expected the scores of a system, found none")
+            raise InputError(self.name, "the scores of a system", "none")
         object.__setattr__(self, "systems", MappingProxyType(systems))
         super().__post_init__()
 
@@ -84,23 +75,16 @@ class Scores(TrialList):
         merged = first
         for table, own in zip(others, names[1:], strict=True):
             ordered = table.select(_rows(first, table))
-            if merged.label is None and ordered.label is not None:
-                merged = replace(merged, label=ordered.label)
-            elif merged.label is not None and ordered.label is not None:
-                conflict = int((merged.label != ordered.label).sum())
+            label = ordered.label if merged.label is None else merged.label
+            if label is not None and ordered.label is not None:
+                conflict = int((label != ordered.label).sum())
                 if conflict:
                     raise problems.other_labels(table.name, first.name, conflict)
-            if not merged.has_speakers and ordered.has_speakers:
-                merged = replace(
-                    merged, enrol_speaker=ordered.enrol_speaker, test_speaker=ordered.test_speaker
-                )
             systems |= zip(own, ordered.systems.values(), strict=True)
-            sources = tuple(source for source in table.sources if source not in merged.sources)
-            merged = replace(
-                merged,
-                columns={**ordered.columns, **merged.columns},
-                sources=(*merged.sources, *sources),
-            )
+            sources = tuple(dict.fromkeys((*merged.sources, *table.sources)))
+            speakers = (merged if merged.has_speakers else ordered)._speakers
+            columns = {**ordered.columns, **merged.columns}
+            merged = replace(merged, label=label, columns=columns, sources=sources, **speakers)
         return replace(merged, systems=systems)
 
     @cached_property
@@ -119,9 +103,7 @@ class Scores(TrialList):
             return next(iter(self.systems.values()))
         if system is None or system not in self.systems:
             asked = "no name" if system is None else repr(system)
-            raise InputError(
-                f"{self.name}: expected one of the systems {', '.join(self.systems)}, found {asked}"
-            )
+            raise InputError(self.name, f"one of the systems {', '.join(self.systems)}", asked)
         return self.systems[system]
 
     def targets(self, system: str | None = None) -> FloatArray:
@@ -175,15 +157,9 @@ class Scores(TrialList):
             if conflict:
                 raise problems.other_labels(self.name, trials.name, conflict)
         scores, key = scores._left_out(missing=n_unlabelled), key._left_out(missing=n_unscored)
-        speakers = key if key.has_speakers else scores
-        return replace(
-            scores,
-            label=key.label,
-            enrol_speaker=speakers.enrol_speaker,
-            test_speaker=speakers.test_speaker,
-            columns={**key.columns, **scores.columns},
-            sources=(*scores.sources, *key.sources),
-        )
+        speakers = (key if key.has_speakers else scores)._speakers
+        columns, sources = {**key.columns, **scores.columns}, (*scores.sources, *key.sources)
+        return replace(scores, label=key.label, columns=columns, sources=sources, **speakers)
 
     def with_speakers(self, speakers: Speakers) -> Self:
         """Name the speakers: an ``utt2spk`` file, ``"pattern:REGEX"`` or a mapping."""
@@ -205,7 +181,7 @@ def _rows(first: Scores, other: Scores) -> IntArray:
         if not table.has_ids:
             raise problems.no_identifiers(table.name, problems.TRIAL_BY_TRIAL)
         if table.first_occurrence is not None:
-            raise InputError(f"{table.name}: expected each trial once, found duplicates")
+            raise InputError(table.name, "each trial once", "duplicates")
     rows = match(*joint_codes(first, other))
     lacking = int((rows < 0).sum())
     surplus = len(other) - (len(first) - lacking)

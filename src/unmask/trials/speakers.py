@@ -37,9 +37,8 @@ class SpeakerRule:
             try:
                 return names.str.extract(self.pattern, 1)
             except pl.exceptions.PolarsError as error:
-                raise InputError(
-                    f"speakers: expected a regular expression, found {self.pattern!r} ({error})"
-                ) from error
+                actual = f"{self.pattern!r} ({error})"
+                raise InputError("speakers", "a regular expression", actual) from error
         assert self.table is not None
         codes = lookup(names, self.table["utterance"])
         speaker = self.table["speaker"].gather(np.maximum(codes, 0)) if self.table.height else names
@@ -62,7 +61,7 @@ def speaker_rule(speakers: Speakers) -> SpeakerRule:
     if text.startswith(PATTERN):
         pattern = text.removeprefix(PATTERN)
         if "(" not in pattern:
-            raise InputError(f"speakers: expected a pattern with a group, found {pattern!r}")
+            raise InputError("speakers", "a pattern with a group", f"{pattern!r}")
         return SpeakerRule(f"the pattern {pattern}", pattern=pattern)
     return read_pairs(text)
 
@@ -72,16 +71,12 @@ def read_pairs(path: str | Path, *, kind: str = "utt2spk") -> SpeakerRule:
     layout = _LAYOUTS[kind]
     with Input(path) as source:
         if source.container != "text":
-            raise InputError(
-                f"{source.name}: expected a text file ({layout}), found {source.container}"
-            )
+            raise InputError(source.name, f"a text file ({layout})", source.container)
         (utterance, speaker), line = read_columns(source, ["utterance", "speaker"], layout=layout)
         if utterance.n_unique < len(utterance):
             series = utterance.to_series()
             row = int(np.flatnonzero(~series.is_first_distinct().to_numpy())[0])
-            raise InputError(
-                f"{line(row)}: expected each identifier once, found {utterance.decode(row)} again"
-            )
+            raise InputError(line(row), "each identifier once", f"{utterance.decode(row)} again")
         frame = pl.DataFrame({"utterance": utterance.to_series(), "speaker": speaker.to_series()})
         detected, count = f"{kind}: {layout}, {len(utterance)} lines", speaker.n_unique
         about = Source(source.name, source.sha256, kind, speakers=count, detected=detected)
@@ -118,10 +113,8 @@ def speakers_of(
         speaker = pl.select(pl.when(itself).then(names).otherwise(speaker)).to_series()
     if speaker.null_count():
         unknown = names.filter(speaker.is_null())
-        raise InputError(
-            f"{rule.name}: expected a speaker for every identifier, found none for {len(unknown)} "
-            f"of {len(names)} (first: {unknown[0]})"
-        )
+        actual = f"none for {len(unknown)} of {len(names)} (first: {unknown[0]})"
+        raise InputError(rule.name, "a speaker for every identifier", actual)
     return speaker
 
 

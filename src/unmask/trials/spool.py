@@ -1,8 +1,7 @@
 """What does not fit into memory, in a temporary folder: columns, and trials to be compared.
 
 A trial is known by two hashes of its identifiers, 128 bits in all: among a billion different trials
-two agree in them with a chance of 10⁻²¹. Records of trials lie in buckets, which are looked through
-one at a time for repeated trials or for partners.
+two agree in them with a chance of 10⁻²¹. Their records lie in buckets, looked through one by one.
 """
 
 from __future__ import annotations
@@ -64,9 +63,7 @@ class Column:
 
 
 class TrialSpool:
-    """Hashes of trials with the numbers of their rows, in as many files as there are buckets: equal
-    trials lie in one of them, in the order of their rows.
-    """
+    """Hashes of trials with their rows, in order, in as many files as there are buckets."""
 
     def __init__(self, folder: Path, buckets: int) -> None:
         self.buckets = range(buckets)
@@ -104,32 +101,20 @@ def _hashes(columns: Sequence[pl.Series], seed: int) -> npt.NDArray[np.uint64]:
 
 
 def repeats(blocks: Iterable[Records]) -> Iterator[tuple[IntArray, IntArray]]:
-    """Rows whose trial came before and the first rows of those trials, block by block.
-
-    What is held are the first ones of all.
-    """
+    """Rows whose trial came before and the first rows of those trials, block by block."""
     known = np.zeros(0, RECORD)
     for block in blocks:
-        known, again, earlier = _firsts(np.concatenate([known, block]))
-        yield again, earlier
-
-
-def _firsts(records: Records) -> tuple[Records, IntArray, IntArray]:
-    """The first record of each trial; rows of the others, and of the first for each of them."""
-    frame = _frame(records)
-    if frame["a"].n_unique() == frame.height:
-        return records, np.zeros(0, np.int64), np.zeros(0, np.int64)
-    frame = frame.with_columns(pl.col("row").min().over("a", "b").alias("first"))
-    later = (frame["row"] != frame["first"]).to_numpy()
-    again, earlier = (frame[name].to_numpy()[later] for name in ("row", "first"))
-    return records[~later], again, earlier
+        known = np.concatenate([known, block])
+        frame = _frame(known)
+        if frame["a"].n_unique() < frame.height:
+            frame = frame.with_columns(pl.col("row").min().over("a", "b").alias("first"))
+            later = (frame["row"] != frame["first"]).to_numpy()
+            known = known[~later]
+            yield frame["row"].to_numpy()[later], frame["first"].to_numpy()[later]
 
 
 def partners(first: Records, second: Records) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-    """Rows of the trials that both have, in both; and of those that only one has.
-
-    Each list has its trials once. The first hash alone nearly always tells them apart.
-    """
+    """Rows of the trials that both have, in both; and of those that only one has."""
     one, other = _frame(first), _frame(second)
     joined = one.join(other, on="a", how="full", suffix="_other")
     if (joined["b"] != joined["b_other"]).any():

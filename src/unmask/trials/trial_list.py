@@ -13,8 +13,15 @@ import polars as pl
 
 from unmask.base import BoolArray, IntArray, Labels, as_index, read_only
 from unmask.errors import InputError
-from unmask.trials import join
-from unmask.trials.ids import Ids, lookup, share
+from unmask.trials.ids import (
+    Columns,
+    Ids,
+    digest_of_trials,
+    first_occurrences,
+    lookup,
+    share,
+    trial_codes,
+)
 from unmask.trials.problems import no_identifiers, repeated, side_in_one, unlabelled
 
 OnProblem = Literal["error", "skip"]
@@ -67,13 +74,9 @@ class Source:
         detected = self.detected
         if counts["other"] and "neither class" not in detected:
             detected += f"; {counts['other']} spoof trials belong to neither class"
-        return replace(
-            self,
-            target=counts["target"],
-            nontarget=counts["nontarget"],
-            speakers=speakers,
-            detected=detected,
-        )
+        target, nontarget = counts["target"], counts["nontarget"]
+        counted = replace(self, target=target, nontarget=nontarget, speakers=speakers)
+        return replace(counted, detected=detected)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,17 +100,13 @@ class TrialList:
 
     def __post_init__(self) -> None:
         if (self.enrol is None) != (self.test is None):
-            raise InputError(
-                f"{self.name}: expected both enrol and test identifiers or none, found one of them"
-            )
+            raise InputError(self.name, "both enrol and test identifiers or none", "one of them")
         if (self.enrol_speaker is None) != (self.test_speaker is None):
-            raise InputError(
-                f"{self.name}: expected speakers of both sides or of none, found one side"
-            )
+            raise InputError(self.name, "speakers of both sides or of none", "one side")
         if self.label is not None:
             label = np.ascontiguousarray(self.label, dtype=np.int8)
             if label.size and (label.min() < OTHER or label.max() > TARGET):
-                raise InputError(f"{self.name}: expected labels 1, 0 or -1, found other values")
+                raise InputError(self.name, "labels 1, 0 or -1", "other values")
             object.__setattr__(self, "label", read_only(label))
         if self.enrol_speaker is not None and self.test_speaker is not None:
             enrol, test = share(self.enrol_speaker, self.test_speaker)
@@ -117,17 +116,12 @@ class TrialList:
         lengths = {name: len(column) for name, column in self._parts().items()}
         if len(set(lengths.values())) > 1:
             listed = ", ".join(f"{name} {length}" for name, length in lengths.items())
-            raise InputError(f"{self.name}: expected columns of one length, found {listed}")
+            raise InputError(self.name, "columns of one length", listed)
 
     def _parts(self) -> dict[str, Any]:
-        parts = {
-            "enrol": self.enrol,
-            "test": self.test,
-            "label": self.label,
-            "enrol_speaker": self.enrol_speaker,
-            "test_speaker": self.test_speaker,
-            **{f"column {name}": column for name, column in self.columns.items()},
-        }
+        names = ("enrol", "test", "label", "enrol_speaker", "test_speaker")
+        parts = {name: getattr(self, name) for name in names}
+        parts |= {f"column {name}": column for name, column in self.columns.items()}
         return {name: part for name, part in parts.items() if part is not None}
 
     def __len__(self) -> int:
@@ -145,6 +139,11 @@ class TrialList:
     @property
     def has_speakers(self) -> bool:
         return self.enrol_speaker is not None
+
+    @property
+    def _speakers(self) -> dict[str, Any]:
+        """Speakers of both sides, by the names of the fields."""
+        return {"enrol_speaker": self.enrol_speaker, "test_speaker": self.test_speaker}
 
     @cached_property
     def is_target(self) -> BoolArray:
@@ -185,12 +184,8 @@ class TrialList:
     @property
     def counts(self) -> dict[str, int]:
         """Number of target, nontarget and other trials."""
-        label = self._labels()
-        return {
-            "target": int((label == TARGET).sum()),
-            "nontarget": int((label == NONTARGET).sum()),
-            "other": int((label == OTHER).sum()),
-        }
+        kinds = {"target": TARGET, "nontarget": NONTARGET, "other": OTHER}
+        return {name: int((self._labels() == kind).sum()) for name, kind in kinds.items()}
 
     @property
     def n_speakers(self) -> int | None:
@@ -200,7 +195,7 @@ class TrialList:
         return len(np.union1d(self.enrol_speaker.used, self.test_speaker.used))
 
     @property
-    def ids(self) -> join.Columns:
+    def ids(self) -> Columns:
         """Enrol, test and side of every trial."""
         if self.enrol is None or self.test is None:
             raise no_identifiers(self.name)
@@ -209,12 +204,12 @@ class TrialList:
     @property
     def codes(self) -> IntArray:
         """One integer per trial, equal where the trial is the same."""
-        return join.trial_codes(self.ids)
+        return trial_codes(self.ids)
 
     @cached_property
     def first_occurrence(self) -> BoolArray | None:
         """Mask of the rows whose trial did not occur before; ``None`` if no trial is repeated."""
-        return join.first_occurrences(self.codes)
+        return first_occurrences(self.codes)
 
     def without_duplicates(
         self, duplicates: OnProblem, *, where: Callable[[int], str] | None = None
@@ -243,24 +238,18 @@ class TrialList:
     @cached_property
     def digest(self) -> str:
         """Eight hex digits that name this set of labelled trials, whatever its order."""
-        return join.digest_of_trials(self.ids, self.label)
+        return digest_of_trials(self.ids, self.label)
 
     def select(self, selection: Any) -> Self:
         """Keep the trials of a mask, or those at the given positions."""
         return self._select(as_index(selection, len(self)))
 
     def _select(self, index: IntArray, **changes: Any) -> Self:
-        return replace(
-            self,
-            **changes,
-            label=None if self.label is None else self.label[index],
-            columns={name: column.take(index) for name, column in self.columns.items()},
-            **{
-                name: getattr(self, name).take(index)
-                for name in ("enrol", "test", "enrol_speaker", "test_speaker")
-                if getattr(self, name) is not None
-            },
-        )
+        ids = ("enrol", "test", "enrol_speaker", "test_speaker")
+        known = {name: part for name, part in self._parts().items() if name in ids}
+        changes |= {name: part.take(index) for name, part in known.items()}
+        changes["columns"] = {name: column.take(index) for name, column in self.columns.items()}
+        return replace(self, **changes, label=None if self.label is None else self.label[index])
 
 
 @dataclass(frozen=True, eq=False)
@@ -289,9 +278,6 @@ def joint_codes(first: TrialList, second: TrialList) -> tuple[IntArray, IntArray
     if (ids[2] is None) != (other_ids[2] is None):
         ids, other_ids = (*ids[:2], None), (*other_ids[:2], None)
         for trials, sideless in ((first, ids), (second, other_ids)):
-            if (
-                trials.side is not None
-                and join.first_occurrences(join.trial_codes(sideless)) is not None
-            ):
+            if trials.side is not None and first_occurrences(trial_codes(sideless)) is not None:
                 raise side_in_one(trials.name)
-    return join.trial_codes(ids), join.codes_like(other_ids, ids)
+    return trial_codes(ids), trial_codes(other_ids, ids)

@@ -13,21 +13,7 @@ import polars as pl
 from unmask.errors import InputError
 from unmask.run import atomic_file
 from unmask.trials.embeddings import Embeddings
-from unmask.trials.formats import (
-    BOSARIS,
-    BOSARIS_KEY,
-    HDF5_EMBEDDINGS,
-    KALDI_ARK,
-    LAYOUTS,
-    LONG,
-    LONG_KEY,
-    NPZ,
-    NPZ_EMBEDDINGS,
-    PARQUET,
-    PARQUET_EMBEDDINGS,
-    Format,
-    format_named,
-)
+from unmask.trials.formats import LAYOUTS, Format, format_named
 from unmask.trials.ids import Ids
 from unmask.trials.readers.kaldi import check_archive_folder, encode
 from unmask.trials.scores import Scores
@@ -36,10 +22,10 @@ from unmask.trials.trial_list import OTHER, TrialList
 WORDS = pl.Series(["spoof", "nontarget", "target"])
 DIGITS = pl.Series(["", "0", "1"])
 LARGEST_MATRIX = 400_000_000
-VECTORS_WRITTEN = (NPZ_EMBEDDINGS, PARQUET_EMBEDDINGS, HDF5_EMBEDDINGS, KALDI_ARK)
+VECTORS_WRITTEN = ("embeddings-npz", "embeddings-parquet", "embeddings-hdf5", "kaldi-ark")
 TRIALS_WRITTEN = (
-    *(layout for layout in LAYOUTS if "number" not in layout.roles),
-    *(LONG, LONG_KEY, PARQUET, NPZ, BOSARIS, BOSARIS_KEY),
+    *(layout.name for layout in LAYOUTS if "number" not in layout.roles),
+    *("long", "long-key", "parquet", "npz", "bosaris", "bosaris-key"),
 )
 
 
@@ -63,13 +49,13 @@ def write(
     is_scores = isinstance(content, Scores)
     target = _trial_format(path, format if format or is_scores else "kaldi-trials")
     if target.kind != "key" and not is_scores:
-        raise InputError(f"{path}: expected a format of keys, found {target.name}")
+        raise InputError(path, "a format of keys", target.name)
     if target.roles:
         _write_layout(content, path, target, system)
-    elif target in (BOSARIS, BOSARIS_KEY):
+    elif target.container == "hdf5":
         _write_bosaris(content, path, target, system)
     else:
-        frame = long_frame(content, scores=target is not LONG_KEY, system=system)
+        frame = long_frame(content, scores=target.kind == "score", system=system)
         if target.container == "text":
             _write_table(frame, path)
         else:
@@ -79,28 +65,28 @@ def write(
 
 def embedding_format(path: str | Path, name: str | None = None) -> Format:
     """The format of embeddings that are written to ``path``: ``name``, or what the ending tells."""
-    endings = {ending: entry for entry in VECTORS_WRITTEN for ending in entry.extensions}
-    target = format_named(name) if name else endings.get(Path(path).suffix.lower())
-    if target not in VECTORS_WRITTEN:
-        known = ", ".join(entry.name for entry in VECTORS_WRITTEN)
+    known = {entry: format_named(entry).extensions for entry in VECTORS_WRITTEN}
+    endings = {ending: entry for entry, extensions in known.items() for ending in extensions}
+    target = format_named(name).name if name else endings.get(Path(path).suffix.lower())
+    if target not in known:
         raise InputError(
-            f"{path}: expected a format of embeddings among {known} (--to) or an ending among "
-            f"{', '.join(endings)}, found neither"
+            f"{path}: expected a format of embeddings among {', '.join(known)} (--to) or an ending "
+            f"among {', '.join(endings)}, found neither"
         )
-    return target
+    return format_named(target)
 
 
 def _trial_format(path: str | Path, name: str | None) -> Format:
     if name is None:
         suffixes = [suffix.lower() for suffix in Path(path).suffixes if suffix != ".gz"]
-        for target in (LONG, PARQUET, NPZ, BOSARIS):
+        for target in map(format_named, ("long", "parquet", "npz", "bosaris")):
             if suffixes and suffixes[-1] in target.extensions and suffixes[-1] != ".txt":
                 return target
-        raise InputError(f"{path}: expected a known ending or a format (--to), found neither")
+        raise InputError(path, "a known ending or a format (--to)", "neither")
     target = format_named(name)
-    if target not in TRIALS_WRITTEN:
-        known = ", ".join(entry.name for entry in TRIALS_WRITTEN)
-        raise InputError(f"{path}: expected a format among {known}, found {target.name}")
+    if target.name not in TRIALS_WRITTEN:
+        known = ", ".join(TRIALS_WRITTEN)
+        raise InputError(path, f"a format among {known}", target.name)
     return target
 
 
@@ -131,21 +117,17 @@ def _series(columns: Mapping[str, Ids | pl.Series | None]) -> dict[str, pl.Serie
 
 def _label_words(trials: TrialList, words: pl.Series, path: str | Path) -> pl.Series:
     if trials.label is None:
-        raise InputError(f"{path}: expected labels to write, found none; give a key (--key)")
+        raise InputError(path, "labels to write", "none; give a key (--key)")
     if words is DIGITS and (trials.label == OTHER).any():
-        raise InputError(
-            f"{path}: expected target and nontarget trials only, found "
-            f"{int((trials.label == OTHER).sum())} others, which 0 and 1 cannot tell"
-        )
+        actual = f"{int((trials.label == OTHER).sum())} others, which 0 and 1 cannot tell"
+        raise InputError(path, "target and nontarget trials only", actual)
     return words.gather(trials.label.astype(np.int32) + 1)
 
 
 def _check_names(names: pl.Series, path: str | Path) -> None:
     bad = names.filter(names.str.contains(r"[\s\x00]") | (names == ""))
     if len(bad):
-        raise InputError(
-            f"{path}: expected identifiers without blanks, found {bad[0]!r} ({len(bad)} in all)"
-        )
+        raise InputError(path, "identifiers without blanks", f"{bad[0]!r} ({len(bad)} in all)")
 
 
 def _write_layout(trials: TrialList, path: str | Path, target: Format, system: str | None) -> None:
@@ -176,10 +158,8 @@ def _write_table(frame: pl.DataFrame, path: str | Path) -> None:
         for column in frame.select(pl.col(pl.String)):
             bad = column.str.contains(r"[\t\n\r]")
             if bad.any():
-                raise InputError(
-                    f"{path}: expected text without tabs, found {column.filter(bad)[0]!r} in "
-                    f"column {column.name!r}"
-                )
+                actual = f"{column.filter(bad)[0]!r} in column {column.name!r}"
+                raise InputError(path, "text without tabs", actual)
     with atomic_file(path) as file:
         frame.write_csv(
             file, separator="," if comma else "\t", quote_style="necessary" if comma else "never"
@@ -218,21 +198,19 @@ def _write_bosaris(trials: TrialList, path: str | Path, target: Format, system: 
     if side is not None:
         raise InputError(f"{path}: {target.name} cannot hold the side of a segment")
     if trials.first_occurrence is not None:
-        raise InputError(f"{path}: expected each trial once, found duplicates")
+        raise InputError(path, "each trial once", "duplicates")
     rows, i = np.unique(enrol.codes, return_inverse=True)
     columns, j = np.unique(test.codes, return_inverse=True)
     shape = (len(rows), len(columns))
     if shape[0] * shape[1] > LARGEST_MATRIX:
-        raise InputError(
-            f"{path}: expected at most {LARGEST_MATRIX} cells, found {shape[0]} x {shape[1]}"
-        )
+        raise InputError(path, f"at most {LARGEST_MATRIX} cells", f"{shape[0]} x {shape[1]}")
     tables: dict[str, np.ndarray] = {}
-    if isinstance(trials, Scores) and target is BOSARIS:
+    if isinstance(trials, Scores) and target.kind == "score":
         tables["scores"] = np.zeros(shape)
         tables["scores"][i, j] = trials.scores(system)
         tables["score_mask"] = np.zeros(shape, np.uint8)
         tables["score_mask"][i, j] = 1
-    if trials.label is not None or target is BOSARIS_KEY:
+    if trials.label is not None or target.kind == "key":
         words = _label_words(trials, DIGITS, path)
         tables["trial_mask"] = np.zeros(shape, np.int8)
         tables["trial_mask"][i, j] = 2 * words.cast(pl.Int8).to_numpy() - 1
@@ -247,9 +225,9 @@ def _write_bosaris(trials: TrialList, path: str | Path, target: Format, system: 
 
 
 def _write_embeddings(embeddings: Embeddings, path: str | Path, target: Format) -> tuple[Path, ...]:
-    if target is KALDI_ARK:
+    if target.container == "ark":
         return _write_ark(embeddings, Path(path))
-    is_npz = target is NPZ_EMBEDDINGS
+    is_npz = target.container == "npz"
     columns = _series(
         {
             "utt_ids" if is_npz else "utterance_id": embeddings.utterances,
@@ -260,7 +238,7 @@ def _write_embeddings(embeddings: Embeddings, path: str | Path, target: Format) 
     )
     if is_npz:
         _save("npz", {"embeddings": embeddings.vectors, **columns}, path)
-    elif target is PARQUET_EMBEDDINGS:
+    elif target.container == "parquet":
         vectors = pl.Series("embedding", np.ascontiguousarray(embeddings.vectors))
         _save("parquet", {**columns, "embedding": vectors}, path)
     else:
@@ -272,7 +250,7 @@ def _write_embeddings(embeddings: Embeddings, path: str | Path, target: Format) 
 def _write_ark(embeddings: Embeddings, path: Path) -> tuple[Path, ...]:
     """An archive in the order of its names, as Kaldi wants it, its index and ``utt2spk``."""
     if embeddings.utterances is None:
-        raise InputError(f"{path}: expected utterances for a Kaldi archive, found none")
+        raise InputError(path, "utterances for a Kaldi archive", "none")
     check_archive_folder(path)
     utterances, speakers = embeddings.utterances.to_series(), embeddings.speakers.to_series()
     _check_names(utterances, path)

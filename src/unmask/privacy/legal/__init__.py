@@ -27,14 +27,6 @@ from unmask.privacy.legal.curve import (
     spoken as spoken,
     variant_name as variant_name,
 )
-from unmask.privacy.legal.learning import (
-    LearningCurve as LearningCurve,
-    among as among,
-    learning_curve as learning_curve,
-    linked as linked,
-    on_fewer as on_fewer,
-    trained_on as trained_on,
-)
 from unmask.privacy.legal.links import (
     Linkability as Linkability,
     Ranks as Ranks,
@@ -53,13 +45,18 @@ from unmask.privacy.legal.singling import SinglingOut as SinglingOut, singling_o
 from unmask.privacy.legal.strength import (
     SPLITS as SPLITS,
     STRONG_ENOUGH as STRONG_ENOUGH,
+    LearningCurve as LearningCurve,
     Overlap as Overlap,
     Strongest as Strongest,
     Worst as Worst,
+    among as among,
     extent as extent,
+    learning_curve as learning_curve,
+    linked as linked,
+    on_fewer as on_fewer,
     overlaps as overlaps,
     strongest_of as strongest_of,
-    sweep_notices as sweep_notices,
+    trained_on as trained_on,
 )
 from unmask.privacy.legal.sweep import (
     METRICS as METRICS,

@@ -1,28 +1,7 @@
 """Who attacks: what is enrolled, what a back-end was trained on, and how its scores are read.
 
-Back-ends beyond cosine, wccn and plda train no network either; they bring enrolment and protected
-speech together first:
-
-``whitened``
-    Each side about its own mean and divided by its own spread. An attacker who enrols speech that
-    it protected itself, as in the attack without learning of Bauer et al. (2025), so uses
-    statistics of protected speech only.
-``coral``
-    Enrolment gets the second moments of protected speech (Sun, Feng and Saenko 2016).
-``procrustes``
-    Enrolment is turned by the rotation that takes original speech of training speakers to its
-    protected version: the paired attack of Champion et al. (2021).
-``wasserstein``
-    The same without pairs and without training speakers: the Wasserstein–Procrustes attack of
-    Champion et al. (2021) between what is enrolled and what is attacked.
-``asnorm``
-    Scores against those of a cohort of training speakers (Matějka et al. 2017).
-``fusion``
-    Several back-ends, weighed by logistic regression on trials of training speakers.
-
-No label of attacked speech is used. ``whitened``, ``coral`` and ``wasserstein`` look at all
-attacked speech at once, as whoever holds a protected collection can. ``procrustes``, ``asnorm`` and
-``fusion`` learn from training speakers, none of whom may be attacked.
+Back-ends beyond cosine, wccn and plda train no network either and use no label of attacked speech;
+docs/legal.md has what each does, needs and comes from.
 """
 
 from __future__ import annotations
@@ -50,7 +29,6 @@ from unmask.scoring import (
     fused,
     procrustes,
     score_matrix,
-    train,
     wasserstein_procrustes,
     whitening,
 )
@@ -90,8 +68,8 @@ class Attacker:
     ``backend`` is a trained back-end or the name of one: ``cosine``; ``wccn``, ``plda`` and
     ``asnorm``, trained on ``train``, the attacker's own data; ``whitened``, ``coral`` and
     ``wasserstein``, which align enrolment with the attacked speech; ``procrustes`` and ``fusion``,
-    which learn from ``pairs``: training speech as it is enrolled and the same as it is protected
-    (:mod:`unmask.privacy.legal.attack`). ``enrols`` says whether the enrolment speech is
+    which learn from ``pairs``: training speech as it is enrolled and the same as it is protected.
+    ``enrols`` says whether the enrolment speech is
     ``"original"`` or ``"protected"``; ``knows`` what the extractor or the back-end was trained on:
     ``"original"`` speech (ignorant), speech from a ``"related"`` safeguard (semi-informed) or from
     the ``"same"`` one (informed), always with keys of the attacker's own. Enrolment from the run
@@ -148,9 +126,16 @@ class Attacker:
     @property
     def is_consistency(self) -> bool:
         """Whether what is enrolled comes from the run that is attacked."""
-        if self.consistency is None:
-            return self.enrols != "original" and _one_run(self.enrol, self.test)
-        return self.consistency
+        if self.consistency is not None:
+            return self.consistency
+        enrol, test = self.enrol, self.test
+        if self.enrols == "original" or enrol.dimension != test.dimension:
+            return False
+        if enrol.source is not None and test.source is not None:
+            return enrol.source.sha256 == test.source.sha256
+        direction = np.random.default_rng(0).normal(size=enrol.dimension)
+        along = [(one.vectors * direction).sum(axis=1) for one in (enrol, test)]
+        return bool(np.isin(*along).any())
 
     @lazy
     def readings(self) -> tuple[str, ...]:
@@ -324,17 +309,6 @@ def with_backends(
     return chosen
 
 
-def _one_run(enrol: Embeddings, test: Embeddings) -> bool:
-    """Whether two sets come from one file, or share vectors."""
-    if enrol.source is not None and test.source is not None:
-        return enrol.source.sha256 == test.source.sha256
-    if enrol.dimension != test.dimension:
-        return False
-    direction = np.random.default_rng(0).normal(size=enrol.dimension)
-    along = [(one.vectors * direction).sum(axis=1) for one in (enrol, test)]
-    return bool(np.isin(*along).any())
-
-
 def every_second(embeddings: Embeddings) -> tuple[Embeddings, Embeddings]:
     """Every second utterance of each speaker, counted by name, and the others."""
     assert embeddings.utterances is not None
@@ -405,7 +379,7 @@ def _fusion(data: Embeddings | None, pairs: Pairs | None) -> Backend:
     if len(names) < 8:
         raise InputError(f"back-end fusion: expected 8 training speakers, found {len(names)}")
     weighed = names[::2]
-    members = [train(name, of_people(data, weighed, inside=False)) for name in MEMBERS]
+    members = [backend_named(name, of_people(data, weighed, inside=False)) for name in MEMBERS]
     enrol, test = (of_people(one, weighed) for one in pairs)
     scores = np.stack(
         [score_matrix(member, enrol.vectors, test.vectors) for member in members], axis=-1
@@ -416,7 +390,7 @@ def _fusion(data: Embeddings | None, pairs: Pairs | None) -> Backend:
         here, there = (ids.to_series().to_numpy() for ids in (enrol.utterances, test.utterances))
         other = here[:, None] != there
     weights = fusion_weights(scores[same & other], scores[~same])
-    return fused([train(name, data) for name in MEMBERS], weights)
+    return fused([backend_named(name, data) for name in MEMBERS], weights)
 
 
 def pooled(sets: Sequence[Embeddings]) -> Embeddings:

@@ -165,18 +165,6 @@ def refuse_zeros(embeddings: Embeddings, side: str) -> None:
         )
 
 
-def locate(names: pl.Series, table: pl.Series, *, who: str, where: str) -> IntArray:
-    """Index of each name in ``table``; all must be there."""
-    index = lookup(names, table)
-    absent = names.filter(pl.Series(index < 0))
-    if len(absent):
-        raise InputError(
-            f"{who}: expected every one in {where}, found {len(absent)} of {len(names)} absent"
-            f" (first: {absent[0]})"
-        )
-    return index.astype(np.int64)
-
-
 def as_counts(counts: npt.ArrayLike, *, speakers: int, least: int, where: str) -> IntArray:
     """Speaker counts N, whole numbers from ``least`` to the speakers there are."""
     array = np.atleast_1d(np.asarray(counts))
@@ -236,17 +224,36 @@ class Setting:
     known: Conversations
     asked: Conversations
     backend: Backend
-    codes: tuple[IntArray, IntArray] | tuple[None, None]
+    codes: tuple[IntArray, IntArray] | None
     seeds: Sequence[np.random.SeedSequence]
     fields: Mapping[str, Any]
     """What a curve tells of it."""
 
-    def rows(self, speakers: IntArray | None = None) -> tuple[FloatArray, FloatArray]:
-        """Rows of both sides whose inner products are scores, of some enrolment speakers or all."""
-        known = self.known.vectors if speakers is None else self.known.vectors[speakers]
-        left, _ = product_sides(self.backend, self.backend.prepare(known))
+    @property
+    def true(self) -> IntArray:
+        """Number in enrolment of every test speaker; all must be there."""
+        names = self.asked.names
+        index = lookup(names, self.known.names)
+        absent = names.filter(pl.Series(index < 0))
+        if len(absent):
+            raise InputError(
+                f"test speakers: expected every one in enrolment, found {len(absent)} of"
+                f" {len(names)} absent (first: {absent[0]})"
+            )
+        return index.astype(np.int64)
+
+    def rows(
+        self, speakers: IntArray | None = None
+    ) -> tuple[FloatArray, FloatArray, IntArray | None, IntArray | None]:
+        """Rows of both sides whose inner products are scores, of some enrolment speakers or all,
+        and the codes of both where there is side information.
+        """
+        chosen = slice(None) if speakers is None else speakers
+        left, _ = product_sides(self.backend, self.backend.prepare(self.known.vectors[chosen]))
         _, right = product_sides(self.backend, self.backend.prepare(self.asked.vectors))
-        return left, right
+        if self.codes is None:
+            return left, right, None, None
+        return left, right, self.codes[0][chosen], self.codes[1][self.asked.speakers]
 
 
 def setting(
@@ -284,7 +291,7 @@ def setting(
     known = enrolment(enrol, length=depth, rng=np.random.default_rng(seeds[0]))
     rng = np.random.default_rng(seeds[1])
     asked = conversations(test, length=length, least=bounds[0], most=bounds[1], rng=rng)
-    codes: tuple[IntArray, IntArray] | tuple[None, None] = None, None
+    codes = None
     if side:
         left, right = side_values(enrol, known.names, side), side_values(test, asked.names, side)
         joined = np.unique(["\0".join(row) for row in left + right], return_inverse=True)[1]

@@ -1,13 +1,14 @@
 """A risk over numbers of speakers: value, interval, chance, residual risk, attacks, notices.
 
-The same scores can be read as they are, negated, centred, centred and negated. A safeguard that
-pushes a voice away from its owner is recognised by the negated score; one that moves all voices
-alike by the score about the mean of each side. Neither needs any label.
+Scores can be read as they are, negated, centred, centred and negated; none needs any label.
 """
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass, replace
+from functools import cache
+from importlib import resources
 from typing import Any, TypeVar
 
 import numpy as np
@@ -50,6 +51,17 @@ class Resampling:
     def times(self, units: int) -> FloatArray:
         """How often each of some units is drawn in every replicate (rows)."""
         return draws(units, self.replicates, self.seed)
+
+
+@cache
+def _sentences() -> dict[str, dict[str, str]]:
+    file = resources.files("unmask.privacy.legal").joinpath("notices.toml")
+    return tomllib.loads(file.read_text(encoding="utf-8"))
+
+
+def notice(of: str, code: str, subject: str = "", /, **facts: Any) -> Notice:
+    """The notice on a ``subject`` whose sentence stands in ``notices.toml``, with its ``facts``."""
+    return Notice(code, subject, _sentences()[of][code].format(subject=subject, **facts))
 
 
 class Noted(Tabular):
@@ -95,11 +107,8 @@ class Curve(Noted):
     @property
     def residual(self) -> FloatArray:
         """Residual risk (value − chance)/(1 − chance); 0 is chance, 1 certain success."""
-        return self._residual(self.value)
-
-    def _residual(self, value: FloatArray | float) -> FloatArray:
         with np.errstate(invalid="ignore", divide="ignore"):
-            return np.asarray((value - self.chance) / (1 - self.chance))
+            return np.asarray((self.value - self.chance) / (1 - self.chance))
 
     @property
     def chance_level(self) -> FloatArray:
@@ -118,37 +127,30 @@ class Curve(Noted):
         if not self.at_chance.any():
             return self.remarks
         counts = ", ".join(f"{n:,}" for n in self.counts[self.at_chance])
-        sentence = (
-            f"the attack is no better than chance with {counts} speakers; this"
-            " tells of protection only if the same attack succeeds on unprotected speech"
-        )
-        return (*self.remarks, self._notice("chance", sentence))
+        return (*self.remarks, self._notice("chance", counts=counts))
 
     @property
     def remarks(self) -> tuple[Notice, ...]:
         """The same without a word on chance, which other attacks must be looked at for."""
-        remarks = {}
-        other = self.negated
+        remarks, other = [*self.notes], self.negated
+        if len(self.speakers) < 2:
+            remarks.insert(0, notice("curve", "one-speaker"))
         if other is not None:
             more = (other.value > np.fmax(self.high, self.value)) & ~other.at_chance
             if more.any():
                 i = int(np.argmax(np.where(more, other.value - self.value, -1.0)))
-                remarks["negated"] = (
-                    f"the negated score succeeds more often, {100 * other.value[i]:.1f} % instead"
-                    f" of {100 * self.value[i]:.1f} % with {self.counts[i]:,} speakers"
-                )
+                values = {"value": 100 * self.value[i], "other": 100 * other.value[i]}
+                remarks.append(self._notice("negated", count=self.counts[i], **values))
         if self.left_out:
-            lacking = f"{self.left_out} speakers without conversations of {spoken(self.length)}"
-            remarks["left-out"] = f"{lacking} are left out"
+            length = spoken(self.length)
+            remarks.append(self._notice("left-out", number=self.left_out, length=length))
         if self.short:
-            remarks["short-enrolment"] = (
-                f"{self.short} enrolment speakers have fewer than {self.enrol_length} utterances"
-                " and are averaged over what they have"
-            )
-        return (*self.notes, *(self._notice(*remark) for remark in remarks.items()))
+            short = {"number": self.short, "length": self.enrol_length}
+            remarks.append(self._notice("short-enrolment", **short))
+        return tuple(remarks)
 
-    def _notice(self, code: str, sentence: str) -> Notice:
-        return Notice(code, self.metric, f"{TITLES[self.metric]}: {sentence}")
+    def _notice(self, code: str, **facts: Any) -> Notice:
+        return notice("curve", code, self.metric, title=TITLES[self.metric], **facts)
 
     @property
     def estimates(self) -> tuple[Estimate, ...]:
@@ -157,7 +159,18 @@ class Curve(Noted):
 
     def estimate(self, i: int) -> Estimate:
         """The estimate at the i-th count."""
-        return self._estimate(self.metric, float(self.value[i]), i, self._limits(i))
+        how, ends = self.resampling, (float(self.low[i]), float(self.high[i]))
+        drawn = 0 if self.method in (SCORE, BOTH_SIDES) else how.replicates
+        people = {"speakers": len(self.speakers), "left_out": self.left_out}
+        return Estimate(
+            self.metric,
+            float(self.value[i]),
+            "%",
+            None if np.isnan(ends[0]) else Interval(*ends, how.level, self.method, drawn, how.seed),
+            float(self.chance[i]),
+            {"attacks": int(self.attacks[i]), **people},
+            {"N": int(self.counts[i]), **self._params(i)},
+        )
 
     def index(self, count: int) -> int | None:
         """Where a count stands in the curve, None where it is not there."""
@@ -166,40 +179,20 @@ class Curve(Noted):
 
     def details(self, i: int) -> tuple[Estimate, ...]:
         """Residual risk and the value of the negated score at the i-th count."""
-        limits = self._limits(i)
-        if limits is not None:
-            low, high = (float(self._residual(end)[i]) for end in limits)
-            limits = low, high
-        name, residual = f"{self.metric}_residual", float(self.residual[i])
-        details = [self._estimate(name, residual, i, limits)]
+        plain, chance = self.estimate(i), self.chance[i]
+
+        def residual(share: float) -> float:
+            with np.errstate(invalid="ignore", divide="ignore"):
+                return float((share - chance) / (1 - chance))
+
+        made, value = plain.interval, residual(self.value[i])
+        if made is not None:
+            made = replace(made, low=residual(made.low), high=residual(made.high))
+        name = f"{self.metric}_residual"
+        details = [replace(plain, metric=name, value=value, interval=made, chance=0.0)]
         if self.negated is not None:
-            name, other = f"{self.metric}_negated", self.negated
-            details.append(other._estimate(name, float(other.value[i]), i, other._limits(i)))
+            details.append(replace(self.negated.estimate(i), metric=f"{self.metric}_negated"))
         return tuple(details)
-
-    def _limits(self, i: int) -> tuple[float, float] | None:
-        if np.isnan(self.low[i]):
-            return None
-        return float(self.low[i]), float(self.high[i])
-
-    def _estimate(
-        self, metric: str, value: float, i: int, limits: tuple[float, float] | None
-    ) -> Estimate:
-        how = self.resampling
-        drawn = 0 if self.method in (SCORE, BOTH_SIDES) else how.replicates
-        return Estimate(
-            metric,
-            value,
-            "%",
-            None if limits is None else Interval(*limits, how.level, self.method, drawn, how.seed),
-            0.0 if metric.endswith("residual") else float(self.chance[i]),
-            {
-                "attacks": int(self.attacks[i]),
-                "speakers": len(self.speakers),
-                "left_out": self.left_out,
-            },
-            {"N": int(self.counts[i]), **self._params(i)},
-        )
 
     def _params(self, i: int) -> dict[str, Parameter]:
         """How the number at the i-th count was made."""
@@ -244,11 +237,8 @@ class RiskCurve(Curve):
         """Those of any curve, and why there is no worst decile where there is none."""
         if self.tells_persons:
             return super().remarks
-        sentence = (
-            f"one conversation of {spoken(self.length)} of a speaker cannot tell a person at risk"
-            " from bad luck: no worst decile is given"
-        )
-        return (*super().remarks, self._notice("no-worst-decile", sentence))
+        lone = self._notice("no-worst-decile", length=spoken(self.length))
+        return (*super().remarks, lone)
 
     @property
     def worst_decile(self) -> FloatArray:
@@ -261,8 +251,7 @@ class RiskCurve(Curve):
         if not self.tells_persons:
             return np.full(len(self.counts), np.nan)
         noise = self.noise * (1 / self.recordings).mean()
-        columns = zip(self.per_speaker.T, noise.tolist(), strict=True)
-        return np.stack([_worst_decile(risks[None], one)[0] for risks, one in columns])
+        return _worst_decile(np.ascontiguousarray(self.per_speaker.T), noise)
 
     def worst_decile_limits(self, i: int) -> tuple[float, float] | None:
         """Interval of the worst decile at the i-th count: percentiles over resamples of speakers.
@@ -279,10 +268,10 @@ class RiskCurve(Curve):
         risks = self.per_speaker[np.argsort(in_order(self.speakers.to_list())), i]
         noise = float(self.noise[i]) * (1 / self.recordings).mean()
         low, high = (
-            float(np.quantile(_drawn_deciles(some, taken, how), tail, method="inverted_cdf"))
-            for some, taken, tail in (
-                (risks, noise, (1 - how.level) / 2),
-                (np.append(risks, 1.0), 0.0, (1 + how.level) / 2),
+            float(np.quantile(deciles, tail, method="inverted_cdf"))
+            for deciles, tail in (
+                (_worst_decile(_samples(risks, how), noise), (1 - how.level) / 2),
+                (_worst_decile(_samples(np.append(risks, 1.0), how), 0.0), (1 + how.level) / 2),
             )
         )
         if low == 1:
@@ -297,24 +286,22 @@ class RiskCurve(Curve):
         limits, how = self.worst_decile_limits(i), self.resampling
         drawn = min(how.replicates, _DECILE_REPLICATES)
         interval = limits and Interval(*limits, how.level, PERCENTILE, drawn, how.seed)
-        more = replace(self._estimate(name, worst, i, None), interval=interval)
+        more = replace(self.estimate(i), metric=name, value=worst, interval=interval)
         return (*super().details(i), more)
 
 
-def _drawn_deciles(risks: FloatArray, noise: float, how: Resampling) -> FloatArray:
-    """The worst decile of every resample of the speakers."""
+def _samples(risks: FloatArray, how: Resampling) -> FloatArray:
+    """The risks of the speakers drawn in each replicate (rows)."""
     times = draws(len(risks), min(how.replicates, _DECILE_REPLICATES), how.seed).astype(int)
-    return np.concatenate([_worst_decile(np.repeat(risks, one)[None], noise) for one in times])
+    return np.repeat(np.tile(risks, len(times)), times.ravel()).reshape(times.shape)
 
 
-def _worst_decile(risks: FloatArray, noise: float) -> FloatArray:
+def _worst_decile(risks: FloatArray, noise: FloatArray | float) -> FloatArray:
     """Mean of the tenth of each row (speakers) that is largest, noise taken out of the spread."""
-    size = risks.shape[1]
-    spread = risks.var(axis=1, ddof=1)
-    worst = -(-size // 10)
-    top = np.partition(risks, size - worst, axis=1)[:, size - worst :].mean(axis=1)
+    worst = -(-risks.shape[1] // 10)
+    top = np.partition(risks, -worst, axis=1)[:, -worst:].mean(axis=1)
+    mean, spread = risks.mean(axis=1), risks.var(axis=1, ddof=1)
     kept = np.sqrt(np.maximum(1 - noise / np.where(spread > 0, spread, 1.0), 0.0))
-    mean = risks.mean(axis=1)
     return np.asarray(np.clip(mean + kept * (top - mean), 0.0, 1.0))
 
 
@@ -337,25 +324,15 @@ def risks(per_speaker: FloatArray, variance: FloatArray, how: Resampling) -> dic
     """What a risk curve says of its mean over speakers, which has this variance."""
     value = per_speaker.mean(axis=0)
     low, high = risk_interval(value, variance, len(per_speaker), how)
-    fields = {"value": value, "low": low, "high": high}
-    return {**fields, "per_speaker": per_speaker, "variance": variance}
+    spread = {"per_speaker": per_speaker, "variance": variance}
+    return {"value": value, "low": low, "high": high, **spread}
 
 
 def risk_interval(
     value: FloatArray, variance: FloatArray, speakers: int, how: Resampling
 ) -> tuple[FloatArray, FloatArray]:
     """Score interval of a mean over speakers with this variance; NaN where none is asked for."""
-    if how.replicates < 1:
-        nothing = np.full(len(value), np.nan)
-        return nothing, nothing.copy()
-    return score_interval(value, variance, speakers, level=how.level)
-
-
-def one_speaker_note(speakers: int) -> tuple[Notice, ...]:
-    """An interval over speakers needs more than one of them."""
-    if speakers > 1:
-        return ()
-    return (Notice("one-speaker", "", "one speaker only: no interval can be given"),)
+    return score_interval(value, variance, speakers if how.replicates > 0 else 0, level=how.level)
 
 
 def spoken(*lengths: int) -> str:

@@ -1,10 +1,7 @@
 """Linkability: is a protected voice closest to its own speaker among N'? (Vauquier 2025, 2.2)
 
-For every test conversation it is counted how many enrolment speakers score at or above the true
-one: the rank of the true speaker. Scores are inner products, computed in blocks in single
-precision. Where a score lies so close to s(i,i) that rounding could decide, the pair is computed
-again in double precision, one pair at a time: the counts are those of double precision, whatever
-the place and the size of the blocks.
+Scores are counted in blocks in single precision; where rounding could decide, the pair is computed
+again in double precision: the counts are those of double precision, whatever place and blocks.
 """
 
 from __future__ import annotations
@@ -22,7 +19,6 @@ from unmask.privacy.legal.conversations import (
     MOST_CONVERSATIONS,
     EnrolLength,
     as_counts,
-    locate,
     setting,
 )
 from unmask.privacy.legal.curve import (
@@ -32,7 +28,7 @@ from unmask.privacy.legal.curve import (
     Resampling,
     RiskCurve,
     mean_variance,
-    one_speaker_note,
+    notice,
     recording_noise,
     risks,
     with_negated,
@@ -105,11 +101,7 @@ class Comparison:
 
 
 def count_above(comparison: Comparison, *, rows: int | None = None) -> Above:
-    """Count over the score matrix ``test @ enrol.T`` without ever holding it.
-
-    Counts of test rows do not depend on each other, so a task is a range of them; they are those
-    of double precision, so all places give the same.
-    """
+    """Count over the score matrix ``test @ enrol.T`` without ever holding it."""
     parts = list(run(count_rows, comparison, ranges_of(len(comparison.true), rows or ROWS)))
     return Above(
         np.concatenate([part["at_or_above"] for part in parts]),
@@ -265,16 +257,13 @@ def linkability(
     )
     known, asked = both.known, both.asked
     owner, recordings = asked.speakers, asked.per_speaker
-    true = locate(asked.names, known.names, who="test speakers", where="enrolment")[owner]
+    true = both.true[owner]
     asked_for = len(known.names) if counts is None else counts
     sizes = as_counts(asked_for, speakers=len(known.names), least=1, where="enrolment")
     if len(known.names) < 2:
         raise InputError("enrolment: expected at least 2 speakers to choose from, found 1")
-    enrol_side, test_side = both.codes
-    left, right = both.rows()
-    above = count_above(
-        Comparison(right, left, true, None if test_side is None else test_side[owner], enrol_side)
-    )
+    left, right, enrol_side, test_side = both.rows()
+    above = count_above(Comparison(right, left, true, test_side, enrol_side))
     first = np.cumsum(recordings) - recordings
 
     def curve(counted: Above) -> Linkability:
@@ -295,7 +284,6 @@ def linkability(
             speakers=asked.names,
             **both.fields,
             method=SCORE,
-            notes=one_speaker_note(len(asked.names)),
             above=counted,
             owner=owner,
             draws=draws,
@@ -329,12 +317,8 @@ class Ranks(Noted):
         """Say so where there are too few conversations for a distribution over N ranks."""
         if len(self.ranks) >= ENOUGH_PER_RANK * self.candidates:
             return ()
-        sentence = (
-            f"ranks: {len(self.ranks)} conversations over {self.candidates} ranks make MeanD and"
-            f" MaxD too large; ranks without any information give {self.chance['mean_d']:.2f} and"
-            f" {self.chance['max_d']:.2f} bit here"
-        )
-        return (Notice("few-conversations", "ranks", sentence),)
+        sizes = {"number": len(self.ranks), "candidates": self.candidates}
+        return (notice("ranks", "few-conversations", "ranks", **sizes, **self.chance),)
 
     def histogram(self) -> tuple[IntArray, FloatArray]:
         """Edges of bins that double in width, and the mean P(r) within each; bin b holds the ranks

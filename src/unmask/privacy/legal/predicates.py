@@ -1,15 +1,8 @@
 """Predicates of many enrolment speakers: does a calibrated threshold isolate one test entry alone?
 
-Whom they are tried on, in which folds and draws, comes from one seed. For an enrolment speaker only
-the best scores matter: the threshold lies between the k-th and the (k+1)-th best calibration score,
-k the number of calibration entries of that speaker, and every test entry above it lies above the
-(k+1)-th as well. One list of best scores per enrolment speaker serves all folds, draws and numbers
-of speakers; where it proves too short it is made longer. The same lists tell what becomes of a
-success if one of the other test speakers had not been there, which gives the spread over them.
-
-Scores are inner products in single precision. They only tell which conversations are worth a look:
-what decides is computed again in double precision, one pair at a time. So the results are those of
-double precision, wherever the products were made.
+Only the best scores of a speaker matter, down to the (k+1)-th calibration score: one list of them
+serves all folds, draws and counts, and is made longer where it proves too short. Single-precision
+products tell which conversations are worth a look; what decides is computed in double precision.
 """
 
 from __future__ import annotations
@@ -17,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from itertools import chain
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -47,19 +41,24 @@ _AT_ONCE = 1 << 21
 
 @dataclass(frozen=True, eq=False)
 class Population:
-    """Test conversations as the kernel sees them: sorted by speaker, numbered within each."""
+    """Test conversations by the speaker of each, ascending."""
 
     owner: IntArray
-    slot: IntArray
-    start: IntArray
-    per_speaker: IntArray
 
-    @classmethod
-    def of(cls, owner: IntArray) -> Population:
-        """From the speaker of each conversation, ascending."""
-        per_speaker = np.bincount(owner)
-        start = np.concatenate([[0], np.cumsum(per_speaker)[:-1]])
-        return cls(owner, np.arange(len(owner)) - start[owner], start, per_speaker)
+    @lazy
+    def per_speaker(self) -> IntArray:
+        """Number of conversations of each speaker."""
+        return np.bincount(self.owner)
+
+    @lazy
+    def start(self) -> IntArray:
+        """The first conversation of each speaker."""
+        return np.cumsum(self.per_speaker) - self.per_speaker
+
+    @lazy
+    def slot(self) -> IntArray:
+        """Number of each conversation within its speaker."""
+        return np.arange(len(self.owner)) - self.start[self.owner]
 
     def conversations(self, speakers: IntArray) -> IntArray:
         """All conversations of some speakers."""
@@ -68,27 +67,23 @@ class Population:
         return np.asarray(first + np.arange(len(first)))
 
 
-@dataclass(frozen=True, eq=False)
-class Draw:
-    """One draw of test speakers for one enrolment speaker: ``order`` begins with that speaker.
-
-    The first N of it are the test speakers, for every N. ``position`` is its inverse.
+class Draw(NamedTuple):
+    """Everyone in random ``order`` after the enrolment speaker: the first N are the test speakers,
+    for every N. ``position`` is its inverse; ``slots`` are the test entries, folds × speakers.
     """
 
     order: IntArray
     position: IntArray
     slots: Slots
 
-    @classmethod
-    def of(cls, speaker: int, speakers: int, slots: Slots, rng: np.random.Generator) -> Draw:
-        """Everyone in random order, the enrolment speaker moved to the front."""
-        order = rng.permutation(speakers)
-        at = int(np.flatnonzero(order == speaker)[0])
-        order[1 : at + 1] = order[:at].copy()
-        order[0] = speaker
-        position = np.empty(speakers, dtype=np.int64)
-        position[order] = np.arange(speakers)
-        return cls(order, position, slots)
+
+def drawn(speaker: int, slots: Slots, rng: np.random.Generator) -> Draw:
+    """One draw for one enrolment speaker."""
+    order = rng.permutation(slots.shape[1])
+    order = np.concatenate([[speaker], order[order != speaker]])
+    position = np.empty_like(order)
+    position[order] = np.arange(len(order))
+    return Draw(order, position, slots)
 
 
 class Best:
@@ -113,9 +108,8 @@ class Best:
         return self._lists[depth]
 
     def among(self, draw: Draw, count: int, depth: int) -> tuple[IntArray, float]:
-        """The ``depth`` best conversations of the first ``count`` speakers of a draw.
-
-        Also a bound that no other conversation of theirs exceeds.
+        """The ``depth`` best conversations of the first ``count`` speakers of a draw, and a bound
+        that no other conversation of theirs exceeds.
         """
         everyone = len(self.population.per_speaker)
         share = count / everyone
@@ -136,11 +130,9 @@ class Best:
 def _isolated(
     scores: FloatArray, is_test: BoolArray, calibrates: BoolArray, rank: int
 ) -> tuple[BoolArray, FloatArray, IntArray]:
-    """Whether one test entry alone lies above the threshold, the (k+1)-th best calibration score,
-    −inf where there are fewer, and where it stands, of each attack and fold.
-
-    An attack is a row of ``scores``, which descend; ``is_test`` and ``calibrates`` are attacks ×
-    folds × scores, ``rank`` is k.
+    """Whether one test entry alone lies above the threshold, the (k+1)-th best calibration score
+    (−inf where there are fewer) and where it stands, of each attack (row of ``scores``, which
+    descend) and fold; ``is_test`` and ``calibrates`` are attacks × folds × scores, ``rank`` is k.
     """
     short = np.uint8 if scores.shape[1] < 256 else np.int32
     calibration: npt.NDArray[Any] = np.cumsum(calibrates, axis=2, dtype=short)
@@ -162,12 +154,10 @@ def _without_speakers(
     deepest: IntArray,
     own: int,
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """In how many more folds an attack succeeds once all entries of another test speaker are gone.
-
-    ``lists`` holds scores, which descend, their speakers, and which are test entries in each fold.
-    Only speakers with an entry down to ``deepest``, that of the threshold, can matter; the
-    enrolment speaker ``own`` stays. Gives the attack, the speaker, and the number of folds; none
-    where the list holds too few others to set the threshold.
+    """In how many more folds an attack succeeds once all entries of another test speaker are gone:
+    the attack, the speaker, the number of folds. ``lists`` are scores, which descend, their
+    speakers, and the test entries of each fold; only speakers down to ``deepest``, the entry of the
+    threshold, can matter, and the enrolment speaker ``own`` stays.
     """
     scores, owner, is_test = lists
     size = int(deepest.max()) + 1
@@ -234,10 +224,7 @@ def single_out(
 
 
 def _descending(lists: Sequence[IntArray], exact: Exact) -> tuple[IntArray, FloatArray]:
-    """Conversations of each list and their exact scores, best first.
-
-    Shorter lists are filled up with scores of −inf, which neither pass nor move a threshold.
-    """
+    """Conversations of each list and their exact scores, best first; short lists end in −inf."""
     sizes = np.array([len(some) for some in lists])
     filled = np.arange(sizes.max()) < sizes[:, None]
     chosen = np.zeros(filled.shape, dtype=np.int64)
@@ -253,10 +240,8 @@ def _descending(lists: Sequence[IntArray], exact: Exact) -> tuple[IntArray, Floa
 class Protocol:
     """Whom every enrolment speaker is attacked among, in which folds and draws.
 
-    ``speakers`` is the number that each enrolment speaker has among those of the population,
-    ``slots`` holds draws × folds × speakers. ``entropy`` and ``key`` are the parent of all seeds: a
-    draw depends on the number of its enrolment speaker and its own, whoever else is attacked in the
-    same task.
+    ``speakers`` are their numbers in the population; ``slots`` are draws × folds × speakers;
+    ``entropy`` and ``key`` the parent of all seeds, so that a draw depends on its numbers alone.
     """
 
     population: Population
@@ -284,19 +269,19 @@ class Protocol:
         fold_seed, draw_seed = seed.spawn(2)
         sizes = population.per_speaker
         slots = np.stack([test_slots(sizes, folds, child) for child in fold_seed.spawn(draws)])
-        entropy = np.asarray(_words(seed.entropy), dtype=np.uint32)
         key = np.asarray(draw_seed.spawn_key, dtype=np.uint32)
-        return cls(population, speakers, counts, slots, entropy, key)
+        return cls(population, speakers, counts, slots, _words(seed.entropy), key)
 
     def draws(self, e: int) -> list[Draw]:
         """The draws of an enrolment speaker."""
         entropy, key = self.entropy.tolist(), self.key.tolist()
-        speaker, everyone = int(self.speakers[e]), len(self.population.per_speaker)
-        draws = []
-        for d, slots in enumerate(self.slots):
-            seed = np.random.SeedSequence(entropy, spawn_key=(*key, e, d))
-            draws.append(Draw.of(speaker, everyone, slots, np.random.default_rng(seed)))
-        return draws
+        seeds = (
+            np.random.SeedSequence(entropy, spawn_key=(*key, e, d)) for d in range(len(self.slots))
+        )
+        return [
+            drawn(int(self.speakers[e]), slots, np.random.default_rng(seed))
+            for slots, seed in zip(self.slots, seeds, strict=True)
+        ]
 
     @property
     def ranks(self) -> IntArray:
@@ -332,14 +317,11 @@ class Protocol:
         return won, changes
 
 
-def _words(entropy: Any) -> list[int]:
+def _words(entropy: Any) -> Words:
     """The entropy of a seed as numpy takes it apart: 32 bits at a time, the lowest first."""
     numbers = [int(part) for part in (entropy if np.ndim(entropy) else [entropy])]
-    return [
-        number >> shift & 0xFFFFFFFF
-        for number in numbers
-        for shift in range(0, max(number.bit_length(), 1), 32)
-    ]
+    pieces = ((n >> at & 0xFFFFFFFF for at in range(0, n.bit_length() or 1, 32)) for n in numbers)
+    return np.fromiter(chain.from_iterable(pieces), dtype=np.uint32)
 
 
 def test_slots(per_speaker: IntArray, folds: int, seed: np.random.SeedSequence) -> Slots:
@@ -357,10 +339,8 @@ def test_slots(per_speaker: IntArray, folds: int, seed: np.random.SeedSequence) 
         keys[absent] = 2.0
         orders[turn] = np.argsort(keys, axis=1)
     speakers = np.arange(len(per_speaker))
-    slots = np.empty((folds, len(per_speaker)), dtype=np.int16)
-    for fold in range(folds):
-        slots[fold] = orders[fold // per_speaker, speakers, fold % per_speaker]
-    return slots
+    fold = np.arange(folds)[:, None]
+    return np.asarray(orders[fold // per_speaker, speakers, fold % per_speaker])
 
 
 @dataclass(frozen=True, eq=False)
@@ -387,9 +367,8 @@ class Outcome:
 
 @dataclass(frozen=True, eq=False)
 class Predicates:
-    """Rows whose inner products are scores: one per enrolment speaker, one per conversation.
-
-    With side information a conversation of a speaker whose code differs scores −inf.
+    """Rows whose inner products are scores: one per enrolment speaker, one per conversation; with
+    side information a pair whose codes differ scores −inf.
     """
 
     protocol: Protocol
@@ -415,7 +394,7 @@ class Predicates:
         for e, row in enumerate(scores, speakers[0]):
             allowed = None
             if self.enrol_side is not None and self.test_side is not None:
-                allowed = (self.test_side == self.enrol_side[e])[self.protocol.population.owner]
+                allowed = self.test_side == self.enrol_side[e]
                 row = np.where(allowed, row, np.float32(-np.inf))
             exacts = tuple(
                 partial(_products, sign * self.enrol[e], self.test, allowed) for sign in (1, -1)
@@ -467,10 +446,10 @@ def isolate(xp: Xp, shared: Predicates | GivenScores, speakers: Range) -> Arrays
     }
 
 
-def single_out_all(shared: Predicates | GivenScores, *, speakers: int | None = None) -> Outcome:
-    """Try every predicate, ``speakers`` at a time, on the current place."""
+def single_out_all(shared: Predicates | GivenScores) -> Outcome:
+    """Try every predicate on the current place."""
     protocol = shared.protocol
-    parts = list(run(isolate, shared, ranges_of(len(protocol.speakers), speakers or SPEAKERS)))
+    parts = list(run(isolate, shared, ranges_of(len(protocol.speakers), SPEAKERS)))
     return Outcome(
         protocol,
         np.concatenate([part["won"] for part in parts], axis=1).astype(np.int64),

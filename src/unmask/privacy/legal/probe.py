@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +18,7 @@ from unmask.base import FloatArray, IntArray
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Notice
 from unmask.privacy.legal.conversations import column_of, refuse_zeros
-from unmask.privacy.legal.curve import SCORE, Noted, Resampling, risk_interval
+from unmask.privacy.legal.curve import SCORE, Noted, Resampling, notice, risk_interval
 from unmask.trials import Embeddings, Ids
 
 _STOP = {"maxiter": 200, "ftol": 1e-6, "gtol": 1e-4}
@@ -61,30 +62,19 @@ class Inference(Noted):
     @property
     def notices(self) -> tuple[Notice, ...]:
         """What stands against reading the accuracy as it is."""
-        sentences = {}
-        weak = not self.unprotected_low > self.chance
+        codes, weak = [], not self.unprotected_low > self.chance
         if not self.low > self.chance:
-            control = f"on unprotected speech it reaches {100 * self.unprotected:.0f} %"
-            if weak:
-                control = "with no control that succeeds this is uninformative"
-            sentences["chance"] = (
-                f"the probe is no better than the majority class ({self.majority}); {control}"
-            )
-        if np.isnan(self.unprotected):
-            sentences["no-control"] = (
-                "no unprotected speech was given, so the probe's strength is not known"
-            )
-        elif weak:
-            sentences["weak-control"] = (
-                "the probe is no better than the majority class on unprotected speech either: too"
-                " weak to be believed"
-            )
+            codes.append("chance")
+        if weak:
+            codes.append("no-control" if np.isnan(self.unprotected) else "weak-control")
         if self.lone:
-            sentences["lone-class"] = (
-                f"classes of one speaker cannot be learnt from others: {', '.join(self.lone)}"
-            )
+            codes.append("lone-class")
+        control = f"on unprotected speech it reaches {100 * self.unprotected:.0f} %"
+        if weak:
+            control = "with no control that succeeds this is uninformative"
+        facts = {"majority": self.majority, "control": control, "classes": ", ".join(self.lone)}
         what = f"inference of {self.attribute}"
-        return tuple(Notice(code, what, f"{what}: {line}") for code, line in sentences.items())
+        return tuple(notice("inference", code, what, **facts) for code in codes)
 
     @property
     def estimates(self) -> tuple[Estimate, ...]:
@@ -133,19 +123,20 @@ def inference(
     ``level`` over speakers, wider by what folds share; none where ``replicates`` is 0.
     """
     how = Resampling(level, replicates, seed)
-    attack = _Predictions.of(protected, attribute, bands, folds, penalty, seed)
+    options = (attribute, bands, folds, penalty, seed)
+    attack = _predictions(protected, *options)
     control = (np.nan, np.nan, np.nan)
     if unprotected is not None:
-        control = _Predictions.of(unprotected, attribute, bands, folds, penalty, seed).accuracy(how)
+        control = _accuracy(_predictions(unprotected, *options), folds, how)
     sizes, recordings = np.bincount(attack.labels), np.bincount(attack.owner)
     alone = np.unique(np.column_stack([attack.labels, attack.owner]), axis=0)[:, 0]
     lone = np.bincount(alone) == 1
     return Inference(
         attribute,
         attack.classes,
-        *attack.accuracy(how),
+        *_accuracy(attack, folds, how),
         float(sizes.max() / sizes.sum()),
-        *attack.balanced(how),
+        *_balanced(attack, folds, how),
         *control,
         majority=attack.classes[int(sizes.argmax())],
         per_speaker=np.bincount(attack.owner, attack.right) / recordings,
@@ -157,82 +148,74 @@ def inference(
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Predictions:
-    """Which predictions are right (1 or 0), each with its class and speaker.
-
-    Speakers of one fold share a probe, and probes share most of their training speech: the variance
-    over speakers of a cross-validation of k folds is 1 + k/(k − 1) times what independent speakers
-    would have (Nadeau and Bengio 2003: 1/k + 1/(k − 1) in place of 1/k).
-    """
+class _Predictions(NamedTuple):
+    """Which predictions are right (1 or 0), each with its class and speaker."""
 
     classes: tuple[str, ...]
     labels: IntArray
     speakers: pl.Series
     owner: IntArray
     right: FloatArray
-    folds: int
 
-    @classmethod
-    def of(
-        cls,
-        embeddings: Embeddings,
-        attribute: str,
-        bands: Sequence[float],
-        folds: int,
-        penalty: float,
-        seed: int,
-    ) -> _Predictions:
-        refuse_zeros(embeddings, "probe")
-        column = _column(embeddings, attribute, bands)
-        classes = tuple(str(name) for name in column.names.gather(column.used))
-        labels = np.searchsorted(column.used, column.codes)
-        if len(classes) < 2:
-            raise InputError(f"{attribute}: expected at least 2 values, found {len(classes)}")
-        codes = embeddings.speakers.codes
-        present, owner = np.unique(codes, return_inverse=True)
-        if not 2 <= folds <= len(present):
-            raise InputError(
-                f"folds: expected 2 to the {len(present)} speakers there are, found {folds}"
-            )
-        vectors = np.asarray(embeddings.vectors, dtype=np.float64)
-        vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-        rng = np.random.default_rng(np.random.SeedSequence(seed))
-        fold = speaker_folds(codes, labels, folds, rng)
-        right = np.empty(len(labels))
-        for test in (fold == held_out for held_out in np.unique(fold)):
-            probe = Probe.fit(vectors[~test], labels[~test], len(classes), penalty=penalty)
-            right[test] = probe.predict(vectors[test]) == labels[test]
-        return cls(classes, labels, embeddings.speakers.names.gather(present), owner, right, folds)
 
-    def accuracy(self, how: Resampling) -> tuple[float, float, float]:
-        """Share of right predictions and its score interval over speakers: a ratio of sums over
-        them, its variance that of their deviations from it.
-        """
-        hits, sizes = np.bincount(self.owner, self.right), np.bincount(self.owner)
-        value = float(hits.sum() / sizes.sum())
-        return value, *self._interval(value, (hits - value * sizes) / sizes.sum(), how)
+def _predictions(
+    embeddings: Embeddings,
+    attribute: str,
+    bands: Sequence[float],
+    folds: int,
+    penalty: float,
+    seed: int,
+) -> _Predictions:
+    refuse_zeros(embeddings, "probe")
+    column = _column(embeddings, attribute, bands)
+    classes = tuple(str(name) for name in column.names.gather(column.used))
+    labels = np.searchsorted(column.used, column.codes)
+    if len(classes) < 2:
+        raise InputError(f"{attribute}: expected at least 2 values, found {len(classes)}")
+    codes = embeddings.speakers.codes
+    present, owner = np.unique(codes, return_inverse=True)
+    if not 2 <= folds <= len(present):
+        raise InputError(
+            f"folds: expected 2 to the {len(present)} speakers there are, found {folds}"
+        )
+    vectors = np.asarray(embeddings.vectors, dtype=np.float64)
+    vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    fold = speaker_folds(codes, labels, folds, np.random.default_rng(np.random.SeedSequence(seed)))
+    right = np.empty(len(labels))
+    for test in (fold == held_out for held_out in np.unique(fold)):
+        probe = Probe.fit(vectors[~test], labels[~test], len(classes), penalty=penalty)
+        right[test] = probe.predict(vectors[test]) == labels[test]
+    return _Predictions(classes, labels, embeddings.speakers.names.gather(present), owner, right)
 
-    def balanced(self, how: Resampling) -> tuple[float, float, float]:
-        """Mean over classes and its score interval, from what each speaker adds to it beyond its
-        classes' means.
-        """
-        sizes = np.bincount(self.labels)
-        means = np.bincount(self.labels, self.right) / sizes
-        shares = (self.right - means[self.labels]) / sizes[self.labels]
-        apart = np.bincount(self.owner, weights=shares) / len(self.classes)
-        value = float(means.mean())
-        return value, *self._interval(value, apart, how)
 
-    def _interval(self, value: float, apart: FloatArray, how: Resampling) -> tuple[float, float]:
-        """Score interval of a number to which each speaker adds ``apart`` beyond what all do."""
-        count = len(apart)
-        if count < 2:
-            return np.nan, np.nan
-        shared = 1 + self.folds / (self.folds - 1)
-        variance = shared * count / (count - 1) * float((apart**2).sum())
-        low, high = risk_interval(np.array([value]), np.array([variance]), count, how)
-        return float(low[0]), float(high[0])
+def _accuracy(made: _Predictions, folds: int, how: Resampling) -> tuple[float, float, float]:
+    """Share of right predictions, a ratio of sums over speakers, and its interval."""
+    hits, sizes = np.bincount(made.owner, made.right), np.bincount(made.owner)
+    value = float(hits.sum() / sizes.sum())
+    return value, *_interval(value, (hits - value * sizes) / sizes.sum(), folds, how)
+
+
+def _balanced(made: _Predictions, folds: int, how: Resampling) -> tuple[float, float, float]:
+    """Mean over classes, and its interval from what speakers add beyond their classes' means."""
+    sizes = np.bincount(made.labels)
+    means = np.bincount(made.labels, made.right) / sizes
+    shares = (made.right - means[made.labels]) / sizes[made.labels]
+    apart = np.bincount(made.owner, weights=shares) / len(made.classes)
+    value = float(means.mean())
+    return value, *_interval(value, apart, folds, how)
+
+
+def _interval(value: float, apart: FloatArray, folds: int, how: Resampling) -> tuple[float, float]:
+    """Score interval of a number to which each speaker adds ``apart`` beyond what all do.
+
+    Probes of k folds share most of their training speech: the variance over speakers is
+    1 + k/(k − 1) times that of independent ones (Nadeau and Bengio 2003: 1/k + 1/(k − 1), not 1/k).
+    """
+    count = len(apart)
+    shared = 1 + folds / (folds - 1)
+    variance = shared * count / max(count - 1, 1) * (apart**2).sum()
+    low, high = risk_interval(np.asarray(value), np.asarray(variance), count, how)
+    return float(low), float(high)
 
 
 def _column(embeddings: Embeddings, attribute: str, bands: Sequence[float]) -> Ids:

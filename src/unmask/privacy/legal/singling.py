@@ -11,19 +11,18 @@ from scipy.special import betaincinv
 
 from unmask.base import FloatArray, IntArray
 from unmask.errors import InputError
-from unmask.estimate import Notice, Parameter
+from unmask.estimate import Parameter
 from unmask.privacy.legal.conversations import (
     MOST_CONVERSATIONS,
     EnrolLength,
     as_counts,
-    locate,
     setting,
 )
 from unmask.privacy.legal.curve import (
     BOTH_SIDES,
     Resampling,
     RiskCurve,
-    one_speaker_note,
+    notice,
     recording_noise,
     risks,
     with_negated,
@@ -37,7 +36,7 @@ from unmask.privacy.legal.predicates import (
     single_out_all,
 )
 from unmask.scoring import Backend
-from unmask.trials import Embeddings
+from unmask.trials import Embeddings, lookup
 
 ENROL_LENGTH = 30
 _NODES = 64
@@ -130,26 +129,17 @@ def singling_out(
         counts, speakers=len(entries.names), least=2, where=f"test with {2 * length} utterances"
     )
     protocol = Protocol.of(
-        Population.of(entries.speakers),
-        locate(names, entries.names, who="enrolment speakers", where="test"),
+        Population(entries.speakers),
+        lookup(names, entries.names).astype(np.int64),
         sizes,
         folds=folds,
         draws=draws,
         seed=both.seeds[1],
     )
-    enrol_side, test_side = both.codes
-    if enrol_side is not None:
-        enrol_side = enrol_side[attackers]
-    predicates = Predicates(protocol, *both.rows(attackers), enrol_side, test_side)
-    outcome = single_out_all(predicates)
+    outcome = single_out_all(Predicates(protocol, *both.rows(attackers)))
     chance = mean_calibrated_chance(protocol.population.per_speaker, protocol.speakers, sizes)
-    notes = one_speaker_note(len(names))
-    if absent:
-        sentence = (
-            f"Singling Out: {absent} of {len(known)} enrolment speakers have no two test"
-            " conversations and are left out"
-        )
-        notes = (*notes, Notice("left-out", "singling_out", sentence))
+    lacking = {"number": absent, "of": len(known)}
+    left_out = notice("singling_out", "left-out", "singling_out", **lacking)
 
     def curve(s: int) -> SinglingOut:
         return SinglingOut(
@@ -163,7 +153,7 @@ def singling_out(
             speakers=names,
             **both.fields,
             method=BOTH_SIDES,
-            notes=notes,
+            notes=(left_out,) if absent else (),
             chance_exact=(1 - 1 / sizes) ** (sizes - 1),
             chance_calibrated=chance,
             threshold_rank=np.full(len(sizes), protocol.ranks.mean()),

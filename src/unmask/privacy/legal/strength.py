@@ -1,35 +1,31 @@
-"""How strong attacks are: the strongest of several, and whether a low risk is to be believed.
+"""How strong attacks are: the strongest of several, whom they link, what more training would add.
 
-Whoever tries many attacks on the same speakers and reports the best reports luck as well. So the
-attacker is chosen on one half of the speakers and judged by the other, over many splits. A low risk
-is believed only of an attacker that is strong where nothing protects. Whether several attacks link
-the same people is told by the overlap of the easiest and of the hardest tenth.
+The best of many attacks is luck as well: it is chosen on one half of the speakers and judged by the
+other. A low risk is believed only of an attacker that is strong where nothing protects.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
 import polars as pl
 
-from unmask.base import FEW_SPEAKERS, FloatArray, few_speakers, score_interval
+from unmask.base import FloatArray, IntArray, Tabular, quantile_t, score_interval
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Notice
-from unmask.privacy.legal.curve import TITLES, Curve, RiskCurve, base_name, spoken
-from unmask.privacy.legal.links import Ranks
-from unmask.privacy.legal.probe import Inference
+from unmask.privacy.legal.attack import Attacker, of_people
+from unmask.privacy.legal.curve import SCORE, Curve, RiskCurve, notice
+from unmask.privacy.legal.links import Linkability, linkability
 
 SPLITS = 200
 STRONG_ENOUGH = 0.5
 SHARE = 0.1
 EASIEST, HARDEST = "easiest", "hardest"
 _LEAST_SPEAKERS = 4
-_CHECKED = ("linkability", "one_minus_eer")
-Curves = Mapping[tuple[str, str, int], Curve]
 
 
 @dataclass(frozen=True)
@@ -80,12 +76,10 @@ def extent(estimate: Estimate) -> tuple[float, float]:
     return round(people * value) if people else value, low
 
 
-def strongest_of(
-    curves: Mapping[str, Curve], count: int, *, seed: int = 0, splits: int = SPLITS
-) -> Strongest:
+def strongest_of(curves: Mapping[str, Curve], count: int, *, seed: int = 0) -> Strongest:
     """The strongest of the attackers of ``curves`` at ``count`` speakers, and its risk.
 
-    Speakers are halved ``splits`` times, drawn with ``seed``. With c_i the mean over splits of the
+    Speakers are halved 200 times, drawn with ``seed``. With c_i the mean over splits of the
     outcome of speaker i under the attacker that succeeds most on the half without i, the value is
     the mean of c_i and the interval its score interval with the variance of that mean or that of
     the attacker chosen most often, whichever is larger. Curves without outcomes of speakers (1 −
@@ -99,32 +93,39 @@ def strongest_of(
     alone = Strongest(largest, curves[largest].estimate(at[largest]), 1.0, len(at), False)
     if len(risks) < len(at) or len(at) == 1:
         return alone
-    outcomes = _common(risks, at)
+    tried = _common((one.speakers, one.per_speaker[:, at[name]]) for name, one in risks.items())
+    outcomes = tried.drop("speaker").to_numpy().T
     if outcomes.shape[1] < _LEAST_SPEAKERS:
         return alone
-    cross, chosen = _cross_fitted(outcomes, splits, seed)
-    which = int(np.argmax(chosen))
+    cross, chosen = _cross_fitted(outcomes, seed)
+    which, value, speakers = int(np.argmax(chosen)), float(cross.mean()), len(cross)
     name = list(risks)[which]
-    estimate = _estimate(risks[name], at[name], cross)
+    estimate = replace(curves[name].estimate(at[name]), value=value)
+    if (made := estimate.interval) is not None:
+        variance = max(cross.var(ddof=1) / speakers, risks[name].variance[at[name]])
+        low, high = score_interval(np.array(value), variance, speakers, level=made.level)
+        method = f"{made.method},cross-fitted"
+        interval = Interval(float(low), float(high), made.level, method, 0, made.seed)
+        estimate = replace(estimate, interval=interval)
     return Strongest(name, estimate, float(chosen[which]), len(at), True)
 
 
-def _common(risks: Mapping[str, RiskCurve], at: Mapping[str, int]) -> FloatArray:
-    """Outcomes of the speakers that all attackers attack: attackers × speakers."""
+def _common(outcomes: Iterable[tuple[pl.Series, FloatArray]]) -> pl.DataFrame:
+    """Outcomes of the speakers that all attackers attack, a column for each attacker's number."""
     first, *others = (
-        pl.DataFrame({"speaker": curve.speakers, str(n): curve.per_speaker[:, at[name]]})
-        for n, (name, curve) in enumerate(risks.items())
+        pl.DataFrame({"speaker": speakers, str(n): values})
+        for n, (speakers, values) in enumerate(outcomes)
     )
     for table in others:
         first = first.join(table, on="speaker", how="inner", maintain_order="left")
-    return first.drop("speaker").to_numpy().T
+    return first
 
 
-def _cross_fitted(outcomes: FloatArray, splits: int, seed: int) -> tuple[FloatArray, FloatArray]:
+def _cross_fitted(outcomes: FloatArray, seed: int) -> tuple[FloatArray, FloatArray]:
     """Mean outcome of each speaker under attackers chosen without it, and the share of choices."""
     attackers, speakers = outcomes.shape
     rng = np.random.default_rng(np.random.SeedSequence(seed))
-    rank = rng.random((splits, speakers)).argsort(axis=1).argsort(axis=1)
+    rank = rng.random((SPLITS, speakers)).argsort(axis=1).argsort(axis=1)
     half = rank < speakers // 2
     sums = half @ outcomes.T
     rest = outcomes.sum(axis=1) - sums
@@ -132,170 +133,8 @@ def _cross_fitted(outcomes: FloatArray, splits: int, seed: int) -> tuple[FloatAr
     by_rest = (rest / (speakers - speakers // 2)).argmax(axis=1)
     chosen = np.where(half, by_rest[:, None], by_half[:, None])
     cross = outcomes[chosen, np.arange(speakers)].mean(axis=0)
-    share = np.bincount(np.concatenate([by_half, by_rest]), minlength=attackers) / (2 * splits)
+    share = np.bincount(np.concatenate([by_half, by_rest]), minlength=attackers) / (2 * SPLITS)
     return cross, share
-
-
-def _estimate(curve: RiskCurve, i: int, cross: FloatArray) -> Estimate:
-    """The estimate of a curve with the cross-fitted value and interval."""
-    plain = curve.estimate(i)
-    value, speakers = float(cross.mean()), len(cross)
-    interval = plain.interval
-    if interval is not None:
-        variance = max(float(cross.var(ddof=1)) / speakers, float(curve.variance[i]))
-        low, high = score_interval(
-            np.array([value]), np.array([variance]), speakers, level=interval.level
-        )
-        method = f"{interval.method},cross-fitted"
-        interval = Interval(float(low[0]), float(high[0]), interval.level, method, 0, interval.seed)
-    return replace(plain, value=value, interval=interval)
-
-
-def sweep_notices(
-    curves: Curves,
-    inferences: Mapping[tuple[str, str], Inference],
-    ranks: Mapping[tuple[str, int], Ranks],
-    original: str | None,
-    consistency: Sequence[str] = (),
-) -> list[Notice]:
-    """What all parts of a sweep say, each once with its attackers and lengths, and whether the
-    attackers are strong enough to be believed.
-
-    ``curves``, ``inferences`` and ``ranks`` are those of a sweep, ``original`` its attacker on
-    unprotected speech, ``consistency`` the names of what is no attack.
-    """
-    conditions: dict[Notice, dict[str, list[int]]] = {}
-    for (name, _, length), curve in curves.items():
-        for notice in curve.remarks if name == base_name(name, curve) else ():
-            conditions.setdefault(notice, {}).setdefault(name, []).append(length)
-    for (name, length), rank in ranks.items():
-        for notice in rank.notices:
-            conditions.setdefault(notice, {}).setdefault(name, []).append(length)
-    for (name, _), probe in inferences.items():
-        for notice in probe.notices:
-            conditions.setdefault(notice, {}).setdefault(name, [])
-    joined = []
-    for notice, names in conditions.items():
-        alike: dict[tuple[int, ...], list[str]] = {}
-        for name, lengths in names.items():
-            alike.setdefault(tuple(lengths), []).append(name)
-        subject = "; ".join(
-            f"{', '.join(some)}{f', {spoken(*lengths)}' if lengths else ''}"
-            for lengths, some in alike.items()
-        )
-        joined.append(Notice(notice.code, subject, f"{subject}: {notice.sentence}"))
-    least = min((len(curve.speakers) for curve in curves.values()), default=FEW_SPEAKERS)
-    few = few_speakers(least)
-    larger = f"{few}; risks in a larger crowd are unknown"
-    return [
-        *([] if few is None else [Notice("few-speakers", "", larger)]),
-        *_strength_notices(curves, original),
-        *(Notice("consistency", name, f"{name}: {_CONSISTENCY}") for name in consistency),
-        *_chance_notices(curves, original),
-        *_isolation_notices(curves, original),
-        *joined,
-    ]
-
-
-_CONSISTENCY = (
-    "enrolment comes from the attacked run itself, which no attacker holds: this shows whether"
-    " pseudonyms are consistent, not whether people are recognised; it does not compete for the"
-    " strongest attack"
-)
-
-
-def _strength_notices(curves: Curves, original: str | None) -> list[Notice]:
-    """An attack is believed if, on unprotected speech and the smallest count, its residual risk in
-    Linkability (or in 1 − EER) reaches one half.
-    """
-    if original is None:
-        sentence = (
-            "no attacker on unprotected speech was given: whether the attacks are strong enough to"
-            " be believed is not known"
-        )
-        return [Notice("no-control", "", sentence)]
-    notices = []
-    for (name, metric, length), curve in curves.items():
-        if name != original or metric not in _CHECKED:
-            continue
-        least = int(curve.counts.argmin())
-        if not curve.residual[least] >= STRONG_ENOUGH:
-            sentence = (
-                f"weak attacker: {TITLES[metric]} on unprotected speech reaches"
-                f" {100 * curve.value[least]:.1f} % with {curve.counts[least]:,} speakers and"
-                f" {spoken(length)} (chance {100 * curve.chance[least]:.1f} %); low risks with"
-                f" {spoken(length)} cannot be believed"
-            )
-            notices.append(Notice("weak-control", f"{name}, {spoken(length)}", sentence))
-    return notices
-
-
-def _chance_notices(curves: Curves, original: str | None) -> list[Notice]:
-    """Attacks no variant of which is better than chance: evidence of protection where the same
-    attack succeeds on unprotected speech, else nothing.
-    """
-    variants: dict[tuple[str, str, int], list[Curve]] = {}
-    for (name, metric, length), curve in curves.items():
-        variants.setdefault((base_name(name, curve), metric, length), []).append(curve)
-    notices = []
-    for (name, metric, length), readings in variants.items():
-        at_chance = np.all([curve.at_chance for curve in readings], axis=0)
-        if name == original or not at_chance.any():
-            continue
-        control = variants.get((str(original), metric, length), [])
-        counts = readings[0].counts[at_chance].tolist()
-        for verdict, some in _by_control(control, counts).items():
-            subject = f"{name}, {spoken(length)}"
-            sentence = (
-                f"{subject}: {TITLES[metric]} is no better than chance with"
-                f" {', '.join(f'{n:,}' for n in some)} speakers; {verdict}"
-            )
-            notices.append(Notice("chance", subject, sentence))
-    return notices
-
-
-def _by_control(control: Sequence[Curve], counts: Sequence[int]) -> dict[str, list[int]]:
-    """What to say of an attack at chance, and the counts to say it of.
-
-    The control's strength is its residual risk against what no information reaches.
-    """
-    verdicts: dict[str, list[int]] = {}
-    for count in counts:
-        strength = []
-        for curve in control:
-            if (i := curve.index(int(count))) is not None:
-                with np.errstate(invalid="ignore", divide="ignore"):
-                    chance = curve.chance_level[i]
-                    residual = (curve.value[i] - chance) / (1 - chance)
-                strength.append((float(residual), float(curve.value[i])))
-        if not strength:
-            verdict = "without the same attack on unprotected speech this tells nothing"
-        else:
-            above, value = max(strength)
-            verdict = f"on unprotected speech the same attack reaches {100 * value:.0f} %"
-            if not above >= STRONG_ENOUGH:
-                verdict += ": too weak, this tells nothing"
-        verdicts.setdefault(verdict, []).append(int(count))
-    return verdicts
-
-
-def _isolation_notices(curves: Curves, original: str | None) -> list[Notice]:
-    """Where voices are isolated although nobody is linked: they keep a voice that is not theirs,
-    and entries that resemble each other stand out under any predicate.
-    """
-    notices = []
-    for (name, metric, length), curve in curves.items():
-        linked = curves.get((name, "linkability", length))
-        if metric != "singling_out" or linked is None or name == original:
-            continue
-        if base_name(name, curve) == name and linked.at_chance.all() and not curve.at_chance.all():
-            subject = f"{name}, {spoken(length)}"
-            sentence = (
-                f"{subject}: people who cannot be linked are isolated all the same: protected"
-                " voices that stay the same stand out whoever is enrolled"
-            )
-            notices.append(Notice("isolated", subject, sentence))
-    return notices
 
 
 @dataclass(frozen=True)
@@ -354,17 +193,16 @@ def overlaps(risks: Mapping[str, RiskCurve], *, share: float = SHARE) -> tuple[O
     if not 0 < share <= 0.5:
         raise InputError(f"share: expected more than 0 and at most 0.5, found {share:g}")
     made = []
-    for (first, one), (second, other) in combinations(risks.items(), 2):
-        tables = [
-            dict(zip(c.speakers, c.per_speaker.mean(axis=1), strict=True)) for c in (one, other)
-        ]
-        names = sorted(tables[0].keys() & tables[1].keys())
+    means = {label: (one.speakers, one.per_speaker.mean(axis=1)) for label, one in risks.items()}
+    for first, second in combinations(risks, 2):
+        people = _common([means[first], means[second]]).sort("speaker")
+        names = people["speaker"].to_list()
         size = max(1, round(share * len(names)))
         if len(names) < 2 * size:
             continue
         sides = [
-            _ordered(names, np.array([table[name] for name in names]), label)
-            for table, label in zip(tables, (first, second), strict=True)
+            _ordered(names, people[str(n)].to_numpy(), label)
+            for n, label in enumerate((first, second))
         ]
         for which, step in ((EASIEST, 1), (HARDEST, -1)):
             tenths, drawn = [], 0
@@ -382,3 +220,197 @@ def _ordered(names: Sequence[str], risk: FloatArray, label: str) -> tuple[list[s
     lot = [hashlib.sha256(f"{label}\0{name}".encode()).hexdigest() for name in names]
     order = sorted(range(len(names)), key=lambda i: (-risk[i], lot[i]))
     return [names[i] for i in order], risk[order]
+
+
+FLAT = 0.02
+"""A rise below this is none, if its whole interval lies there."""
+MOST_CANDIDATES = 20
+_LEAST_PEOPLE = 4
+_PAIRED = "speaker,paired"
+RISES, STEADY, UNCLEAR = "rises", "steady", "unclear"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LearningCurve(Tabular):
+    """Linkability against the number of people an attacker trained on; by :func:`learning_curve`.
+
+    ``outcomes`` has a row per number of ``people`` and a column per attacked speaker: the share of
+    the speaker's utterances linked among ``candidates``, averaged over attackers trained on
+    different people, whose risks vary by ``spread`` (a variance, 0 where there is one).
+    """
+
+    people: IntArray
+    outcomes: FloatArray
+    spread: FloatArray
+    candidates: int
+    length: int
+    level: float
+
+    @property
+    def value(self) -> FloatArray:
+        """The risk at each number of training people."""
+        return np.asarray(self.outcomes.mean(axis=1))
+
+    @property
+    def limits(self) -> tuple[FloatArray, FloatArray]:
+        """Score interval of each value over the attacked speakers."""
+        size = self.outcomes.shape[1]
+        variance = np.zeros(len(self.people))
+        if size > 1:
+            variance = self.outcomes.var(axis=1, ddof=1) / size + self.spread
+        return score_interval(self.value, variance, size, level=self.level)
+
+    @property
+    def rise(self) -> tuple[float, float, float]:
+        """Gain of the last step of the curve, a doubling where it can be, and its interval.
+
+        The difference is taken within each attacked speaker, so its variance is that of the
+        speakers' differences, plus that of attackers trained on other people.
+        """
+        if len(self.people) < 2:
+            return np.nan, np.nan, np.nan
+        gain = self.outcomes[-1] - self.outcomes[-2]
+        size = len(gain)
+        if size < 2:
+            return float(gain.mean()), np.nan, np.nan
+        error = np.sqrt(gain.var(ddof=1) / size + self.spread[-1] + self.spread[-2])
+        reach = quantile_t(size, self.level) * error
+        return float(gain.mean()), float(gain.mean() - reach), float(gain.mean() + reach)
+
+    @property
+    def verdict(self) -> str:
+        """``rises`` where the interval of the last gain lies above 0, ``steady`` where it lies
+        below two points and reaches 0, else ``unclear``.
+        """
+        _, low, high = self.rise
+        if low > 0:
+            return RISES
+        return STEADY if high < FLAT else UNCLEAR
+
+    @property
+    def notices(self) -> tuple[Notice, ...]:
+        """That more training speech would link more, or that this cannot be told."""
+        if len(self.people) < 2:
+            sentence = "no learning curve: there is one number of training people only"
+            return (Notice(f"learning-{UNCLEAR}", "linkability", sentence),)
+        if self.verdict == STEADY:
+            return ()
+        value, low, high = (100 * part for part in self.rise)
+        gain = f"{value:+.1f} points [{low:+.1f}, {high:+.1f}]".replace("-", "−")
+        facts = {"people": self.people[-1], "gain": gain}
+        return (notice("learning", f"learning-{self.verdict}", "linkability", **facts),)
+
+    @property
+    def estimates(self) -> tuple[Estimate, ...]:
+        """Linkability at each number of training people, then the gain of the last step."""
+        chance = 1 / self.candidates
+        points = zip(self.value, *self.limits, self.people, strict=True)
+        rows = [("linkability", one[:3], SCORE, chance, one[3]) for one in points]
+        if not np.isnan(self.rise[0]):
+            rows.append(("learning_gain", self.rise, _PAIRED, 0.0, self.people[-1]))
+        return tuple(
+            Estimate(
+                metric,
+                float(value),
+                "%",
+                None
+                if np.isnan(low)
+                else Interval(float(low), float(high), self.level, method, 0, 0),
+                chance,
+                {"speakers": self.outcomes.shape[1]},
+                {"N": self.candidates, "L": self.length, "trained_on": int(people)},
+            )
+            for metric, (value, low, high), method, chance, people in rows
+        )
+
+
+def linked(attacker: Attacker, *, candidates: int, length: int = 1) -> Linkability:
+    """Linkability of an attacker among as many ``candidates``."""
+    used = attacker.ready()
+    return linkability(
+        used.enrol, used.test, counts=[candidates], length=length, backend=used.backend_in_use
+    )
+
+
+def learning_curve(
+    attackers: Mapping[int, Sequence[Attacker]],
+    *,
+    candidates: int | None = None,
+    length: int = 1,
+    level: float = 0.95,
+) -> LearningCurve:
+    """The risk under attackers trained on more and more people.
+
+    ``attackers`` are by the number of people that they were trained on, several of one number where
+    different people can be drawn (:func:`on_fewer` makes them for a back-end); all attack the same
+    speakers. ``candidates`` is N', 20 or all there are unless given; ``length`` the utterances of a
+    conversation; ``level`` that of the intervals.
+    """
+    if not attackers or not all(attackers.values()):
+        raise InputError("learning curve: expected attackers by number of training people")
+    sizes = sorted(attackers)
+    first = attackers[sizes[0]][0]
+    most = candidates or min(MOST_CANDIDATES, first.enrol.n_speakers)
+    outcomes, spread = [], []
+    names: pl.Series | None = None
+    for size in sizes:
+        curves = [linked(one, candidates=most, length=length) for one in attackers[size]]
+        names = curves[0].speakers if names is None else names
+        if not all(curve.speakers.equals(names) for curve in curves):
+            raise InputError("learning curve: expected the same attacked speakers everywhere")
+        values = np.stack([curve.per_speaker[:, 0] for curve in curves])
+        outcomes.append(values.mean(axis=0))
+        means = values.mean(axis=1)
+        spread.append(float(means.var(ddof=1) / len(means)) if len(means) > 1 else 0.0)
+    return LearningCurve(np.array(sizes), np.stack(outcomes), np.array(spread), most, length, level)
+
+
+def on_fewer(
+    attacker: Attacker, *, steps: int = 3, draws: int = 2, seed: int = 0
+) -> dict[int, list[Attacker]]:
+    """The attacker trained on all, half, a quarter, … of its training people, in ``steps``.
+
+    ``draws`` different groups are drawn with ``seed`` for each number but the last. Where training
+    people are attacked as well, every second one of all trains and the others are attacked.
+    """
+    if attacker.train is None:
+        raise InputError("learning curve: expected an attacker with training speech, found none")
+    trainers = sorted(set(attacker.train.speakers.to_series()))
+    attacked = set(attacker.test.speakers.to_series())
+    rng = np.random.default_rng(np.random.SeedSequence(seed))
+    if attacked & set(trainers):
+        order = [trainers[i] for i in rng.permutation(len(trainers))]
+        trainers = order[::2]
+        attacker = among(attacker, attacked - set(trainers))
+    fewer: dict[int, list[Attacker]] = {}
+    size = len(trainers)
+    for step in range(steps):
+        if size < _LEAST_PEOPLE:
+            break
+        groups = [
+            {trainers[i] for i in rng.permutation(len(trainers))[:size]}
+            for _ in range(draws if step else 1)
+        ]
+        fewer[size] = [trained_on(attacker, group) for group in groups]
+        size //= 2
+    if not fewer:
+        raise InputError(
+            f"learning curve: expected {_LEAST_PEOPLE} training people, found {len(trainers)}"
+        )
+    return dict(sorted(fewer.items()))
+
+
+def among(attacker: Attacker, people: set[str]) -> Attacker:
+    """The same attacker on some of the people."""
+    return replace(
+        attacker, enrol=of_people(attacker.enrol, people), test=of_people(attacker.test, people)
+    )
+
+
+def trained_on(attacker: Attacker, people: set[str]) -> Attacker:
+    """The same attacker trained on some of its training people."""
+    assert attacker.train is not None
+    pairs = attacker.pairs
+    if pairs is not None:
+        pairs = of_people(pairs[0], people), of_people(pairs[1], people)
+    return replace(attacker, train=of_people(attacker.train, people), pairs=pairs)

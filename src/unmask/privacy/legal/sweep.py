@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from types import MappingProxyType
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from unmask.base import estimate_row
+from unmask.base import FEW_SPEAKERS, estimate_row, few_speakers, lazy
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
 from unmask.privacy.legal.attack import Attacker
@@ -24,6 +24,7 @@ from unmask.privacy.legal.curve import (
     Curve,
     Noted,
     base_name,
+    notice,
     spoken,
     variant_name,
     with_negated,
@@ -31,7 +32,7 @@ from unmask.privacy.legal.curve import (
 from unmask.privacy.legal.links import Linkability, Ranks, linkability
 from unmask.privacy.legal.probe import Inference, inference
 from unmask.privacy.legal.singling import singling_out
-from unmask.privacy.legal.strength import Strongest, Worst, extent, strongest_of, sweep_notices
+from unmask.privacy.legal.strength import STRONG_ENOUGH, Strongest, Worst, extent, strongest_of
 from unmask.privacy.legal.verification import one_minus_eer
 from unmask.run import advance, part
 from unmask.trials import Source
@@ -42,6 +43,7 @@ METRICS: Mapping[str, Callable[..., Curve]] = {
     "one_minus_eer": one_minus_eer,
 }
 LENGTHS = (1, 3, 30)
+_CHECKED = ("linkability", "one_minus_eer")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -52,7 +54,7 @@ class LegalSweep(Noted):
     of each attacker (negated, centred, centred negated), under its name with theirs. ``original``
     is the attacker on unprotected speech, ``asked`` the one whose risk was asked for.
     ``consistency`` names what is no attack: enrolment from the attacked run itself, which shows
-    whether pseudonyms are consistent.
+    whether pseudonyms are consistent. ``skipped`` says what could not be tried.
     """
 
     curves: Mapping[tuple[str, str, int], Curve]
@@ -61,9 +63,9 @@ class LegalSweep(Noted):
     original: str | None
     asked: str | None
     seed: int
-    notices: tuple[Notice, ...]
     sources: tuple[Source, ...] = ()
     consistency: tuple[str, ...] = ()
+    skipped: tuple[Notice, ...] = ()
 
     @property
     def attackers(self) -> tuple[str, ...]:
@@ -203,6 +205,111 @@ class LegalSweep(Noted):
                 text += f"; asked for: {self.asked}, {_shown(asked)}"
         return f"{text}; chance {100 * float(best.estimate.chance or 0):.2f} %."
 
+    @lazy
+    def notices(self) -> tuple[Notice, ...]:
+        """What was skipped, whether the attackers are strong enough to be believed, and what all
+        parts say, each once with its attackers and lengths.
+        """
+        people = [len(curve.speakers) for curve in self.curves.values()]
+        few = few_speakers(min(people, default=FEW_SPEAKERS))
+        notices = [
+            *self.skipped,
+            *([] if few is None else [notice("sweep", "few-speakers", few=few)]),
+            *self._on_control(),
+            *(notice("sweep", "consistency", name) for name in self.consistency),
+            *self._at_chance(),
+            *self._isolated(),
+            *self._of_parts(),
+        ]
+        return tuple(dict.fromkeys(notices))
+
+    def _of_parts(self) -> Iterator[Notice]:
+        said: list[tuple[str, list[int], Sequence[Notice]]] = [
+            *((name, [length], curve.remarks) for (name, _, length), curve in self._own().items()),
+            *((name, [length], rank.notices) for (name, length), rank in self.ranks.items()),
+            *((name, [], probe.notices) for (name, _), probe in self.inferences.items()),
+        ]
+        conditions: dict[Notice, dict[str, list[int]]] = {}
+        for name, lengths, notices in said:
+            for one in notices:
+                conditions.setdefault(one, {}).setdefault(name, []).extend(lengths)
+        for one, names in conditions.items():
+            alike: dict[str, list[str]] = {}
+            for name, lengths in names.items():
+                alike.setdefault(f", {spoken(*lengths)}" if lengths else "", []).append(name)
+            subject = "; ".join(f"{', '.join(some)}{length}" for length, some in alike.items())
+            yield Notice(one.code, subject, f"{subject}: {one.sentence}")
+
+    def _own(self) -> dict[tuple[str, str, int], Curve]:
+        """The curves under the names of their attackers."""
+        return {key: one for key, one in self.curves.items() if base_name(key[0], one) == key[0]}
+
+    def _on_control(self) -> Iterator[Notice]:
+        """An attack is believed if, on unprotected speech and the smallest count, its residual risk
+        in Linkability (or in 1 − EER) reaches one half.
+        """
+        if self.original is None:
+            yield notice("sweep", "no-control")
+        for (name, metric, length), curve in self.curves.items():
+            least = int(curve.counts.argmin())
+            strong = curve.residual[least] >= STRONG_ENOUGH
+            if name == self.original and metric in _CHECKED and not strong:
+                yield notice(
+                    "sweep",
+                    "weak-control",
+                    f"{name}, {spoken(length)}",
+                    title=TITLES[metric],
+                    value=100 * curve.value[least],
+                    count=curve.counts[least],
+                    length=spoken(length),
+                    chance=100 * curve.chance[least],
+                )
+
+    def _at_chance(self) -> Iterator[Notice]:
+        """Attacks no variant of which is better than chance: evidence of protection where the same
+        attack succeeds on unprotected speech, else nothing.
+        """
+        variants: dict[tuple[str, str, int], list[Curve]] = {}
+        for (name, metric, length), curve in self.curves.items():
+            variants.setdefault((base_name(name, curve), metric, length), []).append(curve)
+        for (name, metric, length), readings in variants.items():
+            at_chance = np.all([curve.at_chance for curve in readings], axis=0)
+            control = variants.get((str(self.original), metric, length), [])
+            verdicts: dict[str, list[str]] = {}
+            for count in readings[0].counts[at_chance] if name != self.original else ():
+                verdicts.setdefault(_by_control(control, int(count)), []).append(f"{count:,}")
+            for verdict, some in verdicts.items():
+                facts = {"title": TITLES[metric], "counts": ", ".join(some), "verdict": verdict}
+                yield notice("sweep", "chance", f"{name}, {spoken(length)}", **facts)
+
+    def _isolated(self) -> Iterator[Notice]:
+        """Where voices are isolated although nobody is linked: they keep a voice that is not
+        theirs, and entries that resemble each other stand out under any predicate.
+        """
+        for (name, metric, length), curve in self._own().items():
+            linked = self.curves.get((name, "linkability", length))
+            if metric != "singling_out" or linked is None or name == self.original:
+                continue
+            if linked.at_chance.all() and not curve.at_chance.all():
+                yield notice("sweep", "isolated", f"{name}, {spoken(length)}")
+
+
+def _by_control(control: Sequence[Curve], count: int) -> str:
+    """What to say of an attack at chance: the control's strength is its residual risk against what
+    no information reaches.
+    """
+    strength = []
+    for curve in control:
+        if (i := curve.index(count)) is not None:
+            with np.errstate(invalid="ignore", divide="ignore"):
+                above = (curve.value[i] - curve.chance_level[i]) / (1 - curve.chance_level[i])
+            strength.append((float(above), float(curve.value[i])))
+    if not strength:
+        return "without the same attack on unprotected speech this tells nothing"
+    above, value = max(strength)
+    reached = f"on unprotected speech the same attack reaches {100 * value:.0f} %"
+    return reached if above >= STRONG_ENOUGH else f"{reached}: too weak, this tells nothing"
+
 
 def _largest(curves: Mapping[str, Curve]) -> int:
     return max(int(curve.counts.max()) for curve in curves.values())
@@ -286,9 +393,9 @@ def legal(
     }
     wanted = None if counts is None else sorted({int(n) for n in counts})
     cuts = attributes if isinstance(attributes, Mapping) else dict.fromkeys(attributes, ())
-    notices: list[Notice] = []
+    skipped: list[Notice] = []
     if lengths is None:
-        lengths, notices = _possible_lengths(attackers, metrics)
+        lengths, skipped = _possible_lengths(attackers, metrics)
     readings = 1 + any(variant.startswith(CENTRED) for variant in variants)
     each = len(lengths) * len(metrics)
     steps = len(attackers) * (readings * each + len(cuts))
@@ -301,8 +408,7 @@ def legal(
             used = attacker.centred() if reading else attacker
             if used is None:
                 if not attacker.centres:
-                    sentence = f"{name}: centred embeddings cannot be had, not tried"
-                    notices.append(Notice("not-centred", name, sentence))
+                    skipped.append(notice("sweep", "not-centred", name))
                 index += each
                 continue
             used = used.ready()
@@ -329,8 +435,7 @@ def legal(
                     continue
                 if lost := ", ".join(f"{n:,}" for n in sizes if n > most):
                     subject = f"{TITLES[metric]} of {name}, {spoken(length)}"
-                    sentence = f"{subject}: too few speakers for {lost}, left out"
-                    notices.append(Notice("count-left-out", subject, sentence))
+                    skipped.append(notice("sweep", "count-left-out", subject, counts=lost))
                 if isinstance(curve, Linkability):
                     ranks[name, length] = curve.ranks
         control = None if original is None else attackers[original].test
@@ -341,9 +446,6 @@ def legal(
                 )
                 advance(1, 1)
             index += 1
-    consistency = tuple(
-        name for name, one in attackers.items() if name != original and one.is_consistency
-    )
     sets = [s for a in attackers.values() for s in (a.enrol, a.test, a.train) if s is not None]
     return LegalSweep(
         curves=MappingProxyType(curves),
@@ -352,9 +454,11 @@ def legal(
         original=original,
         asked=asked,
         seed=seed,
-        notices=(*notices, *sweep_notices(curves, inferences, ranks, original, consistency)),
         sources=tuple(dict.fromkeys(s.source for s in sets if s.source is not None)),
-        consistency=consistency,
+        consistency=tuple(
+            name for name, one in attackers.items() if name != original and one.is_consistency
+        ),
+        skipped=tuple(skipped),
     )
 
 
@@ -366,8 +470,7 @@ def _possible_lengths(
     most = min(int(np.bincount(a.test.speakers.codes).max()) for a in attackers.values())
     possible = [length for length in LENGTHS if conversations * length <= most]
     lost = ", ".join(str(length) for length in LENGTHS if length not in possible)
-    sentence = f"conversations of {lost} utterances left out: no test speaker has enough"
-    return possible or [1], [Notice("length-left-out", "", sentence)] if lost else []
+    return possible or [1], [notice("sweep", "length-left-out", lengths=lost)] if lost else []
 
 
 def _known(names: Iterable[str], allowed: Iterable[str], what: str) -> None:

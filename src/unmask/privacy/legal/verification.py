@@ -1,18 +1,13 @@
 """1 − EER on the conditions of Linkability (Vauquier 2025, 3.4), by the engine.
 
-Enrolment speakers stand in one order. A list of N' holds the first N' − 1 of them who are not the
-test speaker. One pass over the scores serves all N': between two of them, every score is counted
-where it lies among the target scores (its code) and, more coarsely, for the groups of speakers that
-its test and its enrolment speaker belong to, which intervals draw with replacement on both sides.
-
-Scores are products in double precision of tiles on a fixed grid, so a score has the same bits
-whatever the task, and a tie is a tie.
+A list of N' holds the first N' − 1 enrolment speakers, in one order, who are not the test speaker:
+one pass over the scores, in double precision and tiles on a fixed grid, serves all N'.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -21,8 +16,8 @@ import numpy.typing as npt
 
 from unmask.base import HULL, SKEWED, FloatArray, IntArray, Places, in_order, lazy, score_interval
 from unmask.engine import Roc, equal_errors
-from unmask.privacy.legal.conversations import EnrolLength, as_counts, locate, setting
-from unmask.privacy.legal.curve import Curve, Resampling, one_speaker_note, with_negated
+from unmask.privacy.legal.conversations import EnrolLength, as_counts, setting
+from unmask.privacy.legal.curve import Curve, Resampling, with_negated
 from unmask.run import Arrays, Range, Xp, current_place, narrow, place, ranges_of, reporting, run
 from unmask.scoring import Backend
 from unmask.trials import Embeddings
@@ -67,27 +62,17 @@ def one_minus_eer(
     lengths = enrol_length, length
     both = setting(enrol, test, lengths, (1, 1), backend, side, allow_shared_utterances, how)
     known, asked = both.known, both.asked
-    true = locate(asked.names, known.names, who="test speakers", where="enrolment")
+    true = both.true
     sizes = as_counts(counts, speakers=len(known.names), least=2, where="enrolment")
-    enrol_side, test_side = both.codes
-    left, right = both.rows()
+    left, right, enrol_side, test_side = both.rows()
     order = np.random.default_rng(both.seeds[0]).permutation(len(left))
     row = np.argsort(order)[true]
     by_row, ascending = np.argsort(row), np.argsort(sizes, kind="stable")
-    row, nothing = row[by_row], np.empty(0)
+    row = row[by_row]
     groups = _groups(row, in_order(asked.names.to_list())[by_row], len(left))
-    lists = Lists(
-        left[order],
-        right[by_row],
-        row,
-        sizes[ascending] - 1,
-        nothing,
-        nothing.astype(int),
-        groups[row],
-        groups,
-        None if test_side is None else test_side[by_row],
-        None if enrol_side is None else enrol_side[order],
-    )
+    lists = Lists(left[order], right[by_row], row, sizes[ascending] - 1, groups)
+    if test_side is not None and enrol_side is not None:
+        lists = replace(lists, test_side=test_side[by_row], enrol_side=enrol_side[order])
     values = np.empty((3, 2, len(sizes)))
     values[:, :, ascending] = _values(lists, how)
 
@@ -104,15 +89,14 @@ def one_minus_eer(
             speakers=asked.names,
             **both.fields,
             method=_METHOD,
-            notes=one_speaker_note(len(true)),
         )
 
     return with_negated(curve(0), curve(1))
 
 
 def _groups(tested: IntArray, numbers: IntArray, speakers: int) -> IntArray:
-    """Group of every enrolment speaker: each test speaker has its own, by its number, or one of 32
-    where there are many, and those who are not tested are spread over all of them.
+    """Group of every enrolment speaker: each test speaker's own, or one of 32 where they are many;
+    those who are not tested are spread over all of them.
     """
     size = len(tested) if len(tested) <= _MOST_ALONE else _GROUPS
     groups = np.empty(speakers, dtype=np.int64)
@@ -125,23 +109,25 @@ def _groups(tested: IntArray, numbers: IntArray, speakers: int) -> IntArray:
 @dataclass(frozen=True, eq=False)
 class Lists:
     """Rows whose inner products are scores; ``true[i]`` is the row of ``enrol`` that belongs to
-    test row i, and ascends. ``cuts`` are the numbers N' − 1, ascending.
-
-    ``knots`` are the distinct target scores and ``coarse`` gives the bin of every code of theirs,
-    once they are known. ``test_group`` and ``enrol_group`` number the groups of speakers. With side
-    information a pair whose codes differ scores −inf.
+    test row i, and ascends. ``cuts`` are the numbers N' − 1, ascending; ``enrol_group`` numbers the
+    groups of speakers. With side information a pair whose codes differ scores −inf. ``knots`` are
+    the distinct target scores and ``coarse`` the bin of every code of theirs, once they are known.
     """
 
     enrol: FloatArray
     test: FloatArray
     true: IntArray
     cuts: IntArray
-    knots: FloatArray
-    coarse: IntArray
-    test_group: IntArray
     enrol_group: IntArray
     test_side: IntArray | None = None
     enrol_side: IntArray | None = None
+    knots: FloatArray = field(default_factory=lambda: np.empty(0))
+    coarse: IntArray = field(default_factory=lambda: np.zeros(2, dtype=np.int64))
+
+    @lazy
+    def test_group(self) -> IntArray:
+        """The group of every test row."""
+        return self.enrol_group[self.true]
 
     @lazy
     def code(self) -> Places:
@@ -196,11 +182,9 @@ def own_scores(xp: Xp, lists: Lists, rows: Range) -> Arrays:
 
 
 def count_lists(xp: Xp, lists: Lists, rows: Range) -> Arrays:
-    """Counts of some test rows in every segment, the enrolment rows between one cut and the next.
-
-    ``counts`` holds how many scores have each code, ``spread`` how many of each pair of groups lie
-    in each coarse bin (segments × test groups × enrolment groups × bins). ``extra`` is the code of
-    the score that joins a row's list where its own speaker is among the first N' − 1, else −1.
+    """Counts of some test rows in every segment, the enrolment rows between two cuts: ``counts`` of
+    scores by code, ``spread`` (segments × test groups × enrolment groups × coarse bins), ``extra``,
+    the code of the score that joins a row's list where its own speaker is in it, else −1.
     """
     segments = list(pairwise([0, *lists.cuts.tolist()]))
     codes, groups, bins = 2 * lists.knots.size + 1, lists.groups, lists.bins + 1
@@ -235,9 +219,7 @@ def count_lists(xp: Xp, lists: Lists, rows: Range) -> Arrays:
 
 
 def _values(lists: Lists, how: Resampling) -> FloatArray:
-    """1 − EER and both ends of its interval (first axis) of the score and of the negated one
-    (second), for every N'; target scores come first, on this machine, then the others among them.
-    """
+    """1 − EER and the ends of its interval (first axis), of the score and its negation, by N'."""
     ranges, here = ranges_of(len(lists.test), ROWS), current_place()
     nearby = "cuda" if here.on == "cuda" else "local"
     with place(nearby, workers=here.workers, devices=here.devices), reporting(None):
@@ -262,9 +244,8 @@ def _values(lists: Lists, how: Resampling) -> FloatArray:
 
 
 def _coarse(knots: FloatArray, own: IntArray, bins: int) -> IntArray:
-    """Bin of every code: two for each of ``bins``/2 quantiles of the target scores, one for scores
-    that equal it and one from there to the next; last, after all others, that of what is not
-    counted.
+    """Bin of every code: two for each of ``bins``/2 quantiles of the target scores, for scores that
+    equal it and for those up to the next; last that of what is not counted.
     """
     if not bins:
         return np.zeros(2 * knots.size + 2, dtype=np.int64)
@@ -292,10 +273,8 @@ def _resampled(
 
 @dataclass(frozen=True, eq=False)
 class Resampled:
-    """Groups of speakers in bins of scores, and how often each is drawn in every replicate.
-
-    ``target`` holds how many targets a group has in each bin, ``nontarget`` how many nontargets
-    each pair of groups has in it, for every N' (N' × pairs × bins).
+    """How often each group of speakers is drawn in every replicate (``times``), its targets in bins
+    of scores, and the nontargets of each pair of groups (N' × pairs × bins).
     """
 
     times: FloatArray
@@ -327,11 +306,8 @@ class Resampled:
 
 
 def errors_of(xp: Xp, resampled: Resampled, replicates: Range) -> Arrays:
-    """EER of some replicates (rows), of the score and of the negated one, for every N'.
-
-    A trial of two groups weighs as often as both are drawn, a target as often as its own. NaN where
-    no nontarget was drawn. All sums are whole numbers, so they do not depend on the order in which
-    they are taken.
+    """EER of some replicates (rows), of the score and of the negated one, for every N': a trial of
+    two groups weighs as often as both are drawn; NaN where no nontarget was drawn.
     """
     times = resampled.times[slice(*replicates)]
     target = times @ resampled.target

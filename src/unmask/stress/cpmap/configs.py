@@ -14,7 +14,7 @@ from unmask.engine import Roc
 from unmask.errors import InputError
 from unmask.estimate import Interval, Notice
 from unmask.stress.cpmap.maps import CpMap
-from unmask.trials import Ids, Scores, TrialList, codes_like, match
+from unmask.trials import Ids, Scores, TrialList, match, trial_codes
 
 LARGEST_MISFIT = 0.2
 _CHANCE = 1.36  # Kolmogorov and Smirnov: the distance that 5 % of samples exceed, times √n
@@ -221,7 +221,7 @@ def trial_configs(
                 sentence = "enrolment-fixed cross-pairing leaves a class empty: not placed"
                 notices.append(Notice("empty-class", "", sentence))
     if subset is not None:
-        rows = match(codes_like(subset.ids, scores.ids), scores.codes)
+        rows = match(trial_codes(subset.ids, scores.ids), scores.codes)
         unknown = np.flatnonzero(rows < 0)
         if unknown.size:
             first = " ".join(ids.decode(int(unknown[0])) for ids in subset.ids[:2])

@@ -1,7 +1,5 @@
 """Scores, keys and embeddings in arrays of NumPy and HDF5 files: by class, with labels, as columns,
-as matrices of trials in the four spellings of BOSARIS.
-
-Nothing is unpickled; HDF5 is opened by another process (:mod:`.guard`).
+as matrices of trials in the four spellings of BOSARIS. Nothing is unpickled.
 """
 
 from __future__ import annotations
@@ -20,9 +18,9 @@ import polars as pl
 from unmask.base import FloatArray, Labels
 from unmask.errors import InputError
 from unmask.run import load_arrays, npy_array
-from unmask.trials.formats import BOSARIS, BOSARIS_KEY, NPZ, Format
+from unmask.trials.formats import format_named
 from unmask.trials.ids import text_ids
-from unmask.trials.problems import no_label, no_trials
+from unmask.trials.problems import LABEL, no_trials
 from unmask.trials.readers.files import Input
 from unmask.trials.readers.guard import decoded
 from unmask.trials.readers.tables import Parsed, TypedRows, open_typed
@@ -55,24 +53,22 @@ def parse_npz(source: Input, *, as_key: bool, systems: Sequence[str] | None) -> 
             "mask": arrays.get("mask"),
             "labels": None if labels is None else _signed(labels, name),
         }
-        return _matrix(source, NPZ, arrays["enrol"], arrays["test"], cells)
+        return _matrix(source, "npz", arrays["enrol"], arrays["test"], cells)
     if scores is not None and labels is not None and len(arrays) == 2:
         values = _numbers(scores, name, "scores")
         if labels.shape != values.shape:
-            raise InputError(
-                f"{name}: expected as many labels as scores, found {labels.shape} and"
-                f" {values.shape}"
-            )
+            raise InputError(name, "as many labels as scores", f"{labels.shape} and {values.shape}")
         label = _labels_of(_words(labels, name), lambda row: f"{name}, entry {row + 1}")
         return _unnamed(source, values, label, "scores and labels")
     lengths = {array.shape for array in arrays.values()}
     if len(lengths) != 1 or len(next(iter(lengths))) != 1:
         held = ", ".join(f"{key} {array.shape}" for key, array in arrays.items())
         hint = ": unmask eval --pairs all makes trials of embeddings" if "embed" in held else ""
-        raise InputError(f"{name}: expected {NPZ.layout}, found {held or 'an empty archive'}{hint}")
+        layout = format_named("npz").layout
+        raise InputError(name, layout, f"{held or 'an empty archive'}{hint}")
     columns = {"label" if key == "labels" else key: _series(a, name) for key, a in arrays.items()}
     rows = TypedRows(name, pl.DataFrame(columns))
-    return open_typed(rows, source.stem, NPZ, as_key=as_key, systems=systems).in_memory()
+    return open_typed(rows, source.stem, "npz", as_key=as_key, systems=systems).in_memory()
 
 
 def _series(array: np.ndarray, name: str) -> pl.Series:
@@ -80,14 +76,12 @@ def _series(array: np.ndarray, name: str) -> pl.Series:
         return pl.Series(array if array.dtype != np.float16 else array.astype(np.float32))
     if array.dtype.kind in "US":
         return text_ids(array, "columns", name).to_series()
-    raise InputError(f"{name}: expected numbers or text, found {array.dtype}")
+    raise InputError(name, "numbers or text", array.dtype)
 
 
 def _numbers(array: np.ndarray, name: str, what: str) -> np.ndarray:
     if array.ndim != 1 or array.dtype.kind not in "biuf":
-        raise InputError(
-            f"{name}: expected {what} as one row of numbers, found {array.dtype} {array.shape}"
-        )
+        raise InputError(name, f"{what} as one row of numbers", f"{array.dtype} {array.shape}")
     values = array.astype(np.float64)
     nan = np.isnan(values)
     if nan.any():
@@ -104,8 +98,8 @@ def _unnamed(source: Input, scores: FloatArray, label: Labels, what: str) -> Par
         raise no_trials(source.name)
     remarks = (f"{what}, no identifiers of trials",)
     where = lambda row: f"{source.name}, entry {row + 1}"  # noqa: E731
-    systems = {source.stem: scores}
-    return Parsed(source.name, NPZ, where, label=label, systems=systems, remarks=remarks)
+    trials = {"enrol": None, "test": None, "label": label}
+    return Parsed(source.name, format_named("npz"), where, trials, {source.stem: scores}, remarks)
 
 
 def _words(labels: np.ndarray, name: str) -> pl.Series:
@@ -120,7 +114,7 @@ def _labels_of(words: pl.Series, where: Callable[[int], str]) -> Labels:
     labels = encode_labels(words)
     bad = np.flatnonzero(labels == UNKNOWN)
     if bad.size:
-        raise no_label(where(int(bad[0])), words[int(bad[0])])
+        raise InputError(where(int(bad[0])), LABEL, repr(words[int(bad[0])]))
     return labels
 
 
@@ -135,13 +129,9 @@ def _signed(labels: np.ndarray, name: str) -> np.ndarray:
 
 
 def _matrix(
-    source: Input, format: Format, rows: Any, columns: Any, cells: Mapping[str, Any]
+    source: Input, format: str, rows: Any, columns: Any, cells: Mapping[str, Any]
 ) -> Parsed:
-    """Read the cells of a matrix as trials.
-
-    Of ``cells``, ``scores`` are read; ``mask`` marks those that are trials, and ``labels`` holds 1
-    for target, -1 for nontarget and 0 for no trial. Without either, every cell is one.
-    """
+    """Read the scores of a matrix: those in ``mask`` and with ``labels`` 1 or -1 are trials."""
     name = source.name
     enrol, test = text_ids(rows, "enrol", name), text_ids(columns, "test", name)
     shape = (len(enrol), len(test))
@@ -154,7 +144,7 @@ def _matrix(
     if labels is not None:
         unknown = ~np.isin(labels, (-1, 0, 1))
         if unknown.any():
-            raise InputError(f"{name}: expected labels 1, -1 or 0, found {labels[unknown][0]!r}")
+            raise InputError(name, "labels 1, -1 or 0", f"{labels[unknown][0]!r}")
         chosen &= labels != 0
     i, j = np.nonzero(chosen)
     if not len(i):
@@ -168,12 +158,11 @@ def _matrix(
         values = systems[source.stem] = scores[i, j].astype(np.float64)
         nan = np.flatnonzero(np.isnan(values))
         if nan.size:
-            raise InputError(
-                f"{where(int(nan[0]))}: expected a score, found NaN ({nan.size} in all)"
-            )
+            raise InputError(where(int(nan[0])), "a score", f"NaN ({nan.size} in all)")
     if labels is not None:
         labels = np.where(labels[i, j] == 1, TARGET, NONTARGET).astype(np.int8)
-    return Parsed(name, format, where, enrol.take(i), test.take(j), labels, systems=systems)
+    trials = {"enrol": enrol.take(i), "test": test.take(j), "label": labels}
+    return Parsed(name, format_named(format), where, trials, systems)
 
 
 def _fit(table: Any, shape: tuple[int, int], name: str, what: str) -> Any:
@@ -181,15 +170,13 @@ def _fit(table: Any, shape: tuple[int, int], name: str, what: str) -> Any:
         return None
     array = np.asarray(table)
     if array.dtype.kind not in "biuf":
-        raise InputError(f"{name}: expected {what} as numbers, found {array.dtype}")
+        raise InputError(name, f"{what} as numbers", array.dtype)
     if array.shape == shape:
         return array
     if array.shape == shape[::-1]:
         return array.T
-    raise InputError(
-        f"{name}: expected {what} of {shape[0]} x {shape[1]}, as many as names, found "
-        f"{' x '.join(map(str, array.shape))}"
-    )
+    wanted = f"{what} of {shape[0]} x {shape[1]}, as many as names"
+    raise InputError(name, wanted, " x ".join(map(str, array.shape)))
 
 
 def load_npy(source: Input) -> np.ndarray:
@@ -256,9 +243,7 @@ def parse_bosaris(source: Input, *, as_key: bool) -> Parsed:
     """Read scores or a key in any of the four spellings."""
     data = datasets(source)
     if not is_bosaris(data):
-        raise InputError(
-            f"{source.name}: expected {BOSARIS.layout}, found {', '.join(data) or 'nothing'}"
-        )
+        raise InputError(source.name, format_named("bosaris").layout, ", ".join(data) or "nothing")
 
     def first(names: tuple[str, ...]) -> Dataset | None:
         return next((data[name] for name in names if name in data), None)
@@ -282,8 +267,6 @@ def parse_bosaris(source: Input, *, as_key: bool) -> Parsed:
     except ValueError as error:
         raise InputError(f"{source.name}: {error}") from None
     if scores is None and labels is None:
-        raise InputError(
-            f"{source.name}: expected scores or labels, found an index of trials without either"
-        )
+        raise InputError(source.name, "scores or labels", "an index of trials without either")
     cells = {"scores": values, "mask": chosen, "labels": labels}
-    return _matrix(source, BOSARIS if scores else BOSARIS_KEY, rows, columns, cells)
+    return _matrix(source, "bosaris" if scores else "bosaris-key", rows, columns, cells)

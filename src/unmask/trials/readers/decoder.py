@@ -1,12 +1,8 @@
 """A process that decodes files for another one, which ends it where a library hangs.
 
-Run as a script, with ``hdf5``, ``parquet`` or ``slices`` behind it and without this package: a
-request on standard input is two numbers (free memory, bytes of the file) and the file; an answer on
-standard output is a byte (1 decoded, 0 refused), a length, and the contents or a sentence. HDF5
-becomes an npz archive of ``about`` (JSON: path, kind and speaker of every dataset) and an array for
-each; parquet becomes Arrow's own file format. Slices are of a parquet file that the request names
-in place of its bytes (JSON: path, columns, first row, rows); the number of all rows comes before
-them.
+It is run as a script, with ``hdf5``, ``parquet`` or ``slices`` behind it and without this package.
+A request is two numbers (free memory, bytes) and a file, or in place of that the slice of one that
+is wanted (JSON); an answer is a byte (1 decoded, 0 refused), a length, and contents or a sentence.
 """
 
 from __future__ import annotations

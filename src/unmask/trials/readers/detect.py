@@ -5,9 +5,12 @@ If two layouts fit, neither is guessed.
 
 from __future__ import annotations
 
+import csv
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
 
 from unmask.errors import InputError
 from unmask.trials.formats import LAYOUTS, Format
@@ -17,43 +20,13 @@ from unmask.trials.readers.text import Dialect, TextTable, sample_lines
 from unmask.trials.trial_list import DIGITS, VOCABULARY, WORDS
 
 EITHER = ("scores", "scores or a key")
-SYNONYMS: dict[str, tuple[str, ...]] = {
-    "enrol": (
-        "enrol", "enroll", "enrolment", "enrollment", "enrol_id", "enroll_id", "enrolment_id",
-        "enrollment_id", "enrol_utt", "enroll_utt", "model", "modelid", "model_id", "utt1",
-    ),
-    "test": (
-        "test", "test_id", "test_utt", "trial", "segment", "segmentid", "segment_id", "filename",
-        "utt2",
-    ),
-    "label": ("label", "key", "targettype", "target_type", "is_target", "target", "asv_label"),
-    "enrol_speaker": (
-        "enrol_spk", "enrol_speaker", "enroll_spk", "enroll_speaker", "enrolment_speaker",
-        "enrol_spk_id", "enrol_speaker_id", "claimed_spk", "claimed_speaker", "model_spk", "spk",
-        "speaker", "spk_id", "speaker_id", "spk1", "speaker1",
-    ),
-    "test_speaker": (
-        "test_spk", "test_speaker", "test_spk_id", "test_speaker_id", "true_spk", "true_speaker",
-        "segment_spk", "spk2", "speaker2",
-    ),
-    "side": ("side", "channel_side"),
-    "score": ("score", "scores", "llr", "asv_score", "cm_score", "sasv_score"),
-}  # fmt: skip
 GENERIC_SCORES = frozenset({"score", "scores", "llr"})
-METADATA = frozenset(
-    (
-        "sex", "gender", "age", "nat", "nationality", "country", "language", "lang", "accent",
-        "dialect", "ethnicity", "education", "duration", "duration_s", "dur", "length", "snr",
-        "rt60", "bitrate", "sample_rate", "speech_duration", "emotion", "height", "session",
-        "session_id", "date", "year", "birth_year", "room", "recording_room", "channel", "phone",
-        "phone_num", "phone_num_match", "device", "codec", "noise", "attack", "condition",
-        "dataset", "subset", "split", "partition", "source", "source_type", "data_source",
-        "num_enroll_segs", "num_enrol_segs", "video", "utterances", "cm_label", "text", "index",
-        "id", "row", "line", "fold", "group", "weight", "system", "trial_id",
-    )
-)  # fmt: skip
+with open(Path(__file__).with_name("columns.csv"), encoding="utf-8") as _file:
+    COLUMNS = {row["role"]: tuple(row["names"].split()) for row in csv.DictReader(_file)}
+TRIAL_ROLES = ("enrol", "test", "label", "enrol_speaker", "test_speaker", "side", "score")
+EMBEDDING_ROLES = ("vectors", "utterances", "speakers", "sessions")
 _PREFIX = re.compile(r"^(enrol|enroll|enrolment|enrollment|test|trial|model|segment|claimed)_")
-_ROLE = {name: role for role, names in SYNONYMS.items() for name in names}
+_ROLE = {name: role for role in TRIAL_ROLES for name in COLUMNS[role]}
 
 
 def normalise(name: str) -> str:
@@ -66,10 +39,17 @@ def role_of(name: str) -> str | None:
     return _ROLE.get(normalise(name))
 
 
+def embedding_columns(names: Iterable[str]) -> dict[str, str]:
+    """The names of the columns of vectors, utterances, speakers and sessions, by role."""
+    plain = {normalise(name): name for name in names}
+    known = {role: [n for n in COLUMNS[role] if n in plain] for role in EMBEDDING_ROLES}
+    return {role: plain[names[0]] for role, names in known.items() if names}
+
+
 def is_metadata(name: str) -> bool:
     """Whether a column describes a trial and is no system, even if it holds numbers."""
     plain = normalise(name)
-    return plain in METADATA or bool(_PREFIX.match(plain)) or plain.startswith("unnamed")
+    return plain in COLUMNS["metadata"] or bool(_PREFIX.match(plain)) or plain.startswith("unnamed")
 
 
 def looks_like_header(fields: Sequence[str]) -> bool:
@@ -104,10 +84,8 @@ def interpret(
     where: str,
     systems: Sequence[str] | None = None,
 ) -> Header:
-    """Give every column of a header its role.
-
-    ``numeric`` are the columns that hold only numbers (or nothing): of these, the ones without
-    another role and not known as metadata are systems.
+    """Give every column of a header its role; those of ``numeric`` columns, which hold only numbers
+    or nothing, that have no other role and are not known as metadata are systems.
     """
     roles: dict[str, str] = {}
     for name in names:
@@ -115,10 +93,8 @@ def interpret(
         if role is None or role == "score":
             continue
         if role in roles:
-            raise InputError(
-                f"{where}: expected one column for {role}, found {roles[role]!r} and {name!r}; "
-                "rename one of them"
-            )
+            actual = f"{roles[role]!r} and {name!r}; rename one of them"
+            raise InputError(where, f"one column for {role}", actual)
         roles[role] = name
     if "enrol" not in roles and "enrol_speaker" in roles:
         roles["enrol"] = roles["enrol_speaker"]
@@ -151,18 +127,13 @@ _VALUES: dict[str, tuple[str, Callable[[str], bool]]] = {
 """What the values of a column are called and how they are known, by the column's role."""
 
 
-@dataclass(frozen=True)
-class Sample:
+class Sample(NamedTuple):
     """First lines of a text file, cut into columns."""
 
     name: str
     dialect: Dialect
     header: tuple[str, ...] | None
-    columns: Mapping[int, list[str]]
-
-    @property
-    def width(self) -> int:
-        return len(self.columns)
+    columns: list[list[str]]
 
 
 def take_sample(source: Input) -> Sample:
@@ -176,39 +147,34 @@ def take_sample(source: Input) -> Sample:
             if len(lines) < 2:
                 raise InputError(f"{name}: the file has a header and no trials")
             columns = _columns(lines, dialect, name)
-            return Sample(name, dialect, tuple(fields), {i: c[1:] for i, c in columns.items()})
+            return Sample(name, dialect, tuple(fields), [column[1:] for column in columns])
     dialect = Dialect(" ")
     if len(first.split()) == 1:
         dialect = next((one for one in dialects[1:] if one.separator in first), dialect)
     return Sample(name, dialect, None, _columns(lines, dialect, name))
 
 
-def _columns(lines: Sequence[str], dialect: Dialect, name: str) -> Mapping[int, list[str]]:
+def _columns(lines: Sequence[str], dialect: Dialect, name: str) -> list[list[str]]:
     """Transpose sample lines into columns; all lines must have as many fields as the first."""
     table = [dialect.split(line) for line in lines]
     width = len(table[0])
     for number, fields in enumerate(table, 1):
         if len(fields) != width:
-            raise InputError(
-                f"{name}, line {number}: expected {width} columns as in line 1, found {len(fields)}"
-            )
-    return {i: [fields[i] for fields in table] for i in range(width)}
+            raise InputError(f"{name}, line {number}", f"{width} columns as in line 1", len(fields))
+    return [list(column) for column in zip(*table, strict=True)]
 
 
-def candidates(unique: Mapping[int, set[str]]) -> list[Format]:
+def candidates(unique: Sequence[set[str]]) -> list[Format]:
     """Layouts that fit, given the different values of each column."""
     return [
         layout
         for layout in LAYOUTS
-        if len(layout.roles) == len(unique)
-        and all(_fits(role, unique[i]) for i, role in enumerate(layout.roles))
+        if len(layout.roles) == len(unique) and all(map(_fits, layout.roles, unique))
     ]
 
 
 def decisive(values: Iterable[str]) -> set[str]:
-    """A few values that fit the layouts which all of them fit: of every kind of value that a
-    column may hold, one that is not of that kind.
-    """
+    """A few values that fit the layouts which all fit: of every kind, one not of that kind."""
     known = list(values)
     kinds = (_is_whole, *(fits for _, fits in _VALUES.values()))
     odd = (next((value for value in known if not kind(value)), None) for kind in kinds)
@@ -223,10 +189,10 @@ def _fits(role: str, values: Iterable[str]) -> bool:
 
 def _refuse_odd_line(sample: Sample, allowed: Sequence[Format]) -> None:
     """Name the line that keeps the file from a layout which at least half of the lines fit."""
-    lines = len(sample.columns.get(0, ()))
+    lines = max(map(len, sample.columns), default=0)
     nearest = (lines / 2, lines, 0, "", "")
     for layout in allowed:
-        if len(layout.roles) != sample.width:
+        if len(layout.roles) != len(sample.columns):
             continue
         odd = {
             row: (column, role)
@@ -246,81 +212,63 @@ def _refuse_odd_line(sample: Sample, allowed: Sequence[Format]) -> None:
         )
 
 
-def choose(
-    sample: Sample, fitting: Sequence[Format], allowed: Sequence[Format], *, role: str
-) -> tuple[Format, str]:
-    """Return the one layout that fits and serves as ``role``, and a remark if the role decided."""
-    name = sample.name
-    usable = [layout for layout in fitting if layout in allowed]
-    if len(usable) == 1:
-        others = [layout.name for layout in fitting if layout is not usable[0]]
-        remark = f"read as {role}, so not as {' or '.join(others)}" if others else ""
-        return usable[0], remark
-    if not fitting:
-        _refuse_odd_line(sample, allowed)
-        known = "; ".join(f"{layout.name}: {layout.layout}" for layout in allowed)
-        raise InputError(
-            f"{name}, line 1: expected one of the known layouts ({known}) or a header, found none "
-            "that all lines fit; see 'unmask formats'"
-        )
-    listed = [f"{layout.name} ({layout.layout})" for layout in usable or fitting]
-    if not usable:
-        raise InputError(f"{name}: expected {role}, found {' or '.join(listed)}")
-    options = " or ".join(f"--format-in {layout.name}" for layout in usable)
-    raise InputError(
-        f"{name}: the layout is ambiguous, it fits {' and '.join(listed)}; choose with {options}"
-    )
-
-
 def layout_of(
     source: Input, sample: Sample, *, format: str | None, role: str, keep: bool = True
 ) -> tuple[Format, str] | None:
-    """Layout of a text file and why it is that one; ``None`` for a table with a header.
-
-    When the sample fits several, the whole file is looked at, and with ``keep`` held in memory to
-    be read once more.
+    """Layout of a text file and why it is that one; ``None`` for a table with a header. Where a
+    sample fits several, the whole file is looked at, and held in memory with ``keep``.
     """
     layout = next((layout for layout in LAYOUTS if layout.name == format), None)
     if layout is None and sample.header is not None:
         return None
     if layout is None and format is not None:
-        raise InputError(f"{source.name}, line 1: expected a header ({format}), found none")
+        raise InputError(f"{source.name}, line 1", f"a header ({format})", "none")
     remark = "format given"
     if layout is None:
         layout, remark = _detect(source, sample, role=role, keep=keep)
-        _refuse_decimal_commas(source.name, sample, layout)
-    if sample.width != len(layout.roles):
-        raise InputError(
-            f"{source.name}, line 1: expected {len(layout.roles)} columns ({layout.layout}), "
-            f"found {sample.width}"
-        )
+        commas = sample.dialect.separator == "," and layout.roles[-2:] == ("digit", "score")
+        if commas and all(value.isdigit() for value in sample.columns[-1]):
+            raise InputError(
+                f"{source.name}: the layout is ambiguous, the last two columns are a label and a"
+                " score or one score with a decimal comma; choose with --format-in"
+                f" {layout.name}, or write points"
+            )
+    width, wanted = len(sample.columns), len(layout.roles)
+    if width != wanted:
+        raise InputError(f"{source.name}, line 1", f"{wanted} columns ({layout.layout})", width)
     return layout, remark
 
 
-def _refuse_decimal_commas(name: str, sample: Sample, layout: Format) -> None:
-    """``a,b,0,53`` may be a label and a score, or one score with a decimal comma."""
-    if sample.dialect.separator != "," or layout.roles[-2:] != ("digit", "score"):
-        return
-    if all(value.isdigit() for value in sample.columns[sample.width - 1]):
-        raise InputError(
-            f"{name}: the layout is ambiguous, the last two columns are a label and a score or one "
-            f"score with a decimal comma; choose with --format-in {layout.name}, or write points"
-        )
-
-
 def _detect(source: Input, sample: Sample, *, role: str, keep: bool) -> tuple[Format, str]:
+    """The one layout that fits and serves as ``role``, and a remark if the role decided."""
+    name = source.name
     needed = {"label", "digit", "word"} if role == "a key" else {"score"}
     allowed = [one for one in LAYOUTS if role in EITHER or needed & set(one.roles)]
-    unique = {i: set(values) for i, values in sample.columns.items()}
+    unique = [set(values) for values in sample.columns]
     fitting = candidates(unique)
     if len([layout for layout in fitting if layout in allowed]) > 1 and not source.drained:
         if keep:
             source.load()
-        names = [str(i) for i in range(sample.width)]
+        names = [str(i) for i in range(len(unique))]
         table = TextTable(source, sample.dialect, names, layout="as in line 1")
         for _, frame in table.frames(names):
-            for i, name in enumerate(names):
-                values = frame[name].fill_null("").unique().to_list()
+            for i, column in enumerate(frame):
+                values = column.fill_null("").unique().to_list()
                 unique[i] = decisive([*decisive(unique[i]), *values])
         fitting = candidates(unique)
-    return choose(sample, fitting, allowed, role=role)
+    usable = [layout for layout in fitting if layout in allowed]
+    if len(usable) == 1:
+        others = [layout.name for layout in fitting if layout is not usable[0]]
+        return usable[0], f"read as {role}, so not as {' or '.join(others)}" if others else ""
+    if not fitting:
+        _refuse_odd_line(sample, allowed)
+        known = "; ".join(f"{layout.name}: {layout.layout}" for layout in allowed)
+        wanted = f"one of the known layouts ({known}) or a header"
+        raise InputError(f"{name}, line 1", wanted, "none that all lines fit; see 'unmask formats'")
+    listed = [f"{layout.name} ({layout.layout})" for layout in usable or fitting]
+    if not usable:
+        raise InputError(name, role, " or ".join(listed))
+    options = " or ".join(f"--format-in {layout.name}" for layout in usable)
+    raise InputError(
+        f"{name}: the layout is ambiguous, it fits {' and '.join(listed)}; choose with {options}"
+    )

@@ -120,10 +120,8 @@ class Input:
                 parts.append(part)
                 size += len(part)
                 if size > most:
-                    raise InputError(
-                        f"{self.name}: expected at most {most / 1e9:.1f} GB, a third of the free"
-                        " memory, found more"
-                    )
+                    wanted = f"at most {most / 1e9:.1f} GB, a third of the free memory"
+                    raise InputError(self.name, wanted, "more")
             return b"".join(parts)
 
     def load(self) -> None:
@@ -149,7 +147,7 @@ class Input:
                 return block
             rest = self._stream.readline(LONGEST_LINE)
         if len(rest) == LONGEST_LINE:
-            raise InputError(f"{self.name}: expected lines of text, found one without end")
+            raise InputError(self.name, "lines of text", "one without end")
         return block + rest
 
     def _fill(self, size: int) -> bytes:
@@ -180,11 +178,11 @@ def _guarded(name: str) -> Iterator[None]:
 def _open(path: str | Path) -> BinaryIO:
     if str(path) == "-":
         if sys.stdin is None:
-            raise InputError("-: expected standard input, found it closed")
+            raise InputError("-", "standard input", "it closed")
         return sys.stdin.buffer
     try:
         if Path(path).is_dir():
-            raise InputError(f"{path}: expected a file, found a directory")
+            raise InputError(path, "a file", "a directory")
         return open(path, "rb")
     except FileNotFoundError as error:
         raise InputError(f"{path}: no such file") from error

@@ -1,8 +1,5 @@
-"""Libraries that can hang on a damaged file, or end their process, decode it in another one:
-parquet files, whole or a slice at a time, and those of HDF5.
-
-That process (:mod:`.decoder`) is started when the first file of its kind comes, and ended where it
-makes no progress: the file is refused in one line.
+"""Libraries that can hang on a damaged file, or end their process, decode it in another one
+(:mod:`.decoder`), which is ended where it makes no progress: the file is refused in one line.
 """
 
 from __future__ import annotations

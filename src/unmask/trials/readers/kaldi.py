@@ -1,10 +1,8 @@
 """Kaldi archives, script files and data directories of vectors.
 
-Archives are parsed strictly: bytes in, numbers out, nothing is ever run. An archive is a run of
-entries, each a name, a blank and an object: ``\\0B`` and a type for binary ones (``FV`` and ``DV``
-vectors, ``FM`` and ``DM`` matrices, ``CM``, ``CM2`` and ``CM3`` compressed matrices), ``[ … ]`` for
-text. Whatever else an entry holds (pickled objects, arrays of other tools, audio, commands) is
-refused by name. A size is compared with the bytes that are there before it is used.
+An archive is parsed strictly: entries of a name, a blank and ``\\0B`` with a type of vector or
+matrix, or ``[ … ]``. Whatever else an entry holds (pickled objects, audio, commands) is refused by
+name, and a size is compared with the bytes that are there before it is used.
 """
 
 from __future__ import annotations
@@ -15,6 +13,7 @@ import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -65,7 +64,7 @@ class Archive:
             array = array[0]
         if array.ndim != 1 or not array.size:
             shape = " × ".join(map(str, array.shape))
-            raise InputError(f"{self.name}: expected a vector for {key}, found {shape} numbers")
+            raise InputError(self.name, f"a vector for {key}", f"{shape} numbers")
         return array, end
 
     def _key(self, position: int) -> tuple[str, int]:
@@ -83,7 +82,7 @@ class Archive:
         if not head.startswith(BINARY):
             for magic, what in _FOREIGN.items():
                 if head.startswith(magic):
-                    raise InputError(f"{self.name}: expected a vector for {key}, found {what}")
+                    raise InputError(self.name, f"a vector for {key}", what)
             return self._text(start, key)
         for token, (number, axes) in _PLAIN.items():
             if head.startswith(token, 2):
@@ -94,9 +93,7 @@ class Archive:
             if head.startswith(token, 2):
                 return self._compressed(start + 2 + len(token), token, key)
         kind = head[2:].split(b" ")[0].decode("ascii", "replace")
-        raise InputError(
-            f"{self.name}: expected a vector of floats for {key}, found the Kaldi type {kind!r}"
-        )
+        raise InputError(self.name, f"a vector of floats for {key}", f"the Kaldi type {kind!r}")
 
     def _size(self, position: int, key: str) -> int:
         part = self.data[position : position + 5]
@@ -113,18 +110,14 @@ class Archive:
         size = math.prod(shape)
         if min(shape) < 0 or size > left:
             declared = " × ".join(map(str, shape))
-            raise InputError(
-                f"{self.name}: expected {declared} numbers for {key}, found room for {left}:"
-                " the archive is cut or damaged"
-            )
+            actual = f"room for {left}: the archive is cut or damaged"
+            raise InputError(self.name, f"{declared} numbers for {key}", actual)
         array = np.frombuffer(self.data, kind, size, position).reshape(shape)
         return array, position + size * kind.itemsize
 
     def _compressed(self, position: int, token: bytes, key: str) -> tuple[FloatArray, int]:
-        """A matrix in one or two bytes a number: lowest value and range, then fractions of it.
-
-        ``CM`` keeps four quantiles of each column (0, 25, 75, 100 %); a byte lies between them in
-        64, 128 and 63 even steps.
+        """A matrix in one or two bytes a number: lowest value and range, then fractions of it;
+        ``CM`` has four quantiles of each column, a byte lies between them in 64, 128 and 63 steps.
         """
         header = self.data[position : position + 16]
         if len(header) < 16:
@@ -148,9 +141,7 @@ class Archive:
         """``[ 0.1 0.2 ]``; a matrix has a line for each row."""
         first = self.data.find(b"[", start, start + 64)
         if first < 0 or self.data[start:first].strip():
-            raise InputError(
-                f"{self.name}: expected \\0B and a type, or [ … ], for {key}, found neither"
-            )
+            raise InputError(self.name, f"\\0B and a type, or [ … ], for {key}", "neither")
         end = self.data.find(b"]", first)
         if end < 0:
             raise self._damaged(start, f"a closing bracket for {key}")
@@ -168,10 +159,8 @@ class Archive:
         return position
 
     def _damaged(self, position: int, expected: str) -> InputError:
-        return InputError(
-            f"{self.name}, byte {position}: expected {expected}, found something else:"
-            " no Kaldi archive of vectors, or a damaged one"
-        )
+        actual = "something else: no Kaldi archive of vectors, or a damaged one"
+        return InputError(f"{self.name}, byte {position}", expected, actual)
 
 
 def encode(vector: FloatArray) -> bytes:
@@ -181,16 +170,14 @@ def encode(vector: FloatArray) -> bytes:
     return BINARY + token + size + np.ascontiguousarray(vector, dtype=number).tobytes()
 
 
-def read_ark(source: Input) -> tuple[list[str], FloatArray]:
+def read_ark(source: Input) -> dict[str, Any]:
     """Utterances and vectors of an archive."""
     return _stack(source.name, Archive(source.name, source.read_all()).entries())
 
 
-def read_scp(source: Input) -> tuple[list[str], FloatArray, str]:
-    """Utterances and vectors of a script file, and the digest of the archives that were used.
-
-    An archive is looked for beside the script file, then below the current folder (as Kaldi names
-    it); where both hold one of that name the choice is the user's. Commands and ranges are refused.
+def read_scp(source: Input) -> dict[str, Any]:
+    """Utterances and vectors of a script file, and the digest of the archives that were used, which
+    lie beside the script file or below the current folder, as Kaldi names them.
     """
     names = ["utterance", "location"]
     ids, line = read_columns(source, names, layout="utterance archive:offset")
@@ -208,16 +195,16 @@ def read_scp(source: Input) -> tuple[list[str], FloatArray, str]:
                     total.update(archive.sha256.encode())
             yield utterance, archives[file].vector(offset, utterance)[0]
 
-    utterances, vectors = _stack(source.name, entries())
-    return utterances, vectors, total.hexdigest()
+    content = _stack(source.name, entries())
+    return {**content, "digest": total.hexdigest()}
 
 
 def _location(location: str, line: str) -> tuple[str, int]:
     """Archive and byte of ``archive:offset``; a file without offset holds one vector."""
     if "|" in location:
-        raise InputError(f"{line}: expected archive:offset, found a command")
+        raise InputError(line, "archive:offset", "a command")
     if location.endswith("]"):
-        raise InputError(f"{line}: expected archive:offset, found a range of rows ({location})")
+        raise InputError(line, "archive:offset", f"a range of rows ({location})")
     file, colon, offset = location.rpartition(":")
     if colon and file and offset.isascii() and offset.isdigit() and len(offset) < 19:
         return file, int(offset)
@@ -229,9 +216,9 @@ def _archive_path(file: str, folder: Path, line: str) -> Path:
     try:
         known = [path for path in (beside, here) if path.is_file()]
     except OSError as error:
-        raise InputError(f"{line}: expected an archive, found {error.strerror}") from None
+        raise InputError(line, "an archive", error.strerror) from None
     if not known:
-        raise InputError(f"{line}: expected an archive, found none at {file}")
+        raise InputError(line, "an archive", f"none at {file}")
     if len(known) == 2 and not beside.samefile(here):
         raise InputError(
             f"{line}: expected one archive {file}, found one beside the script file and another"
@@ -240,20 +227,17 @@ def _archive_path(file: str, folder: Path, line: str) -> Path:
     return known[0]
 
 
-def _stack(name: str, entries: Iterable[tuple[str, FloatArray]]) -> tuple[list[str], FloatArray]:
+def _stack(name: str, entries: Iterable[tuple[str, FloatArray]]) -> dict[str, Any]:
     utterances: list[str] = []
     vectors: list[FloatArray] = []
     for utterance, vector in entries:
         if vectors and vector.shape != vectors[0].shape:
-            raise InputError(
-                f"{name}: expected {vectors[0].size} dimensions for {utterance}, found "
-                f"{vector.size}"
-            )
+            raise InputError(name, f"{vectors[0].size} dimensions for {utterance}", vector.size)
         utterances.append(utterance)
         vectors.append(vector)
     if not vectors:
         raise InputError(f"{name}: the file holds no vectors")
-    return utterances, np.stack(vectors)
+    return {"vectors": np.stack(vectors), "utterances": utterances}
 
 
 def vector_file(directory: Path) -> Path:
@@ -261,9 +245,7 @@ def vector_file(directory: Path) -> Path:
     for name in VECTOR_FILES:
         if (directory / name).is_file():
             return directory / name
-    raise InputError(
-        f"{directory}: expected a Kaldi directory with {' or '.join(VECTOR_FILES)}, found neither"
-    )
+    raise InputError(directory, f"a Kaldi directory with {' or '.join(VECTOR_FILES)}", "neither")
 
 
 def directory_speakers(directory: Path) -> SpeakerRule | None:
@@ -280,10 +262,8 @@ def check_archive_folder(path: Path) -> None:
     owners = path.with_name("utt2spk")
     others = sorted(other.name for other in path.parent.glob("*.ark") if other.name != path.name)
     if owners.exists() and others:
-        raise InputError(
-            f"{path}: expected a folder of its own, found {others[0]}, whose speakers {owners.name}"
-            " beside it holds and would lose"
-        )
+        actual = f"{others[0]}, whose speakers {owners.name} beside it holds and would lose"
+        raise InputError(path, "a folder of its own", actual)
 
 
 def _read_spk2utt(path: Path) -> SpeakerRule:
@@ -294,7 +274,7 @@ def _read_spk2utt(path: Path) -> SpeakerRule:
     ]
     table = pl.DataFrame(pairs, schema={"utterance": pl.String, "speaker": pl.String}, orient="row")
     if table["utterance"].n_unique() < table.height:
-        raise InputError(f"{path}: expected each utterance once, found some of two speakers")
+        raise InputError(path, "each utterance once", "some of two speakers")
     return SpeakerRule(str(path), table)
 
 
@@ -307,9 +287,7 @@ def directory_gender(directory: Path, speakers: Ids) -> dict[str, Ids]:
     assert rule.table is not None
     missing = lookup(speakers.names, rule.table["utterance"]) < 0
     if missing.any():
-        raise InputError(
-            f"{path}: expected a gender for every speaker, found none for {int(missing.sum())} "
-            f"(first: {speakers.names.filter(missing)[0]})"
-        )
+        actual = f"none for {int(missing.sum())} (first: {speakers.names.filter(missing)[0]})"
+        raise InputError(path, "a gender for every speaker", actual)
     gender = Ids.from_strings(rule.of(speakers.names))
     return {"gender": Ids(gender.codes[speakers.codes], gender.names)}

@@ -1,14 +1,12 @@
-"""Tables of trials in batches of rows: text with or without header, parquet, columns of arrays.
-
-A `Table` knows which column of a file has which role; its batches go into memory (:mod:`.reading`)
-or to disk (:mod:`.large`), with the same faults in the same order.
+"""Tables of trials in batches: text with or without header, parquet, arrays as columns. They
+go into memory (:mod:`.reading`) or to disk (:mod:`.large`), with the same faults in one order.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,18 +16,9 @@ import polars as pl
 
 from unmask.base import FloatArray, Labels
 from unmask.errors import InputError
-from unmask.trials.formats import (
-    ASVSPOOF_KEY,
-    ASVSPOOF_SCORES,
-    LONG,
-    LONG_KEY,
-    NIST_KEY,
-    NIST_SCORES,
-    PARQUET,
-    Format,
-)
-from unmask.trials.ids import Encoder, Ids, as_text
-from unmask.trials.problems import Faults, check_systems, no_label, no_trials
+from unmask.trials.formats import Format, format_named
+from unmask.trials.ids import Encoder, as_text
+from unmask.trials.problems import LABEL, Faults, check_systems, no_trials
 from unmask.trials.readers.detect import (
     GENERIC_SCORES,
     Header,
@@ -51,22 +40,15 @@ LABELS = ("label", "digit", "word")
 
 @dataclass(frozen=True)
 class Parsed:
-    """Columns of a file by role, from a reader, before they become trials or scores.
-
-    ``where(row)`` names a row (from 0) of the file in messages. ``systems`` are NaN where a trial
-    has no score.
+    """What a reader makes of a file: ``trials`` are columns of a `TrialList`, ``systems`` are NaN
+    where a trial has no score, ``where(row)`` names a row (from 0) in messages.
     """
 
     name: str
     format: Format
     where: Callable[[int], str]
-    enrol: Ids | None = None
-    test: Ids | None = None
-    label: Labels | None = None
-    enrol_speaker: Ids | None = None
-    test_speaker: Ids | None = None
-    columns: dict[str, Ids] = field(default_factory=dict)
-    systems: dict[str, FloatArray] = field(default_factory=dict)
+    trials: dict[str, Any]
+    systems: dict[str, FloatArray]
     remarks: tuple[str, ...] = ()
     sha256: str = ""
 
@@ -109,27 +91,19 @@ class TypedRows:
         whole = column.dtype.is_float() and self._is_whole(column.name)
         text = as_text(column.cast(pl.Int64, strict=False) if whole else column)
         if role and text.null_count():
-            faults.note(
-                (0, self.schema.names().index(column.name)),
-                text.is_null().to_numpy(),
-                row,
-                lambda i: f"expected a value in column {column.name!r}, found none",
-            )
+            kind, absent = (0, self.schema.names().index(column.name)), text.is_null().to_numpy()
+            faults.note(kind, absent, row, f"a value in column {column.name!r}", "none")
         return text.fill_null("")
 
     def numbers(self, system: int, column: pl.Series, row: int, faults: Faults) -> FloatArray:
         """Scores, NaN where there is none."""
         numbers = column.cast(pl.Float64, strict=False)
+        expected = f"a number in column {column.name!r}"
         if numbers.null_count():
-            faults.note(
-                (1, system, 0),
-                (numbers.is_null() & column.is_not_null()).to_numpy(),
-                row,
-                lambda i: f"expected a number in column {column.name!r}, found {column[i]!r}",
-                counted=False,
-            )
+            bad = (numbers.is_null() & column.is_not_null()).to_numpy()
+            faults.note((1, system, 0), bad, row, expected, column, counted=False)
         nan = numbers.is_nan().fill_null(False).to_numpy()
-        faults.note_nan((1, system, 1), nan, row, column.name)
+        faults.note((1, system, 1), nan, row, expected, "NaN")
         return numbers.fill_null(np.nan).to_numpy()
 
     def _is_whole(self, name: str) -> bool:
@@ -142,10 +116,8 @@ class TypedRows:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Some successive rows: the first one's number, and what they hold.
-
-    ``scores`` are by system, NaN where a trial has none; ``names`` are by column; ``done`` tells
-    how much of the file's bytes has been read.
+    """Some successive rows: ``scores`` are by system, NaN where a trial has none, ``names`` by
+    column; ``done`` tells how much of the file's bytes has been read.
     """
 
     first: int
@@ -188,10 +160,7 @@ class Table:
         return all(role in self.columns for role in SPEAKERS)
 
     def batches(self, *, metadata: bool = False) -> Iterator[Batch]:
-        """Go through the file once, with the columns of ``metadata`` if asked for.
-
-        Faults of columns are raised when all rows have been seen, in the order of their kinds.
-        """
+        """Go through the file once, with ``metadata`` if asked for; faults come at its end."""
         faults = Faults(self.rows.where)
         roles = {self.columns[r]: r for r in (*SPEAKERS, *IDENTIFIERS[::-1]) if r in self.columns}
         roles = {**dict.fromkeys(self.metadata if metadata else (), ""), **roles}
@@ -210,7 +179,9 @@ class Table:
             }
             label = None
             if word:
-                label = _labels(self.rows.text("label", frame[word], row, faults), row, faults)
+                words = self.rows.text("label", frame[word], row, faults)
+                label = encode_labels(words)
+                faults.note((3,), label == UNKNOWN, row, LABEL, words, counted=False)
             yield Batch(row, done, frame.height, scores, label, names)
             row += frame.height
         if not row:
@@ -229,20 +200,14 @@ class Table:
                 scores[system].append(numbers)
             labels += [] if batch.label is None else [batch.label]
         ids = {column: encoder.finish() for column, encoder in encoders.items()}
-        named: dict[str, Any] = {
-            role: ids[column] for role, column in self.columns.items() if role != "label"
-        }
         columns = {normalise(column): ids[column] for column in self.metadata}
-        return Parsed(
-            self.name,
-            self.format,
-            self.rows.where,
-            label=np.concatenate(labels) if labels else None,
-            columns={**columns, **({"side": named.pop("side")} if "side" in named else {})},
-            systems={system: np.concatenate(parts) for system, parts in scores.items()},
-            remarks=self.remarks,
-            **named,
-        )
+        if "side" in self.columns:
+            columns["side"] = ids[self.columns["side"]]
+        sides = ("enrol", "test", *(SPEAKERS if self.has_speakers else ()))
+        trials: dict[str, Any] = {side: ids.get(self.columns.get(side, "")) for side in sides}
+        trials |= {"label": np.concatenate(labels) if labels else None, "columns": columns}
+        systems = {system: np.concatenate(parts) for system, parts in scores.items()}
+        return Parsed(self.name, self.format, self.rows.where, trials, systems, self.remarks)
 
     def trial(self, row: int) -> str:
         """Names of the trial in a row, for messages: the file is read once more."""
@@ -257,18 +222,6 @@ class Table:
         raise IndexError(row)
 
 
-def _labels(words: pl.Series, row: int, faults: Faults) -> Labels:
-    labels = encode_labels(words)
-    faults.note(
-        (3,),
-        labels == UNKNOWN,
-        row,
-        lambda i: str(no_label("", words[i])).removeprefix(": "),
-        counted=False,
-    )
-    return labels
-
-
 def open_table(
     source: Input,
     *,
@@ -277,17 +230,15 @@ def open_table(
     systems: Sequence[str] | None,
     again: bool = False,
 ) -> Table | None:
-    """A text or parquet file as a table, ``None`` for a file of another kind.
-
-    ``source`` is the opened input, ``format`` what it must be, ``role`` what is wanted of it (in
-    the words of messages), ``systems`` selects columns. With ``again`` the file is opened once
-    more for every pass, otherwise held in memory if it must be gone through twice.
+    """A text or parquet file as a table, ``None`` for a file of another kind; ``role`` is what is
+    wanted of it, in the words of messages. With ``again`` the file is opened once more for every
+    pass, otherwise held in memory if it must be gone through twice.
     """
     as_key = role == "a key"
     if source.container == "parquet" and not (again and source.compressed):
         table = ParquetFile.opened(Path(source.name)) if again else load_parquet(source)
         rows = TypedRows(source.name, table)
-        return open_typed(rows, source.stem, PARQUET, as_key=as_key, systems=systems)
+        return open_typed(rows, source.stem, "parquet", as_key=as_key, systems=systems)
     if source.container != "text":
         return None
     sample = take_sample(source)
@@ -320,7 +271,7 @@ def open_table(
 
 
 def open_typed(
-    rows: TypedRows, stem: str, format: Format, *, as_key: bool, systems: Sequence[str] | None
+    rows: TypedRows, stem: str, format: str, *, as_key: bool, systems: Sequence[str] | None
 ) -> Table:
     """A table that carries types; the names of its columns say their roles."""
     plain = {
@@ -331,41 +282,37 @@ def open_typed(
     numeric = [column for column, kind in plain.items() if kind.is_numeric()]
     header = interpret(list(plain), numeric, where=rows.name, systems=systems)
     if not header.roles.keys() & {"enrol", "test", "label"} or not (header.systems or as_key):
-        raise InputError(
-            f"{rows.name}: expected columns such as enrol, test, label and one per system, found "
-            f"{', '.join(rows.schema) or 'none'}"
-        )
+        wanted = "columns such as enrol, test, label and one per system"
+        raise InputError(rows.name, wanted, ", ".join(rows.schema) or "none")
     return _headed(rows, format, header, as_key=as_key, stem=None if systems is not None else stem)
 
 
-def _table_format(header: Header, names: Sequence[str]) -> Format:
+def _table_format(header: Header, names: Sequence[str]) -> str:
     """Which of the formats with a header these column names are."""
     columns, scored = {normalise(name) for name in names}, bool(header.systems)
     if {"modelid", "segmentid"} <= columns:
         if "llr" in columns and "targettype" not in columns:
-            return NIST_SCORES
+            return "nist-scores"
         if "targettype" in columns and not scored:
-            return NIST_KEY
+            return "nist-key"
     if {"spk", "filename"} <= columns:
         if columns & {"cm_score", "asv_score", "sasv_score"}:
-            return ASVSPOOF_SCORES
+            return "asvspoof5-scores"
         if columns & {"cm_label", "asv_label"} and not scored:
-            return ASVSPOOF_KEY
-    return LONG if scored else LONG_KEY
+            return "asvspoof5-key"
+    return "long" if scored else "long-key"
 
 
 def _headed(
-    rows: TextTable | TypedRows, format: Format, header: Header, *, as_key: bool, stem: str | None
+    rows: TextTable | TypedRows, format: str, header: Header, *, as_key: bool, stem: str | None
 ) -> Table:
     """A table with named columns; a lone system with a name that says nothing is named ``stem``."""
     roles = header.roles
     sides = [role for role in ("enrol", "test") if role in roles]
     if len(sides) == 1:
         other = "test" if sides == ["enrol"] else "enrol"
-        raise InputError(
-            f"{rows.name}: expected columns for enrol and test, found {roles[sides[0]]!r} and "
-            f"none for {other}"
-        )
+        actual = f"{roles[sides[0]]!r} and none for {other}"
+        raise InputError(rows.name, "columns for enrol and test", actual)
     systems = {} if as_key else {name: name for name in header.systems}
     remarks = [f"systems: {', '.join(systems)}"] if systems else []
     if ("enrol_speaker" in roles) != ("test_speaker" in roles):
@@ -374,11 +321,9 @@ def _headed(
     for column in header.columns:
         other = metadata.setdefault(normalise(column), column)
         if other != column:
-            raise InputError(
-                f"{rows.name}: expected columns of different names, found {other!r} and {column!r}"
-            )
+            raise InputError(rows.name, "columns of different names", f"{other!r} and {column!r}")
     named = dict.fromkeys([*metadata, *(["side"] if "side" in roles else [])])
     remarks += [f"metadata: {', '.join(named)}"] if named else []
     if stem is not None and [normalise(name) in GENERIC_SCORES for name in systems] == [True]:
         systems = dict.fromkeys([stem], *systems)
-    return Table(rows, format, roles, systems, header.columns, tuple(remarks))
+    return Table(rows, format_named(format), roles, systems, header.columns, tuple(remarks))

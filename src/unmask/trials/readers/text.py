@@ -53,7 +53,7 @@ def sample_lines(source: Input) -> list[str]:
     if not head.strip():
         raise InputError(f"{source.name}: the file is empty")
     if b"\0" in head:
-        raise InputError(f"{source.name}: expected text, found a binary file of no known format")
+        raise InputError(source.name, "text", "a binary file of no known format")
     lines = head.replace(b"\r\n", b"\n").split(b"\n")
     if not source.drained and len(lines) > 1:
         lines = lines[:-1]
@@ -67,44 +67,38 @@ def _decoded(line: bytes, name: str, number: int) -> str:
     """A line as text; binary data and an empty line are errors."""
     where = f"{name}, line {number}"
     if b"\0" in line:
-        raise InputError(f"{where}: expected text, found binary data")
+        raise InputError(where, "text", "binary data")
     if not line.strip():
-        raise InputError(f"{where}: expected a trial, found an empty line")
+        raise InputError(where, "a trial", "an empty line")
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise InputError(f"{where}: expected UTF-8 text, found other bytes") from error
+        raise InputError(where, "UTF-8 text", "other bytes") from error
 
 
+@dataclass(eq=False)
 class TextTable:
     """Rows of a text table that is read block by block, compressed or not.
 
-    ``names`` are of its columns, in order; ``layout`` says in messages what was expected,
-    ``header`` that the first line holds names. With ``again`` the file is opened anew for each
-    pass.
+    ``names`` are of its columns; ``layout`` says in messages what was expected, ``header`` that the
+    first line holds names. With ``again`` the file is opened anew for each pass.
     """
 
-    def __init__(
-        self,
-        source: Input,
-        dialect: Dialect,
-        names: Sequence[str],
-        *,
-        layout: str,
-        header: bool = False,
-        again: bool = False,
-    ) -> None:
-        self.name = source.name
-        self.sha256 = ""
-        self._source = None if again else source
-        self._dialect = dialect
-        self._names = list(names)
-        self._header = header
-        self._layout = layout
+    source: Input
+    dialect: Dialect
+    names: Sequence[str]
+    layout: str
+    header: bool = False
+    again: bool = False
+    sha256: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.source.name
 
     def where(self, row: int) -> str:
         """Where a row stands in the file."""
-        return f"{self.name}, line {row + 1 + self._header}"
+        return f"{self.name}, line {row + 1 + self.header}"
 
     def expected(self, source: Input) -> int:
         """About how many rows there are, from the length of the first lines."""
@@ -115,9 +109,9 @@ class TextTable:
     def frames(self, columns: Sequence[str]) -> Iterator[tuple[int, pl.DataFrame]]:
         """Some columns as text, block by block, and how many bytes have been read."""
         line, blank = 1, 0
-        with nullcontext(self._source) if self._source else Input(self.name) as source:
+        with Input(self.name) if self.again else nullcontext(self.source) as source:
             for block in source.blocks():
-                if line == 1 and self._header:
+                if line == 1 and self.header:
                     block, line = block[block.find(b"\n") + 1 :], 2
                 if blank and block.strip():
                     _decoded(b"", self.name, blank)
@@ -133,28 +127,21 @@ class TextTable:
     def text(self, role: str, column: pl.Series, row: int, faults: Faults) -> pl.Series:
         """Names; in a table with a header every row needs one."""
         column = column.fill_null("")
-        if self._header and role in NEEDED and (column.str.len_bytes() <= 1).any():
-            faults.note(
-                (2, NEEDED.index(role)),
-                column.is_in(ABSENT).to_numpy(),
-                row,
-                lambda i: f"expected an identifier in column {column.name!r}, found none",
-            )
+        if self.header and role in NEEDED and (column.str.len_bytes() <= 1).any():
+            absent, expected = column.is_in(ABSENT), f"an identifier in column {column.name!r}"
+            faults.note((2, NEEDED.index(role)), absent.to_numpy(), row, expected, "none")
         return column
 
     def numbers(self, system: int, column: pl.Series, row: int, faults: Faults) -> FloatArray:
         """Scores of the rows from ``row`` on, NaN where there is none."""
-        column = column.fill_null("")
+        column, expected = column.fill_null(""), f"a number in column {column.name!r}"
         parsed = column.cast(pl.Float64, strict=False)
         gaps: BoolArray = (
             column.is_in(ABSENT).to_numpy() if parsed.null_count() else np.zeros(len(column), bool)
         )
         if parsed.null_count() > gaps.sum():
             bad = int(np.flatnonzero(parsed.is_null().to_numpy() & ~gaps)[0])
-            raise InputError(
-                f"{self.where(row + bad)}: expected a number in column {column.name!r}, "
-                f"found {column[bad]!r}"
-            )
+            raise InputError(self.where(row + bad), expected, f"{column[bad]!r}")
         values = parsed.fill_null(np.nan).to_numpy()
         if np.isinf(values).any():
             words = column.str.to_lowercase().str.contains("inf", literal=True).to_numpy()
@@ -164,18 +151,18 @@ class TextTable:
                     f"{self.where(row + int(large[0]))}: expected a number that double precision "
                     f"holds in column {column.name!r}, found {column[int(large[0])][:40]!r}"
                 )
-        faults.note_nan((1, system), np.isnan(values) & ~gaps, row, column.name)
+        faults.note((1, system), np.isnan(values) & ~gaps, row, expected, "NaN")
         return values
 
     def _parse(self, block: bytes, first: int) -> pl.DataFrame:
         """Parse a block of lines. Where something is odd, it is looked at closely."""
         if b"\0" in block:
             self._diagnose(block, first)
-        separator = self._dialect.separator
+        separator = self.dialect.separator
         if separator != " ":
             frame = self._csv(block, separator)
             whole = frame is not None and frame.height == block.count(b"\n")
-            if frame is None or not whole or frame[self._names[-1]].null_count():
+            if frame is None or not whole or frame[self.names[-1]].null_count():
                 self._diagnose(block, first, separator)
             if not whole:
                 frame = None
@@ -190,7 +177,7 @@ class TextTable:
                 self._diagnose(block, first, " ")
                 frame = self._csv(block, " ")
         if frame is None:
-            raise InputError(f"{self.name}: cannot be read as a table ({self._layout})")
+            raise InputError(f"{self.name}: cannot be read as a table ({self.layout})")
         return frame
 
     def _csv(self, block: bytes, separator: str) -> pl.DataFrame | None:
@@ -199,8 +186,8 @@ class TextTable:
                 block,
                 has_header=False,
                 separator=separator,
-                quote_char='"' if self._dialect.quoted and b'"' in block else None,
-                schema=dict.fromkeys(self._names, pl.String),
+                quote_char='"' if self.dialect.quoted and b'"' in block else None,
+                schema=dict.fromkeys(self.names, pl.String),
             )
         except pl.exceptions.PolarsError:
             return None
@@ -210,28 +197,19 @@ class TextTable:
 
     def _diagnose(self, block: bytes, first: int, separator: str = "\n") -> None:
         """Find the first line that does not fit and say so; returns if all of them do."""
-        mark = separator.encode()
         for number, line in enumerate(block.removesuffix(b"\n").split(b"\n"), first):
-            text = _decoded(line, self.name, number)
-            fields = line.count(mark) + 1
-            if self._dialect.quoted and b'"' in line and separator != "\n":
-                fields = self._quoted_fields(text, number)
-            if separator != "\n" and fields != len(self._names):
-                raise InputError(
-                    f"{self.name}, line {number}: expected {len(self._names)} columns "
-                    f"({self._layout}), found {fields}"
-                )
-
-    def _quoted_fields(self, line: str, number: int) -> int:
-        """How many fields a line with quotes has; a quote that is not closed in it is an error."""
-        try:
-            reader = csv.reader([line], delimiter=self._dialect.separator, strict=True)
-            return len(next(reader))
-        except (csv.Error, StopIteration):
-            raise InputError(
-                f"{self.name}, line {number}: expected quotes that are closed in the same line, "
-                "found one that is not"
-            ) from None
+            text, where = _decoded(line, self.name, number), f"{self.name}, line {number}"
+            if separator == "\n":
+                continue
+            fields = line.count(separator.encode()) + 1
+            if self.dialect.quoted and b'"' in line:
+                try:
+                    fields = len(next(csv.reader([text], delimiter=separator, strict=True)))
+                except (csv.Error, StopIteration):
+                    closed = "quotes that are closed in the same line"
+                    raise InputError(where, closed, "one that is not") from None
+            if fields != len(self.names):
+                raise InputError(where, f"{len(self.names)} columns ({self.layout})", fields)
 
 
 def read_columns(

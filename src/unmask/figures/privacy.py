@@ -1,4 +1,4 @@
-"""What protection achieves and what it costs: risk or de-identification against utility."""
+"""Voice similarity and the zoo of speakers, and what protection achieves and costs."""
 
 from __future__ import annotations
 
@@ -6,14 +6,177 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
-from typing import Any
+from typing import Any, Unpack
 
 import altair as alt
 
 from unmask.estimate import Interval
 from unmask.figures import draw
-from unmask.figures.figure import Figure, require, sentences, table
-from unmask.figures.theme import MUTED, WIDE, shorten
+from unmask.figures.figure import Called, Figure, Layers, captioned, require, table, text_table
+from unmask.figures.image import CELLS
+from unmask.figures.theme import MUTED, PAPER, SEQUENTIAL, WIDE, shorten
+from unmask.privacy import Zoo
+from unmask.privacy.similarity import MatrixView
+
+_DIGITS = 3
+
+
+def similarity_matrices(
+    views: Mapping[str, MatrixView], *, width: float = WIDE, **called: Unpack[Called]
+) -> Figure:
+    """One panel per safeguard: OO, OP and PP as quadrants, speakers named on hover."""
+    require(views, "similarity matrices")
+    columns = min(2, draw.panel_columns(len(views), width=width))
+    room = (width - 120 - 40 * columns) / columns if columns > 1 else min(width - 120, 440)
+    panels = [
+        matrix_panel(view, room, title=system, key=f"speakers{i}")
+        for i, (system, view) in enumerate(views.items())
+    ]
+    chart = alt.concat(*panels, columns=columns, spacing=26)
+    most = max(view.per_bin for view in views.values())
+    binned = most if most > 1 else 0
+    return captioned("similarity_matrices", chart, called, systems=views, binned=binned)
+
+
+def matrix_panel(view: MatrixView, room: float, *, title: str, key: str) -> Layers:
+    """One matrix in cells of whole pixels, at most ``room`` wide."""
+    size, part = view.values.shape[0], len(view.labels)
+    cell = max(1, int(room // size))
+    side = cell * size
+    who = f"{key}[datum.{{0}} % {part}] + ' (' + {key}_parts[floor(datum.{{0}} / {part})] + ')'"
+    cells = (
+        alt.Chart(text_table(similarity=view.values.reshape(-1).round(_DIGITS)))
+        .transform_window(number="row_number()")
+        .transform_calculate(
+            column=f"(datum.number - 1) % {size}", row=f"floor((datum.number - 1) / {size})"
+        )
+        .transform_calculate(
+            left=f"datum.column * {cell}",
+            top=f"datum.row * {cell}",
+            right=f"(datum.column + 1) * {cell}",
+            bottom=f"(datum.row + 1) * {cell}",
+            one=who.format("row"),
+            other=who.format("column"),
+        )
+        .add_params(
+            alt.param(name=key, value=list(view.labels)),
+            alt.param(name=f"{key}_parts", value=list(view.parts)),
+        )
+    )
+    legend = alt.Legend(values=[0, 0.25, 0.5, 0.75, 1], format=".2f", gradientLength=min(160, side))
+    places = (
+        alt.X("left:Q", scale=alt.Scale(domain=[0, side], nice=False), axis=None),
+        alt.X2("right:Q"),
+        alt.Y("top:Q", scale=alt.Scale(domain=[side, 0], nice=False), axis=None),
+        alt.Y2("bottom:Q"),
+    )
+    unit = alt.Scale(domain=[0.0, 1.0], scheme=SEQUENTIAL)
+    colour = alt.Color("similarity:Q", title="Similarity", scale=unit, legend=legend)
+    hover = f"one:N|Row; other:N|Column; similarity:Q|Similarity|.{_DIGITS}f"
+    style = {"style": CELLS, "strokeWidth": 0, "aria": False}
+    return alt.layer(
+        draw.mark(cells, "rect", *places, colour, hover=hover, **style),
+        *(_parts(view, side) if len(view.parts) > 1 else ()),
+        draw.panel_title(title),
+    ).properties(width=side, height=side)
+
+
+def _parts(view: MatrixView, side: int) -> list[alt.Chart]:
+    """Lines between the parts, and their names beside and below the matrix."""
+    number = len(view.parts)
+    edge = side / number
+    names = table(name=list(view.parts), place=[edge * (i + 0.5) for i in range(number)])
+    cuts = table(place=[edge * (i + 1) for i in range(number - 1)])
+    line: draw.Style = {"color": PAPER, "strokeWidth": 2}
+    text: draw.Style = {"fontSize": 11, "color": MUTED}
+    x, y, label = alt.X("place:Q"), alt.Y("place:Q"), alt.Text("name:N")
+    return [
+        draw.mark(cuts, "rule", x, **line),
+        draw.mark(cuts, "rule", y, **line),
+        draw.mark(names, "text", x, draw.YPixel(side + 6), label, baseline="top", **text),
+        draw.mark(names, "text", y, draw.XPixel(-6), label, baseline="bottom", angle=270, **text),
+    ]
+
+
+_COLOURS = {
+    "doves": "#009E73",
+    "chameleons": "#E69F00",
+    "phantoms": "#56B4E9",
+    "worms": "#D55E00",
+    "none of them": "#6b7280",
+}
+_RARE = 0.05
+
+
+def zoo_plots(
+    zoos: Mapping[str, Zoo],
+    *,
+    matrices: Mapping[str, MatrixView] | None = None,
+    width: float = WIDE,
+    **called: Unpack[Called],
+) -> Figure:
+    """One row per set: the similarity matrix where given, and the plot of all speakers.
+
+    The title tells which kinds of speakers are more frequent than by chance unless one is given.
+    """
+    require(zoos, "zoo plot")
+    views = matrices or {}
+    wide = draw.is_wide(width)
+    side = (250 if views else 300) if wide else 220
+    panels = []
+    for i, (system, zoo) in enumerate(zoos.items()):
+        if system in views:
+            panels.append(matrix_panel(views[system], side, title=system, key=f"zoo{i}"))
+        panels.append(_plot(system, zoo).properties(width=side, height=side))
+    chart = alt.concat(*panels, columns=2 if wide else 1, spacing=30)
+    corners = {
+        system: ", ".join(
+            f"{corner.count} {kind} (by chance {corner.expected:.1f}, p = {corner.p_value:.2g})"
+            for kind, corner in zoo.corners.items()
+        )
+        for system, zoo in zoos.items()
+    }
+    return captioned(
+        "zoo",
+        chart.resolve_scale(color="independent"),
+        called,
+        systems=zoos,
+        corners="; ".join(f"{system}: {counts}" for system, counts in corners.items()),
+        frequent="; ".join(f"{system}: {_frequent(zoo)}" for system, zoo in zoos.items()),
+    )
+
+
+def _frequent(zoo: Zoo) -> str:
+    """Kinds of speakers that are more frequent than by chance, at five per cent."""
+    more = [
+        f"{corner.count} {kind} where {corner.expected:.0f} are expected"
+        for kind, corner in zoo.corners.items()
+        if corner.p_value < _RARE
+    ]
+    return ", ".join(more) or "no kind of speaker is more frequent than by chance"
+
+
+def _plot(system: str, zoo: Zoo) -> Layers:
+    corner = [kind or "none of them" for kind in zoo.corner_of()]
+    rows = table(
+        speaker=list(zoo.speakers), target=zoo.target, impostor=zoo.impostor, corner=corner
+    )
+    scale = alt.Scale(zero=False, padding=12)
+    x = alt.X("target:Q", title=f"Mean target {zoo.score}", scale=scale)
+    y = alt.Y("impostor:Q", title=f"Mean impostor {zoo.score}", scale=scale)
+    kinds = alt.Scale(domain=list(_COLOURS), range=list(_COLOURS.values()))
+    colour = alt.Color("corner:N", title="Corner", scale=kinds)
+    hover = (
+        "speaker:N|Speaker; corner:N|Corner; target:Q|Mean target|.3f; impostor:Q|Mean impostor|.3f"
+    )
+    thin: draw.Style = {"color": MUTED, "strokeWidth": 0.8}
+    return alt.layer(
+        draw.dashed(table(at=list(zoo.quartiles["target"])), alt.X("at:Q"), **thin),
+        draw.dashed(table(at=list(zoo.quartiles["impostor"])), alt.Y("at:Q"), **thin),
+        draw.mark(rows, "point", x, y, colour, hover=hover, filled=True, size=46, opacity=0.9),
+        draw.panel_title(system),
+    )
+
 
 Ends = tuple[float, float]
 _SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
@@ -43,8 +206,7 @@ def distinctiveness(
     *,
     colours: Mapping[str, str] | None = None,
     width: float = WIDE,
-    name: str = "g_vd_deid",
-    title: str = "What protection costs: voice distinctiveness against de-identification",
+    **called: Unpack[Called],
 ) -> Figure:
     """G_VD against DeID of many safeguards and sets, with the intervals of both as bars."""
     drawn = [p for p in points if math.isfinite(p.g_vd)]
@@ -89,21 +251,9 @@ def distinctiveness(
         draw.mark(rows, "point", x, y, colour, shape, hover=hover, size=70, filled=True, opacity=1),
         width=width,
         ratio=0.8,
-        description=f"Voice distinctiveness against de-identification of {', '.join(systems)}",
     ).resolve_scale(shape="independent")
-    lost = ", ".join(shorten(p.system) for p in points if not math.isfinite(p.g_vd))
-    caption = sentences(
-        "To the right, protected voices point less to their owners; on the dashed line, protected "
-        "voices are as distinct from each other as the original ones, below it less. A safeguard "
-        "that does nothing lies at 0 %, 0 dB; ideal pseudonymisation at 100 %, 0 dB. Bars are "
-        "intervals over speakers.",
-        "A hollow point is where the strongest attacker finds the safeguard, who turns the sign of "
-        "the scores or takes out what all voices share: that is what it achieves."
-        if beaten
-        else "",
-        lost and f"Not drawn, since protected voices are not distinct at all: {lost}.",
-    )
-    return Figure(name, title, caption, chart)
+    lost = [shorten(p.system) for p in points if not math.isfinite(p.g_vd)]
+    return captioned("g_vd_deid", chart, called, systems=systems, beaten=bool(beaten), lost=lost)
 
 
 def _ends(interval: Interval | None) -> Ends | None:
@@ -156,7 +306,6 @@ def cost_plane(
     cost: str = "Word error rate (%)",
     scale: float = 100.0,
     more_is_better: bool = False,
-    risk: str = "Linkability, strongest attacker (%)",
     chance: float | None = None,
     colours: Mapping[str, str] | None = None,
     width: float = WIDE,
@@ -184,7 +333,7 @@ def cost_plane(
     better = "→ more useful" if more_is_better else "← more useful"
     nice = alt.Scale(nice=True, zero=not more_is_better)
     x = alt.X("cost:Q", title=f"{cost}, {better}", scale=nice)
-    y = draw.axis(alt.Y, "risk", f"{risk}, ↓ safer", (0, 104))
+    y = draw.axis(alt.Y, "risk", "Linkability, strongest attacker (%), ↓ safer", (0, 104))
     colour = draw.system_colour(systems, colours, width=width).legend(None)
     shape = draw.by(alt.Shape, "kind", {"safeguard": "circle", "anchor": "diamond"})
     pairs = list(zip(costs["cost"], risks["risk"], front, strict=True))
@@ -207,19 +356,14 @@ def cost_plane(
     each = "; ".join(
         f"{p.system}: risk {100 * p.risk:.0f} %, cost {scale * p.cost:.3g}" for p in points
     )
-    chart = draw.in_panel(*layers, width=width, ratio=0.7, description=f"Plane: {each}")
-    beaten = ", ".join(shorten(s) for s, one in zip(systems, front, strict=True) if not one)
-    caption = sentences(
-        "Each point is a safeguard: the lower, the less its strongest attacker finds; the further"
-        f" to the {'right' if more_is_better else 'left'}, the more is left of the speech. Bars are"
-        " intervals over speakers, thin lines lead to names. Diamonds are anchors: unprotected"
-        " speech, which costs nothing, and silence, which protects all and says nothing. The dotted"
-        " line is the front: what lies off it is beaten by another, no worse in either value and"
-        " better in one, though intervals may overlap.",
-        "" if chance is None else "Dashed black: guessing.",
-        beaten and f"Beaten: {beaten}.",
+    return captioned(
+        "plane",
+        draw.in_panel(*layers, width=width, ratio=0.7),
+        each=each,
+        useful="right" if more_is_better else "left",
+        chance=chance is not None,
+        beaten=[shorten(s) for s, one in zip(systems, front, strict=True) if not one],
     )
-    return Figure("plane", "What protection achieves and what it costs", caption, chart)
 
 
 def _names_at(points: Sequence[PlanePoint], scale: float) -> list[float]:

@@ -1,18 +1,20 @@
-"""Errors of systems: detection error trade-off, ROC with convex hull, differences between two."""
+"""Scores of systems and their errors: densities, DET, ROC with convex hull, differences of two."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Unpack
 
 import altair as alt
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from unmask.engine import Array, Comparison, DetBand, DetCurve
+from unmask.engine import Array, Comparison, DetBand, DetCurve, Histogram
 from unmask.figures import draw
-from unmask.figures.figure import Figure, join, require, sentences, table
-from unmask.figures.theme import DASHED, INK, SOLID, WIDE, shorten
+from unmask.figures.figure import Called, Figure, captioned, join, require, table
+from unmask.figures.theme import DASHED, INK, NARROW, NONTARGET, SOLID, TARGET, WIDE, shorten
+from unmask.stress import ConfigScores
 
 TICKS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4)
 LOWEST, HIGHEST = 0.0005, 0.6
@@ -31,8 +33,7 @@ def det(
     bands: Mapping[str, DetBand] | None = None,
     hull: bool = True,
     width: float = WIDE,
-    name: str = "det",
-    title: str = "Detection error trade-off: misses against false alarms",
+    **called: Unpack[Called],
 ) -> Figure:
     """DET curves of all systems: polygon solid, hull dashed, EER and minimum DCF marked.
 
@@ -91,9 +92,19 @@ def det(
             n: f"{shorten(n, limit=22)} (EER {draw.percent(c.eer)})" for n, c in curves.items()
         },
     )
-    described = f"DET plot: {_equal_errors(curves)}"
-    chart = draw.in_panel(*layers, width=width, ratio=1, description=described)
-    return Figure(name, title, _caption(curves, hull=hull, bands=bool(bands)), chart)
+    return captioned(
+        "det",
+        draw.in_panel(*layers, width=width, ratio=1),
+        called,
+        rates=_equal_errors(curves),
+        priors=[f"{p:g}" for p in sorted({curve.p_target for curve in curves.values()})],
+        hull=hull,
+        lowest=100 * LOWEST,
+        highest=100 * HIGHEST,
+        perfect=[shorten(n) for n, c in curves.items() if c.eer == 0],
+        outside=[shorten(n) for n, c in curves.items() if c.eer > HIGHEST],
+        bands=bool(bands),
+    )
 
 
 def _equal_errors(curves: Mapping[str, DetCurve]) -> str:
@@ -130,43 +141,23 @@ def _on_axes(rows: alt.InlineData, **rates: str) -> alt.Chart:
 
 def _marks(curves: Mapping[str, DetCurve], x: alt.X, y: alt.Y, colour: alt.Color) -> alt.Chart:
     """The equal error rate and the least detection cost of each system."""
-    names, every = list(curves), list(curves.values())
-    eer = [c.eer for c in every]
-    least = {
-        "p_fa": [c.min_dcf_p_fa for c in every],
-        "p_miss": [c.min_dcf_p_miss for c in every],
-        "p_target": [c.p_target for c in every],
-    }
     points = join(
-        [
-            table(system=names, point=_EER, p_fa=eer, p_miss=eer),
-            table(system=names, point=_DCF, **least),
+        [table(system=n, point=_EER, p_fa=c.eer, p_miss=c.eer) for n, c in curves.items()]
+        + [
+            table(
+                system=n,
+                point=_DCF,
+                p_fa=c.min_dcf_p_fa,
+                p_miss=c.min_dcf_p_miss,
+                p_target=c.p_target,
+            )
+            for n, c in curves.items()
         ]
     )
     shape = draw.by(alt.Shape, "point", {_EER: "circle", _DCF: "diamond"})
     hover = f"{_RATES}; point:N|Point; p_target:Q|Prior of a target|~g"
     style = {"filled": True, "size": 64, "opacity": 1, "stroke": "white", "strokeWidth": 1}
     return draw.mark(_on_axes(points), "point", x, y, colour, shape, hover=hover, **style)
-
-
-def _caption(curves: Mapping[str, DetCurve], *, hull: bool, bands: bool) -> str:
-    priors = ", ".join(f"{p:g}" for p in sorted({curve.p_target for curve in curves.values()}))
-    perfect = ", ".join(shorten(n) for n, c in curves.items() if c.eer == 0)
-    outside = ", ".join(shorten(n) for n, c in curves.items() if c.eer > HIGHEST)
-    return sentences(
-        "Closer to the lower left corner the recogniser errs less; closer to the upper right the "
-        "voices are better protected.",
-        "The thin line marks equal rates; circles are equal error rates on the convex hull, "
-        f"diamonds the minimum DCF at a target prior of {priors}.",
-        "Solid: the measured ROC polygon; dashed: its convex hull." if hull else "",
-        f"Points beyond the panel ({100 * LOWEST:g} to {100 * HIGHEST:g} %) lie on its edge.",
-        perfect and f"No errors at the best threshold (EER 0), drawn in the corner: {perfect}.",
-        outside and f"EER above {draw.percent(HIGHEST)}, drawn on the edge: {outside}.",
-        "Bands: intervals of the miss rate over speakers, point by point; both systems are drawn on"
-        " the same speakers, so bands may overlap where the difference is clear."
-        if bands
-        else "",
-    )
 
 
 def trace(p_fa: Array, p_miss: Array, *, at_fa: Array, at_miss: Array) -> tuple[Array, Array]:
@@ -222,17 +213,8 @@ def roc_hull(
         )
         style = {"clip": True, "strokeWidth": stroke}
         layers.append(draw.mark(rows, "line", *channels, hover=hover, **style))
-    described = f"ROC curves with convex hulls of {_equal_errors(curves)}"
-    chart = draw.in_panel(*layers, width=width, ratio=1, description=described)
-    caption = (
-        "Closer to the upper left corner the recogniser errs less; on the dashed black line it "
-        "guesses. Solid: the measured curve; dashed in colour: its convex hull, what an ideal "
-        "choice of thresholds can reach. Where the curve sags far below its hull, scores do not "
-        "rank voices by their likelihood ratio."
-    )
-    if log_p_fa:
-        caption += f" False alarm rates below {100 * lowest:.2g} % are drawn on the left edge."
-    return Figure("roc_hull", "ROC curves and their convex hulls", caption, chart)
+    chart = draw.in_panel(*layers, width=width, ratio=1)
+    return captioned("roc_hull", chart, rates=_equal_errors(curves), lowest=100 * lowest)
 
 
 _NAMES = {
@@ -277,15 +259,125 @@ def difference_intervals(comparison: Comparison, *, width: float = WIDE) -> Figu
         draw.mark(rows, "point", alt.X("value:Q"), y, colour, hover=hover, **point),
         width=width,
         ratio=0.5,
-        description="Differences of two systems",
     )
     level = next(
         (r.difference.interval.level for r in comparison.differences if r.difference.interval), 0.95
     )
-    return Figure(
+    return captioned(
         "compare_differences",
-        f"{comparison.verdict.partition(':')[0]}: {comparison.second} against {comparison.first}",
-        f"{100 * level:g} % intervals of each difference on shared draws, as a share of the value"
-        f" of {comparison.first}; to the right of 0 {comparison.second} recognises better.",
         chart,
+        verdict=comparison.verdict.partition(":")[0],
+        first=comparison.first,
+        second=comparison.second,
+        level=100 * level,
     )
+
+
+_TARGET, _NONTARGET = "target (same voice)", "nontarget (other voice)"
+
+
+def score_histograms(curves: Mapping[str, Histogram], *, width: float = WIDE) -> Figure:
+    """One panel per system: both densities as steps, the EER threshold as a rule."""
+    require(curves, "score histograms")
+    columns = draw.panel_columns(len(curves), width=width)
+    inner = (min(width, 560) - 84) if columns == 1 else (width - 70 - 46 * columns) / columns
+    alone = len(curves) == 1
+    height = 240 if alone and width > NARROW else 150
+    panels = []
+    for i, (system, curve) in enumerate(curves.items()):
+        x = _scores(curve, "Score", ticks=4)
+        label = "Density" if i % columns == 0 else None
+        y = draw.axis(alt.Y, "density", label, (0, _top(curve)), tickCount=4)
+        layers = [
+            _areas(curve, x, y),
+            *_threshold(curve.eer_threshold, "score:Q|EER threshold|.4~g"),
+            _bins(system, curve),
+            *([] if alone else [draw.panel_title(system)]),
+        ]
+        panels.append(alt.layer(*layers).properties(width=int(inner), height=height))
+    hidden = [f"{c.infinite:,} ({shorten(n)})" for n, c in curves.items() if c.infinite]
+    unset = [shorten(n) for n, c in curves.items() if not math.isfinite(c.eer_threshold)]
+    return captioned(
+        "score_histograms",
+        alt.concat(*panels, columns=columns, spacing=18),
+        systems=curves,
+        system=next(iter(curves)) if alone else "",
+        several=not alone,
+        hidden=hidden,
+        unset=unset,
+    )
+
+
+def _top(*curves: Histogram | ConfigScores) -> float:
+    """The end of an axis that shows all densities."""
+    return 1.06 * max(float(d.max(initial=0)) for c in curves for d in (c.target, c.nontarget)) or 1
+
+
+def _scores(curve: Histogram | ConfigScores, title: str | None, *, ticks: int) -> alt.X:
+    ends = (float(curve.edges[0]), float(curve.edges[-1]))
+    return draw.axis(alt.X, "score", title, ends, tickCount=ticks, grid=False)
+
+
+def _areas(curve: Histogram | ConfigScores, x: alt.X, y: alt.Y, hover: str = "") -> alt.Chart:
+    """Both densities as steps, targets above."""
+    steps = join(
+        table(trials=kind, score=curve.edges, density=np.append(density, density[-1:]))
+        for kind, density in ((_NONTARGET, curve.nontarget), (_TARGET, curve.target))
+    )
+    colour = draw.by(
+        alt.Color,
+        "trials",
+        {_TARGET: TARGET, _NONTARGET: NONTARGET},
+        legend=alt.Legend(title=None, orient="bottom", symbolType="square", direction="horizontal"),
+    )
+    style = {"interpolate": "step-after", "fillOpacity": 0.25, "line": {"strokeWidth": 1.4}}
+    return draw.mark(steps, "area", x, y.stack(None), colour, hover=hover, **style)
+
+
+def _threshold(score: float, hover: str = "") -> list[alt.Chart]:
+    """A rule, where the threshold is finite."""
+    style: draw.Style = {"color": INK, "strokeWidth": 1.2}
+    rule = draw.dashed(table(score=score), alt.X("score:Q"), hover=hover, **style)
+    return [rule] if math.isfinite(score) else []
+
+
+def _bins(system: str, curve: Histogram) -> alt.Chart:
+    """Invisible bars that answer the pointer."""
+    bins = table(
+        system=system,
+        score=curve.edges[:-1],
+        end=curve.edges[1:],
+        target=curve.target,
+        nontarget=curve.nontarget,
+        density=np.maximum(curve.target, curve.nontarget),
+    )
+    places = (alt.X("score:Q"), alt.X2("end:Q"), alt.Y("density:Q"), alt.Y2Datum(0))
+    hover = (
+        "system:N|System; score:Q|Scores from|.4~g; end:Q|Scores to|.4~g; "
+        "target:Q|Target density|.4~g; nontarget:Q|Nontarget density|.4~g"
+    )
+    return draw.mark(bins, "rect", *places, hover=hover, opacity=0)
+
+
+def trial_bias_figure(
+    configs: Sequence[ConfigScores], *, width: float = WIDE, **called: Unpack[Called]
+) -> Figure:
+    """One panel per trial config below the other, all on the same axes."""
+    require(configs, "trial bias", "trial config")
+    y = draw.axis(alt.Y, "density", "Density", (0, _top(*configs)), tickCount=3)
+    hover = "trials:N|Trials; score:Q|Scores from|.4~g; density:Q|Density|.4~g"
+    panels = [
+        alt.layer(
+            _areas(config, _scores(config, below, ticks=6), y, hover),
+            *_threshold(config.threshold),
+            *draw.heading(
+                shorten(config.name),
+                f"EER {draw.percent(config.eer)}, {config.targets:,} target and "
+                f"{config.nontargets:,} nontarget trials",
+            ),
+        ).properties(width=460 if draw.is_wide(width) else 250, height=120)
+        for config, below in zip(configs, [None] * (len(configs) - 1) + ["Score"], strict=True)
+    ]
+    rates = "; ".join(f"{c.name}: {draw.percent(c.eer)}" for c in configs)
+    chart, names = alt.vconcat(*panels, spacing=30), [c.name for c in configs]
+    return captioned("trial_bias", chart, called, configs=names, rates=rates)
