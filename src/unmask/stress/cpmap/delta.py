@@ -60,16 +60,10 @@ class DeltaCpMap(Cells):
         intervals = self.intervals
         params = self.params(intervals and intervals.grid, tolerance=self.tolerance)
         n = {**self.n, "cells": int(self.well_defined.sum())}
+        made = {name: getattr(intervals, name, None) for name in OUTCOMES}
         return tuple(
-            Estimate(
-                f"cp_{outcome}",
-                getattr(self, outcome),
-                "%",
-                interval=intervals and getattr(intervals, outcome),
-                n=n,
-                params=params,
-            )
-            for outcome in OUTCOMES
+            Estimate(f"cp_{name}", getattr(self, name), "%", made[name], n=n, params=params)
+            for name in OUTCOMES
         )
 
     def cells(self) -> pl.DataFrame:

@@ -228,15 +228,8 @@ class CpMap(Cells):
             ("cp_hardest_decile", "hardest_decile", metric.unit, tenth, params),
         )
         return tuple(
-            Estimate(
-                name,
-                getattr(summary, field),
-                unit,
-                interval=getattr(intervals, field, None),
-                n=size,
-                params=how,
-            )
-            for name, field, unit, size, how in rows
+            Estimate(m, getattr(summary, at), unit, getattr(intervals, at, None), n=k, params=how)
+            for m, at, unit, k, how in rows
         )
 
     def cells(self) -> pl.DataFrame:
