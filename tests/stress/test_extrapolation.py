@@ -31,9 +31,11 @@ from unmask.stress.extrapolation.base import (
     pareto_tail,
     training_surface,
 )
-from unmask.stress.extrapolation.choose import CANDIDATES, MODELS, fit_model
+from unmask.stress.extrapolation.choose import CANDIDATES
 from unmask.stress.extrapolation.models import (
+    MODELS,
     Parametric,
+    fit_model,
     location_table,
     plda_table,
     score_moments,

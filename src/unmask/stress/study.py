@@ -14,8 +14,9 @@ from unmask.engine import Roc
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice, Noticed
 from unmask.scoring import Backend, backend_named
-from unmask.stress.extrapolation.choose import Ready, checked_name
+from unmask.stress.extrapolation.choose import Ready
 from unmask.stress.extrapolation.fitted import Extrapolation, Prediction
+from unmask.stress.extrapolation.models import checked_name
 from unmask.stress.impostors.pair_scores import Data, PairScores, as_counts, pairs
 from unmask.stress.impostors.rates import Proxy, Sample, WorstCase, crossed_pairs, crossed_rates
 from unmask.stress.impostors.uncertainty import GROUPS, LEVEL, Crossed, Jackknife

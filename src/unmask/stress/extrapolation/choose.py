@@ -30,13 +30,7 @@ from unmask.stress.extrapolation.base import (
     weights_of,
 )
 from unmask.stress.extrapolation.fitted import Extrapolation
-from unmask.stress.extrapolation.models import (
-    PARAMETERS,
-    Parametric,
-    fit_generative,
-    fit_parametric,
-    fit_tail,
-)
+from unmask.stress.extrapolation.models import MODELS, checked_name, fit_model, fits_rates
 from unmask.stress.impostors.pair_scores import PairScores, as_counts, as_pairs
 from unmask.stress.impostors.rates import (
     Proxy,
@@ -46,11 +40,6 @@ from unmask.stress.impostors.rates import (
     worst_case_false_alarms,
 )
 from unmask.stress.impostors.uncertainty import GROUPS, Crossed, Groups, Jackknife
-
-_TAIL = ("gpd", "gpd-target", "gpd-target+")
-
-MODELS: tuple[str, ...] = ("ls-generative", *PARAMETERS, *_TAIL)
-"""Every model, in the order of the comparison table."""
 
 CANDIDATES: tuple[str, ...] = ("ls-target+", "ls+")
 """Those that ``auto`` averages, as far as they fit about equally well."""
@@ -208,35 +197,6 @@ class Ready:
             gone = groups.target[pairs.target], groups.impostor[pairs.impostor]
             moments = Moments.of(pairs.select((gone[0] != group) & (gone[1] != group)))
         return fit_model(model.name, surface, moments, start=model, brief=True)
-
-
-def fits_rates(name: str) -> bool:
-    """Whether a model is fitted to P_FA^N and reads nothing off the scores but a start."""
-    return name not in (*_TAIL, "ls-generative")
-
-
-def fit_model(
-    name: str,
-    surface: Rates,
-    moments: Moments,
-    *,
-    start: Model | None = None,
-    brief: bool = False,
-) -> Model:
-    """Fit one model; ``start`` continues from a fit, for a few steps only where it is ``brief``."""
-    if name == "ls-generative":
-        return fit_generative(moments)
-    if name in PARAMETERS:
-        begin = start if isinstance(start, Parametric) else None
-        return fit_parametric(name, surface, moments, begin, brief=brief)
-    return fit_tail(checked_name(name), surface, moments)
-
-
-def checked_name(name: str) -> str:
-    """The name of a model, or an error that lists them."""
-    if name not in MODELS:
-        raise InputError(f"model: expected auto or one of {', '.join(MODELS)}, found {name}")
-    return name
 
 
 def misfit(model: Model, surface: Rates) -> float:
