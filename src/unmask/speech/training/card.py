@@ -113,9 +113,7 @@ class Recipe:
                 words = f"one of {', '.join(allowed)}, found {getattr(self, name)}"
                 raise InputError(f"{name}: expected {words}")
         if _ONLY.get(self.network, self.pooling) != self.pooling:
-            raise InputError(
-                f"pooling: expected {_ONLY[self.network]} for {self.network}, found {self.pooling}"
-            )
+            raise InputError("pooling", f"{_ONLY[self.network]} for {self.network}", self.pooling)
         for one in fields(self):
             low, high = one.metadata.get("ends", (None, None))
             value = getattr(self, one.name)
@@ -260,9 +258,7 @@ def weights_of_folder(folder: str | Path) -> Tensors:
     except OSError:
         raise InputError(f"{path}: no such file") from None
     if digest != card["weights"]:
-        raise InputError(
-            f"{path}: expected sha256 {card['weights'][:8]}… of the card, found {digest[:8]}…"
-        )
+        raise InputError(path, f"sha256 {card['weights'][:8]}… of the card", f"{digest[:8]}…")
     return read_tensors(path)[0]
 
 
@@ -297,9 +293,7 @@ def export_onnx(folder: str | os.PathLike[str], path: str | os.PathLike[str]) ->
 
     recipe = recipe_of(Path(folder))
     if recipe.network == "ivector":
-        raise InputError(
-            f"{folder}: expected a network, found an i-vector extractor: no ONNX of it"
-        )
+        raise InputError(folder, "a network", "an i-vector extractor: no ONNX of it")
     with _quiet(), torch.inference_mode():
         program = torch.onnx.export(
             TrainedEncoder(Path(folder), "cpu").network,

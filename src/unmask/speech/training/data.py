@@ -173,9 +173,7 @@ def _decode_rows(xp: Xp, shared: _Shared, rows: Range) -> Arrays:
         try:
             audio = read_audio(path)
             if audio.seconds < _LEAST:
-                raise InputError(
-                    f"too short: expected at least {_LEAST:g} s, found {audio.seconds:g} s"
-                )
+                raise InputError("too short", f"at least {_LEAST:g} s", f"{audio.seconds:g} s")
             whole = [32768.0 * at_speed(audio.samples, speed) for speed in speeds]
             versions = [np.round(np.clip(one, -32768.0, 32767.0)).astype("<i2") for one in whole]
         except Exception as error:

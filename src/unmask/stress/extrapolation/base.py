@@ -57,9 +57,7 @@ def weights_of(counts: IntArray) -> FloatArray:
 def checked_max_count(max_count: int, pairs: PairScores) -> int:
     """A largest training count that the pairs allow."""
     if not _LEAST_COUNT <= max_count <= pairs.max_count:
-        raise InputError(
-            f"max_count: expected {_LEAST_COUNT} to {pairs.max_count}, found {max_count}"
-        )
+        raise InputError("max_count", f"{_LEAST_COUNT} to {pairs.max_count}", max_count)
     return max_count
 
 

@@ -229,9 +229,7 @@ class Extrapolation:
         except (OSError, InputError) as error:
             raise InputError(f"{path}: expected a saved extrapolation, found {error}") from None
         if not isinstance(fitted, cls):
-            raise InputError(
-                f"{path}: expected a saved extrapolation, found {type(fitted).__name__}"
-            )
+            raise InputError(path, "a saved extrapolation", type(fitted).__name__)
         return fitted
 
 
