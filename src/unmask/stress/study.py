@@ -145,9 +145,7 @@ def thresholds_of_roc(
 
 
 def counted_at(thresholds: Sequence[float]) -> list[float]:
-    """Where a statistic, which accepts scores of at least a threshold, must count to tell those
-    above.
-    """
+    """Where a statistic, which accepts from a threshold on, must count to tell those above."""
     return [float(np.nextafter(value, np.inf)) for value in thresholds]
 
 

@@ -188,9 +188,7 @@ class Recogniser(Protocol):
 
 
 def runs_code(recogniser: str) -> bool:
-    """Whether a recogniser is a command to run or a model to fetch: no config may name it unless
-    its user allows that.
-    """
+    """Whether a recogniser runs a command or fetches a model, which its user must allow."""
     return recogniser != POCKETSPHINX
 
 

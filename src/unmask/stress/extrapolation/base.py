@@ -271,9 +271,7 @@ Located = tuple[FloatArray, FloatArray, FloatArray]
 
 
 def located(pairs: PairScores, *, by_target: bool) -> Located:
-    """Centre and spread of the locations of pairs, of each target or of all alike, and the
-    standardised locations, sorted.
-    """
+    """Centre and spread of locations, by target or of all, and standardised ones, sorted."""
     targets = len(pairs.target_names)
     centre = np.full(targets, pairs.similarity.mean())
     spread = np.full(targets, pairs.similarity.std())
