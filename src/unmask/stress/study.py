@@ -249,7 +249,7 @@ def worst_case(  # type: ignore[misc]
     levels = np.array([point.threshold for point in points])
     exact = source.measured(levels, spaced_counts(impostors, _EMPIRICAL), jackknife)
     crossed, fitted_to, proxied, sample = source.sample()
-    ready = Ready.of(crossed, fitted_to, jackknife, proxied=proxied)
+    ready = Ready(crossed, fitted_to, jackknife, proxied=proxied)
     fitted = ready.fitted(model)
     reach = np.union1d(spaced_counts(max(reached, 2), _PREDICTED), impostors)
     top = max(fitted.thresholds[1], float(levels.max()))

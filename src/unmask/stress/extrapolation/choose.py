@@ -39,7 +39,7 @@ from unmask.stress.impostors.rates import (
     crossed_rates,
     worst_case_false_alarms,
 )
-from unmask.stress.impostors.uncertainty import GROUPS, Crossed, Groups, Jackknife
+from unmask.stress.impostors.uncertainty import GROUPS, Crossed, Jackknife
 
 CANDIDATES: tuple[str, ...] = ("ls-target+", "ls+")
 """Those that ``auto`` averages, as far as they fit about equally well."""
@@ -95,7 +95,7 @@ def extrapolate(
     if training not in ("exact", "paper"):
         raise InputError(f"training: expected exact or paper, found {training}")
     pairs = as_pairs(scores)
-    ready = Ready.of(
+    ready = Ready(
         crossed_pairs(pairs, proxy, split=split, seed=seed),
         pairs,
         Jackknife(groups if training == "exact" else 0, seed=seed),
@@ -105,35 +105,23 @@ def extrapolate(
     return ready.fitted(model) if training == "exact" else ready.trained(model)
 
 
-@dataclass(frozen=True, eq=False)
 class Ready:
     """What every model is fitted to; where a proxy chose, those that read scores are refused."""
 
-    crossed: Crossed
-    pairs: PairScores
-    surface: Rates
-    moments: Moments
-    groups: Groups | None
-    largest: int
-    seed: int
-    proxied: bool
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         crossed: Crossed,
         pairs: PairScores,
         jackknife: Jackknife,
         *,
         max_count: int | None = None,
         proxied: bool = False,
-    ) -> Ready:
-        """Measure the surface, and without each group of speakers."""
-        largest = checked_max_count(max_count or crossed.whole.max_count, crossed.whole)
-        dealt, moments = jackknife.of(pairs), Moments.of(pairs)
+    ) -> None:
+        self.crossed, self.pairs, self.proxied, self.seed = crossed, pairs, proxied, jackknife.seed
+        self.largest = checked_max_count(max_count or crossed.whole.max_count, crossed.whole)
+        self.groups, self.moments = jackknife.of(pairs), Moments.of(pairs)
         with place(), reporting(None):
-            surface = training_surface(crossed, largest, dealt)
-        return cls(crossed, pairs, surface, moments, dealt, largest, jackknife.seed, proxied)
+            self.surface = training_surface(crossed, self.largest, self.groups)
 
     def fitted(self, model: str) -> Extrapolation:
         """Fit a model, or the mean of those that fit about equally well."""
