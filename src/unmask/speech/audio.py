@@ -155,9 +155,7 @@ def _check_header(path: Path) -> None:
 
 
 def write_audio(path: str | os.PathLike[str], samples: npt.ArrayLike) -> None:
-    """Write ``samples``, 16 kHz mono, to ``path`` as 16-bit WAV or FLAC (by suffix), whole or not
-    at all.
-    """
+    """Write ``samples``, 16 kHz mono, to ``path``, 16-bit WAV or FLAC (by suffix), whole or not."""
     soundfile = needed("soundfile", "soundfile", "audio")
     kind = Path(path).suffix.lower()
     if kind not in (".wav", ".flac"):

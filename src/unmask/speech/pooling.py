@@ -74,17 +74,14 @@ def pool_voices(
     mixed = np.flatnonzero(kinds != kinds[first][dense])
     if mixed.size:
         raise InputError(
-            f"embeddings: expected one {attribute} per speaker, found several for"
-            f" {speakers[int(mixed[0])]}"
+            "embeddings", f"one {attribute} per speaker", f"several for {speakers[int(mixed[0])]}"
         )
     pool_vectors = length_normalised(np.asarray(pool.vectors, dtype=np.float64))
     voices = {kind: pool_vectors[pool_kinds == kind] for kind in np.unique(kinds).tolist()}
     for kind, rows in voices.items():
         if len(rows) < farthest:
             which = f" with {attribute} {kind}" if attribute else ""
-            raise InputError(
-                f"pool: expected at least {farthest} vectors{which}, found {len(rows)}"
-            )
+            raise InputError("pool", f"at least {farthest} vectors{which}", len(rows))
 
     of_speaker = level == "speaker"
     drawn = []
@@ -100,9 +97,7 @@ def pool_voices(
 
 def _check(own: Iterable[str], pool: Iterable[str], farthest: int, average: int) -> None:
     if not 1 <= average <= farthest:
-        raise InputError(
-            f"pooling: expected 1 ≤ average ≤ farthest, found {average} and {farthest}"
-        )
+        raise InputError("pooling", "1 ≤ average ≤ farthest", f"{average} and {farthest}")
     shared = set(own) & set(pool)
     if shared:
         raise InputError(
@@ -201,9 +196,7 @@ def pooled_voices(
     for speaker, vector in own_vectors.items():
         alike = [n for n in names if _gender(gender, n) == _gender(gender, speaker)]
         if len(alike) < 2:
-            raise InputError(
-                f"pool: expected voices of the gender of {speaker}, found {len(alike)}"
-            )
+            raise InputError("pool", f"voices of the gender of {speaker}", len(alike))
         far = min(farthest, max(len(alike) // 2, 1))
         few = max(round(far * average / farthest), 1)
         sizes.append((far, few, len(alike)))
@@ -263,9 +256,7 @@ def _speaker_vectors(
     speakers = np.array(embeddings.speakers.to_series().to_list())
     missing = sorted(wanted - set(speakers.tolist()))
     if missing:
-        raise InputError(
-            f"pool: expected an embedding of every speaker, found none of {missing[0]}"
-        )
+        raise InputError("pool", "an embedding of every speaker", f"none of {missing[0]}")
     return {
         name: length_normalised(vectors[speakers == name].mean(axis=0)[None])[0]
         for name in sorted(wanted)

@@ -175,8 +175,7 @@ class External:
         """Run the command on a ``recording``; its output must be readable audio to get its name."""
         if recording.speaker.startswith("-") and "{speaker}" in command_words(self.command):
             raise InputError(
-                f"{recording.path}: expected a speaker that is no option of the command, found"
-                f" {recording.speaker}"
+                recording.path, "a speaker that is no option of the command", recording.speaker
             )
         original = read_audio(recording.path)
         with atomic_path(output) as partial:

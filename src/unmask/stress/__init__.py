@@ -30,7 +30,6 @@ from unmask.stress.cpmap.systems import (
     cp_maps as cp_maps,
 )
 from unmask.stress.extrapolation.choose import (
-    MODELS as MODELS,
     ModelComparison as ModelComparison,
     compare_models as compare_models,
     extrapolate as extrapolate,
@@ -40,6 +39,7 @@ from unmask.stress.extrapolation.fitted import (
     Extrapolation as Extrapolation,
     Prediction as Prediction,
 )
+from unmask.stress.extrapolation.models import MODELS as MODELS
 from unmask.stress.impostors.pair_scores import (
     LEAST_SPEAKERS as LEAST_SPEAKERS,
     PairScores as PairScores,

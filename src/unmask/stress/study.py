@@ -14,8 +14,9 @@ from unmask.engine import Roc
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice, Noticed
 from unmask.scoring import Backend, backend_named
-from unmask.stress.extrapolation.choose import Ready, checked_name
+from unmask.stress.extrapolation.choose import Ready
 from unmask.stress.extrapolation.fitted import Extrapolation, Prediction
+from unmask.stress.extrapolation.models import checked_name
 from unmask.stress.impostors.pair_scores import Data, PairScores, as_counts, pairs
 from unmask.stress.impostors.rates import Proxy, Sample, WorstCase, crossed_pairs, crossed_rates
 from unmask.stress.impostors.uncertainty import GROUPS, LEVEL, Crossed, Jackknife
@@ -144,9 +145,7 @@ def thresholds_of_roc(
 
 
 def counted_at(thresholds: Sequence[float]) -> list[float]:
-    """Where a statistic, which accepts scores of at least a threshold, must count to tell those
-    above.
-    """
+    """Where a statistic, which accepts from a threshold on, must count to tell those above."""
     return [float(np.nextafter(value, np.inf)) for value in thresholds]
 
 
@@ -250,7 +249,7 @@ def worst_case(  # type: ignore[misc]
     levels = np.array([point.threshold for point in points])
     exact = source.measured(levels, spaced_counts(impostors, _EMPIRICAL), jackknife)
     crossed, fitted_to, proxied, sample = source.sample()
-    ready = Ready.of(crossed, fitted_to, jackknife, proxied=proxied)
+    ready = Ready(crossed, fitted_to, jackknife, proxied=proxied)
     fitted = ready.fitted(model)
     reach = np.union1d(spaced_counts(max(reached, 2), _PREDICTED), impostors)
     top = max(fitted.thresholds[1], float(levels.max()))

@@ -291,8 +291,7 @@ def _paired(
     if more:
         first = by_name[min(more)]
         raise InputError(
-            f"{first.path}: expected recordings of the originals only, found another"
-            f" ({len(more)} more)"
+            first.path, "recordings of the originals only", f"another ({len(more)} more)"
         )
     for one, other in zip(original, paired, strict=True):
         if other.speaker != one.speaker:
@@ -303,10 +302,7 @@ def _paired(
 def _of_all(known: Mapping[str, T], files: Sequence[Recording], what: str) -> tuple[T, ...]:
     missing = [one for one in files if one.utterance not in known]
     if missing:
-        raise InputError(
-            f"{missing[0].path}: expected {what}, found none"
-            f" ({len(missing)} of {len(files)} missing)"
-        )
+        raise InputError(missing[0].path, what, f"none ({len(missing)} of {len(files)} missing)")
     return tuple(known[one.utterance] for one in files)
 
 

@@ -134,8 +134,7 @@ def _rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, str, str]]:
     second = next((one for one in columns if one in head), None)
     if first is None or second is None:
         raise InputError(
-            f"{path}, line 1: expected columns {UTTERANCE[0]} and {columns[0]}, found"
-            f" {', '.join(head) or 'none'}"
+            f"{path}, line 1", f"columns {UTTERANCE[0]} and {columns[0]}", ", ".join(head) or "none"
         )
     for number, row in rows:
         name = row[first].strip()
@@ -160,9 +159,7 @@ def sheet(
             if len(set(head)) < len(head):
                 raise InputError(f"{path}, line {number}: expected columns of different names")
         elif line.strip() and len(row) != len(head):
-            raise InputError(
-                f"{path}, line {number}: expected {len(head)} columns, found {len(row)}"
-            )
+            raise InputError(f"{path}, line {number}", f"{len(head)} columns", len(row))
         if line.strip() or number == 1:
             yield number, dict(zip(head, row, strict=True))
 
@@ -191,9 +188,7 @@ class Recogniser(Protocol):
 
 
 def runs_code(recogniser: str) -> bool:
-    """Whether a recogniser is a command to run or a model to fetch: no config may name it unless
-    its user allows that.
-    """
+    """Whether a recogniser runs a command or fetches a model, which its user must allow."""
     return recogniser != POCKETSPHINX
 
 
@@ -287,9 +282,7 @@ def _decoder(grammar: str) -> Any:
     decoder = sphinx.Decoder(lm=None, loglevel="FATAL", **_LOOP)
     foreign = sorted(word for word in _words(grammar) if decoder.lookup_word(word) is None)
     if foreign:
-        raise InputError(
-            f"grammar: expected words of {POCKETSPHINX}'s English dictionary, found {foreign[0]}"
-        )
+        raise InputError("grammar", f"words of {POCKETSPHINX}'s English dictionary", foreign[0])
     try:
         decoder.add_jsgf_string("words", grammar)
         decoder.activate_search("words")

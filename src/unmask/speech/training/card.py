@@ -12,7 +12,7 @@ import os
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,11 @@ _USUAL: dict[str, dict[str, Any]] = {
     "ivector": {"bins": 30, "dimension": 400, "channels": None, "pooling": "tsp"},
 }
 _ONLY = {"campplus": "tsp", "ecapa": "asp"}
+
+
+def _within(default: Any, low: float, high: float) -> Any:
+    """A number from ``low`` to ``high``."""
+    return field(default=default, metadata={"ends": (low, high)})
 
 
 @dataclass(frozen=True)
@@ -71,32 +76,32 @@ class Recipe:
     network: str = "campplus"
     pooling: str = ""
     loss: str = "aam"
-    margin: float = 0.2
-    scale: float = 30.0
-    margin_steps: int | None = None
-    bins: int = 0
-    dimension: int = 0
-    channels: int | None = None
-    crop: float = 2.0
-    batch: int = 32
-    epochs: int = 10
-    steps: int | None = None
-    rate: float = 1e-3
-    decay: float = 1e-4
-    warm_up: int | None = None
+    margin: float = _within(0.2, 0.0, 1.5)
+    scale: float = _within(30.0, 1.0, 1000.0)
+    margin_steps: int | None = _within(None, 0, math.inf)
+    bins: int = _within(0, 8, 160)
+    dimension: int = _within(0, 2, 8192)
+    channels: int | None = _within(None, 8, 8192)
+    crop: float = _within(2.0, 0.1, 60.0)
+    batch: int = _within(32, 2, 1 << 20)
+    epochs: int = _within(10, 1, 1 << 20)
+    steps: int | None = _within(None, 1, math.inf)
+    rate: float = _within(1e-3, 0.0, 10.0)
+    decay: float = _within(1e-4, 0.0, 1.0)
+    warm_up: int | None = _within(None, 0, math.inf)
     speeds: tuple[float, ...] = ()
     speeds_are_speakers: bool = True
     noise: str | None = None
     responses: str | None = None
-    augmented: float = 0.6
+    augmented: float = _within(0.6, 0.0, 1.0)
     snr: tuple[float, float] = (0.0, 15.0)
-    held_out: int | None = None
-    every: int | None = None
-    patience: int | None = None
+    held_out: int | None = _within(None, 0, math.inf)
+    every: int | None = _within(None, 1, math.inf)
+    patience: int | None = _within(None, 1, math.inf)
     precision: str = "auto"
-    seed: int = 0
-    components: int = 256
-    iterations: int = 10
+    seed: int = _within(0, 0, 2**63)
+    components: int = _within(256, 1, 1 << 16)
+    iterations: int = _within(10, 1, 1000)
     full: bool = False
 
     def __post_init__(self) -> None:
@@ -108,13 +113,12 @@ class Recipe:
                 words = f"one of {', '.join(allowed)}, found {getattr(self, name)}"
                 raise InputError(f"{name}: expected {words}")
         if _ONLY.get(self.network, self.pooling) != self.pooling:
-            raise InputError(
-                f"pooling: expected {_ONLY[self.network]} for {self.network}, found {self.pooling}"
-            )
-        for name, low, high in _RANGES:
-            value = getattr(self, name)
-            if value is not None and not low <= value <= high:
-                raise InputError(f"{name}: expected {low:g} to {high:g}, found {value!s:.20}")
+            raise InputError("pooling", f"{_ONLY[self.network]} for {self.network}", self.pooling)
+        for one in fields(self):
+            low, high = one.metadata.get("ends", (None, None))
+            value = getattr(self, one.name)
+            if None not in (low, value) and not low <= value <= high:
+                raise InputError(f"{one.name}: expected {low:g} to {high:g}, found {value!s:.20}")
         if self.network == "ecapa" and (self.channels or 0) % 8:
             raise InputError(f"channels: expected a multiple of 8, found {self.channels}")
         if self.network == "campplus" and self.bins % 8:
@@ -137,7 +141,7 @@ class Recipe:
     @classmethod
     def from_dict(cls, values: Any) -> Recipe:
         """The recipe of a card; ``values`` are those of :meth:`to_dict`."""
-        known = {field.name: str(field.type) for field in fields(cls)}
+        known = {one.name: str(one.type) for one in fields(cls)}
         if not isinstance(values, dict) or not set(values) <= set(known):
             raise InputError(f"recipe: expected {', '.join(sorted(known))}, found others")
         given: dict[str, Any] = {}
@@ -146,30 +150,6 @@ class Recipe:
                 raise InputError(f"recipe: {name}: expected {known[name]}, found {value!r}"[:200])
             given[name] = tuple(value) if isinstance(value, list) else value
         return cls(**given)
-
-
-_RANGES = (
-    ("margin", 0.0, 1.5),
-    ("scale", 1.0, 1000.0),
-    ("margin_steps", 0, math.inf),
-    ("bins", 8, 160),
-    ("dimension", 2, 8192),
-    ("channels", 8, 8192),
-    ("crop", 0.1, 60.0),
-    ("batch", 2, 1 << 20),
-    ("epochs", 1, 1 << 20),
-    ("steps", 1, math.inf),
-    ("rate", 0.0, 10.0),
-    ("decay", 0.0, 1.0),
-    ("warm_up", 0, math.inf),
-    ("augmented", 0.0, 1.0),
-    ("held_out", 0, math.inf),
-    ("every", 1, math.inf),
-    ("patience", 1, math.inf),
-    ("seed", 0, 2**63),
-    ("components", 1, 1 << 16),
-    ("iterations", 1, 1000),
-)
 
 
 def _is_of(value: Any, kind: str) -> bool:
@@ -278,9 +258,7 @@ def weights_of_folder(folder: str | Path) -> Tensors:
     except OSError:
         raise InputError(f"{path}: no such file") from None
     if digest != card["weights"]:
-        raise InputError(
-            f"{path}: expected sha256 {card['weights'][:8]}… of the card, found {digest[:8]}…"
-        )
+        raise InputError(path, f"sha256 {card['weights'][:8]}… of the card", f"{digest[:8]}…")
     return read_tensors(path)[0]
 
 
@@ -315,9 +293,7 @@ def export_onnx(folder: str | os.PathLike[str], path: str | os.PathLike[str]) ->
 
     recipe = recipe_of(Path(folder))
     if recipe.network == "ivector":
-        raise InputError(
-            f"{folder}: expected a network, found an i-vector extractor: no ONNX of it"
-        )
+        raise InputError(folder, "a network", "an i-vector extractor: no ONNX of it")
     with _quiet(), torch.inference_mode():
         program = torch.onnx.export(
             TrainedEncoder(Path(folder), "cpu").network,

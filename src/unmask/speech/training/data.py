@@ -52,9 +52,7 @@ class Samples:
         return self.shards[int(self.files[number])][start : start + int(self.sizes[number])]
 
     def crop(self, number: int, place: float, length: int) -> Int16Array:
-        """``length`` samples from a ``place`` in [0, 1) of what can be chosen; a shorter row is
-        repeated from its beginning.
-        """
+        """``length`` samples from a ``place`` in [0, 1) on; a shorter row is repeated."""
         row = self.row(number)
         start = int(place * (max(len(row) - length, 0) + 1))
         return np.resize(row, length) if len(row) < length else row[start : start + length]
@@ -117,9 +115,7 @@ def decode(
     speeds: Sequence[float] = (),
     speeds_are_speakers: bool = True,
 ) -> Corpus:
-    """Decode recordings into ``folder``, where an earlier run's are used again; ``speeds`` add
-    rows.
-    """
+    """Decode recordings into ``folder``, or use what is there of an earlier run."""
     folder.mkdir(parents=True, exist_ok=True)
     paths, stamps = tuple(str(one.path) for one in recordings), [one.stamp for one in recordings]
     every = (1.0, *speeds)
@@ -173,9 +169,7 @@ def _decode_rows(xp: Xp, shared: _Shared, rows: Range) -> Arrays:
         try:
             audio = read_audio(path)
             if audio.seconds < _LEAST:
-                raise InputError(
-                    f"too short: expected at least {_LEAST:g} s, found {audio.seconds:g} s"
-                )
+                raise InputError("too short", f"at least {_LEAST:g} s", f"{audio.seconds:g} s")
             whole = [32768.0 * at_speed(audio.samples, speed) for speed in speeds]
             versions = [np.round(np.clip(one, -32768.0, 32767.0)).astype("<i2") for one in whole]
         except Exception as error:

@@ -279,9 +279,7 @@ class Extraction:
         self.begun, self.first = time.perf_counter(), self.position
 
     def train(self, apart: Corpus | None) -> tuple[Tensors, dict[str, Any]]:
-        """Background model and total variability, and what the card says of them: of ``apart`` the
-        EER.
-        """
+        """Background model and total variability, and what the card says of them."""
         recipe, done = self.recipe, self.position.step
         half, seed = recipe.iterations, recipe.seed
         rows = range(len(self.corpus.samples))

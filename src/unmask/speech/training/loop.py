@@ -361,9 +361,7 @@ def train_network(
     """Weights of a trained network, and what the card says of the training."""
     recipe, own = run.recipe, run.group
     if recipe.batch % own.size:
-        raise InputError(
-            f"batch: expected a multiple of the {own.size} processes, found {recipe.batch}"
-        )
+        raise InputError("batch", f"a multiple of the {own.size} processes", recipe.batch)
     extra = {
         name: own.in_turn(partial(decode, audio_files(path), run.folder / name)).samples
         for name, path in (("noise", recipe.noise), ("responses", recipe.responses))

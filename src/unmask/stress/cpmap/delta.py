@@ -60,16 +60,10 @@ class DeltaCpMap(Cells):
         intervals = self.intervals
         params = self.params(intervals and intervals.grid, tolerance=self.tolerance)
         n = {**self.n, "cells": int(self.well_defined.sum())}
+        made = {name: getattr(intervals, name, None) for name in OUTCOMES}
         return tuple(
-            Estimate(
-                f"cp_{outcome}",
-                getattr(self, outcome),
-                "%",
-                interval=intervals and getattr(intervals, outcome),
-                n=n,
-                params=params,
-            )
-            for outcome in OUTCOMES
+            Estimate(f"cp_{name}", getattr(self, name), "%", made[name], n=n, params=params)
+            for name in OUTCOMES
         )
 
     def cells(self) -> pl.DataFrame:
@@ -112,17 +106,14 @@ def delta_cp_map(reference: CpMap, test: CpMap, *, tolerance: float = TOLERANCE)
         grids = " and ".join(f"{cp.x.size} x {cp.y.size}" for _, cp in both)
         raise InputError(f"delta map: expected two maps on one grid, found {grids}")
     if reference.metric != test.metric:
-        raise InputError(
-            f"delta map: expected one metric, found {reference.metric} and {test.metric}"
-        )
+        raise InputError("delta map", "one metric", f"{reference.metric} and {test.metric}")
     if reference.order != test.order:
         orders = " and ".join(
             f"{name} ordered by {'its own scores' if cp.hardness == 'own' else cp.hardness}"
             for name, cp in both
         )
         raise InputError(
-            f"delta map: expected trials in one order, found {orders}: "
-            "give both maps the same hardness"
+            "delta map", "trials in one order", f"{orders}: give both maps the same hardness"
         )
     rcr = relative_change(reference.values, test.values)
     win, tie, lose = proportions(rcr, reference.well_defined, tolerance)
@@ -182,8 +173,7 @@ class CpRoadmap:
         if not is_tree(edges, names):
             written = ", ".join(f"{old} → {new}" for old, new in edges) or "no step"
             raise InputError(
-                f"roadmap: expected steps that form one tree over the systems {', '.join(names)}, "
-                f"found {written}"
+                "roadmap", f"steps that form one tree over the systems {', '.join(names)}", written
             )
 
     @property

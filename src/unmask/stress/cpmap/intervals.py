@@ -30,7 +30,7 @@ from unmask.run import Arrays, Range, Xp, ranges_of, run
 from unmask.stress.cpmap.configs import CpConfig, PositionIntervals
 from unmask.stress.cpmap.delta import TOLERANCE, DeltaIntervals, proportions, relative_change
 from unmask.stress.cpmap.kernels import Hardness, Listed, Pair, Times
-from unmask.stress.cpmap.maps import CpIntervals, CpMetric, Layout, check_grid
+from unmask.stress.cpmap.maps import CpIntervals, CpMetric, check_grid, layout
 
 INTERVAL_GRID = 100
 BELOW = 0.05
@@ -126,11 +126,10 @@ class Plan:
                 "ties": np.full(len(self.compared), np.nan),
                 "positions": np.full((number, len(self.configs), 3), np.nan),
             }
-        layout = Layout.of(sizes, self.steps)
-        each = layout.targets, layout.nontargets
+        *each, defined = layout(sizes, self.steps)
         cells = np.stack([self.metric.of(one.trials(times), *each) for one in self.systems])
         ties = [
-            proportions(relative_change(cells[old], cells[new]), layout.defined, self.tolerance)[1]
+            proportions(relative_change(cells[old], cells[new]), defined, self.tolerance)[1]
             for old, new in self.compared
         ]
         positions = [
@@ -201,10 +200,9 @@ class _Spread:
         self.method = units.method
         self.units = units.strata[0] if units.method == "speaker" else min(units.strata)
         sizes = plan.systems[0].sizes
-        layout = Layout.of(sizes, plan.steps)
-        self.defined = layout.defined
+        targets, nontargets, self.defined = layout(sizes, plan.steps)
         # Half a trial of the smaller class of each cell: no rate is told apart from 0 below it.
-        self.least = 0.5 / np.minimum(layout.targets, layout.nontargets)
+        self.least = 0.5 / np.minimum(targets, nontargets)
         self.reach = quantile_t(self.units, level) * float(
             np.sqrt(self.units / max(self.units - 1, 1))
         )

@@ -147,44 +147,29 @@ def _column(values: npt.ArrayLike, size: int, name: str) -> FloatArray:
     return column
 
 
-@dataclass(frozen=True, eq=False)
-class Prefixes:
-    """Score codes of one class in hardness order, split digit by digit from the highest:
-    ``lower[d][i]`` counts those among the first i of level d whose d-th digit is 0; they come first
+def prefixes(codes: Ranks, digits: int) -> tuple[Ranks, ...]:
+    """Score codes below 2^digits of one class in hardness order, split digit by digit from the
+    highest: item i of level d counts those among the first i whose d-th digit is 0; they come first
     in level d + 1.
     """
-
-    lower: tuple[Ranks, ...]
-    size: int
-
-    @classmethod
-    def of(cls, codes: Ranks, digits: int) -> Prefixes:
-        """Build from score codes below 2^digits, hardest trial first."""
-        levels = []
-        for shift in range(digits - 1, -1, -1):
-            is_lower = (codes >> shift) & 1 == 0
-            counts = np.zeros(codes.size + 1, np.int32)
-            np.cumsum(is_lower, out=counts[1:])
-            levels.append(counts)
-            codes = np.concatenate([codes[is_lower], codes[~is_lower]])
-        return cls(tuple(levels), codes.size)
-
-    def split(self, level: int, places: Ranks) -> tuple[Ranks, Ranks]:
-        """The lower and upper half of a score range one level down; ``places``: ends of each
-        prefix.
-        """
-        lower = self.lower[level]
-        below = lower[places]
-        return below, lower[-1] + places - below
+    levels = []
+    for shift in range(digits - 1, -1, -1):
+        is_lower = (codes >> shift) & 1 == 0
+        counts = np.zeros(codes.size + 1, np.int32)
+        np.cumsum(is_lower, out=counts[1:])
+        levels.append(counts)
+        codes = np.concatenate([codes[is_lower], codes[~is_lower]])
+    return tuple(levels)
 
 
-@dataclass(frozen=True, eq=False)
-class Trials:
-    """Both classes in hardness order, ready to be counted in any pair of prefixes."""
+Trials = tuple[tuple[Ranks, ...], tuple[Ranks, ...]]
+"""Prefixes of targets and nontargets."""
 
-    target: Prefixes
-    nontarget: Prefixes
-    digits: int
+
+def _split(lower: Ranks, places: Ranks) -> tuple[Ranks, Ranks]:
+    """The lower and upper half of a score range one level down; ``places`` end each prefix."""
+    below = lower[places]
+    return below, lower[-1] + places - below
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,8 +206,8 @@ class Listed:
         if times is not None:
             each = zip(codes, self.orders, times, strict=True)
             codes = [np.repeat(c, often[o.hardest_first]) for c, o, often in each]
-        target, nontarget = (Prefixes.of(ranks, self.digits) for ranks in codes)
-        return Trials(target, nontarget, self.digits)
+        target, nontarget = (prefixes(ranks, self.digits) for ranks in codes)
+        return target, nontarget
 
 
 def prefix_sizes(trials: int, grid: int) -> IntArray:
@@ -247,9 +232,9 @@ def eer(trials: Trials, targets: IntArray, nontargets: IntArray) -> FloatArray:
     t, n = _first(targets), _first(nontargets)
     missed = np.zeros(targets.size, np.int64)
     accepted = nontargets.astype(np.int64)
-    for level in range(trials.digits):
-        t_lower, t_upper = trials.target.split(level, t)
-        n_lower, n_upper = trials.nontarget.split(level, n)
+    for target, nontarget in zip(*trials, strict=True):
+        t_lower, t_upper = _split(target, t)
+        n_lower, n_upper = _split(nontarget, n)
         missed_at = missed + _sizes(t_lower)
         accepted_at = accepted - _sizes(n_lower)
         upper = missed_at * nontargets < accepted_at * targets
@@ -272,9 +257,9 @@ def min_dcf(trials: Trials, targets: IntArray, nontargets: IntArray, cost: Cost)
     t, n = _first(targets), _first(nontargets)
     missed = np.zeros(targets.size, np.int64)
     accepted = nontargets.astype(np.int64)
-    for level in range(trials.digits):
-        t_lower, t_upper = trials.target.split(level, t)
-        n_lower, n_upper = trials.nontarget.split(level, n)
+    for target, nontarget in zip(*trials, strict=True):
+        t_lower, t_upper = _split(target, t)
+        n_lower, n_upper = _split(nontarget, n)
         missed_at = missed + _sizes(t_lower)
         accepted_at = accepted - _sizes(n_lower)
         cost_missed, cost_accepted = miss[cell] * missed_at, alarm[cell] * accepted_at

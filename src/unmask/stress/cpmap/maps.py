@@ -68,26 +68,17 @@ class CpMetric:
         return min_dcf(trials, targets, nontargets, self.cost)
 
 
-@dataclass(frozen=True, eq=False)
-class Layout:
-    """How many trials of each class every cell holds, row by row, then the hardest tenth."""
-
-    targets: IntArray
-    nontargets: IntArray
-
-    @classmethod
-    def of(cls, trials: tuple[int, int], steps: tuple[int, int]) -> Layout:
-        """The cells of so many targets and nontargets in these steps along x and y."""
-        a, b = (prefix_sizes(n, size) for n, size in zip(trials, steps, strict=True))
-        tenth = [-(-n // 10) for n in trials]
-        targets = np.append(np.tile(a, b.size), tenth[0])
-        return cls(targets, np.append(np.repeat(b, a.size), tenth[1]))
-
-    @property
-    def defined(self) -> BoolArray:
-        enough = np.minimum(self.targets, self.nontargets) >= LEAST_TRIALS
-        enough[-1] = False
-        return enough
+def layout(trials: tuple[int, int], steps: tuple[int, int]) -> tuple[IntArray, IntArray, BoolArray]:
+    """Targets and nontargets of every cell in these steps along x and y, row by row, then of the
+    hardest tenth; and which cells have at least 30 trials of each class, never the tenth.
+    """
+    a, b = (prefix_sizes(n, size) for n, size in zip(trials, steps, strict=True))
+    tenth = [-(-n // 10) for n in trials]
+    targets = np.append(np.tile(a, b.size), tenth[0])
+    nontargets = np.append(np.repeat(b, a.size), tenth[1])
+    defined = np.minimum(targets, nontargets) >= LEAST_TRIALS
+    defined[-1] = False
+    return targets, nontargets, defined
 
 
 @final
@@ -237,15 +228,8 @@ class CpMap(Cells):
             ("cp_hardest_decile", "hardest_decile", metric.unit, tenth, params),
         )
         return tuple(
-            Estimate(
-                name,
-                getattr(summary, field),
-                unit,
-                interval=getattr(intervals, field, None),
-                n=size,
-                params=how,
-            )
-            for name, field, unit, size, how in rows
+            Estimate(m, getattr(summary, at), unit, getattr(intervals, at, None), n=k, params=how)
+            for m, at, unit, k, how in rows
         )
 
     def cells(self) -> pl.DataFrame:
@@ -289,11 +273,12 @@ def cp_map(
     columns, rows = check_grid(grid)
     listed = Listed.of((target, nontarget), (target_hardness, nontarget_hardness), combine)
     targets, nontargets = listed.orders
-    layout = Layout.of(listed.sizes, (columns, rows))
-    ranges = ranges_of(layout.targets.size, _CHUNK)
+    of_target, of_nontarget, defined = layout(listed.sizes, (columns, rows))
+    ranges = ranges_of(defined.size, _CHUNK)
     few = len(ranges) <= _MANY
     with place() if few else nullcontext(), reporting(None) if few else nullcontext():
-        parts = run(_some_cells, (listed.trials(), measured, layout), ranges)
+        shared = listed.trials(), measured, of_target, of_nontarget
+        parts = run(_some_cells, shared, ranges)
         values = np.concatenate([part["values"] for part in parts])
     widest = max(targets.unlike, nontargets.unlike)
     given = target_hardness if target_hardness is not None else nontarget_hardness
@@ -308,9 +293,9 @@ def cp_map(
     return CpMap(
         x=np.arange(1, columns + 1) / columns,
         y=np.arange(1, rows + 1) / rows,
-        well_defined=layout.defined[:-1].reshape(rows, columns),
-        targets=layout.targets[:columns],
-        nontargets=layout.nontargets[:-1:columns],
+        well_defined=defined[:-1].reshape(rows, columns),
+        targets=of_target[:columns],
+        nontargets=of_nontarget[:-1:columns],
         metric=measured,
         hardness=by,
         values=values[:-1].reshape(rows, columns),
@@ -319,16 +304,18 @@ def cp_map(
         nontarget_place=nontargets.place,
         order=f"{targets.digest}-{nontargets.digest}",
         orders=targets.own or nontargets.own,
-        tied=targets.tied > layout.targets[0] or nontargets.tied > layout.nontargets[0],
+        tied=bool(targets.tied > of_target[0] or nontargets.tied > of_nontarget[0]),
         system=system,
         notices=(unlike,) if widest > UNLIKE_SCALES else (),
     )
 
 
-def _some_cells(xp: Xp, shared: tuple[Trials, CpMetric, Layout], cells: Range) -> Arrays:
-    trials, metric, layout = shared
+def _some_cells(
+    xp: Xp, shared: tuple[Trials, CpMetric, IntArray, IntArray], cells: Range
+) -> Arrays:
+    trials, metric, targets, nontargets = shared
     some = slice(*cells)
-    return {"values": metric.of(trials, layout.targets[some], layout.nontargets[some])}
+    return {"values": metric.of(trials, targets[some], nontargets[some])}
 
 
 def check_grid(grid: int | tuple[int, int]) -> tuple[int, int]:

@@ -93,12 +93,8 @@ class CpAssessment(Tabular, Noticed):
                 ("cp_cell", position.cell, metric.unit, None),
             ]
         values.append(("cp_gap", position.gap, metric.unit, intervals and intervals.gap))
-        return self._signed(
-            tuple(
-                Estimate(name, value, unit, interval=interval, n=n, params=metric.params)
-                for name, value, unit, interval in values
-            )
-        )
+        estimates = (Estimate(*one, n=n, params=metric.params) for one in values)
+        return self._signed(tuple(estimates))
 
     def _signed(self, estimates: tuple[Estimate, ...]) -> tuple[Estimate, ...]:
         return tuple(replace(estimate, trials=self.trials) for estimate in estimates)

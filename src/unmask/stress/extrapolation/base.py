@@ -57,9 +57,7 @@ def weights_of(counts: IntArray) -> FloatArray:
 def checked_max_count(max_count: int, pairs: PairScores) -> int:
     """A largest training count that the pairs allow."""
     if not _LEAST_COUNT <= max_count <= pairs.max_count:
-        raise InputError(
-            f"max_count: expected {_LEAST_COUNT} to {pairs.max_count}, found {max_count}"
-        )
+        raise InputError("max_count", f"{_LEAST_COUNT} to {pairs.max_count}", max_count)
     return max_count
 
 
@@ -269,61 +267,45 @@ _NEAR = 0.05
 _PROBABILITIES: FloatArray = (np.arange(301) + 0.5) / 301
 
 
-@dataclass(frozen=True, eq=False)
-class Located:
-    """Locations of all pairs, standardised within their target or all alike, sorted once."""
+Located = tuple[FloatArray, FloatArray, FloatArray]
 
-    centre: FloatArray
-    spread: FloatArray
-    ordered: FloatArray
 
-    @classmethod
-    def of(cls, pairs: PairScores, *, by_target: bool) -> Located:
-        """Standardise each pair's mean score."""
-        targets = len(pairs.target_names)
+def located(pairs: PairScores, *, by_target: bool) -> Located:
+    """Centre and spread of locations, by target or of all, and standardised ones, sorted."""
+    targets = len(pairs.target_names)
+    centre = np.full(targets, pairs.similarity.mean())
+    spread = np.full(targets, pairs.similarity.std())
+    if by_target:
         size = np.bincount(pairs.target, minlength=targets)
         centre = np.bincount(pairs.target, pairs.similarity) / size
-        spread = np.sqrt(
-            np.bincount(pairs.target, (pairs.similarity - centre[pairs.target]) ** 2) / (size - 1)
-        )
-        if not by_target:
-            centre = np.full(targets, pairs.similarity.mean())
-            spread = np.full(targets, pairs.similarity.std())
-        spread = np.maximum(spread, 1e-9 * max(float(np.ptp(pairs.similarity)), 1e-300))
-        z = (pairs.similarity - centre[pairs.target]) / spread[pairs.target]
-        return cls(centre, spread, np.sort(z))
-
-    def quantiles(self) -> FloatArray:
-        """Location at the grid's normal quantiles: empirical, with a generalised Pareto tail."""
-        values = self.ordered
-        share = (np.arange(values.size) + 0.5) / values.size
-        tail = max(TAIL, min(_LEAST_TAIL / values.size, 0.5))
-        z = centres(EDGES)
-        body = np.interp(ndtr(z), share, values)
-        edge = float(np.interp(1 - tail, share, values))
-        excess = values[values > edge] - edge
-        shape, scale = pareto_tail(excess, np.ones(excess.size))
-        beyond = ndtr(-z) / tail
-        far = edge + scale * (
-            np.expm1(-shape * np.log(np.maximum(beyond, 1e-300))) / shape
-            if abs(shape) > 1e-9
-            else -np.log(np.maximum(beyond, 1e-300))
-        )
-        return np.maximum.accumulate(np.where(beyond < 1, far, body))
+        away = (pairs.similarity - centre[pairs.target]) ** 2
+        spread = np.sqrt(np.bincount(pairs.target, away) / (size - 1))
+    spread = np.maximum(spread, 1e-9 * max(float(np.ptp(pairs.similarity)), 1e-300))
+    return centre, spread, np.sort((pairs.similarity - centre[pairs.target]) / spread[pairs.target])
 
 
-def pareto_tail(excess: FloatArray, weights: FloatArray) -> tuple[float, float]:
+def tail_quantiles(ordered: FloatArray) -> FloatArray:
+    """Location at the grid's normal quantiles: empirical, with a generalised Pareto tail."""
+    share = (np.arange(ordered.size) + 0.5) / ordered.size
+    tail = max(TAIL, min(_LEAST_TAIL / ordered.size, 0.5))
+    z = centres(EDGES)
+    body = np.interp(ndtr(z), share, ordered)
+    edge = float(np.interp(1 - tail, share, ordered))
+    shape, scale = pareto_tail(ordered[ordered > edge] - edge)
+    beyond = ndtr(-z) / tail
+    logs = -np.log(np.maximum(beyond, 1e-300))
+    far = edge + scale * (np.expm1(shape * logs) / shape if abs(shape) > 1e-9 else logs)
+    return np.maximum.accumulate(np.where(beyond < 1, far, body))
+
+
+def pareto_tail(excess: FloatArray) -> tuple[float, float]:
     """Shape and scale of a generalised Pareto tail by probability-weighted moments.
 
     With a_0 = E[X] and a_1 = E[X·(1 − F(X))]: shape = 2 − a_0/(a_0 − 2a_1),
     scale = 2·a_0·a_1/(a_0 − 2a_1).
     """
-    order = np.argsort(excess)
-    x, w = excess[order], weights[order]
-    total = np.cumsum(w)
-    survival = 1 - (total - 0.5 * w) / total[-1]
-    first = float(np.average(x, weights=w))
-    second = float(np.average(x * survival, weights=w))
+    survival = 1 - (np.arange(excess.size) + 0.5) / excess.size
+    first, second = float(np.mean(excess)), float(np.mean(np.sort(excess) * survival))
     gap = max(first - 2 * second, 1e-12 * first)
     shape = float(np.clip(2 - first / gap, -0.5, 0.3))
     return shape, first * (1 - shape)
@@ -365,8 +347,8 @@ class Moments:
             float(np.sqrt(max(log_scale.var() - own, 0.0))),
             near,
             residuals,
-            Located.of(pairs, by_target=True),
-            Located.of(pairs, by_target=False),
+            located(pairs, by_target=True),
+            located(pairs, by_target=False),
         )
 
 

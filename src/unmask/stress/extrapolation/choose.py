@@ -30,13 +30,7 @@ from unmask.stress.extrapolation.base import (
     weights_of,
 )
 from unmask.stress.extrapolation.fitted import Extrapolation
-from unmask.stress.extrapolation.models import (
-    PARAMETERS,
-    Parametric,
-    fit_generative,
-    fit_parametric,
-    fit_tail,
-)
+from unmask.stress.extrapolation.models import MODELS, checked_name, fit_model, fits_rates
 from unmask.stress.impostors.pair_scores import PairScores, as_counts, as_pairs
 from unmask.stress.impostors.rates import (
     Proxy,
@@ -45,12 +39,7 @@ from unmask.stress.impostors.rates import (
     crossed_rates,
     worst_case_false_alarms,
 )
-from unmask.stress.impostors.uncertainty import GROUPS, Crossed, Groups, Jackknife
-
-_TAIL = ("gpd", "gpd-target", "gpd-target+")
-
-MODELS: tuple[str, ...] = ("ls-generative", *PARAMETERS, *_TAIL)
-"""Every model, in the order of the comparison table."""
+from unmask.stress.impostors.uncertainty import GROUPS, Crossed, Jackknife
 
 CANDIDATES: tuple[str, ...] = ("ls-target+", "ls+")
 """Those that ``auto`` averages, as far as they fit about equally well."""
@@ -106,7 +95,7 @@ def extrapolate(
     if training not in ("exact", "paper"):
         raise InputError(f"training: expected exact or paper, found {training}")
     pairs = as_pairs(scores)
-    ready = Ready.of(
+    ready = Ready(
         crossed_pairs(pairs, proxy, split=split, seed=seed),
         pairs,
         Jackknife(groups if training == "exact" else 0, seed=seed),
@@ -116,35 +105,23 @@ def extrapolate(
     return ready.fitted(model) if training == "exact" else ready.trained(model)
 
 
-@dataclass(frozen=True, eq=False)
 class Ready:
     """What every model is fitted to; where a proxy chose, those that read scores are refused."""
 
-    crossed: Crossed
-    pairs: PairScores
-    surface: Rates
-    moments: Moments
-    groups: Groups | None
-    largest: int
-    seed: int
-    proxied: bool
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         crossed: Crossed,
         pairs: PairScores,
         jackknife: Jackknife,
         *,
         max_count: int | None = None,
         proxied: bool = False,
-    ) -> Ready:
-        """Measure the surface, and without each group of speakers."""
-        largest = checked_max_count(max_count or crossed.whole.max_count, crossed.whole)
-        dealt, moments = jackknife.of(pairs), Moments.of(pairs)
+    ) -> None:
+        self.crossed, self.pairs, self.proxied, self.seed = crossed, pairs, proxied, jackknife.seed
+        self.largest = checked_max_count(max_count or crossed.whole.max_count, crossed.whole)
+        self.groups, self.moments = jackknife.of(pairs), Moments.of(pairs)
         with place(), reporting(None):
-            surface = training_surface(crossed, largest, dealt)
-        return cls(crossed, pairs, surface, moments, dealt, largest, jackknife.seed, proxied)
+            self.surface = training_surface(crossed, self.largest, self.groups)
 
     def fitted(self, model: str) -> Extrapolation:
         """Fit a model, or the mean of those that fit about equally well."""
@@ -208,35 +185,6 @@ class Ready:
             gone = groups.target[pairs.target], groups.impostor[pairs.impostor]
             moments = Moments.of(pairs.select((gone[0] != group) & (gone[1] != group)))
         return fit_model(model.name, surface, moments, start=model, brief=True)
-
-
-def fits_rates(name: str) -> bool:
-    """Whether a model is fitted to P_FA^N and reads nothing off the scores but a start."""
-    return name not in (*_TAIL, "ls-generative")
-
-
-def fit_model(
-    name: str,
-    surface: Rates,
-    moments: Moments,
-    *,
-    start: Model | None = None,
-    brief: bool = False,
-) -> Model:
-    """Fit one model; ``start`` continues from a fit, for a few steps only where it is ``brief``."""
-    if name == "ls-generative":
-        return fit_generative(moments)
-    if name in PARAMETERS:
-        begin = start if isinstance(start, Parametric) else None
-        return fit_parametric(name, surface, moments, begin, brief=brief)
-    return fit_tail(checked_name(name), surface, moments)
-
-
-def checked_name(name: str) -> str:
-    """The name of a model, or an error that lists them."""
-    if name not in MODELS:
-        raise InputError(f"model: expected auto or one of {', '.join(MODELS)}, found {name}")
-    return name
 
 
 def misfit(model: Model, surface: Rates) -> float:

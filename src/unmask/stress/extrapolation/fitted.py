@@ -55,9 +55,7 @@ class Prediction(Band):
     notices: tuple[Notice, ...]
 
     def above(self, exact: WorstCase) -> Prediction:
-        """The same, with no rate and no end of more voices below that measured at these thresholds
-        with all impostors at hand.
-        """
+        """The same, no lower for more voices than measured with all impostors at hand."""
         more = (self.counts >= exact.counts[-1])[:, None]
         each = {name: (getattr(self, name), getattr(exact, name)[-1]) for name in _ENDS}
         raised = {name: np.where(more, np.fmax(*pair), pair[0]) for name, pair in each.items()}
@@ -229,9 +227,7 @@ class Extrapolation:
         except (OSError, InputError) as error:
             raise InputError(f"{path}: expected a saved extrapolation, found {error}") from None
         if not isinstance(fitted, cls):
-            raise InputError(
-                f"{path}: expected a saved extrapolation, found {type(fitted).__name__}"
-            )
+            raise InputError(path, "a saved extrapolation", type(fitted).__name__)
         return fitted
 
 

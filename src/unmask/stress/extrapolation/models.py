@@ -45,6 +45,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri, softmax
 
 from unmask.base import FloatArray, IntArray
+from unmask.errors import InputError
 from unmask.stress.extrapolation.base import (
     EDGES,
     FIT_EDGES,
@@ -58,6 +59,7 @@ from unmask.stress.extrapolation.base import (
     normal_nodes,
     read,
     rising,
+    tail_quantiles,
 )
 from unmask.stress.impostors.rates import Rates
 
@@ -90,6 +92,11 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
 }
 """What each model fits to the rates."""
 
+_TAIL = ("gpd", "gpd-target", "gpd-target+")
+
+MODELS: tuple[str, ...] = ("ls-generative", *PARAMETERS, *_TAIL)
+"""Every model, in the order of the comparison table."""
+
 # Least and largest value of a parameter, and the scale on which it moves.
 _RANGES: dict[str, tuple[float, float, float]] = {
     "log_scale": (-4.0, 2.0, 0.1),
@@ -111,6 +118,35 @@ _HELD: dict[str, tuple[float, float]] = {
     name: (float(value), 1e-3)
     for name, value in zip(_WITHIN, np.log(np.geomspace(0.4, 4.0, DIMENSION)), strict=True)
 }
+
+
+def fits_rates(name: str) -> bool:
+    """Whether a model is fitted to P_FA^N and reads nothing off the scores but a start."""
+    return name not in (*_TAIL, "ls-generative")
+
+
+def fit_model(
+    name: str,
+    surface: Rates,
+    moments: Moments,
+    *,
+    start: Model | None = None,
+    brief: bool = False,
+) -> Model:
+    """Fit one model; ``start`` continues from a fit, for a few steps only where it is ``brief``."""
+    if name == "ls-generative":
+        return fit_generative(moments)
+    if name in PARAMETERS:
+        begin = start if isinstance(start, Parametric) else None
+        return fit_parametric(name, surface, moments, begin, brief=brief)
+    return fit_tail(checked_name(name), surface, moments)
+
+
+def checked_name(name: str) -> str:
+    """The name of a model, or an error that lists them."""
+    if name not in MODELS:
+        raise InputError(f"model: expected auto or one of {', '.join(MODELS)}, found {name}")
+    return name
 
 
 @dataclass(frozen=True, eq=False)
@@ -395,8 +431,8 @@ class TailModel(Model):
 
 def fit_tail(name: str, surface: Rates, moments: Moments) -> TailModel:
     """Measure the tail, of all targets alike (``gpd``) or of each; ``+`` warps thresholds."""
-    located = moments.pooled if name == "gpd" else moments.by_target
-    reach = located.centre + 3 * located.spread
+    centre, spread, ordered = moments.pooled if name == "gpd" else moments.by_target
+    reach = centre + 3 * spread
     drawn = np.argsort(reach, kind="stable")
     if np.unique(reach).size == 1:
         drawn = drawn[:1]
@@ -404,9 +440,9 @@ def fit_tail(name: str, surface: Rates, moments: Moments) -> TailModel:
         drawn = drawn[((np.arange(_MOST_TARGETS) + 0.5) * drawn.size / _MOST_TARGETS).astype(int)]
     model = TailModel(
         name,
-        located.centre[drawn],
-        located.spread[drawn],
-        located.quantiles(),
+        centre[drawn],
+        spread[drawn],
+        tail_quantiles(ordered),
         moments.near,
         moments.residuals,
         None,

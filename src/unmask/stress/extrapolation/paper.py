@@ -51,15 +51,11 @@ def fit_paper(
             " (the softmax in place of the choice learns a mean of identity variables, not the"
             " closest: 7 to 9 % off where the exact fit is 0.4 % off)"
         ) * model.startswith("plda")
-        raise InputError(
-            f"training=paper: expected one of {', '.join(TRAINED)} as model, found {model}{why}"
-        )
+        raise InputError("training=paper", f"one of {', '.join(TRAINED)} as model", f"{model}{why}")
     try:
         import torch
     except ImportError:
-        raise InputError(
-            "training=paper: expected torch, found none (pip install unmask[torch])"
-        ) from None
+        raise InputError("training=paper", "torch", "none (pip install unmask[torch])") from None
     cells = training_cells(crossed, int(surface.counts.max()), seed)
     trainer = _Trainer(torch, model, surface, cells, moments, seed)
     taken = trainer.run(steps)

@@ -55,9 +55,7 @@ class PairScores:
                 " (PairScores.from_trials takes pairs of different sizes)"
             ) from None
         if cube.ndim != 3:
-            raise InputError(
-                f"pair scores: expected targets × impostors × scores, found shape {cube.shape}"
-            )
+            raise InputError("pair scores", "targets × impostors × scores", f"shape {cube.shape}")
         mask = np.asarray(True if present is None else present, dtype=np.bool_)
         if mask.shape not in ((), cube.shape, cube.shape[:2]):
             raise InputError(f"present: expected shape {cube.shape}, found {mask.shape}")
@@ -286,9 +284,7 @@ def as_counts(counts: npt.ArrayLike) -> IntArray:
         raise InputError(f"counts: expected a list of numbers, found shape {given.shape}")
     bad = ~(np.isfinite(given) & (given >= 1) & (given == np.floor(given)))
     if bad.any():
-        raise InputError(
-            f"counts: expected whole numbers of at least 1, found {given[bad.argmax()]:g}"
-        )
+        raise InputError("counts", "whole numbers of at least 1", f"{given[bad.argmax()]:g}")
     return given.astype(np.int64)
 
 

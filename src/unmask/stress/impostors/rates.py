@@ -241,9 +241,7 @@ def _deleted(
     rates: FloatArray,
     order: IntArray,
 ) -> FloatArray:
-    """P_FA^N(τ) of a target without each group of speakers but its own, (groups, counts, levels);
-    ``order`` is who has each rank.
-    """
+    """P_FA^N(τ) of a target without each group but its own; ``order`` is who has each rank."""
     total = np.zeros((groups.number, len(counts), rates.shape[1]))
     codes = np.delete(np.arange(groups.number), groups.target[target])
     kept = groups.impostor[order] != codes[:, None]

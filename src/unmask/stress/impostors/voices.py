@@ -177,28 +177,6 @@ class SpeakerRows:
 
 
 @dataclass(frozen=True, eq=False)
-class Strip:
-    """Some rows of the other side: speakers ``first`` … ``last`` − 1, beginning at ``starts``."""
-
-    rows: slice
-    first: int
-    last: int
-    starts: IntArray
-
-    @classmethod
-    def of(cls, edges: IntArray, rows: Range) -> Strip:
-        first = int(np.searchsorted(edges, rows[0], side="right")) - 1
-        last = int(np.searchsorted(edges, rows[1]))
-        return cls(slice(*rows), first, last, np.maximum(edges[first:last] - rows[0], 0))
-
-    @lazy
-    def speaker(self) -> IntArray:
-        """Speaker of each row, counted from ``first``."""
-        width = self.rows.stop - self.rows.start
-        return np.repeat(np.arange(self.starts.size), np.diff(np.append(self.starts, width)))
-
-
-@dataclass(frozen=True, eq=False)
 class Voices(Ranked):
     """Rows that attack, mean rows of all speakers as target and as impostor, whose products are
     similarities, and how many ``utterances`` each has, on whichever rows a fold rests.
@@ -250,9 +228,12 @@ class Voices(Ranked):
         table = xp.zeros((targets[1] - targets[0], self.sizes.size, width))
         bounds = self.rows.edges[targets[0] : targets[1] + 1]
         total = len(self.rows.test)
-        strips = [
-            Strip.of(self.rows.edges, part) for part in ranges_of(total, xp.chunk(STRIP, total, 1))
-        ]
+        owner, strips = np.repeat(np.arange(self.sizes.size), self.sizes), []
+        for start, stop in ranges_of(total, xp.chunk(STRIP, total, 1)):
+            own = owner[start:stop]
+            starts = np.flatnonzero(np.diff(own, prepend=-1))
+            speakers = slice(int(own[0]), int(own[-1]) + 1)
+            strips.append((slice(start, stop), speakers, starts, own - own[0]))
         rows, others = xp.put(self.rows.enrol), xp.put(self.rows.test)
         few = width <= _FEW and isinstance(xp, Numpy)
         buffer = np.empty(BLOCK * STRIP) if isinstance(xp, Numpy) else None
@@ -264,15 +245,17 @@ class Voices(Ranked):
                 int(np.searchsorted(bounds, bottom)),
             )
             together = xp.chunk(1, inside[1] - inside[0], 1)
-            for strip in strips:
-                scores = xp.product(rows[top:bottom], others[strip.rows], out=buffer)
+            for part, speakers, starts, cell in strips:
+                scores = xp.product(rows[top:bottom], others[part], out=buffer)
                 for begin in range(*inside, together):
                     end = min(begin + together, inside[1])
                     edges = np.clip(bounds[begin : end + 1] - top, 0, bottom - top)
-                    own = scores[edges[0] : edges[-1]]
-                    count = _compared if few else _counted
-                    counts = count(xp, own, np.diff(edges), self.levels, strip)
-                    table[begin:end, strip.first : strip.last] += counts
+                    own, sizes = scores[edges[0] : edges[-1]], np.diff(edges)
+                    if few:
+                        counts = _compared(xp, own, self.levels, starts)
+                    else:
+                        counts = _counted(xp, own, sizes, self.levels, cell, starts.size)
+                    table[begin:end, speakers] += counts
         return table
 
 
@@ -285,23 +268,22 @@ def similarity_range(xp: Xp, voices: Voices, targets: Range) -> Arrays:
     }
 
 
-def _compared(
-    xp: Xp, scores: FloatArray, sizes: IntArray, levels: Levels, strip: Strip
-) -> IntArray:
+def _compared(xp: Xp, scores: FloatArray, levels: Levels, starts: IntArray) -> IntArray:
     """Scores of one target above each level, (1, impostors, levels): a comparison for each level,
     summed in bytes over at most 255 rows.
     """
-    total = np.zeros((1, strip.starts.size, levels.values.size), np.int64)
+    total = np.zeros((1, starts.size, levels.values.size), np.int64)
     for first, last in ranges_of(len(scores), _BYTE):
         columns = np.stack([xp.column_sums(scores[first:last] > level) for level in levels.values])
-        total[0] += np.add.reduceat(columns, strip.starts, axis=1, dtype=np.int64).T
+        total[0] += np.add.reduceat(columns, starts, axis=1, dtype=np.int64).T
     return total
 
 
-def _counted(xp: Xp, scores: Any, sizes: IntArray, levels: Levels, strip: Strip) -> Any:
+def _counted(
+    xp: Xp, scores: Any, sizes: IntArray, levels: Levels, impostor: IntArray, impostors: int
+) -> Any:
     """The same for many levels and several targets: the place of each score among the levels."""
-    impostors = strip.starts.size
-    cell = xp.put(strip.speaker)
+    cell = xp.put(impostor)
     if sizes.size > 1:
         cell = cell + (xp.repeat(xp.put(sizes)) * impostors)[:, None]
     above = levels.above(xp, scores, cell, sizes.size * impostors)
