@@ -101,10 +101,7 @@ def _map_panel(
     contours: Sequence[Contour] = (),
     positions: Sequence[CpPosition] = (),
 ) -> Layers:
-    """One map with hatching, lines at given levels, and marks for trial configs.
-
-    The colours are viridis over the range of the values shown, the same for every map beside it.
-    """
+    """One map with hatching, lines at given levels, and marks for trial configs."""
     panel = Panel.of(cp, side=side)
     axes = panel.axes(left=left, below=below)
     scale = {"type": "log" if shades.log else "linear", "scheme": SEQUENTIAL}

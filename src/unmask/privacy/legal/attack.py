@@ -331,10 +331,7 @@ def _among(embeddings: Embeddings, group: set[str], *, inside: bool) -> Embeddin
 
 
 def _aligned(name: str, enrol: Embeddings, test: Embeddings, pairs: Pairs | None) -> Pairs:
-    """Enrolment and test brought together by the alignment of a ``name`` of :data:`ALIGNED`.
-
-    ``pairs`` are training speech as it is enrolled and as it is protected, for ``procrustes``.
-    """
+    """Enrolment and test brought together by the alignment of a ``name`` of :data:`ALIGNED`."""
     refuse_dimensions(enrol, test)
     there = centring(test.vectors)
     if name == "whitened":

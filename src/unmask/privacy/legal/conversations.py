@@ -27,10 +27,9 @@ _ROWS = 1 << 15
 
 @dataclass(frozen=True, eq=False)
 class Conversations:
-    """Unit vectors, each the normalised mean of normalised utterances of one speaker.
-
-    Rows are sorted by speaker; ``speakers[r]`` is the row's index in ``names``. ``left_out`` counts
-    speakers with too few utterances, ``short`` speakers averaged over fewer than asked for.
+    """Unit vectors, each the normalised mean of normalised utterances of one speaker, sorted by
+    speaker: ``speakers[r]`` is the row's index in ``names``. ``left_out`` speakers had too few
+    utterances, ``short`` ones are averaged over fewer than asked for.
     """
 
     vectors: FloatArray
@@ -48,10 +47,8 @@ class Conversations:
 def enrolment(
     embeddings: Embeddings, *, length: EnrolLength, rng: np.random.Generator
 ) -> Conversations:
-    """One embedding per speaker over ``length`` utterances drawn at random.
-
-    A speaker with fewer gives all there are, and is counted as ``short``: no speaker leaves the
-    attacker's list. ``"all"`` averages every utterance of everyone.
+    """One embedding per speaker over ``length`` utterances drawn at random, or ``"all"``; a speaker
+    with fewer gives all there are, and is counted as ``short``.
     """
     rows, rank, total = _shuffled(embeddings, rng)
     most = total if length == "all" else np.full(len(total), _positive(length))
@@ -69,9 +66,8 @@ def conversations(
     most: int = MOST_CONVERSATIONS,
     rng: np.random.Generator,
 ) -> Conversations:
-    """Up to ``most`` disjoint conversations of ``length`` utterances per speaker.
-
-    A speaker with fewer than ``least``·``length`` utterances is left out, and counted.
+    """Up to ``most`` disjoint conversations of ``length`` utterances per speaker; who has fewer
+    than ``least``·``length`` utterances is left out, and counted.
     """
     rows, rank, total = _shuffled(embeddings, rng)
     kept = np.minimum(total // _positive(length), most)
@@ -214,11 +210,9 @@ def side_values(
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """Both sides of an attack as averaged voices: what every metric begins with.
-
-    ``known`` has one voice per enrolment speaker, ``asked`` the test conversations. With side
-    information ``codes`` are those of the speakers on both sides, equal where all columns of
-    ``side`` match. ``seeds`` are for what is drawn afterwards.
+    """What every metric begins with: one voice per enrolment speaker (``known``), the test
+    conversations (``asked``), with side information ``codes`` of the speakers on both sides, equal
+    where all columns match, ``seeds`` for what is drawn afterwards, ``fields`` of a curve.
     """
 
     known: Conversations
@@ -227,7 +221,6 @@ class Setting:
     codes: tuple[IntArray, IntArray] | None
     seeds: Sequence[np.random.SeedSequence]
     fields: Mapping[str, Any]
-    """What a curve tells of it."""
 
     @property
     def true(self) -> IntArray:
