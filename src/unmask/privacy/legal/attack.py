@@ -195,10 +195,8 @@ class Attacker:
             backends = TRIED if self.train is not None else TRIED[:1]
         names = sorted(set(self.test.speakers.to_series()) & set(self.enrol.speakers.to_series()))
         if len(names) < 2 * folds or folds < 1:
-            raise InputError(
-                "attack: expected at least 2 speakers per fold in enrolment and test, found"
-                f" {len(names)} for {folds} folds"
-            )
+            wanted = "at least 2 speakers per fold in enrolment and test"
+            raise InputError("attack", wanted, f"{len(names)} for {folds} folds")
         enrol, test = self.enrol.normalised(), self.test.normalised()
         if enrol.utterances is None or test.utterances is None:
             raise InputError("attack: expected a name for every utterance, found none")
@@ -358,10 +356,8 @@ def _matched(pairs: Pairs) -> Pairs:
     there = pl.DataFrame({"name": names[1], "second": np.arange(len(second))})
     both = here.join(there, on="name", how="inner", maintain_order="left")
     if len(both) < 2:
-        raise InputError(
-            "pairs: expected utterances that are in the original and in the protected training"
-            f" set, found {len(both)}"
-        )
+        wanted = "utterances that are in the original and in the protected training set"
+        raise InputError("pairs", wanted, len(both))
     return first.select(both["first"].to_numpy()), second.select(both["second"].to_numpy())
 
 
@@ -414,7 +410,6 @@ def of_people(
 
 def _given(name: str, pairs: Pairs | None) -> Pairs:
     if pairs is None:
-        raise InputError(
-            f"back-end {name}: expected pairs of original and protected training speech, found none"
-        )
+        wanted = "pairs of original and protected training speech"
+        raise InputError(f"back-end {name}", wanted, "none")
     return pairs

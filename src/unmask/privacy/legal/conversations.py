@@ -73,10 +73,9 @@ def conversations(
     kept = np.minimum(total // _positive(length), most)
     enough = kept >= least
     if not enough.any():
-        raise InputError(
-            f"length {length}: expected a speaker with at least {least * length} utterances,"
-            f" found at most {int(total.max())} (all {len(total)} speakers)"
-        )
+        wanted = f"a speaker with at least {least * length} utterances"
+        actual = f"at most {total.max()} (all {len(total)} speakers)"
+        raise InputError(f"length {length}", wanted, actual)
     kept = np.where(enough, kept, 0)
     chosen = rows[rank < np.repeat(kept * length, total)]
     vectors = average(embeddings, chosen, np.full(int(kept.sum()), length))
@@ -104,10 +103,8 @@ def average(embeddings: Embeddings, rows: IntArray, sizes: IntArray) -> FloatArr
         first = last
     length = np.sqrt(np.einsum("ij,ij->i", means, means))[:, None]
     if not length.all():
-        raise InputError(
-            f"{source_name(embeddings)}: expected conversations that can be normalised, found"
-            f" {int((length == 0).sum())} whose utterances cancel out"
-        )
+        actual = f"{(length == 0).sum()} whose utterances cancel out"
+        raise InputError(source_name(embeddings), "conversations that can be normalised", actual)
     means /= length
     return means
 
@@ -143,10 +140,8 @@ def _names(embeddings: Embeddings) -> pl.Series:
 def refuse_dimensions(enrol: Embeddings, test: Embeddings) -> None:
     """Vectors of different dimensions have no score."""
     if enrol.dimension != test.dimension:
-        raise InputError(
-            f"embeddings: expected one dimension on both sides, found {enrol.dimension} in"
-            f" enrolment and {test.dimension} in test"
-        )
+        actual = f"{enrol.dimension} in enrolment and {test.dimension} in test"
+        raise InputError("embeddings", "one dimension on both sides", actual)
 
 
 def refuse_zeros(embeddings: Embeddings, side: str) -> None:
@@ -155,10 +150,8 @@ def refuse_zeros(embeddings: Embeddings, side: str) -> None:
     if zero.any():
         first, names = int(zero.argmax()), embeddings.utterances
         which = f"row {first + 1}" if names is None else names.decode(first)
-        raise InputError(
-            f"{source_name(embeddings)}: expected {side} vectors other than zero, found"
-            f" {int(zero.sum())} zero vectors (first: {which})"
-        )
+        actual = f"{zero.sum()} zero vectors (first: {which})"
+        raise InputError(source_name(embeddings), f"{side} vectors other than zero", actual)
 
 
 def as_counts(counts: npt.ArrayLike, *, speakers: int, least: int, where: str) -> IntArray:
@@ -169,14 +162,10 @@ def as_counts(counts: npt.ArrayLike, *, speakers: int, least: int, where: str) -
     whole = array.astype(np.int64)
     bad = (whole != array) | (whole < least)
     if bad.any():
-        raise InputError(
-            f"counts: expected whole numbers of at least {least}, found {array[bad][0]}"
-        )
+        raise InputError("counts", f"whole numbers of at least {least}", array[bad][0])
     if whole.max() > speakers:
-        raise InputError(
-            f"counts: expected at most the {speakers} speakers in {where}, found"
-            f" {int(whole.max())} ({int((whole > speakers).sum())} counts are larger)"
-        )
+        actual = f"{whole.max()} ({(whole > speakers).sum()} counts are larger)"
+        raise InputError("counts", f"at most the {speakers} speakers in {where}", actual)
     return whole
 
 
@@ -199,10 +188,8 @@ def side_values(
         one = pl.DataFrame({"speaker": speakers, "value": column}).unique(maintain_order=True)
         unclear = one.filter(one["speaker"].is_duplicated())["speaker"].unique(maintain_order=True)
         if len(unclear):
-            raise InputError(
-                f"{attribute}: expected one value per speaker, found several for {len(unclear)}"
-                f" speakers (first: {unclear[0]})"
-            )
+            actual = f"several for {len(unclear)} speakers (first: {unclear[0]})"
+            raise InputError(attribute, "one value per speaker", actual)
         table = dict(zip(one["speaker"], one["value"], strict=True))
         values.append([table[name] for name in names])
     return list(zip(*values, strict=True))
@@ -229,10 +216,8 @@ class Setting:
         index = lookup(names, self.known.names)
         absent = names.filter(pl.Series(index < 0))
         if len(absent):
-            raise InputError(
-                f"test speakers: expected every one in enrolment, found {len(absent)} of"
-                f" {len(names)} absent (first: {absent[0]})"
-            )
+            actual = f"{len(absent)} of {len(names)} absent (first: {absent[0]})"
+            raise InputError("test speakers", "every one in enrolment", actual)
         return index.astype(np.int64)
 
     def rows(
@@ -274,10 +259,9 @@ def setting(
         here, there = (ids.names.gather(ids.used) for ids in (enrol.utterances, test.utterances))
         leak = here.filter(here.is_in(there.implode()))
         if len(leak):
-            raise InputError(
-                f"utterances: expected none on both sides, found {len(leak)} in enrolment and in"
-                f" test (first: {leak[0]}); allow_shared_utterances=True lets this leak pass"
-            )
+            actual = f"{len(leak)} in enrolment and in test (first: {leak[0]})"
+            allow = "allow_shared_utterances=True lets this leak pass"
+            raise InputError("utterances", "none on both sides", f"{actual}; {allow}")
     wanted, length = lengths
     depth = usual if wanted is None else wanted
     seeds = np.random.SeedSequence(how.seed).spawn(4)
