@@ -13,7 +13,7 @@ from benchmarks.fuzz.__main__ import CORPUS
 import unmask as um
 from unmask.errors import InputError
 from unmask.privacy.similarity import matrix, sessions
-from unmask.report.cache import Cache, Work
+from unmask.report.cache import Work
 from unmask.report.inputs import read_inputs
 from unmask.report.toml import load_config
 from unmask.run import files, scratch_folder
@@ -110,7 +110,7 @@ def test_one_bad_recording_of_an_assessment_costs_itself_and_is_named(tmp_path, 
         '[[safeguards]]\nname = "p"\naudio = "protected"\nencoder = "given:encode"\n'
     )
     config = load_config(tmp_path / "a.toml")
-    found = read_inputs(config, Work(Cache(tmp_path / "kept")), base=tmp_path, allow_code=True)
+    found = read_inputs(config, Work(tmp_path / "kept"), base=tmp_path, allow_code=True)
     for voices in (found.original, found.protected["p"]):
         assert sorted(voices.utterances.to_series()) == ["a0", "a1", "a2", "b0", "b2"]
     (lost,) = found.notices
@@ -118,16 +118,16 @@ def test_one_bad_recording_of_an_assessment_costs_itself_and_is_named(tmp_path, 
     assert lost.sentence.startswith("1 recordings cannot be read")
     assert "b1.wav" in lost.sentence
     hidden = config.model_copy(update={"redact": True})
-    found = read_inputs(hidden, Work(Cache(tmp_path / "kept")), base=tmp_path, allow_code=True)
+    found = read_inputs(hidden, Work(tmp_path / "kept"), base=tmp_path, allow_code=True)
     assert "b1" not in found.notices[0].sentence
 
 
 def test_steps_that_others_could_have_written_are_not_trusted(tmp_path):
     tmp_path.chmod(0o777)
     with pytest.raises(InputError, match="not trusted"):
-        Cache(tmp_path)
+        Work(tmp_path)
     tmp_path.chmod(0o700)
-    Cache(tmp_path)
+    Work(tmp_path)
 
 
 def test_sessions_of_one_speaker_each_say_so():

@@ -4,7 +4,7 @@ what stands against reading it as it is.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Literal, Protocol
@@ -100,15 +100,17 @@ class Notice:
         return replace(self, subject=": ".join(filter(None, (subject, self.subject))))
 
 
-class _HasNotices(Protocol):
+class HasNotices(Protocol):
+    """What hands ``notices`` on."""
+
     @property
-    def notices(self) -> tuple[Notice, ...]: ...
+    def notices(self) -> Sequence[Notice]: ...
 
 
 class Noticed:
     """A result with ``notices``, whose lines are its warnings."""
 
     @property
-    def warnings(self: _HasNotices) -> tuple[str, ...]:
+    def warnings(self: HasNotices) -> tuple[str, ...]:
         """What to be careful about, in words."""
         return tuple(notice.line for notice in self.notices)

@@ -148,7 +148,7 @@ def test_the_worst_case_of_two_systems_is_one_chart():
 
 def test_charts_are_loaded_to_be_drawn():
     code = (
-        "import sys, unmask.cli.cpmap, unmask.cli.privacy, unmask.cli.worstcase\n"
+        "import sys, unmask.cli.stress, unmask.cli.privacy\n"
         "import unmask.report.frameworks\n"
         "print(*{'altair', 'vl_convert'} & set(sys.modules))"
     )

@@ -22,7 +22,6 @@ from unmask.report import cache, json_schema
 from unmask.report.assessment import assess
 from unmask.report.config import Config
 from unmask.report.documents import Row
-from unmask.report.filing import browser
 from unmask.report.frameworks.attacks import Attack
 from unmask.report.frameworks.legal import with_fitting_lengths
 from unmask.report.headline import find, largest, people
@@ -30,7 +29,7 @@ from unmask.report.html import merged, symbols
 from unmask.report.inputs import counterpart, enrolling
 from unmask.report.redact import Labels
 from unmask.report.toml import load_config
-from unmask.report.writing import write_report
+from unmask.report.writing import browser, write_report
 from unmask.run import place
 from unmask.trials import Embeddings, read_embeddings
 

@@ -11,7 +11,7 @@ from benchmarks.faults import state_of, watched
 
 from unmask.errors import InputError
 from unmask.report.assessment import assess
-from unmask.report.cache import Cache, Work
+from unmask.report.cache import Work
 from unmask.report.extractors import NOT_RUNNABLE
 from unmask.report.inputs import read_inputs
 from unmask.report.toml import check_config, load_config
@@ -194,7 +194,7 @@ def test_a_kill_at_any_stage_ends_with_the_same_bytes(study, tmp_path):
                 shutil.copytree(cache, tmp_path / stage)
 
     def run():
-        read_inputs(config, Work(Cache(cache)), base=study)
+        read_inputs(config, Work(cache), base=study)
         kept, began = (".flac", ".safetensors", ".npz"), ".unmask-"
         found = state_of(cache).items()
         return {name: sha for name, sha in found if name.endswith(kept) and began not in name}

@@ -76,8 +76,15 @@ EXAMPLES: Final = {
     for name in COMMANDS
 }
 _HOMES: Final = {
-    "demo": "assess", "init": "assess", "validate": "files", "formats": "files", "convert": "files",
-}  # fmt: skip
+    "assess": "demo init assess",
+    "eval": "eval compare",
+    "privacy": "privacy legal",
+    "stress": "cpmap worstcase",
+    "utility": "utility",
+    "speech": "embed train anonymise encoders",
+    "files": "validate formats convert",
+}
+_HOME_OF: Final = {name: home for home, names in _HOMES.items() for name in names.split()}
 _PANELS: Final = {
     "What is read": "key speakers system by missing duplicates format_in",
     "Intervals": "ci level seed",
@@ -95,7 +102,7 @@ class Deferred(TyperCommand):
         """The function of the same name, or the group of commands."""
         from unmask.cli.options import flat
 
-        module = import_module(f"unmask.cli.{_HOMES.get(str(self.name), self.name)}")
+        module = import_module(f"unmask.cli.{_HOME_OF[str(self.name)]}")
         if hasattr(signal, "siginterrupt"):
             # A library restarts what Ctrl-C interrupts: a read that waits would wait on.
             signal.siginterrupt(signal.SIGINT, True)
@@ -105,7 +112,8 @@ class Deferred(TyperCommand):
         alone = typer.Typer(add_completion=False, context_settings=app.info.context_settings)
         shown = EXAMPLES[str(self.name)]
         epilog = "\n\n".join(["Examples:", *(f"  {line}" for line in shown)]) if shown else None
-        alone.command(self.name, epilog=epilog)(flat(command))
+        sentence = command.__doc__ or COMMANDS[str(self.name)]
+        alone.command(self.name, help=sentence, epilog=epilog)(flat(command))
         made = typer.main.get_command(alone)
         made.params.sort(key=lambda each: _ORDER.get(str(each.name), 0))
         for option in made.params:

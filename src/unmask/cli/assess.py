@@ -41,7 +41,6 @@ def assess(
     allow_code: bool = option("Let the config name Python to import as an encoder.", default=False),
     schema: bool = option("Print the JSON Schema of the config and exit.", default=False),
 ) -> None:
-    """Assess safeguards with every framework: one config in, one report folder out."""
     if schema:
         sys.stdout.write(json.dumps(report.config_schema(), indent=2) + "\n")
         return
@@ -93,7 +92,6 @@ def init(
     output: Path | None = option("File to write.", "--output", "-o", show_default=f"FOLDER/{NAME}"),
     force: bool = option("Replace a file that is there.", default=False),
 ) -> None:
-    """Look into a folder and write a config for unmask assess."""
     path = output or folder / NAME
     if path.exists() and not force:
         raise InputError(f"{path}: exists already; --force replaces it")
@@ -110,6 +108,5 @@ def demo(
     output: Path = option("Folder to write.", "--output", "-o", default="unmask-demo"),
     intervals: Intervals = group(level=0.95),
 ) -> None:
-    """Assess four safeguards on sixty real voices with every framework; some minutes."""
     config = report.demo_config(output, seed=intervals.seed, replicates=intervals.ci)
     run(config, output, terminal)

@@ -1,4 +1,4 @@
-"""``unmask eval``: the detection and disclosure table of one system or several."""
+"""``unmask eval`` and ``compare``: detection and disclosure of systems, and of two on one list."""
 
 from __future__ import annotations
 
@@ -6,7 +6,13 @@ import typer
 
 from unmask.cli.common import Intervals, Output, Tables, Where, refuse, score_files
 from unmask.cli.options import argument, group, option
-from unmask.engine import Battery, cross_pairing, evaluate as evaluate_scores
+from unmask.engine import (
+    Battery,
+    compare as compare_systems,
+    cross_pairing,
+    evaluate as evaluate_scores,
+)
+from unmask.errors import InputError
 from unmask.report import document
 from unmask.scoring import Plda
 
@@ -39,7 +45,6 @@ def evaluate(
         "Read scores in batches, in bounded memory.", show_default="files over 2 GB"
     ),
 ) -> None:
-    """Detection and ZEBRA table of one system or several, with intervals."""
     if pairs is not None:
         refuse(context, ["by"], "needs all scores in memory, which --pairs does not keep")
         refuse(context, _OF_SCORES, "is for score files")
@@ -71,3 +76,31 @@ def evaluate(
     output.sources(evaluation.sources)
     output.draw(evaluation, p_target=battery.p_target[0])
     output.give(document(evaluation))
+
+
+def compare(
+    tables: Tables,
+    intervals: Intervals,
+    where: Where,
+    output: Output,
+    scores: list[str] = argument(
+        "Two score files, or one file with several systems.", "[NAME=]FILE..."
+    ),
+    system: tuple[str, ...] = option("The two systems, where the files have more."),
+    battery: Battery = group(p_target=option("Prior of the detection costs.")),
+) -> None:
+    if len(scores) > 2:
+        raise InputError(f"compare takes one or two score files, found {len(scores)}")
+    table = tables.scores(scores, output)
+    names = system or tuple(table.systems)
+    if len(names) != 2:
+        raise InputError(
+            "compare needs two systems: name them with --system; "
+            f"there are {', '.join(table.systems)}"
+        )
+    with where.running("bootstrap", quiet=output.quiet):
+        comparison = compare_systems(table, *names, battery=battery, **intervals.options)
+    if output.figures is not None:
+        with where.running("charts", quiet=output.quiet):
+            output.draw(comparison)
+    output.give(document(comparison))

@@ -17,7 +17,6 @@ from unmask.trials import FORMATS, Embeddings, Scores, Source, Trials, read_any,
 def validate(
     tables: Tables, file: str = argument("Scores, key or embeddings; - reads stdin.")
 ) -> None:
-    """Check a file and say what was found in it."""
     data = read_any(file, **tables.options)
     lines = _embeddings(data) if isinstance(data, Embeddings) else _trials(data)
     width = max(len(name) for name, _ in lines)
@@ -70,7 +69,6 @@ def _source(source: Source) -> list[tuple[str, str]]:
 def formats(
     kind: str | None = option("Only formats of this kind: score, key or embedding."),
 ) -> None:
-    """List the file formats that are read, with layout and example."""
     if kind not in (None, "score", "key", "embedding"):
         raise InputError(f"expected --kind score, key or embedding, found {kind!r}")
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -90,7 +88,6 @@ def convert(
     key_out: str | None = option("Write the labels as kaldi-trials, too."),
     system: str | None = option("System to write, for formats that hold one."),
 ) -> None:
-    """Write a file in another format; nothing is left behind if that fails."""
     data = read_any(file, **tables.options)
     if isinstance(data, Scores) and key_out is not None and data.label is None:
         raise InputError(f"{file}: expected labels for --key-out, found none; give a key (--key)")

@@ -1,20 +1,39 @@
-"""``unmask privacy``: pseudonymisation and disclosure of one safeguard or many."""
+"""``unmask privacy`` and ``legal``: what safeguards hide and what attackers make of the rest."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Mapping, Sequence
+from functools import cache, partial
+from pathlib import Path
 from typing import Any, Literal
 
 import typer
 
-from unmask.cli.common import THOUSAND, WHOSE, Intervals, Output, Tables, Where, read_named, refuse
+from unmask.cli.common import (
+    THOUSAND,
+    WHOSE,
+    Intervals,
+    Output,
+    Tables,
+    Where,
+    given,
+    named_files,
+    read_named,
+    refuse,
+)
 from unmask.cli.options import option
 from unmask.errors import InputError
+from unmask.privacy import legal as law
 from unmask.privacy.similarity import read_matrices, safeguards
-from unmask.report import document
+from unmask.report import document, legal_attackers, load_config
 from unmask.scoring import backend_named
 from unmask.trials import Embeddings, Scores, Source, read_embeddings, read_scores
+
+_ENROLS: dict[str, dict[str, Any]] = {
+    "original": {"enrols": "original"},
+    "own": {"enrols": "protected", "consistency": False},
+    "attacked": {"consistency": True},
+}
 
 
 def privacy(
@@ -45,7 +64,6 @@ def privacy(
         "Speakers in the figures: as given, or by likeness.", default="given"
     ),
 ) -> None:
-    """Pseudonymisation and privacy disclosure: DeID, G_VD, D_ECE, C_ECE, l_w and tag."""
     embeddings = original is not None or bool(protected)
     if embeddings + bool(scores) + bool(matrices) != 1:
         raise InputError("expected --original with --protected, or --scores, or --matrices")
@@ -104,3 +122,179 @@ def _sources(data: Any) -> tuple[Source, ...]:
     if isinstance(data, tuple):
         return tuple(dict.fromkeys(source for part in data for source in _sources(part)))
     return ()
+
+
+def legal(
+    context: typer.Context,
+    where: Where,
+    output: Output,
+    intervals: Intervals = THOUSAND,
+    tables: Tables = WHOSE,
+    attacker: tuple[str, ...] = option(
+        "NAME=ENROL,TEST, and TRAIN, and TRAIN as protected: embeddings (npz, parquet, …);"
+        " call the one on unprotected speech original. Enrolment protected with keys of the"
+        " attacker's own, never from the attacked run.",
+        "--attacker",
+        "-a",
+    ),
+    enrols: tuple[str, ...] = option(
+        "NAME=WHAT an attacker enrols: original speech, own protected speech (say so where"
+        " a safeguard without a key makes it equal to the attacked run), or the attacked run"
+        " itself, which is no attack."
+    ),
+    config: Path | None = option(
+        "The config of an assessment: its voices, attackers and [legal] options.", "--config", "-c"
+    ),
+    counts: str | None = option("Numbers of speakers, comma-separated.", show_default="20 to all"),
+    lengths: str | None = option(
+        "Utterances per conversation.", show_default="those of 1,3,30 that fit"
+    ),
+    metrics: str = option("Which of the three metrics.", default=",".join(law.METRICS)),
+    backends: str = option(
+        "Of cosine, whitened, coral, wasserstein; of wccn, plda, asnorm, trained on TRAIN;"
+        " of procrustes, fusion, which need TRAIN as protected too.",
+        default="cosine",
+    ),
+    original: str | None = option("Attacker on unprotected speech."),
+    asked: str | None = option("Attacker whose risk is asked for."),
+    attribute: tuple[str, ...] = option("Column to infer; numbers with cuts of bands: age:30,50."),
+    linkability_enrol: str | None = option(
+        "Utterances averaged in enrolment for Linkability, or all.", show_default="all"
+    ),
+    singling_out_enrol: str | None = option(
+        "The same for Singling Out.", show_default="30, or all where fewer"
+    ),
+    one_minus_eer_enrol: str | None = option(
+        "The same for 1 − EER.", show_default="as for Linkability"
+    ),
+    swap: bool = option(
+        "Singling Out enrols TEST and tests ENROL, as in the paper; both must be protected.",
+        default=False,
+    ),
+    variants: str = option("Ways to read the scores that compete.", default=",".join(law.VARIANTS)),
+    linkability_draws: int | None = option(
+        "Sample as many lists, as the paper does.", show_default="exact"
+    ),
+    folds: int = option("Folds of Singling Out.", default=10),
+    draws: int = option("Draws of Singling Out.", default=5),
+    max_enrol: int = option("Most enrolment speakers of Singling Out.", default=495),
+    side: tuple[str, ...] = option("Column the attacker knows to match as well."),
+    allow_shared_utterances: bool = option(
+        "Let utterances be in enrolment and in test.", default=False
+    ),
+) -> None:
+    if config is not None:
+        for name in given(context, (n for n in context.params if n not in _WITH_CONFIG)):
+            raise typer.BadParameter(f"{name} belongs into the config file")
+        attackers, options = legal_attackers(load_config(config), config)
+        options |= {"asked": asked, "variants": variants.split(",")}
+    else:
+        attackers = _attackers(
+            attacker, enrols, backends.split(","), tables.speakers, original or "original"
+        )
+        options = {
+            "counts": None if counts is None else _numbers(counts, "--counts"),
+            "lengths": None if lengths is None else _numbers(lengths, "--lengths"),
+            "metrics": metrics.split(","),
+            "original": _spelled(original, attackers),
+            "asked": _spelled(asked, attackers),
+            "attributes": dict(_attribute(text) for text in attribute),
+            "variants": variants.split(","),
+            "linkability_enrol": _length(linkability_enrol, "--linkability-enrol"),
+            "singling_out_enrol": _length(singling_out_enrol, "--singling-out-enrol"),
+            "one_minus_eer_enrol": _length(one_minus_eer_enrol, "--one-minus-eer-enrol"),
+            "swap": swap,
+            "linkability_draws": linkability_draws,
+            "folds": folds,
+            "draws": draws,
+            "max_enrol": max_enrol,
+            "side": side,
+            "allow_shared_utterances": allow_shared_utterances,
+            **intervals.options,
+        }
+    with where.running("attacks", quiet=output.quiet):
+        sweep = law.legal(attackers, **options)
+    output.draw(sweep)
+    output.give(document(sweep))
+
+
+_WITH_CONFIG = {
+    "config", "asked", "variants", "format", "output", "figures", "figure_formats", "quiet", "on",
+    "workers", "state",
+}  # fmt: skip
+"""Options that a config does not hold."""
+
+
+def _attackers(
+    specs: Sequence[str],
+    enrols: Sequence[str],
+    backends: Sequence[str],
+    speakers: str | None,
+    original: str,
+) -> dict[str, law.Attacker]:
+    """Attackers from their files, each read once, with every back-end they can train."""
+    files = {name: paths.split(",") for name, paths in named_files(specs, "--attacker").items()}
+    for name, paths in files.items():
+        if not 2 <= len(paths) <= 4 or not all(paths):
+            raise typer.BadParameter(
+                "--attacker: expected NAME=ENROL,TEST[,TRAIN[,PROTECTED]], found"
+                f" {name}={','.join(paths)}"
+            )
+    if not files:
+        raise typer.BadParameter("expected --attacker NAME=ENROL,TEST or --config FILE")
+    known = named_files(enrols, "--enrols")
+    for name, what in known.items():
+        if name not in files or what not in _ENROLS:
+            raise typer.BadParameter(
+                f"--enrols: expected an attacker and original, own or attacked, found {name}={what}"
+            )
+    for backend in backends:
+        if backend not in law.BACKENDS:
+            raise InputError(f"back-end: expected {', '.join(law.BACKENDS)}, found {backend}")
+    trained = [name for name in backends if name not in law.FREE]
+    if trained and all(len(paths) == 2 for paths in files.values()):
+        raise InputError(
+            f"back-end {', '.join(trained)}: expected training embeddings of an attacker, found"
+            " none"
+        )
+
+    @cache
+    def load(path: str) -> Embeddings:
+        return read_embeddings(path, speakers=speakers)
+
+    attackers = {}
+    for name, paths in files.items():
+        enrol, test, *train = (load(path) for path in paths)
+        more = _ENROLS[known[name]] if name in known else {}
+        pairs = (train[0], train[1]) if len(train) == 2 else None
+        data = train[0] if train else None
+        attackers[name] = law.Attacker(enrol, test, train=data, pairs=pairs, **more)
+    return law.with_backends(attackers, backends, original=original)
+
+
+def _spelled(name: str | None, attackers: Mapping[str, law.Attacker]) -> str | None:
+    """A name given without its back-end stands for the first with it."""
+    if name is None or name in attackers:
+        return name
+    return next((label for label in attackers if label.startswith(f"{name} (")), name)
+
+
+def _numbers(text: str, option: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise typer.BadParameter(f"{option}: expected whole numbers, found {text}") from None
+
+
+def _length(text: str | None, option: str) -> int | str | None:
+    if text is None or text == "all":
+        return text
+    return _numbers(text, option)[0]
+
+
+def _attribute(text: str) -> tuple[str, list[float]]:
+    name, _, cuts = text.partition(":")
+    try:
+        return name, [float(cut) for cut in cuts.split(",")] if cuts else []
+    except ValueError:
+        raise typer.BadParameter(f"--attribute: expected COLUMN:CUT,CUT, found {text}") from None

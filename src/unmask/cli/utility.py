@@ -18,8 +18,8 @@ from unmask.cli.common import (
     read_named,
     whole_number,
 )
-from unmask.cli.embed import Recorded
 from unmask.cli.options import argument, group, option
+from unmask.cli.speech import Recorded
 from unmask.errors import InputError
 from unmask.report import Config, check_config, document
 
@@ -57,7 +57,6 @@ def utility(
     where: Where = group(on="local"),
     output: Output = group(figures=None, figure_formats=""),
 ) -> None:
-    """What safeguards leave of words, melody and quality, beside unprotected speech."""
     folders = _folders(protected or [])
     if original.suffix == ".csv" and not protected:
         measured = cost.read_measurements(original)

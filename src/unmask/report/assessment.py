@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,7 +15,7 @@ from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
 from unmask.figures import Figure, Strip, speaker_strip, system_colours
 from unmask.privacy.legal import FREE
-from unmask.report.cache import Cache, Listener, Step, Work, cache_of
+from unmask.report.cache import Listener, Step, Work, cache_of
 from unmask.report.config import FRAMEWORKS as KEYS, ORIGINAL, Config
 from unmask.report.documents import Document, Row
 from unmask.report.frameworks import FRAMEWORKS
@@ -27,18 +27,22 @@ from unmask.report.frameworks.study import (
     Plan,
     Results,
     Study,
-    Trialled,
     strongest,
     trial_step,
 )
 from unmask.report.frameworks.utility import check_code, plane_of
 from unmask.report.headline import Card, Conclusions, cards, conclude, weak_control
-from unmask.report.inputs import Inputs, read_inputs, set_label, set_tables
+from unmask.report.inputs import read_inputs, set_label, set_tables
 from unmask.report.overview import overview
 from unmask.report.section import Section, TableBlock
 
 K = TypeVar("K")
 ONE_PERSON = "recordings of one person: there is nobody else to draw"
+DATA = {
+    "original": "original speech",
+    "own": "speech protected by the attacker's own run",
+    "related": "speech protected by a related safeguard",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,30 +55,30 @@ class Assessment:
     """
 
     config: Config
-    attackers: tuple[str, ...]
-    facts: tuple[tuple[str, str], ...]
+    attackers: Sequence[str]
+    facts: Sequence[tuple[str, str]]
     line: str
+    extractor: str
     conclusions: Conclusions
-    cards: tuple[Card, ...]
+    cards: Sequence[Card]
+    plane: Figure | None
     strip: Figure | None
-    least: tuple[TableBlock, ...]
-    sections: tuple[Section, ...]
+    least: Sequence[TableBlock]
+    sections: Sequence[Section]
     document: Document
+    overview: Document
     colours: Mapping[str, str]
+    failures: Sequence[Notice]
     date: str | None
     kept: Path
-    extractor: str = ""
-    failures: tuple[Notice, ...] = ()
-    overview: Document = field(default_factory=lambda: Document(()))
-    reused: int = 0
-    computed: int = 0
-    plane: Figure | None = None
+    reused: int
+    computed: int
 
     @property
-    def figures(self) -> tuple[Figure, ...]:
+    def figures(self) -> list[Figure]:
         """Every figure of the report."""
         first = [figure for figure in (self.plane, self.strip) if figure is not None]
-        return (*first, *(f for section in self.sections for f in section.all_figures))
+        return [*first, *(f for section in self.sections for f in section.all_figures)]
 
 
 def assess(
@@ -97,9 +101,15 @@ def assess(
     """
     check_code(config, allow_code=allow_code)
     folder = Path(output)
-    work = Work(Cache(Path(cache) if cache is not None else cache_of(folder)), listener=listener)
+    work = Work(Path(cache) if cache is not None else cache_of(folder), listener=listener)
     inputs = read_inputs(config, work, base=folder.resolve(), allow_code=allow_code, say=say)
-    return _Run(config, inputs, work).result()
+    attacks = attacks_of(config, inputs)
+    config, notices = with_fitting_lengths(config, attacks.of)
+    names = [*([ORIGINAL] if inputs.original is not None else []), *inputs.safeguards]
+    colours = system_colours(names, original=ORIGINAL)
+    tables = {**inputs.tables, **set_tables(inputs.sets)}
+    inputs = replace(inputs, notices=(*inputs.notices, *notices))
+    return _Run(Study(config, inputs, attacks, colours, tables), work).result()
 
 
 class _Run:
@@ -109,27 +119,19 @@ class _Run:
     left out, and the report says why.
     """
 
-    def __init__(self, config: Config, inputs: Inputs, work: Work) -> None:
-        self.attacks = attacks_of(config, inputs)
-        self.config, notices = with_fitting_lengths(config, self.attacks.of)
-        self.inputs = replace(inputs, notices=(*inputs.notices, *notices))
-        self.work = work
-        names = [*([ORIGINAL] if inputs.original is not None else []), *inputs.safeguards]
-        self.colours = system_colours(names, original=ORIGINAL)
-        self.tables = {**inputs.tables, **set_tables(inputs.sets)}
-        self.reason = ""
-        self.failures = [
-            replace(one, sentence=one.line) for one in inputs.notices if one.code == "not-read"
-        ]
+    def __init__(self, study: Study, work: Work) -> None:
+        self.study, self.work, self.reason = study, work, ""
+        unread = (one for one in study.inputs.notices if one.code == "not-read")
+        self.failures = [replace(one, sentence=one.line) for one in unread]
 
     def result(self) -> Assessment:
-        study = Study(self.config, self.inputs, self.attacks, self.colours, self.tables)
-        wanted = [f for f in FRAMEWORKS if f.key in (self.config.frameworks or KEYS)]
+        study = self.study
+        wanted = [f for f in FRAMEWORKS if f.key in (study.config.frameworks or KEYS)]
         plans = {one.key: one.steps(study) for one in wanted}
         trials = study.per_attack(trial_step) if any(one.trials for one in wanted) else {}
         self._expect({TRIALS: trials}, *plans.values())
         # What is planned later is expected to take about two steps a table.
-        late = 2.0 * len(self.tables) + 2.0 * bool(self.attacks.of)
+        late = 2.0 * len(study.tables) + 2.0 * bool(study.attacks.of)
         self.work.total += late
         tried = self._run(TRIALS, trials)
         study.tried(tried)
@@ -141,12 +143,12 @@ class _Run:
             results = {group: self._run(one.key, steps) for group, steps in plan.items()}
             if one.trials:
                 plan, results = {TRIALS: trials, **plan}, {TRIALS: tried, **results}
-            sections += self._section(one, study, plan, results)
+            sections += self._section(one, plan, results)
         self.work.total -= late
         if not sections:
             none = "frameworks: none of those named can be run on these data"
             raise InputError(self.reason or none)
-        return self._assessment(sections, study.trialled)
+        return self._assessment(sections)
 
     def _expect(self, *plans: Plan) -> None:
         self.work.expect([step for p in plans for group in p.values() for step in group.values()])
@@ -163,7 +165,7 @@ class _Run:
                 self.failures.append(Notice("not-computed", key, f"not computed: {reason}"))
         return results
 
-    def _section(self, one: Framework, study: Study, plan: Plan, results: Results) -> list[Section]:
+    def _section(self, one: Framework, plan: Plan, results: Results) -> list[Section]:
         """A section with its figures, kept under the keys of the steps it is made from."""
         kept = [s for group, steps in plan.items() for n, s in steps.items() if n in results[group]]
         if not kept or (one.main is not None and not results.get(one.main)):
@@ -171,185 +173,173 @@ class _Run:
         step = Step(
             f"charts and tables of {one.key}",
             [made.key for made in kept],
-            {"colours": self.colours, "steps": [made.what for made in kept]},
-            lambda: one.section(study, results).plain(),
+            {"colours": self.study.colours, "steps": [made.what for made in kept]},
+            lambda: one.section(self.study, results).plain(),
         )
         self.work.expect([step])
         return list(self._run(one.key, {one.key: step}).values())
 
-    def _assessment(
-        self, sections: Sequence[Section], trialled: Mapping[str, Sequence[Trialled]]
-    ) -> Assessment:
-        strip, least = self._least(trialled)
+    def _assessment(self, sections: Sequence[Section]) -> Assessment:
+        study, config, inputs = self.study, self.study.config, self.study.inputs
+        strip, least = _least(study)
         rows = {section.key: section.rows for section in sections}
         known = {
             (attack.safeguard, attack.label(variant)): attack.description
-            for attack in self.attacks.every
+            for attack in study.attacks.every
             for variant in attack.variants
         }
         described = {
             label: one.description
-            for one in self.config.safeguards
+            for one in config.safeguards
             for label in (one.name, *(set_label(one.name, given.set) for given in one.scores))
         }
-        made = cards(
-            {name: described[name] for name in self.inputs.safeguards},
-            rows,
-            colours=self.colours,
-            known=known,
-            notices=self._notices(rows.get("legal", ())),
-        )
-        plane = plane_of(self.inputs.safeguards, rows, self.colours)
-        every = [("speakers", r) for block in least for r in block.rows]
-        every += [(section.key, r) for section in sections for r in section.rows]
-        document = Document(
-            tuple(Row({"framework": key, **r.conditions}, r.estimates) for key, r in every),
-            inputs=self.inputs.sources,
-            conditions={"assessment": self.config.title},
-            notes=tuple(f"{card.safeguard}: {said}" for card in made for said in card.sentences),
-            warnings=(
-                *(one.line for one in self.inputs.notices if one.code != "not-read"),
-                *(notice.sentence for notice in self.failures),
-                *(notice.line for card in made for notice in card.notices),
-                *(f"{s.words['title']}: {w}" for s in sections for w in s.warnings),
-            ),
-            seed=self.config.seed,
-        )
+        chosen = {name: described[name] for name in inputs.safeguards}
+        beside = _beside(study, rows.get("legal", ()))
+        made = cards(chosen, rows, colours=study.colours, known=known, notices=beside)
+        every = {"speakers": [row for block in least for row in block.rows], **rows}
         return Assessment(
-            self.config,
-            self.attacks.names,
-            self._facts(),
-            self._line(),
-            conclude(made, sections, self.inputs, self.attacks.missing),
-            tuple(card for card in made if card.numbers),
-            strip,
-            least,
-            tuple(sections),
-            document,
-            self.colours,
-            _date(self.config),
-            self.work.cache.folder,
-            extractor_note(self.inputs) if self.attacks.of else "",
-            tuple(self.failures),
-            overview(self.config, rows, self.tables),
-            self.work.reused,
-            self.work.computed,
-            None if plane is None else plane.plain(),
+            config,
+            attackers=study.attacks.names,
+            facts=_facts(study),
+            line=_line(study),
+            extractor=extractor_note(inputs) if study.attacks.of else "",
+            conclusions=conclude(made, rows, inputs, study.attacks.missing),
+            cards=[card for card in made if card.numbers],
+            plane=plane_of(inputs.safeguards, rows, study.colours),
+            strip=strip,
+            least=least,
+            sections=sections,
+            document=Document(
+                [
+                    Row({"framework": key, **row.conditions}, row.estimates)
+                    for key, some in every.items()
+                    for row in some
+                ],
+                inputs=inputs.sources,
+                conditions={"assessment": config.title},
+                notes=[f"{card.safeguard}: {said}" for card in made for said in card.sentences],
+                warnings=[
+                    *(one.line for one in inputs.notices if one.code != "not-read"),
+                    *(notice.sentence for notice in self.failures),
+                    *(notice.line for card in made for notice in card.notices),
+                    *(f"{s.words['title']}: {line}" for s in sections for line in s.warnings),
+                ],
+                seed=config.seed,
+            ),
+            overview=overview(config, rows, study.tables),
+            colours=study.colours,
+            failures=self.failures,
+            date=_date(config),
+            kept=self.work.folder,
+            reused=self.work.reused,
+            computed=self.work.computed,
         )
 
-    def _notices(self, legal_rows: Sequence[Row]) -> list[Notice]:
-        """What has to stand right beside the numbers of a safeguard."""
-        notices = [
-            Notice("attacker-not-run", name, f"the {attacker} attacker was {why}")
-            for (name, attacker), why in self.attacks.missing.items()
+
+def _beside(study: Study, legal_rows: Sequence[Row]) -> list[Notice]:
+    """What has to stand right beside the numbers of a safeguard."""
+    notices = [
+        Notice("attacker-not-run", name, f"the {attacker} attacker was {why}")
+        for (name, attacker), why in study.attacks.missing.items()
+    ]
+    for name in study.inputs.safeguards:
+        notices += [Notice("weak-control", name, line) for line in weak_control(legal_rows)]
+        speech = study.inputs.protected.get(name)
+        lists = study.inputs.sets.get(name, {}).values()
+        speakers = speech.n_speakers if speech else speaker_count(next(iter(lists)))
+        few = None if speakers is None else few_speakers(speakers)
+        notices += [Notice("few-speakers", name, few)] if few else []
+    return notices
+
+
+def _least(study: Study) -> tuple[Figure | None, list[TableBlock]]:
+    """Every speaker under the attack that links most recordings."""
+    strips, rows = [], []
+    for name, variants in study.trialled.items():
+        if name == ORIGINAL:
+            continue
+        one = strongest(variants, "identified")
+        chance = 1 / one.candidates
+        strips.append(Strip(name, one.label, one.speakers, one.identified, one.recordings, chance))
+        about: dict[str, Any] = {"chance": chance, "trials": one.trials}
+        about |= {"params": {"candidates": one.candidates}, "no_interval": ONE_PERSON}
+        each = zip(one.speakers, one.identified, one.recordings, strict=True)
+        for speaker, share, number in each:
+            n = {"recordings": int(number)}
+            where = {"safeguard": name, "attacker": one.label, "speaker": speaker}
+            rows.append(Row(where, [Estimate("identified", float(share), "%", n=n, **about)]))
+    if not strips:
+        return None, []
+    rows.sort(key=lambda row: -float(row.estimates[0].value))
+    table = TableBlock("Every speaker, the least protected first", rows, folded=True)
+    counts = ", ".join(f"{s.system} {int((s.risk >= 0.5).sum())}" for s in strips)
+    title = (
+        "People recognised in half of their recordings or more, of"
+        f" {max(len(s.speakers) for s in strips):,}: {counts}"
+    )
+    return speaker_strip(strips, colours=study.colours, title=title).plain(), [table]
+
+
+def _facts(study: Study) -> list[tuple[str, str]]:
+    inputs, attacks = study.inputs, study.attacks
+    facts = []
+    if inputs.original is not None and attacks.of:
+        control = attacks.of[ORIGINAL][0]
+        facts += [
+            ("Speakers", f"{inputs.original.n_speakers:,}"),
+            ("Utterances", f"{len(inputs.original):,}"),
+            ("Enrolled", f"{len(control.enrol):,} utterances"),
+            ("Attacked", f"{len(control.test):,} utterances"),
         ]
-        for name in self.inputs.safeguards:
-            notices += [Notice("weak-control", name, line) for line in weak_control(legal_rows)]
-            speech = self.inputs.protected.get(name)
-            lists = self.inputs.sets.get(name, {}).values()
-            speakers = speech.n_speakers if speech else speaker_count(next(iter(lists)))
-            few = None if speakers is None else few_speakers(speakers)
-            notices += [Notice("few-speakers", name, few)] if few else []
-        return notices
-
-    def _least(
-        self, trialled: Mapping[str, Sequence[Trialled]]
-    ) -> tuple[Figure | None, tuple[TableBlock, ...]]:
-        """Every speaker under the attack that links most recordings."""
-        chosen = {
-            name: strongest(variants, "identified")
-            for name, variants in trialled.items()
-            if name != ORIGINAL
-        }
-        if not chosen:
-            return None, ()
-        strips = [
-            Strip(n, one.label, one.speakers, one.identified, one.recordings, 1 / one.candidates)
-            for n, one in chosen.items()
-        ]
-        rows = []
-        for name, one in chosen.items():
-            about: dict[str, Any] = {"chance": 1 / one.candidates, "trials": one.trials}
-            about |= {"params": {"candidates": one.candidates}, "no_interval": ONE_PERSON}
-            each = zip(one.speakers, one.identified, one.recordings, strict=True)
-            for speaker, share, number in each:
-                n = {"recordings": int(number)}
-                where = {"safeguard": name, "attacker": one.label, "speaker": speaker}
-                rows.append(Row(where, (Estimate("identified", float(share), "%", n=n, **about),)))
-        rows.sort(key=lambda row: -float(row.estimates[0].value))
-        table = TableBlock("Every speaker, the least protected first", tuple(rows), folded=True)
-        counts = ", ".join(f"{s.system} {int((s.risk >= 0.5).sum())}" for s in strips)
-        title = (
-            "People recognised in half of their recordings or more, of"
-            f" {max(len(s.speakers) for s in strips):,}: {counts}"
-        )
-        return speaker_strip(strips, colours=self.colours, title=title).plain(), (table,)
-
-    def _facts(self) -> tuple[tuple[str, str], ...]:
-        inputs = self.inputs
-        facts = []
-        if inputs.original is not None and self.attacks.of:
-            control = self.attacks.of[ORIGINAL][0]
-            facts += [
-                ("Speakers", f"{inputs.original.n_speakers:,}"),
-                ("Utterances", f"{len(inputs.original):,}"),
-                ("Enrolled", f"{len(control.enrol):,} utterances"),
-                ("Attacked", f"{len(control.test):,} utterances"),
-            ]
-        if inputs.safeguards:
-            facts.append(("Safeguards", ", ".join(inputs.safeguards)))
-        if self.attacks.of:
-            facts += [(f"Attacker {name}", self._attacker(name)) for name in self.attacks.names]
-            facts.append(("Extractor", extractor_note(inputs)))
-        for name, scores in self.tables.items():
-            counts = scores.counts
-            trials = f"{counts['target']:,} target and {counts['nontarget']:,} nontarget trials"
-            several = "s" if len(scores.systems) > 1 else ""
-            facts.append((f"Scores {name}", f"{trials}, {len(scores.systems)} system{several}"))
-        return tuple(facts)
-
-    def _attacker(self, attacker: str) -> str:
-        """What an attacker enrols, trains on and compares with, and whom it could not attack."""
-        one = next(a for a in self.config.attackers if a.name == attacker)
-        run = (one.backends for one in self.attacks.every if one.attacker == attacker)
-        used = dict.fromkeys(backend for backends in run for backend in backends)
-        text = f"enrols {DATA[one.enrol]}; {' and '.join(used)}"
-        data = " and ".join(DATA[data] for data in one.train)
-        if one.trains:
-            text += f"; extractor and back-ends trained on {data} of other people"
-        elif set(used) - set(FREE):
-            whose = " of other people" if self.inputs.learnt else ""
-            text += f", trained on {data}{whose}"
-        missing = [name for name, who in self.attacks.missing if who == attacker]
-        return f"{text}. Not run on {', '.join(missing)}" if missing else text
-
-    def _line(self) -> str:
-        speech, tables = self.inputs.original, len(self.tables)
-        parts = []
-        if speech is not None:
-            parts.append(f"{speech.n_speakers:,} speakers, {len(speech):,} utterances")
-        counted = {"safeguard": self.inputs.safeguards, "attacker": self.attacks.names}
-        for what, names in counted.items():
-            if names:
-                several = "s" if len(names) > 1 else ""
-                parts.append(f"{len(names)} {what}{several} ({', '.join(names)})")
-        if tables:
-            parts.append(f"{tables} score table{'s' if tables > 1 else ''}")
-        return "; ".join(parts) + "."
+    if inputs.safeguards:
+        facts.append(("Safeguards", ", ".join(inputs.safeguards)))
+    if attacks.of:
+        facts += [(f"Attacker {name}", _attacker(study, name)) for name in attacks.names]
+        facts.append(("Extractor", extractor_note(inputs)))
+    for name, scores in study.tables.items():
+        counts = scores.counts
+        trials = f"{counts['target']:,} target and {counts['nontarget']:,} nontarget trials"
+        facts.append((f"Scores {name}", f"{trials}, {_counted(scores.systems, 'system')}"))
+    return facts
 
 
-DATA = {
-    "original": "original speech",
-    "own": "speech protected by the attacker's own run",
-    "related": "speech protected by a related safeguard",
-}
+def _attacker(study: Study, attacker: str) -> str:
+    """What an attacker enrols, trains on and compares with, and whom it could not attack."""
+    one = next(a for a in study.config.attackers if a.name == attacker)
+    run = (a.backends for a in study.attacks.every if a.attacker == attacker)
+    used = dict.fromkeys(backend for backends in run for backend in backends)
+    text = f"enrols {DATA[one.enrol]}; {' and '.join(used)}"
+    data = " and ".join(DATA[data] for data in one.train)
+    if one.trains:
+        text += f"; extractor and back-ends trained on {data} of other people"
+    elif set(used) - set(FREE):
+        learnt = any(speech.learnt for speech in study.inputs.speech.values())
+        text += f", trained on {data}{' of other people' if learnt else ''}"
+    missing = [name for name, who in study.attacks.missing if who == attacker]
+    return f"{text}. Not run on {', '.join(missing)}" if missing else text
+
+
+def _line(study: Study) -> str:
+    speech, tables = study.inputs.original, study.tables
+    parts = []
+    if speech is not None:
+        parts.append(f"{speech.n_speakers:,} speakers, {len(speech):,} utterances")
+    for what, names in (
+        ("safeguard", study.inputs.safeguards),
+        ("attacker", study.attacks.names),
+    ):
+        parts += [f"{_counted(names, what)} ({', '.join(names)})"] if names else []
+    parts += [_counted(tables, "score table")] if tables else []
+    return "; ".join(parts) + "."
+
+
+def _counted(things: Collection[str], what: str) -> str:
+    return f"{len(things)} {what}{'s' if len(things) > 1 else ''}"
 
 
 def _date(config: Config) -> str | None:
     """The date of the config, or of SOURCE_DATE_EPOCH; never that of the clock."""
-    if config.date is not None:
-        return config.date
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
-    if not epoch.isdigit():
-        return None
+    if config.date is not None or not epoch.isdigit():
+        return config.date
     return datetime.datetime.fromtimestamp(int(epoch), datetime.UTC).date().isoformat()

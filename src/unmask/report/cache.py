@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from importlib import resources
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from unmask._version import __version__
 from unmask.errors import InputError
@@ -35,22 +32,10 @@ def code_digest() -> str:
 
 
 def digest_of(data: Embeddings | Scores) -> str:
-    """SHA-256 of vectors or of scores, and of all that is said about them."""
+    """Digest of vectors or of scores and of all that is said about them, whatever their file."""
     if isinstance(data, Embeddings):
-        total = hashlib.sha256(str(data.vectors.shape).encode())
-        total.update(np.ascontiguousarray(data.vectors).tobytes())
-        names = {"speaker": data.speakers, "utterance": data.utterances, "session": data.sessions}
-    else:
-        total = hashlib.sha256(b"" if data.label is None else data.label.tobytes())
-        for name, values in data.systems.items():
-            total.update(f"\0{name}\0".encode() + values.tobytes())
-        names = {"enrol": data.enrol, "test": data.test}
-        names |= {"enrol speaker": data.enrol_speaker, "test speaker": data.test_speaker}
-    for name, ids in {**names, **data.columns}.items():
-        total.update(f"\0{name}\0".encode())
-        if ids is not None:
-            total.update(ids.codes.tobytes() + "\0".join(ids.names).encode())
-    return total.hexdigest()
+        return store.digest(replace(data, source=None))
+    return store.digest(replace(data, sources=()))
 
 
 @dataclass(frozen=True)
@@ -82,9 +67,8 @@ class Step:
 
     @property
     def key(self) -> str:
-        """SHA-256 over name, inputs, parameters and the code that computes."""
-        key = [self.what, list(self.inputs), dict(self.params), code_digest()]
-        return hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()
+        """Digest of name, inputs, parameters and the code that computes."""
+        return store.digest([list(self.inputs), dict(self.params)], self.what, code_digest())
 
 
 def cache_of(output: Path) -> Path:
@@ -97,70 +81,47 @@ def cache_of(output: Path) -> Path:
     return cache_directory() / "assessments" / name
 
 
-class Cache:
-    """Finished steps in a folder, each a whole file or none."""
+class Work:
+    """Runs steps, takes stored ones as they are, and tells how far the whole is.
 
-    def __init__(self, folder: Path) -> None:
+    Finished steps lie in ``folder``, each a whole file or none.
+    """
+
+    def __init__(self, folder: Path, *, listener: Listener | None = None) -> None:
         if not is_own(folder):
             raise InputError(
                 f"{folder}: expected a folder of this user that nobody else can write, found"
                 " another: steps kept there are not trusted"
             )
-        self.folder = folder
+        self.folder, self.listener = folder, listener
+        self.done = self.total = 0.0
+        self.reused = self.computed = 0
 
-    def path(self, key: str) -> Path:
-        return self.folder / f"{key}.npz"
-
-    def holds(self, key: str) -> bool:
-        return self.path(key).is_file()
-
-    def read(self, key: str) -> Any:
-        """The stored result; a damaged file is removed and counts as none."""
-        path = self.path(key)
-        try:
-            return store.from_bytes(path.read_bytes())
-        except FileNotFoundError:
-            return None
-        except Exception:
-            path.unlink(missing_ok=True)
-            return None
-
-    def write(self, key: str, value: Any) -> None:
-        """Store a result under its key."""
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_whole(self.path(key), store.to_bytes(value))
-
-
-class Work:
-    """Runs steps, takes stored ones as they are, and tells how far the whole is."""
-
-    def __init__(self, cache: Cache, *, listener: Listener | None = None) -> None:
-        self.cache = cache
-        self.listener = listener
-        self.done = 0.0
-        self.total = 0.0
-        self.reused = 0
-        self.computed = 0
+    def path(self, step: Step) -> Path:
+        """Where the result of a step is kept."""
+        return self.folder / f"{step.key}.npz"
 
     def expect(self, steps: Sequence[Step]) -> None:
         """Count steps that will come; those already stored weigh nothing."""
-        self.total += sum(step.weight for step in steps if not self.cache.holds(step.key))
+        self.total += sum(step.weight for step in steps if not self.path(step).is_file())
 
     def run(self, step: Step) -> Any:
         """The result of a step, computed only if it is not stored."""
-        key = step.key
-        if self.cache.holds(key):
-            stored = self.cache.read(key)
+        path = self.path(step)
+        if path.is_file():
+            stored = _stored(path)
             if stored is not None:
                 self.reused += 1
                 return stored
             self.total += step.weight
         with self.doing(step.what, step.weight, expected=True):
-            self.cache.write(key, step.compute())
+            result = store.to_bytes(step.compute())
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            write_whole(path, result)
         self.computed += 1
         self._tell(step.what, 0.0)
         # What is read back is what a resumed run would see, so both go on from the same value.
-        return self.cache.read(key)
+        return _stored(path)
 
     @contextmanager
     def doing(self, what: str, weight: float = 10.0, *, expected: bool = False) -> Iterator[None]:
@@ -175,3 +136,12 @@ class Work:
         if self.listener is not None:
             done = self.done + more
             self.listener(what, done, max(self.total, done))
+
+
+def _stored(path: Path) -> Any:
+    """A stored result; a damaged file is removed and counts as none."""
+    try:
+        return store.from_bytes(path.read_bytes())
+    except Exception:
+        path.unlink(missing_ok=True)
+        return None

@@ -23,14 +23,8 @@ def _(evaluation: Evaluation) -> Document:
         if grouped:
             conditions["group"] = "all" if result.group is None else result.group
         rows.append(Row(conditions, result.estimates))
-    return Document(
-        tuple(rows),
-        inputs=evaluation.sources,
-        notes=(*_counts(first), _READING),
-        warnings=evaluation.warnings,
-        seed=evaluation.seed,
-        title="Detection and disclosure",
-    )
+    notes, title = [*_counts(first), _READING], "Detection and disclosure"
+    return Document.of(evaluation, rows, notes=notes, title=title)
 
 
 def _counts(estimate: Estimate) -> list[str]:
@@ -73,11 +67,5 @@ def _(comparison: Comparison) -> Document:
             no_interval="a share of resamplings",
         )
         rows.append(Row(conditions, (*estimates, sure), (*columns, f"{second} better [%]")))
-    return Document(
-        tuple(rows),
-        inputs=comparison.sources,
-        notes=(*_counts(comparison.differences[0].first), comparison.verdict),
-        warnings=comparison.warnings,
-        seed=comparison.seed,
-        title=f"{second} against {first}",
-    )
+    notes = [*_counts(comparison.differences[0].first), comparison.verdict]
+    return Document.of(comparison, rows, notes=notes, title=f"{second} against {first}")

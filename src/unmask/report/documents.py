@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import singledispatch
 from importlib import import_module, resources
@@ -30,8 +30,8 @@ class Row:
     """
 
     conditions: Mapping[str, str]
-    estimates: tuple[Estimate, ...]
-    columns: tuple[str, ...] = ()
+    estimates: Sequence[Estimate]
+    columns: Sequence[str] = ()
 
     def of_estimates(self) -> list[tuple[Mapping[str, str], Estimate]]:
         """Each estimate with its own conditions."""
@@ -50,19 +50,24 @@ class Document:
     ``tables`` are what people are shown, where that is not all ``rows`` in one table.
     """
 
-    rows: tuple[Row, ...]
-    inputs: tuple[Source, ...] = ()
+    rows: Sequence[Row]
+    inputs: Sequence[Source] = ()
     conditions: Mapping[str, str] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
+    notes: Sequence[str] = ()
+    warnings: Sequence[str] = ()
     seed: int = 0
     title: str = ""
-    tables: tuple[tuple[Row, ...], ...] = ()
+    tables: Sequence[Sequence[Row]] = ()
+
+    @classmethod
+    def of(cls, result: Any, rows: Sequence[Row], **more: Any) -> Document:
+        """Rows of a result, with its sources, its warnings and its seed."""
+        return cls(rows, result.sources, warnings=result.warnings, seed=result.seed, **more)
 
     @property
-    def shown(self) -> tuple[tuple[Row, ...], ...]:
+    def shown(self) -> list[Sequence[Row]]:
         """Tables for people, those without a row left out."""
-        return tuple(rows for rows in self.tables if rows) or (self.rows,)
+        return [rows for rows in self.tables if rows] or [self.rows]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values as in the published JSON Schema: NaN as null, infinities as strings."""

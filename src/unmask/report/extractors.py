@@ -27,7 +27,11 @@ if TYPE_CHECKING:
 Say = Callable[[str], None]
 NO_RECORDINGS = "its extractor is trained on recordings, and embeddings were given"
 NOT_RUNNABLE = "its extractor is trained on protected speech, and no method or command makes such"
-NO_RELATED = "its extractor is trained on a related safeguard, and none was given that can be run"
+_NO_RUN = {
+    "own": NOT_RUNNABLE,
+    "related": "its extractor is trained on a related safeguard, and none was given that can be"
+    " run",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +72,7 @@ class Extractors:
     ) -> None:
         self.config, self.work, self.allow_code = config, work, allow_code
         self.say = say or (lambda line: None)
-        self.folder = work.cache.folder
+        self.folder = work.folder
         self.shares = sorted({*config.training.curve, 1.0})
         self.safeguards = {one.name: one for one in config.safeguards}
 
@@ -85,11 +89,13 @@ class Extractors:
         config = self.config
         if config.training.given or not any(one.trains for one in config.attackers):
             return frozenset()
-        order = sorted(
-            {one.speaker for one in self.recordings},
-            key=lambda name: _digest(config.seed, "apart", name),
-        )
+        order = self._by_lot(self.recordings, "apart")
         return frozenset(order[: round(config.training.share * len(order))])
+
+    def _by_lot(self, files: Iterable[Recording], what: str) -> list[str]:
+        """The people of recordings in an order of their own for each seed and purpose."""
+        people = {one.speaker for one in files}
+        return sorted(people, key=lambda name: _digest(self.config.seed, what, name))
 
     @cached_property
     def training(self) -> tuple[Recording, ...]:
@@ -124,18 +130,14 @@ class Extractors:
 
         files = self.training if training else self.tested
         key = int(_digest(self.config.seed, "key of the attacker", safeguard.name)[:15], 16)
-        chosen: Any
         if safeguard.command is not None:
-            chosen = External(safeguard.command.replace("{key}", str(key)))
+            chosen: Any = External(safeguard.command.replace("{key}", str(key)))
         else:
-            assert safeguard.method is not None
-            chosen = method_named(safeguard.method, seed=key)
+            chosen = method_named(str(safeguard.method), seed=key)
         identity = json.dumps([chosen.describe(key=True), [str(one.path) for one in files]])
         root = self.folder / "runs" / _digest(identity)[:16]
         made = tuple(replace(one, path=root / f"{one.place}.flac") for one in files)
-        missing = [
-            one for one, target in zip(files, made, strict=True) if not target.path.is_file()
-        ]
+        missing = [one for one, to in zip(files, made, strict=True) if not to.path.is_file()]
         if missing and make:
             people = "training people" if training else "the people attacked"
             with self.work.doing(f"{safeguard.name} under the attacker's key, {people}"):
@@ -146,41 +148,34 @@ class Extractors:
 
     def why_not(self, safeguard: Safeguard, attacker: Attacker) -> str | None:
         """Why an attacker's extractor cannot be trained; None if it can."""
-        if self.config.original.audio is None or safeguard.audio is None:
+        training = self.config.training if self.config.training.given else self.config.original
+        if any(one.audio is None for one in (self.config.original, safeguard, training)):
             return NO_RECORDINGS
-        if self.config.training.given and self.config.training.audio is None:
-            return NO_RECORDINGS
-        needed = {*attacker.train, attacker.enrol}
-        if "own" in needed and not allowed(safeguard, allow_code=self.allow_code):
-            return NOT_RUNNABLE
-        other = self.safeguards.get(safeguard.related or "")
-        if "related" in needed and (
-            other is None or not allowed(other, allow_code=self.allow_code)
-        ):
-            return NO_RELATED
+        runs = {"own": safeguard, "related": self.safeguards.get(safeguard.related or "")}
+        for data in sorted(runs.keys() & {*attacker.train, attacker.enrol}):
+            run = runs[data]
+            if run is None or not allowed(run, allow_code=self.allow_code):
+                return _NO_RUN[data]
         return None
 
     def _sets(
         self, safeguard: Safeguard, attacker: Attacker, *, make: bool = True
     ) -> dict[str, tuple[Recording, ...]]:
-        sets: dict[str, tuple[Recording, ...]] = {}
-        for data in dict.fromkeys(attacker.train):
-            if data == "original":
-                sets[data] = self.training
-            else:
-                name = safeguard.name if data == "own" else str(safeguard.related)
-                sets[data] = self.own_run(self.safeguards[name], training=True, make=make)
-        return sets
+        """Recordings that an extractor is trained on, by what they are."""
+        runs = {"own": safeguard.name, "related": str(safeguard.related)}
+        return {
+            data: self.own_run(self.safeguards[runs[data]], training=True, make=make)
+            if data in runs
+            else self.training
+            for data in dict.fromkeys(attacker.train)
+        }
 
     def trained(self, safeguard: Safeguard, attacker: Attacker) -> Speech:
         """All speech of an attack through an extractor of the attacker's own making."""
         from unmask.speech import train
 
         sets = self._sets(safeguard, attacker)
-        people = sorted(
-            {one.speaker for one in self.training},
-            key=lambda speaker: _digest(self.config.seed, "share", speaker),
-        )
+        people = self._by_lot(self.training, "share")
         speech = {"original": self.tested}
         if allowed(safeguard, allow_code=self.allow_code):
             speech["own"] = self.own_run(safeguard)
@@ -218,11 +213,8 @@ class Extractors:
 
         sets = self._sets(safeguard, attacker, make=False)
         name = f"{attacker.name} on {safeguard.name}"
-        waiting = [
-            share
-            for share in self.shares
-            if not (self._place(name, sets, share) / "card.json").is_file()
-        ]
+        places = {share: self._place(name, sets, share) for share in self.shares}
+        waiting = [share for share, at in places.items() if not (at / "card.json").is_file()]
         if not waiting:
             return
         people = len({one.speaker for one in self.training})
@@ -300,13 +292,8 @@ def embedded(
         return vectors, dict(zip(unread, result.failures, strict=True))
 
     names = [f"{one.utterance} {one.speaker}" for one in files]
-    step = Step(
-        f"embedding {what}",
-        [total.hexdigest(), *names],
-        {"depends on": fingerprint_of(encoder)},
-        compute,
-        weight=0.1 * len(files),
-    )
+    inputs, by = [total.hexdigest(), *names], {"depends on": fingerprint_of(encoder)}
+    step = Step(f"embedding {what}", inputs, by, compute, weight=0.1 * len(files))
     work.expect([step])
     made: tuple[Embeddings, dict[str, str]] = work.run(step)
     return made

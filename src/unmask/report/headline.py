@@ -12,7 +12,7 @@ from unmask.privacy.legal import STRONG_ENOUGH, extent, spoken
 from unmask.report.config import ORIGINAL
 from unmask.report.documents import Row
 from unmask.report.inputs import Inputs
-from unmask.report.section import Section, note, percent
+from unmask.report.section import note, percent
 
 LARGEST_D_ECE = 0.7213475204444817
 WORST, ALL, CONTROL = "worst of the curve", "all candidates", "control"
@@ -40,8 +40,13 @@ class Headline:
 
     @property
     def shown(self) -> Estimate:
-        """The estimate as a risk."""
-        return _complement(self.estimate) if self.complement else self.estimate
+        """The estimate as a risk; what lies below 0 leaves no more than everything."""
+        if not self.complement:
+            return self.estimate
+        made, value = self.estimate.interval, float(self.estimate.value)
+        if made is not None:
+            made = replace(made, low=min(1 - made.high, 1.0), high=min(1 - made.low, 1.0))
+        return replace(self.estimate, value=min(1 - value, 1.0), interval=made)
 
     @property
     def chance(self) -> float:
@@ -54,38 +59,30 @@ class Headline:
         return min(1.0, max(0.0, (value - self.chance) / (most - self.chance)))
 
 
-def _complement(estimate: Estimate) -> Estimate:
-    """1 − the estimate; what lies below 0 leaves no more than everything."""
-    made = estimate.interval
-    if made is not None:
-        made = replace(made, low=min(1 - made.high, 1.0), high=min(1 - made.low, 1.0))
-    return replace(estimate, value=min(1 - float(estimate.value), 1.0), interval=made)
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """How many people are recognised: ``extent`` for programs, ``text`` for people."""
-
-    extent: Literal["most", "some", "chance", "unknown", "untried"] = "untried"
-    text: str = ""
+Extent = Literal["most", "some", "chance", "unknown", "untried"]
 
 
 @dataclass(frozen=True)
 class Card:
-    """What the first screen says of one safeguard; ``description`` is what the safeguard is."""
+    """What the first screen says of one safeguard or score table, which has no colour.
+
+    ``description`` is what the safeguard is, ``extent`` tells programs how many people are
+    recognised, ``verdict`` tells people.
+    """
 
     safeguard: str
     description: str
-    colour: str
-    numbers: tuple[Headline, ...]
-    verdict: Verdict
-    sentences: tuple[str, ...]
-    notices: tuple[Notice, ...]
+    verdict: str
+    sentences: Sequence[str]
+    extent: Extent = "untried"
+    numbers: Sequence[Headline] = ()
+    notices: Sequence[Notice] = ()
+    colour: str = ""
 
     @property
-    def risk(self) -> tuple[float, ...]:
+    def risk(self) -> list[float]:
         """How far the bars reach, by which cards are put in order."""
-        return tuple(number.share(float(number.shown.value)) for number in self.numbers)
+        return [number.share(float(number.shown.value)) for number in self.numbers]
 
 
 @dataclass(frozen=True)
@@ -148,15 +145,11 @@ def evidence_number(rows: Sequence[Row], safeguard: str) -> Headline | None:
     if most is None:
         return None
     bare = largest(find(rows, "d_ece", safeguard=ORIGINAL))
+    control = bare.estimate if bare else None
     tags = find(rows, "tag", safeguard=safeguard, attacker=most.attacker)
-    return Headline(
-        "Evidence",
-        "D_ECE: what a comparison tells of identity on average, of at most 0.721 bit",
-        most.estimate,
-        bare.estimate if bare else None,
-        most.attacker,
-        tags[0].estimate if tags else None,
-    )
+    tag = tags[0].estimate if tags else None
+    what = "D_ECE: what a comparison tells of identity on average, of at most 0.721 bit"
+    return Headline("Evidence", what, most.estimate, control, most.attacker, tag)
 
 
 def inference_number(rows: Sequence[Row], safeguard: str) -> Headline | None:
@@ -167,14 +160,9 @@ def inference_number(rows: Sequence[Row], safeguard: str) -> Headline | None:
     best = max(probes, key=lambda match: residual(match.estimate))
     attribute = best.conditions["attribute"]
     bare = find(rows, "inference_unprotected", safeguard=safeguard, attribute=attribute)
-    return Headline(
-        "Inference",
-        f"{attribute} guessed rightly from one utterance",
-        best.estimate,
-        bare[0].estimate if bare else None,
-        "a simple probe",
-        subject=attribute,
-    )
+    control = bare[0].estimate if bare else None
+    what, by = f"{attribute} guessed rightly from one utterance", "a simple probe"
+    return Headline("Inference", what, best.estimate, control, by, subject=attribute)
 
 
 def residual(estimate: Estimate) -> float:
@@ -193,23 +181,23 @@ def people(estimate: Estimate) -> str:
     return f"{low if low == high else f'{low} to {high}'} of {total:,} people"
 
 
-def verdict(rows: Sequence[Row], name: str) -> Verdict:
+def verdict(rows: Sequence[Row], name: str) -> tuple[Extent, str]:
     """The conclusion on a safeguard in a few words, as far as the interval goes."""
     worst = largest(find(rows, "linkability", safeguard=name, point=WORST))
     if worst is None:
-        return Verdict()
+        return "untried", ""
     if weak_control(rows):
-        return Verdict("unknown", "Nothing can be concluded: attackers fail without protection too")
+        return "unknown", "Nothing can be concluded: attackers fail without protection too"
     low = residual(worst.estimate)
     made = worst.estimate.interval
     if made is not None and not math.isnan(made.low):
         low = residual(replace(worst.estimate, value=made.low))
     counted = people(worst.estimate)
     if low >= STRONG_ENOUGH:
-        return Verdict("most", f"Most people are recognised: {counted}")
+        return "most", f"Most people are recognised: {counted}"
     if low > 0:
-        return Verdict("some", f"Some people are recognised: {counted}")
-    return Verdict("chance", f"No more people are recognised than by chance: {counted}")
+        return "some", f"Some people are recognised: {counted}"
+    return "chance", f"No more people are recognised than by chance: {counted}"
 
 
 def sentences(rows: Sequence[Row], name: str, known: Mapping[str, str]) -> tuple[str, ...]:
@@ -253,11 +241,8 @@ def weak_control(rows: Sequence[Row]) -> list[str]:
     control = largest(find(rows, "linkability", safeguard=ORIGINAL, point=WORST))
     if control is None or residual(control.estimate) >= STRONG_ENOUGH:
         return []
-    return [
-        "weak attackers: on unprotected speech the strongest links"
-        f" {people(control.estimate)} among {control.conditions['speakers']} candidates; low risks"
-        " cannot be believed"
-    ]
+    candidates = control.conditions["speakers"]
+    return [note("weak_attackers", people=people(control.estimate), candidates=candidates)]
 
 
 def cards(
@@ -267,101 +252,72 @@ def cards(
     colours: Mapping[str, str],
     known: Mapping[tuple[str, str], str],
     notices: Sequence[Notice],
-) -> tuple[Card, ...]:
+) -> list[Card]:
     """A card for each safeguard from the rows of the sections, the worst first.
 
     ``descriptions`` say what each safeguard is, ``known`` what an attacker on it knows.
     """
     made = []
+    legal = rows.get("legal", ())
     for name, description in descriptions.items():
-        legal = rows.get("legal", ())
-        numbers = (
+        every = (
             legal_number(legal, "linkability", name),
             legal_number(legal, "singling_out", name),
             inference_number(legal, name),
             deid_number(rows.get("similarity", ()), name),
             evidence_number(rows.get("zebra", ()), name),
         )
+        numbers = [number for number in every if number is not None]
+        extent, words = verdict(legal, name)
+        if numbers and not words:
+            words = f"{numbers[0].label}: {percent(numbers[0].shown)}"
         of_attacker = {who: what for (of, who), what in known.items() if of == name}
-        made.append(
-            Card(
-                name,
-                description,
-                colours[name],
-                tuple(number for number in numbers if number is not None),
-                verdict(legal, name),
-                sentences(legal, name, of_attacker),
-                tuple(notice for notice in notices if notice.subject == name),
-            )
-        )
-    return tuple(sorted(made, key=lambda card: card.risk, reverse=True))
-
-
-@dataclass(frozen=True)
-class Line:
-    """The conclusion on one safeguard or score table, which has no colour, and what it is."""
-
-    name: str
-    description: str
-    verdict: str
-    sentences: tuple[str, ...]
-    colour: str = ""
+        said = sentences(legal, name, of_attacker)
+        beside = [notice for notice in notices if notice.subject == name]
+        made.append(Card(name, description, words, said, extent, numbers, beside, colours[name]))
+    return sorted(made, key=lambda card: card.risk, reverse=True)
 
 
 @dataclass(frozen=True)
 class Conclusions:
     """The first screen: the worst line first, what limits them, what to do next."""
 
-    lines: tuple[Line, ...]
-    limits: tuple[str, ...]
-    steps: tuple[str, ...]
+    lines: Sequence[Card]
+    limits: Sequence[str]
+    steps: Sequence[str]
 
 
 def conclude(
     cards: Sequence[Card],
-    sections: Sequence[Section],
+    rows: Mapping[str, Sequence[Row]],
     inputs: Inputs,
     missing: Mapping[tuple[str, str], str],
 ) -> Conclusions:
-    """Conclusions from the cards and the tables of error rates.
+    """Conclusions from the cards and the tables of error rates, among the rows of the sections.
 
     ``missing`` tells, by safeguard and attacker, why an attacker was not run.
     """
-    lines = [
-        Line(
-            card.safeguard,
-            card.description,
-            card.verdict.text or f"{card.numbers[0].label}: {percent(card.numbers[0].shown)}",
-            card.sentences,
-            card.colour,
-        )
-        for card in cards
-        if card.numbers
-    ]
-    verification = [row for s in sections if s.key == "verification" for row in s.rows]
-    lines += _tables(verification)
     return Conclusions(
-        tuple(lines), tuple(_limits(cards, inputs, missing)), tuple(_steps(cards, inputs, missing))
+        [*(card for card in cards if card.numbers), *_tables(rows.get("verification", ()))],
+        list(_limits(cards, inputs, missing)),
+        list(_steps(cards, inputs, missing)),
     )
 
 
-def _tables(rows: Sequence[Row]) -> list[Line]:
+def _tables(rows: Sequence[Row]) -> Iterable[Card]:
     """The system of fewest errors in each score table, beside the others."""
-    tables: dict[str, dict[str, Row]] = {}
-    for row in rows:
-        if "table" in row.conditions and "group" not in row.conditions and find([row], "eer"):
-            named = tables.setdefault(row.conditions["table"], {})
-            named.setdefault(row.conditions["system"], row)
-    lines = []
-    for name, systems in tables.items():
-        rates = {one: find([row], "eer")[0].estimate for one, row in systems.items()}
+    tables: dict[str, dict[str, Estimate]] = {}
+    for match in find(rows, "eer"):
+        where = match.conditions
+        if "table" in where and "group" not in where:
+            tables.setdefault(where["table"], {}).setdefault(where["system"], match.estimate)
+    for name, rates in tables.items():
         best = min(rates, key=lambda one: float(rates[one].value))
         said = {one: percent(estimate) for one, estimate in rates.items()}
         others = ", ".join(f"{one} {rate}" for one, rate in said.items() if one != best)
+        beside = [f"It errs least of {len(said)} systems; {others}."] if others else []
         verdict = f"Equal error rate of {best}: {said[best]}"
-        beside = (f"It errs least of {len(said)} systems; {others}.",) if others else ()
-        lines.append(Line(name, "scores of verification", verdict, beside))
-    return lines
+        yield Card(name, "scores of verification", verdict, beside)
 
 
 def _limits(
@@ -376,9 +332,7 @@ def _limits(
     if inputs.original is not None and inputs.protected:
         if not inputs.trained:
             yield note("no_extractor")
-        yield (
-            f"{inputs.original.n_speakers:,} people were tested: nothing is known of larger crowds."
-        )
+        yield note("crowd", people=f"{inputs.original.n_speakers:,}")
     for code in ("weak-control", "few-speakers"):
         said = dict.fromkeys(notice.sentence for notice in _notices(cards, code))
         yield from (f"{sentence[:1].upper()}{sentence[1:]}." for sentence in said)
@@ -390,36 +344,26 @@ def _limits(
 def _steps(
     cards: Sequence[Card], inputs: Inputs, missing: Mapping[tuple[str, str], str]
 ) -> Iterable[str]:
-    exposed = [card.safeguard for card in cards if card.verdict.extent == "most"]
-    if exposed:
-        yield f"Handle speech protected by {listed(exposed)} as you would unprotected speech."
-    partly = [c.safeguard for c in cards if c.verdict.extent in ("some", "chance")]
-    if partly:
-        yield (
-            f"{listed(partly)}: look at who is least protected before relying on an average, and"
-            " decide which risk the purpose allows."
-        )
-    attributes: dict[str, list[str]] = {}
+    """What to do next, each with the safeguards that it is about."""
+    readable: dict[str, list[str]] = {}
     for card in cards:
         for number in card.numbers:
             if number.subject and number.share(float(number.estimate.value)) >= READABLE:
-                attributes.setdefault(number.subject, []).append(card.safeguard)
-    for attribute, names in attributes.items():
-        yield f"Count on {attribute} being readable from speech protected by {listed(names)}."
-    lacking = dict.fromkeys(name for name, _ in missing)
-    again = [n for n in lacking if n not in inputs.again and n not in inputs.keyless]
-    if again:
-        yield f"Run {listed(again)} a second time under other keys (again) and assess anew."
-    related = [name for name in lacking if name not in inputs.related]
-    if related:
-        yield (
-            f"Give speech of a related safeguard (related) for {listed(related)}, so that the"
-            " semi-informed attacker can be tried."
-        )
+                readable.setdefault(number.subject, []).append(card.safeguard)
+    lacking = {name: inputs.speech[name].known for name, _ in missing}
+    for said, names, attribute in (
+        ("exposed", [card.safeguard for card in cards if card.extent == "most"], ""),
+        ("partly", [c.safeguard for c in cards if c.extent in ("some", "chance")], ""),
+        *(("readable", names, attribute) for attribute, names in readable.items()),
+        ("again", [name for name, known in lacking.items() if "own" not in known], ""),
+        ("related", [name for name, known in lacking.items() if "related" not in known], ""),
+    ):
+        if names:
+            yield note(said, names=listed(names), attribute=attribute)
     if inputs.protected and not inputs.trained:
-        yield "Let an attacker train a recogniser (train = true); it takes recordings."
+        yield note("train")
     if _notices(cards, "few-speakers"):
-        yield "Test more people: thirty at least."
+        yield note("more_people")
 
 
 def _notices(cards: Sequence[Card], code: str) -> list[Notice]:

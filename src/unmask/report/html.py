@@ -1,7 +1,8 @@
-"""The report as one HTML file that loads nothing."""
+"""The report and its filing copy, each as one HTML file that loads nothing."""
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -14,13 +15,12 @@ from markupsafe import Markup, escape
 
 from unmask._version import __version__
 from unmask.estimate import Estimate, Notice
-from unmask.figures import POLICY, STYLE, fragment, javascript
+from unmask.figures import POLICY, STYLE, Figure, fragment, javascript, svg
 from unmask.report.assessment import Assessment
 from unmask.report.documents import Document, Row
 from unmask.report.headline import Headline, listed
-from unmask.report.section import Choice, Section, TableBlock, note
+from unmask.report.section import Choice, Section, TableBlock, figures_in, note
 from unmask.report.table import (
-    DIGITS,
     EXPLANATIONS,
     LABELS,
     column_parts,
@@ -30,6 +30,8 @@ from unmask.report.table import (
 )
 
 SHOWN_ANSWERS, SHOWN_CARDS = 2, 3
+PRINTED = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+"""The policy of the filing copy."""
 MOST_COLUMNS = 7
 _COUNTS = ("speakers", "utterances", "impostors", "N", "L")
 _NEED = ("min_dcf", "act_dcf", "tpr_at_fpr")
@@ -37,7 +39,7 @@ _NEED = ("min_dcf", "act_dcf", "tpr_at_fpr")
 
 @dataclass(frozen=True)
 class Number:
-    """A number as it is shown: ``place`` is its index in ``results.json``."""
+    """A number as it is shown: ``place`` is its index in ``results.json``, if it is there."""
 
     value: str
     low: str
@@ -56,30 +58,26 @@ class Numbers:
         flat = [pair for row in document.rows for pair in row.of_estimates()]
         self.places = {id(estimate): i for i, (_, estimate) in enumerate(flat)}
 
-    def __call__(
-        self, estimate: Estimate, digits: int | None = None, *, of: Estimate | None = None
-    ) -> Number:
-        """The estimate as it is shown; ``of`` is the one it follows from, if that is another."""
-        value = estimate.value
-        interval = estimate.interval
-        unit = estimate.unit
+    def __call__(self, estimate: Estimate, digits: int | None = None) -> Number:
+        """The estimate as it is shown; one that only follows from another has no place."""
+        made = estimate.interval
+        low, high = (None, None) if made is None else (made.low, made.high)
+
+        def shown(value: float | str | None) -> str:
+            if value is None or isinstance(value, str):
+                return value or ""
+            return shown_value(value, estimate.unit, digits)
+
         return Number(
-            value if isinstance(value, str) else _shown(value, unit, digits),
-            "" if interval is None else _shown(interval.low, unit, digits),
-            "" if interval is None else _shown(interval.high, unit, digits),
-            unit,
-            value,
-            self.places[id(of or estimate)],
+            shown(estimate.value),
+            shown(low),
+            shown(high),
+            estimate.unit,
+            estimate.value,
+            self.places.get(id(estimate)),
             estimate.signature,
-            "" if estimate.chance is None else _shown(estimate.chance, unit, digits),
+            shown(estimate.chance),
         )
-
-
-def _shown(value: float, unit: str, digits: int | None) -> str:
-    if digits is None or digits == DIGITS.get(unit, 3) or not abs(value) < float("inf"):
-        return shown_value(value, unit)
-    scaled = 100 * value if unit == "%" else value
-    return f"{scaled:.{digits}f}".replace("-", "−")
 
 
 @dataclass(frozen=True)
@@ -236,79 +234,53 @@ def bar(headline: Headline) -> dict[str, Any]:
     }
 
 
-def method_of(assessment: Assessment) -> list[tuple[str, str]]:
-    """How the assessment as a whole was made, as (name, text)."""
-    config = assessment.config
-    attackers = [
-        ("Attackers", f"{note('attackers')} {assessment.extractor}"),
-        ("Consistency of pseudonyms", note("no_attack")),
-    ]
-    return [
-        *(attackers if assessment.attackers else []),
-        (
-            "Intervals",
-            f"{100 * config.intervals.level:g} % intervals over speakers,"
-            f" {config.intervals.replicates:,} replicates, seed {config.seed}: speakers are what is"
-            " drawn, since trials of one speaker are not independent. The method of each stands in"
-            " its signature.",
-        ),
-    ]
+def _rendered(template: str, assessment: Assessment, **more: Any) -> str:
+    """A page from the template of this name."""
+    config, number = assessment.config, Numbers(assessment.document)
+    names = {line.safeguard for line in assessment.conclusions.lines}
+    names |= {row.conditions.get("system", "") for row in assessment.document.rows}
 
+    def risk(headline: Headline) -> Number:
+        return number(headline.shown, 1 if headline.estimate.unit == "%" else 3)
 
-class View:
-    """What templates show of an assessment: numbers by their place, tables, bars, words."""
-
-    def __init__(self, assessment: Assessment) -> None:
-        self.assessment = assessment
-        self.number = Numbers(assessment.document)
-        self.names = {line.name for line in assessment.conclusions.lines}
-        self.names |= {r.conditions.get("system", "") for r in assessment.document.rows}
-
-    def risk(self, headline: Headline) -> Number:
-        """The number of a card as a risk; one that is not in ``results.json`` has no place."""
-        digits = 1 if headline.estimate.unit == "%" else 3
-        if not headline.complement:
-            return self.number(headline.estimate, digits)
-        shown = headline.shown
-        return replace(self.number(shown, digits, of=headline.estimate), place=None)
-
-    def section(self, section: Section) -> dict[str, Any]:
+    def view(section: Section) -> dict[str, Any]:
         """What a template needs of a section; a notice that is an answer is said once."""
         said = {line.rstrip(".") for line in section.answer}
         notices = (one for one in section.notices if one.line.rstrip(".") not in said)
         return {
             "section": section,
-            "tables": [table_view(block, self.number) for block in section.tables],
-            "warnings": merged(notices, self.names),
+            "tables": [table_view(block, number) for block in section.tables],
+            "warnings": merged(notices, names),
         }
 
-    def render(self, template: str, **more: Any) -> str:
-        """A page from the template of this name."""
-        assessment = self.assessment
-        return (
-            _environment()
-            .get_template(template)
-            .render(
-                a=assessment,
-                config=assessment.config,
-                version=__version__,
-                number=self.number,
-                risk=self.risk,
-                bar=bar,
-                views=[self.section(section) for section in assessment.sections],
-                least=[table_view(block, self.number) for block in assessment.least],
-                method=method_of(assessment),
-                glossary=note("glossary"),
-                signature=assessment.document.signature,
-                **more,
-            )
-        )
+    drawn = {"level": 100 * config.intervals.level, "replicates": config.intervals.replicates}
+    method = [("Intervals", note("intervals", **drawn, seed=config.seed))]
+    if assessment.attackers:
+        attackers = f"{note('attackers')} {assessment.extractor}"
+        consistency = ("Consistency of pseudonyms", note("no_attack"))
+        method = [("Attackers", attackers), consistency, *method]
+    page = _environment().get_template(template)
+    return page.render(
+        a=assessment,
+        config=config,
+        version=__version__,
+        number=number,
+        risk=risk,
+        bar=bar,
+        views=[view(section) for section in assessment.sections],
+        least=[table_view(block, number) for block in assessment.least],
+        method=method,
+        glossary=note("glossary"),
+        signature=assessment.document.signature,
+        **more,
+    )
 
 
 def render_html(assessment: Assessment) -> str:
     """The whole page."""
-    return View(assessment).render(
+    return _rendered(
         "report.html.j2",
+        assessment,
         policy=POLICY,
         style=Markup(STYLE + template_part("report.css")),
         script=Markup(javascript() + "\n" + template_part("report.js")),
@@ -316,3 +288,30 @@ def render_html(assessment: Assessment) -> str:
         shown_answers=SHOWN_ANSWERS,
         shown_cards=SHOWN_CARDS,
     )
+
+
+def filing_html(assessment: Assessment) -> str:
+    """The filing copy: two pages to read and an annex, on A4, with nothing that needs a screen."""
+    date = assessment.date
+    return _rendered(
+        "filing.html.j2",
+        assessment,
+        policy=PRINTED,
+        style=Markup(template_part("filing.css")),
+        running=Markup(_css_string(assessment.config.title)),
+        dated=Markup(_css_string(f"unmask {__version__}{f', {date}' if date else ''}")),
+        figures_of=lambda section: [f for part in section.figures[:1] for f in figures_in(part)],
+        picture=_picture,
+    )
+
+
+def _picture(figure: Figure) -> Markup:
+    """The figure, with title and caption, as an image that loads nothing."""
+    data = base64.b64encode(svg(figure).encode()).decode()
+    return Markup('<img src="data:image/svg+xml;base64,{}" alt="{}">').format(data, figure.title)
+
+
+def _css_string(text: str) -> str:
+    """Text as a string of a style sheet, whatever characters it holds."""
+    parts = (c if c.isalnum() and c.isascii() else f"\\{ord(c):06x}" for c in text)
+    return f'"{"".join(parts)}"'

@@ -37,39 +37,34 @@ from unmask.trials import Embeddings, Ids, Scores, Source, read_embeddings, read
 class Inputs:
     """Everything that was read.
 
-    By safeguard, ``again`` holds another run under other keys, ``related`` speech protected by a
-    related safeguard; ``keyless`` ones have no key. ``learnt`` is speech of training people by
-    safeguard and what it is. ``trained`` has, by safeguard and attacker, all speech through an
-    extractor that was trained, ``untrained`` why there is none. Recordings that could not be read
-    in some set (``not-read`` of the ``notices``) are left out of all, which are compared utterance
-    by utterance.
+    ``speech`` is what attackers of each safeguard hold, through the extractor as it is given;
+    ``keyless`` safeguards have no key. ``trained`` has, by safeguard and attacker, all speech
+    through an extractor that was trained, ``untrained`` why there is none. Recordings that could
+    not be read in some set (``not-read`` of the ``notices``) are left out of all, which are
+    compared utterance by utterance.
     """
 
     original: Embeddings | None
-    protected: Mapping[str, Embeddings]
-    again: Mapping[str, Embeddings]
-    related: Mapping[str, Embeddings]
+    speech: Mapping[str, Speech]
     keyless: frozenset[str]
     enrols: frozenset[str]
     tables: Mapping[str, Scores]
     sets: Mapping[str, Mapping[str, Scores]]
-    sources: tuple[Source, ...]
+    sources: tuple[Source, ...] = ()
     notices: tuple[Notice, ...] = ()
-    learnt: Mapping[str, Mapping[str, Embeddings]] = field(default_factory=dict)
     trained: Mapping[tuple[str, str], Speech] = field(default_factory=dict)
     untrained: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
-    def speech(self, safeguard: str) -> Speech:
-        """What attackers of a safeguard hold, through the extractor as it is given."""
-        assert self.original is not None
-        known = {"original": self.original}
-        if safeguard in self.keyless:
-            known["own"] = self.protected[safeguard]
-        elif safeguard in self.again:
-            known["own"] = self.again[safeguard]
-        if safeguard in self.related:
-            known["related"] = self.related[safeguard]
-        return Speech(self.protected[safeguard], known, self.learnt.get(safeguard, {}))
+    @property
+    def protected(self) -> dict[str, Embeddings]:
+        """What is attacked, by safeguard."""
+        return {name: one.protected for name, one in self.speech.items()}
+
+    @property
+    def again(self) -> dict[str, Embeddings]:
+        """Runs of the attacker's own, by safeguard; those without a key have none."""
+        own = {name: one.known.get("own") for name, one in self.speech.items()}
+        return {n: one for n, one in own.items() if one is not None and n not in self.keyless}
 
     @property
     def safeguards(self) -> tuple[str, ...]:
@@ -138,27 +133,20 @@ def read_inputs(
         return replace(scores, sources=tuple(named))
 
     original = voices(config.original, "original") if config.original.given else None
-    every = {
-        one.name: voices(one, f"safeguards.{one.name}") for one in config.safeguards if one.given
+    given = [one for one in config.safeguards if one.given]
+    every = {one.name: voices(one, f"safeguards.{one.name}") for one in given}
+    runs = {
+        f"{one.name}.{kind}": str(getattr(one, kind))
+        for one in given
+        for kind in ("again", "related")
+        if getattr(one, kind) is not None
     }
-    others: dict[str, dict[str, Embeddings]] = {"again": {}, "related": {}}
-    files: dict[str, Embeddings] = {}
-    for one in config.safeguards:
-        for kind, runs in others.items():
-            given = getattr(one, kind)
-            if given is None or not one.given:
-                continue
-            if given not in every and given not in files:
-                part = Voices(embeddings=Path(given))
-                files[given] = voices(part, f"safeguards.{one.name}.{kind}")
-            runs[one.name] = every[given] if given in every else files[given]
+    for key, path in runs.items():
+        if path not in every:
+            every[path] = voices(Voices(embeddings=Path(path)), f"safeguards.{key}")
     if unread and original is not None:
         original = _without(original, unread)
         every = {name: _without(one, unread) for name, one in every.items()}
-        others = {
-            kind: {name: _without(one, unread) for name, one in runs.items()}
-            for kind, runs in others.items()
-        }
     tables = {one.name: located(_table(one)) for one in config.scores}
     sets = {
         set_label(one.name, given.set): {name: located(s) for name, s in _sets(given).items()}
@@ -166,36 +154,32 @@ def read_inputs(
         if not one.hidden
         for given in one.scores
     }
-    shown = [one.name for one in config.safeguards if not one.hidden and one.name in every]
-    assessed = {name: every[name] for name in shown}
-    runs = {f"{name}.{kind}": v for kind, some in others.items() for name, v in some.items()}
-    for name, embeddings in {**assessed, **runs}.items():
+    shown = {one.name: every[one.name] for one in given if not one.hidden}
+    compared = {**shown, **{key: every[path] for key, path in runs.items()}}
+    for key, embeddings in compared.items():
         assert original is not None
         if embeddings.dimension != original.dimension:
             raise InputError(
-                f"safeguards.{name}: expected vectors of {original.dimension} dimensions like the"
+                f"safeguards.{key}: expected vectors of {original.dimension} dimensions like the"
                 f" original, found {embeddings.dimension}"
             )
-    enrols = frozenset() if original is None else enrolling(config, original, {**assessed, **runs})
-    inputs = Inputs(
-        original,
-        assessed,
-        others["again"],
-        others["related"],
-        frozenset(one.name for one in config.safeguards if one.keyless),
-        enrols,
-        tables,
-        sets,
-        (),
-        tuple(notices),
-    )
+    keyless = frozenset(one.name for one in config.safeguards if one.keyless)
+    speech = {}
+    for name, protected in shown.items():
+        assert original is not None
+        held = {"own": name if name in keyless else runs.get(f"{name}.again")}
+        held["related"] = runs.get(f"{name}.related")
+        known = {data: every[path] for data, path in held.items() if path is not None}
+        speech[name] = Speech(protected, {"original": original, **known})
+    enrols = frozenset() if original is None else enrolling(config, original, compared)
+    inputs = Inputs(original, speech, keyless, enrols, tables, sets, notices=tuple(notices))
     if original is not None:
         extractors = Extractors(config, work, allow_code=allow_code, say=say)
         inputs = with_training(inputs, extractors, voices)
     inputs = replace(inputs, sources=tuple(dict.fromkeys(sources)))
     if not config.redact:
         return inputs
-    labels = Labels.of(inputs, inputs.sources, redaction_key(work.cache.folder))
+    labels = Labels.of(inputs, inputs.sources, redaction_key(work.folder))
     return replace(
         labels.redacted(inputs),
         enrols=frozenset(labels.utterances.get(name, name) for name in inputs.enrols),
@@ -234,16 +218,18 @@ def with_training(
         files = extractors.own_run(runnable[name], training=training)
         return embedding_step(files, encoder, f"{name}, {whose} of the attacker", work)
 
-    speech = voices(training, "training") if training.given else None
-    if speech is not None and inputs.original is not None:
-        attacked = inputs.original.speakers.to_series()
-        refuse_attacked(speech.speakers.to_series(), attacked)
-    again = dict(inputs.again)
-    for name, one in runnable.items():
-        if name not in again and not one.keyless:
-            again[name] = own_run(name, training=False)
-    learnt: dict[str, dict[str, Embeddings]] = {}
-    if speech is not None:
+    assert inputs.original is not None
+    others = voices(training, "training") if training.given else None
+    if others is not None:
+        refuse_attacked(others.speakers.to_series(), inputs.original.speakers.to_series())
+    held = dict(inputs.speech)
+    for name in runnable:
+        known = held[name].known
+        if "own" not in known:
+            own = own_run(name, training=False)
+            own_too = {"original": known["original"], "own": own, **known}
+            held[name] = replace(held[name], known=own_too)
+    if others is not None:
         made = {
             name: voices(Voices(embeddings=one.training), f"safeguards.{name}.training")
             for name, one in given.items()
@@ -253,38 +239,27 @@ def with_training(
             for name in runnable.keys() - made.keys():
                 made[name] = own_run(name, training=True)
         for name, one in given.items():
-            learnt[name] = {"original": speech}
-            for data, which in (("own", name), ("related", str(one.related))):
-                if which in made:
-                    learnt[name][data] = made[which]
-    inputs = replace(inputs, again=again)
+            which = {"own": name, "related": str(one.related)}
+            learnt = {data: made[run] for data, run in which.items() if run in made}
+            held[name] = replace(held[name], learnt={"original": others, **learnt})
     if trains and not training.given and config.original.audio is not None:
         apart = extractors.apart
-        for name in inputs.protected:
-            sets = dict(inputs.speech(name).known)
+        for name, speech in held.items():
+            sets = dict(speech.known)
             if name in runnable and runnable[name].again is None:
                 sets["own"] = own_run(name, training=True)
-            learnt[name] = {data: of_people(some, apart) for data, some in sets.items()}
-        inputs = _without_people(inputs, extractors.apart)
+            learnt = {data: of_people(some, apart) for data, some in sets.items()}
+            known = {data: _rest(some, apart) for data, some in speech.known.items()}
+            held[name] = Speech(_rest(speech.protected, apart), known, learnt)
+        inputs = replace(inputs, original=_rest(inputs.original, apart))
     trained = {(a.name, b.name): extractors.trained(a, b) for a, b in able}
     untrained = {key: reason for key, reason in why.items() if reason is not None}
-    return replace(inputs, learnt=learnt, trained=trained, untrained=untrained)
+    return replace(inputs, speech=held, trained=trained, untrained=untrained)
 
 
-def _without_people(inputs: Inputs, people: frozenset[str]) -> Inputs:
-    """The same without some people, who are not attacked."""
-
-    def rest(sets: Mapping[str, Embeddings]) -> dict[str, Embeddings]:
-        return {name: of_people(one, people, inside=False) for name, one in sets.items()}
-
-    assert inputs.original is not None
-    return replace(
-        inputs,
-        original=of_people(inputs.original, people, inside=False),
-        protected=rest(inputs.protected),
-        again=rest(inputs.again),
-        related=rest(inputs.related),
-    )
+def _rest(speech: Embeddings, people: frozenset[str]) -> Embeddings:
+    """Speech of all but those people, who are not attacked."""
+    return of_people(speech, people, inside=False)
 
 
 def check_inputs(config: Config, *, allow_code: bool = False) -> list[str]:

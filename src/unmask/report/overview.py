@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
@@ -159,7 +160,7 @@ def mean(estimates: Sequence[Estimate], *, independent: bool) -> Estimate:
     add up as they are, which no dependence exceeds.
     """
     values = np.array([float(e.value) for e in estimates])
-    first, size = estimates[0], len(estimates)
+    first, size, average = estimates[0], len(estimates), float(values.mean())
     ends = [e.interval for e in estimates if e.interval is not None]
     interval = None
     if len(ends) == size and not any(np.isnan(e.low) for e in ends):
@@ -167,21 +168,14 @@ def mean(estimates: Sequence[Estimate], *, independent: bool) -> Estimate:
         above = np.array([e.high for e in ends]) - values
         norm = 2 if independent else 1
         reach = [float(np.linalg.norm(side, norm)) / size for side in (below, above)]
-        average = float(values.mean())
+        low, high = average - reach[0], average + reach[1]
         method = "mean of sets,variance recovery" if independent else "mean of sets,sum"
-        interval = Interval(
-            average - reach[0], average + reach[1], ends[0].level, method, 0, ends[0].seed
-        )
-    return Estimate(
-        first.metric,
-        float(values.mean()),
-        first.unit,
-        interval,
-        None if first.chance is None else float(np.mean([e.chance or 0.0 for e in estimates])),
-        {"sets": size},
-        {"mean": "sets"},
-        no_interval="" if interval is not None else "a set has none",
-    )
+        interval = Interval(low, high, ends[0].level, method, 0, ends[0].seed)
+    chances = [e.chance or 0.0 for e in estimates]
+    chance = None if first.chance is None else float(np.mean(chances))
+    about: Any = {"n": {"sets": size}, "params": {"mean": "sets"}}
+    about["no_interval"] = "" if interval is not None else "a set has none"
+    return Estimate(first.metric, average, first.unit, interval, chance, **about)
 
 
 def _people(scores: Scores | None) -> frozenset[str]:

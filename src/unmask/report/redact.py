@@ -23,6 +23,13 @@ from unmask.trials import Embeddings, Ids, Scores, Source
 
 KEY = "redaction-key"
 _BYTES = 32
+_NAMES = {
+    "speakers": "speakers", "enrol_speaker": "speakers", "test_speaker": "speakers",
+    "utterances": "utterances", "enrol": "utterances", "test": "utterances",
+}  # fmt: skip
+"""What the columns of voices and of scores name."""
+_ORDER = ("utterances", "speakers", "test", "enrol")
+"""Columns by which rows are put in order, the last first."""
 T = TypeVar("T")
 
 
@@ -70,60 +77,47 @@ class Labels:
     @classmethod
     def of(cls, value: object, sources: Iterable[Source], key: bytes) -> Labels:
         """Number all names that occur anywhere in ``value``, in the order of their keyed hashes."""
-        speakers: set[str] = set()
-        utterances: set[str] = set()
+        names: dict[str, set[str]] = {"speakers": set(), "utterances": set()}
 
         def seen(part: Embeddings | Scores) -> Embeddings | Scores:
-            if isinstance(part, Embeddings):
-                speakers.update(_names(part.speakers))
-                utterances.update(_names(part.utterances))
-            else:
-                speakers.update(_names(part.enrol_speaker), _names(part.test_speaker))
-                utterances.update(_names(part.enrol), _names(part.test))
+            for column, kind in _NAMES.items():
+                ids = getattr(part, column, None)
+                names[kind].update(() if ids is None else ids.names.gather(ids.used))
             return part
 
         _mapped(value, seen)
-        named = _numbered(speakers, "Speaker", key)
+        speakers = _numbered(names["speakers"], "Speaker", key)
         # A model that bears a speaker's own name gets that speaker's label.
-        rest = _numbered(utterances - speakers, "Recording", key)
+        utterances = _numbered(names["utterances"] - names["speakers"], "Recording", key)
+        utterances |= {name: speakers[name] for name in names["utterances"] & names["speakers"]}
         given = enumerate(dict.fromkeys(source.name for source in sources), start=1)
         files = {name: f"input {number:02d}{Path(name).suffix}" for number, name in given}
-        return cls(named, {**rest, **{name: named[name] for name in utterances & speakers}}, files)
+        return cls(speakers, utterances, files)
 
     def redacted(self, value: T) -> T:
-        """The same value, each set of voices and each table of scores within it under labels."""
+        """The same value, each set of voices and each table of scores within it under labels, in
+        the order of labels.
+        """
 
-        def labelled(part: Embeddings | Scores) -> Embeddings | Scores:
-            return self._embeddings(part) if isinstance(part, Embeddings) else self._scores(part)
+        def labelled(part: Any) -> Any:
+            columns = {
+                column: _relabel(ids, getattr(self, kind))
+                for column, kind in _NAMES.items()
+                if (ids := getattr(part, column, None)) is not None
+            }
+            if isinstance(part, Scores):
+                sources: Any = {"sources": tuple(map(self.source, part.sources))}
+            else:
+                sources = {"source": part.source and self.source(part.source)}
+            order = [columns[name].codes for name in _ORDER if name in columns]
+            made = replace(part, **columns, **sources)
+            return made.select(np.lexsort(order)) if order else made
 
         return _mapped(value, labelled)  # type: ignore[no-any-return]
 
     def source(self, source: Source) -> Source:
         """What a report says of an input, without its name."""
         return replace(source, name=self.files.get(source.name, "input"), detected="")
-
-    def _embeddings(self, given: Embeddings) -> Embeddings:
-        utterances = _relabel(given.utterances, self.utterances)
-        speakers = _relabel(given.speakers, self.speakers)
-        assert speakers is not None
-        order = np.lexsort(
-            (np.arange(len(given)) if utterances is None else utterances.codes, speakers.codes)
-        )
-        source = None if given.source is None else self.source(given.source)
-        labelled = replace(given, speakers=speakers, utterances=utterances, source=source)
-        return labelled.select(order)
-
-    def _scores(self, given: Scores) -> Scores:
-        labelled = replace(
-            given,
-            enrol=_relabel(given.enrol, self.utterances),
-            test=_relabel(given.test, self.utterances),
-            enrol_speaker=_relabel(given.enrol_speaker, self.speakers),
-            test_speaker=_relabel(given.test_speaker, self.speakers),
-            sources=tuple(map(self.source, given.sources)),
-        )
-        sides = [ids.codes for ids in (labelled.test, labelled.enrol) if ids is not None]
-        return labelled.select(np.lexsort(sides)) if sides else labelled
 
 
 def _mapped(value: Any, change: Any) -> Any:
@@ -139,19 +133,13 @@ def _mapped(value: Any, change: Any) -> Any:
     return value
 
 
-def _names(ids: Ids | None) -> set[str]:
-    return set() if ids is None else set(ids.names.gather(ids.used))
-
-
 def _numbered(names: set[str], word: str, key: bytes) -> dict[str, str]:
     width = max(2, len(str(len(names))))
     order = sorted(names, key=lambda name: hmac.digest(key, f"{word}\0{name}".encode(), "sha256"))
     return {name: f"{word} {n:0{width}d}" for n, name in enumerate(order, start=1)}
 
 
-def _relabel(ids: Ids | None, labels: Mapping[str, str]) -> Ids | None:
+def _relabel(ids: Ids, labels: Mapping[str, str]) -> Ids:
     """The same identifiers under labels; codes are ranks of labels, not of names."""
-    if ids is None:
-        return None
     names = pl.Series([labels.get(name, "") for name in ids.names], dtype=pl.String)
     return Ids(ids.codes, names).alphabetical()

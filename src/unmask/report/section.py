@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
@@ -11,7 +11,7 @@ from math import isnan
 from typing import Any, TypeVar
 
 from unmask import figures as charts
-from unmask.estimate import Estimate, Notice, Noticed
+from unmask.estimate import Estimate, HasNotices, Notice, Noticed
 from unmask.report.documents import Row
 
 T = TypeVar("T")
@@ -22,7 +22,7 @@ class TableBlock:
     """A table with its title; ``folded`` ones are opened on demand."""
 
     title: str
-    rows: tuple[Row, ...]
+    rows: Sequence[Row]
     folded: bool = False
     note: str = ""
 
@@ -32,7 +32,7 @@ class Choice:
     """Figures of which one is shown at a time, by the name of what is chosen."""
 
     title: str
-    figures: tuple[tuple[str, charts.Figure], ...]
+    figures: Sequence[tuple[str, charts.Figure]]
 
     @classmethod
     def of(
@@ -42,7 +42,16 @@ class Choice:
         and the item's own.
         """
         numbered = enumerate(items.items(), start=1)
-        return cls(title, tuple((name, make(f"{stem}_{n}", name, i)) for n, (name, i) in numbered))
+        return cls(title, [(name, make(f"{stem}_{n}", name, i)) for n, (name, i) in numbered])
+
+    def plain(self) -> Choice:
+        """The same with figures of plain values."""
+        return replace(self, figures=[(name, one.plain()) for name, one in self.figures])
+
+
+def figures_in(part: charts.Figure | Choice) -> list[charts.Figure]:
+    """The figure, or all of a choice."""
+    return [figure for _, figure in part.figures] if isinstance(part, Choice) else [part]
 
 
 @cache
@@ -51,9 +60,9 @@ def _words() -> dict[str, dict[str, Any]]:
     return tomllib.loads(text)
 
 
-def note(name: str) -> str:
-    """A sentence that tables, summaries or methods have, by its name."""
-    return str(_words()["notes"][name])
+def note(name: str, **values: Any) -> str:
+    """A sentence that tables, summaries or methods have, by its name, with ``values`` filled in."""
+    return str(_words()["notes"][name]).format(**values)
 
 
 @dataclass(frozen=True)
@@ -61,14 +70,17 @@ class Section(Noticed):
     """One framework's part of the report, made by its module, taken by the page and the files.
 
     The first figure is shown at once, the others on demand. ``notices`` are about a safeguard or a
-    system, or about a table and then a system.
+    system, or about a table and then a system. A table without rows is left out.
     """
 
     key: str
-    answer: tuple[str, ...]
-    figures: tuple[charts.Figure | Choice, ...]
-    tables: tuple[TableBlock, ...]
-    notices: tuple[Notice, ...]
+    answer: Sequence[str]
+    figures: Sequence[charts.Figure | Choice]
+    tables: Sequence[TableBlock]
+    notices: Sequence[Notice]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tables", tuple(block for block in self.tables if block.rows))
 
     @property
     def words(self) -> dict[str, Any]:
@@ -79,26 +91,22 @@ class Section(Noticed):
 
     def plain(self) -> Section:
         """The same section with figures of plain values, which can be stored."""
-        return replace(
-            self,
-            figures=tuple(
-                replace(part, figures=tuple((name, one.plain()) for name, one in part.figures))
-                if isinstance(part, Choice)
-                else part.plain()
-                for part in self.figures
-            ),
-        )
+        return replace(self, figures=[part.plain() for part in self.figures])
 
     @property
-    def all_figures(self) -> tuple[charts.Figure, ...]:
+    def all_figures(self) -> list[charts.Figure]:
         """Every figure, those to choose from too."""
-        parts = [p.figures if isinstance(p, Choice) else (("", p),) for p in self.figures]
-        return tuple(figure for part in parts for _, figure in part)
+        return [figure for part in self.figures for figure in figures_in(part)]
 
     @property
-    def rows(self) -> tuple[Row, ...]:
+    def rows(self) -> list[Row]:
         """Every row of every table."""
-        return tuple(row for block in self.tables for row in block.rows)
+        return [row for block in self.tables for row in block.rows]
+
+
+def noted(results: Mapping[str, HasNotices]) -> list[Notice]:
+    """What results warn of, each about the name of its result."""
+    return [notice.about(name) for name, one in results.items() for notice in one.notices]
 
 
 def shown(estimate: Estimate, digits: int, *, scale: float = 1.0) -> str:

@@ -12,10 +12,10 @@ import os
 import re
 import tomllib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from unmask.data import demo_scores
 from unmask.errors import InputError
@@ -38,15 +38,6 @@ _SKIPPED = (".toml", ".md", ".html", ".json", ".png", ".svg", ".pdf", ".tex", ".
 _KEPT_LISTS = ("utt2spk", "spk2utt", "spk2gender", "wav.scp", "utt2sess")
 
 
-@dataclass(frozen=True)
-class _Contents:
-    embeddings: dict[str, Path] = field(default_factory=dict)
-    audio: dict[str, Path] = field(default_factory=dict)
-    scores: dict[str, Path] = field(default_factory=dict)
-    columns: dict[str, None] = field(default_factory=dict)
-    skipped: list[str] = field(default_factory=list)
-
-
 def starter_config(folder: str | Path, *, base: Path | None = None) -> str:
     """A config that names what ``folder`` holds, as TOML with comments.
 
@@ -57,26 +48,60 @@ def starter_config(folder: str | Path, *, base: Path | None = None) -> str:
         raise InputError(f"{folder}: expected a folder, found none")
     start = base or where.resolve()
     tree = walk_tree(where)
-    if tree.systems or tree.vectors:
-        return _of_tree(tree, where, start)
-    contents = _look(where)
-    if not (contents.embeddings or contents.audio or contents.scores):
+    return _of_tree(tree, where, start) if any(tree) else _of_files(where, start)
+
+
+def _of_files(where: Path, start: Path) -> str:
+    """What lies in the folder itself: embeddings, folders of recordings, score files."""
+    embeddings: dict[str, str] = {}
+    audio: dict[str, str] = {}
+    scores: dict[str, str] = {}
+    columns: dict[str, None] = {}
+    skipped = []
+    for path in sorted(where.iterdir()):
+        name, place = path.name.split(".")[0], relative(path.resolve(), start)
+        if path.name.startswith(".") or path.name in _KEPT_LISTS:
+            continue
+        if path.is_dir():
+            if any(f.suffix.lower() in _SOUND for f in path.rglob("*")):
+                audio[path.name] = place
+        elif path.suffix.lower() not in _SKIPPED:
+            try:
+                content = read_any(path)
+            except InputError:
+                skipped.append(path.name)
+                continue
+            if isinstance(content, Embeddings):
+                embeddings[name] = place
+                columns |= dict.fromkeys(content.columns)
+            elif isinstance(content, Scores):
+                scores[name] = place
+    paths = embeddings or audio
+    if not paths and not scores:
         raise InputError(
-            f"{folder}: expected embeddings, recordings or scores, or a VoicePrivacy or Kaldi tree"
+            f"{where}: expected embeddings, recordings or scores, or a VoicePrivacy or Kaldi tree"
             " below it, found none"
         )
-    folders = contents.embeddings or contents.audio
-    voices = {name: relative(path.resolve(), start) for name, path in folders.items()}
-    first = next(iter(voices), None)
-    original = next((n for n in voices if n.lower().startswith(_ORIGINAL)), first)
+    first = next(iter(paths), None)
+    original = next((name for name in paths if name.lower().startswith(_ORIGINAL)), first)
+    safeguards = [
+        {
+            "name": name,
+            "path": path,
+            "hidden": any(name.endswith(e) and name.removesuffix(e) in paths for e in _AGAIN),
+            "again": next((f"{name}{end}" for end in _AGAIN if f"{name}{end}" in paths), None),
+        }
+        for name, path in paths.items()
+        if name != original
+    ]
     return _rendered(
         where,
-        kind="embeddings" if contents.embeddings else "audio",
-        original=None if original is None else voices[original],
-        safeguards=[_safeguard(name, voices) for name in voices if name != original],
-        scores={name: relative(path.resolve(), start) for name, path in contents.scores.items()},
-        columns=list(contents.columns),
-        skipped=contents.skipped,
+        kind="embeddings" if embeddings else "audio",
+        original=None if original is None else paths[original],
+        safeguards=safeguards,
+        scores=scores,
+        columns=list(columns),
+        skipped=skipped,
     )
 
 
@@ -131,41 +156,6 @@ def _of_tree(tree: Tree, where: Path, start: Path) -> str:
     return _rendered(where, scored=scored, **voices)
 
 
-def _safeguard(name: str, voices: dict[str, str]) -> dict[str, Any]:
-    """What the config says of a protected version; another run of another is hidden."""
-    return {
-        "name": name,
-        "path": voices[name],
-        "hidden": any(name.endswith(e) and name.removesuffix(e) in voices for e in _AGAIN),
-        "again": next((f"{name}{end}" for end in _AGAIN if f"{name}{end}" in voices), None),
-    }
-
-
-def _look(folder: Path) -> _Contents:
-    contents = _Contents()
-    for path in sorted(folder.iterdir()):
-        if path.name.startswith(".") or path.name in _KEPT_LISTS:
-            continue
-        if path.is_dir():
-            if any(f.suffix.lower() in _SOUND for f in path.rglob("*")):
-                contents.audio[path.name] = path
-            continue
-        if path.suffix.lower() in _SKIPPED:
-            continue
-        try:
-            content = read_any(path)
-        except InputError:
-            contents.skipped.append(path.name)
-            continue
-        name = path.name.split(".")[0]
-        if isinstance(content, Embeddings):
-            contents.embeddings[name] = path
-            contents.columns.update(dict.fromkeys(content.columns))
-        elif isinstance(content, Scores):
-            contents.scores[name] = path
-    return contents
-
-
 def demo_config(folder: str | Path, *, seed: int = 0, replicates: int | None = None) -> Config:
     """Put the bundled data into ``folder/data`` and describe their assessment."""
     place = Path(folder)
@@ -197,8 +187,7 @@ Sets = dict[str, dict[str, Path | None]]
 """Files of each list of trials: scores by oo, op and pp, key and speakers."""
 
 
-@dataclass(frozen=True)
-class Tree:
+class Tree(NamedTuple):
     """What a folder holds: sets of score files by system, and x-vectors by set and safeguard ("" is
     unprotected) with their utt2spk.
     """
@@ -267,11 +256,11 @@ def _lists_of(name: str, data: dict[str, Path]) -> tuple[Path | None, Path | Non
         for folder, place in sorted(data.items(), key=lambda item: len(item[0]))
         if (match := _DATA.fullmatch(folder)) and _set_name(match) == name
     ]
-    files = [
+    trials, whose = (
         next((place / file for place in same if (place / file).is_file()), None)
         for file in ("trials", "utt2spk")
-    ]
-    return files[0], files[1]
+    )
+    return trials, whose
 
 
 def _called(root: Path, tag: str, every: Iterable[tuple[Path, str]], top: Path) -> str:

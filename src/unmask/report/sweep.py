@@ -25,23 +25,12 @@ def _(sweep: LegalSweep) -> Document:
             where = {"attacker": attacker, "L": str(length), "N": str(count)}
             rows += [Row(where, estimates)] if estimates else []
     rows += _inferences(sweep)
-    return Document(
-        tuple(rows),
-        tables=_shown(sweep),
-        inputs=sweep.sources,
-        notes=(
-            *sweep.sentences,
-            *_how(sweep),
-            note("readings"),
-            note("validated"),
-            note("no_verdict"),
-        ),
-        warnings=sweep.warnings,
-        seed=sweep.seed,
-    )
+    always = [note(name) for name in ("readings", "validated", "no_verdict")]
+    notes = [*sweep.sentences, *_how(sweep), *always]
+    return Document.of(sweep, rows, tables=_shown(sweep), notes=notes)
 
 
-def _shown(sweep: LegalSweep) -> tuple[tuple[Row, ...], ...]:
+def _shown(sweep: LegalSweep) -> list[list[Row]]:
     """What people read: each attacker's strongest reading of its scores beside chance; inference;
     the rank of the true speaker.
     """
@@ -67,8 +56,8 @@ def _shown(sweep: LegalSweep) -> tuple[tuple[Row, ...], ...]:
         Row({"attacker": a, "utterances": str(n), "speakers": f"{r.candidates:,}"}, r.estimates)
         for (a, n), r in sweep.ranks.items()
     ]
-    table = tuple(Row(dict(zip(names, key, strict=True)), tuple(risks[key])) for key in order)
-    return table, tuple(inferred), tuple(ranked)
+    table = [Row(dict(zip(names, key, strict=True)), risks[key]) for key in order]
+    return [table, inferred, ranked]
 
 
 def _inferences(sweep: LegalSweep) -> list[Row]:
@@ -90,7 +79,7 @@ def _estimates(sweep: LegalSweep, attacker: str, length: int, count: int) -> tup
     return (*estimates.values(), *(detail for some in details for detail in some))
 
 
-def _how(sweep: LegalSweep) -> tuple[str, ...]:
+def _how(sweep: LegalSweep) -> list[str]:
     """Over whom the intervals are, for each metric, and how the strongest attack was chosen."""
     over: dict[str, Interval | None] = {}
     for (_, metric, _), curve in sweep.curves.items():
@@ -106,8 +95,4 @@ def _how(sweep: LegalSweep) -> tuple[str, ...]:
         lines.append(
             f"In brackets: {100 * made.level:g} % intervals, {'; '.join(parts)} (seed {made.seed})."
         )
-    lines.append(
-        "The strongest attack is chosen on half of the speakers and judged by the other half, over"
-        f" {SPLITS} splits; for 1 − EER it is the largest value, which errs towards more risk."
-    )
-    return tuple(lines)
+    return [*lines, note("splits", splits=SPLITS)]

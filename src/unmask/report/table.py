@@ -63,12 +63,12 @@ def cell(estimate: Estimate) -> str:
     return f"{value} [{', '.join(shown)}]" if shown else value
 
 
-def shown_value(value: float, unit: str) -> str:
-    """A number as tables show it: percent for fractions, fixed decimals by unit."""
+def shown_value(value: float, unit: str, digits: int | None = None) -> str:
+    """A number as tables show it: percent for fractions, fixed decimals, by unit if not given."""
     if not math.isfinite(value):
         return "undefined" if math.isnan(value) else ("∞" if value > 0 else "−∞")
     scaled = 100 * value if unit == "%" else value
-    text = f"{scaled:.{DIGITS.get(unit, 3)}f}"
+    text = f"{scaled:.{DIGITS.get(unit, 3) if digits is None else digits}f}"
     return text.replace("-", "−") if float(text) != 0 else text.lstrip("-")
 
 

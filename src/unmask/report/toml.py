@@ -12,7 +12,7 @@ import tomli_w
 from pydantic import BaseModel, ValidationError
 
 from unmask.errors import InputError
-from unmask.report.config import Config, Safeguard, Voices
+from unmask.report.config import Config, Voices
 
 
 def load_config(path: str | Path, *, changes: Sequence[str] = ()) -> Config:
@@ -68,23 +68,18 @@ def apply_change(raw: dict[str, Any], change: str) -> None:
     place: Any = raw
     *parents, last = key.strip().split(".")
     for part in parents:
-        place = _into(place, part, key)
-    if isinstance(place, list):
-        place[_index(place, last, key)] = value
-    else:
-        place[last] = value
+        if isinstance(place, dict):
+            place.setdefault(part, {})
+        place = place[_index(place, part, key)]
+        if not isinstance(place, (dict, list)):
+            raise InputError(f"--set {key}: {part} holds a value, not a table")
+    place[_index(place, last, key)] = value
 
 
-def _into(place: Any, part: str, key: str) -> Any:
-    if isinstance(place, list):
-        return place[_index(place, part, key)]
-    table = place.setdefault(part, {})
-    if not isinstance(table, (dict, list)):
-        raise InputError(f"--set {key}: {part} holds a value, not a table")
-    return table
-
-
-def _index(place: list[Any], part: str, key: str) -> int:
+def _index(place: Any, part: str, key: str) -> int | str:
+    """Where ``part`` of a key stands in a table or in a list."""
+    if isinstance(place, dict):
+        return part
     if not part.isdigit() or int(part) >= len(place):
         raise InputError(f"--set {key}: expected an index below {len(place)}, found {part}")
     return int(part)
@@ -98,20 +93,14 @@ def resolved(config: Config, folder: Path) -> Config:
         if isinstance(value, Path):
             return _existing(folder / value, key)
         if isinstance(value, BaseModel):
-            made = {}
-            for name in type(value).model_fields:
-                made[name] = walk(getattr(value, name), f"{key}.{name}" if key else name)
-            if isinstance(value, Safeguard):
-                for name in ("again", "related"):
-                    given = getattr(value, name)
-                    if given and given not in known:
-                        made[name] = str(_existing(folder / given, f"{key}.{name}"))
-            speakers = made.get("speakers")
-            if isinstance(speakers, str) and not speakers.startswith("pattern:"):
-                made["speakers"] = str(_existing(folder / speakers, f"{key}.speakers"))
-            for name in ("encoder", "start"):
-                given = made.get(name)
-                if isinstance(given, str) and (folder / given).exists():
+            made: dict[str, Any] = {}
+            for name, given in value:
+                made[name] = walk(given, f"{key}.{name}" if key else name)
+                run = name in ("again", "related") and given not in known
+                whose = name == "speakers" and not str(given).startswith("pattern:")
+                if given and (run or whose):
+                    made[name] = str(_existing(folder / given, f"{key}.{name}"))
+                if name in ("encoder", "start") and (folder / given).exists():
                     made[name] = str((folder / given).resolve())
             return value.model_copy(update=made)
         if isinstance(value, tuple):
@@ -138,7 +127,7 @@ def to_toml(config: BaseModel, *, base: Path | None) -> str:
 
 def _plain(value: Any, base: Path | None) -> Any:
     if isinstance(value, BaseModel):
-        values = {name: _plain(getattr(value, name), base) for name in type(value).model_fields}
+        values = {name: _plain(part, base) for name, part in value}
         if isinstance(value, Voices) and value.audio is None:
             del values["encoder"]
         return {name: part for name, part in values.items() if part is not None}

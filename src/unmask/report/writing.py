@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
+import os
 import re
 import shutil
+import subprocess
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -14,8 +17,7 @@ from unmask.figures import Figure, images
 from unmask.report.assessment import Assessment
 from unmask.report.cache import Listener, code_digest
 from unmask.report.documents import Document
-from unmask.report.filing import filing_html, print_pdf
-from unmask.report.html import render_html
+from unmask.report.html import filing_html, render_html
 from unmask.report.table import render, text
 from unmask.report.toml import to_toml
 from unmask.run import locked, write_whole
@@ -26,6 +28,9 @@ FILING = ("filing.html", "filing.pdf")
 ORDER = (*FILING, "figures", "tables", "assessment.toml", "results.json", PAGE)
 _MARKS = re.compile(r"([*_`<])")
 _SUFFIXES = {"md": "md", "latex": "tex"}
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+_SECONDS = 180
+_DATES = re.compile(rb"/(CreationDate|ModDate) \(D:(\d{14})")
 
 
 def write_report(
@@ -133,3 +138,43 @@ def summary_table(assessment: Assessment, *, width: int | None = None) -> str:
     beside = (notice.line for card in cards for notice in card.notices)
     shown = replace(whole, notes=(*whole.notes, *notes), warnings=(*failures, *beside))
     return text(shown, width=width)
+
+
+def browser() -> str | None:
+    """A Chromium that prints, if there is one."""
+    return next(filter(None, map(shutil.which, BROWSERS)), None)
+
+
+def print_pdf(page: Path, pdf: Path, *, date: str | None) -> None:
+    """Print ``page`` into ``pdf`` where there is a Chromium; ``date`` is its date, or none."""
+    command = browser()
+    if command is None:
+        return
+    with tempfile.TemporaryDirectory() as profile:
+        options = [
+            "--headless",
+            "--disable-gpu",
+            "--disable-background-networking",
+            "--no-first-run",
+            "--no-pdf-header-footer",
+            f"--user-data-dir={profile}",
+            f"--print-to-pdf={pdf}",
+            *(["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []),
+        ]
+        words = [command, *options, page.resolve().as_uri()]
+        try:
+            subprocess.run(words, check=True, capture_output=True, timeout=_SECONDS)
+        except (OSError, subprocess.SubprocessError):
+            pdf.unlink(missing_ok=True)
+    if pdf.is_file():
+        pdf.write_bytes(_dated(pdf.read_bytes(), date))
+
+
+def _dated(content: bytes, date: str | None) -> bytes:
+    """The same document, made at ``date`` or at no time in particular."""
+    try:
+        day = datetime.date.fromisoformat(date or "")
+    except ValueError:
+        day = datetime.date(1970, 1, 1)
+    stamp = day.strftime("%Y%m%d000000").encode()
+    return _DATES.sub(lambda match: b"/" + match[1] + b" (D:" + stamp, content)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -9,7 +11,7 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
-from unmask.base import BoolArray, FloatArray
+from unmask.base import FloatArray
 from unmask.errors import InputError
 from unmask.privacy import legal as law
 from unmask.report.cache import digest_of
@@ -17,7 +19,7 @@ from unmask.report.config import CONSISTENCY, ORIGINAL, Attacker, Config
 from unmask.report.extractors import Speech
 from unmask.report.inputs import Inputs, counterpart
 from unmask.report.section import note
-from unmask.trials import NONTARGET, TARGET, Embeddings, Ids, Scores
+from unmask.trials import NONTARGET, TARGET, Embeddings, Ids, Scores, lookup
 
 ATTACKS = "Attacks"
 NOT_GIVEN = {
@@ -35,10 +37,7 @@ def extractor_note(inputs: Inputs) -> str:
         f"{who} on {name}, by {speech.people} people"
         for (name, who), speech in inputs.trained.items()
     )
-    return (
-        "Extractors were trained on speech protected under keys of the attacker's own, by people"
-        f" who are not attacked: {'; '.join(trained)}."
-    )
+    return note("extractors", trained="; ".join(trained))
 
 
 def description(enrol: str, train: Sequence[str], *, trained: bool = False) -> str:
@@ -60,19 +59,17 @@ def matrix_attackers(config: Config, inputs: Inputs, safeguard: str) -> dict[str
 
     They compare all original with all protected speech, as the matrices do.
     """
-    speech = inputs.speech(safeguard)
-    train, pairs = None, pairs_of(speech)
+
+    def attacker(speech: Speech, pairs: law.Pairs | None = None) -> law.Attacker:
+        sides = counterpart(speech.known["original"], speech.protected), speech.protected
+        train = None if pairs is None else law.pooled(pairs)
+        return law.Attacker(*sides, "cosine", train, consistency=False, pairs=pairs)
+
     named = dict.fromkeys(b for one in config.attackers for b in one.backends if b != "cosine")
-    if pairs is not None:
-        train = law.pooled(pairs)
-    sides = counterpart(speech.known["original"], speech.protected), speech.protected
-    whole = law.Attacker(*sides, "cosine", train, consistency=False, pairs=pairs)
-    allowed = {name: replace(whole, backend=name) for name in named if whole.allows(name)}
-    return allowed | {
-        f"trained by {who}": law.Attacker(
-            counterpart(one.known["original"], one.protected), one.protected, consistency=False
-        )
-        for (name, who), one in inputs.trained.items()
+    whole = attacker(inputs.speech[safeguard], pairs_of(inputs.speech[safeguard]))
+    return {name: replace(whole, backend=name) for name in named if whole.allows(name)} | {
+        f"trained by {who}": attacker(speech)
+        for (name, who), speech in inputs.trained.items()
         if name == safeguard
     }
 
@@ -89,6 +86,10 @@ class Variant:
 
     backend: str
     reading: str = law.PLAIN
+
+    def of(self, attacker: str) -> str:
+        """Attacker, back-end and reading."""
+        return law.variant_name(f"{attacker} ({self.backend})", self.reading)
 
     @property
     def centred(self) -> bool:
@@ -146,7 +147,7 @@ class Attack:
 
     def label(self, variant: Variant) -> str:
         """Attacker, back-end and reading."""
-        return labelled(self.attacker, variant)
+        return variant.of(self.attacker)
 
     def matrix(self, variant: Variant) -> FloatArray:
         """Every enrolled speaker against every attacked utterance, scored once."""
@@ -173,50 +174,37 @@ class Attack:
         """How many trials there are."""
         return self.enrol.n_speakers * len(self.test)
 
-    def same_trials(self, other: Attack) -> bool:
-        """Whether another attack has the same models and tests in the same order."""
+    @cached_property
+    def trials(self) -> str:
+        """Digest of models and tests in their order: the same for attacks on one list of trials."""
         assert self.test.utterances is not None
-        assert other.test.utterances is not None
-        pairs = (
-            (self._models, other._models),
-            (self.test.utterances.to_series(), other.test.utterances.to_series()),
-            (self.test.speakers.to_series(), other.test.speakers.to_series()),
-        )
-        return all(mine.equals(theirs) for mine, theirs in pairs)
+        tests = self.test.utterances.to_series(), self.test.speakers.to_series()
+        names = [self._models.to_list(), *(one.to_list() for one in tests)]
+        return hashlib.sha256(json.dumps(names).encode()).hexdigest()
 
     def scores(self, *variants: Variant, names: Sequence[str] = ()) -> Scores:
         """The trials with the scores of these variants, by label unless names are given."""
         systems = names or [self.label(one) for one in variants]
-        speakers = self._models
-        enrol = Ids(np.repeat(np.arange(len(speakers), dtype=np.int32), len(self.test)), speakers)
-        rows = np.tile(np.arange(len(self.test), dtype=np.int32), len(speakers))
-        speaker = Ids(self.test.speakers.codes[rows], self.test.speakers.names)
+        tests, models = len(self.test), len(self._models)
+        enrol = Ids(np.repeat(np.arange(models), tests), self._models)
+        rows = np.tile(np.arange(tests), models)
+        own = lookup(self.test.speakers.names, self._models)[self.test.speakers.codes]
         assert self.test.utterances is not None
         columns = {}
         for name, ids in self.test.columns.items():
             of_speaker = _first_value(self.enrol, name)
             if of_speaker is not None:
-                columns[f"enrol_{name}"] = Ids(of_speaker.codes[enrol.codes], of_speaker.names)
-                columns[f"test_{name}"] = Ids(ids.codes[rows], ids.names)
+                columns[f"enrol_{name}"] = of_speaker.take(enrol.codes)
+                columns[f"test_{name}"] = ids.take(rows)
         return Scores(
             enrol,
-            Ids(self.test.utterances.codes[rows], self.test.utterances.names),
-            np.where(_same(enrol, speaker), TARGET, NONTARGET).astype(np.int8),
+            self.test.utterances.take(rows),
+            np.where(enrol.codes == own[rows], TARGET, NONTARGET).astype(np.int8),
             enrol_speaker=enrol,
-            test_speaker=speaker,
+            test_speaker=self.test.speakers.take(rows),
             columns=columns,
             systems={n: self.matrix(v).ravel() for n, v in zip(systems, variants, strict=True)},
         )
-
-
-def labelled(attacker: str, variant: Variant) -> str:
-    return law.variant_name(f"{attacker} ({variant.backend})", variant.reading)
-
-
-def _same(first: Ids, second: Ids) -> BoolArray:
-    place = {name: i for i, name in enumerate(first.names)}
-    translated = np.array([place.get(name, -1) for name in second.names], dtype=np.int64)
-    return np.asarray(first.codes == translated[second.codes])
 
 
 def _first_value(embeddings: Embeddings, column: str) -> Ids | None:
@@ -270,7 +258,7 @@ def attacks_of(config: Config, inputs: Inputs) -> Attacks:
     for name, protected in inputs.protected.items():
         test = inputs.attacked(protected)
         run = inputs.enrolment(protected)
-        given = inputs.speech(name)
+        given = inputs.speech[name]
         attacks = []
         for one in config.attackers:
             speech = inputs.trained.get((name, one.name)) if one.trains else given

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from unmask import figures as charts
 from unmask.report.cache import Step
 from unmask.report.config import ORIGINAL
 from unmask.report.documents import Document, Row, document, figures_of
 from unmask.report.frameworks.study import Framework, Results, Study, Table
-from unmask.report.section import Section, TableBlock, note, percent
+from unmask.report.section import Section, TableBlock, note, noted, percent
 from unmask.stress import Contour, CpAssessment, CpMap, DeltaCpMap, contour, cp_maps
 
 LEVELS = {"eer": (0.01, 0.02, 0.05, 0.1, 0.2, 0.5), "min_dcf": (0.1, 0.2, 0.5, 0.8)}
@@ -24,11 +25,11 @@ def _(assessment: CpAssessment, *, further: Sequence[CpAssessment] = ()) -> Docu
     every = (assessment, *further)
     parts = [_rows(one, several=bool(further)) for one in every]
     return Document(
-        tuple(row for kinds in zip(*parts, strict=True) for rows in kinds for row in rows),
-        tables=tuple(tuple(rows) for kinds in parts for rows in kinds),
+        [row for kinds in zip(*parts, strict=True) for rows in kinds for row in rows],
+        tables=[rows for kinds in parts for rows in kinds],
         inputs=assessment.sources,
-        notes=tuple(dict.fromkeys(note for one in every for note in _notes(one))),
-        warnings=tuple(dict.fromkeys(line for one in every for line in one.warnings)),
+        notes=list(dict.fromkeys(note for one in every for note in _notes(one))),
+        warnings=list(dict.fromkeys(line for one in every for line in one.warnings)),
         seed=assessment.seed,
     )
 
@@ -41,25 +42,18 @@ def _rows(
     maps = [
         Row({**where, "system": name, **by}, assessment.estimates(name)) for name in assessment.maps
     ]
-    configs = [
-        Row(
-            {"system": name, "trials": position.name, **by},
-            assessment.position_estimates(name, position),
-        )
-        for name, placed in assessment.positions.items()
-        for position in placed
-    ]
-    deltas = [
-        Row(
-            {**where, "systems": f"{delta.reference} → {delta.test}", **by},
-            assessment.delta_estimates(delta),
-        )
-        for delta in assessment.deltas
-    ]
+    configs, deltas = [], []
+    for name, placed in assessment.positions.items():
+        for position in placed:
+            at = {"system": name, "trials": position.name, **by}
+            configs.append(Row(at, assessment.position_estimates(name, position)))
+    for delta in assessment.deltas:
+        at = {**where, "systems": f"{delta.reference} → {delta.test}", **by}
+        deltas.append(Row(at, assessment.delta_estimates(delta)))
     return maps, configs, deltas
 
 
-def _notes(assessment: CpAssessment) -> tuple[str, ...]:
+def _notes(assessment: CpAssessment) -> list[str]:
     cp = next(iter(assessment.maps.values()))
     by = "by each system's own scores"
     if len(assessment.references) == 1:
@@ -79,7 +73,7 @@ def _notes(assessment: CpAssessment) -> tuple[str, ...]:
             f"({made.mean.replicates:,} bootstrap replicates on {made.grid[0]} x {made.grid[1]} "
             f"cells, seed {made.mean.seed}); cells themselves have none."
         )
-    return tuple(notes)
+    return notes
 
 
 def _contours(assessment: CpAssessment) -> dict[str, list[Contour]]:
@@ -100,23 +94,14 @@ def _(assessment: CpAssessment, *, further: Sequence[CpAssessment] = ()) -> list
         lines = _contours(one)
         if len(one.maps) > 1:
             figures.append(charts.cp_map_figure(one.maps, contours=lines, name=f"cp_map{end}"))
-        figures += [
-            charts.cp_map_figure(
-                {name: cp},
-                contours=lines,
-                positions=one.positions,
-                name=f"cp_map{end}_{number}",
-                title=f"C-P map of {name}",
-            )
-            for number, (name, cp) in enumerate(one.maps.items(), start=1)
-        ]
-    figures += [
-        charts.trial_bias_figure(
-            bias, name=f"trial_bias_{number}", title=f"Trial bias: {name} on other trials"
-        )
-        for number, (name, bias) in enumerate(assessment.bias.items(), start=1)
-        if len(bias) > 1
-    ]
+        on_it: Any = {"contours": lines, "positions": one.positions}
+        for number, (name, cp) in enumerate(one.maps.items(), start=1):
+            title, drawn = f"C-P map of {name}", f"cp_map{end}_{number}"
+            figures.append(charts.cp_map_figure({name: cp}, **on_it, name=drawn, title=title))
+    for number, (name, bias) in enumerate(assessment.bias.items(), start=1):
+        if len(bias) > 1:
+            title, drawn = f"Trial bias: {name} on other trials", f"trial_bias_{number}"
+            figures.append(charts.trial_bias_figure(bias, name=drawn, title=title))
     if assessment.deltas:
         paired = zip(*(one.deltas for one in every.values()), strict=True)
         figures.append(charts.delta_cp_map_figure([delta for pair in paired for delta in pair]))
@@ -127,14 +112,8 @@ def _(assessment: CpAssessment, *, further: Sequence[CpAssessment] = ()) -> list
     ]
 
 
-@figures_of.register(CpMap)
-def _(result: CpMap) -> list[charts.Figure]:
-    return [charts.cp_map_figure({"system": result})]
-
-
-@figures_of.register(DeltaCpMap)
-def _(result: DeltaCpMap) -> list[charts.Figure]:
-    return [charts.delta_cp_map_figure([result])]
+figures_of.register(CpMap, lambda result: [charts.cp_map_figure({"system": result})])
+figures_of.register(DeltaCpMap, lambda result: [charts.delta_cp_map_figure([result])])
 
 
 def _step(table: Table, study: Study) -> Step:
@@ -166,17 +145,18 @@ def _section(study: Study, results: Results) -> Section:
     figures: list[charts.Figure] = []
     rows: list[Row] = []
     deltas: list[Row] = []
-    uniform: list[str] = []
+    answer = [
+        f"{system}: {percent(full)} on all trials, {percent(hardest)} on the hardest tenth of each"
+        " kind."
+        for result in assessments.values()
+        for system in (result.maps if result.metric.name == "eer" else ())
+        for full, *_, hardest in [result.estimates(system)]
+    ]
     for number, (name, result) in enumerate(assessments.items(), start=1):
-        figures.append(
-            charts.cp_map_figure(
-                result.maps,
-                contours=_contours(result),
-                name=f"cp_map_{number}",
-                title=f"{name}: {_hardest(result)}",
-            )
-        )
-        uniform += [line for delta in result.deltas for line in _everywhere(delta)]
+        title, drawn = f"{name}: {_hardest(result)}", f"cp_map_{number}"
+        lines = _contours(result)
+        figures.append(charts.cp_map_figure(result.maps, contours=lines, name=drawn, title=title))
+        answer += [line for delta in result.deltas for line in _everywhere(delta)]
         mixed = [delta for delta in result.deltas if not _everywhere(delta)]
         if mixed:
             won = "; ".join(
@@ -188,27 +168,11 @@ def _section(study: Study, results: Results) -> Section:
         maps, _, compared = _rows(result, table=name)
         rows += maps
         deltas += compared
-    blocks = [TableBlock("C-P maps in numbers", tuple(rows), note=note("two_rates"))]
-    if deltas:
-        blocks.append(TableBlock("Who errs less", tuple(deltas), folded=True))
-    return Section(
-        key="cpmap",
-        answer=(
-            *(
-                f"{system}: {percent(full)} on all trials, {percent(hardest)} on the hardest tenth"
-                " of each kind."
-                for result in assessments.values()
-                for system in (result.maps if result.metric.name == "eer" else ())
-                for full, *_, hardest in [result.estimates(system)]
-            ),
-            *uniform,
-        ),
-        figures=tuple(figures),
-        tables=tuple(blocks),
-        notices=tuple(
-            notice.about(name) for name, result in assessments.items() for notice in result.notices
-        ),
-    )
+    blocks = [
+        TableBlock("C-P maps in numbers", rows, note=note("two_rates")),
+        TableBlock("Who errs less", deltas, folded=True),
+    ]
+    return Section("cpmap", answer, figures, blocks, noted(assessments))
 
 
 def _hardest(result: CpAssessment) -> str:

@@ -14,7 +14,7 @@ from unmask import figures as charts
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
 from unmask.privacy import legal as law
-from unmask.report.cache import Cache, Step, Work, cache_of
+from unmask.report.cache import Step, Work, cache_of
 from unmask.report.config import CONSISTENCY, ORIGINAL, Config
 from unmask.report.documents import Row, figures_of
 from unmask.report.frameworks.attacks import Attack, Variant, attacks_of
@@ -22,11 +22,9 @@ from unmask.report.frameworks.study import Framework, Plan, Results, Study
 from unmask.report.headline import ALL, CONTROL, WORST
 from unmask.report.inputs import read_inputs
 from unmask.report.section import Choice, Section, TableBlock, note, shown
+from unmask.trials import Embeddings
 
-
-@figures_of.register(law.LegalSweep)
-def _(sweep: law.LegalSweep) -> list[charts.Figure]:
-    return charts.legal_figures(sweep)
+figures_of.register(law.LegalSweep, charts.legal_figures)
 
 
 @figures_of.register(law.RiskCurve)
@@ -49,6 +47,7 @@ def with_fitting_lengths(
     for length in lengths:
         names = tuple(name for name, some in fitting.items() if length not in some)
         lacking.setdefault(names, []).append(length)
+    lacking.pop((), None)
     notices = []
     for names, longer in lacking.items():
         whose = "" if len(names) == len(attacks) else f" of {' and '.join(names)}"
@@ -56,7 +55,7 @@ def with_fitting_lengths(
             f"conversations of {', '.join(map(str, longer))} utterances left out{whose}: nobody has"
             " two of them to attack"
         )
-        notices += [Notice("length-left-out", "", sentence)] if names else []
+        notices.append(Notice("length-left-out", "", sentence))
     return _with_lengths(config, kept), tuple(notices)
 
 
@@ -83,7 +82,7 @@ def legal_attackers(config: Config, path: Path) -> tuple[dict[str, law.Attacker]
 
     The control has the first back-end; names begin with the safeguard where there are several.
     """
-    work = Work(Cache(cache_of(path.with_suffix(""))))
+    work = Work(cache_of(path.with_suffix("")))
     inputs = read_inputs(config, work, base=path.resolve().parent)
     attacks = attacks_of(config, inputs)
     if not attacks.of:
@@ -113,53 +112,42 @@ def _sweep_step(attack: Attack, config: Config) -> Step:
     )
 
 
-def _consistency_step(name: str, run: Attack, config: Config) -> Step:
+def _consistency(enrol: Embeddings, test: Embeddings, **options: Any) -> law.LegalSweep:
     """How often a protected utterance is closest to its own speaker's others of the same run."""
-    options = {
-        "counts": config.legal.counts,
-        "lengths": config.legal.lengths[:1],
-        "metrics": ("linkability",),
-        "variants": (law.PLAIN,),
-        **config.drawn,
-    }
-    attackers, what = {CONSISTENCY: law.Attacker(run.enrol, run.test)}, f"{CONSISTENCY} of {name}"
-    return Step(what, run.inputs, options, lambda: law.legal(attackers, **options), weight=0.5)
+    only: dict[str, Any] = {"metrics": ("linkability",), "variants": (law.PLAIN,)}
+    return law.legal({CONSISTENCY: law.Attacker(enrol, test)}, **only, **options)
+
+
+def _inferred(one: Embeddings, original: Embeddings, **options: Any) -> law.Inference:
+    return law.inference(one, unprotected=original, **options)
 
 
 def _steps(study: Study) -> Plan:
     """A sweep of each attacker, what is inferred from each safeguard, consistency of pseudonyms."""
     config, inputs = study.config, study.inputs
-    if not study.attacks.of:
+    if inputs.original is None or not study.attacks.of:
         return {}
-    probes = {
-        (name, attribute): Step.of(
-            f"inference of {attribute} from {name}",
-            lambda one, bare, **how: law.inference(one, unprotected=bare, **how),
-            protected,
-            inputs.original,
-            attribute=attribute,
-            bands=bands,
-            weight=2.0,
-            **config.drawn,
-        )
-        for name, protected in inputs.protected.items()
-        if inputs.original is not None
-        for attribute, bands in config.legal.attributes.items()
-    }
-    return {
-        "sweeps": study.per_attack(_sweep_step),
-        "probes": probes,
-        "consistency": {
-            name: _consistency_step(name, run, config)
-            for name, run in study.attacks.consistency.items()
-        },
-    }
+    probes, consistency, original = {}, {}, inputs.original
+    for name, protected in inputs.protected.items():
+        for attribute, bands in config.legal.attributes.items():
+            how = {"attribute": attribute, "bands": bands, "weight": 2.0, **config.drawn}
+            what = f"inference of {attribute} from {name}"
+            probes[name, attribute] = Step.of(what, _inferred, protected, original, **how)
+    for name, run in study.attacks.consistency.items():
+        how = {"counts": config.legal.counts, "lengths": config.legal.lengths[:1], **config.drawn}
+        what = f"{CONSISTENCY} of {name}"
+        consistency[name] = Step.of(what, _consistency, run.enrol, run.test, weight=0.5, **how)
+    sweeps = study.per_attack(_sweep_step)
+    return {"sweeps": sweeps, "probes": probes, "consistency": consistency}
 
 
 class LegalResults:
     """Curves of every attack on every safeguard, and of the same attacks on unprotected speech.
 
-    ``sweeps`` are by safeguard and attacker, ``probes`` by safeguard and attribute.
+    ``sweeps`` are by safeguard and attacker, ``probes`` by safeguard and attribute. ``whole`` has
+    all attackers of a safeguard in one sweep, ``shown`` for each of them the curve of the variant
+    that is strongest among most speakers, and ``points`` the largest risk of a metric and that of
+    the fewest utterances among all candidates.
     """
 
     def __init__(
@@ -171,82 +159,48 @@ class LegalResults:
     ) -> None:
         self.sweeps, self.probes, self.consistency = sweeps, probes, consistency
         self.metrics: tuple[str, ...] = config.legal.metrics
-        self.lengths, self.seed = config.legal.lengths, config.seed
+        self.first, self.seed = config.legal.lengths[0], config.seed
         self.whole = {
             name: self._joined([s for (n, _), s in sweeps.items() if n == name])
             for name in dict.fromkeys(name for name, _ in sweeps)
         }
         self.safeguards = tuple(name for name in self.whole if name != ORIGINAL)
-        self._found: dict[tuple[str, str, int, int, str | None], law.Worst] = {}
+        self.shown = {name: self._shown(name) for name in self.whole}
+        self.points: dict[tuple[str, str], dict[str, law.Worst]] = {
+            (name, metric): {
+                WORST: sweep.worst(metric),
+                ALL: _among_most(sweep, metric, min(sweep.lengths)),
+            }
+            for name, sweep in self.whole.items()
+            for metric in self.metrics
+        }
 
     def _joined(self, sweeps: Sequence[law.LegalSweep]) -> law.LegalSweep:
         curves = {key: curve for one in sweeps for key, curve in one.curves.items()}
         ranks = {key: rank for one in sweeps for key, rank in one.ranks.items()}
         return law.LegalSweep(curves, ranks, {}, None, None, self.seed)
 
-    def of(
-        self, safeguard: str, metric: str, length: int, attacker: str | None = None
-    ) -> dict[str, law.Curve]:
-        """Curves of one metric and length by their attacker's name, of one attacker or of all."""
-        sweep = self.whole[safeguard] if attacker is None else self.sweeps[safeguard, attacker]
-        return sweep.competing(metric, length)
-
-    def lengths_of(self, safeguard: str) -> list[int]:
-        """Lengths of conversations that a safeguard was attacked with."""
-        known = {length for _, _, length in self.whole[safeguard].curves}
-        return [length for length in self.lengths if length in known]
-
-    def counts(self, safeguard: str, metric: str, length: int) -> list[int]:
-        """Numbers of speakers at which attacks were run."""
-        curves = self.of(safeguard, metric, length).values()
-        return sorted({int(n) for curve in curves for n in curve.counts})
-
-    def strongest(
-        self, safeguard: str, metric: str, length: int, count: int, attacker: str | None = None
-    ) -> law.Worst:
-        """The strongest attack at one point, of one attacker or of all."""
-        key = (safeguard, metric, length, count, attacker)
-        if key not in self._found:
-            curves = self.of(safeguard, metric, length, attacker)
-            best = law.strongest_of(curves, count, seed=self.seed)
-            self._found[key] = law.Worst(length, count, best)
-        return self._found[key]
-
-    def worst(self, safeguard: str, metric: str) -> law.Worst:
-        """The largest risk of all points, the surest of equal ones."""
-        points = [
-            self.strongest(safeguard, metric, length, count)
-            for length in self.lengths
-            for count in self.counts(safeguard, metric, length)
-        ]
-        return max(points, key=lambda risk: law.extent(risk.strongest.estimate))
-
-    def crowd(self, safeguard: str, metric: str) -> law.Worst:
-        """The fewest utterances and all candidates."""
-        return self.most(safeguard, metric, min(self.lengths))
-
-    def most(
-        self, safeguard: str, metric: str, length: int, attacker: str | None = None
-    ) -> law.Worst:
-        """The strongest attack with most speakers, of one attacker or of all."""
-        count = self.counts(safeguard, metric, length)[-1]
-        return self.strongest(safeguard, metric, length, count, attacker)
-
-    def shown(self, safeguard: str) -> dict[tuple[str, str, int], law.Curve]:
-        """For each attacker the curve of the variant that is strongest among most speakers."""
-        shown = {}
-        attackers = [who for name, who in self.sweeps if name == safeguard]
-        for key in product(attackers, self.metrics, self.lengths_of(safeguard)):
+    def _shown(self, safeguard: str) -> dict[tuple[str, str, int], law.Curve]:
+        shown, whole = {}, self.whole[safeguard]
+        attackers = {who: sweep for (name, who), sweep in self.sweeps.items() if name == safeguard}
+        for key in product(attackers, self.metrics, whole.lengths):
             attacker, metric, length = key
-            label = self.most(safeguard, metric, length, attacker).strongest.attacker
-            shown[key] = self.sweeps[safeguard, attacker].curves[label, metric, length]
+            count = _most(whole, metric, length)
+            label = attackers[attacker].strongest(metric, length, count).attacker
+            shown[key] = whole.curves[label, metric, length]
         return shown
+
+    def leading(self, safeguard: str, metric: str, length: int) -> tuple[str, law.Curve]:
+        """The attack that is strongest among most speakers, and its curve."""
+        whole = self.whole[safeguard]
+        label = _among_most(whole, metric, length).strongest.attacker
+        return label, whole.curves[label, metric, length]
 
     def sweep(self, safeguard: str) -> law.LegalSweep:
         """Unprotected speech and every attacker of a safeguard in one sweep."""
-        own = self.lengths_of(safeguard)
-        control = {key: curve for key, curve in self.shown(ORIGINAL).items() if key[2] in own}
-        curves = {**control, **self.shown(safeguard)}
+        own = self.whole[safeguard].lengths
+        control = {key: curve for key, curve in self.shown[ORIGINAL].items() if key[2] in own}
+        curves = {**control, **self.shown[safeguard]}
         probes = {(name, a): i for (name, a), i in self.probes.items() if name == safeguard}
         return law.LegalSweep(curves, {}, probes, ORIGINAL, None, self.seed)
 
@@ -254,82 +208,78 @@ class LegalResults:
         """Whether the same people are linked by several attackers of a safeguard, under several
         safeguards, and with one utterance or more: by what the attacks differ in.
         """
-        first = self.lengths[0]
-        if "linkability" not in self.metrics:
+        metric = "linkability"
+        if metric not in self.metrics:
             return {}
         compared: dict[str, dict[str, Any]] = {}
         for name in self.safeguards:
             compared[f"attackers on {name}"] = {
-                attacker: curve
-                for (attacker, metric, length), curve in self.shown(name).items()
-                if metric == "linkability" and length == first
+                key[0]: c for key, c in self.shown[name].items() if key[1:] == (metric, self.first)
             }
             compared[f"lengths under {name}"] = {
-                f"{length} utterances": self.leading(name, "linkability", length)[1]
-                for length in self.lengths_of(name)
+                f"{length} utterances": self.leading(name, metric, length)[1]
+                for length in self.whole[name].lengths
             }
         compared["safeguards"] = {
-            name: self.leading(name, "linkability", first)[1] for name in self.safeguards
+            name: self.leading(name, metric, self.first)[1] for name in self.safeguards
         }
-        shared = {what: law.overlaps(curves) for what, curves in compared.items()}
-        return {what: some for what, some in shared.items() if some}
+        return {what: law.overlaps(curves) for what, curves in compared.items()}
 
-    def leading(self, safeguard: str, metric: str, length: int) -> tuple[str, law.Curve]:
-        """The attack that is strongest among most speakers, and its curve."""
-        label = self.most(safeguard, metric, length).strongest.attacker
-        return label, self.of(safeguard, metric, length)[label]
+
+def _most(sweep: law.LegalSweep, metric: str, length: int) -> int:
+    """The largest number of speakers at which some attack was run."""
+    return max(int(curve.counts.max()) for curve in sweep.competing(metric, length).values())
+
+
+def _among_most(sweep: law.LegalSweep, metric: str, length: int) -> law.Worst:
+    """The strongest attack with most speakers."""
+    count = _most(sweep, metric, length)
+    return law.Worst(length, count, sweep.strongest(metric, length, count))
 
 
 def _section(study: Study, groups: Results) -> Section:
     """Risk against the number of speakers, all safeguards together and each on its own."""
     results, colours = LegalResults(study.config, **groups), study.colours
     lines = []
-    for name in (ORIGINAL, *results.safeguards):
-        for metric, length in product(results.metrics, results.lengths_of(name)):
+    for name, whole in results.whole.items():
+        for metric, length in product(results.metrics, whole.lengths):
             label, curve = results.leading(name, metric, length)
             who = ORIGINAL if name == ORIGINAL else label
             lines.append(charts.RiskLine(name, who, metric, length, curve))
     metric = results.metrics[0]
-    values = {n: float(results.worst(n, metric).strongest.estimate.value) for n in results.whole}
-    each = ", ".join(f"{n} {100 * values[n]:.0f} %" for n in results.safeguards)
-    title = f"{law.TITLES[metric]} at worst: {each}; unprotected {100 * values[ORIGINAL]:.0f} %"
+    worst = {name: results.points[name, metric][WORST] for name in results.whole}
+    values = {n: f"{100 * float(w.strongest.estimate.value):.0f} %" for n, w in worst.items()}
+    each = ", ".join(f"{n} {values[n]}" for n in results.safeguards)
+    title = f"{law.TITLES[metric]} at worst: {each}; unprotected {values[ORIGINAL]}"
     comparison = charts.risk_comparison(lines, colours=colours, original=ORIGINAL, title=title)
     sweeps = {name: results.sweep(name) for name in results.safeguards}
 
     def panel(drawn: str, name: str, sweep: law.LegalSweep) -> charts.Figure:
-        worst = results.worst(name, metric)
-        value = 100 * float(worst.strongest.estimate.value)
-        most = f"{worst.strongest.attacker} succeeds most, {value:.0f} % among"
-        title = f"{name}: {most} {worst.count:,} speakers"
+        most = f"{worst[name].strongest.attacker} succeeds most, {values[name]} among"
+        title = f"{name}: {most} {worst[name].count:,} speakers"
         return charts.legal_panel(sweep, colour=colours[name], name=drawn, title=title)
 
+    counts = {int(n) for line in lines for n in line.curve.counts}
+    one = f"All attacks are among {min(counts):,} speakers: there is no curve to draw."
+    drawn: list[charts.Figure | Choice] = [comparison]
+    drawn.append(Choice.of("Every attacker on", "legal_panel", sweeps, panel))
     return Section(
         key="legal",
-        answer=(*_answers(results), *_one_count(lines)),
-        figures=()
-        if _one_count(lines)
-        else (comparison, Choice.of("Every attacker on", "legal_panel", sweeps, panel)),
+        answer=[*_answers(results), *([one] if len(counts) == 1 else [])],
+        figures=[] if len(counts) == 1 else drawn,
         tables=_tables(results),
-        notices=tuple(
+        notices=[
             Notice(one.code, name, one.sentence)
             for name, sweep in sweeps.items()
             for one in sweep.notices
-        ),
+        ],
     )
-
-
-def _one_count(lines: Sequence[charts.RiskLine]) -> tuple[str, ...]:
-    """A sentence in place of charts of curves that have one point each."""
-    counts = {int(n) for line in lines for n in line.curve.counts}
-    if len(counts) > 1:
-        return ()
-    return (f"All attacks are among {counts.pop():,} speakers: there is no curve to draw.",)
 
 
 def _answers(results: LegalResults) -> list[str]:
     lines = []
     for name, metric in product(results.safeguards, results.metrics):
-        worst = results.worst(name, metric)
+        worst = results.points[name, metric][WORST]
         estimate = worst.strongest.estimate
         lines.append(
             f"{name}: {law.TITLES[metric]} up to {shown(estimate, 1, scale=100)} %, among"
@@ -339,31 +289,25 @@ def _answers(results: LegalResults) -> list[str]:
     return lines
 
 
-def _tables(results: LegalResults) -> tuple[TableBlock, ...]:
-    strongest: dict[str, list[Row]] = {
-        metric: [
-            *_controls(results, metric),
-            *(row for name in results.safeguards for row in _points(results, name, metric)),
-        ]
-        for metric in results.metrics
-    }
+def _tables(results: LegalResults) -> list[TableBlock]:
+    strongest = {metric: _strongest(results, metric) for metric in results.metrics}
     curves, details, variants = [], [], []
-    for name in results.whole:
-        for (attacker, metric, length), curve in results.shown(name).items():
+    for name, whole in results.whole.items():
+        for (attacker, metric, length), curve in results.shown[name].items():
             base = {"safeguard": name, "attacker": attacker, "utterances": str(length)}
             curves += [
-                Row({**base, "speakers": f"{n:,}"}, (curve.estimate(i),))
+                Row({**base, "speakers": f"{n:,}"}, [curve.estimate(i)])
                 for i, n in enumerate(curve.counts)
             ]
             last = int(curve.counts.argmax())
             details.append(Row({**base, "metric": metric}, curve.details(last)))
         for metric in results.metrics:
-            length = results.lengths_of(name)[-1]
-            for label, curve in results.of(name, metric, length).items():
+            length = whole.lengths[-1]
+            for label, curve in whole.competing(metric, length).items():
                 first = int(curve.counts.argmin())
                 base = {"safeguard": name, "attacker": label, "utterances": str(length)}
                 base["speakers"] = f"{curve.counts[first]:,}"
-                variants.append(Row(base, (curve.estimate(first),)))
+                variants.append(Row(base, [curve.estimate(first)]))
     named = {
         (row.conditions["safeguard"], row.conditions["attacker"])
         for rows in strongest.values()
@@ -375,80 +319,53 @@ def _tables(results: LegalResults) -> tuple[TableBlock, ...]:
         for (label, length), rank in sweep.ranks.items()
         if (name, label) in named
     ]
-    stable = [
-        Row(
-            {"safeguard": name, "utterances": str(length), "speakers": f"{n:,}"},
-            (replace(curve.estimate(i), metric="consistency"),),
-        )
-        for name, sweep in results.consistency.items()
-        for (_, _, length), curve in sweep.curves.items()
-        for i, n in enumerate(curve.counts)
-        if n == curve.counts.max()
-    ]
+    stable = []
+    for name, sweep in results.consistency.items():
+        for (_, _, length), curve in sweep.curves.items():
+            last, most = int(curve.counts.argmax()), f"{curve.counts.max():,}"
+            base = {"safeguard": name, "utterances": str(length), "speakers": most}
+            stable.append(Row(base, [replace(curve.estimate(last), metric="consistency")]))
     probes = [
         Row({"safeguard": name, "attribute": attribute}, probe.estimates)
         for (name, attribute), probe in results.probes.items()
     ]
-    same = [
-        Row(
-            {"between": what, "first": one.first, "second": one.second, "tenth": one.which},
-            (one.estimate,),
-        )
-        for what, some in results.overlaps().items()
-        for one in some
-    ]
-    blocks = (
+    same = []
+    for what, some in results.overlaps().items():
+        for one in some:
+            pair = {"between": what, "first": one.first, "second": one.second, "tenth": one.which}
+            same.append(Row(pair, [one.estimate]))
+    return [
         *(
-            TableBlock(
-                f"{law.TITLES[metric]}: the strongest attack", tuple(rows), note=note("strongest")
-            )
+            TableBlock(f"{law.TITLES[metric]}: the strongest attack", rows, note=note("strongest"))
             for metric, rows in strongest.items()
         ),
-        TableBlock("Inference of attributes", tuple(probes)),
-        TableBlock(
-            "Consistency of pseudonyms (no attack)", tuple(stable), note=note("consistency")
-        ),
-        TableBlock("Strongest variant of each attacker", tuple(_merged(curves)), folded=True),
-        TableBlock("Residual risk, worst decile", tuple(_merged(details)), folded=True),
-        TableBlock("Rank of the true speaker, in bits", tuple(ranks), folded=True),
-        TableBlock("Every variant tried", tuple(_merged(variants)), folded=True),
-        TableBlock("Are the same people linked?", tuple(same), folded=True, note=note("overlap")),
-    )
-    return tuple(block for block in blocks if block.rows)
-
-
-def _points(results: LegalResults, name: str, metric: str) -> list[Row]:
-    """The worst point of the curve, and that of all candidates."""
-    points = ((WORST, results.worst(name, metric)), (ALL, results.crowd(name, metric)))
-    return [_row(name, risk, point) for point, risk in points]
-
-
-def _row(safeguard: str, risk: law.Worst, point: str) -> Row:
-    conditions = {
-        "safeguard": safeguard,
-        "attacker": risk.strongest.attacker,
-        "point": point,
-        "utterances": str(risk.length),
-        "speakers": f"{risk.count:,}",
-    }
-    return Row(conditions, (risk.strongest.estimate,))
-
-
-def _controls(results: LegalResults, metric: str) -> list[Row]:
-    """Unprotected speech at its own worst point and wherever a safeguard's stands."""
-    own = results.worst(ORIGINAL, metric), results.crowd(ORIGINAL, metric)
-    at = {
-        (risk.length, risk.count)
-        for name in results.safeguards
-        for risk in (results.worst(name, metric), results.crowd(name, metric))
-    }
-    at -= {(risk.length, risk.count) for risk in own}
-    more = [
-        results.strongest(ORIGINAL, metric, length, count)
-        for length, count in sorted(at)
-        if count in results.counts(ORIGINAL, metric, length)
+        TableBlock("Inference of attributes", probes),
+        TableBlock("Consistency of pseudonyms (no attack)", stable, note=note("consistency")),
+        TableBlock("Strongest variant of each attacker", _merged(curves), folded=True),
+        TableBlock("Residual risk, worst decile", _merged(details), folded=True),
+        TableBlock("Rank of the true speaker, in bits", ranks, folded=True),
+        TableBlock("Every variant tried", _merged(variants), folded=True),
+        TableBlock("Are the same people linked?", same, folded=True, note=note("overlap")),
     ]
-    return [*_points(results, ORIGINAL, metric), *(_row(ORIGINAL, r, CONTROL) for r in more)]
+
+
+def _strongest(results: LegalResults, metric: str) -> list[Row]:
+    """The points of unprotected speech, wherever else a safeguard's stand, and of safeguards."""
+    control = results.whole[ORIGINAL]
+    points = {name: list(results.points[name, metric].items()) for name in results.whole}
+    at = {(r.length, r.count) for name in results.safeguards for _, r in points[name]}
+    at -= {(risk.length, risk.count) for _, risk in points[ORIGINAL]}
+    for length, count in sorted(at):
+        if any(c.index(count) is not None for c in control.competing(metric, length).values()):
+            same = law.Worst(length, count, control.strongest(metric, length, count))
+            points[ORIGINAL].append((CONTROL, same))
+    rows = []
+    for name, some in points.items():
+        for point, risk in some:
+            where = {"safeguard": name, "attacker": risk.strongest.attacker, "point": point}
+            where |= {"utterances": str(risk.length), "speakers": f"{risk.count:,}"}
+            rows.append(Row(where, [risk.strongest.estimate]))
+    return rows
 
 
 def _merged(rows: Sequence[Row]) -> list[Row]:
@@ -456,7 +373,7 @@ def _merged(rows: Sequence[Row]) -> list[Row]:
     joined: dict[tuple[tuple[str, str], ...], list[Estimate]] = {}
     for row in rows:
         joined.setdefault(tuple(row.conditions.items()), []).extend(row.estimates)
-    return [Row(dict(key), tuple(estimates)) for key, estimates in joined.items()]
+    return [Row(dict(key), estimates) for key, estimates in joined.items()]
 
 
 FRAMEWORK = Framework("legal", _section, steps=_steps, main="sweeps")

@@ -23,7 +23,7 @@ from unmask.report.documents import Document, Row, document, figures_of
 from unmask.report.frameworks.attacks import matrix_attackers
 from unmask.report.frameworks.study import Framework, Plan, Results, Study
 from unmask.report.inputs import counterpart
-from unmask.report.section import Choice, Section, TableBlock, percent
+from unmask.report.section import Choice, Section, TableBlock, note, noted, percent
 from unmask.trials import Source
 
 NARROW = 0.5
@@ -46,13 +46,8 @@ def _(
             unique = {estimate.signature: estimate for estimate in estimates}
             rows.append(Row({**where, "system": safeguard.system}, tuple(unique.values())))
         rows.append(Row({**where, "system": "original"}, _original(chosen[0])))
-    return Document(
-        tuple(rows),
-        inputs=inputs,
-        notes=_notes(assessment),
-        warnings=assessment.warnings,
-        seed=assessment.seed,
-    )
+    about: Any = {"warnings": assessment.warnings, "seed": assessment.seed}
+    return Document(rows, inputs=inputs, notes=_notes(assessment), **about)
 
 
 def _original(safeguard: similar.Safeguard) -> tuple[Estimate, ...]:
@@ -63,9 +58,8 @@ def _original(safeguard: similar.Safeguard) -> tuple[Estimate, ...]:
     n = {"target": zebra.targets, "nontarget": zebra.nontargets, "speakers": len(own.speakers)}
     params = {"set": "oo", "backend": result.backend, "bins": own.bins or None}
     about: dict[str, Any] = {"n": n, "params": params, "trials": result.trials}
-    reason = (
-        "" if interval is not None else similar.SAME if result.replicates else similar.NOT_ASKED
-    )
+    none = similar.SAME if result.replicates else similar.NOT_ASKED
+    reason = none if interval is None else ""
     return (
         Estimate("d_ece", zebra.d_ece, "bit", interval, 0.0, no_interval=reason, **about),
         Estimate("l_w", zebra.l_w, chance=0.0, no_interval=similar.WITH_TRIALS, **about),
@@ -73,7 +67,7 @@ def _original(safeguard: similar.Safeguard) -> tuple[Estimate, ...]:
     )
 
 
-def _notes(assessment: similar.PrivacyAssessment) -> tuple[str, ...]:
+def _notes(assessment: similar.PrivacyAssessment) -> list[str]:
     notes = []
     several = len(assessment.datasets) > 1
     for safeguard in {s.dataset: s for s in assessment}.values():
@@ -82,10 +76,8 @@ def _notes(assessment: similar.PrivacyAssessment) -> tuple[str, ...]:
         counts = [
             f"{sets}: {round(roc.targets):,} same-speaker and {round(roc.nontargets):,}"
             " different-speaker comparisons"
-            for sets, roc in (
-                ("OO and PP each", result.sets["oo"].roc),
-                ("OP", result.sets["op"].roc),
-            )
+            for sets, part in (("OO and PP each", "oo"), ("OP", "op"))
+            for roc in [result.sets[part].roc]
         ]
         notes.append(f"{where}{len(result.speakers):,} speakers. {'; '.join(counts)}.")
     for safeguard in assessment:
@@ -100,16 +92,13 @@ def _notes(assessment: similar.PrivacyAssessment) -> tuple[str, ...]:
             f" ({', '.join(strongest.tried)}): {strongest.attacker}."
         )
     result = next(iter(assessment)).result
-    notes.append(
-        "The strongest attack has the lowest DeID of all that beat the plain score by more than"
-        " noise; to take the lowest errs towards more risk."
-    )
+    notes.append(note("lowest_deid"))
     if result.replicates:
         notes.append(
             f"In brackets: {100 * result.level:g} % intervals over speakers ({result.replicates:,}"
             f" bootstrap replicates, each calibrated anew, less their bias; seed {result.seed})."
         )
-    return tuple(notes)
+    return notes
 
 
 @figures_of.register(similar.PrivacyAssessment)
@@ -144,38 +133,27 @@ def _of_set(
 ) -> list[charts.Figure]:
     results = {s.system: s.result for s in chosen}
     first = chosen[0].result
-    disclosures = {ORIGINAL: disclosure_of(first.sets["oo"].roc, system=ORIGINAL)} | {
-        system: disclosure_of(result.sets["op"].roc, system=system)
-        for system, result in results.items()
-    }
-    negated = {
-        system: disclosure_of(result.sets["op"].roc.negated(), system=system)
-        for system, result in results.items()
-        if result.negated_discloses_more
-    }
+    drawn = f"zebra_profiles{suffix}"
+    disclosures = {ORIGINAL: disclosure_of(first.sets["oo"].roc, system=ORIGINAL)}
+    negated = {}
+    for system, result in results.items():
+        roc = result.sets["op"].roc
+        disclosures[system] = disclosure_of(roc, system=system)
+        if result.negated_discloses_more:
+            negated[system] = disclosure_of(roc.negated(), system=system)
+    speakers = {system: result.per_speaker for system, result in results.items()}
     figures = [
         *_matrices(results, order, suffix),
-        charts.disclosure_profiles(
-            disclosures, negated=negated, colours=colours, name=f"zebra_profiles{suffix}"
-        ),
-        charts.speaker_protection(
-            {system: result.per_speaker for system, result in results.items()},
-            colours=colours,
-            name=f"speaker_protection{suffix}",
-        ),
+        charts.disclosure_profiles(disclosures, negated=negated, colours=colours, name=drawn),
+        charts.speaker_protection(speakers, colours=colours, name=f"speaker_protection{suffix}"),
         _zoo({"OO": first.sets["oo"]}, ORIGINAL, order, suffix),
     ]
-    figures += [
-        _zoo({name.upper(): result.sets[name] for name in ("op", "pp")}, system, order, suffix)
-        for system, result in results.items()
-    ]
-    figures += [
-        charts.calibration_profiles(
-            s.distortions, name=f"calibration_distortion_{_plain(s.system)}{suffix}"
-        )
-        for s in chosen
-        if s.distortions
-    ]
+    for system, result in results.items():
+        protected = {name.upper(): result.sets[name] for name in ("op", "pp")}
+        figures.append(_zoo(protected, system, order, suffix))
+    for s in (one for one in chosen if one.distortions):
+        drawn = f"calibration_distortion_{_plain(s.system)}{suffix}"
+        figures.append(charts.calibration_profiles(s.distortions, name=drawn))
     return figures
 
 
@@ -249,13 +227,9 @@ def _section(study: Study, results: Results) -> Section:
         return charts.similarity_matrices(views, name=drawn, title=title)
 
     def speakers(drawn: str, name: str, result: Pseudonymisation) -> charts.Figure:
-        own = 100 * result.per_speaker.deid
-        return charts.speaker_protection(
-            {name: result.per_speaker},
-            colours=study.colours,
-            name=drawn,
-            title=f"{name}: DeID from {own.min():.0f} to {own.max():.0f} %, person by person",
-        )
+        own, people = 100 * result.per_speaker.deid, {name: result.per_speaker}
+        title = f"{name}: DeID from {own.min():.0f} to {own.max():.0f} %, person by person"
+        return charts.speaker_protection(people, colours=study.colours, name=drawn, title=title)
 
     def zoos(drawn: str, name: str, result: Pseudonymisation) -> charts.Figure:
         title = f"{name}: who is recognised and who is confused among protected voices"
@@ -265,39 +239,27 @@ def _section(study: Study, results: Results) -> Section:
     hidden = f"{best} hides owners most, {_left(most):.0f} % of resemblance left"
     cost = f"{hidden}, at {most.g_vd:+.1f} dB of distinctiveness"
     points = [_point(name, "all", result) for name, result in every.items()]
-    tables = [
-        TableBlock(
-            "De-identification and voice distinctiveness",
-            tuple(
-                Row({"safeguard": n, "strongest attack": r.strongest.attacker}, r.estimates)
-                for n, r in every.items()
-            ),
-        ),
-        TableBlock(
-            "Normalised twins, diagonal dominance, all attackers",
-            tuple(Row({"safeguard": n}, r.details) for n, r in every.items()),
-            folded=True,
-        ),
+    main = [
+        Row({"safeguard": n, "strongest attack": r.strongest.attacker}, r.estimates)
+        for n, r in every.items()
     ]
-    if within:
-        rows = tuple(Row({"safeguard": n}, s.estimates) for n, s in within.items())
-        tables.insert(1, TableBlock("Within and between sessions", rows))
+    parted = [Row({"safeguard": n}, s.estimates) for n, s in within.items()]
+    twins = [Row({"safeguard": n}, r.details) for n, r in every.items()]
     return Section(
         key="similarity",
-        answer=tuple(_answer(name, result) for name, result in every.items()),
-        figures=(
+        answer=[_answer(name, result) for name, result in every.items()],
+        figures=[
             Choice.of("Matrices of", "similarity", every, matrices),
             charts.distinctiveness(points, colours=study.colours, title=cost.replace("-", "−")),
             Choice.of("Speakers under", "speaker_protection", every, speakers),
             Choice.of("Zoo of", "zoo", every, zoos),
-        ),
-        tables=tuple(tables),
-        notices=tuple(
-            notice.about(name)
-            for kind in (every, within)
-            for name, one in kind.items()
-            for notice in one.notices
-        ),
+        ],
+        tables=[
+            TableBlock("De-identification and voice distinctiveness", main),
+            TableBlock("Within and between sessions", parted),
+            TableBlock("Normalised twins, diagonal dominance, all attackers", twins, folded=True),
+        ],
+        notices=[*noted(every), *noted(within)],
     )
 
 

@@ -15,7 +15,7 @@ from unmask.estimate import Notice
 from unmask.privacy.legal import count_above_in_scores
 from unmask.report.cache import Step, digest_of
 from unmask.report.config import ORIGINAL, Config
-from unmask.report.frameworks.attacks import ATTACKS, Attack, Attacks, Variant, labelled
+from unmask.report.frameworks.attacks import ATTACKS, Attack, Attacks, Variant
 from unmask.report.inputs import Inputs
 from unmask.report.section import Section
 from unmask.run import part
@@ -48,7 +48,7 @@ class Trialled:
     @property
     def label(self) -> str:
         """Attacker, back-end and reading."""
-        return labelled(self.attacker, self.variant)
+        return self.variant.of(self.attacker)
 
     @property
     def name(self) -> str:
@@ -214,29 +214,23 @@ class Study:
 
     def compared(self) -> list[Table]:
         """The strongest attacks, those on one list of trials in one table, and the given tables."""
-        groups: list[dict[str, tuple[Attack, Variant]]] = []
+        groups: dict[str, dict[str, tuple[Attack, Variant]]] = {}
         for name, (attack, variant) in self.strongest().items():
-            same = (g for g in groups if next(iter(g.values()))[0].same_trials(attack))
-            group = next(same, None)
-            if group is None:
-                groups.append(group := {})
-            group[name] = (attack, variant)
+            groups.setdefault(attack.trials, {})[name] = (attack, variant)
         references = {one.name: one.reference for one in self.config.scores}
-        return [
-            *map(_attack_table, groups),
-            *(
-                Table(
-                    name,
-                    tuple(scores.systems),
-                    len(scores),
-                    [digest_of(scores)],
-                    lambda scores=scores: scores,  # type: ignore[misc]
-                    scores.enrol_speaker is not None,
-                    references.get(name, ()),
-                )
-                for name, scores in self.tables.items()
-            ),
+        given = [
+            Table(
+                name,
+                tuple(scores.systems),
+                len(scores),
+                [digest_of(scores)],
+                lambda scores=scores: scores,  # type: ignore[misc]
+                scores.enrol_speaker is not None,
+                references.get(name, ()),
+            )
+            for name, scores in self.tables.items()
         ]
+        return [*map(_attack_table, groups.values()), *given]
 
 
 def _attack_table(group: Mapping[str, tuple[Attack, Variant]]) -> Table:

@@ -21,6 +21,8 @@ from unmask.report.section import Choice, Section, TableBlock, note, shown
 from unmask.trials import Embeddings
 
 _OVERFIT = 0.1
+_WEAK = {"unprotected": "weak-control", "own_run": "weak-own-run"}
+"""Controls at which an attacker must succeed, and the code of what it means where it does not."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,32 +49,16 @@ class Trusted(Noticed):
     def notices(self) -> tuple[Notice, ...]:
         """What stands against believing a low risk of this attacker."""
         sentences = []
-        for name, code, verdict in (
-            (
-                "unprotected",
-                "weak-control",
-                "of unprotected speech, where it must succeed: a low risk under it cannot be"
-                " believed",
-            ),
-            (
-                "own_run",
-                "weak-own-run",
-                "of speech of its own run, under one key: it learnt too little, or the safeguard"
-                " gives one person unlike voices",
-            ),
-        ):
+        for name, code in _WEAK.items():
             control = self.controls.get(name)
             if control is not None and not residual(control) >= law.STRONG_ENOUGH:
-                sentences.append((code, f"links {shown(control, 1, scale=100)} % only {verdict}"))
+                sentences.append((code, note(code, linked=shown(control, 1, scale=100))))
         seen, unseen = self.controls.get("seen"), self.controls["unseen"]
         if seen is not None and seen.interval is not None and unseen.interval is not None:
             apart = float(seen.value) - float(unseen.value)
             if apart > _OVERFIT and seen.interval.low > unseen.interval.high:
-                sentence = (
-                    f"links {shown(seen, 1, scale=100)} % of utterances of people it was trained on"
-                    f" and {shown(unseen, 1, scale=100)} % of others': it learnt people by heart"
-                )
-                sentences.append(("overfitted", sentence))
+                linked, others = (shown(one, 1, scale=100) for one in (seen, unseen))
+                sentences.append(("overfitted", note("overfitted", linked=linked, others=others)))
         sentences += [(notice.code, notice.sentence) for notice in self.curve.notices]
         return tuple(Notice(code, f"{self.safeguard}, {self.label}", s) for code, s in sentences)
 
@@ -86,10 +72,9 @@ def trusted(
     """
     attacker = attack.against(backend)
     if speech.shares or backend in law.FREE:
-        series = {speech.people: [attacker]} | {
-            part.people: [_through(attack, backend, inputs, part)]
-            for part in speech.shares.values()
-        }
+        series = {speech.people: [attacker]}
+        for part in speech.shares.values():
+            series[part.people] = [_through(attack, backend, inputs, part)]
         best, seen = attacker, None
     else:
         series = law.on_fewer(attacker, seed=seed)
@@ -119,12 +104,10 @@ def trusted(
         first, second = law.every_second(speech.learnt["own"])
         if first.n_speakers >= curve.candidates:
             tried["seen"] = replace(best, enrol=first, test=second)
-    controls = {
-        name: replace(
-            law.linked(one, candidates=curve.candidates).estimate(0), metric=f"linkability_{name}"
-        )
-        for name, one in tried.items()
-    }
+    controls = {}
+    for name, one in tried.items():
+        estimate = law.linked(one, candidates=curve.candidates).estimate(0)
+        controls[name] = replace(estimate, metric=f"linkability_{name}")
     return Trusted(attack.safeguard, attack.attacker, backend, controls, curve)
 
 
@@ -144,7 +127,7 @@ def _later(study: Study) -> Plan:
         if name == ORIGINAL:
             continue
         extractor = study.inputs.trained.get((name, who))
-        speech = extractor or study.inputs.speech(name)
+        speech = extractor or study.inputs.speech[name]
         variants = [
             one
             for one in study.trialled.get(name, ())
@@ -174,28 +157,19 @@ def _section(study: Study, results: Results) -> Section:
     curves_of: dict[str, dict[str, law.LearningCurve]] = {}
     for (name, _), one in attackers.items():
         curves_of.setdefault(name, {})[one.label] = one.curve
-    panels = Choice.of(
-        "Learning curves on",
-        "learning_curves",
-        curves_of,
-        lambda drawn, _, some: charts.learning_curves(some, name=drawn),
-    )
-    rows = [
-        Row({"safeguard": one.safeguard, "attacker": one.label}, tuple(one.controls.values()))
-        for one in attackers.values()
-    ]
-    curves = [
-        Row(
-            {
-                "safeguard": one.safeguard,
-                "attacker": one.label,
-                "people trained on": str(estimate.params["trained_on"]),
-            },
-            (estimate,),
-        )
-        for one in attackers.values()
-        for estimate in one.curve.estimates
-    ]
+
+    def panel(drawn: str, _: str, some: dict[str, law.LearningCurve]) -> charts.Figure:
+        return charts.learning_curves(some, name=drawn)
+
+    panels = Choice.of("Learning curves on", "learning_curves", curves_of, panel)
+    rows, curves = [], []
+    for one in attackers.values():
+        where = {"safeguard": one.safeguard, "attacker": one.label}
+        rows.append(Row(where, list(one.controls.values())))
+        curves += [
+            Row({**where, "people trained on": str(estimate.params["trained_on"])}, [estimate])
+            for estimate in one.curve.estimates
+        ]
     rising = [one for one in attackers.values() if one.curve.verdict == "rises"]
     answer = [
         f"{one.safeguard}, {one.label}: {notice.sentence}."
@@ -203,20 +177,13 @@ def _section(study: Study, results: Results) -> Section:
         for notice in one.curve.notices
     ]
     steady = sum(one.curve.verdict == "steady" for one in attackers.values())
-    answer.append(
-        f"Of {len(attackers)} trained attackers the learning curve of {len(rising)} still rises, of"
-        f" {steady} it does not; of the others it cannot be told."
-    )
-    return Section(
-        key="trust",
-        answer=tuple(answer),
-        figures=(panels,),
-        tables=(
-            TableBlock("What trained attackers reach", tuple(rows), note=note("controls")),
-            TableBlock("Learning curves", tuple(curves), folded=True),
-        ),
-        notices=tuple(notice for one in attackers.values() for notice in one.notices),
-    )
+    answer.append(note("curves", every=len(attackers), rising=len(rising), steady=steady))
+    tables = [
+        TableBlock("What trained attackers reach", rows, note=note("controls")),
+        TableBlock("Learning curves", curves, folded=True),
+    ]
+    notices = [notice for one in attackers.values() for notice in one.notices]
+    return Section("trust", answer, [panels], tables, notices)
 
 
 FRAMEWORK = Framework("trust", _section, later=_later, trials=True, main="trusted")

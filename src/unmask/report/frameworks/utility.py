@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -23,7 +24,12 @@ from unmask.speech import Recording
 
 SILENCE = "silence"
 UTILITY = "utility"
-_MAIN = ("wer", "cer", "rho_f0", "semitones", "dnsmos_ovrl", "uar")
+_MAIN = re.compile(r"(wer|cer|rho_f0|semitones|dnsmos_ovrl|uar)(_difference|_unprotected)?$")
+_NAMELESS = {
+    "clipped": "some of its files are clipped",
+    "unknown-words": "some words of the transcripts are unknown to it",
+}
+"""What a redacted report says, which names no file."""
 _COSTS = {
     "wer": ("Word error rate (%)", 100.0, False),
     "dnsmos_ovrl": ("DNSMOS, overall (1 to 5)", 1.0, True),
@@ -34,9 +40,9 @@ _COSTS = {
 def _(result: costs.Utility) -> Document:
     """One row per condition: the number, the same of unprotected speech, the difference."""
     return Document(
-        tuple(Row({"safeguard": name}, some) for name, some in result.estimates_of.items()),
+        [Row({"safeguard": name}, some) for name, some in result.estimates_of.items()],
         conditions={"recogniser": result.recogniser} if result.recogniser else {},
-        warnings=tuple(one.line for one in result.notices),
+        warnings=[one.line for one in result.notices],
         seed=result.seed,
     )
 
@@ -52,18 +58,12 @@ def check_code(config: Config, *, allow_code: bool) -> None:
 
 def _steps(study: Study) -> Plan:
     """One step for all safeguards, since their intervals share draws."""
-    how = study.config.utility
+    how, drawn, what = study.config.utility, study.config.drawn, "utility of all safeguards"
     if not how.given:
         return {}
-    drawn = study.config.drawn
     if how.measurements is not None:
-        step = Step(
-            "utility of all safeguards",
-            [_digest([how.measurements])],
-            drawn,
-            partial(_read, how.measurements, study.inputs.safeguards, drawn),
-        )
-        return {UTILITY: {UTILITY: step}}
+        read = partial(_read, how.measurements, study.inputs.safeguards, drawn)
+        return {UTILITY: {UTILITY: Step(what, [_digest([how.measurements])], drawn, read)}}
     voices = {one.name: one for one in study.config.safeguards if not one.hidden and one.audio}
     if study.config.original.audio is None or not voices:
         raise InputError("utility: expected audio of the original and of safeguards, found none")
@@ -72,13 +72,9 @@ def _steps(study: Study) -> Plan:
     every = [one.path for files in (original, *protected.values()) for one in files]
     texts = [] if how.transcripts is None else [how.transcripts, *how.transcripts.rglob("*")]
     texts = sorted(path for path in texts if path.is_file())
-    step = Step(
-        "utility of all safeguards",
-        [_digest([*every, *texts])],
-        {**drawn, **how.model_dump(mode="json"), "names": [*protected]},
-        partial(_measured, study.config, original, protected),
-        weight=0.1 * len(every),
-    )
+    params = {**drawn, **how.model_dump(mode="json"), "names": [*protected]}
+    measure = partial(_measured, study.config, original, protected)
+    step = Step(what, [_digest([*every, *texts])], params, measure, weight=0.1 * len(every))
     return {UTILITY: {UTILITY: step}}
 
 
@@ -117,44 +113,26 @@ def _section(study: Study, results: Results) -> Section:
     result: costs.Utility = results[UTILITY][UTILITY]
     names = [n for n in result.conditions if n in (ORIGINAL, *study.inputs.safeguards)]
 
-    def rows(*, main: bool) -> tuple[Row, ...]:
+    def rows(*, main: bool) -> list[Row]:
         parts = {
-            name: tuple(e for e in result.estimates_of[name] if (_base(e.metric) in _MAIN) == main)
+            name: [e for e in result.estimates_of[name] if bool(_MAIN.match(e.metric)) == main]
             for name in names
         }
-        return tuple(Row({"safeguard": name}, part) for name, part in parts.items() if part)
+        return [Row({"safeguard": name}, part) for name, part in parts.items() if part]
 
-    tables = [TableBlock("Words, melody, quality", rows(main=True))]
-    others = rows(main=False)
-    if others:
-        tables.append(TableBlock("Level, clipping, duration, parts of DNSMOS", others, folded=True))
-    nameless = _NAMELESS if study.config.redact else ()
-    return Section(
-        key=UTILITY,
-        answer=tuple(said for name in names if name != ORIGINAL and (said := _said(result, name))),
-        figures=(),
-        tables=tuple(tables),
-        notices=tuple(
-            replace(n, sentence=_NAMELESS[n.code]) if n.code in nameless else n
-            for n in result.notices
-        ),
-    )
+    tables = [
+        TableBlock("Words, melody, quality", rows(main=True)),
+        TableBlock("Level, clipping, duration, parts of DNSMOS", rows(main=False), folded=True),
+    ]
+    nameless = _NAMELESS if study.config.redact else {}
+    notices = [replace(n, sentence=nameless.get(n.code, n.sentence)) for n in result.notices]
+    answer = [said for name in names if name != ORIGINAL and (said := _said(result, name))]
+    return Section(UTILITY, answer, [], tables, notices)
 
 
 def _ends(estimate: Estimate) -> tuple[float, float] | None:
     interval = estimate.interval
     return None if interval is None else (interval.low, interval.high)
-
-
-_NAMELESS = {
-    "clipped": "some of its files are clipped",
-    "unknown-words": "some words of the transcripts are unknown to it",
-}
-"""What a redacted report says, which names no file."""
-
-
-def _base(metric: str) -> str:
-    return metric.removesuffix("_unprotected").removesuffix("_difference")
 
 
 def _said(result: costs.Utility, name: str) -> str:
@@ -214,7 +192,7 @@ def plane_of(
         more_is_better=better,
         chance=min(chances),
         colours={**colours, SILENCE: "#000000"},
-    )
+    ).plain()
 
 
 FRAMEWORK = Framework(UTILITY, _section, steps=_steps, main=UTILITY)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from unmask import figures as charts
-from unmask.engine import Battery, Comparison, Evaluation, curves, det_bands, evaluate
+from unmask.engine import Battery, Comparison, Evaluation, Roc, curves, det_bands, evaluate
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
 from unmask.privacy.legal import matrix_risks
@@ -25,7 +25,7 @@ from unmask.report.frameworks.study import (
     leaders,
     strongest,
 )
-from unmask.report.section import Section, TableBlock, note, shown
+from unmask.report.section import Section, TableBlock, note, noted, shown
 from unmask.stress import cp_maps, worst_case
 from unmask.trials import Scores
 
@@ -52,19 +52,17 @@ def _(evaluation: Evaluation, *, p_target: float = 0.01) -> list[charts.Figure]:
     ]
     if scores is None:
         return counted
-    trials = {n: (scores.targets(n), scores.nontargets(n), roc) for n, roc in rocs.items()}
+    trials = {n: (scores.targets(n), scores.nontargets(n)) for n in rocs}
+
+    def each(curve: Callable[..., Any], *of: Mapping[str, Roc]) -> dict[str, Any]:
+        return {name: curve(*one, *(roc[name] for roc in of)) for name, one in trials.items()}
+
     return [
-        charts.score_histograms({name: curves.histogram(*one) for name, one in trials.items()}),
+        charts.score_histograms(each(curves.histogram, rocs)),
         *counted,
-        charts.pav_map(
-            {name: curves.pav_map(*one) for name, one in trials.items()}, colours=colours
-        ),
-        charts.ece_profile(
-            {name: curves.ece_profile(*one) for name, one in trials.items()}, colours=colours
-        ),
-        charts.calibration_plot(
-            {name: curves.reliability(*one[:2]) for name, one in trials.items()}, colours=colours
-        ),
+        charts.pav_map(each(curves.pav_map, rocs), colours=colours),
+        charts.ece_profile(each(curves.ece_profile, rocs), colours=colours),
+        charts.calibration_plot(each(curves.reliability), colours=colours),
     ]
 
 
@@ -112,23 +110,13 @@ def _evaluated(
 
 def _steps(study: Study) -> Plan:
     how = {**study.config.trials, "by": study.config.verification.by}
-    drawn = study.config.drawn
-    return {
-        "tables": {
-            name: Step.of(
-                f"verification of {name}",
-                _evaluated,
-                scores,
-                weight=1 + len(scores) * len(scores.systems) * how["replicates"] / 5e6,
-                **how,
-            )
-            for name, scores in study.tables.items()
-        },
-        "risks": {
-            name: Step.of(f"Linkability and Singling Out of {name}", matrix_risks, scores, **drawn)
-            for name, scores in study.tables.items()
-        },
-    }
+    tables, risks = {}, {}
+    for name, scores in study.tables.items():
+        weight = 1 + len(scores) * len(scores.systems) * how["replicates"] / 5e6
+        tables[name] = Step.of(f"verification of {name}", _evaluated, scores, weight=weight, **how)
+        what = f"Linkability and Singling Out of {name}"
+        risks[name] = Step.of(what, matrix_risks, scores, **study.config.drawn)
+    return {"tables": tables, "risks": risks}
 
 
 def _later(study: Study) -> Plan:
@@ -147,73 +135,46 @@ def named_colours(systems: Mapping[str, Trialled], colours: Mapping[str, str]) -
 def _section(study: Study, results: Results) -> Section:
     """Error rates of the attacks, and of the systems whose scores were given."""
     trialled = study.trialled
-    tables: Mapping[str, Evaluation] = results["tables"]
     groups: Mapping[str, Evaluation] = results["groups"]
     det_curve = partial(curves.det_curve, p_target=study.config.verification.p_target[0])
     chosen = {name: strongest(variants, "eer") for name, variants in trialled.items()}
     figures: list[charts.Figure] = []
-    blocks = []
+    blocks: list[TableBlock] = []
     notices: list[Notice] = []
-    if chosen:
-        rates = ", ".join(f"{n} {100 * one.value('eer'):.1f} %" for n, one in chosen.items())
-        figures.append(
-            charts.det(
-                {name: det_curve(one.result.roc) for name, one in chosen.items()},
-                colours=named_colours(chosen, study.colours),
-                name="det_attacks",
-                title=f"Equal error rate of the strongest attacker: {rates}",
-            )
-        )
-        attackers = variant_blocks(
-            "Attackers as verification systems", trialled, "eer", _ERRORS, wide=2
-        )
-        blocks += [
-            replace(attackers[0], note=f"{attackers[0].note} {note('two_rates')}"),
-            *attackers[1:],
-        ]
-        notices += notices_of(trialled, "eer")
-        by = tuple(
-            Row(
-                {"safeguard": name, "attacker": r.system, "group": str(r.group)},
-                ordered(r.estimates, ("eer", "d_ece", "l_w", "tag")),
-            )
-            for name, one in groups.items()
-            for r in one
-        )
-        if by:
-            blocks.append(TableBlock("Strongest attacker, by group", by))
-            notices += [one.about(n) for n, some in groups.items() for one in some.notices]
-    for number, (name, evaluation) in enumerate(tables.items(), start=1):
-        whole = [result for result in evaluation if result.group is None]
-        best = min(whole, key=lambda one: float(one["eer"].value))
-        rate = 100 * float(best["eer"].value)
-        figures.append(
-            charts.det(
-                {one.system: det_curve(one.roc) for one in whole},
-                name=f"det_scores_{number}",
-                title=f"{name}: {best.system} errs least, equal error rate {rate:.1f} %",
-            )
-        )
-        blocks += _table_blocks(name, evaluation, results["risks"].get(name, {}))
-        notices += [notice.about(name) for notice in evaluation.notices]
     answer = [
         f"{one.name}: equal error rate {shown(one.result['eer'], 1, scale=100)} %"
         f"{of_many(len(trialled[name]))}; 50 % is a coin toss."
         for name, one in chosen.items()
     ]
-    answer += [
-        f"{name}, {r.system}: equal error rate {shown(r['eer'], 2, scale=100)} %."
-        for name, evaluation in tables.items()
-        for r in evaluation
-        if r.group is None
-    ]
-    return Section(
-        key="verification",
-        answer=tuple(answer),
-        figures=tuple(figures),
-        tables=tuple(blocks),
-        notices=tuple(dict.fromkeys(notices)),
-    )
+    if chosen:
+        rates = ", ".join(f"{n} {100 * one.value('eer'):.1f} %" for n, one in chosen.items())
+        title = f"Equal error rate of the strongest attacker: {rates}"
+        lines = {name: det_curve(one.result.roc) for name, one in chosen.items()}
+        colours = named_colours(chosen, study.colours)
+        figures.append(charts.det(lines, colours=colours, name="det_attacks", title=title))
+        title, said = "Attackers as verification systems", f"{note('chosen')} {note('two_rates')}"
+        blocks += variant_blocks(title, trialled, "eer", _ERRORS, wide=2, note=said)
+        by = []
+        for name, r in ((name, result) for name, one in groups.items() for result in one):
+            where = {"safeguard": name, "attacker": r.system, "group": str(r.group)}
+            by.append(Row(where, ordered(r.estimates, ("eer", "d_ece", "l_w", "tag"))))
+        blocks.append(TableBlock("Strongest attacker, by group", by))
+        notices += [*notices_of(trialled, "eer"), *noted(groups)]
+    tables: Mapping[str, Evaluation] = results["tables"]
+    for number, (name, evaluation) in enumerate(tables.items(), start=1):
+        whole = [result for result in evaluation if result.group is None]
+        best = min(whole, key=lambda one: float(one["eer"].value))
+        rate = 100 * float(best["eer"].value)
+        title = f"{name}: {best.system} errs least, equal error rate {rate:.1f} %"
+        lines = {one.system: det_curve(one.roc) for one in whole}
+        figures.append(charts.det(lines, name=f"det_scores_{number}", title=title))
+        blocks += _table_blocks(name, evaluation, results["risks"].get(name, {}))
+        answer += [
+            f"{name}, {one.system}: equal error rate {shown(one['eer'], 2, scale=100)} %."
+            for one in whole
+        ]
+    notices = list(dict.fromkeys([*notices, *noted(tables)]))
+    return Section("verification", answer, figures, blocks, notices)
 
 
 def of_many(tried: int) -> str:
@@ -237,28 +198,28 @@ def variant_blocks(
     metric: str,
     metrics: Sequence[str],
     *,
+    note: str,
     wide: int | None = None,
 ) -> list[TableBlock]:
     """The strongest variant of each attacker; further metrics and other variants folded."""
 
-    def rows(every: Iterable[Trialled], metrics: Sequence[str]) -> tuple[Row, ...]:
-        return tuple(
+    def rows(every: Iterable[Trialled], metrics: Sequence[str]) -> list[Row]:
+        return [
             Row(
                 {"safeguard": one.safeguard, "attacker": one.label},
                 ordered(one.result.estimates, metrics),
             )
             for one in every
-        )
+        ]
 
     first = [one for variants in trialled.values() for one in leaders(variants, metric)]
     others = [one for variants in trialled.values() for one in variants if one not in first]
-    blocks = [TableBlock(title, rows(first, metrics[:wide]), note=note("chosen"))]
-    if wide is not None:
-        blocks.append(TableBlock("All detection metrics", rows(first, metrics[wide:]), folded=True))
-    blocks.append(
-        TableBlock(f"{title}: other variants tried", rows(others, metrics[:wide]), folded=True)
-    )
-    return [block for block in blocks if block.rows]
+    rest = () if wide is None else metrics[wide:]
+    return [
+        TableBlock(title, rows(first, metrics[:wide]), note=note),
+        TableBlock("All detection metrics", rows(first if rest else (), rest), folded=True),
+        TableBlock(f"{title}: other variants tried", rows(others, metrics[:wide]), folded=True),
+    ]
 
 
 def _table_blocks(
@@ -271,10 +232,7 @@ def _table_blocks(
         attacked = risks.get(one.system, ()) if one.group is None else ()
         first.append(Row(where, (*ordered(one.estimates, _FIRST), *attacked)))
         rest.append(Row(where, ordered(one.estimates, _REST)))
-    return [
-        TableBlock(name, tuple(first)),
-        TableBlock(f"{name}: all metrics", tuple(rest), folded=True),
-    ]
+    return [TableBlock(name, first), TableBlock(f"{name}: all metrics", rest, folded=True)]
 
 
 def ordered(estimates: Sequence[Estimate], metrics: Sequence[str]) -> tuple[Estimate, ...]:

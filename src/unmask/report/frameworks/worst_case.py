@@ -15,7 +15,7 @@ from unmask.estimate import Notice, Noticed
 from unmask.report.cache import Step
 from unmask.report.documents import Document, Row, document, figures_of
 from unmask.report.frameworks.study import Framework, Plan, Results, Study, Table
-from unmask.report.section import Section, TableBlock, percent
+from unmask.report.section import Section, TableBlock, noted, percent
 from unmask.run import part
 from unmask.trials import Scores, Source
 
@@ -84,8 +84,8 @@ def _(studies: Mapping[str, stress.WorstCaseStudy], *, inputs: tuple[Source, ...
         notes += [f"{said}{name}{at}{_rates(study, far)}." for name, far in study.compared.items()]
         notices += [one.about(where.get("group", "")) for one in study.notices]
     seed = next(iter(studies.values())).extrapolation.seed
-    warnings = tuple(notice.line for notice in notices)
-    return Document(tuple(rows), inputs=inputs, notes=tuple(notes), warnings=warnings, seed=seed)
+    warnings = [notice.line for notice in notices]
+    return Document(rows, inputs=inputs, notes=notes, warnings=warnings, seed=seed)
 
 
 def _safe(need: stress.Needed, study: stress.WorstCaseStudy) -> str:
@@ -120,17 +120,17 @@ def _(
     """One row per population and model: Table 1 of Sholokhov 2020, with the baseline that repeats
     the last known column, and hard thresholds apart.
     """
-    rows = tuple(
+    rows = [
         Row({"population": table.population, "model": row.model}, table.estimates(row))
         for table in comparisons
         for row in table.errors
-    )
-    notes = tuple(
+    ]
+    notes = [
         f"{table.population}: trained on N ≤ {table.train_count:,}, judged on"
         f" N = {min(table.counts):,} … {max(table.counts):,}; hard thresholds have 2 to 98 % at"
         f" N = {table.train_count:,}."
         for table in comparisons
-    )
+    ]
     return Document(rows, inputs=inputs, notes=notes)
 
 
@@ -165,9 +165,7 @@ def _weight(name: str) -> str:
     return _WEIGHTS.get(name, "as asked")
 
 
-@figures_of.register(stress.WorstCaseStudy)
-def _(study: stress.WorstCaseStudy) -> list[charts.Figure]:
-    return list(charts.worst_case_figures(study))
+figures_of.register(stress.WorstCaseStudy, lambda study: list(charts.worst_case_figures(study)))
 
 
 def _step(table: Table, study: Study) -> Step:
@@ -273,8 +271,7 @@ def _same_group(scores: Scores, by: str | None, notices: list[Notice]) -> np.nda
 def _section(study: Study, results: Results) -> Section:
     every: Mapping[str, Growth] = results["growth"]
     colours = study.colours
-    figures, largest, beyond, rest = [], [], [], []
-    answers: list[str] = []
+    figures, answers, largest, beyond, rest = [], [], [], [], []
     for number, (name, growth) in enumerate(every.items(), start=1):
         if not growth.systems:
             continue
@@ -284,18 +281,13 @@ def _section(study: Study, results: Results) -> Section:
         ]
         most = max(growth.systems, key=lambda one: float(one.measured.values[-1, _CHART]))
         passed = 100 * float(most.measured.values[-1, _CHART])
-        worst = (
-            f"the closest of {most.measured.counts[-1]:,} voices passes up to {passed:.0f} % of the"
-            f" time ({most.system})"
+        title = (
+            f"{name}: the closest of {most.measured.counts[-1]:,} voices passes up to"
+            f" {passed:.0f} % of the time ({most.system})"
         )
-        figures.append(
-            charts.worst_case_growth(
-                lines,
-                colours=colours if all(x.system in colours for x in growth.systems) else None,
-                name=f"worst_case_{number}",
-                title=f"{name}: {worst}",
-            )
-        )
+        own = colours if all(one.system in colours for one in growth.systems) else None
+        drawn = f"worst_case_{number}"
+        figures.append(charts.worst_case_growth(lines, colours=own, name=drawn, title=title))
         answers += [_answer(one) for one in growth.systems]
         for one in growth.systems:
             where = {"table": name, "system": one.system}
@@ -305,25 +297,14 @@ def _section(study: Study, results: Results) -> Section:
             rest += measured[:-width]
             if one.predicted is not None:
                 beyond += _rows(where, one.predicted, one.operating)[-width:]
-    blocks = (
-        TableBlock("All impostors at hand", tuple(largest), note=_NAMES),
-        TableBlock("Extrapolated", tuple(beyond), note=_NAMES),
-        TableBlock("Fewer impostors", tuple(rest), folded=True),
-    )
-    return Section(
-        key="worst_case",
-        answer=tuple(answers),
-        figures=tuple(figures),
-        tables=tuple(block for block in blocks if block.rows),
-        notices=tuple(one.about(name) for name, g in every.items() for one in g.notices),
-    )
-
-
-_NAMES = (
-    "Thresholds of least cost at even odds: "
-    + "; ".join(f"{name}, {words}" for name, words in _WEIGHTS.items())
-    + "."
-)
+    weights = "; ".join(f"{name}, {words}" for name, words in _WEIGHTS.items())
+    names = f"Thresholds of least cost at even odds: {weights}."
+    blocks = [
+        TableBlock("All impostors at hand", largest, note=names),
+        TableBlock("Extrapolated", beyond, note=names),
+        TableBlock("Fewer impostors", rest, folded=True),
+    ]
+    return Section("worst_case", answers, figures, blocks, noted(every))
 
 
 def _rows(

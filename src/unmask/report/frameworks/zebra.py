@@ -12,17 +12,10 @@ from unmask.report.cache import Step
 from unmask.report.config import ORIGINAL
 from unmask.report.documents import Row
 from unmask.report.frameworks.attacks import Attack, Variant
-from unmask.report.frameworks.study import (
-    TRIALS,
-    Framework,
-    Plan,
-    Results,
-    Study,
-    strongest,
-)
+from unmask.report.frameworks.study import TRIALS, Framework, Plan, Results, Study, strongest
 from unmask.report.frameworks.verification import named_colours, notices_of, of_many, variant_blocks
 from unmask.report.headline import LARGEST_D_ECE
-from unmask.report.section import Choice, Section, TableBlock, shown
+from unmask.report.section import Choice, Section, TableBlock, note, noted, shown
 
 _EVIDENCE = ("d_ece", "l_w", "tag", "min_cllr")
 
@@ -54,20 +47,16 @@ def _steps(study: Study) -> Plan:
 
 def _section(study: Study, results: Results) -> Section:
     """How much evidence of identity the strongest attacker's scores disclose."""
-    trialled, keyless = study.trialled, sorted(study.inputs.keyless)
+    trialled = study.trialled
     distortions: Mapping[str, CalibrationDistortion] = results["distortions"]
     chosen = {name: strongest(variants, "d_ece") for name, variants in trialled.items()}
     disclosures = {n: disclosure_of(one.result.roc, system=n) for n, one in chosen.items()}
     shares = {n: one.value("d_ece") / LARGEST_D_ECE for n, one in chosen.items()}
     each = ", ".join(f"{name} {100 * share:.0f} %" for name, share in shares.items())
     title = f"Evidence that the strongest attacker's scores give away, of all there is: {each}"
-    notices = notices_of(trialled, "d_ece")
-    notices += [one.about(name) for name, d in distortions.items() for one in d.notices]
-    tables = variant_blocks("Evidence disclosed", trialled, "d_ece", _EVIDENCE)
+    colours = named_colours(chosen, study.colours)
     figures: list[charts.Figure | Choice] = [
-        charts.disclosure_profiles(
-            disclosures, colours=named_colours(chosen, study.colours), title=title
-        )
+        charts.disclosure_profiles(disclosures, colours=colours, title=title)
     ]
     if distortions:
 
@@ -77,29 +66,25 @@ def _section(study: Study, results: Results) -> Section:
 
         stem = "calibration_distortion"
         figures.append(Choice.of("Another run of", stem, distortions, profiles))
-        tables.append(
-            TableBlock(
-                "Calibration learnt on another run",
-                tuple(Row({"safeguard": n}, d.estimates) for n, d in distortions.items()),
-                folded=True,
-                note="".join(
-                    f"{name} is deterministic: a second run is the same, and there is none to learn"
-                    " from. "
-                    for name in keyless
-                ).strip(),
-            )
-        )
+    none = "is deterministic: a second run is the same, and there is none to learn from."
+    said = " ".join(f"{name} {none}" for name in sorted(study.inputs.keyless))
+    rows = [Row({"safeguard": name}, one.estimates) for name, one in distortions.items()]
     return Section(
         key="zebra",
-        answer=tuple(
+        answer=[
             f"{one.name}: {shown(one.result['d_ece'], 3)} bit on average of at most 0.721; at worst"
             f" the odds change by a factor of 10^{one.value('l_w'):.1f}, tag"
             f" {one.result['tag'].value}{of_many(len(trialled[name]))}."
             for name, one in chosen.items()
-        ),
-        figures=tuple(figures),
-        tables=tuple(tables),
-        notices=tuple(dict.fromkeys(notices)),
+        ],
+        figures=figures,
+        tables=[
+            *variant_blocks(
+                "Evidence disclosed", trialled, "d_ece", _EVIDENCE, note=note("chosen")
+            ),
+            TableBlock("Calibration learnt on another run", rows, folded=True, note=said),
+        ],
+        notices=list(dict.fromkeys([*notices_of(trialled, "d_ece"), *noted(distortions)])),
     )
 
 
