@@ -224,7 +224,8 @@ def delta_cp_map_figure(
     columns = metrics if metrics > 1 else draw.panel_columns(len(deltas), width=width)
     side = _side_for(len(deltas), columns, width)
     limit = reach(deltas)
-    names = [_metric_name(delta) if metrics > 1 else "" for delta in deltas]
+    written = {"eer": "EER", "min_dcf": "minDCF"} if metrics > 1 else {}
+    names = [written.get(delta.metric.name, "") for delta in deltas]
     panels = [
         _delta_panel(delta, side=side, limit=limit, left=i % columns == 0, metric=metric)
         for i, (delta, metric) in enumerate(zip(deltas, names, strict=True))
@@ -306,10 +307,6 @@ def _dots(panel: Panel, chosen: BoolArray, axes: Axes) -> list[alt.Chart]:
     size = max(2.0, (panel.width / columns.size) ** 2 / 9)
     dots = text_table(x=x[column], y=y[row])
     return [draw.mark(dots, "circle", *axes, color=ON_BRIGHT, size=size, opacity=0.8)]
-
-
-def _metric_name(delta: DeltaCpMap) -> str:
-    return {"eer": "EER", "min_dcf": "minDCF"}[delta.metric.name]
 
 
 def _proportions(delta: DeltaCpMap) -> list[str]:

@@ -310,13 +310,10 @@ def with_backends(
 def every_second(embeddings: Embeddings) -> tuple[Embeddings, Embeddings]:
     """Every second utterance of each speaker, counted by name, and the others."""
     assert embeddings.utterances is not None
-    names = embeddings.utterances.to_series().to_numpy().astype(str)
-    codes = embeddings.speakers.codes
-    order = np.lexsort((names, codes))
-    first = np.searchsorted(codes[order], codes[order])
-    mask = np.zeros(len(embeddings), dtype=np.bool_)
-    mask[order] = (np.arange(len(order)) - first) % 2 == 0
-    return embeddings.select(mask), embeddings.select(~mask)
+    names = {"speaker": embeddings.speakers.codes, "name": embeddings.utterances.to_series()}
+    rank = pl.DataFrame(names).select(pl.col("name").rank("ordinal").over("speaker"))
+    first = rank.to_series().to_numpy() % 2 == 1
+    return embeddings.select(first), embeddings.select(~first)
 
 
 def _among(embeddings: Embeddings, group: set[str], *, inside: bool) -> Embeddings:
