@@ -42,11 +42,8 @@ class Panel:
 
     @classmethod
     def of(cls, cells: CpMap | DeltaCpMap, *, side: float) -> Panel:
-        """The largest panel up to ``side`` whose cells are whole pixels.
-
-        A fine grid is thinned to at most 100 cells a side, and to half of that where the panel
-        would else fill less than three quarters of ``side``; the last row and column are always
-        drawn.
+        """The largest panel up to ``side`` whose cells are whole pixels: a fine grid is thinned to
+        at most 100 cells a side, or half of that to fill three quarters of ``side``.
         """
         longest = max(cells.x.size, cells.y.size)
         least = -(-longest // MOST_CELLS)
@@ -76,10 +73,8 @@ class Panel:
         )
 
     def rectangles(self, values: Numbers) -> alt.Chart:
-        """A row per well-defined cell with its ``value``, shares and numbers of trials.
-
-        Each reaches under its upper and right neighbour, so that no seam shows at any
-        magnification.
+        """A row per well-defined cell with its ``value``, shares and numbers of trials; each
+        reaches under its upper and right neighbour, so that no seam shows.
         """
         cells, (columns, rows) = self.cells, self.drawn
         row, column = np.nonzero(cells.well_defined[np.ix_(rows, columns)])

@@ -101,10 +101,7 @@ def _map_panel(
     contours: Sequence[Contour] = (),
     positions: Sequence[CpPosition] = (),
 ) -> Layers:
-    """One map with hatching, lines at given levels, and marks for trial configs.
-
-    The colours are viridis over the range of the values shown, the same for every map beside it.
-    """
+    """One map with hatching, lines at given levels, and marks for trial configs."""
     panel = Panel.of(cp, side=side)
     axes = panel.axes(left=left, below=below)
     scale = {"type": "log" if shades.log else "linear", "scheme": SEQUENTIAL}
@@ -227,7 +224,8 @@ def delta_cp_map_figure(
     columns = metrics if metrics > 1 else draw.panel_columns(len(deltas), width=width)
     side = _side_for(len(deltas), columns, width)
     limit = reach(deltas)
-    names = [_metric_name(delta) if metrics > 1 else "" for delta in deltas]
+    written = {"eer": "EER", "min_dcf": "minDCF"} if metrics > 1 else {}
+    names = [written.get(delta.metric.name, "") for delta in deltas]
     panels = [
         _delta_panel(delta, side=side, limit=limit, left=i % columns == 0, metric=metric)
         for i, (delta, metric) in enumerate(zip(deltas, names, strict=True))
@@ -309,10 +307,6 @@ def _dots(panel: Panel, chosen: BoolArray, axes: Axes) -> list[alt.Chart]:
     size = max(2.0, (panel.width / columns.size) ** 2 / 9)
     dots = text_table(x=x[column], y=y[row])
     return [draw.mark(dots, "circle", *axes, color=ON_BRIGHT, size=size, opacity=0.8)]
-
-
-def _metric_name(delta: DeltaCpMap) -> str:
-    return {"eer": "EER", "min_dcf": "minDCF"}[delta.metric.name]
 
 
 def _proportions(delta: DeltaCpMap) -> list[str]:

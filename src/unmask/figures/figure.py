@@ -51,9 +51,8 @@ class Figure:
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
-            raise InputError(
-                f"figure name: expected letters, digits, '.', '_' and '-', found {self.name!r}"
-            )
+            wanted = "letters, digits, '.', '_' and '-'"
+            raise InputError("figure name", wanted, repr(self.name))
         object.__setattr__(self, "title", " ".join(self.title.split()))
         object.__setattr__(self, "caption", " ".join(self.caption.split()))
         chart = self.chart

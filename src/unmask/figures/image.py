@@ -315,9 +315,7 @@ def _save(figure: Figure, paths: list[Path]) -> list[Path]:
     for path, kind in zip(paths, kinds, strict=True):
         if kind not in _WRITERS:
             suffixes = " ".join(f".{known}" for known in _WRITERS)
-            raise InputError(
-                f"{path}: expected a figure's suffix ({suffixes}), found {path.suffix or 'none'}"
-            )
+            raise InputError(path, f"a figure's suffix ({suffixes})", path.suffix or "none")
     content = images(figure, kinds)
     for path, kind in zip(paths, kinds, strict=True):
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -195,10 +195,8 @@ class Attacker:
             backends = TRIED if self.train is not None else TRIED[:1]
         names = sorted(set(self.test.speakers.to_series()) & set(self.enrol.speakers.to_series()))
         if len(names) < 2 * folds or folds < 1:
-            raise InputError(
-                "attack: expected at least 2 speakers per fold in enrolment and test, found"
-                f" {len(names)} for {folds} folds"
-            )
+            wanted = "at least 2 speakers per fold in enrolment and test"
+            raise InputError("attack", wanted, f"{len(names)} for {folds} folds")
         enrol, test = self.enrol.normalised(), self.test.normalised()
         if enrol.utterances is None or test.utterances is None:
             raise InputError("attack: expected a name for every utterance, found none")
@@ -312,13 +310,10 @@ def with_backends(
 def every_second(embeddings: Embeddings) -> tuple[Embeddings, Embeddings]:
     """Every second utterance of each speaker, counted by name, and the others."""
     assert embeddings.utterances is not None
-    names = embeddings.utterances.to_series().to_numpy().astype(str)
-    codes = embeddings.speakers.codes
-    order = np.lexsort((names, codes))
-    first = np.searchsorted(codes[order], codes[order])
-    mask = np.zeros(len(embeddings), dtype=np.bool_)
-    mask[order] = (np.arange(len(order)) - first) % 2 == 0
-    return embeddings.select(mask), embeddings.select(~mask)
+    names = {"speaker": embeddings.speakers.codes, "name": embeddings.utterances.to_series()}
+    rank = pl.DataFrame(names).select(pl.col("name").rank("ordinal").over("speaker"))
+    first = rank.to_series().to_numpy() % 2 == 1
+    return embeddings.select(first), embeddings.select(~first)
 
 
 def _among(embeddings: Embeddings, group: set[str], *, inside: bool) -> Embeddings:
@@ -331,10 +326,7 @@ def _among(embeddings: Embeddings, group: set[str], *, inside: bool) -> Embeddin
 
 
 def _aligned(name: str, enrol: Embeddings, test: Embeddings, pairs: Pairs | None) -> Pairs:
-    """Enrolment and test brought together by the alignment of a ``name`` of :data:`ALIGNED`.
-
-    ``pairs`` are training speech as it is enrolled and as it is protected, for ``procrustes``.
-    """
+    """Enrolment and test brought together by the alignment of a ``name`` of :data:`ALIGNED`."""
     refuse_dimensions(enrol, test)
     there = centring(test.vectors)
     if name == "whitened":
@@ -361,10 +353,8 @@ def _matched(pairs: Pairs) -> Pairs:
     there = pl.DataFrame({"name": names[1], "second": np.arange(len(second))})
     both = here.join(there, on="name", how="inner", maintain_order="left")
     if len(both) < 2:
-        raise InputError(
-            "pairs: expected utterances that are in the original and in the protected training"
-            f" set, found {len(both)}"
-        )
+        wanted = "utterances that are in the original and in the protected training set"
+        raise InputError("pairs", wanted, len(both))
     return first.select(both["first"].to_numpy()), second.select(both["second"].to_numpy())
 
 
@@ -417,7 +407,6 @@ def of_people(
 
 def _given(name: str, pairs: Pairs | None) -> Pairs:
     if pairs is None:
-        raise InputError(
-            f"back-end {name}: expected pairs of original and protected training speech, found none"
-        )
+        wanted = "pairs of original and protected training speech"
+        raise InputError(f"back-end {name}", wanted, "none")
     return pairs

@@ -27,10 +27,9 @@ _ROWS = 1 << 15
 
 @dataclass(frozen=True, eq=False)
 class Conversations:
-    """Unit vectors, each the normalised mean of normalised utterances of one speaker.
-
-    Rows are sorted by speaker; ``speakers[r]`` is the row's index in ``names``. ``left_out`` counts
-    speakers with too few utterances, ``short`` speakers averaged over fewer than asked for.
+    """Unit vectors, each the normalised mean of normalised utterances of one speaker, sorted by
+    speaker: ``speakers[r]`` is the row's index in ``names``. ``left_out`` speakers had too few
+    utterances, ``short`` ones are averaged over fewer than asked for.
     """
 
     vectors: FloatArray
@@ -48,10 +47,8 @@ class Conversations:
 def enrolment(
     embeddings: Embeddings, *, length: EnrolLength, rng: np.random.Generator
 ) -> Conversations:
-    """One embedding per speaker over ``length`` utterances drawn at random.
-
-    A speaker with fewer gives all there are, and is counted as ``short``: no speaker leaves the
-    attacker's list. ``"all"`` averages every utterance of everyone.
+    """One embedding per speaker over ``length`` utterances drawn at random, or ``"all"``; a speaker
+    with fewer gives all there are, and is counted as ``short``.
     """
     rows, rank, total = _shuffled(embeddings, rng)
     most = total if length == "all" else np.full(len(total), _positive(length))
@@ -69,18 +66,16 @@ def conversations(
     most: int = MOST_CONVERSATIONS,
     rng: np.random.Generator,
 ) -> Conversations:
-    """Up to ``most`` disjoint conversations of ``length`` utterances per speaker.
-
-    A speaker with fewer than ``least``·``length`` utterances is left out, and counted.
+    """Up to ``most`` disjoint conversations of ``length`` utterances per speaker; who has fewer
+    than ``least``·``length`` utterances is left out, and counted.
     """
     rows, rank, total = _shuffled(embeddings, rng)
     kept = np.minimum(total // _positive(length), most)
     enough = kept >= least
     if not enough.any():
-        raise InputError(
-            f"length {length}: expected a speaker with at least {least * length} utterances,"
-            f" found at most {int(total.max())} (all {len(total)} speakers)"
-        )
+        wanted = f"a speaker with at least {least * length} utterances"
+        actual = f"at most {total.max()} (all {len(total)} speakers)"
+        raise InputError(f"length {length}", wanted, actual)
     kept = np.where(enough, kept, 0)
     chosen = rows[rank < np.repeat(kept * length, total)]
     vectors = average(embeddings, chosen, np.full(int(kept.sum()), length))
@@ -108,10 +103,8 @@ def average(embeddings: Embeddings, rows: IntArray, sizes: IntArray) -> FloatArr
         first = last
     length = np.sqrt(np.einsum("ij,ij->i", means, means))[:, None]
     if not length.all():
-        raise InputError(
-            f"{source_name(embeddings)}: expected conversations that can be normalised, found"
-            f" {int((length == 0).sum())} whose utterances cancel out"
-        )
+        actual = f"{(length == 0).sum()} whose utterances cancel out"
+        raise InputError(source_name(embeddings), "conversations that can be normalised", actual)
     means /= length
     return means
 
@@ -147,10 +140,8 @@ def _names(embeddings: Embeddings) -> pl.Series:
 def refuse_dimensions(enrol: Embeddings, test: Embeddings) -> None:
     """Vectors of different dimensions have no score."""
     if enrol.dimension != test.dimension:
-        raise InputError(
-            f"embeddings: expected one dimension on both sides, found {enrol.dimension} in"
-            f" enrolment and {test.dimension} in test"
-        )
+        actual = f"{enrol.dimension} in enrolment and {test.dimension} in test"
+        raise InputError("embeddings", "one dimension on both sides", actual)
 
 
 def refuse_zeros(embeddings: Embeddings, side: str) -> None:
@@ -159,10 +150,8 @@ def refuse_zeros(embeddings: Embeddings, side: str) -> None:
     if zero.any():
         first, names = int(zero.argmax()), embeddings.utterances
         which = f"row {first + 1}" if names is None else names.decode(first)
-        raise InputError(
-            f"{source_name(embeddings)}: expected {side} vectors other than zero, found"
-            f" {int(zero.sum())} zero vectors (first: {which})"
-        )
+        actual = f"{zero.sum()} zero vectors (first: {which})"
+        raise InputError(source_name(embeddings), f"{side} vectors other than zero", actual)
 
 
 def as_counts(counts: npt.ArrayLike, *, speakers: int, least: int, where: str) -> IntArray:
@@ -173,14 +162,10 @@ def as_counts(counts: npt.ArrayLike, *, speakers: int, least: int, where: str) -
     whole = array.astype(np.int64)
     bad = (whole != array) | (whole < least)
     if bad.any():
-        raise InputError(
-            f"counts: expected whole numbers of at least {least}, found {array[bad][0]}"
-        )
+        raise InputError("counts", f"whole numbers of at least {least}", array[bad][0])
     if whole.max() > speakers:
-        raise InputError(
-            f"counts: expected at most the {speakers} speakers in {where}, found"
-            f" {int(whole.max())} ({int((whole > speakers).sum())} counts are larger)"
-        )
+        actual = f"{whole.max()} ({(whole > speakers).sum()} counts are larger)"
+        raise InputError("counts", f"at most the {speakers} speakers in {where}", actual)
     return whole
 
 
@@ -203,10 +188,8 @@ def side_values(
         one = pl.DataFrame({"speaker": speakers, "value": column}).unique(maintain_order=True)
         unclear = one.filter(one["speaker"].is_duplicated())["speaker"].unique(maintain_order=True)
         if len(unclear):
-            raise InputError(
-                f"{attribute}: expected one value per speaker, found several for {len(unclear)}"
-                f" speakers (first: {unclear[0]})"
-            )
+            actual = f"several for {len(unclear)} speakers (first: {unclear[0]})"
+            raise InputError(attribute, "one value per speaker", actual)
         table = dict(zip(one["speaker"], one["value"], strict=True))
         values.append([table[name] for name in names])
     return list(zip(*values, strict=True))
@@ -214,11 +197,9 @@ def side_values(
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """Both sides of an attack as averaged voices: what every metric begins with.
-
-    ``known`` has one voice per enrolment speaker, ``asked`` the test conversations. With side
-    information ``codes`` are those of the speakers on both sides, equal where all columns of
-    ``side`` match. ``seeds`` are for what is drawn afterwards.
+    """What every metric begins with: one voice per enrolment speaker (``known``), the test
+    conversations (``asked``), with side information ``codes`` of the speakers on both sides, equal
+    where all columns match, ``seeds`` for what is drawn afterwards, ``fields`` of a curve.
     """
 
     known: Conversations
@@ -227,7 +208,6 @@ class Setting:
     codes: tuple[IntArray, IntArray] | None
     seeds: Sequence[np.random.SeedSequence]
     fields: Mapping[str, Any]
-    """What a curve tells of it."""
 
     @property
     def true(self) -> IntArray:
@@ -236,10 +216,8 @@ class Setting:
         index = lookup(names, self.known.names)
         absent = names.filter(pl.Series(index < 0))
         if len(absent):
-            raise InputError(
-                f"test speakers: expected every one in enrolment, found {len(absent)} of"
-                f" {len(names)} absent (first: {absent[0]})"
-            )
+            actual = f"{len(absent)} of {len(names)} absent (first: {absent[0]})"
+            raise InputError("test speakers", "every one in enrolment", actual)
         return index.astype(np.int64)
 
     def rows(
@@ -281,10 +259,9 @@ def setting(
         here, there = (ids.names.gather(ids.used) for ids in (enrol.utterances, test.utterances))
         leak = here.filter(here.is_in(there.implode()))
         if len(leak):
-            raise InputError(
-                f"utterances: expected none on both sides, found {len(leak)} in enrolment and in"
-                f" test (first: {leak[0]}); allow_shared_utterances=True lets this leak pass"
-            )
+            actual = f"{len(leak)} in enrolment and in test (first: {leak[0]})"
+            allow = "allow_shared_utterances=True lets this leak pass"
+            raise InputError("utterances", "none on both sides", f"{actual}; {allow}")
     wanted, length = lengths
     depth = usual if wanted is None else wanted
     seeds = np.random.SeedSequence(how.seed).spawn(4)

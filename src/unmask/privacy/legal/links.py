@@ -427,14 +427,10 @@ def _bits(
     usual: bool,
     level: float,
 ) -> list[tuple[float, float]]:
-    """Intervals of MeanD and MaxD, speakers drawn with replacement.
-
-    Few ranks make the bits too large, most of all at chance, where the scale of their range cannot
-    reach 0: the low end is the lower one of that scale and of the bits themselves, both less the
-    bias that resampling shows; the high end is the highest of these and of the bits with their
-    bias, so that what is not sure stays with the risk. Where a MeanD as large is ``usual`` for
-    uniform ranks the low end is 0. MaxD is 0 if and only if MeanD is: their intervals hold 0
-    together.
+    """Intervals of MeanD and MaxD: the low end is the lower one on the scale of their range and of
+    the bits themselves, both less the bias that resampling shows (few ranks make bits too large);
+    the high end the highest of these and of the bits with their bias. Where a MeanD as large is
+    ``usual`` for uniform ranks both low ends are 0, and so where one is: they are 0 together.
     """
     most = (0.0, float(np.round(np.log2(candidates), _PLACES)))
     limits = []

@@ -39,16 +39,12 @@ def count_above_in_scores(
     """
     matrix = np.asarray(scores)
     if matrix.ndim != 2 or matrix.shape[1] < 2 or not matrix.size:
-        raise InputError(
-            "scores: expected a matrix of test speakers × at least 2 enrolment speakers,"
-            f" found shape {matrix.shape}"
-        )
+        wanted = "a matrix of test speakers × at least 2 enrolment speakers"
+        raise InputError("scores", wanted, f"shape {matrix.shape}")
     true = np.asarray(true_column)
     if true.shape != (len(matrix),) or true.dtype.kind not in "iu":
-        raise InputError(
-            f"true_column: expected {len(matrix)} column numbers, found shape {true.shape}"
-            f" of {true.dtype}"
-        )
+        actual = f"shape {true.shape} of {true.dtype}"
+        raise InputError("true_column", f"{len(matrix)} column numbers", actual)
     outside = (true < 0) | (true >= matrix.shape[1])
     if outside.any():
         raise InputError(
@@ -120,10 +116,10 @@ def singling_out_from_scores(
     matrix = np.asarray(scores, dtype=np.float64)
     rows, columns = np.asarray(enrol_speaker), np.asarray(test_speaker)
     if matrix.ndim != 2 or matrix.shape != (rows.size, columns.size) or not matrix.size:
-        raise InputError(
-            "scores: expected a matrix of enrolment speakers × test conversations"
-            f" ({rows.size} × {columns.size}), found shape {matrix.shape}"
+        wanted = (
+            f"a matrix of enrolment speakers × test conversations ({rows.size} × {columns.size})"
         )
+        raise InputError("scores", wanted, f"shape {matrix.shape}")
     reject_nan(matrix.reshape(-1), "pair")
     if matches is not None:
         allowed = np.asarray(matches, dtype=bool)
@@ -134,16 +130,12 @@ def singling_out_from_scores(
     names, owner = np.unique(columns[order], return_inverse=True)
     absent = ~np.isin(rows, names)
     if absent.any():
-        raise InputError(
-            f"enrolment speakers: expected every one in test, found {int(absent.sum())} absent"
-        )
+        raise InputError("enrolment speakers", "every one in test", f"{absent.sum()} absent")
     population = Population(owner)
     few = population.per_speaker < 2
     if few.any():
-        raise InputError(
-            "test speakers: expected at least 2 conversations each, found"
-            f" {int(few.sum())} with one (first: {names[few][0]})"
-        )
+        actual = f"{few.sum()} with one (first: {names[few][0]})"
+        raise InputError("test speakers", "at least 2 conversations each", actual)
     sizes = as_counts(counts, speakers=len(names), least=2, where="test")
     protocol = Protocol.of(
         population,

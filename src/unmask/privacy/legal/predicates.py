@@ -182,10 +182,8 @@ def single_out(
 ) -> tuple[BoolArray, IntArray, IntArray]:
     """Success of one enrolment speaker's predicate with threshold rank ``rank``, draws × counts ×
     folds; the keys count·S + j of other test speakers j, ascending, and by how many folds, over the
-    first draws, success rises without that speaker's entries.
-
-    Single-precision scores of ``row`` err by ``margin``. All attacks go through the same few array
-    operations; those whose lists prove too short go again.
+    first draws, success rises without them. Scores of ``row`` err by ``margin``; attacks whose
+    lists prove too short go again.
     """
     folds, speakers = len(draws[0].slots), len(row.population.per_speaker)
     own = int(draws[0].order[0])
@@ -299,9 +297,8 @@ class Protocol:
         self, e: int, row: Row, margin: float, exacts: Sequence[Exact]
     ) -> tuple[IntArray, list[tuple[IntArray, IntArray]]]:
         """How often each conversation of an enrolment speaker was isolated as its test entry (signs
-        × counts × conversations), and for each sign which test speakers success changes without:
-        of the score and, where there is a second ``exacts``, the negated one (−inf, a pair ruled
-        out, stays −inf).
+        × counts × conversations), and for each sign which test speakers success changes without;
+        a pair ruled out, −inf, stays so when negated.
         """
         draws, rank = self.draws(e), int(self.ranks[e])
         slots = self.slots[:, :, self.speakers[e]].reshape(-1)
@@ -325,10 +322,8 @@ def _words(entropy: Any) -> Words:
 
 
 def test_slots(per_speaker: IntArray, folds: int, seed: np.random.SeedSequence) -> Slots:
-    """Number of the conversation a speaker is tested with, folds × speakers.
-
-    Every K folds a speaker's K conversations each serve once, in an order drawn anew, so folds
-    differ for everyone however unequal the numbers of conversations are.
+    """Number of the conversation a speaker is tested with, folds × speakers: every K folds a
+    speaker's K conversations each serve once, in an order drawn anew.
     """
     rounds = -(-folds // int(per_speaker.min()))
     most = int(per_speaker.max())
@@ -345,12 +340,9 @@ def test_slots(per_speaker: IntArray, folds: int, seed: np.random.SeedSequence) 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What all predicates do, with the score and, if tried, the negated one (first axis).
-
-    ``won`` counts how often each conversation of an enrolment speaker was isolated (signs ×
-    enrolment speakers × counts × conversations), ``trials`` how often it was tried. ``change``
-    sums over enrolment speakers by how many attacks success rises without each test speaker (signs
-    × counts × test speakers), ``squares`` the squares of its terms (signs × counts).
+    """How often each conversation of an enrolment speaker was isolated (``won``: signs × enrolment
+    speakers × counts × conversations) of ``trials``; by how many attacks success rises without each
+    test speaker (``change``: signs × counts × test speakers), and the ``squares`` of its terms.
     """
 
     protocol: Protocol

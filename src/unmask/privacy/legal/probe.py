@@ -175,9 +175,7 @@ def _predictions(
     codes = embeddings.speakers.codes
     present, owner = np.unique(codes, return_inverse=True)
     if not 2 <= folds <= len(present):
-        raise InputError(
-            f"folds: expected 2 to the {len(present)} speakers there are, found {folds}"
-        )
+        raise InputError("folds", f"2 to the {len(present)} speakers there are", folds)
     vectors = np.asarray(embeddings.vectors, dtype=np.float64)
     vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     fold = speaker_folds(codes, labels, folds, np.random.default_rng(np.random.SeedSequence(seed)))
@@ -227,10 +225,8 @@ def _column(embeddings: Embeddings, attribute: str, bands: Sequence[float]) -> I
     numbers = column.names.cast(pl.Float64, strict=False)
     unclear = numbers.is_null() | numbers.is_nan()
     if unclear.any():
-        raise InputError(
-            f"{attribute}: expected numbers to cut into bands, found {int(unclear.sum())} other"
-            f" values (first: {column.names.filter(unclear)[0]})"
-        )
+        actual = f"{unclear.sum()} other values (first: {column.names.filter(unclear)[0]})"
+        raise InputError(attribute, "numbers to cut into bands", actual)
     names = [
         f"below {cuts[0]:g}",
         *(f"{low:g} to below {high:g}" for low, high in pairwise(cuts)),

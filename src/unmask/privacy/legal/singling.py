@@ -117,10 +117,8 @@ def singling_out(
     attackers = np.flatnonzero(known.is_in(entries.names.implode()).to_numpy())
     absent = len(known) - attackers.size
     if not attackers.size:
-        raise InputError(
-            "enrolment speakers: expected one with two test conversations, found none of"
-            f" {len(known)} (first: {known[0]})"
-        )
+        actual = f"none of {len(known)} (first: {known[0]})"
+        raise InputError("enrolment speakers", "one with two test conversations", actual)
     if attackers.size > max_enrol:
         rng = np.random.default_rng(both.seeds[0])
         attackers = np.sort(rng.choice(attackers, size=max_enrol, replace=False))

@@ -394,9 +394,7 @@ def on_fewer(
         fewer[size] = [trained_on(attacker, group) for group in groups]
         size //= 2
     if not fewer:
-        raise InputError(
-            f"learning curve: expected {_LEAST_PEOPLE} training people, found {len(trainers)}"
-        )
+        raise InputError("learning curve", f"{_LEAST_PEOPLE} training people", len(trainers))
     return dict(sorted(fewer.items()))
 
 
