@@ -165,10 +165,8 @@ def read_inputs(
     for key, embeddings in compared.items():
         assert original is not None
         if embeddings.dimension != original.dimension:
-            raise InputError(
-                f"safeguards.{key}: expected vectors of {original.dimension} dimensions like the"
-                f" original, found {embeddings.dimension}"
-            )
+            like = f"vectors of {original.dimension} dimensions like the original"
+            raise InputError(f"safeguards.{key}", like, embeddings.dimension)
     keyless = frozenset(one.name for one in config.safeguards if one.keyless)
     speech = {}
     for name, protected in shown.items():
@@ -307,10 +305,8 @@ def _recordings(part: Voices, key: str, *, allow_code: bool) -> Sequence[Recordi
     from unmask.speech.encoders import runs_code
 
     if runs_code(part.encoder) and not allow_code:
-        raise InputError(
-            f"{key}: expected a built-in encoder or an ONNX file, found {part.encoder}, which names"
-            " code to run: --allow-code lets a config do so"
-        )
+        code = f"{part.encoder}, which names code to run: --allow-code lets a config do so"
+        raise InputError(key, "a built-in encoder or an ONNX file", code)
     return recordings_of(part)
 
 
