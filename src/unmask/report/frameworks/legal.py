@@ -24,7 +24,7 @@ from unmask.report.inputs import read_inputs
 from unmask.report.section import Choice, Section, TableBlock, note, shown
 from unmask.trials import Embeddings
 
-figures_of.register(law.LegalSweep, charts.legal_figures)
+figures_of.register(law.LegalSweep, lambda sweep: charts.legal_figures(sweep))
 
 
 @figures_of.register(law.RiskCurve)
