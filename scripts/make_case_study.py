@@ -32,7 +32,7 @@ from unmask.speech import (
     recordings,
     safeguard,
 )
-from unmask.speech.bundled import CONDITIONS
+from unmask.speech.embedding import CONDITIONS
 from unmask.speech.encoders import weights_of
 from unmask.speech.safeguards import METADATA
 from unmask.trials import Embeddings

@@ -12,7 +12,7 @@ import pytest
 
 from unmask.figures import image as module, save
 from unmask.figures.image import png_of, still, svg
-from unmask.figures.similarity import similarity_matrices
+from unmask.figures.privacy import similarity_matrices
 from unmask.privacy.similarity import MatrixView
 
 CELL = re.compile(r'<path d="M([\d.]+),([\d.]+)h[\d.]+v[\d.]+h-[\d.]+Z" fill="rgb\(([\d, ]+)\)"')

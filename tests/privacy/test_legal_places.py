@@ -154,12 +154,13 @@ def isolating(sides):
         population, np.arange(0, 200, 4), np.array([2, 30, 200]),
         folds=3, draws=2, seed=np.random.SeedSequence(5).spawn(4)[3],
     )  # fmt: skip
-    codes = (rng.integers(0, 3, 50), rng.integers(0, 3, 200)) if sides else (None, None)
+    codes = (rng.integers(0, 3, 50), rng.integers(0, 3, 200)[population.owner])
+    codes = codes if sides else (None, None)
     return Predicates(protocol, rng.normal(size=(50, 9)), rng.normal(size=(600, 9)), *codes)
 
 
 @pytest.mark.parametrize("sides", [False, True])
-def test_predicates_travel_and_go_to_a_device(sides):
+def test_predicates_travel_and_go_to_a_device(sides, monkeypatch):
     pytest.importorskip("torch")
     predicates = isolating(sides)
     again = store.from_bytes(store.to_bytes(predicates))
@@ -168,7 +169,8 @@ def test_predicates_travel_and_go_to_a_device(sides):
         for xp, shared in ((NUMPY, again), (Torch("cpu"), predicates)):
             found = legal_predicates.isolate(xp, shared, rows)
             assert found["won"].tolist() == whole["won"][:, slice(*rows)].tolist()
-    every = legal_predicates.single_out_all(predicates, speakers=7)
+    monkeypatch.setattr(legal_predicates, "SPEAKERS", 7)
+    every = legal_predicates.single_out_all(predicates)
     for name in ("won", "change", "squares"):
         assert getattr(every, name).tolist() == whole[name].tolist()
     assert every.success.tolist() == (whole["won"].sum(axis=3) / 6).tolist()

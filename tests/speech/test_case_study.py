@@ -9,7 +9,7 @@ import pytest
 from unmask.engine import eer
 from unmask.errors import InputError
 from unmask.speech import case_study, case_study_provenance, trained_case_study
-from unmask.speech.bundled import CONDITIONS, ENCODERS
+from unmask.speech.embedding import CONDITIONS, ENCODERS
 
 
 @pytest.mark.parametrize(("encoder", "dimension"), [("campplus", 192), ("resemblyzer", 256)])

@@ -164,7 +164,8 @@ def test_a_location_scale_population_is_recovered() -> None:
     assert table["ls-target+"].mae_hard < table["carry-forward"].mae_hard / 4
 
 
-def test_a_plda_population_is_recovered() -> None:
+def test_a_plda_population_is_recovered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("unmask.stress.extrapolation.models._ENROLLED", 32)
     rng = np.random.default_rng(6)
     within = np.full(10, 1.2)
     t = 1 + within
@@ -330,7 +331,10 @@ def test_the_safe_threshold_keeps_the_upper_end_to_the_rate(fitted: Extrapolatio
     assert there.high[0, 0] == pytest.approx(0.1, rel=0.05)
 
 
-def test_families_of_voices_are_found_and_raise_the_far_rate() -> None:
+def test_families_of_voices_are_found_and_raise_the_far_rate(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("unmask.stress.extrapolation.choose.CANDIDATES", ("ls-target+",))
     rng = np.random.default_rng(4)
     speakers, dimension = 160, 24
     family = rng.normal(size=(speakers // 2, dimension))[np.arange(speakers) % (speakers // 2)]
@@ -377,7 +381,11 @@ def test_the_generative_model_is_consistent_on_its_own_family() -> None:
         assert given["log_scale_spread"] == pytest.approx(np.log(0.4), abs=0.06)
 
 
-def test_a_proxy_chooses_for_the_extrapolation_too(pairs: PairScores) -> None:
+def test_a_proxy_chooses_for_the_extrapolation_too(
+    pairs: PairScores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("unmask.stress.extrapolation.choose.CANDIDATES", ("ls+",))
+    monkeypatch.setattr("unmask.stress.extrapolation.choose.FAMILY", "ls+")
     rng = np.random.default_rng(3)
     noisy = np.zeros((120, 120))
     noisy[pairs.target, pairs.impostor] = pairs.similarity

@@ -94,9 +94,8 @@ class Tabular:
         try:
             pandas = import_module("pandas")
         except ImportError:
-            raise InputError(
-                "to_pandas", "pandas", "none: pip install pandas, or to_polars()"
-            ) from None
+            actual = "none: pip install pandas, or to_polars()"
+            raise InputError("to_pandas", "pandas", actual) from None
         return pandas.DataFrame(self.to_polars().to_dict(as_series=False))
 
     def figures(self, **options: Any) -> Figures:

@@ -79,7 +79,12 @@ def binned_bootstrap(
     """
     sample = checked_sample((system.roc for system in systems), statistics, replicates)
     values = np.full((len(sample), len(systems), replicates), np.nan)
-    moved = [_moved(system, statistics) for system in systems]
+    moved = []
+    for system in systems:
+        rocs = system.roc, system.whole or system.roc
+        exact, coarse = (np.array(list(statistics(roc).values())) for roc in rocs)
+        same = exact == coarse  # both may be infinite
+        moved.append(np.where(same, 0.0, exact - np.where(same, 0.0, coarse)))
     for first, last in ranges_of(replicates, _TOGETHER):
         for row, system in enumerate(systems):
             for index, roc in enumerate(system.replicates(seed, first, last), start=first):
@@ -92,13 +97,6 @@ def binned_bootstrap(
     return Replicates(
         table, sample, one.units, one.method, seed, replicates, ranges or {}, one.wider
     )
-
-
-def _moved(system: BinnedSystem, statistics: Statistics) -> FloatArray:
-    """What the bins take from each statistic; nothing where both are infinite."""
-    exact = np.array(list(statistics(system.roc).values()))
-    coarse = exact if system.whole is None else np.array(list(statistics(system.whole).values()))
-    return np.where(exact == coarse, 0.0, exact - np.where(exact == coarse, 0.0, coarse))
 
 
 @dataclass(frozen=True, eq=False)

@@ -92,9 +92,12 @@ def calibrate(
             raise InputError("linear calibration needs finite scores: some are infinite")
         is_target = np.repeat([1.0, 0.0], [a.size, b.size])
         return weighted_line(np.concatenate([a, b]), is_target, 1 - is_target, prior=prior)
-    if estimator == "isotonic":
-        return _isotonic(a, b, laplace)
-    raise InputError("calibration estimator", "linear or isotonic", estimator)
+    if estimator != "isotonic":
+        raise InputError("calibration estimator", "linear or isotonic", estimator)
+    roc = Roc.from_scores(a, b)
+    pav = roc.pav_laplace if laplace else roc.pav
+    ranges = np.stack(block_ranges(a, b, pav.boundaries), axis=1)
+    return IsotonicCalibration(ranges.reshape(-1), np.repeat(pav.llr, 2), laplace)
 
 
 def weighted_line(
@@ -124,10 +127,8 @@ def fusion_weights(
     """
     a, b = np.asarray(target, dtype=np.float64), np.asarray(nontarget, dtype=np.float64)
     if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[1] or not (a.size and b.size):
-        raise InputError(
-            "fusion: expected target and nontarget trials with a column per system, found shapes"
-            f" {a.shape} and {b.shape}"
-        )
+        wanted = "target and nontarget trials with a column per system"
+        raise InputError("fusion", wanted, f"shapes {a.shape} and {b.shape}")
     both = np.concatenate([a, b])
     if not np.isfinite(both).all():
         raise InputError("fusion needs finite scores: some are infinite")
@@ -177,15 +178,6 @@ def _newton(
     margin = label * linear(parameters)
     separable = bool(margin.min() > 0) or current < 1e-9
     return parameters[:-1], float(parameters[-1]), separable
-
-
-def _isotonic(a: FloatArray, b: FloatArray, laplace: bool) -> IsotonicCalibration:
-    roc = Roc.from_scores(a, b)
-    pav = roc.pav_laplace if laplace else roc.pav
-    low, high = block_ranges(a, b, pav.boundaries)
-    return IsotonicCalibration(
-        np.stack([low, high], axis=1).reshape(-1), np.repeat(pav.llr, 2), laplace
-    )
 
 
 def block_ranges(

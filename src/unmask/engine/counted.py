@@ -192,10 +192,8 @@ def evaluate_files(
             scores = stack.enter_context(streamed_scores(paths, **options))
         names = list(files) if isinstance(files, Mapping) else scores.systems
         if len(names) != len(scores.systems):
-            raise InputError(
-                f"names: expected one system in each of {len(names)} files that are read in"
-                f" batches, found {len(scores.systems)} in all"
-            )
+            wanted = f"one system in each of {len(names)} files that are read in batches"
+            raise InputError("names", wanted, f"{len(scores.systems)} in all")
         for i, (name, system) in enumerate(zip(names, scores.systems, strict=True)):
             with part(1, 2), part(i, len(names)):
                 roc = _count(scores, system, analysis.battery)

@@ -109,17 +109,9 @@ def det_curve(roc: Roc, *, p_target: float = 0.01) -> DetCurve:
     """The ROC polygon, without points closer than a pixel, its hull, and its least cost."""
     kept = _visible(roc.polygon)
     least = roc.min_dcf_point(p_target=p_target)
-    return DetCurve(
-        roc.polygon.p_fa[kept],
-        roc.polygon.p_miss[kept],
-        roc.hull.p_fa,
-        roc.hull.p_miss,
-        roc.eer(),
-        roc.eer(estimator="raw"),
-        least.p_fa,
-        least.p_miss,
-        p_target,
-    )
+    rates = roc.polygon.p_fa[kept], roc.polygon.p_miss[kept], roc.hull.p_fa, roc.hull.p_miss
+    errors = roc.eer(), roc.eer(estimator="raw")
+    return DetCurve(*rates, *errors, least.p_fa, least.p_miss, p_target)
 
 
 def _visible(polygon: Polygon) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
@@ -146,12 +138,9 @@ def pav_map(target: Array, nontarget: Array, roc: Roc) -> PavMap:
 def ece_profile(target: Array, nontarget: Array, roc: Roc) -> EceProfile:
     """ECE of the prior, of oracle LLRs and of scores read as LLRs, at log-odds from −10 to 10."""
     log_odds = np.linspace(-10.0, 10.0, 81)
-    return EceProfile(
-        log_odds,
-        information.prior_ece(log_odds),
-        information.oracle_ece(roc.pav, log_odds),
-        information.ece(target, nontarget, log_odds),
-    )
+    oracle = information.oracle_ece(roc.pav, log_odds)
+    actual = information.ece(target, nontarget, log_odds)
+    return EceProfile(log_odds, information.prior_ece(log_odds), oracle, actual)
 
 
 def reliability(target: Array, nontarget: Array, *, bins: int = 20) -> Reliability:

@@ -250,20 +250,8 @@ class Measurement:
             value, threshold = points[key]
             interval = intervals.get(key)
             reason = measured.no_interval or why_none(interval, self.no_interval)
-            estimates.append(
-                Estimate(
-                    metric=measured.metric,
-                    value=value,
-                    unit=measured.unit,
-                    interval=interval,
-                    chance=measured.chance,
-                    n=n,
-                    params=measured.params,
-                    trials=trials,
-                    threshold=threshold,
-                    no_interval=reason,
-                )
-            )
+            about = measured.metric, value, measured.unit, interval, measured.chance, n
+            estimates.append(Estimate(*about, measured.params, trials, threshold, reason))
             if key == "l_w":
                 tag = information.tag(value)
                 estimates.append(Estimate("tag", tag, n=n, trials=trials, no_interval=reason))
@@ -363,7 +351,7 @@ def evaluate(
     analysis = Analysis(battery or Battery(), replicates, level, seed)
     if hasattr(data, "columns") and not isinstance(data, Scores | Embeddings):
         data, options = read_scores(data, **options), {}
-    elif _is_pair(data):
+    elif isinstance(data, tuple) and len(data) == 2 and not isinstance(data[0], str | Path):
         refuse_labels(*data)
         data = Scores.from_arrays(*data)
     if isinstance(data, Scores):
@@ -377,13 +365,6 @@ def evaluate(
             raise InputError("by", f"scores to group by {by}", "embeddings")
         return cross_pairing(data, **vars(analysis), **options)
     return evaluate_files(data, analysis, systems=systems, by=by, **options)
-
-
-def _is_pair(data: Any) -> bool:
-    """Whether these are two arrays of scores, not names of files."""
-    if not isinstance(data, tuple) or len(data) != 2:
-        return False
-    return not any(isinstance(part, str | Path) for part in data)
 
 
 def evaluate_table(

@@ -114,13 +114,6 @@ def equal_errors(target: FloatArray, nontarget: FloatArray) -> FloatArray:
     return np.asarray(p_miss[row, before] + share * (p_miss[row, after] - p_miss[row, before]))
 
 
-def least_cost(polygon: Polygon, cost: Cost) -> tuple[float, int]:
-    """The least cost over the polygon's points, and where it is."""
-    costs = cost.of(polygon.p_miss, polygon.p_fa)
-    best = int(np.argmin(costs))
-    return float(costs[best]), best
-
-
 def accepted_at(polygon: Polygon, fpr: float) -> tuple[float, int]:
     """1 − Pmiss where Pfa = ``fpr`` (the best point of a vertical stretch), and the first point of
     the polygon whose false-alarm rate is no higher.

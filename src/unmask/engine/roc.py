@@ -235,7 +235,9 @@ class Roc:
         prior ``p_target`` and costs ``c_miss``, ``c_fa`` as in :class:`~.operating.Cost`.
         """
         cost = operating.Cost(p_target, c_miss, c_fa)
-        return self._point(*operating.least_cost(self.polygon, cost))
+        costs = cost.of(self.polygon.p_miss, self.polygon.p_fa)
+        best = int(np.argmin(costs))
+        return self._point(float(costs[best]), best)
 
     def min_dcf(self, *, p_target: float = 0.01, c_miss: float = 1.0, c_fa: float = 1.0) -> float:
         """The cost of :meth:`min_dcf_point` at ``p_target`` with costs ``c_miss`` and ``c_fa``."""

@@ -16,8 +16,9 @@ _NAMES = {
     "figure": "Figure",
     "image": "POLICY STYLE fragment images javascript save save_all svg",
     "legal": "RiskLine learning_curves legal_figures legal_panel risk_comparison",
-    "safeguards": "PlanePoint Point cost_plane distinctiveness pareto",
-    "similarity": "similarity_matrices zoo_plots",
+    "privacy": """
+        PlanePoint Point cost_plane distinctiveness pareto similarity_matrices zoo_plots
+    """,
     "speakers": "Strip rank_histograms speaker_protection speaker_risks speaker_strip",
     "theme": "NARROW ORIGINAL WIDE system_colours",
     "worst_case": """

@@ -35,14 +35,12 @@ from unmask.figures.legal import (
     legal_panel as legal_panel,
     risk_comparison as risk_comparison,
 )
-from unmask.figures.safeguards import (
+from unmask.figures.privacy import (
     PlanePoint as PlanePoint,
     Point as Point,
     cost_plane as cost_plane,
     distinctiveness as distinctiveness,
     pareto as pareto,
-)
-from unmask.figures.similarity import (
     similarity_matrices as similarity_matrices,
     zoo_plots as zoo_plots,
 )

@@ -51,11 +51,10 @@ def axis(
     **options: Any,
 ) -> Position:
     """Numbers between ``ends``, not rounded; ``options`` are those of ticks and labels."""
-    more: Style = {"type": "log"} if log else {}
-    more |= {"clamp": True} if clamp else {}
+    more: Style = {"type": "log" if log else alt.Undefined, "clamp": clamp or alt.Undefined}
     scale = alt.Scale(domain=list(ends), nice=False, **more)
-    marks: Style = {"axis": alt.Axis(**options)} if options else {}
-    return channel(f"{field}:Q", title=title, scale=scale, **marks)
+    ticks = alt.Axis(**options) if options else alt.Undefined
+    return channel(f"{field}:Q", title=title, scale=scale, axis=ticks)
 
 
 def percent_axis(

@@ -12,7 +12,6 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sized
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib import resources
 from string import Formatter
 from typing import Any, TypedDict
 
@@ -23,7 +22,7 @@ from altair.typing import ChartType
 from altair.utils.schemapi import debug_mode
 
 from unmask.errors import InputError
-from unmask.figures.theme import CONFIG
+from unmask.figures.theme import CONFIG, part
 
 Layers = alt.LayerChart | alt.FacetChart
 
@@ -93,11 +92,6 @@ class Called(TypedDict, total=False):
 
     name: str
     title: str
-
-
-def part(name: str) -> str:
-    """The text of a file of this room."""
-    return resources.files("unmask.figures").joinpath(name).read_text(encoding="utf-8")
 
 
 @cache

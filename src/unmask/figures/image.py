@@ -21,8 +21,8 @@ import vl_convert
 
 from unmask.base import visible
 from unmask.errors import InputError
-from unmask.figures.figure import VEGA_LITE, Figure, part
-from unmask.figures.theme import FONT, INK, MUTED, NARROW, NIGHT, PAPER, PIXELS_PER_INCH
+from unmask.figures.figure import VEGA_LITE, Figure
+from unmask.figures.theme import FONT, INK, MUTED, NARROW, NIGHT, PAPER, PIXELS_PER_INCH, part
 from unmask.run import write_whole
 
 PNG_PIXELS_PER_INCH = 200

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterable
+from importlib import resources
+from string import Template
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
 PIXELS_PER_INCH: Final = 96
 NARROW: Final = 336  # 3.5 inches: one column in print
@@ -38,21 +41,6 @@ SEQUENTIAL: Final = "viridis"
 # From vermilion (the old system wins) over white at zero to blue (the new system wins).
 DIVERGING: Final = ("#8c2d04", "#D55E00", "#f5b48a", "#f7f7f7", "#8cc1de", "#0072B2", "#053a5f")
 
-_AXIS: Final = {
-    "labelFontSize": 11,
-    "titleFontSize": 11.5,
-    "titleFontWeight": 600,
-    "titlePadding": 8,
-    "labelColor": MUTED,
-    "titleColor": INK,
-    "domainColor": "#9ca3af",
-    "tickColor": "#9ca3af",
-    "tickSize": 4,
-    "gridColor": GRID,
-    "gridWidth": 0.8,
-    "labelSeparation": 3,
-}
-
 # What a chart's colours become on a dark page; those of maps and what is written on them stay.
 NIGHT: Final = MappingProxyType(
     {
@@ -71,55 +59,15 @@ NIGHT: Final = MappingProxyType(
     }
 )
 
-CONFIG: Final[MappingProxyType[str, Any]] = MappingProxyType(
-    {
-        "background": PAPER,
-        "font": FONT,
-        "padding": 4,
-        "view": {"stroke": "#d1d5db", "strokeWidth": 0.8},
-        "axis": _AXIS,
-        "legend": {
-            "labelFontSize": 11,
-            "labelColor": INK,
-            "labelLimit": 260,
-            "titleFontSize": 11.5,
-            "titleFontWeight": 600,
-            "titleColor": INK,
-            "symbolStrokeWidth": 2.2,
-            "symbolSize": 160,
-            "rowPadding": 3,
-            "columnPadding": 14,
-            "offset": 14,
-            "gradientLength": 160,
-        },
-        "header": {
-            "labelFontSize": 11.5,
-            "labelFontWeight": 600,
-            "labelColor": INK,
-            "titleColor": INK,
-            "titleFontSize": 11.5,
-            "labelLimit": 240,
-        },
-        "title": {
-            "anchor": "start",
-            "fontSize": 14,
-            "fontWeight": 600,
-            "color": INK,
-            "subtitleColor": MUTED,
-            "subtitleFontSize": 11,
-            "subtitleLineHeight": 15,
-            "offset": 10,
-        },
-        "line": {"strokeWidth": 1.8, "strokeCap": "butt", "strokeJoin": "round"},
-        "rule": {"color": MUTED, "strokeWidth": 1},
-        "text": {"fontSize": 10.5, "color": INK},
-        "range": {
-            "category": list(PALETTE),
-            "heatmap": {"scheme": SEQUENTIAL},
-            "ramp": {"scheme": SEQUENTIAL},
-            "diverging": list(DIVERGING),
-        },
-    }
+
+def part(name: str) -> str:
+    """The text of a file of this room."""
+    return resources.files("unmask.figures").joinpath(name).read_text(encoding="utf-8")
+
+
+_LISTS = {"PALETTE": list(PALETTE), "DIVERGING": list(DIVERGING)}
+CONFIG: Final = MappingProxyType(
+    tomllib.loads(Template(part("theme.toml")).substitute(globals() | _LISTS))
 )
 
 

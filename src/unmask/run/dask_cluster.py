@@ -114,9 +114,8 @@ class Cluster(Pool):
         try:
             installed = self._client.run(versions)
         except ImportError as error:
-            raise InputError(
-                self._name, f"unmask {__version__} on all workers", f"one without it ({error})"
-            ) from None
+            wanted = f"unmask {__version__} on all workers"
+            raise InputError(self._name, wanted, f"one without it ({error})") from None
         for worker, there in sorted(installed.items()):
             if there != versions():
                 raise InputError(self._name, f"{versions()} on all workers", f"{there} on {worker}")

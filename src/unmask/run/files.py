@@ -152,10 +152,8 @@ def check_memory(needed: int, name: str, what: str) -> None:
     """Refuse what memory cannot hold twice, before any of it is taken."""
     left = memory_left()
     if 2 * needed > left:
-        raise InputError(
-            f"{name}: expected at most {left / 2e9:.1f} GB of {what}, half of the free memory,"
-            f" found {needed / 1e9:.1f} GB"
-        )
+        wanted = f"at most {left / 2e9:.1f} GB of {what}, half of the free memory"
+        raise InputError(name, wanted, f"{needed / 1e9:.1f} GB")
 
 
 def cache_directory() -> Path:

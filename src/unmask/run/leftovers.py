@@ -135,10 +135,8 @@ def workplace(key: str, state: str | Path | None) -> Iterator[Path]:
     folder = Path(state) if state else root / f"{PREFIX}{_user()}-{key}"
     own = is_own(folder)
     if state and not own:
-        raise InputError(
-            f"{folder}: expected a folder of this user that nobody else can write, found another:"
-            " what is kept there is not trusted"
-        )
+        wanted = "a folder of this user that nobody else can write"
+        raise InputError(folder, wanted, "another: what is kept there is not trusted")
     if not state:
         _forget_old(root)
     claimed = _claim(folder) if own else None

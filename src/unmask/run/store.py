@@ -86,9 +86,8 @@ def read_folder(folder: str | Path) -> Any:
         arrays = {path.stem: _mapped(path) for path in Path(folder).glob("a*.npy")}
         return _decode(tree, arrays, files=True)
     except (FileNotFoundError, KeyError):
-        raise InputError(
-            folder, "the arrays of a job", "none: they vanished, or this machine does not see them"
-        ) from None
+        actual = "none: they vanished, or this machine does not see them"
+        raise InputError(folder, "the arrays of a job", actual) from None
     except Exception as error:
         raise InputError(f"{folder}: cannot be read ({error})") from None
 

@@ -76,10 +76,8 @@ def procrustes(source: npt.ArrayLike, target: npt.ArrayLike) -> Alignment:
     x, y = centring(source), centring(target)
     left, right = x.apply(source), y.apply(target)
     if left.shape != right.shape:
-        raise InputError(
-            f"Procrustes: expected as many vectors of one dimension on both sides, found"
-            f" {left.shape} and {right.shape}"
-        )
+        wanted = "as many vectors of one dimension on both sides"
+        raise InputError("Procrustes", wanted, f"{left.shape} and {right.shape}")
     return Alignment(x.centre, _rotation(left, right))
 
 
@@ -99,9 +97,8 @@ def wasserstein_procrustes(
 
     x, y = centring(source), centring(target)
     if x.centre.size != y.centre.size:
-        raise InputError(
-            "embeddings", "one dimension on both sides", f"{x.centre.size} and {y.centre.size}"
-        )
+        actual = f"{x.centre.size} and {y.centre.size}"
+        raise InputError("embeddings", "one dimension on both sides", actual)
     rng = np.random.default_rng(seed)
     sides = []
     for rows in (x.apply(source), y.apply(target)):

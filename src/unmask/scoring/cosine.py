@@ -31,10 +31,8 @@ def as_vectors(values: npt.ArrayLike, *, dimension: int | None = None) -> FloatA
     if vectors.ndim != 2 or vectors.shape[1] == 0:
         raise InputError("embeddings", "shape (vectors, dimension)", vectors.shape)
     if dimension is not None and vectors.shape[1] != dimension:
-        raise InputError(
-            f"embeddings: expected {dimension} dimensions as in the back-end's training set,"
-            f" found {vectors.shape[1]}"
-        )
+        wanted = f"{dimension} dimensions as in the back-end's training set"
+        raise InputError("embeddings", wanted, vectors.shape[1])
     if not np.isfinite(vectors).all():
         row = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])
         raise InputError(f"embeddings: row {row} is not finite")
@@ -54,9 +52,8 @@ def average_groups(vectors: npt.ArrayLike, groups: Codes) -> FloatArray:
     """
     rows = as_vectors(vectors)
     if groups.shape != (rows.shape[0],):
-        raise InputError(
-            "groups", f"{rows.shape[0]} codes, one per vector", f"shape {groups.shape}"
-        )
+        wanted = f"{rows.shape[0]} codes, one per vector"
+        raise InputError("groups", wanted, f"shape {groups.shape}")
     member = groups >= 0
     if not member.any():
         raise InputError("averaging: no vector belongs to a group")
@@ -76,9 +73,8 @@ class Moments:
     def of(cls, vectors: FloatArray, codes: Codes) -> Moments:
         """Count from rows; the codes may have gaps."""
         if codes.shape != (vectors.shape[0],):
-            raise InputError(
-                "speakers", f"{vectors.shape[0]} of them, one per vector", f"shape {codes.shape}"
-            )
+            wanted = f"{vectors.shape[0]} of them, one per vector"
+            raise InputError("speakers", wanted, f"shape {codes.shape}")
         counts, means, dense = group_means(vectors, codes)
         if counts.size < 2:
             raise InputError(f"training a back-end needs 2 speakers or more, found {counts.size}")

@@ -183,9 +183,8 @@ class Plda:
         for name, shape in shapes.items():
             one = arrays[name]
             if one.dtype.kind != "f" or one.shape != shape or not np.isfinite(one).all():
-                raise InputError(
-                    path, f"finite numbers of shape {shape} in {name}", f"{one.dtype} {one.shape}"
-                )
+                wanted = f"finite numbers of shape {shape} in {name}"
+                raise InputError(path, wanted, f"{one.dtype} {one.shape}")
         steps = arrays.pop("iterations")
         if steps.shape or steps.dtype.kind not in "iu":
             raise InputError(path, "a whole number of iterations", steps.dtype)

@@ -240,13 +240,8 @@ class BySpeaker:
     def present(self) -> BySpeaker:
         """Without speakers who have no trial."""
         there = self.target.any(axis=1) | self.nontarget.any(axis=1)
-        return replace(
-            self,
-            target=self.target[there],
-            nontarget=self.nontarget[there],
-            target_loss=self.target_loss[there],
-            nontarget_loss=self.nontarget_loss[there],
-        )
+        tables: dict[str, Any] = {name: getattr(self, name)[there] for name in _SUMS}
+        return replace(self, **tables)
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,19 +272,10 @@ class CountBySpeaker:
         total = accumulate(
             count_by_speaker, self, blocks, dict(zip(_SUMS, start, strict=True)), _add_speakers
         )
-        target_loss, nontarget_loss = (
-            np.asarray(total[name] * UNIT, np.float64) for name in _SUMS[2:]
-        )
-        nontarget = total["nontarget"]
-        return BySpeaker(
-            self.edges,
-            total["target"],
-            nontarget,
-            nontarget.sum(axis=0) // 2,
-            target_loss,
-            nontarget_loss,
-            float(nontarget_loss.sum() / 2),
-        )
+        target, nontarget = total["target"], total["nontarget"]
+        losses = [np.asarray(total[name] * UNIT, np.float64) for name in _SUMS[2:]]
+        counts = target, nontarget, nontarget.sum(axis=0) // 2
+        return BySpeaker(self.edges, *counts, losses[0], losses[1], float(losses[1].sum() / 2))
 
 
 def _add_speakers(total: Arrays, part: Arrays, block: Block) -> None:

@@ -116,9 +116,8 @@ def shards_of(
     shards = [_shard(Path(path), speakers) for path in paths]
     for path, shard in zip(paths, shards, strict=True):
         if shard.dimension != shards[0].dimension:
-            raise InputError(
-                path, f"{shards[0].dimension} dimensions as in {paths[0]}", shard.dimension
-            )
+            wanted = f"{shards[0].dimension} dimensions as in {paths[0]}"
+            raise InputError(path, wanted, shard.dimension)
     return shards
 
 
@@ -282,9 +281,8 @@ class Layout:
         done, so that the same call goes on from there after a fault.
         """
         if not isinstance(backend, Cosine | Whitening | Plda):
-            raise InputError(
-                "back-end", "cosine, whitening or PLDA on embeddings from disk", backend.name
-            )
+            wanted = "cosine, whitening or PLDA on embeddings from disk"
+            raise InputError("back-end", wanted, backend.name)
         key, state = self.key(backend), current_place().state
         with workplace(key, None if state is None else state / key) as folder, keeping(folder):
             if not (folder / "tree.json").exists():

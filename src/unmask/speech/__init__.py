@@ -9,12 +9,6 @@ from unmask.speech.audio import (
     read_audio as read_audio,
     write_audio as write_audio,
 )
-from unmask.speech.bundled import (
-    case_study as case_study,
-    case_study_provenance as case_study_provenance,
-    case_study_subset as case_study_subset,
-    trained_case_study as trained_case_study,
-)
 from unmask.speech.corpus import (
     Recording as Recording,
     first_of_each as first_of_each,
@@ -23,8 +17,12 @@ from unmask.speech.corpus import (
 from unmask.speech.embedding import (
     Embedded as Embedded,
     Extraction as Extraction,
+    case_study as case_study,
+    case_study_provenance as case_study_provenance,
+    case_study_subset as case_study_subset,
     embed as embed,
     forget as forget,
+    trained_case_study as trained_case_study,
 )
 from unmask.speech.encoders import Encoder as Encoder, load_encoder as load_encoder
 from unmask.speech.pooling import (

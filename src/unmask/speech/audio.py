@@ -111,8 +111,7 @@ def _samples(file: Any, path: str | os.PathLike[str]) -> npt.NDArray[np.float32]
 
 def file_workers(*, alone: bool, state: Path | None = None) -> AbstractContextManager[Place]:
     """Meanwhile jobs over files run in processes, since threads would wait for each other: on the
-    cluster of the current place where it is one, else on this machine with as many workers as that
-    place names; ``alone`` in this process. ``state`` is the folder of what is done.
+    current place where it is a cluster, else here; ``alone`` in this process.
     """
     here = current_place()
     if alone or here.workers == 1:

@@ -276,11 +276,9 @@ def worst_case(  # type: ignore[misc]
 
 @dataclass(frozen=True, eq=False)
 class _Pairs:
-    """Scores of pairs in memory.
-
-    As of embeddings, a study asks for the fewest ``impostors`` of a target, the ``roc`` counted at
-    thresholds, rates ``measured``, and a ``sample`` to fit a model to: pairs with those that
-    choose, pairs as they are, whether a proxy chose, and whether they are a part of all.
+    """Scores of pairs in memory. A study asks any source for the fewest ``impostors`` of a target,
+    the ``roc``, rates ``measured``, and a ``sample`` to fit to: pairs with those that choose, pairs
+    as they are, whether a proxy chose, and whether they are a part of all.
     """
 
     pairs: PairScores

@@ -86,10 +86,8 @@ class Embeddings:
             row = int(zero[0])
             which = self.utterances.decode(row) if self.utterances else f"row {row + 1}"
             name = self.source.name if self.source else "embeddings"
-            raise InputError(
-                f"{name}: expected vectors that can be normalised, found {zero.size} of length "
-                f"zero (first: {which})"
-            )
+            actual = f"{zero.size} of length zero (first: {which})"
+            raise InputError(name, "vectors that can be normalised", actual)
         return replace(self, vectors=self.vectors / length)
 
     def select(self, selection: Any) -> Self:
@@ -116,10 +114,8 @@ def _matrix(vectors: ArrayLike, name: str) -> Vectors:
         raise InputError(name, "vectors", f"a matrix of shape {array.shape}")
     bad = ~np.isfinite(array).all(axis=1)
     if bad.any():
-        raise InputError(
-            f"{name}, row {int(np.flatnonzero(bad)[0]) + 1}: expected finite numbers, found NaN or "
-            f"infinity ({int(bad.sum())} vectors in all)"
-        )
+        actual = f"NaN or infinity ({int(bad.sum())} vectors in all)"
+        raise InputError(f"{name}, row {int(np.flatnonzero(bad)[0]) + 1}", "finite numbers", actual)
     return read_only(array)
 
 

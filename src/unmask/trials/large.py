@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +18,7 @@ import polars as pl
 
 from unmask.base import BoolArray, FloatArray, IntArray, in_order
 from unmask.errors import InputError
-from unmask.run import Range, advance, check_room, part, ranges_of, scratch_folder
+from unmask.run import advance, check_room, part, ranges_of, scratch_folder
 from unmask.trials import problems
 from unmask.trials.ids import Ids, NameTable, distinct_names
 from unmask.trials.readers.files import GZIP_MAGIC, Input
@@ -79,8 +80,8 @@ class StreamedScores:
         return list(self._tables)
 
     @cached_property
-    def _numbers(self) -> IntArray | None:
-        return None if self.speakers is None else in_order(self.speakers.to_list())
+    def _numbers(self) -> IntArray:
+        return in_order([] if self.speakers is None else self.speakers.to_list())
 
     def batches(self, system: str, *, speakers: bool = False) -> Iterator[ScoreBatch]:
         """The trials of a system in batches, in the order of the first file, with ``speakers`` if
@@ -88,17 +89,15 @@ class StreamedScores:
         """
         first = next(iter(self._tables.values()))[0]
         table, column = self._tables[system]
-        for start, stop in first.ranges():
-            label = first.label.read(start, stop)
+        columns = [first.label, table.scores[column] if table is first else table.rows_of]
+        columns += [first.speakers[0]] if speakers and first.speakers else []
+        for _, (label, values, *spoken) in first.scan(*columns):
             kept = (label == TARGET) | (label == NONTARGET)
-            sides = np.zeros((int(kept.sum()), 2), np.int64)
-            if speakers and first.speakers and self._numbers is not None:
-                sides = self._numbers[first.speakers[0].read(start, stop)[kept]]
-            if table is first:
-                scores = table.scores[column].read(start, stop)[kept]
-            else:
-                scores = table.scores[column].map()[table.rows_of.read(start, stop)[kept]]
-            yield ScoreBatch(scores, label[kept] == TARGET, sides[:, 0], sides[:, 1])
+            scores = values[kept] if table is first else table.scores[column].map()[values[kept]]
+            sides = np.zeros((len(scores), 2), np.int64)
+            if spoken:
+                sides = self._numbers[spoken[0][kept]]
+            yield ScoreBatch(scores, label[kept] == TARGET, *sides.T)
 
 
 @contextmanager
@@ -141,10 +140,8 @@ def streamed_scores(
             named = SPEAKERS if table.has_speakers else ()
             if rule and scored:
                 named = IDENTIFIERS[:2] if i == 0 else ()
-            place = folder / str(i)
-            place.mkdir()
-            kind = {"one_sided": one_sided, "scored": scored}
-            tables.append(_Spooled(table, place, buckets, named, **kind))
+            names = list(table.systems) if scored else []
+            tables.append(_Spooled(table, folder / str(i), names, named, one_sided, buckets))
         carried = CARRIED if len(tables) > 1 else 0
         sizes = zip(tables, opened, strict=True)
         needed = sum((table.row_bytes + carried) * rows for table, (_, rows) in sizes)
@@ -177,39 +174,32 @@ def _open(
     return table, expected
 
 
+@dataclass(eq=False)
 class _Spooled:
     """One score file or key in a folder, row by row; ``codes`` are of the names in the two roles of
     ``named``, ``rows_of`` the rows here of the rows of the first file.
     """
 
-    def __init__(
-        self,
-        table: Table,
-        folder: Path,
-        buckets: int,
-        named: tuple[str, ...],
-        *,
-        one_sided: bool,
-        scored: bool,
-    ) -> None:
-        self.table = table
-        self.name = table.name
-        self.folder = folder
-        self.has_label = "label" in table.columns
-        self.has_side = "side" in table.columns
-        self.systems = list(table.systems) if scored else []
+    table: Table
+    folder: Path
+    systems: list[str]
+    named: tuple[str, ...]
+    one_sided: bool
+    buckets: int
+
+    def __post_init__(self) -> None:
+        self.folder.mkdir()
+        self.name, columns = self.table.name, self.table.columns
+        self.has_label, self.has_side = "label" in columns, "side" in columns
         self.rows = self.dropped = self.missing = self.duplicates = 0
-        self.label = Column(folder / "label", "i1")
-        self.scores = {
-            name: Column(folder / f"score {i}", "f8") for i, name in enumerate(self.systems)
-        }
-        self.named = named
-        self.codes = Column(folder / "names", "i4", width=2)
-        ids = [role for role in IDENTIFIERS if role in table.columns]
-        kinds = [ids, ids[:2]] if one_sided and self.has_side else [ids] if ids else []
-        self._spools = [
-            (TrialSpool(folder / f"trials {len(roles)}", buckets), roles) for roles in kinds
-        ]
+        self.label = Column(self.folder / "label", "i1")
+        places = {name: self.folder / f"score {i}" for i, name in enumerate(self.systems)}
+        self.scores = {name: Column(place, "f8") for name, place in places.items()}
+        self.codes = Column(self.folder / "names", "i4", width=2)
+        ids = [role for role in IDENTIFIERS if role in columns]
+        kinds = [ids, ids[:2]] if self.one_sided and self.has_side else [ids] if ids else []
+        spools = (TrialSpool(self.folder / f"trials {len(ids)}", self.buckets) for ids in kinds)
+        self._spools = list(zip(spools, kinds, strict=True))
         self._absent = dict.fromkeys(self.systems, 0)
         self._remarks: tuple[str, ...] = ()
         self._names = NameTable()
@@ -254,16 +244,14 @@ class _Spooled:
         empty = {system: count == self.rows for system, count in self._absent.items()}
         self.systems, self._remarks = problems.check_scored(self.name, empty)
         gaps = [self.scores[system] for system in self.systems if self._absent[system]]
-        first = -1
-        for start, stop in self.ranges() if gaps else ():
-            absent = np.logical_or.reduce([np.isnan(c.read(start, stop)) for c in gaps])
-            rows = start + np.flatnonzero(absent)
-            if first < 0 and len(rows):
-                first = int(rows[0])
+        first = self.rows
+        for start, scores in self.scan(*gaps) if gaps else ():
+            rows = start + np.flatnonzero(np.isnan(scores).any(axis=0))
+            first = int(rows.min(initial=first))
             self.drop(rows)
         self.missing = self.dropped
-        if missing == "error" and first >= 0:
-            raise problems.no_score(self.table.rows.where(first), self.dropped)
+        if missing == "error" and self.missing:
+            raise problems.no_score(self.table.rows.where(first), self.missing)
 
     def drop_repeats(self, duplicates: OnProblem) -> None:
         """Leave out, or refuse, trials that came before."""
@@ -308,55 +296,51 @@ class _Spooled:
         self.label.map()[rows] = DROPPED
         self.dropped += len(rows)
 
-    def ranges(self) -> list[Range]:
-        """Ranges of rows that are gone through at a time."""
-        return ranges_of(self.rows, ROWS)
+    def scan(self, *columns: Column) -> Iterator[tuple[int, list[npt.NDArray[Any]]]]:
+        """Some successive rows of columns at a time, after the number of the first."""
+        for start, stop in ranges_of(self.rows, ROWS):
+            yield start, [column.read(start, stop) for column in columns]
 
     def name_speakers(self, rule: SpeakerRule) -> None:
         """Speakers by a rule on the identifiers of the trials that are kept."""
         names = self._names.names
         used = np.zeros((2, len(names)), bool)
-        for start, stop in self.ranges():
-            codes = self.codes.read(start, stop)[self.label.read(start, stop) != DROPPED]
-            for seen, column in zip(used, codes.T, strict=True):
-                seen[column] = True
+        for _, (label, codes) in self.scan(self.label, self.codes):
+            used[[0, 1], codes[label != DROPPED]] = True
         test = speakers_of(names.filter(used[1]), rule)
         known = rule.known(test.unique())
         enrol = speakers_of(names.filter(used[0]), rule, known=known)
         ids = Ids.from_strings(pl.concat([enrol, test]))
         speaker = np.zeros(used.shape, np.int32)
         speaker[used] = ids.codes
-        for start, stop in self.ranges():
-            codes = self.codes.map()[start:stop]
-            codes[:] = speaker[[0, 1], codes]
+        for start, (codes,) in self.scan(self.codes):
+            self.codes.map()[start : start + len(codes)] = speaker[[0, 1], codes]
         self.speakers = self.codes, ids.names
 
-    def counts(self) -> dict[str, int]:
-        """Number of target, nontarget and other trials."""
-        total = np.zeros(TARGET - UNLABELLED + 1, np.int64)
-        for start, stop in self.ranges():
-            label = self.label.read(start, stop).astype(np.int64)
-            total += np.bincount(label - UNLABELLED, minlength=len(total))
-        kinds = {"target": TARGET, "nontarget": NONTARGET, "other": OTHER}
-        return {name: int(total[label - UNLABELLED]) for name, label in kinds.items()}
-
-    def speaker_counts(self, *, check: bool = False) -> tuple[int | None, int | None]:
-        """Speakers of the trials of both classes and of all; ``check`` refuses targets with two."""
-        if self.speakers is None:
-            return None, None
-        (spoken, names), two, first = self.speakers, 0, ("", "")
+    def tally(self, *, check: bool = False) -> tuple[dict[str, int], int | None, int | None]:
+        """Trials by class, and speakers of both classes and of all trials where they are known;
+        ``check`` refuses a class without trials and target trials of two speakers.
+        """
+        columns, names = ([self.speakers[0]], self.speakers[1]) if self.speakers else ([], ())
+        total, two = np.zeros(TARGET - UNLABELLED + 1, np.int64), 0
+        first: tuple[int, ...] = ()
         in_classes, in_all = np.zeros((2, len(names)), bool)
-        for start, stop in self.ranges():
-            label, codes = self.label.read(start, stop), spoken.read(start, stop)
-            wrong = np.flatnonzero((label == TARGET) & (codes[:, 0] != codes[:, 1]))
-            if wrong.size and not two:
-                first = names[int(codes[wrong[0], 0])], names[int(codes[wrong[0], 1])]
-            two += wrong.size
-            in_classes[codes[(label == TARGET) | (label == NONTARGET)]] = True
-            in_all[codes[label != DROPPED]] = True
-        if two and check:
-            raise problems.two_speakers(self.name, two, *first)
-        return int(in_classes.sum()), int(in_all.sum())
+        for _, (label, *spoken) in self.scan(self.label, *columns):
+            total += np.bincount(label.astype(np.int64) - UNLABELLED, minlength=len(total))
+            for codes in spoken:
+                wrong = codes[(label == TARGET) & (codes[:, 0] != codes[:, 1])]
+                first = tuple(wrong[0]) if len(wrong) and not two else first
+                two += len(wrong)
+                in_classes[codes[(label == TARGET) | (label == NONTARGET)]] = True
+                in_all[codes[label != DROPPED]] = True
+        kinds = {"target": TARGET, "nontarget": NONTARGET, "other": OTHER}
+        counts = {name: int(total[label - UNLABELLED]) for name, label in kinds.items()}
+        if check and not (counts["target"] and counts["nontarget"]):
+            raise problems.no_class(self.name, counts)
+        if check and two:
+            raise problems.two_speakers(self.name, two, *(names[int(code)] for code in first))
+        people = [int(seen.sum()) if columns else None for seen in (in_classes, in_all)]
+        return counts, people[0], people[1]
 
     def source(self, counts: Mapping[str, int], speakers: int | None) -> Source:
         """What the result says about this file."""
@@ -378,23 +362,20 @@ def _joined(
     first, *others = tables
     if rule:
         first.name_speakers(rule)
-    known = [(first if rule else table).speaker_counts()[1] for table in tables]
+    known = [(first if rule else table).tally()[2] for table in tables]
     for other in others:
         lone, conflict = _matched(first, other, speakers=first.speakers is None, drop=False)
         if lone[0][0] or lone[1][0]:
             raise problems.other_trials(first.name, other.name, lone[0][0], lone[1][0])
         if conflict:
             raise problems.other_labels(other.name, first.name, conflict)
-    counts = first.counts()
-    if not counts["target"] or not counts["nontarget"]:
-        raise problems.no_class(first.name, counts)
-    spoken, _ = first.speaker_counts(check=True)
+    counts, spoken, _ = first.tally(check=True)
     sources: dict[Source, None] = {}
     for table, speakers, without in zip(tables, known, unscored, strict=True):
         sources[table.source(counts, speakers)] = None
         if key:
-            source = key.source(key.counts(), key.speaker_counts()[1])
-            sources[replace(source, missing=without)] = None
+            labelled, _, everyone = key.tally()
+            sources[replace(key.source(labelled, everyone), missing=without)] = None
         if rule and rule.source:
             sources[rule.source] = None
     names = distinct_names([table.name for table in tables], [table.systems for table in tables])

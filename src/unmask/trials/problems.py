@@ -29,19 +29,19 @@ class Faults:
         bad: BoolArray,
         row: int,
         expected: str,
-        found: str | pl.Series,
+        actual: str | pl.Series,
         *,
         counted: bool = True,
     ) -> None:
-        """Take note of bad rows of a batch that begins at ``row``; ``found`` holds for all of them,
-        or is their column; ``counted`` asks for their number behind it.
+        """Take note of bad rows of a batch that begins at ``row``; ``actual`` holds for all of
+        them, or is their column; ``counted`` asks for their number behind it.
         """
         count = int(np.count_nonzero(bad))
         if not count:
             return
         if kind not in self._first:
             first = int(np.flatnonzero(bad)[0])
-            value = found if isinstance(found, str) else repr(found[first])
+            value = actual if isinstance(actual, str) else repr(actual[first])
             self._first[kind] = self._where(row + first), expected, value
         if counted:
             self._count[kind] = self._count.get(kind, 0) + count
@@ -85,9 +85,8 @@ def check_scored(name: str, empty: Mapping[str, bool]) -> tuple[list[str], tuple
 
 
 def no_score(place: str, count: int) -> InputError:
-    return InputError(
-        place, "a score", f"none ({count} trials lack one); missing='skip' goes on without them"
-    )
+    actual = f"none ({count} trials lack one); missing='skip' goes on without them"
+    return InputError(place, "a score", actual)
 
 
 def repeated(place: str, trial: str, earlier: str, count: int) -> InputError:
@@ -129,9 +128,8 @@ def other_trials(first: str, other: str, lacking: int, surplus: int) -> InputErr
 
 
 def side_in_one(name: str) -> InputError:
-    return InputError(
-        name, "the side of segments in both files", "it in one, where trials differ by it alone"
-    )
+    actual = "it in one, where trials differ by it alone"
+    return InputError(name, "the side of segments in both files", actual)
 
 
 def no_identifiers(name: str, purpose: str = "join by") -> InputError:
@@ -150,10 +148,8 @@ def check_systems(place: str, known: Sequence[str], asked: Sequence[str] | None)
 
 
 def no_class(name: str, counts: Mapping[str, int]) -> InputError:
-    return InputError(
-        f"{name}: expected trials of both classes, found {counts['target']} target and "
-        f"{counts['nontarget']} nontarget"
-    )
+    actual = f"{counts['target']} target and {counts['nontarget']} nontarget"
+    return InputError(name, "trials of both classes", actual)
 
 
 def two_speakers(name: str, count: int, enrol: str, test: str) -> InputError:

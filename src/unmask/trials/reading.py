@@ -205,9 +205,8 @@ def _scores(
         trials = key if isinstance(key, Trials) else read_key(key, duplicates=duplicates)
         same = trials.source is not None and trials.source.sha256 == parsed.sha256
         if same and parsed.trials["label"] is None:
-            raise InputError(
-                parsed.name, "scores", "the key itself: its labels were read as scores"
-            )
+            actual = "the key itself: its labels were read as scores"
+            raise InputError(parsed.name, "scores", actual)
         scores = scores.with_key(trials, missing=missing, duplicates=duplicates)
     if speakers is not None:
         scores = scores.with_speakers(speakers)
@@ -319,10 +318,8 @@ def _vectors(source: Input) -> tuple[str, dict[str, Any]]:
             return "kaldi-ark", kaldi.read_ark(source)
         case "scp":
             return "kaldi-scp", kaldi.read_scp(source)
-    raise InputError(
-        f"{source.name}: expected embeddings (npz, npy, HDF5, parquet, Kaldi archive), found "
-        f"{'an empty file' if not source.head else 'something else'}"
-    )
+    wanted = "embeddings (npz, npy, HDF5, parquet, Kaldi archive)"
+    raise InputError(source.name, wanted, "an empty file" if not source.head else "something else")
 
 
 def _array(column: pl.Series, source: Input) -> Any:
@@ -374,10 +371,8 @@ def _from_hdf5(source: Input) -> tuple[str, dict[str, Any]]:
         like = (vectors or [vector])[0]
         is_vector = one.kind == "numbers" and vector.ndim == 1 and vector.dtype.kind == "f"
         if not is_vector or vector.shape != like.shape:
-            raise InputError(
-                f"{source.name}: expected a vector like the first for {name}, found {one.kind} "
-                f"{one.values.dtype} {one.values.shape}"
-            )
+            actual = f"{one.kind} {one.values.dtype} {one.values.shape}"
+            raise InputError(source.name, f"a vector like the first for {name}", actual)
         vectors.append(vector)
     content = {"vectors": np.stack(vectors), "utterances": list(data)}
     speakers = [one.speaker for one in data.values()]

@@ -75,23 +75,16 @@ class Scores(TrialList):
         merged = first
         for table, own in zip(others, names[1:], strict=True):
             ordered = table.select(_rows(first, table))
-            if merged.label is None and ordered.label is not None:
-                merged = replace(merged, label=ordered.label)
-            elif merged.label is not None and ordered.label is not None:
-                conflict = int((merged.label != ordered.label).sum())
+            label = ordered.label if merged.label is None else merged.label
+            if label is not None and ordered.label is not None:
+                conflict = int((label != ordered.label).sum())
                 if conflict:
                     raise problems.other_labels(table.name, first.name, conflict)
-            if not merged.has_speakers and ordered.has_speakers:
-                merged = replace(
-                    merged, enrol_speaker=ordered.enrol_speaker, test_speaker=ordered.test_speaker
-                )
             systems |= zip(own, ordered.systems.values(), strict=True)
-            sources = tuple(source for source in table.sources if source not in merged.sources)
-            merged = replace(
-                merged,
-                columns={**ordered.columns, **merged.columns},
-                sources=(*merged.sources, *sources),
-            )
+            sources = tuple(dict.fromkeys((*merged.sources, *table.sources)))
+            speakers = (merged if merged.has_speakers else ordered)._speakers
+            columns = {**ordered.columns, **merged.columns}
+            merged = replace(merged, label=label, columns=columns, sources=sources, **speakers)
         return replace(merged, systems=systems)
 
     @cached_property
@@ -164,15 +157,9 @@ class Scores(TrialList):
             if conflict:
                 raise problems.other_labels(self.name, trials.name, conflict)
         scores, key = scores._left_out(missing=n_unlabelled), key._left_out(missing=n_unscored)
-        speakers = key if key.has_speakers else scores
-        return replace(
-            scores,
-            label=key.label,
-            enrol_speaker=speakers.enrol_speaker,
-            test_speaker=speakers.test_speaker,
-            columns={**key.columns, **scores.columns},
-            sources=(*scores.sources, *key.sources),
-        )
+        speakers = (key if key.has_speakers else scores)._speakers
+        columns, sources = {**key.columns, **scores.columns}, (*scores.sources, *key.sources)
+        return replace(scores, label=key.label, columns=columns, sources=sources, **speakers)
 
     def with_speakers(self, speakers: Speakers) -> Self:
         """Name the speakers: an ``utt2spk`` file, ``"pattern:REGEX"`` or a mapping."""

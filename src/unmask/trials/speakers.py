@@ -37,9 +37,8 @@ class SpeakerRule:
             try:
                 return names.str.extract(self.pattern, 1)
             except pl.exceptions.PolarsError as error:
-                raise InputError(
-                    "speakers", "a regular expression", f"{self.pattern!r} ({error})"
-                ) from error
+                actual = f"{self.pattern!r} ({error})"
+                raise InputError("speakers", "a regular expression", actual) from error
         assert self.table is not None
         codes = lookup(names, self.table["utterance"])
         speaker = self.table["speaker"].gather(np.maximum(codes, 0)) if self.table.height else names
@@ -114,10 +113,8 @@ def speakers_of(
         speaker = pl.select(pl.when(itself).then(names).otherwise(speaker)).to_series()
     if speaker.null_count():
         unknown = names.filter(speaker.is_null())
-        raise InputError(
-            f"{rule.name}: expected a speaker for every identifier, found none for {len(unknown)} "
-            f"of {len(names)} (first: {unknown[0]})"
-        )
+        actual = f"none for {len(unknown)} of {len(names)} (first: {unknown[0]})"
+        raise InputError(rule.name, "a speaker for every identifier", actual)
     return speaker
 
 

@@ -104,19 +104,13 @@ def repeats(blocks: Iterable[Records]) -> Iterator[tuple[IntArray, IntArray]]:
     """Rows whose trial came before and the first rows of those trials, block by block."""
     known = np.zeros(0, RECORD)
     for block in blocks:
-        known, again, earlier = _firsts(np.concatenate([known, block]))
-        yield again, earlier
-
-
-def _firsts(records: Records) -> tuple[Records, IntArray, IntArray]:
-    """The first record of each trial; rows of the others, and of the first for each of them."""
-    frame = _frame(records)
-    if frame["a"].n_unique() == frame.height:
-        return records, np.zeros(0, np.int64), np.zeros(0, np.int64)
-    frame = frame.with_columns(pl.col("row").min().over("a", "b").alias("first"))
-    later = (frame["row"] != frame["first"]).to_numpy()
-    again, earlier = (frame[name].to_numpy()[later] for name in ("row", "first"))
-    return records[~later], again, earlier
+        known = np.concatenate([known, block])
+        frame = _frame(known)
+        if frame["a"].n_unique() < frame.height:
+            frame = frame.with_columns(pl.col("row").min().over("a", "b").alias("first"))
+            later = (frame["row"] != frame["first"]).to_numpy()
+            known = known[~later]
+            yield frame["row"].to_numpy()[later], frame["first"].to_numpy()[later]
 
 
 def partners(first: Records, second: Records) -> tuple[IntArray, IntArray, IntArray, IntArray]:

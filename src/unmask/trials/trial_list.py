@@ -74,13 +74,9 @@ class Source:
         detected = self.detected
         if counts["other"] and "neither class" not in detected:
             detected += f"; {counts['other']} spoof trials belong to neither class"
-        return replace(
-            self,
-            target=counts["target"],
-            nontarget=counts["nontarget"],
-            speakers=speakers,
-            detected=detected,
-        )
+        target, nontarget = counts["target"], counts["nontarget"]
+        counted = replace(self, target=target, nontarget=nontarget, speakers=speakers)
+        return replace(counted, detected=detected)
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,14 +119,9 @@ class TrialList:
             raise InputError(self.name, "columns of one length", listed)
 
     def _parts(self) -> dict[str, Any]:
-        parts = {
-            "enrol": self.enrol,
-            "test": self.test,
-            "label": self.label,
-            "enrol_speaker": self.enrol_speaker,
-            "test_speaker": self.test_speaker,
-            **{f"column {name}": column for name, column in self.columns.items()},
-        }
+        names = ("enrol", "test", "label", "enrol_speaker", "test_speaker")
+        parts = {name: getattr(self, name) for name in names}
+        parts |= {f"column {name}": column for name, column in self.columns.items()}
         return {name: part for name, part in parts.items() if part is not None}
 
     def __len__(self) -> int:
@@ -148,6 +139,11 @@ class TrialList:
     @property
     def has_speakers(self) -> bool:
         return self.enrol_speaker is not None
+
+    @property
+    def _speakers(self) -> dict[str, Any]:
+        """Speakers of both sides, by the names of the fields."""
+        return {"enrol_speaker": self.enrol_speaker, "test_speaker": self.test_speaker}
 
     @cached_property
     def is_target(self) -> BoolArray:
@@ -188,12 +184,8 @@ class TrialList:
     @property
     def counts(self) -> dict[str, int]:
         """Number of target, nontarget and other trials."""
-        label = self._labels()
-        return {
-            "target": int((label == TARGET).sum()),
-            "nontarget": int((label == NONTARGET).sum()),
-            "other": int((label == OTHER).sum()),
-        }
+        kinds = {"target": TARGET, "nontarget": NONTARGET, "other": OTHER}
+        return {name: int((self._labels() == kind).sum()) for name, kind in kinds.items()}
 
     @property
     def n_speakers(self) -> int | None:
@@ -253,17 +245,11 @@ class TrialList:
         return self._select(as_index(selection, len(self)))
 
     def _select(self, index: IntArray, **changes: Any) -> Self:
-        return replace(
-            self,
-            **changes,
-            label=None if self.label is None else self.label[index],
-            columns={name: column.take(index) for name, column in self.columns.items()},
-            **{
-                name: getattr(self, name).take(index)
-                for name in ("enrol", "test", "enrol_speaker", "test_speaker")
-                if getattr(self, name) is not None
-            },
-        )
+        ids = ("enrol", "test", "enrol_speaker", "test_speaker")
+        known = {name: part for name, part in self._parts().items() if name in ids}
+        changes |= {name: part.take(index) for name, part in known.items()}
+        changes["columns"] = {name: column.take(index) for name, column in self.columns.items()}
+        return replace(self, **changes, label=None if self.label is None else self.label[index])
 
 
 @dataclass(frozen=True, eq=False)

@@ -119,10 +119,8 @@ def _label_words(trials: TrialList, words: pl.Series, path: str | Path) -> pl.Se
     if trials.label is None:
         raise InputError(path, "labels to write", "none; give a key (--key)")
     if words is DIGITS and (trials.label == OTHER).any():
-        raise InputError(
-            f"{path}: expected target and nontarget trials only, found "
-            f"{int((trials.label == OTHER).sum())} others, which 0 and 1 cannot tell"
-        )
+        actual = f"{int((trials.label == OTHER).sum())} others, which 0 and 1 cannot tell"
+        raise InputError(path, "target and nontarget trials only", actual)
     return words.gather(trials.label.astype(np.int32) + 1)
 
 
@@ -160,10 +158,8 @@ def _write_table(frame: pl.DataFrame, path: str | Path) -> None:
         for column in frame.select(pl.col(pl.String)):
             bad = column.str.contains(r"[\t\n\r]")
             if bad.any():
-                raise InputError(
-                    f"{path}: expected text without tabs, found {column.filter(bad)[0]!r} in "
-                    f"column {column.name!r}"
-                )
+                actual = f"{column.filter(bad)[0]!r} in column {column.name!r}"
+                raise InputError(path, "text without tabs", actual)
     with atomic_file(path) as file:
         frame.write_csv(
             file, separator="," if comma else "\t", quote_style="necessary" if comma else "never"

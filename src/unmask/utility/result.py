@@ -27,10 +27,8 @@ WEAK = 0.3
 
 
 class Metric(NamedTuple):
-    """How a number follows from columns: Σ ``over`` / Σ ``of``, or the mean of ``over``.
-
-    ``chance`` is what speech that says nothing gives; ``better`` tells which way is more useful;
-    ``paired`` ones stand with the control and the difference from it.
+    """How a number follows from columns: Σ ``over`` / Σ ``of``, or the mean of ``over``; ``chance``
+    is what speech that says nothing gives, ``paired`` ones stand with the control.
     """
 
     over: str

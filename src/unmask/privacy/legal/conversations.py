@@ -224,7 +224,7 @@ class Setting:
     known: Conversations
     asked: Conversations
     backend: Backend
-    codes: tuple[IntArray, IntArray] | tuple[None, None]
+    codes: tuple[IntArray, IntArray] | None
     seeds: Sequence[np.random.SeedSequence]
     fields: Mapping[str, Any]
     """What a curve tells of it."""
@@ -242,12 +242,18 @@ class Setting:
             )
         return index.astype(np.int64)
 
-    def rows(self, speakers: IntArray | None = None) -> tuple[FloatArray, FloatArray]:
-        """Rows of both sides whose inner products are scores, of some enrolment speakers or all."""
-        known = self.known.vectors if speakers is None else self.known.vectors[speakers]
-        left, _ = product_sides(self.backend, self.backend.prepare(known))
+    def rows(
+        self, speakers: IntArray | None = None
+    ) -> tuple[FloatArray, FloatArray, IntArray | None, IntArray | None]:
+        """Rows of both sides whose inner products are scores, of some enrolment speakers or all,
+        and the codes of both where there is side information.
+        """
+        chosen = slice(None) if speakers is None else speakers
+        left, _ = product_sides(self.backend, self.backend.prepare(self.known.vectors[chosen]))
         _, right = product_sides(self.backend, self.backend.prepare(self.asked.vectors))
-        return left, right
+        if self.codes is None:
+            return left, right, None, None
+        return left, right, self.codes[0][chosen], self.codes[1][self.asked.speakers]
 
 
 def setting(
@@ -285,7 +291,7 @@ def setting(
     known = enrolment(enrol, length=depth, rng=np.random.default_rng(seeds[0]))
     rng = np.random.default_rng(seeds[1])
     asked = conversations(test, length=length, least=bounds[0], most=bounds[1], rng=rng)
-    codes: tuple[IntArray, IntArray] | tuple[None, None] = None, None
+    codes = None
     if side:
         left, right = side_values(enrol, known.names, side), side_values(test, asked.names, side)
         joined = np.unique(["\0".join(row) for row in left + right], return_inverse=True)[1]

@@ -133,6 +133,8 @@ class Curve(Noted):
     def remarks(self) -> tuple[Notice, ...]:
         """The same without a word on chance, which other attacks must be looked at for."""
         remarks, other = [*self.notes], self.negated
+        if len(self.speakers) < 2:
+            remarks.insert(0, notice("curve", "one-speaker"))
         if other is not None:
             more = (other.value > np.fmax(self.high, self.value)) & ~other.at_chance
             if more.any():
@@ -331,11 +333,6 @@ def risk_interval(
 ) -> tuple[FloatArray, FloatArray]:
     """Score interval of a mean over speakers with this variance; NaN where none is asked for."""
     return score_interval(value, variance, speakers if how.replicates > 0 else 0, level=how.level)
-
-
-def one_speaker_note(speakers: int) -> tuple[Notice, ...]:
-    """An interval over speakers needs more than one of them."""
-    return () if speakers > 1 else (notice("curve", "one-speaker"),)
 
 
 def spoken(*lengths: int) -> str:

@@ -29,7 +29,6 @@ from unmask.privacy.legal.curve import (
     RiskCurve,
     mean_variance,
     notice,
-    one_speaker_note,
     recording_noise,
     risks,
     with_negated,
@@ -263,11 +262,8 @@ def linkability(
     sizes = as_counts(asked_for, speakers=len(known.names), least=1, where="enrolment")
     if len(known.names) < 2:
         raise InputError("enrolment: expected at least 2 speakers to choose from, found 1")
-    enrol_side, test_side = both.codes
-    left, right = both.rows()
-    above = count_above(
-        Comparison(right, left, true, None if test_side is None else test_side[owner], enrol_side)
-    )
+    left, right, enrol_side, test_side = both.rows()
+    above = count_above(Comparison(right, left, true, test_side, enrol_side))
     first = np.cumsum(recordings) - recordings
 
     def curve(counted: Above) -> Linkability:
@@ -288,7 +284,6 @@ def linkability(
             speakers=asked.names,
             **both.fields,
             method=SCORE,
-            notes=one_speaker_note(len(asked.names)),
             above=counted,
             owner=owner,
             draws=draws,

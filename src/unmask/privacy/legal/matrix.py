@@ -197,19 +197,16 @@ def _matrix(scores: Scores) -> tuple[IntArray, IntArray, IntArray] | None:
     _, model = np.unique(scores.enrol.codes, return_inverse=True)
     _, recording = np.unique(scores.test.codes, return_inverse=True)
     models, recordings = int(model.max()) + 1, int(recording.max()) + 1
-    if models < _LEAST or models * recordings != len(scores):
+    pair = recording * models + model
+    if models < _LEAST or not np.array_equal(np.sort(pair), np.arange(models * recordings)):
         return None
-    order = np.full(models * recordings, -1)
-    order[recording * models + model] = np.arange(len(scores))
-    if (order < 0).any():
-        return None
-    square = order.reshape(recordings, models)
+    square = np.argsort(pair).astype(np.int64).reshape(recordings, models)
     speaker = who[square[0]]
     if len(np.unique(speaker)) < models:
         return None
     column = np.full(int(max(who.max(), whose.max())) + 1, -1)
     column[speaker] = np.arange(models)
-    owner = whose[square[:, 0]]
+    owner = whose[square[:, 0]].astype(np.int64)
     return (square, column[owner], owner) if (column[owner] >= 0).any() else None
 
 

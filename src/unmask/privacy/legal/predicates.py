@@ -368,7 +368,7 @@ class Outcome:
 @dataclass(frozen=True, eq=False)
 class Predicates:
     """Rows whose inner products are scores: one per enrolment speaker, one per conversation; with
-    side information a conversation of a speaker whose code differs scores −inf.
+    side information a pair whose codes differ scores −inf.
     """
 
     protocol: Protocol
@@ -394,7 +394,7 @@ class Predicates:
         for e, row in enumerate(scores, speakers[0]):
             allowed = None
             if self.enrol_side is not None and self.test_side is not None:
-                allowed = (self.test_side == self.enrol_side[e])[self.protocol.population.owner]
+                allowed = self.test_side == self.enrol_side[e]
                 row = np.where(allowed, row, np.float32(-np.inf))
             exacts = tuple(
                 partial(_products, sign * self.enrol[e], self.test, allowed) for sign in (1, -1)

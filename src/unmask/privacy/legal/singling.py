@@ -23,7 +23,6 @@ from unmask.privacy.legal.curve import (
     Resampling,
     RiskCurve,
     notice,
-    one_speaker_note,
     recording_noise,
     risks,
     with_negated,
@@ -137,16 +136,10 @@ def singling_out(
         draws=draws,
         seed=both.seeds[1],
     )
-    enrol_side, test_side = both.codes
-    if enrol_side is not None:
-        enrol_side = enrol_side[attackers]
-    predicates = Predicates(protocol, *both.rows(attackers), enrol_side, test_side)
-    outcome = single_out_all(predicates)
+    outcome = single_out_all(Predicates(protocol, *both.rows(attackers)))
     chance = mean_calibrated_chance(protocol.population.per_speaker, protocol.speakers, sizes)
-    notes = one_speaker_note(len(names))
-    if absent:
-        left_out = notice("singling_out", "left-out", "singling_out", number=absent, of=len(known))
-        notes = (*notes, left_out)
+    lacking = {"number": absent, "of": len(known)}
+    left_out = notice("singling_out", "left-out", "singling_out", **lacking)
 
     def curve(s: int) -> SinglingOut:
         return SinglingOut(
@@ -160,7 +153,7 @@ def singling_out(
             speakers=names,
             **both.fields,
             method=BOTH_SIDES,
-            notes=notes,
+            notes=(left_out,) if absent else (),
             chance_exact=(1 - 1 / sizes) ** (sizes - 1),
             chance_calibrated=chance,
             threshold_rank=np.full(len(sizes), protocol.ranks.mean()),

@@ -7,7 +7,7 @@ other. A low risk is believed only of an attacker that is strong where nothing p
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -93,7 +93,8 @@ def strongest_of(curves: Mapping[str, Curve], count: int, *, seed: int = 0) -> S
     alone = Strongest(largest, curves[largest].estimate(at[largest]), 1.0, len(at), False)
     if len(risks) < len(at) or len(at) == 1:
         return alone
-    outcomes = _common(risks, at)
+    tried = _common((one.speakers, one.per_speaker[:, at[name]]) for name, one in risks.items())
+    outcomes = tried.drop("speaker").to_numpy().T
     if outcomes.shape[1] < _LEAST_SPEAKERS:
         return alone
     cross, chosen = _cross_fitted(outcomes, seed)
@@ -109,15 +110,15 @@ def strongest_of(curves: Mapping[str, Curve], count: int, *, seed: int = 0) -> S
     return Strongest(name, estimate, float(chosen[which]), len(at), True)
 
 
-def _common(risks: Mapping[str, RiskCurve], at: Mapping[str, int]) -> FloatArray:
-    """Outcomes of the speakers that all attackers attack: attackers × speakers."""
+def _common(outcomes: Iterable[tuple[pl.Series, FloatArray]]) -> pl.DataFrame:
+    """Outcomes of the speakers that all attackers attack, a column for each attacker's number."""
     first, *others = (
-        pl.DataFrame({"speaker": curve.speakers, str(n): curve.per_speaker[:, at[name]]})
-        for n, (name, curve) in enumerate(risks.items())
+        pl.DataFrame({"speaker": speakers, str(n): values})
+        for n, (speakers, values) in enumerate(outcomes)
     )
     for table in others:
         first = first.join(table, on="speaker", how="inner", maintain_order="left")
-    return first.drop("speaker").to_numpy().T
+    return first
 
 
 def _cross_fitted(outcomes: FloatArray, seed: int) -> tuple[FloatArray, FloatArray]:
@@ -192,17 +193,16 @@ def overlaps(risks: Mapping[str, RiskCurve], *, share: float = SHARE) -> tuple[O
     if not 0 < share <= 0.5:
         raise InputError(f"share: expected more than 0 and at most 0.5, found {share:g}")
     made = []
-    for (first, one), (second, other) in combinations(risks.items(), 2):
-        tables = [
-            dict(zip(c.speakers, c.per_speaker.mean(axis=1), strict=True)) for c in (one, other)
-        ]
-        names = sorted(tables[0].keys() & tables[1].keys())
+    means = {label: (one.speakers, one.per_speaker.mean(axis=1)) for label, one in risks.items()}
+    for first, second in combinations(risks, 2):
+        people = _common([means[first], means[second]]).sort("speaker")
+        names = people["speaker"].to_list()
         size = max(1, round(share * len(names)))
         if len(names) < 2 * size:
             continue
         sides = [
-            _ordered(names, np.array([table[name] for name in names]), label)
-            for table, label in zip(tables, (first, second), strict=True)
+            _ordered(names, people[str(n)].to_numpy(), label)
+            for n, label in enumerate((first, second))
         ]
         for which, step in ((EASIEST, 1), (HARDEST, -1)):
             tenths, drawn = [], 0

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from unmask.base import HULL, SKEWED, FloatArray, IntArray, Places, in_order, lazy, score_interval
 from unmask.engine import Roc, equal_errors
 from unmask.privacy.legal.conversations import EnrolLength, as_counts, setting
-from unmask.privacy.legal.curve import Curve, Resampling, one_speaker_note, with_negated
+from unmask.privacy.legal.curve import Curve, Resampling, with_negated
 from unmask.run import Arrays, Range, Xp, current_place, narrow, place, ranges_of, reporting, run
 from unmask.scoring import Backend
 from unmask.trials import Embeddings
@@ -64,8 +64,7 @@ def one_minus_eer(
     known, asked = both.known, both.asked
     true = both.true
     sizes = as_counts(counts, speakers=len(known.names), least=2, where="enrolment")
-    enrol_side, test_side = both.codes
-    left, right = both.rows()
+    left, right, enrol_side, test_side = both.rows()
     order = np.random.default_rng(both.seeds[0]).permutation(len(left))
     row = np.argsort(order)[true]
     by_row, ascending = np.argsort(row), np.argsort(sizes, kind="stable")
@@ -90,7 +89,6 @@ def one_minus_eer(
             speakers=asked.names,
             **both.fields,
             method=_METHOD,
-            notes=one_speaker_note(len(true)),
         )
 
     return with_negated(curve(0), curve(1))

@@ -234,11 +234,10 @@ def fit_variability(
     done: int = 0,
     matrix: Tensor | None = None,
 ) -> Iterator[tuple[Tensor, float]]:
-    """T (K, D, R) by EM with minimum divergence, and the mean log likelihood of an utterance before
-    each iteration, but for what does not depend on T. It goes on from a ``matrix`` after ``done``.
-
-    M-step (Kenny et al., 2005, eq. 14): T_c = (Σ_u F_uc w̄_uᵀ) (Σ_u N_uc E[w_u w_uᵀ])⁻¹. Then T is
-    multiplied by the root of the mean of E[w wᵀ], so that w has unit second moments.
+    """T (K, D, R) by EM, and the mean log likelihood of an utterance before each iteration, but for
+    what does not depend on T; it goes on from a ``matrix`` after ``done``. M-step (Kenny et al.,
+    2005, eq. 14): T_c = (Σ_u F_uc w̄_uᵀ) (Σ_u N_uc E[w_u w_uᵀ])⁻¹, then times the root of the mean
+    of E[w wᵀ] (minimum divergence).
     """
     counts, moments = stats
     utterances, components, width = moments.shape

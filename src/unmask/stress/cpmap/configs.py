@@ -104,6 +104,8 @@ def cp_position(
     places are further than 0.2, beyond what chance explains (1.36/√n), from an even spread over
     (0, min(1, 2m)).
     """
+    from scipy.stats import kstest
+
     targets, nontargets = as_scores(target, "target"), as_scores(nontarget, "nontarget")
     t = _mask(target_chosen, targets.size, cp_map.target_place, f"{name} target")
     n = _mask(nontarget_chosen, nontargets.size, cp_map.nontarget_place, f"{name} nontarget")
@@ -115,7 +117,10 @@ def cp_position(
     else:
         value = roc.min_dcf(p_target=metric.p_target, c_miss=metric.c_miss, c_fa=metric.c_fa)
     x, y = (min(share, 1.0) for share in doubled)
-    apart = [_misfit(place, share) for place, share in zip(places, (x, y), strict=True)]
+    apart = [
+        float(kstest(place, "uniform", (0.0, share), method="asymp").statistic)
+        for place, share in zip(places, (x, y), strict=True)
+    ]
     if any(
         distance > LARGEST_MISFIT + _CHANCE / place.size**0.5
         for distance, place in zip(apart, places, strict=True)
@@ -133,13 +138,6 @@ def cp_position(
         easier=max(doubled) > 1 + 1e-9,
         misfit=max(apart),
     )
-
-
-def _misfit(place: FloatArray, share: float) -> float:
-    """Largest distance of the distribution of places from an even spread over (0, share)."""
-    even = np.minimum(np.sort(place) / share, 1.0)
-    counts = np.arange(even.size + 1) / even.size
-    return float(max((counts[1:] - even).max(), (even - counts[:-1]).max()))
 
 
 def _mask(chosen: npt.ArrayLike, size: int, place: FloatArray, name: str) -> BoolArray:
@@ -223,7 +221,23 @@ def trial_configs(
                 sentence = "enrolment-fixed cross-pairing leaves a class empty: not placed"
                 notices.append(Notice("empty-class", "", sentence))
     if subset is not None:
-        masks[subset_name] = _of_subset(scores, subset, subset_name)
+        rows = match(trial_codes(subset.ids, scores.ids), scores.codes)
+        unknown = np.flatnonzero(rows < 0)
+        if unknown.size:
+            first = " ".join(ids.decode(int(unknown[0])) for ids in subset.ids[:2])
+            raise InputError(
+                f"{subset_name}: {unknown.size} of its {len(subset)} trials have no score (first:"
+                f" {first})"
+            )
+        if subset.label is not None and scores.label is not None:
+            conflict = int((subset.label != scores.label[rows]).sum())
+            if conflict:
+                problem = f"{conflict} trials are labelled otherwise than in the scores"
+                raise InputError(f"{subset_name}: {problem}")
+        masks[subset_name] = mask = np.zeros(len(scores), bool)
+        mask[rows] = True
+        if not _has_both(scores, mask):
+            raise InputError(f"{subset_name}: expected trials of both classes, found one only")
     configs = (
         CpConfig(name, mask[scores.is_target], mask[scores.is_nontarget])
         for name, mask in masks.items()
@@ -260,24 +274,3 @@ def full_cross_pairing(enrol: IntArray, test: IntArray) -> bool:
 
 def _has_both(scores: Scores, mask: BoolArray) -> bool:
     return bool((mask & scores.is_target).any() and (mask & scores.is_nontarget).any())
-
-
-def _of_subset(scores: Scores, subset: TrialList, name: str) -> BoolArray:
-    """The trials of the table that the subset names; all of the subset must be there."""
-    rows = match(trial_codes(subset.ids, scores.ids), scores.codes)
-    unknown = np.flatnonzero(rows < 0)
-    if unknown.size:
-        enrol, test, _ = subset.ids
-        raise InputError(
-            f"{name}: {unknown.size} of its {len(subset)} trials have no score "
-            f"(first: {enrol.decode(int(unknown[0]))} {test.decode(int(unknown[0]))})"
-        )
-    if subset.label is not None and scores.label is not None:
-        conflict = int((subset.label != scores.label[rows]).sum())
-        if conflict:
-            raise InputError(f"{name}: {conflict} trials are labelled otherwise than in the scores")
-    mask = np.zeros(len(scores), bool)
-    mask[rows] = True
-    if not _has_both(scores, mask):
-        raise InputError(f"{name}: expected trials of both classes, found one of them only")
-    return mask

@@ -1,10 +1,9 @@
 """How sure the numbers of C-P maps are: the joint speaker bootstrap.
 
-A replicate is a trial list of its own, in which a trial stands as often as its speakers were
-drawn; all maps are computed on it exactly. A metric gets a t interval on the scale of its logit. A
-share of cells (won, lost, or under a level) gets the shares that the lower and the upper ends of
-all cells' intervals would give: cells share their trials and move together, so that is how far the
-share can move, and unlike percentiles of the share it reaches 0 or 1 where the cells allow it.
+All maps are computed exactly on every replicate, in which a trial stands as often as its speakers
+were drawn. A metric gets a t interval on the scale of its logit; a share of cells (won, lost, or
+under a level) the shares that the lower and upper ends of all cells' intervals would give: cells
+share their trials and move together, and this reaches 0 or 1 where the cells allow it.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import FloatArray, IntArray, as_scores, reject_nan
+from unmask.base import BoolArray, FloatArray, IntArray, as_scores, reject_nan
 from unmask.engine import Cost
 from unmask.errors import InputError
 
@@ -28,14 +28,12 @@ COMBINATIONS = ("rank", "mean")
 
 @dataclass(frozen=True, eq=False)
 class Order:
-    """How the trials of one class stand on their axis.
-
-    ``hardest_first`` lists trial numbers, and ``starts`` where trials begin in it that something
-    tells apart from those before. ``digest`` names the order that the hardness gives, ties
-    included, whatever its scale. ``tied`` is the size of the largest group of equal hardness,
-    within which the system's own scores decide; ``own`` tells that these are among those that
-    order. ``unlike`` is how many times wider the widest reference spreads than the narrowest, where
-    their scores are averaged.
+    """How the trials of one class stand on their axis: trial numbers ``hardest_first``, and
+    ``starts`` in it of those that something tells apart from the ones before. ``digest`` names the
+    order that the hardness gives, whatever its scale; ``tied`` is the largest group of equal
+    hardness, within which the system's own scores decide; ``own`` tells that they are among those
+    that order; ``unlike`` how many times wider the widest averaged reference spreads than the
+    narrowest.
     """
 
     hardest_first: IntArray
@@ -77,14 +75,15 @@ def ordered(scores: FloatArray, hardness: Hardness | None, *, combine: str, name
         rows = [_column(row, scores.size, name) for row in references(hardness, name)]
     reference = sign * combined(rows, combine=combine, name=name)
     hardest_first = np.lexsort([sign * scores, reference])
-    codes, own = _dense_ranks(reference), _dense_ranks(scores)
-    apart = [np.diff(each[hardest_first], prepend=0) != 0 for each in (codes, own)]
+    groups = _changes(reference[hardest_first])
+    codes = np.empty(groups.size, np.int64)
+    codes[hardest_first] = np.cumsum(groups)
     return Order(
         hardest_first,
-        np.flatnonzero(apart[0] | apart[1]),
+        np.flatnonzero(groups | _changes(scores[hardest_first])),
         hashlib.blake2b(codes.tobytes(), digest_size=8).hexdigest(),
         int(np.bincount(codes).max()),
-        own=hardness is None or any(np.array_equal(_dense_ranks(row), own) for row in rows),
+        own=hardness is None or any(_alike(row, scores) for row in rows),
         unlike=_unlike(rows) if combine == "mean" and len(rows) > 1 else 1.0,
     )
 
@@ -114,9 +113,17 @@ def references(hardness: Any, name: str = "hardness") -> list[Any]:
     return rows
 
 
-def _dense_ranks(values: FloatArray) -> IntArray:
-    """1 for the lowest value, one more for each further one: the order, ties included."""
-    return np.unique(values, return_inverse=True)[1].astype(np.int64) + 1
+def _changes(keys: FloatArray) -> BoolArray:
+    """True where a sorted key differs from the one before."""
+    return np.append(True, keys[1:] != keys[:-1])
+
+
+def _alike(row: FloatArray, scores: FloatArray) -> bool:
+    """Whether two columns put the trials in one order, ties included."""
+    by_row = np.argsort(row, kind="stable")
+    row, scores = row[by_row], scores[by_row]
+    rising = bool((scores[1:] >= scores[:-1]).all())
+    return rising and np.array_equal(_changes(row), _changes(scores))
 
 
 def _unlike(rows: list[FloatArray]) -> float:
@@ -182,9 +189,7 @@ class Trials:
 
 @dataclass(frozen=True, eq=False)
 class Listed:
-    """Both classes of one system, sorted once: their orders, the ranks of their scores in these
-    orders among all distinct scores, and how many binary digits ranks need.
-    """
+    """Both classes of one system, sorted once: their orders, and ranks of scores in them."""
 
     orders: tuple[Order, Order]
     codes: tuple[Ranks, Ranks]

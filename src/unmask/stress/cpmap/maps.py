@@ -93,9 +93,8 @@ class Layout:
 @final
 @dataclass(frozen=True)
 class CpIntervals:
-    """Intervals of the numbers of a :class:`CpSummary`, found on a map of ``grid`` steps a side.
-
-    ``share_below`` holds for the level ``below`` alone. Cells have no interval of their own.
+    """Intervals of the numbers of a :class:`CpSummary`, on a map of ``grid`` steps a side;
+    ``share_below`` holds for the level ``below`` alone.
     """
 
     full: Interval

@@ -21,7 +21,7 @@ from unmask.stress.cpmap.configs import (
     trial_configs,
 )
 from unmask.stress.cpmap.delta import CpRoadmap, DeltaCpMap, Edge, delta_cp_map, is_tree, steps_of
-from unmask.stress.cpmap.intervals import BELOW, INTERVAL_GRID, cp_intervals
+from unmask.stress.cpmap.intervals import BELOW, INTERVAL_GRID, CpUncertainty, cp_intervals
 from unmask.stress.cpmap.maps import CpMap, CpMetric, check_grid, cp_map
 from unmask.trials import Scores, Source, TrialList
 
@@ -158,7 +158,6 @@ def cp_maps(
     scores.check_classes()
     names = list(systems or scores.systems)
     classes = {name: (scores.targets(name), scores.nontargets(name)) for name in names}
-    measured = CpMetric(metric, p_target, c_miss, c_fa)
     compared = steps_of(names, deltas)
     chosen = list(references) or _among(names, compared)
     orders = [_reference(scores, name) for name in chosen]
@@ -167,68 +166,58 @@ def cp_maps(
         "nontarget_hardness": [order[scores.is_nontarget] for order in orders] or None,
         "combine": combine,
     }
-    by = f"{combine}({','.join(chosen)})" if len(chosen) > 1 else "".join(chosen) or "own"
-    options = {"metric": metric, "p_target": p_target, "c_miss": c_miss, "c_fa": c_fa, **hardness}
-    maps = {
-        name: replace(cp_map(*classes[name], system=name, grid=grid, **options), hardness=by)
-        for name in names
-    }
-    pairs = [delta_cp_map(maps[old], maps[new]) for old, new in compared]
-    configs, notices = trial_configs(scores, subset, subset_name)
-    positions = {
-        name: tuple(
-            cp_position(maps[name], *classes[name], one.target, one.nontarget, name=one.name)
-            for one in configs
-        )
-        for name in names
-    }
-    made: list[CpMap | DeltaCpMap] = [*maps.values(), *pairs]
-    notices = [notice for one in made for notice in one.notices] + notices
-    notices += [
-        notice if chosen else notice.about(name)
-        for name, placed in positions.items()
-        for position in placed
-        for notice in position.notices
-    ]
-    if compared and not is_tree(compared, _among(names, compared)):
-        sentence = "the comparisons do not form a tree from one system: no roadmap is drawn"
-        notices.append(Notice("no-roadmap", "", sentence))
+    configs, missing = trial_configs(scores, subset, subset_name)
     number, remarks = auto_replicates(scores, replicates, most=AUTO_TRIALS)
-    notices += remarks
+    sure: CpUncertainty | None = None
     if number:
-        units, remarks = units_of(scores)
-        notices += remarks
+        units, more = units_of(scores)
+        remarks += more
         columns, rows = check_grid(grid)
-        uncertainty = cp_intervals(
+        sure = cp_intervals(
             list(classes.values()),
             units,
             compared=[(names.index(old), names.index(new)) for old, new in compared],
             configs=configs,
             grid=(min(columns, INTERVAL_GRID), min(rows, INTERVAL_GRID)),
-            metric=measured,
+            metric=CpMetric(metric, p_target, c_miss, c_fa),
             below=below,
             replicates=number,
             level=level,
             seed=seed,
             **hardness,
         )
-        sure = uncertainty.maps, uncertainty.positions
-        for name, of_map, of_configs in zip(names, *sure, strict=True):
-            maps[name] = replace(maps[name], intervals=of_map)
-            positions[name] = tuple(
-                replace(one, intervals=intervals)
-                for one, intervals in zip(positions[name], of_configs, strict=True)
-            )
-        pairs = [
-            replace(one, intervals=intervals)
-            for one, intervals in zip(pairs, uncertainty.deltas, strict=True)
-        ]
-    first = maps[names[0]]
-    lacking = first.well_defined.size - int(first.well_defined.sum())
-    if lacking:
+    by = f"{combine}({','.join(chosen)})" if len(chosen) > 1 else "".join(chosen) or "own"
+    options = {"metric": metric, "p_target": p_target, "c_miss": c_miss, "c_fa": c_fa, **hardness}
+    maps, positions = {}, {}
+    for i, (name, pair) in enumerate(classes.items()):
+        cp = cp_map(*pair, system=name, grid=grid, **options)
+        maps[name] = replace(cp, hardness=by, intervals=sure.maps[i] if sure else None)
+        placed = [cp_position(cp, *pair, c.target, c.nontarget, name=c.name) for c in configs]
+        positions[name] = tuple(
+            replace(one, intervals=sure.positions[i][j] if sure else None)
+            for j, one in enumerate(placed)
+        )
+    pairs = [
+        replace(delta_cp_map(maps[old], maps[new]), intervals=sure.deltas[i] if sure else None)
+        for i, (old, new) in enumerate(compared)
+    ]
+    made: list[CpMap | DeltaCpMap] = [*maps.values(), *pairs]
+    notices = [notice for one in made for notice in one.notices] + missing
+    notices += [
+        notice if chosen else notice.about(name)
+        for name, placed_on in positions.items()
+        for position in placed_on
+        for notice in position.notices
+    ]
+    if compared and not is_tree(compared, _among(names, compared)):
+        sentence = "the comparisons do not form a tree from one system: no roadmap is drawn"
+        notices.append(Notice("no-roadmap", "", sentence))
+    notices += remarks
+    defined = maps[names[0]].well_defined
+    if not defined.all():
         sentence = (
-            f"{lacking} of {first.well_defined.size} cells have fewer than 30 trials of a class: "
-            f"not well-defined, left out of means and shares of {metric}"
+            f"{int((~defined).sum())} of {defined.size} cells have fewer than 30 trials of a class:"
+            f" not well-defined, left out of means and shares of {metric}"
         )
         notices.append(Notice("few-trials", "", sentence))
     return CpAssessment(

@@ -1,16 +1,13 @@
-"""What every extrapolation model shares: training cells, what was measured, how N enters, how
+"""What every extrapolation model shares: training cells, moments of the scores, how N enters, how
 thresholds are read.
 
-N enters a model only through the weights of a grid. With F the distribution of an impostor's
-location, the closest of N independent impostors lies below x with probability F(x)^N. On a grid of
-a standard normal location z with edges z_g, P_N(τ) = Σ_g [Φ(z_{g+1})^N − Φ(z_g)^N]·q_g(τ), where
-q_g(τ) is the false-alarm rate of an impostor at that location: no sampling, and the same cost for
-N = 10 and N = 10⁹.
+N enters only through the weights of a grid of a standard normal location z with edges z_g:
+P_N(τ) = Σ_g [Φ(z_{g+1})^N − Φ(z_g)^N]·q_g(τ), where q_g(τ) is the false-alarm rate of an impostor
+at that location: no sampling, and the same cost for N = 10 and N = 10⁹.
 
-Scores may be warped by a monotone function, written as a warping of thresholds: a model with warped
-scores h(s) accepts h(s) > τ where s > g(τ) = h⁻¹(τ). Given the rest of the model, the value g(τ) of
-each training threshold is a problem in one dimension and touches no other threshold: it is searched
-on a table and refined by Gauss–Newton, and so eliminated from the fit.
+Scores may be warped by a monotone h, written as a warping of thresholds: h(s) > τ where
+s > g(τ) = h⁻¹(τ). Given the rest of the model, each g(τ) is a problem in one dimension, searched on
+a table, refined by Gauss–Newton, and so eliminated from the fit.
 """
 
 from __future__ import annotations

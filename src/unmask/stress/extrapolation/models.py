@@ -213,13 +213,10 @@ def gaussian_base(scale: float) -> dict[str, float]:
 
 
 def fit_generative(moments: Moments) -> Parametric:
-    """The authors' earlier model: normal locations, log-normal scales, fitted to the scores and not
-    to P_FA^N (Sholokhov 2020, reference [3]).
-
-    The mean and deviation of each pair are sufficient. The location's variance is that of the means
-    without what their own noise adds, σ²/L (with equal pairs the maximum of the likelihood); the
-    log scale has the mean and variance of the logarithms of the deviations, without their bias and
-    noise, ½ψ((L−1)/2) − ½ log((L−1)/2) and ¼ψ′((L−1)/2).
+    """The authors' earlier model (Sholokhov 2020, reference [3]), fitted to the scores: normal
+    locations, with the variance of the pairs' means less their noise σ²/L, and log-normal scales,
+    with mean and variance of the logarithms of the deviations less their bias ½ψ((L−1)/2) − ½
+    log((L−1)/2) and noise ¼ψ′((L−1)/2).
     """
     log_spread = 0.5 * float(
         np.log(max(moments.spread**2 - moments.noise, 1e-6 * moments.spread**2))

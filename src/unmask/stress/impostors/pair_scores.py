@@ -181,24 +181,24 @@ class PairScores:
 
     def without_single_scores(self) -> PairScores:
         """Leave out the pairs that hold one score; ``skipped`` tells how many."""
-        return self.select(self.sizes > 1, skipped=int((self.sizes < 2).sum()))
+        skipped = self.skipped + int((self.sizes < 2).sum())
+        return replace(self.select(self.sizes > 1), skipped=skipped)
 
     def with_impostors(self, at_least: int) -> PairScores:
         """Leave out the targets that have fewer than ``at_least`` impostors."""
         return self.select((self.impostors >= at_least)[self.target])
 
-    def select(self, keep: BoolArray, *, skipped: int = 0) -> PairScores:
+    def select(self, keep: BoolArray) -> PairScores:
         """Some of the pairs; targets that lose all of theirs are gone."""
         present, target = np.unique(self.target[keep], return_inverse=True)
-        return PairScores(
-            self.scores[np.repeat(keep, self.sizes)],
-            from_zero(self.sizes[keep]),
-            target,
-            self.impostor[keep],
-            tuple(self.target_names[k] for k in present),
-            self.impostor_names,
-            self.skipped + skipped,
-            None if self.means is None else self.means[keep],
+        return replace(
+            self,
+            scores=self.scores[np.repeat(keep, self.sizes)],
+            start=from_zero(self.sizes[keep]),
+            target=target,
+            impostor=self.impostor[keep],
+            target_names=tuple(self.target_names[k] for k in present),
+            means=None if self.means is None else self.means[keep],
         )
 
     def attacked(self, scores: FloatArray, sizes: IntArray, means: FloatArray) -> PairScores:

@@ -190,9 +190,8 @@ def closest_first(
 
 @dataclass(frozen=True, eq=False)
 class Ranked(ABC):
-    """What the tasks of a job share: what is asked, of targets whose impostors can be ranked.
-
-    Similarities that differ by ``tie`` or less are equal; ``groups`` of speakers leave in turn.
+    """What the tasks of a job share: what is asked, of targets whose impostors can be ranked;
+    similarities that differ by ``tie`` or less are equal, ``groups`` of speakers leave in turn.
     """
 
     levels: Levels

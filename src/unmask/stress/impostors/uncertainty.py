@@ -116,9 +116,7 @@ class Crossed:
 
     @classmethod
     def of(cls, pairs: PairScores, *, split: bool = True, seed: int = 0) -> Crossed:
-        """Deal the scores of each pair; pairs whose choice does not rest on their own scores
-        (``means`` are given) stay whole.
-        """
+        """Deal the scores of each pair; pairs chosen by other scores (``means``) stay whole."""
         if not split or pairs.means is not None:
             return cls(pairs)
         sizes = pairs.sizes
@@ -169,10 +167,8 @@ class Groups:
 
     @classmethod
     def of(cls, pairs: PairScores, number: int, *, seed: int) -> Groups:
-        """Deal the speakers of some pairs.
-
-        The same name is the same person, unless someone is their own impostor: then the two sides
-        are different people and are dealt apart.
+        """Deal the speakers of some pairs. The same name is the same person, unless someone is
+        their own impostor: then the two sides are different people and are dealt apart.
         """
         used, names = np.unique(pairs.impostor), pairs.impostor_names
         code = {names[k]: index for index, k in enumerate(used)}
@@ -231,12 +227,10 @@ def log_odds(rates: FloatArray, size: FloatArray | float) -> FloatArray:
 def interval(
     values: FloatArray, without: FloatArray, level: float, *, cases: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Bounds of rates (counts, thresholds) from those without each group (first axis).
-
-    ``cases`` is the number of choices behind each count, targets × impostors/N. A rate of 0 is
-    taken as half a case, and an end with fewer than ten cases behind it lies no nearer than that of
-    so many independent choices (Clopper–Pearson): the voice that passes may be among those not
-    seen. So bounds lie within [0, 1] and are never of zero width.
+    """Bounds of rates (counts, thresholds) from those without each group (first axis). ``cases`` is
+    the number of choices behind each count, targets × impostors/N: a rate of 0 is taken as half a
+    case, and an end with fewer than ten cases lies no nearer than that of so many independent
+    choices (Clopper–Pearson). So bounds lie within [0, 1] and are never of zero width.
     """
     size = np.broadcast_to(cases[:, None], values.shape)
     half = PAIRS * quantile_t(len(without), level) * jackknife_error(log_odds(without, size))

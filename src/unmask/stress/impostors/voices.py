@@ -96,14 +96,6 @@ class SpeakerOrder:
         count[self.single] -= max(self.single.size - 1, 0)
         return count
 
-    def check(self, *, skip_single: bool) -> None:
-        """Refuse a set from which no worst case can be told."""
-        if self.skipped and not skip_single:
-            target, impostor = (self.names[k] for k in self.single[:2])
-            pairs = len(self.names) * (len(self.names) - 1)
-            check_single_scores(self.skipped, pairs, f"target {target}, impostor {impostor}")
-        check_speakers(self.impostors, self.names)
-
     def groups(self, jackknife: Jackknife) -> Groups:
         """Deal the speakers into groups that leave together, as targets and as impostors."""
         speakers, several = len(self.names), self.sizes > 1
@@ -208,8 +200,8 @@ class Strip:
 
 @dataclass(frozen=True, eq=False)
 class Voices(Ranked):
-    """Rows that attack, and mean rows of all speakers as target and as impostor, whose products are
-    similarities; ``utterances`` is how many each speaker has, on whichever rows a fold rests.
+    """Rows that attack, mean rows of all speakers as target and as impostor, whose products are
+    similarities, and how many ``utterances`` each has, on whichever rows a fold rests.
     """
 
     rows: SpeakerRows
@@ -244,9 +236,7 @@ class Voices(Ranked):
         return xp.product(xp.put(self.target_means)[some], xp.put(self.impostor_means)), allowed
 
     def with_tie(self) -> Voices:
-        """The same, where rounding is told from a difference by the range of all similarities; of
-        few speakers it is made here.
-        """
+        """The same, where the range of all similarities tells rounding from a difference."""
         speakers = self.utterances.size
         ranges = ranges_of(speakers, max(1, _PAIRS // speakers))
         with reporting(None), place() if speakers <= FEW_SPEAKERS else nullcontext():
@@ -337,7 +327,11 @@ class EmbeddedVoices:
     def order(self) -> SpeakerOrder:
         """The speakers, if a worst case can be told from them."""
         order = SpeakerOrder.of(self.embeddings)
-        order.check(skip_single=self.skip_single)
+        if order.skipped and not self.skip_single:
+            target, impostor = (order.names[k] for k in order.single[:2])
+            every = len(order.names) * (len(order.names) - 1)
+            check_single_scores(order.skipped, every, f"target {target}, impostor {impostor}")
+        check_speakers(order.impostors, order.names)
         return order
 
     @property
@@ -352,9 +346,8 @@ class EmbeddedVoices:
     def measured(
         self, thresholds: npt.ArrayLike, counts: npt.ArrayLike, jackknife: Jackknife
     ) -> WorstCase:
-        """P_FA^N(τ) over all utterances of every two speakers, with intervals over speakers. Folds
-        are of utterances: those that attack are on neither side of a score that chooses (but for a
-        speaker who has only one).
+        """P_FA^N(τ) over all utterances of every two speakers; those that attack in a fold are on
+        neither side of a score that chooses (but for a speaker who has only one).
         """
         levels, order = Levels.of(thresholds), self.order
         wanted = possible_counts(counts, order.impostors, order.names)

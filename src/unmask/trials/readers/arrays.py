@@ -175,10 +175,8 @@ def _fit(table: Any, shape: tuple[int, int], name: str, what: str) -> Any:
         return array
     if array.shape == shape[::-1]:
         return array.T
-    raise InputError(
-        f"{name}: expected {what} of {shape[0]} x {shape[1]}, as many as names, found "
-        f"{' x '.join(map(str, array.shape))}"
-    )
+    wanted = f"{what} of {shape[0]} x {shape[1]}, as many as names"
+    raise InputError(name, wanted, " x ".join(map(str, array.shape)))
 
 
 def load_npy(source: Input) -> np.ndarray:

@@ -93,9 +93,8 @@ def interpret(
         if role is None or role == "score":
             continue
         if role in roles:
-            raise InputError(
-                where, f"one column for {role}", f"{roles[role]!r} and {name!r}; rename one of them"
-            )
+            actual = f"{roles[role]!r} and {name!r}; rename one of them"
+            raise InputError(where, f"one column for {role}", actual)
         roles[role] = name
     if "enrol" not in roles and "enrol_speaker" in roles:
         roles["enrol"] = roles["enrol_speaker"]
@@ -264,11 +263,8 @@ def _detect(source: Input, sample: Sample, *, role: str, keep: bool) -> tuple[Fo
     if not fitting:
         _refuse_odd_line(sample, allowed)
         known = "; ".join(f"{layout.name}: {layout.layout}" for layout in allowed)
-        raise InputError(
-            f"{name}, line 1",
-            f"one of the known layouts ({known}) or a header",
-            "none that all lines fit; see 'unmask formats'",
-        )
+        wanted = f"one of the known layouts ({known}) or a header"
+        raise InputError(f"{name}, line 1", wanted, "none that all lines fit; see 'unmask formats'")
     listed = [f"{layout.name} ({layout.layout})" for layout in usable or fitting]
     if not usable:
         raise InputError(name, role, " or ".join(listed))

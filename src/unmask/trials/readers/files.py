@@ -120,10 +120,8 @@ class Input:
                 parts.append(part)
                 size += len(part)
                 if size > most:
-                    raise InputError(
-                        f"{self.name}: expected at most {most / 1e9:.1f} GB, a third of the free"
-                        " memory, found more"
-                    )
+                    wanted = f"at most {most / 1e9:.1f} GB, a third of the free memory"
+                    raise InputError(self.name, wanted, "more")
             return b"".join(parts)
 
     def load(self) -> None:

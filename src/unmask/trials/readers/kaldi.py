@@ -110,10 +110,8 @@ class Archive:
         size = math.prod(shape)
         if min(shape) < 0 or size > left:
             declared = " × ".join(map(str, shape))
-            raise InputError(
-                f"{self.name}: expected {declared} numbers for {key}, found room for {left}:"
-                " the archive is cut or damaged"
-            )
+            actual = f"room for {left}: the archive is cut or damaged"
+            raise InputError(self.name, f"{declared} numbers for {key}", actual)
         array = np.frombuffer(self.data, kind, size, position).reshape(shape)
         return array, position + size * kind.itemsize
 
@@ -161,10 +159,8 @@ class Archive:
         return position
 
     def _damaged(self, position: int, expected: str) -> InputError:
-        return InputError(
-            f"{self.name}, byte {position}: expected {expected}, found something else:"
-            " no Kaldi archive of vectors, or a damaged one"
-        )
+        actual = "something else: no Kaldi archive of vectors, or a damaged one"
+        return InputError(f"{self.name}, byte {position}", expected, actual)
 
 
 def encode(vector: FloatArray) -> bytes:
@@ -266,10 +262,8 @@ def check_archive_folder(path: Path) -> None:
     owners = path.with_name("utt2spk")
     others = sorted(other.name for other in path.parent.glob("*.ark") if other.name != path.name)
     if owners.exists() and others:
-        raise InputError(
-            f"{path}: expected a folder of its own, found {others[0]}, whose speakers {owners.name}"
-            " beside it holds and would lose"
-        )
+        actual = f"{others[0]}, whose speakers {owners.name} beside it holds and would lose"
+        raise InputError(path, "a folder of its own", actual)
 
 
 def _read_spk2utt(path: Path) -> SpeakerRule:
@@ -293,9 +287,7 @@ def directory_gender(directory: Path, speakers: Ids) -> dict[str, Ids]:
     assert rule.table is not None
     missing = lookup(speakers.names, rule.table["utterance"]) < 0
     if missing.any():
-        raise InputError(
-            f"{path}: expected a gender for every speaker, found none for {int(missing.sum())} "
-            f"(first: {speakers.names.filter(missing)[0]})"
-        )
+        actual = f"none for {int(missing.sum())} (first: {speakers.names.filter(missing)[0]})"
+        raise InputError(path, "a gender for every speaker", actual)
     gender = Ids.from_strings(rule.of(speakers.names))
     return {"gender": Ids(gender.codes[speakers.codes], gender.names)}

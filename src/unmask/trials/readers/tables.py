@@ -282,10 +282,8 @@ def open_typed(
     numeric = [column for column, kind in plain.items() if kind.is_numeric()]
     header = interpret(list(plain), numeric, where=rows.name, systems=systems)
     if not header.roles.keys() & {"enrol", "test", "label"} or not (header.systems or as_key):
-        raise InputError(
-            f"{rows.name}: expected columns such as enrol, test, label and one per system, found "
-            f"{', '.join(rows.schema) or 'none'}"
-        )
+        wanted = "columns such as enrol, test, label and one per system"
+        raise InputError(rows.name, wanted, ", ".join(rows.schema) or "none")
     return _headed(rows, format, header, as_key=as_key, stem=None if systems is not None else stem)
 
 
@@ -313,9 +311,8 @@ def _headed(
     sides = [role for role in ("enrol", "test") if role in roles]
     if len(sides) == 1:
         other = "test" if sides == ["enrol"] else "enrol"
-        raise InputError(
-            rows.name, "columns for enrol and test", f"{roles[sides[0]]!r} and none for {other}"
-        )
+        actual = f"{roles[sides[0]]!r} and none for {other}"
+        raise InputError(rows.name, "columns for enrol and test", actual)
     systems = {} if as_key else {name: name for name in header.systems}
     remarks = [f"systems: {', '.join(systems)}"] if systems else []
     if ("enrol_speaker" in roles) != ("test_speaker" in roles):

@@ -197,28 +197,19 @@ class TextTable:
 
     def _diagnose(self, block: bytes, first: int, separator: str = "\n") -> None:
         """Find the first line that does not fit and say so; returns if all of them do."""
-        mark = separator.encode()
         for number, line in enumerate(block.removesuffix(b"\n").split(b"\n"), first):
-            text = _decoded(line, self.name, number)
-            fields = line.count(mark) + 1
-            if self.dialect.quoted and b'"' in line and separator != "\n":
-                fields = self._quoted_fields(text, number)
-            if separator != "\n" and fields != len(self.names):
-                raise InputError(
-                    f"{self.name}, line {number}: expected {len(self.names)} columns "
-                    f"({self.layout}), found {fields}"
-                )
-
-    def _quoted_fields(self, line: str, number: int) -> int:
-        """How many fields a line with quotes has; a quote that is not closed in it is an error."""
-        try:
-            reader = csv.reader([line], delimiter=self.dialect.separator, strict=True)
-            return len(next(reader))
-        except (csv.Error, StopIteration):
-            raise InputError(
-                f"{self.name}, line {number}: expected quotes that are closed in the same line, "
-                "found one that is not"
-            ) from None
+            text, where = _decoded(line, self.name, number), f"{self.name}, line {number}"
+            if separator == "\n":
+                continue
+            fields = line.count(separator.encode()) + 1
+            if self.dialect.quoted and b'"' in line:
+                try:
+                    fields = len(next(csv.reader([text], delimiter=separator, strict=True)))
+                except (csv.Error, StopIteration):
+                    closed = "quotes that are closed in the same line"
+                    raise InputError(where, closed, "one that is not") from None
+            if fields != len(self.names):
+                raise InputError(where, f"{len(self.names)} columns ({self.layout})", fields)
 
 
 def read_columns(
