@@ -253,10 +253,8 @@ def _attackers(
             raise InputError(f"back-end: expected {', '.join(law.BACKENDS)}, found {backend}")
     trained = [name for name in backends if name not in law.FREE]
     if trained and all(len(paths) == 2 for paths in files.values()):
-        raise InputError(
-            f"back-end {', '.join(trained)}: expected training embeddings of an attacker, found"
-            " none"
-        )
+        place = f"back-end {', '.join(trained)}"
+        raise InputError(place, "training embeddings of an attacker", "none")
 
     @cache
     def load(path: str) -> Embeddings:

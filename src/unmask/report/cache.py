@@ -89,10 +89,8 @@ class Work:
 
     def __init__(self, folder: Path, *, listener: Listener | None = None) -> None:
         if not is_own(folder):
-            raise InputError(
-                f"{folder}: expected a folder of this user that nobody else can write, found"
-                " another: steps kept there are not trusted"
-            )
+            own = "a folder of this user that nobody else can write"
+            raise InputError(folder, own, "another: steps kept there are not trusted")
         self.folder, self.listener = folder, listener
         self.done = self.total = 0.0
         self.reused = self.computed = 0

@@ -54,10 +54,8 @@ class Speech:
 def allowed(safeguard: Safeguard, *, allow_code: bool) -> bool:
     """Whether the safeguard can be run; a command only with leave to run code."""
     if safeguard.command is not None and not allow_code:
-        raise InputError(
-            f"safeguards.{safeguard.name}: expected a method, found a command, which is code to"
-            " run: --allow-code lets a config do so"
-        )
+        code = "a command, which is code to run: --allow-code lets a config do so"
+        raise InputError(f"safeguards.{safeguard.name}", "a method", code)
     return safeguard.method is not None or safeguard.command is not None
 
 
@@ -303,10 +301,8 @@ def refuse_attacked(training: Iterable[str], attacked: Iterable[str]) -> None:
     """Nobody on whom attackers train is attacked."""
     shared = set(training) & set(attacked)
     if shared:
-        raise InputError(
-            f"training: expected other people than those attacked, found {len(shared)} of them"
-            f" (first: {min(shared)})"
-        )
+        some = f"{len(shared)} of them (first: {min(shared)})"
+        raise InputError("training", "other people than those attacked", some)
 
 
 def recordings_of(part: Voices) -> tuple[Recording, ...]:

@@ -200,36 +200,35 @@ def verdict(rows: Sequence[Row], name: str) -> tuple[Extent, str]:
     return "chance", f"No more people are recognised than by chance: {counted}"
 
 
-def sentences(rows: Sequence[Row], name: str, known: Mapping[str, str]) -> tuple[str, ...]:
+def sentences(rows: Sequence[Row], name: str, known: Mapping[str, str]) -> list[str]:
     """What the strongest attack does, at the worst point of its curve and among all candidates.
 
     ``known`` tells what each attacker knows.
     """
     worst = largest(find(rows, "linkability", safeguard=name, point=WORST))
-    if worst is None:
-        return ()
-    total = int(worst.estimate.n["speakers"])
-    who = f"An attacker {known.get(worst.attacker, '')}".rstrip()
-    lines = [
-        f"{who} links {people(worst.estimate)} to the right one of {worst.conditions['speakers']}"
-        f" candidates from {spoken(int(worst.conditions['utterances']))} (by chance"
-        f" {_by_chance(worst)} of {total:,})."
-    ]
     every = largest(find(rows, "linkability", safeguard=name, point=ALL))
+    if worst is None:
+        return []
+    who = f"An attacker {known.get(worst.attacker, '')}".rstrip()
+    lines = [note("links", who=who, **_linked(worst))]
     if every is not None and every.estimate is not worst.estimate:
-        total = int(every.estimate.n["speakers"])
-        lines.append(
-            f"Among all {every.conditions['speakers']} candidates, from"
-            f" {spoken(int(every.conditions['utterances']))}: {people(every.estimate)}"
-            f" (by chance {_by_chance(every)} of {total:,})."
-        )
-    return tuple(lines)
+        lines.append(note("among_all", **_linked(every)))
+    return lines
 
 
-def _by_chance(match: Match) -> str:
-    """People whom chance would find; fractions only where a whole number would say none."""
-    count = int(match.estimate.n["speakers"]) * float(match.estimate.chance or 0.0)
-    return f"{count:.0f}" if count >= 1 or count == 0 else f"{count:.2g}"
+def _linked(match: Match) -> dict[str, str]:
+    """How many people an attack links, among whom and from what; of those whom chance would link,
+    fractions only where a whole number would say none.
+    """
+    total, where = int(match.estimate.n["speakers"]), match.conditions
+    count = total * float(match.estimate.chance or 0.0)
+    return {
+        "people": people(match.estimate),
+        "candidates": where["speakers"],
+        "spoken": spoken(int(where["utterances"])),
+        "chance": f"{count:.0f}" if count >= 1 or count == 0 else f"{count:.2g}",
+        "total": f"{total:,}",
+    }
 
 
 def weak_control(rows: Sequence[Row]) -> list[str]:

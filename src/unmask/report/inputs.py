@@ -112,7 +112,13 @@ def read_inputs(
     unread: dict[str, str] = {}
 
     def voices(part: Voices, key: str) -> Embeddings:
-        speech, failures = _voices(part, key, work, allow_code=allow_code)
+        failures: dict[str, str] = {}
+        if part.audio is None:
+            speech = _embeddings(part)
+        else:
+            files = _recordings(part, key, allow_code=allow_code)
+            speech, failures = embedded(files, part.encoder, key, work, source=str(part.audio))
+            speech = _in_sessions(speech, part)
         if failures:
             unread.update(failures)
             reasons = "" if config.redact else f": {'; '.join(failures.values())}"
@@ -159,10 +165,8 @@ def read_inputs(
     for key, embeddings in compared.items():
         assert original is not None
         if embeddings.dimension != original.dimension:
-            raise InputError(
-                f"safeguards.{key}: expected vectors of {original.dimension} dimensions like the"
-                f" original, found {embeddings.dimension}"
-            )
+            like = f"vectors of {original.dimension} dimensions like the original"
+            raise InputError(f"safeguards.{key}", like, embeddings.dimension)
     keyless = frozenset(one.name for one in config.safeguards if one.keyless)
     speech = {}
     for name, protected in shown.items():
@@ -278,8 +282,7 @@ def check_inputs(config: Config, *, allow_code: bool = False) -> list[str]:
             people = len({one.speaker for one in files})
             lines.append(f"{key}: {len(files):,} recordings of {people:,} speakers")
         else:
-            assert part.embeddings is not None
-            voices = _in_sessions(read_embeddings(part.embeddings, speakers=part.speakers), part)
+            voices = _embeddings(part)
             for name in config.legal.attributes:
                 if "legal" in (config.frameworks or ("legal",)) and name not in voices.columns:
                     known = ", ".join(voices.columns) or "none"
@@ -302,25 +305,14 @@ def _recordings(part: Voices, key: str, *, allow_code: bool) -> Sequence[Recordi
     from unmask.speech.encoders import runs_code
 
     if runs_code(part.encoder) and not allow_code:
-        raise InputError(
-            f"{key}: expected a built-in encoder or an ONNX file, found {part.encoder}, which names"
-            " code to run: --allow-code lets a config do so"
-        )
+        code = f"{part.encoder}, which names code to run: --allow-code lets a config do so"
+        raise InputError(key, "a built-in encoder or an ONNX file", code)
     return recordings_of(part)
 
 
-def _voices(
-    part: Voices, key: str, work: Work, *, allow_code: bool
-) -> tuple[Embeddings, dict[str, str]]:
-    """Embeddings of a part, and what is wrong with utterances that could not be read."""
-    failures: dict[str, str] = {}
-    if part.audio is not None:
-        files = _recordings(part, key, allow_code=allow_code)
-        speech, failures = embedded(files, part.encoder, key, work, source=str(part.audio))
-    else:
-        assert part.embeddings is not None
-        speech = read_embeddings(part.embeddings, speakers=part.speakers)
-    return _in_sessions(speech, part), failures
+def _embeddings(part: Voices) -> Embeddings:
+    assert part.embeddings is not None
+    return _in_sessions(read_embeddings(part.embeddings, speakers=part.speakers), part)
 
 
 def _in_sessions(speech: Embeddings, part: Voices) -> Embeddings:

@@ -44,9 +44,7 @@ def redaction_key(folder: Path) -> bytes:
     except OSError as error:
         raise InputError(f"{path}: cannot be kept: {error.strerror or error}") from None
     if len(key) != _BYTES:
-        raise InputError(
-            f"{path}: expected a key of {_BYTES} bytes, found {len(key)}: delete it for new labels"
-        )
+        raise InputError(path, f"a key of {_BYTES} bytes", f"{len(key)}: delete it for new labels")
     return key
 
 

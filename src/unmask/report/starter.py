@@ -78,10 +78,8 @@ def _of_files(where: Path, start: Path) -> str:
                 scores[name] = place
     paths = embeddings or audio
     if not paths and not scores:
-        raise InputError(
-            f"{where}: expected embeddings, recordings or scores, or a VoicePrivacy or Kaldi tree"
-            " below it, found none"
-        )
+        known = "embeddings, recordings or scores, or a VoicePrivacy or Kaldi tree below it"
+        raise InputError(where, known, "none")
     first = next(iter(paths), None)
     original = next((name for name in paths if name.lower().startswith(_ORIGINAL)), first)
     safeguards = [
@@ -149,10 +147,8 @@ def _of_tree(tree: Tree, where: Path, start: Path) -> str:
             "others": [other for other in pairs if other != name],
         }
     elif not scored:
-        raise InputError(
-            f"{where}: expected scores, or x-vectors original and protected, found"
-            f" {len(tree.vectors)} sets of x-vectors of one kind only"
-        )
+        alike = f"{len(tree.vectors)} sets of x-vectors of one kind only"
+        raise InputError(where, "scores, or x-vectors original and protected", alike)
     return _rendered(where, scored=scored, **voices)
 
 

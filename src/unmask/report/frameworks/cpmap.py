@@ -61,18 +61,10 @@ def _notes(assessment: CpAssessment) -> list[str]:
     elif assessment.references:
         of = {"rank": "mean rank", "mean": "mean score"}[assessment.combine]
         by = f"by the {of} of {', '.join(assessment.references)}"
-    notes = [
-        f"{cp.n['target']:,} target and {cp.n['nontarget']:,} nontarget trials, ordered {by}; "
-        f"{cp.x.size} x {cp.y.size} cells; trial list {assessment.trials}."
-    ]
-    made = cp.intervals
-    if made is not None:
-        unit = made.mean.method.partition(",")[0]
-        notes.append(
-            f"In brackets: {100 * made.mean.level:g} % intervals over {unit}s "
-            f"({made.mean.replicates:,} bootstrap replicates on {made.grid[0]} x {made.grid[1]} "
-            f"cells, seed {made.mean.seed}); cells themselves have none."
-        )
+    notes = [note("cp_trials", cp=cp, by=by, trials=assessment.trials)]
+    if cp.intervals is not None:
+        made = cp.intervals.mean
+        notes.append(note("cp_cells", made=made, level=100 * made.level, grid=cp.intervals.grid))
     return notes
 
 

@@ -24,7 +24,7 @@ from unmask.report.inputs import read_inputs
 from unmask.report.section import Choice, Section, TableBlock, note, shown
 from unmask.trials import Embeddings
 
-figures_of.register(law.LegalSweep, charts.legal_figures)
+figures_of.register(law.LegalSweep, lambda sweep: charts.legal_figures(sweep))
 
 
 @figures_of.register(law.RiskCurve)
@@ -51,10 +51,7 @@ def with_fitting_lengths(
     notices = []
     for names, longer in lacking.items():
         whose = "" if len(names) == len(attacks) else f" of {' and '.join(names)}"
-        sentence = (
-            f"conversations of {', '.join(map(str, longer))} utterances left out{whose}: nobody has"
-            " two of them to attack"
-        )
+        sentence = note("too_long", lengths=", ".join(map(str, longer)), whose=whose)
         notices.append(Notice("length-left-out", "", sentence))
     return _with_lengths(config, kept), tuple(notices)
 

@@ -94,10 +94,7 @@ def _notes(assessment: similar.PrivacyAssessment) -> list[str]:
     result = next(iter(assessment)).result
     notes.append(note("lowest_deid"))
     if result.replicates:
-        notes.append(
-            f"In brackets: {100 * result.level:g} % intervals over speakers ({result.replicates:,}"
-            f" bootstrap replicates, each calibrated anew, less their bias; seed {result.seed})."
-        )
+        notes.append(note("calibrated_anew", level=100 * result.level, result=result))
     return notes
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from unmask import figures as charts
@@ -121,6 +122,7 @@ def _through(attack: Attack, backend: str, inputs: Inputs, part: Speech) -> law.
 
 def _later(study: Study) -> Plan:
     """Each trained attacker with its strongest trained back-end."""
+    how: dict[str, Any] = {"level": study.config.intervals.level, "seed": study.config.seed}
     steps = {}
     for attack in study.attacks.every:
         name, who = attack.safeguard, attack.attacker
@@ -135,20 +137,12 @@ def _later(study: Study) -> Plan:
         ]
         if variants:
             backend = strongest(variants, "eer").variant.backend
-            steps[name, who] = _step(study, attack, backend, speech)
+            sets = [*speech.known.values(), *speech.learnt.values(), speech.protected]
+            sets += [one for part in speech.shares.values() for one in part.known.values()]
+            data, params = [*attack.inputs, *map(digest_of, sets)], {**how, "backend": backend}
+            compute = partial(trusted, attack, backend, study.inputs, speech, **how)
+            steps[name, who] = Step(f"learning curve of {who} on {name}", data, params, compute)
     return {"trusted": steps}
-
-
-def _step(study: Study, attack: Attack, backend: str, speech: Speech) -> Step:
-    how: dict[str, Any] = {"level": study.config.intervals.level, "seed": study.config.seed}
-    sets = [*speech.known.values(), *speech.learnt.values(), speech.protected]
-    sets += [one for part in speech.shares.values() for one in part.known.values()]
-    return Step(
-        f"learning curve of {attack.attacker} on {attack.safeguard}",
-        [*attack.inputs, *map(digest_of, sets)],
-        {**how, "backend": backend},
-        lambda: trusted(attack, backend, study.inputs, speech, **how),
-    )
 
 
 def _section(study: Study, results: Results) -> Section:

@@ -49,11 +49,10 @@ def _(result: costs.Utility) -> Document:
 
 def check_code(config: Config, *, allow_code: bool) -> None:
     """A config may name a command or a model to fetch only where its user allows code."""
-    if config.utility.given and costs.runs_code(config.utility.recogniser) and not allow_code:
-        raise InputError(
-            f"utility.recogniser: expected pocketsphinx, found {config.utility.recogniser}, which"
-            " names code to run: --allow-code lets a config do so"
-        )
+    named = config.utility.recogniser
+    if config.utility.given and costs.runs_code(named) and not allow_code:
+        code = f"{named}, which names code to run: --allow-code lets a config do so"
+        raise InputError("utility.recogniser", "pocketsphinx", code)
 
 
 def _steps(study: Study) -> Plan:
@@ -82,10 +81,8 @@ def _read(path: Path, names: Sequence[str], drawn: Mapping[str, Any]) -> costs.U
     measured = costs.read_measurements(path)
     missing = [name for name in measured.conditions if name not in (ORIGINAL, *names)]
     if len(missing) == len(measured.conditions) - 1:
-        raise InputError(
-            f"{path}: expected one of the safeguards {', '.join(names)}, found"
-            f" {', '.join(missing) or 'none'}"
-        )
+        known = f"one of the safeguards {', '.join(names)}"
+        raise InputError(path, known, ", ".join(missing) or "none")
     return costs.utility_of(measured, **drawn)
 
 

@@ -15,7 +15,7 @@ from unmask.estimate import Notice, Noticed
 from unmask.report.cache import Step
 from unmask.report.documents import Document, Row, document, figures_of
 from unmask.report.frameworks.study import Framework, Plan, Results, Study, Table
-from unmask.report.section import Section, TableBlock, noted, percent
+from unmask.report.section import Section, TableBlock, note, noted, percent
 from unmask.run import part
 from unmask.trials import Scores, Source
 
@@ -126,9 +126,7 @@ def _(
         for row in table.errors
     ]
     notes = [
-        f"{table.population}: trained on N ≤ {table.train_count:,}, judged on"
-        f" N = {min(table.counts):,} … {max(table.counts):,}; hard thresholds have 2 to 98 % at"
-        f" N = {table.train_count:,}."
+        note("judged", table=table, least=min(table.counts), most=max(table.counts))
         for table in comparisons
     ]
     return Document(rows, inputs=inputs, notes=notes)
@@ -144,10 +142,7 @@ def _counts(study: stress.WorstCaseStudy, said: str) -> str:
         " One attempt by the one closest of N voices, not N attempts."
     )
     if study.sample is not None:
-        text += (
-            f" It is fitted to at most {study.sample.per_pair:,} scores of each pair of"
-            f" {study.sample.targets:,} targets; the measured rates rest on all scores."
-        )
+        text += f" {note('sampled', sample=study.sample)}"
     far = study.predicted
     if not far.rivals:
         return text
