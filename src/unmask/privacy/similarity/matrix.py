@@ -173,34 +173,27 @@ class Comparisons:
         times = self.setup.times(speakers)
         if binned is None or times is None:
             return
-        shares = matrix is not None
-        self.plain[name] = _replicates(binned, times, mean, own.matrix, own.log_matrix, roc, shares)
+        exact = [_exact(own.matrix, own.log_matrix, roc)]
         if matrix is not None:
-            self.negated[name] = _replicates(
-                binned.negated(), times, mean, matrix, np.log2(matrix), roc.negated(), shares
-            )
+            exact.append(_exact(matrix, np.log2(matrix), roc.negated()))
+        coarse, drawn = (
+            resampled(binned, one, mean=mean, negated=matrix is not None)
+            for one in (np.ones((1, len(speakers))), times)
+        )
+        for kept, *reading in zip((self.plain, self.negated), drawn, exact, coarse, strict=False):
+            kept[name] = reading[0].moved(*reading[1:])
 
 
-def _replicates(
-    binned: Binned,
-    times: FloatArray,
-    mean: str,
-    matrix: FloatArray,
-    logs: FloatArray,
-    roc: Roc,
-    shares: bool,
-) -> Resampled:
-    """What every replicate gives, less what the bins move: the difference for all speakers."""
-    exact = Resampled(
+def _exact(matrix: FloatArray, logs: FloatArray, roc: Roc) -> Resampled:
+    """All speakers as they are, by every score."""
+    return Resampled(
         np.array([dominance(matrix)]),
         np.array([dominance(logs)]),
         np.array([roc.d_ece()]),
         np.array([roc.min_cllr()]),
         np.array([roc.eer()]),
-        speaker_dominance(matrix)[None] if shares else np.empty((1, 0)),
+        speaker_dominance(matrix)[None],
     )
-    coarse = resampled(binned, np.ones((1, times.shape[1])), mean=mean, shares=shares)
-    return resampled(binned, times, mean=mean, shares=shares).moved(exact, coarse)
 
 
 def similarity_sets(

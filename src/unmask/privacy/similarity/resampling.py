@@ -12,7 +12,7 @@ other holds 0, whatever the modulus of the replicates.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -239,24 +239,15 @@ class Binned:
         first = np.searchsorted(self.first, np.arange(speakers + 1))
         return csr_array((values, self.second, first), shape=(speakers, speakers))
 
-    def negated(self) -> Binned:
-        """The same of the negated scores."""
-        return replace(self, own=self.own[:, ::-1], other=self.other[:, ::-1])
-
     def weighted(self, weight: Table) -> FloatArray:
         """Comparisons of two speakers in each bin, each pair with its weight (replicates × bins):
-        whole numbers, so the product may be taken with the bins as they lie in memory.
+        whole numbers.
         """
-        if self.other.strides[1] > 0:
-            return (weight @ self.other).astype(np.float64)
-        return (weight @ self.other[:, ::-1])[:, ::-1].astype(np.float64)
+        return (weight @ self.other).astype(np.float64)
 
     def summed(self, per_bin: FloatArray) -> Table:
         """Sums over the comparisons of each pair of what its bin gives (replicates × pairs)."""
-        short = per_bin.astype(np.float32)
-        if self.other.strides[1] > 0:
-            return short @ self.other.T
-        return np.ascontiguousarray(short[:, ::-1]) @ self.other[:, ::-1].T
+        return np.ascontiguousarray(per_bin, np.float32) @ self.other.T
 
 
 def counted(layout: Layout, scores: npt.NDArray[Any], one: IntArray, other: IntArray) -> Counts:
@@ -271,8 +262,8 @@ def counted(layout: Layout, scores: npt.NDArray[Any], one: IntArray, other: IntA
 @dataclass(frozen=True, eq=False)
 class Resampled:
     """Of every replicate: signed dominance of the similarities and of their log2, D_ECE and
-    C_llr^min in bits, and the EER; ``share`` has a row per replicate and a column per speaker,
-    where the speakers' shares were asked for. Read by intervals only.
+    C_llr^min in bits, and the EER; ``share`` has a row per replicate and a column per speaker. Read
+    by intervals only.
     """
 
     signed: FloatArray
@@ -295,46 +286,58 @@ class Resampled:
 @dataclass(frozen=True, eq=False)
 class Resampling:
     """Counts in bins and how often each speaker (column) is drawn in each replicate (row): what
-    replicates share. ``mean`` is that of the setup; ``shares`` asks for those of the speakers.
+    replicates share. ``mean`` is that of the setup; ``negated`` asks for the negated scores too.
     """
 
     binned: Binned
     times: FloatArray
     mean: str
-    shares: bool
+    negated: bool
 
 
-def resampled(binned: Binned, times: FloatArray, *, mean: str, shares: bool = True) -> Resampled:
-    """What every replicate gives; ``times[r, i]`` is how often speaker i was drawn in it."""
+def resampled(
+    binned: Binned, times: FloatArray, *, mean: str, negated: bool = False
+) -> list[Resampled]:
+    """What every replicate gives for the scores and, where asked for, for the negated scores;
+    ``times[r, i]`` is how often speaker i was drawn in replicate r.
+    """
     together = int(np.clip(_ENTRIES // max(len(binned.other), 1), 1, _MOST_TOGETHER))
-    shared = Resampling(binned, times, mean, shares)
+    shared = Resampling(binned, times, mean, negated)
     with reporting(None):
         parts = list(run(replicate_rows, shared, ranges_of(len(times), together)))
-    return Resampled(**{name: np.concatenate([part[name] for part in parts]) for name in parts[0]})
+    every = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    return [
+        Resampled(*(every[f"{one.name} {sign}"] for one in fields(Resampled)))
+        for sign in ((1, -1) if negated else (1,))
+    ]
 
 
 def replicate_rows(xp: Xp, shared: Resampling, rows: Range) -> Arrays:
-    """What a range of replicates gives, as :class:`Resampled` names it."""
+    """What a range of replicates gives: the fields of :class:`Resampled` of the scores (1) and of
+    the negated ones (−1), which have the same bins from high to low.
+    """
     binned, times = shared.binned, shared.times[slice(*rows)]
     short = times.astype(np.float32)
     weight = short[:, binned.first]
     weight *= short[:, binned.second]
     target, nontarget = times @ binned.own, binned.weighted(weight)
-    oracles = [_oracle(*row) for row in zip(target, nontarget, strict=True)]
-    llr, bare, eer = (np.stack(column) for column in zip(*oracles, strict=True))
-    d_ece, min_cllr = _disclosed(bare, target, nontarget)
-    per_bin = llr if shared.mean == "arithmetic" else -information.softplus(-llr)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        own = (per_bin @ binned.own.T) / binned.own.sum(axis=1)
-        sums = binned.summed(per_bin)
-        compared = binned.table(np.ones(len(binned.other)))
-        dominances = [
-            _dominances(shared, m, mine, total / binned.number, compared)
-            for m, mine, total in zip(times, own, sums, strict=True)
-        ]
-    signed, signed_log, share = (np.array(column) for column in zip(*dominances, strict=True))
-    every = Resampled(signed, signed_log, d_ece, min_cllr, eer, share)
-    return vars(every)
+    compared = binned.table(np.ones(len(binned.other)))
+    result: Arrays = {}
+    for sign in (1, -1) if shared.negated else (1,):
+        bins = target[:, ::sign], nontarget[:, ::sign]
+        oracles = [_oracle(*row) for row in zip(*bins, strict=True)]
+        llr, bare, eer = (np.stack(column) for column in zip(*oracles, strict=True))
+        per_bin = (llr if shared.mean == "arithmetic" else -information.softplus(-llr))[:, ::sign]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            own = (per_bin @ binned.own.T) / binned.own.sum(axis=1)
+            dominances = [
+                _dominances(shared, m, mine, total / binned.number, compared)
+                for m, mine, total in zip(times, own, binned.summed(per_bin), strict=True)
+            ]
+        signed, logs, share = (np.array(column) for column in zip(*dominances, strict=True))
+        values = Resampled(signed, logs, *_disclosed(bare, *bins), eer, share)
+        result |= {f"{name} {sign}": value for name, value in vars(values).items()}
+    return result
 
 
 def _dominances(
@@ -356,10 +359,8 @@ def _dominances(
         logs = own / np.log(2), other / np.log(2)
         own, other = np.exp(own), np.exp(other)
     between = table(other)
-    share = np.empty(0)
-    if shared.shares:
-        total = between @ times + times @ between
-        share = own - total / (partners + times @ compared)
+    total = between @ times + times @ between
+    share = own - total / (partners + times @ compared)
     return dominance(own, between), dominance(logs[0], table(logs[1])), share
 
 
