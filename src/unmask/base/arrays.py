@@ -58,9 +58,7 @@ def as_weights(values: npt.ArrayLike | None, size: int, name: str) -> FloatArray
 
 
 def length_normalised(vectors: FloatArray) -> FloatArray:
-    """Each row of ``vectors`` divided by its length; a row of zeros has no direction and is an
-    error.
-    """
+    """Each row of ``vectors`` divided by its length; one of zeros has no direction: an error."""
     length = np.linalg.norm(vectors, axis=1, keepdims=True)
     if not length.all():
         row = int(np.flatnonzero(length[:, 0] == 0)[0])

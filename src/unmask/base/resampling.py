@@ -56,8 +56,7 @@ def draws(sizes: int | Sequence[int], replicates: int, seed: int, *, first: int 
     ``sizes`` are those of :func:`draw`; the first row is replicate ``first``.
     """
     check_replicates(replicates, least=0)
-    units = int(np.sum(sizes))
-    times = np.empty((replicates, units))
+    times = np.empty((replicates, int(np.sum(sizes))))
     for row in range(replicates):
         times[row] = draw(sizes, seed, first + row)
     return times
@@ -107,12 +106,8 @@ class Replicates:
 
     def interval(self, metric: str, *, level: float, system: int = 0) -> Interval:
         """Interval of one system's metric, less the bias that resampling shows."""
-        return self._corrected(
-            float(self.sample[metric][system]),
-            self.values[metric][system],
-            level,
-            self.ranges.get(metric, MetricRange()),
-        )
+        value, drawn = float(self.sample[metric][system]), self.values[metric][system]
+        return self._corrected(value, drawn, level, self.ranges.get(metric, MetricRange()))
 
     def difference(self, metric: str, *, level: float, first: int, second: int) -> Interval:
         """Interval of second − first over shared draws, likewise.

@@ -48,9 +48,7 @@ class Comparison(Noticed, Tabular):
         raise KeyError(metric)
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row per metric: both values, their difference with its interval, how often the second
-        system is better.
-        """
+        """One row per metric: both values, their difference, how often the second is better."""
         rows = []
         for row in self.differences:
             delta = estimate_row(row.difference)

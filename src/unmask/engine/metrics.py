@@ -199,9 +199,7 @@ def zebra_of(roc: Roc) -> Zebra:
 
 
 def negated_notices(roc: Roc, negated: Roc | None = None) -> tuple[Notice, ...]:
-    """Say so if the scores with their sign changed, ``negated``, disclose more than those of
-    ``roc``.
-    """
+    """Say so if scores of the other sign, ``negated``, disclose more than those of ``roc``."""
     negated = negated or roc.negated()
     d_ece, turned = roc.d_ece(), negated.d_ece()
     if turned <= d_ece + LEAST_DIFFERENCE:

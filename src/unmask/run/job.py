@@ -10,9 +10,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -45,21 +46,7 @@ def run(work: Work[S, T], shared: S, ranges: Sequence[T]) -> Iterator[Arrays]:
     arrays, numbers, strings and further such values. ``ranges`` are (start, stop) of rows, or other
     tuples of integers that say what a task is.
     """
-    return _run(work, shared, ranges, current_place())
-
-
-def _run(work: Work[S, T], shared: S, ranges: Sequence[T], place: Place) -> Iterator[Arrays]:
-    with _folder(work, shared, ranges, place) as folder:
-        ledger = Ledger(folder)
-        for result in ledger.kept():
-            yield result
-        try:
-            for _, result in _rest(work, shared, ranges, ledger, place, folder):
-                ledger.add(result)
-                advance(ledger.done, len(ranges))
-                yield result
-        finally:
-            ledger.save()
+    return _Job(work, shared, ranges, current_place()).results()
 
 
 def accumulate(
@@ -74,11 +61,11 @@ def accumulate(
     ``add(total, result, range)`` changes the arrays of ``total`` in place, in the order of the
     ranges; ``total`` is what to begin with.
     """
-    place = current_place()
-    with _folder(work, shared, ranges, place) as folder:
+    job = _Job(work, shared, ranges, current_place())
+    with job.folder() as folder:
         ledger = Total(folder, total)
         try:
-            for rows, result in _rest(work, shared, ranges, ledger, place, folder):
+            for rows, result in job.rest(ledger, folder):
                 add(ledger.total, result, rows)
                 ledger.add(result)
                 advance(ledger.done, len(ranges))
@@ -87,53 +74,72 @@ def accumulate(
     return ledger.total
 
 
-def _folder(
-    work: Work[S, T], shared: S, ranges: Sequence[T], place: Place
-) -> AbstractContextManager[Path | None]:
-    """Where the job keeps what is done; None where all happens in memory."""
-    if place.here and place.state is None:
-        return nullcontext()
-    key = _key(work, shared, ranges)
-    return workplace(key, place.state and place.state / key)
+@dataclass(frozen=True, eq=False)
+class _Job(Generic[S, T]):
+    """One computation over many ranges, and where it runs."""
 
+    work: Work[S, T]
+    shared: S
+    ranges: Sequence[T]
+    place: Place
 
-def _rest(
-    work: Work[S, T],
-    shared: S,
-    ranges: Sequence[T],
-    ledger: Ledger,
-    place: Place,
-    folder: Path | None,
-) -> Iterator[tuple[T, Arrays]]:
-    """Results that the ledger has not, with their ranges, in order."""
-    left = ranges[ledger.done :]
-    if ledger.done:
-        advance(ledger.done, len(ranges))
-    if not left:
-        return
-    if place.here or folder is None:
-        call: Callable[[Xp, T], Arrays] = lambda xp, rows: work(xp, shared, rows)  # noqa: E731
-    else:
-        store.write_folder(folder, shared, "the rows to work on")
-        call = partial(_mapped, work, str(folder))
-    try:
-        with place.executor() as workers:
-            if folder is not None:
-                workers.check_folder(folder)
-            early: dict[int, Arrays] = {}
-            following = 0
-            for number, result in workers.each(call, left):
-                early[number] = result
-                while following in early:
-                    yield left[following], early.pop(following)
-                    following += 1
-    except Lost as error:
-        if folder is None:
-            raise
-        raise InputError(
-            f"{error}; {ledger.done} of {len(ranges)} blocks are done and kept in {folder}: "
-            "the same command goes on from there"
-        ) from None
+    def folder(self) -> AbstractContextManager[Path | None]:
+        """Where the job, named by its computation, its ranges and the bytes that it works on, keeps
+        what is done; None where all happens in memory.
+        """
+        state, function, options = self.place.state, self.work, ""
+        if self.place.here and state is None:
+            return nullcontext()
+        if isinstance(function, partial):
+            options = repr((function.args, sorted(function.keywords.items())))
+            function = function.func
+        name = f"{function.__module__}.{function.__qualname__} {options} {list(self.ranges)}"
+        key = store.digest(self.shared, f"{__version__} {name}")
+        return workplace(key, state and state / key)
+
+    def results(self) -> Iterator[Arrays]:
+        """Results of all ranges, those of an earlier run first."""
+        with self.folder() as folder:
+            ledger = Ledger(folder)
+            yield from ledger.kept()
+            try:
+                for _, result in self.rest(ledger, folder):
+                    ledger.add(result)
+                    advance(ledger.done, len(self.ranges))
+                    yield result
+            finally:
+                ledger.save()
+
+    def rest(self, ledger: Ledger, folder: Path | None) -> Iterator[tuple[T, Arrays]]:
+        """Results that the ledger has not, with their ranges, in order."""
+        left = self.ranges[ledger.done :]
+        if ledger.done:
+            advance(ledger.done, len(self.ranges))
+        if not left:
+            return
+        if self.place.here or folder is None:
+            call: Callable[[Xp, T], Arrays] = lambda xp, rows: self.work(xp, self.shared, rows)  # noqa: E731
+        else:
+            store.write_folder(folder, self.shared, "the rows to work on")
+            call = partial(_mapped, self.work, str(folder))
+        try:
+            with self.place.executor() as workers:
+                if folder is not None:
+                    workers.check_folder(folder)
+                early: dict[int, Arrays] = {}
+                following = 0
+                for number, result in workers.each(call, left):
+                    early[number] = result
+                    while following in early:
+                        yield left[following], early.pop(following)
+                        following += 1
+        except Lost as error:
+            if folder is None:
+                raise
+            raise InputError(
+                f"{error}; {ledger.done} of {len(self.ranges)} blocks are done and kept in"
+                f" {folder}: the same command goes on from there"
+            ) from None
 
 
 _opened = lru_cache(maxsize=1)(store.read_folder)  # once per worker and job
@@ -141,17 +147,6 @@ _opened = lru_cache(maxsize=1)(store.read_folder)  # once per worker and job
 
 def _mapped(work: Work[Any, T], folder: str, xp: Xp, rows: T) -> Arrays:
     return work(xp, _opened(folder), rows)
-
-
-def _key(work: Callable[..., Any], shared: Any, ranges: Sequence[Any]) -> str:
-    """Names a job: its computation, its ranges and the bytes that it works on."""
-    function, options = (
-        (work.func, repr((work.args, sorted(work.keywords.items()))))
-        if isinstance(work, partial)
-        else (work, "")
-    )
-    name = f"{__version__} {function.__module__}.{function.__qualname__} {options} {list(ranges)}"
-    return store.digest(shared, name)
 
 
 @contextmanager

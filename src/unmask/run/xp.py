@@ -90,9 +90,7 @@ class Numpy:
         return np.bincount(cells.reshape(-1), weights, minlength=size)
 
     def column_sums(self, flags: Any) -> Any:
-        """How many rows of each column are true; in bytes where they suffice, eight times narrower
-        than a sum of integers.
-        """
+        """How many rows of each column are true, in bytes where they suffice."""
         if len(flags) <= _BYTE:
             return np.add.reduce(flags.view(np.uint8), axis=0, dtype=np.uint8)
         return flags.sum(axis=0)

@@ -26,9 +26,7 @@ Block = tuple[int, int, int, int]
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """Rows whose inner products are scores, and their speakers, who ascend; arrays or maps of
-    files.
-    """
+    """Rows whose inner products are scores, and their speakers, ascending; arrays or maps."""
 
     rows: Rows32
     speaker: Codes

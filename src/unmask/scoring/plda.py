@@ -130,9 +130,7 @@ class Plda:
         return np.column_stack([latent * np.sqrt(psi / (1 + 2 * psi)), constant / 2 - own])
 
     def score_block(self, enrol: Rows, test: Rows) -> Rows:
-        """LLRs of every prepared enrolment row against every prepared test row: a product plus the
-        own terms of either side.
-        """
+        """LLRs of every prepared pair of rows: a product plus the own terms of either side."""
         scores = enrol[:, :-1] @ test[:, :-1].T
         scores += enrol[:, -1:]
         scores += test[:, -1]

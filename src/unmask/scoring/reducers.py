@@ -61,9 +61,7 @@ class TargetScores:
         return cls(distinct, np.bincount(index, counts, distinct.size).astype(np.int64))
 
     def knots(self, thresholds: Sequence[float]) -> Rows32:
-        """Where float32 scores must be counted: at targets, and at the first float32 ≥ a
-        threshold.
-        """
+        """Where float32 scores are counted: at targets, and at the first float32 ≥ a threshold."""
         return np.unique(np.concatenate([self.scores, ceiling(thresholds)]))
 
 

@@ -84,9 +84,7 @@ class StreamedScores:
         return in_order([] if self.speakers is None else self.speakers.to_list())
 
     def batches(self, system: str, *, speakers: bool = False) -> Iterator[ScoreBatch]:
-        """The trials of a system in batches, in the order of the first file, with ``speakers`` if
-        asked for.
-        """
+        """Trials of a system in the order of the first file, with ``speakers`` if asked for."""
         first = next(iter(self._tables.values()))[0]
         table, column = self._tables[system]
         columns = [first.label, table.scores[column] if table is first else table.rows_of]
