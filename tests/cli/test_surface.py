@@ -206,6 +206,17 @@ def test_evaluate_takes_arrays_frames_and_named_files(folder):
     )
 
 
+def test_compare_takes_frames_and_named_files(folder):
+    files = {"A": folder / "a.txt", "B": folder / "a.txt"}
+    same = um.compare(files, key=folder / "trials", replicates=0)
+    assert (same.first, same.second) == ("A", "B")
+    assert same["eer"].difference.value == 0
+    table = um.read_scores(files, key=folder / "trials")
+    with pytest.raises(TypeError, match="no option key for a table of scores"):
+        um.compare(table, key=folder / "trials")
+    assert um.compare(table, replicates=0)["eer"].first.value == same["eer"].first.value
+
+
 def test_swapped_classes_and_labels_are_noticed():
     target, nontarget = scores_of_two(4.0)
     with pytest.warns(UserWarning, match="are they swapped"):

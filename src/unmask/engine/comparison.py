@@ -11,7 +11,7 @@ from unmask.engine.evaluation import Analysis, Battery, why_none
 from unmask.engine.roc import Roc
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice, Noticed
-from unmask.trials import Scores, Source
+from unmask.trials import Scores, Source, read_scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +90,7 @@ class Comparison(Noticed, Tabular):
 
 
 def compare(
-    scores: Scores,
+    data: Any,
     first: str | None = None,
     second: str | None = None,
     *,
@@ -98,12 +98,19 @@ def compare(
     replicates: int | None = None,
     level: float = 0.95,
     seed: int = 0,
+    **options: Any,
 ) -> Comparison:
     """Compare two systems of one score table; both are bootstrapped on the same draws.
 
-    ``first`` and ``second`` name the systems of ``scores``, and may be left out where it has two.
-    ``battery``, ``replicates``, ``level`` and ``seed`` are those of :func:`evaluate`.
+    ``data`` is a table of scores (:class:`Scores` or a data frame), or score files: a path,
+    several, or a mapping of names to paths, read with the ``options`` of :func:`read_scores`
+    (``key``, ``speakers``, …). ``first`` and ``second`` name two of its systems, and may be left
+    out where it has two. ``battery``, ``replicates``, ``level`` and ``seed`` are those of
+    :func:`evaluate`.
     """
+    if isinstance(data, Scores) and options:
+        raise TypeError(f"compare: no option {', '.join(options)} for a table of scores")
+    scores = data if isinstance(data, Scores) else read_scores(data, **options)
     names = list(scores.systems)
     if first is None and second is None and len(names) == 2:
         first, second = names

@@ -217,25 +217,23 @@ def roc_hull(
     return captioned("roc_hull", chart, rates=_equal_errors(curves), lowest=100 * lowest)
 
 
-_NAMES = {
-    "eer": "EER", "eer_raw": "EER, raw", "min_dcf": "minDCF", "act_dcf": "actDCF",
-    "cllr": "Cllr", "min_cllr": "min Cllr", "d_ece": "D_ECE", "d_sys": "D_sys",
-    "tpr_at_fpr": "TPR",
-}  # fmt: skip
 _MORE_IS_BETTER = ("d_ece", "d_sys", "tpr_at_fpr", "l_w")
+_EDGE = 150.0
 
 
-def difference_intervals(comparison: Comparison, *, width: float = WIDE) -> Figure:
-    """Every difference as a share of the first system's value, better to the right."""
+def difference_intervals(
+    comparison: Comparison, labels: Sequence[str], *, width: float = WIDE
+) -> Figure:
+    """Every difference, by its label, as a share of the first system's value, better to the right;
+    the axis ends at ±150 %, and what lies beyond is named.
+    """
     names, ends = [], []
-    for row in comparison.differences:
+    for label, row in zip(labels, comparison.differences, strict=True):
         first, interval = float(row.first.value), row.difference.interval
         if interval is None or not math.isfinite(interval.low) or not 0 < first < math.inf:
             continue
         share = (100 if row.first.metric in _MORE_IS_BETTER else -100) / first
-        given = [row.first.params[k] for k in ("p_target", "fpr") if k in row.first.params]
-        label = _NAMES.get(row.first.metric, row.first.metric)
-        names.append(f"{label} ({given[0]:g})" if given else label)
+        names.append(label)
         low, high = sorted((share * interval.low, share * interval.high))
         ends.append((low, share * float(row.difference.value), high))
     rows = table(
@@ -251,7 +249,12 @@ def difference_intervals(comparison: Comparison, *, width: float = WIDE) -> Figu
         scale=alt.Scale(domain=["excludes 0", "includes 0"], range=["#0072B2", "#9ca3af"]),
     )
     hover = "metric:N|Metric; value:Q|Better by (%)|.2f; low:Q|from|.2f; high:Q|to|.2f"
-    spans = (alt.X("low:Q", title=better), alt.X2("high:Q"))
+    beyond = [
+        f"{n} ({v:+,.0f} %)" for n, (_, v, _) in zip(names, ends, strict=True) if abs(v) > _EDGE
+    ]
+    least, most = min((e[0] for e in ends), default=0.0), max((e[2] for e in ends), default=0.0)
+    scale = alt.Scale(domain=[max(least, -_EDGE), min(most, _EDGE)], clamp=True, nice=True)
+    spans = (alt.X("low:Q", title=better, scale=scale), alt.X2("high:Q"))
     point = {"filled": True, "size": 60, "opacity": 1}
     chart = draw.in_panel(
         draw.mark(table(at=[0.0]), "rule", alt.X("at:Q"), color=INK, strokeWidth=1),
@@ -270,6 +273,7 @@ def difference_intervals(comparison: Comparison, *, width: float = WIDE) -> Figu
         first=comparison.first,
         second=comparison.second,
         level=100 * level,
+        beyond=beyond,
     )
 
 

@@ -26,6 +26,7 @@ from unmask.report.frameworks.study import (
     strongest,
 )
 from unmask.report.section import Section, TableBlock, note, noted, shown
+from unmask.report.table import label
 from unmask.stress import cp_maps, worst_case
 from unmask.trials import Scores
 
@@ -73,7 +74,8 @@ def _(comparison: Comparison) -> list[charts.Figure]:
     What the trials do not allow, such as a worst case without speakers, is left out.
     """
     scores = comparison.scores
-    differences = charts.difference_intervals(comparison)
+    labels = [label(row.first).partition(" [")[0] for row in comparison.differences]
+    differences = charts.difference_intervals(comparison, labels)
     if scores is None:
         return [differences]
     names = list(scores.systems)
