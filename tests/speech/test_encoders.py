@@ -222,6 +222,11 @@ def test_a_fingerprint_follows_the_bytes_of_a_model(tmp_path):
     assert fingerprint_of("campplus") != fingerprint_of("resemblyzer")
 
 
+def test_a_device_for_a_function_that_chooses_its_own_is_refused():
+    with pytest.raises(InputError, match="device cuda: no effect on numpy:mean"):
+        load_encoder("numpy:mean", device="cuda")
+
+
 def test_devices_that_are_not_there_are_named():
     torch = pytest.importorskip("torch")
     for name in ("campplus", "resemblyzer"):

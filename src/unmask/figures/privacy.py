@@ -131,7 +131,8 @@ def zoo_plots(
     chart = alt.concat(*panels, columns=2 if wide else 1, spacing=30)
     corners = {
         system: ", ".join(
-            f"{corner.count} {kind} (by chance {corner.expected:.1f}, p = {corner.p_value:.2g})"
+            f"{corner.count} {kind.removesuffix('s') if corner.count == 1 else kind}"
+            f" (by chance {corner.expected:.1f}, p = {corner.p_value:.2g})"
             for kind, corner in zoo.corners.items()
         )
         for system, zoo in zoos.items()

@@ -248,6 +248,8 @@ def load_encoder(encoder: str | Function | Encoder, *, device: str = "cpu") -> E
     if kind in _ELSEWHERE and rest:
         return _ELSEWHERE[kind](rest, device)
     if colon and rest:
+        if device != "cpu":
+            raise InputError(f"device {device}: no effect on {encoder}, which says where it runs")
         return Wrapped(_imported(kind, rest), name=encoder)
     raise InputError(
         f"encoder {encoder}: expected {', '.join(WEIGHTS)}, the folder of a trained encoder,"
