@@ -4,14 +4,17 @@ import dataclasses
 import math
 
 import numpy as np
+import polars as pl
 import pytest
 
+import unmask as um
 from unmask.engine.curves import DetCurve, PavMap
 from unmask.errors import InputError
 from unmask.figures import (
     NARROW,
     calibration_plot,
     det,
+    difference_intervals,
     ece_profile,
     pav_map,
     roc_hull,
@@ -213,3 +216,25 @@ def test_calibration_holds_shares_and_intervals(three):
     drawn = rows(calibration_plot(three.reliability).spec(), system="T10-2")
     for name in ("predicted", "observed", "low", "high", "count"):
         assert column(drawn, name) == pytest.approx(getattr(curve, name), rel=1e-5)
+
+
+def test_differences_beyond_the_edge_are_named():
+    rng = np.random.default_rng(2)
+    scores = np.concatenate([rng.normal(2, 1, 60), rng.normal(0, 1, 90)])
+    frame = pl.DataFrame(
+        {
+            "enrol": [f"a{i}" for i in range(150)],
+            "test": [f"b{i}" for i in range(150)],
+            "label": ["target"] * 60 + ["nontarget"] * 90,
+            "calibrated": 2 * scores - 2,
+            "raw": 40 * (scores + rng.normal(0, 0.4, 150)),
+        }
+    )
+    comparison = um.compare(frame, replicates=20)
+    labels = [row.first.metric for row in comparison.differences]
+    figure = difference_intervals(comparison, labels)
+    assert "Beyond the edge:" in figure.caption
+    assert "cllr (-" in figure.caption
+    assert [scale["domain"][0] for scale in every(figure.spec(), "scale") if "clamp" in scale] == [
+        -150.0
+    ]
