@@ -109,8 +109,8 @@ def test_durations_are_metadata_and_categories_no_scores(tmp_path):
     common = {"enrol": ["a", "b"], "test": ["c", "d"], "label": ["target", "nontarget"]}
     lasting = pl.Series([1_500_000, None]).cast(pl.Duration("us"))
     pl.DataFrame({**common, "s": [1.0, 2.0], "lasting": lasting}).write_parquet(tmp_path / "d")
-    found = read_scores(tmp_path / "d").columns["lasting"].to_series()
-    assert found.to_list() == ["PT1.5S", ""]
+    result = read_scores(tmp_path / "d").columns["lasting"].to_series()
+    assert result.to_list() == ["PT1.5S", ""]
     ranks = pl.Series(["1", "2"]).cast(pl.Categorical)
     pl.DataFrame({**common, "s": ranks}).write_parquet(tmp_path / "c")
     with pytest.raises(InputError, match="one per system, found enrol, test, label, s"):
@@ -174,22 +174,24 @@ def commanded(script, one, tmp_path, *more, **options):
 
 
 def test_names_stay_names_in_commands(odd, tmp_path):
-    found = commanded('cp "$1" "$2"; echo "$3" > ' + f"{tmp_path}/seen", odd, tmp_path, "{speaker}")
-    assert "expected a speaker that is no option" in found.failures[0]
-    found = commanded(
+    result = commanded(
+        'cp "$1" "$2"; echo "$3" > ' + f"{tmp_path}/seen", odd, tmp_path, "{speaker}"
+    )
+    assert "expected a speaker that is no option" in result.failures[0]
+    result = commanded(
         'cp "$1" "$2"; echo "$3" > ' + f"{tmp_path}/seen", odd, tmp_path, "--speaker={speaker}"
     )
-    assert (found.done, found.failures) == (1, ())
+    assert (result.done, result.failures) == (1, ())
     assert (tmp_path / "seen").read_text() == "--speaker=-rf\n"
     assert (tmp_path / "out/-rf/{speaker}.wav").read_bytes() == odd.path.read_bytes()
 
 
 def test_commands_say_what_they_like_and_end_in_time(odd, tmp_path):
-    found = commanded(r"printf '\377 odd' >&2; exit 3", odd, tmp_path)
-    assert found.failures[0].endswith("exit code 3: \ufffd odd")
+    result = commanded(r"printf '\377 odd' >&2; exit 3", odd, tmp_path)
+    assert result.failures[0].endswith("exit code 3: \ufffd odd")
     began = time.monotonic()
-    found = commanded("sleep 60 & sleep 60", odd, tmp_path, timeout=0.3)
-    assert "timed out" in found.failures[0]
+    result = commanded("sleep 60 & sleep 60", odd, tmp_path, timeout=0.3)
+    assert "timed out" in result.failures[0]
     assert time.monotonic() - began < 30
     with pytest.raises(InputError, match="quotes that are closed"):
         External("tool ' {input} {output}")
@@ -197,7 +199,7 @@ def test_commands_say_what_they_like_and_end_in_time(odd, tmp_path):
 
 def test_an_encoder_in_python_is_known_by_its_module(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
-    found = []
+    result = []
     for step in (1, 2):
         (tmp_path / "given.py").write_text(
             f"def part(x): return x[::{step}]\ndef encode(x): return part(x)\n"
@@ -207,8 +209,8 @@ def test_an_encoder_in_python_is_known_by_its_module(tmp_path, monkeypatch):
         import linecache
 
         linecache.clearcache()
-        found.append(load_encoder("given:encode").fingerprint)
-    assert found[0] != found[1]
+        result.append(load_encoder("given:encode").fingerprint)
+    assert result[0] != result[1]
     assert Wrapped(len).fingerprint == "len:unknown"
 
 
@@ -326,9 +328,9 @@ def test_sessions_of_one_speaker_each_are_assessed(tmp_path):
     text = f"frameworks = ['similarity']\n[intervals]\nreplicates = 2\n{voices(tmp_path)}"
     (tmp_path / "a.toml").write_text(text)
     with place(workers=1):
-        found = assess(load_config(tmp_path / "a.toml"), tmp_path / "out", cache=tmp_path / "kept")
-    assert len(found.sections) == 1
-    assert [one.sentence for one in found.failures if "OO_WITHIN" in one.sentence] == []
+        result = assess(load_config(tmp_path / "a.toml"), tmp_path / "out", cache=tmp_path / "kept")
+    assert len(result.sections) == 1
+    assert [one.sentence for one in result.failures if "OO_WITHIN" in one.sentence] == []
 
 
 def test_what_an_assessment_needs_is_looked_for_beforehand(tmp_path, monkeypatch, capsys):
@@ -363,9 +365,9 @@ def test_escapes_in_names_of_systems_reach_neither_terminal_nor_figures(
     drawn = ("--ci", 0, "--figures", tmp_path / "drawn", "--figure-formats", "svg")
     assert run(monkeypatch, "eval", tmp_path / "s.tsv", *drawn) == 0
     assert run(monkeypatch, "validate", tmp_path / "s.tsv") == 0
-    told = capsys.readouterr()
-    assert "p\ufffd[2J" in told.out
-    assert not ESCAPES.search(told.out + told.err)
+    text = capsys.readouterr()
+    assert "p\ufffd[2J" in text.out
+    assert not ESCAPES.search(text.out + text.err)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["drawn", "s.tsv"]
     for path in (tmp_path / "drawn").iterdir():
         assert re.fullmatch(r"[a-z_]+\.svg", path.name)
@@ -379,9 +381,9 @@ def test_escapes_in_names_of_an_assessment_reach_no_terminal(tmp_path, monkeypat
     words = ("assess", tmp_path / "a.toml")
     assert run(monkeypatch, *words, "--validate") == 0
     assert run(monkeypatch, *words, "-o", tmp_path / "out", "--cache", tmp_path / "kept") == 0
-    told = capsys.readouterr()
-    assert told.out.count("p\ufffd[2J[/b]") > 1
-    assert not ESCAPES.search(told.out + told.err)
+    sentence = capsys.readouterr()
+    assert sentence.out.count("p\ufffd[2J[/b]") > 1
+    assert not ESCAPES.search(sentence.out + sentence.err)
     for path in (tmp_path / "out").rglob("*"):
         assert re.fullmatch(r"[a-z_]+(\.[a-z]+)?", path.name)
         assert path.parent.name != "tables" or not ESCAPES.search(path.read_text())
@@ -422,15 +424,15 @@ def spoken(tmp_path, monkeypatch):
 
 def members(session):
     """Processes of a session that live, the keeper of shared memory among them."""
-    found = []
+    result = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
             state, _, _, its = path.read_text().rsplit(")", 1)[1].split()[:4]
         except OSError:
             continue
         if its == str(session) and state != "Z":
-            found.append(path.parent.name)
-    return found
+            result.append(path.parent.name)
+    return result
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up in /proc")
@@ -497,9 +499,9 @@ def test_bad_input_of_embed_leaves_nothing(spoken, tmp_path, monkeypatch, capsys
     ):
         words = ("embed", tmp_path / source, "-o", tmp_path / output, "-e", encoder, "-w", 1)
         assert run(monkeypatch, *words) == 1
-        told = capsys.readouterr().err
-        assert said in told.splitlines()[0]
-        assert told.count("\n") == 1 + (source == "text")
+        text = capsys.readouterr().err
+        assert said in text.splitlines()[0]
+        assert text.count("\n") == 1 + (source == "text")
         shutil.rmtree(tmp_path / "__pycache__", ignore_errors=True)
         for mark in (tmp_path / "marks").iterdir():
             mark.unlink()

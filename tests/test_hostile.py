@@ -110,16 +110,16 @@ def test_one_bad_recording_of_an_assessment_costs_itself_and_is_named(tmp_path, 
         '[[safeguards]]\nname = "p"\naudio = "protected"\nencoder = "given:encode"\n'
     )
     config = load_config(tmp_path / "a.toml")
-    found = read_inputs(config, Work(tmp_path / "kept"), base=tmp_path, allow_code=True)
-    for voices in (found.original, found.protected["p"]):
+    result = read_inputs(config, Work(tmp_path / "kept"), base=tmp_path, allow_code=True)
+    for voices in (result.original, result.protected["p"]):
         assert sorted(voices.utterances.to_series()) == ["a0", "a1", "a2", "b0", "b2"]
-    (lost,) = found.notices
+    (lost,) = result.notices
     assert (lost.code, lost.subject) == ("not-read", "safeguards.p")
     assert lost.sentence.startswith("1 recordings cannot be read")
     assert "b1.wav" in lost.sentence
     hidden = config.model_copy(update={"redact": True})
-    found = read_inputs(hidden, Work(tmp_path / "kept"), base=tmp_path, allow_code=True)
-    assert "b1" not in found.notices[0].sentence
+    result = read_inputs(hidden, Work(tmp_path / "kept"), base=tmp_path, allow_code=True)
+    assert "b1" not in result.notices[0].sentence
 
 
 def test_steps_that_others_could_have_written_are_not_trusted(tmp_path):

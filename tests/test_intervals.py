@@ -128,11 +128,11 @@ def test_a_corrected_interval_holds_its_value_and_stays_in_its_range(data):
         assert low < high
 
 
-@pytest.mark.parametrize(("count", "told"), [(12, True), (29, True), (30, False)])
-def test_few_speakers_are_told_by_number(count, told):
+@pytest.mark.parametrize(("count", "sentence"), [(12, True), (29, True), (30, False)])
+def test_few_speakers_are_told_by_number(count, sentence):
     text = intervals.few_speakers(count)
-    assert (text is not None) == told
-    assert not told or text.startswith(f"{count} speakers")
+    assert (text is not None) == sentence
+    assert not sentence or text.startswith(f"{count} speakers")
 
 
 def test_one_unit_or_no_defined_replicate_gives_no_interval():
@@ -147,8 +147,8 @@ def test_a_rate_has_a_t_interval_on_the_scale_of_its_logit():
         stats.t.ppf(0.975, 19) * np.sqrt(20 / 19) * np.std([-1.9, -1.4, -1.0, -1.6, -1.2], ddof=1)
     )
     expected = expit(np.log(0.25) - away), expit(np.log(0.25) + away)
-    found = intervals.logit_interval(0.2, drawn, 20, level=0.95, least=0.001)
-    assert found == pytest.approx(expected)
+    result = intervals.logit_interval(0.2, drawn, 20, level=0.95, least=0.001)
+    assert result == pytest.approx(expected)
     mirrored = intervals.logit_interval(0.8, 1 - drawn, 20, level=0.95, least=0.001)
     assert mirrored == pytest.approx((1 - expected[1], 1 - expected[0]))
 

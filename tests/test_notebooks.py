@@ -34,7 +34,7 @@ def outputs(source: str, namespace: dict[str, Any]) -> list[dict[str, Any]]:
     return made
 
 
-def told(output: dict[str, Any]) -> str:
+def text_of(output: dict[str, Any]) -> str:
     text = output["text"] if output["output_type"] == "stream" else output["data"]["text/plain"]
     return text if isinstance(text, str) else "".join(text)
 
@@ -47,8 +47,8 @@ def test_notebook_shows_what_is_stored(path, monkeypatch):
     namespace: dict[str, Any] = {}
     for cell in notebook["cells"]:
         if cell["cell_type"] == "code":
-            found = outputs("".join(cell["source"]), namespace)
-            assert [told(one) for one in found] == [told(one) for one in cell["outputs"]]
+            result = outputs("".join(cell["source"]), namespace)
+            assert [text_of(one) for one in result] == [text_of(one) for one in cell["outputs"]]
 
 
 def test_one_for_each_kind_of_user():

@@ -125,7 +125,7 @@ def sample(law: Law, speakers: int, number: int, replicates: int = REPLICATES) -
         seed=number,
     )
     summary, delta, placed = made.maps[1], made.deltas[0], made.positions[1][0]
-    found = {
+    result = {
         "EER, all trials": summary.full,
         "mean of cells": summary.mean,
         "cells under 20 %": summary.share_below,
@@ -136,4 +136,4 @@ def sample(law: Law, speakers: int, number: int, replicates: int = REPLICATES) -
         "tie": delta.tie,
         "lose": delta.lose,
     }
-    return {name: ends(interval) for name, interval in found.items()}
+    return {name: ends(interval) for name, interval in result.items()}

@@ -47,8 +47,8 @@ def sample(population: Population, speakers: int, number: int) -> Drawn:
     """Intervals of one sample."""
     rng = np.random.default_rng([population.seed, speakers, number])
     scores = population.scores(rng, speakers)
-    found = um.compare(scores, battery=BATTERY, replicates=REPLICATES)
-    rows = dict(zip(BATTERY.measured(), found.differences, strict=True))
+    outcome = um.compare(scores, battery=BATTERY, replicates=REPLICATES)
+    rows = dict(zip(BATTERY.measured(), outcome.differences, strict=True))
     with patch.multiple("unmask.engine.evaluation", AUTO_TRIALS=0, AUTO_REPLICATES=REPLICATES):
         result = um.evaluate(scores, systems=["better"], battery=BATTERY).results[0]
     numbers = [estimate for estimate in result.estimates if estimate.metric != "tag"]

@@ -29,7 +29,7 @@ def distorted(
     """C_ECE and C_llr of a sample by every method, with their intervals."""
     original, *runs = voices.runs(rng, speakers, 2)
     scores = [cross_scores(original, run) for run in runs]
-    found: dict[str, tuple[float, float, float]] = {}
+    result: dict[str, tuple[float, float, float]] = {}
     for method in METHODS:
         one = privacy.calibration_distortion(
             *scores, method=method, replicates=replicates, seed=seed
@@ -38,8 +38,8 @@ def distorted(
         for name, value, interval in zip(
             ("C_ECE", "C_llr"), (one.c_ece, one.cllr), intervals, strict=True
         ):
-            found[f"{name} {method}"] = ends(interval, value)
-    return found
+            result[f"{name} {method}"] = ends(interval, value)
+    return result
 
 
 def truth(voices: Voices) -> dict[str, float]:

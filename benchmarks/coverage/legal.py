@@ -42,13 +42,13 @@ class Law:
         size = self.separation * np.exp(self.heterogeneity * rng.normal(size=speakers))
         size = np.where(rng.random(speakers) < self.unprotected, 4.0, size)
         voices = size[:, None] * rng.normal(size=(speakers, DIMENSIONS))
-        found = []
+        result = []
         for tag, each in (("e", ENROL), ("t", tested)):
             owner = np.repeat(np.arange(speakers), each)
             rows = voices[owner] + rng.normal(size=(len(owner), DIMENSIONS))
             names = [f"{tag}{i}" for i in range(len(owner))]
-            found.append(um.Embeddings(rows, [f"s{i}" for i in owner], names))
-        return tuple(found)
+            result.append(um.Embeddings(rows, [f"s{i}" for i in owner], names))
+        return tuple(result)
 
 
 LAWS = (
@@ -106,7 +106,7 @@ def sample(law: Law, speakers: int, number: int) -> Drawn:
     counts = [20] if speakers <= 20 else [20, speakers]
     linked = um.linkability(enrol, test, counts=counts)
     singled = um.singling_out(enrol, test, counts=counts, folds=5)
-    found = {
+    result = {
         f"{name} N={('20', 'all')[i]}": (curve.value[i], curve.low[i], curve.high[i])
         for name, curve in {"singling_out": singled, "linkability": linked}.items()
         for i in range(len(counts))
@@ -114,7 +114,7 @@ def sample(law: Law, speakers: int, number: int) -> Drawn:
     eer = um.privacy.one_minus_eer(enrol, test, counts=[speakers], replicates=300)
     limits = linked.worst_decile_limits(0)
     assert limits is not None
-    return found | {
+    return result | {
         "one_minus_eer": (eer.value[0], eer.low[0], eer.high[0]),
         "worst decile N=20": (linked.worst_decile[0], *limits),
     }

@@ -32,10 +32,10 @@ def assessed(
     protected = um.Embeddings(
         vectors, original.speakers, original.utterances, sessions=[f"t{part}" for part in session]
     )
-    found = um.sessions(original, protected, replicates=replicates, seed=seed)
-    values = {e.metric: float(e.value) for e in found.estimates if e.metric in METRICS}
+    result = um.sessions(original, protected, replicates=replicates, seed=seed)
+    values = {e.metric: float(e.value) for e in result.estimates if e.metric in METRICS}
     return {
-        metric: ends(found.interval(metric) if replicates else None, values[metric])
+        metric: ends(result.interval(metric) if replicates else None, values[metric])
         for metric in METRICS
     }
 
@@ -44,9 +44,9 @@ def truth(voices: Voices) -> dict[str, float]:
     """The mean of large samples, or what follows where nothing is kept from session to session."""
     rng = np.random.default_rng([2028, voices.seed])
     rows = [assessed(voices, rng, _LARGE, replicates=0) for _ in range(_TIMES)]
-    found = {metric: np.array([row[metric][0] for row in rows]) for metric in METRICS}
-    known = {metric: float(values.mean()) for metric, values in found.items()}
-    known["g_vd_within"] = float(10 * np.log10((10 ** (found["g_vd_within"] / 10)).mean()))
+    result = {metric: np.array([row[metric][0] for row in rows]) for metric in METRICS}
+    known = {metric: float(values.mean()) for metric, values in result.items()}
+    known["g_vd_within"] = float(10 * np.log10((10 ** (result["g_vd_within"] / 10)).mean()))
     if voices.share == 0 and voices.spread == 0:
         known |= {"unlinkability_between": 1.0, "d_ece_between": 0.0, "eer_between": 0.5}
     return known

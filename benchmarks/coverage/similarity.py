@@ -94,10 +94,10 @@ def studies() -> list[Study]:
 def truth(voices: Voices, *, large: int = _LARGE, times: int = _TIMES) -> dict[str, float]:
     """Every number of the population: the mean of large samples, ratios averaged as ratios."""
     rng = np.random.default_rng([2026, voices.seed])
-    found = [um.pseudonymisation(*voices.sample(rng, large), replicates=0) for _ in range(times)]
-    known = {"d_ece": float(np.mean([one.sets["op"].zebra.d_ece for one in found]))}
+    result = [um.pseudonymisation(*voices.sample(rng, large), replicates=0) for _ in range(times)]
+    known = {"d_ece": float(np.mean([one.sets["op"].zebra.d_ece for one in result]))}
     for metric in ("deid", *DETAILS, "g_vd"):
-        values = np.array([getattr(one, metric) for one in found])
+        values = np.array([getattr(one, metric) for one in result])
         if metric.startswith("g_"):
             values = 10 * np.log10((10 ** (values / 10)).mean())
         known[metric] = float(values.mean())

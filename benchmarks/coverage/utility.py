@@ -55,8 +55,8 @@ def sample(population: str, speakers: int, number: int) -> Drawn:
 
     def measured(part: int) -> dict[str, Estimate]:
         rng = np.random.default_rng([seed, speakers, number, part])
-        found = utility_of(_measured(population, rng, speakers), replicates=REPLICATES)
-        return {one.metric: one for one in found.estimates_of["safeguard"]}
+        result = utility_of(_measured(population, rng, speakers), replicates=REPLICATES)
+        return {one.metric: one for one in result.estimates_of["safeguard"]}
 
     of, *others = (measured(part) for part in range(3))
     shown = {name: of[name] for name in _SINGLE}

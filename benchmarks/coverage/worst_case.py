@@ -219,21 +219,21 @@ def by_cell(speakers: int, *surfaces: FloatArray, level: str = "") -> dict[str, 
 def near_truth(law: Law, speakers: int, draws: int = 20_000) -> dict[str, float]:
     """Rates at N = 1, M/4 and M."""
     rates = law.small_truth(near_thresholds(law), counts_of(speakers), draws)
-    found = {}
+    result = {}
     for level in LEVELS:
         named = by_cell(speakers, rates, level=LEVELS[level])
-        found.update({name: value[0] for name, value in named.items()})
-    return found
+        result.update({name: value[0] for name, value in named.items()})
+    return result
 
 
 def measured(law: Law, speakers: int, number: int, scores: int = SCORES) -> Drawn:
     """Measured rates of one sample, with intervals of both levels."""
     seen = same(law).seen(speakers, scores, 100 + number)
-    found: dict[str, tuple[float, ...]] = {}
+    result: dict[str, tuple[float, ...]] = {}
     for level in LEVELS:
         one = worst_case(seen, near_thresholds(law), counts=counts_of(speakers), level=level)
-        found |= by_cell(speakers, one.values, one.low, one.high, level=LEVELS[level])
-    return found  # type: ignore[return-value]
+        result |= by_cell(speakers, one.values, one.low, one.high, level=LEVELS[level])
+    return result  # type: ignore[return-value]
 
 
 @cache

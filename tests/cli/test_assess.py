@@ -54,6 +54,6 @@ def test_a_mistake_is_one_line_and_exit_code_1(folder, monkeypatch, capsys):
     with pytest.raises(SystemExit) as left:
         main()
     assert left.value.code == 1
-    told = capsys.readouterr().err
-    assert told.count("\n") == 1
-    assert "sead: unknown key" in told
+    text = capsys.readouterr().err
+    assert text.count("\n") == 1
+    assert "sead: unknown key" in text

@@ -55,9 +55,9 @@ def test_cross_paired_embeddings_equal_the_python_api(folder, unmask):
         "--figure-formats", "json",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
+    result = json.loads(done.stdout)
     wanted = um.engine.cross_pairing(folder / "set.npz").results[0]
-    eer = next(row for row in found["results"] if row["metric"] == "eer")
+    eer = next(row for row in result["results"] if row["metric"] == "eer")
     assert eer["value"] == wanted["eer"].value
     assert eer["n"] == {"target": 200, "nontarget": 4750, "speakers": 20}
     assert {path.name for path in (folder / "drawn").iterdir()} == {"det.json", "roc_hull.json"}
@@ -88,7 +88,7 @@ def test_streamed_scores_equal_the_whole_file(unmask, arguments):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "text"),
     [
         (
             ["--pairs", "all", "--on", "dask://127.0.0.1", "set.npz"],
@@ -116,8 +116,8 @@ def test_streamed_scores_equal_the_whole_file(unmask, arguments):
         (["--pairs", "all", "--backend", "set.npz", "set.npz"], "expected the format"),
     ],
 )
-def test_bad_use_is_one_line(unmask, arguments, told):
+def test_bad_use_is_one_line(unmask, arguments, text):
     done = unmask("eval", *arguments)
     assert done.returncode == 1
-    assert told in done.stderr
+    assert text in done.stderr
     assert done.stderr.count("\n") == 1, done.stderr

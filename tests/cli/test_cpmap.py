@@ -57,8 +57,8 @@ def test_json_equals_the_python_api(folder):
     done = run(
         *FILES, "-r", "old", "-r", "new", "--combine", "rank", "--ci", 10, "-f", "json", "-q"
     )
-    found = json.loads(done.stdout)
-    jsonschema.validate(found, um.report.json_schema())
+    result = json.loads(done.stdout)
+    jsonschema.validate(result, um.report.json_schema())
     scores = um.Scores.merged(
         *(
             um.read_scores(name, key="trials", speakers="pattern:^(s[0-9]+)-")
@@ -68,7 +68,7 @@ def test_json_equals_the_python_api(folder):
     expected = um.cp_maps(scores, references=["old", "new"], combine="rank", grid=8, replicates=10)
     values = {
         (r["conditions"].get("system", ""), r["metric"]): r["value"]
-        for r in found["results"]
+        for r in result["results"]
         if "trials" not in r["conditions"]
     }
     assert values["new", "cp_mean"] == expected.maps["new"].summary().mean
@@ -105,16 +105,16 @@ def test_a_tree_of_comparisons_and_both_metrics(folder):
         "--metric", "eer", "--metric", "min_dcf", "--ci", 2, "--figures", "figures",
         "--figure-formats", "json", "--cells", "cells.csv", "-f", "json", "-q",
     )  # fmt: skip
-    found = json.loads(done.stdout)
-    jsonschema.validate(found, um.report.json_schema())
+    result = json.loads(done.stdout)
+    jsonschema.validate(result, um.report.json_schema())
     steps = [
         (r["conditions"]["systems"], r["conditions"]["by"])
-        for r in found["results"]
+        for r in result["results"]
         if r["metric"] == "cp_win"
     ]
     pairs = ("old → new", "old → third")
     assert steps == [(pair, metric) for metric in ("eer", "min_dcf") for pair in pairs]
-    assert all(r["interval"] for r in found["results"] if r["metric"].startswith("cp_mean"))
+    assert all(r["interval"] for r in result["results"] if r["metric"].startswith("cp_mean"))
     drawn = {path.stem for path in (folder / "figures").iterdir()}
     assert {"cp_roadmap_eer", "cp_roadmap_min_dcf", "delta_cp_map", "cp_map_eer"} <= drawn
     cells = pl.read_csv(folder / "cells.csv")

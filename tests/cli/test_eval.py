@@ -45,14 +45,14 @@ def test_json_equals_the_python_api(folder, unmask):
         "eval", "scores", "-k", "trials", "-s", "pattern:^(s[0-9]+)-", "--ci", 20, "-f", "json",
         "--seed", 7,
     )  # fmt: skip
-    found = json.loads(done.stdout)
-    jsonschema.validate(found, um.report.json_schema())
+    result = json.loads(done.stdout)
+    jsonschema.validate(result, um.report.json_schema())
     scores = um.read_scores(
         folder / "scores", key=folder / "trials", speakers="pattern:^(s[0-9]+)-"
     )
     expected = um.document(um.evaluate(scores, replicates=20, seed=7)).to_dict()
-    assert found["results"] == expected["results"]
-    assert found["results"][0]["n"]["speakers"] == 6
+    assert result["results"] == expected["results"]
+    assert result["results"][0]["n"]["speakers"] == 6
 
 
 @pytest.mark.parametrize("format", ["csv", "md", "latex"])
@@ -118,7 +118,7 @@ BAD = {
 
 @pytest.mark.parametrize("case", BAD)
 def test_bad_input_is_one_line_and_exit_code_1(folder, case, unmask):
-    content, told = BAD[case]
+    content, text = BAD[case]
     name = case.replace(" ", "-") + (".gz" if "gzip" in case else "")
     if content is not None:
         (folder / name).write_bytes(content)
@@ -129,7 +129,7 @@ def test_bad_input_is_one_line_and_exit_code_1(folder, case, unmask):
     assert len(done.stderr.splitlines()) == 1, done.stderr
     assert done.stderr.startswith("unmask: ")
     assert name in done.stderr
-    assert told in done.stderr
+    assert text in done.stderr
     assert set(folder.iterdir()) == before
 
 

@@ -41,10 +41,10 @@ def run(files, *options, attackers=("original", "informed")):
 def test_json_holds_risk_interval_chance_and_attacker(files):
     result = run(files, "--counts", "5,20", "--lengths", "1,3", "--format", "json")
     assert result.exit_code == 0, result.output
-    found = json.loads(result.stdout)
+    outcome = json.loads(result.stdout)
     rows = [
         r
-        for r in found["results"]
+        for r in outcome["results"]
         if r["metric"] == "linkability" and r["conditions"]["attacker"] == "informed"
     ]
     assert [(r["conditions"]["L"], r["conditions"]["N"]) for r in rows] == [
@@ -54,8 +54,8 @@ def test_json_holds_risk_interval_chance_and_attacker(files):
     assert low <= rows[0]["value"] <= high
     assert rows[0]["chance"] == pytest.approx(0.2)
     assert rows[0]["n"]["attacks"] == 24 * 6
-    assert len(found["inputs"]) == 4
-    assert {"singling_out", "one_minus_eer", "mean_d"} <= {r["metric"] for r in found["results"]}
+    assert len(outcome["inputs"]) == 4
+    assert {"singling_out", "one_minus_eer", "mean_d"} <= {r["metric"] for r in outcome["results"]}
 
 
 @pytest.mark.parametrize("format", ["text", "csv", "md", "latex"])
@@ -97,8 +97,8 @@ def test_the_config_of_an_assessment(files, tmp_path):
         "attributes = { gender = [] }\n[intervals]\nreplicates = 50\n"
     )
     for name in ("enrol", "test"):
-        with np.load(files / f"original-{name}.npz") as found:
-            named = {**found, "utt_ids": [f"u{i}" for i in range(144)]}
+        with np.load(files / f"original-{name}.npz") as outcome:
+            named = {**outcome, "utt_ids": [f"u{i}" for i in range(144)]}
         np.savez(tmp_path / f"original-{name}.npz", **named)
     what = ["legal", "--config", str(path), "--asked", "own (wccn)", "-q"]
     result = CliRunner().invoke(app, [*what, "--format", "json"])
@@ -119,10 +119,10 @@ def test_what_attackers_enrol(files):
     what = ("--counts", "20", "--lengths", "1", "--metrics", "linkability", "--format", "json")
     one = f"x={files}/informed-test.npz,{files}/informed-test.npz"
     shared = ["legal", "-a", one, "--allow-shared-utterances", *what, *QUICK]
-    told = [json.loads(CliRunner().invoke(app, shared + more).stdout)["warnings"] for more in (
+    text = [json.loads(CliRunner().invoke(app, shared + more).stdout)["warnings"] for more in (
         [], ["--enrols", "x=own"], ["--enrols", "x=attacked"], ["--enrols", "x=original"],
     )]  # fmt: skip
-    assert [any("pseudonyms are consistent" in w for w in some) for some in told] == [
+    assert [any("pseudonyms are consistent" in w for w in some) for some in text] == [
         True, False, True, False,
     ]  # fmt: skip
     assert CliRunner().invoke(app, [*shared, "--enrols", "y=own"]).exit_code == 2
@@ -132,15 +132,15 @@ def test_another_place_gives_the_same_table(files, tmp_path):
     what = ("--counts", "5,20", "--lengths", "1", "--format", "csv")
     wanted = run(files, *what)
     elsewhere = ("--on", "processes", "--workers", "1", "--state", str(tmp_path))
-    found = run(files, *what, *elsewhere)
-    assert found.exit_code == 0, found.output
-    assert found.stdout == wanted.stdout
+    result = run(files, *what, *elsewhere)
+    assert result.exit_code == 0, result.output
+    assert result.stdout == wanted.stdout
     assert len(list(tmp_path.glob("*/results-*.npz"))) == 2 * 3 * 2
     assert run(files, *what, "--state", str(tmp_path)).stdout == wanted.stdout
-    for place, told in (("moon", "found moon"), ("cuda", "CUDA"), ("dask://127.0.0.1:1", "dask")):
+    for place, text in (("moon", "found moon"), ("cuda", "CUDA"), ("dask://127.0.0.1:1", "dask")):
         refused = run(files, *what, "--on", place)
         assert isinstance(refused.exception, InputError)
-        assert told in str(refused.exception)
+        assert text in str(refused.exception)
         assert "\n" not in str(refused.exception)
 
 
@@ -149,9 +149,9 @@ def test_enrolment_swap_and_variants(files):
     usual = json.loads(run(files, *what).stdout)
     assert any("24 speakers: with fewer than 30" in line for line in usual["warnings"])
 
-    def depth(found):
+    def depth(result):
         return {
-            r["metric"]: r["params"].get("enrol_L") for r in found["results"] if "N" in r["params"]
+            r["metric"]: r["params"].get("enrol_L") for r in result["results"] if "N" in r["params"]
         }
 
     assert depth(usual)["linkability"] == depth(usual)["one_minus_eer"] == "all"
@@ -218,10 +218,10 @@ def test_alignments_and_pairs_from_files(tmp_path):
         "--ci",
         "0",
     ]
-    found = CliRunner().invoke(app, ["legal", *asked, "--quiet"])
+    result = CliRunner().invoke(app, ["legal", *asked, "--quiet"])
     values = {
         row["conditions"]["attacker"]: row["value"]
-        for row in json.loads(found.stdout)["results"]
+        for row in json.loads(result.stdout)["results"]
         if row["metric"] == "linkability"
     }
     assert values["x (procrustes)"] > 0.95

@@ -72,16 +72,16 @@ def test_table_of_two_safeguards(folder):
 def test_json_equals_the_python_api(folder):
     given = ("--original", "o.npz", "--protected", "a=p.npz", "--ci", 50, "--seed", 3)
     done = run(*given, "-f", "json", "-q")
-    found = json.loads(done.stdout)
-    jsonschema.validate(found, um.report.json_schema())
+    result = json.loads(done.stdout)
+    jsonschema.validate(result, um.report.json_schema())
     sets = um.read_embeddings("o.npz"), um.read_embeddings("p.npz")
     expected = um.pseudonymisation(*sets, replicates=50, seed=3)
-    by_name = {r["metric"]: r for r in found["results"] if r["conditions"]["system"] == "a"}
+    by_name = {r["metric"]: r for r in result["results"] if r["conditions"]["system"] == "a"}
     assert by_name["deid"]["value"] == expected.deid
     interval = expected.interval("deid")
     assert by_name["deid"]["interval"] == [interval.low, interval.high]
     assert by_name["tag"]["value"] == expected.sets["op"].zebra.tag
-    assert [entry["name"] for entry in found["inputs"]] == ["o.npz", "p.npz"]
+    assert [entry["name"] for entry in result["inputs"]] == ["o.npz", "p.npz"]
 
 
 def test_matrices_lists_and_embeddings_agree(folder):
@@ -186,13 +186,13 @@ def test_places_are_refused_before_anything_is_read(folder):
     missing = ("--original", "no.npz", "--protected", "a=no.npz")
     assert "on: expected local, processes" in fails(*missing, "--on", "moon")
     assert "no CUDA device" in fails(*missing, "--on", "cuda")
-    told = fails(*missing, "--on", "dask://localhost:1", "--workers", 2)
-    assert told == "workers: no effect on dask://localhost:1, which has workers of its own"
+    text = fails(*missing, "--on", "dask://localhost:1", "--workers", 2)
+    assert text == "workers: no effect on dask://localhost:1, which has workers of its own"
     lists = ("--scores", "a=no,no,no")
     for option in (("--on", "processes"), ("--workers", 2), ("--state", "here")):
-        told = fails(*lists, *option)
-        assert told == f"{option[0]}: is for embeddings and matrices, found --scores"
+        text = fails(*lists, *option)
+        assert text == f"{option[0]}: is for embeddings and matrices, found --scores"
     nobody = ("--original", "o.npz", "--protected", "a=p.npz", "--on", "dask://localhost:1")
-    told = fails(*nobody)
-    assert "expected a dask scheduler, found none" in told
-    assert "\n" not in told
+    text = fails(*nobody)
+    assert "expected a dask scheduler, found none" in text
+    assert "\n" not in text

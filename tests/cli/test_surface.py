@@ -43,11 +43,11 @@ WHO = ("-k", "trials", "-s", "pattern:^(p[0-9])")
 
 
 def test_files_are_systems_by_name(unmask):
-    found = json.loads(
+    result = json.loads(
         unmask("eval", "B1=a.txt", "ours=b.txt", *WHO, "--ci", "0", "-f", "json").stdout
     )
-    assert {row["conditions"]["system"] for row in found["results"]} == {"B1", "ours"}
-    eer = next(row for row in found["results"] if row["metric"] == "eer")
+    assert {row["conditions"]["system"] for row in result["results"]} == {"B1", "ours"}
+    eer = next(row for row in result["results"] if row["metric"] == "eer")
     assert eer["unit"] == "share"
     assert 0 < eer["value"] < 0.5
     assert "expected each name once" in unmask("eval", "x=a.txt", "x=b.txt", *WHO).stderr
@@ -78,7 +78,7 @@ def test_tables_are_as_wide_as_the_terminal(width):
 
 
 def test_outputs_are_refused_before_anything_is_read(unmask, folder):
-    for option, told in (
+    for option, text in (
         (("-o", "nowhere/x.json"), "nowhere/x.json: expected an existing folder"),
         (("-o", "."), "expected a file to write, found a folder"),
         (("--figures", "trials/x"), "is not a writable folder"),
@@ -86,7 +86,7 @@ def test_outputs_are_refused_before_anything_is_read(unmask, folder):
     ):
         done = unmask("eval", "no-such-file", *option)
         assert done.returncode == 1
-        assert told in done.stderr
+        assert text in done.stderr
 
 
 def test_refusals_name_the_options_of_the_command(unmask, folder):

@@ -23,12 +23,12 @@ def run(*arguments: object, **options: object) -> str:
 def test_scores_with_key_and_speakers(tmp_path: Path) -> None:
     (tmp_path / "s").write_text("a-1 a-2 0.5\na-1 b-1 0.5\na-1 b-2 0.25\n")
     (tmp_path / "k").write_text("a-1 b-1 nontarget\na-1 a-2 target\na-1 b-2 nontarget\n")
-    told = run(tmp_path / "s", "--key", tmp_path / "k", "--speakers", "pattern:^(.)-")
-    assert "kaldi-scores: enrol test score" in told
-    assert "kaldi-trials" in told
-    assert "trials 3 target 1 nontarget 2 other 0" in told
-    assert "speakers 2" in told
-    assert "system s 2 distinct scores from 0.25 to 0.5" in told
+    text = run(tmp_path / "s", "--key", tmp_path / "k", "--speakers", "pattern:^(.)-")
+    assert "kaldi-scores: enrol test score" in text
+    assert "kaldi-trials" in text
+    assert "trials 3 target 1 nontarget 2 other 0" in text
+    assert "speakers 2" in text
+    assert "system s 2 distinct scores from 0.25 to 0.5" in text
 
 
 def test_skipping_is_told(tmp_path: Path) -> None:
@@ -41,9 +41,9 @@ def test_skipping_is_told(tmp_path: Path) -> None:
 
 def test_key_and_stdin(tmp_path: Path) -> None:
     (tmp_path / "k").write_text("1 a b\n0 a c\n")
-    told = run(tmp_path / "k")
-    assert "voxceleb: 0|1 enrol test" in told
-    assert "speakers not known" in told
+    text = run(tmp_path / "k")
+    assert "voxceleb: 0|1 enrol test" in text
+    assert "speakers not known" in text
     assert "trials 2" in run("-", input="a b target\na c nontarget\n")
 
 
@@ -63,5 +63,5 @@ def test_embeddings(tmp_path: Path) -> None:
         speaker_ids=list("aab"),
         session=list("ppq"),
     )
-    told = run(path)
-    assert "vectors 3 of 3 dimensions, float64 speakers 2 sessions 2" in told
+    text = run(path)
+    assert "vectors 3 of 3 dimensions, float64 speakers 2 sessions 2" in text

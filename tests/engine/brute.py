@@ -72,11 +72,11 @@ def oracle_llrs(target, nontarget, laplace=False):
                 done = False
                 break
     prior = math.log(len(target) / len(nontarget))
-    found = {}
+    result = {}
     for a, b, scores in blocks:
         for score in scores:
-            found[score] = math.inf if b == 0 else -math.inf if a == 0 else math.log(a / b) - prior
-    return [found[s] for s in target], [found[s] for s in nontarget]
+            result[score] = math.inf if b == 0 else -math.inf if a == 0 else math.log(a / b) - prior
+    return [result[s] for s in target], [result[s] for s in nontarget]
 
 
 def softplus(x):

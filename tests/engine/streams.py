@@ -31,9 +31,9 @@ def at_once(paths, *, systems=None, **options):
     try:
         tables = [um.read_scores(path, systems=systems, **options) for path in paths]
         merged = tables[0] if len(tables) == 1 else um.Scores.merged(*tables)
-        found = um.evaluate(merged, replicates=0)
+        result = um.evaluate(merged, replicates=0)
         units_of(merged)
-        return found
+        return result
     except um.InputError as error:
         return str(error)
 
@@ -46,10 +46,10 @@ def in_batches(paths, **options):
         return str(error)
 
 
-def content(found):
+def content(outcome):
     """What two evaluations must have in common, to the last bit."""
-    if isinstance(found, str):
-        return found
+    if isinstance(outcome, str):
+        return outcome
     rows = [
         (
             result.system,
@@ -58,18 +58,18 @@ def content(found):
                 for e in result.estimates
             ],
         )
-        for result in found
+        for result in outcome
     ]
     sources = [
         (s.name, s.sha256, s.format, s.target, s.nontarget, s.missing, s.duplicates, s.speakers)
-        for s in found.sources
+        for s in outcome.sources
     ]
-    told = [re.sub(UNLIKE, "", source.detected) for source in found.sources]
-    return rows, sources, told, found.warnings
+    text = [re.sub(UNLIKE, "", source.detected) for source in outcome.sources]
+    return rows, sources, text, outcome.warnings
 
 
 def compare(*paths, **options):
     """Both ways give the same; returned is what the second gave."""
-    found = in_batches(list(paths), **options)
-    assert content(found) == content(at_once(paths, **options))
-    return found
+    result = in_batches(list(paths), **options)
+    assert content(result) == content(at_once(paths, **options))
+    return result

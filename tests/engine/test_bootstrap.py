@@ -34,12 +34,12 @@ def test_a_replicate_weighs_trials_by_the_multiplicities(seed, speakers):
     units = Units.speakers(*codes)
     times = units.draw(seed, 0)
     assert times.sum() == speakers
-    found = Resampled.of(target, nontarget, units, thresholds=BATTERY.thresholds).weighted(
+    result = Resampled.of(target, nontarget, units, thresholds=BATTERY.thresholds).weighted(
         NUMPY, times
     )
     weights = times[codes[0]], times[codes[1]] * times[codes[2]]
     if not weights[0].any() or not weights[1].any():
-        assert found is None
+        assert result is None
         return
     expected = Roc.from_scores(
         target,
@@ -50,7 +50,7 @@ def test_a_replicate_weighs_trials_by_the_multiplicities(seed, speakers):
         cllr=True,
     )
     for key, value in BATTERY.values(expected).items():
-        assert BATTERY.values(found)[key] == pytest.approx(value, abs=1e-11), key
+        assert BATTERY.values(result)[key] == pytest.approx(value, abs=1e-11), key
 
 
 def test_trials_within_one_speaker_weigh_once():
@@ -184,11 +184,11 @@ def test_a_difference_takes_out_its_bias_once():
     made = Replicates(
         {"eer": drawn}, {"eer": np.array([0.1, 0.15])}, 20, "speaker", 0, 300, Battery().ranges
     )
-    found = made.difference("eer", level=0.95, first=0, second=1)
+    result = made.difference("eer", level=0.95, first=0, second=1)
     expected = intervals.bias_corrected(
         0.15 - 0.1, drawn[1] - drawn[0], 20, level=0.95, bounds=(-0.5, 0.5), longer="high"
     )
-    assert (found.low, found.high) == pytest.approx(expected)
+    assert (result.low, result.high) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(("separation", "reaches"), [(0.0, True), (2.0, False)])
@@ -198,9 +198,9 @@ def test_numbers_of_a_hull_reach_chance_where_the_raw_eer_does(separation, reach
     units, battery = Units.trials(60, 300), Battery()
     system = Resampled.of(target, nontarget, units, thresholds=battery.thresholds)
     drawn = bootstrap([system], battery.values, ranges=battery.ranges, replicates=60)
-    found = battery.intervals(drawn, level=0.95)
-    assert (found["eer_raw"].low <= 0.5 <= found["eer_raw"].high) == reaches
-    assert (found["eer"].high == 0.5) == reaches
-    assert (found["min_cllr"].high == 1.0) == reaches
-    assert (found["d_ece"].low == found["d_sys"].low == 0.0) == reaches
-    assert found["tpr@0.01"] == drawn.interval("tpr@0.01", level=0.95)
+    result = battery.intervals(drawn, level=0.95)
+    assert (result["eer_raw"].low <= 0.5 <= result["eer_raw"].high) == reaches
+    assert (result["eer"].high == 0.5) == reaches
+    assert (result["min_cllr"].high == 1.0) == reaches
+    assert (result["d_ece"].low == result["d_sys"].low == 0.0) == reaches
+    assert result["tpr@0.01"] == drawn.interval("tpr@0.01", level=0.95)

@@ -26,8 +26,8 @@ def test_intervals_of_twenty_speakers_hold_the_truth(population):
     rows = {key: [] for key, about in BATTERY.measured().items() if not about.no_interval}
     for number in range(SAMPLES):
         sample = population.scores(np.random.default_rng(number), 20, 4)
-        found = um.evaluate(sample, systems=["better"], battery=BATTERY, replicates=50)
-        numbers = [e for e in found.results[0].estimates if e.metric != "tag"]
+        result = um.evaluate(sample, systems=["better"], battery=BATTERY, replicates=50)
+        numbers = [e for e in result.results[0].estimates if e.metric != "tag"]
         for key, estimate in zip(BATTERY.measured(), numbers, strict=True):
             if key in rows:
                 interval = estimate.interval

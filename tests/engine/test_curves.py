@@ -15,19 +15,19 @@ def test_whiskers_of_calibrated_scores_hold_the_diagonal():
         shift = 3.0
         target = shift * rng.normal(shift, 1, 200) - shift**2 / 2
         nontarget = shift * rng.normal(0, 1, 20_000) - shift**2 / 2
-        found = reliability(target, nontarget)
-        inside = (found.low <= found.predicted) & (found.predicted <= found.high)
+        result = reliability(target, nontarget)
+        inside = (result.low <= result.predicted) & (result.predicted <= result.high)
         covered, every = covered + inside.sum(), every + inside.size
-        assert found.count.sum() == 20_200
-        assert (found.low < found.high).all()
+        assert result.count.sum() == 20_200
+        assert (result.low < result.high).all()
     assert every > 1000
     assert 0.92 <= covered / every <= 0.985
 
 
 def test_posteriors_are_at_the_prior_of_the_trials():
-    found = reliability(np.zeros(10), np.zeros(30), bins=4)
-    np.testing.assert_allclose(found.predicted, [0.25])
-    np.testing.assert_allclose(found.observed, [0.25])
+    result = reliability(np.zeros(10), np.zeros(30), bins=4)
+    np.testing.assert_allclose(result.predicted, [0.25])
+    np.testing.assert_allclose(result.observed, [0.25])
 
 
 def test_both_ends_of_a_curve_are_kept():

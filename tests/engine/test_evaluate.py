@@ -48,9 +48,9 @@ def make_scores(speakers=8, sexes=True, with_speakers=True, seed=0):
 
 def test_evaluation_agrees_with_the_single_functions():
     scores = make_scores()
-    found = evaluate(scores, replicates=20, battery=Battery(p_target=(0.01, 0.05)))
-    assert [result.system for result in found] == ["good", "poor"]
-    for result in found:
+    outcome = evaluate(scores, replicates=20, battery=Battery(p_target=(0.01, 0.05)))
+    assert [result.system for result in outcome] == ["good", "poor"]
+    for result in outcome:
         pair = scores.targets(result.system), scores.nontargets(result.system)
         assert result["eer"].value == um.eer(*pair)
         assert result["eer_raw"].value == um.eer(*pair, estimator="raw")
@@ -84,26 +84,26 @@ def test_order_of_trials_changes_no_value():
 
 def test_groups_by_a_pair_of_columns():
     scores = make_scores()
-    found = evaluate(scores, by="sex", replicates=0)
-    assert [r.group for r in found if r.system == "good"] == [None, "f", "m"]
-    mixed = next(notice for notice in found.notices if notice.code == "group-left-out")
+    result = evaluate(scores, by="sex", replicates=0)
+    assert [r.group for r in result if r.system == "good"] == [None, "f", "m"]
+    mixed = next(notice for notice in result.notices if notice.code == "group-left-out")
     assert mixed.subject == "group f-m"
     assert mixed.line.startswith("group f-m: left out, it has 0 target and")
-    assert mixed.line in found.warnings
+    assert mixed.line in result.warnings
     same = scores.select(dict(group_masks(scores, "sex"))["f"])
-    f = next(r for r in found if r.group == "f" and r.system == "good")
+    f = next(r for r in result if r.group == "f" and r.system == "good")
     assert f["eer"].value == um.eer(same.targets("good"), same.nontargets("good"))
 
 
 def test_notices_name_the_group_and_the_system_they_are_about():
     scores = make_scores()
     turned = replace(scores, systems={"good": -scores.systems["good"]})
-    found = evaluate(turned, by="sex", replicates=0)
-    negated = [notice for notice in found.notices if notice.code == "negated"]
+    result = evaluate(turned, by="sex", replicates=0)
+    negated = [notice for notice in result.notices if notice.code == "negated"]
     assert [notice.subject for notice in negated] == ["good", "group f: good", "group m: good"]
     assert all(notice.sentence.startswith("the negated score") for notice in negated)
-    assert {notice.code for notice in found.notices} == {"negated", "swapped", "group-left-out"}
-    assert found.warnings == tuple(notice.line for notice in found.notices)
+    assert {notice.code for notice in result.notices} == {"negated", "swapped", "group-left-out"}
+    assert result.warnings == tuple(notice.line for notice in result.notices)
 
 
 def test_groups_by_one_column_and_by_none():
@@ -116,9 +116,9 @@ def test_groups_by_one_column_and_by_none():
 
 
 def test_without_speakers_the_trial_bootstrap_is_named():
-    found = evaluate(make_scores(with_speakers=False), replicates=10)
-    assert found.results[0]["eer"].interval.method == "trial,corrected"
-    assert [notice.code for notice in found.notices] == ["no-speakers"]
+    result = evaluate(make_scores(with_speakers=False), replicates=10)
+    assert result.results[0]["eer"].interval.method == "trial,corrected"
+    assert [notice.code for notice in result.notices] == ["no-speakers"]
 
 
 def test_one_speaker_gives_no_interval_and_no_crash():
@@ -128,9 +128,9 @@ def test_one_speaker_gives_no_interval_and_no_crash():
         scores.enrol, scores.test, scores.label, enrol_speaker=one, test_speaker=one,
         systems=scores.systems,
     )  # fmt: skip
-    found = evaluate(alone, replicates=10)
-    assert math.isnan(found.results[0]["eer"].interval.low)
-    (notice,) = (one for one in found.notices if one.code == "no-interval")
+    result = evaluate(alone, replicates=10)
+    assert math.isnan(result.results[0]["eer"].interval.low)
+    (notice,) = (one for one in result.notices if one.code == "no-interval")
     assert notice.sentence.startswith("one speaker only")
 
 
@@ -194,12 +194,12 @@ def test_one_class_only_is_refused_with_the_counts():
 
 def test_comparison_of_two_systems():
     scores = make_scores(speakers=12)
-    found = compare(scores, replicates=50)
-    row = found["eer"]
+    result = compare(scores, replicates=50)
+    row = result["eer"]
     assert row.difference.value == pytest.approx(row.second.value - row.first.value)
     assert row.difference.value > 0
     assert row.second_better < 0.2
-    assert found.verdict.startswith("good is better: the EER of good is")
+    assert result.verdict.startswith("good is better: the EER of good is")
     turned = compare(scores, "poor", "good", replicates=50)
     assert turned["eer"].difference.value == -row.difference.value
     assert turned["eer"].second_better == pytest.approx(1 - row.second_better)
@@ -265,12 +265,12 @@ def test_a_new_metric_is_in_tables_files_and_comparisons(monkeypatch):
     new = Measured("fnmr", lambda roc: 1 - roc.tpr_at_fpr(0.1), "%", 0.9, share, {"fmr": 0.1})
     monkeypatch.setattr(Battery, "measured", lambda self: measured(self) | {"fnmr": new})
     scores = make_scores()
-    found = evaluate(scores, replicates=20)
-    estimate = found["poor"]["fnmr"]
+    result = evaluate(scores, replicates=20)
+    estimate = result["poor"]["fnmr"]
     pair = scores.targets("poor"), scores.nontargets("poor")
     assert estimate.value == 1 - um.tpr_at_fpr(*pair, fpr=0.1)
     assert estimate.interval.low <= estimate.value <= estimate.interval.high
-    document = um.document(found)
+    document = um.document(result)
     assert "fnmr [%]" in um.render(document)
     rows = json.loads(um.render(document, "json"))["results"]
     assert [row["value"] for row in rows if row["metric"] == "fnmr"][1] == estimate.value

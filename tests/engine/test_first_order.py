@@ -65,12 +65,12 @@ def test_few_trials_get_the_full_bootstrap(pairs):
         embeddings, pairs=pairs, battery=BATTERY, replicates=50
     ).results[0]
     estimates = [e for e in result.estimates if e.metric != "tag"]
-    for key, found in zip(BATTERY.measured(), estimates, strict=True):
+    for key, outcome in zip(BATTERY.measured(), estimates, strict=True):
         if key != "l_w":
             expected = full.interval(key, level=0.95)
-            assert found.interval.method == "speaker,corrected"
-            assert found.interval.low == pytest.approx(expected.low, abs=1e-5, nan_ok=True)
-            assert found.interval.high == pytest.approx(expected.high, abs=1e-5, nan_ok=True)
+            assert outcome.interval.method == "speaker,corrected"
+            assert outcome.interval.low == pytest.approx(expected.low, abs=1e-5, nan_ok=True)
+            assert outcome.interval.high == pytest.approx(expected.high, abs=1e-5, nan_ok=True)
 
 
 def test_tables_are_counted_as_defined():
@@ -81,19 +81,19 @@ def test_tables_are_counted_as_defined():
     from unmask.scoring import CountBySpeaker, Layout, shards_of
 
     with Layout.of(shards_of(embeddings), pairs="all").prepared(um.Cosine()) as pairs:
-        found = CountBySpeaker(pairs, edges, 40).total()
+        result = CountBySpeaker(pairs, edges, 40).total()
     place = np.searchsorted(edges, scores, side="right")
     target, nontarget = np.zeros((2, 40, 31), int)
     np.add.at(target, (a[same], place[same]), 1)
     for side in (a, b):
         np.add.at(nontarget, (side[~same], place[~same]), 1)
-    np.testing.assert_array_equal(found.target, target)
-    np.testing.assert_array_equal(found.nontarget, nontarget)
+    np.testing.assert_array_equal(result.target, target)
+    np.testing.assert_array_equal(result.nontarget, nontarget)
     loss = np.logaddexp(0, scores[~same])
     expected = np.bincount(a[~same], loss, 40) + np.bincount(b[~same], loss, 40)
-    np.testing.assert_allclose(found.nontarget_loss, expected, rtol=1e-6)
+    np.testing.assert_allclose(result.nontarget_loss, expected, rtol=1e-6)
     missed = np.bincount(a[same], np.logaddexp(0, -scores[same]), 40)
-    np.testing.assert_allclose(found.target_loss, missed, rtol=1e-6)
+    np.testing.assert_allclose(result.target_loss, missed, rtol=1e-6)
 
 
 @pytest.mark.parametrize("pairs", ["all", "enrolment-fixed"])
@@ -107,31 +107,31 @@ def test_intervals_are_those_of_the_full_bootstrap(pairs, monkeypatch):
         embeddings, pairs=pairs, battery=BATTERY, replicates=300
     ).results[0]
     estimates = [e for e in result.estimates if e.metric != "tag"]
-    for key, found in zip(BATTERY.measured(), estimates, strict=True):
+    for key, outcome in zip(BATTERY.measured(), estimates, strict=True):
         if key == "l_w":
-            assert found.interval is None
-            assert "number of trials" in found.no_interval
+            assert outcome.interval is None
+            assert "number of trials" in outcome.no_interval
             continue
         expected = full.interval(key, level=0.95)
         width = expected.high - expected.low
-        assert found.interval.method == "speaker,first order,corrected"
-        assert found.interval.replicates == 300
+        assert outcome.interval.method == "speaker,first order,corrected"
+        assert outcome.interval.replicates == 300
         if key == "act_dcf@0.01":
             assert np.isnan(width)
-            assert found.no_interval == "no resampling moves it"
+            assert outcome.no_interval == "no resampling moves it"
             continue
-        assert found.interval.high - found.interval.low == pytest.approx(width, rel=0.12), key
-        assert found.interval.low == pytest.approx(expected.low, abs=0.08 * width + 1e-9), key
-        assert found.interval.high == pytest.approx(expected.high, abs=0.08 * width + 1e-9), key
+        assert outcome.interval.high - outcome.interval.low == pytest.approx(width, rel=0.12), key
+        assert outcome.interval.low == pytest.approx(expected.low, abs=0.08 * width + 1e-9), key
+        assert outcome.interval.high == pytest.approx(expected.high, abs=0.08 * width + 1e-9), key
 
 
 def test_a_replicate_follows_its_draw():
     embeddings = population(120, 5)
     full = full_bootstrap(embeddings, 100).values
     counts, roc = counted(embeddings)
-    found = binned_bootstrap([FirstOrder(counts, roc)], BATTERY.values, replicates=100).values
+    result = binned_bootstrap([FirstOrder(counts, roc)], BATTERY.values, replicates=100).values
     for key in ("eer", "min_cllr", "cllr", "d_ece"):
-        assert np.corrcoef(full[key][0], found[key][0])[0, 1] > 0.99, key
+        assert np.corrcoef(full[key][0], result[key][0])[0, 1] > 0.99, key
 
 
 def counted(embeddings):
@@ -167,9 +167,9 @@ def test_a_draw_without_a_class_has_no_value():
     )
     table = FirstOrder(counts, um.Roc.from_scores([1.0], [0.0]))
     assert next(table.weighted(np.array([[0.0, 2.0]]))) is None
-    found = next(table.weighted(np.array([[2.0, 0.0]])))
-    assert found.targets == 6
-    assert found.nontargets == 4
+    result = next(table.weighted(np.array([[2.0, 0.0]])))
+    assert result.targets == 6
+    assert result.nontargets == 4
 
 
 def test_few_speakers_are_told_and_none_asked_for_are_none():
@@ -262,9 +262,9 @@ def test_infinite_scores_are_ordinary():
         ScoreBatch(nontarget, np.zeros(905, bool), *other),
     ]
     table = BinnedTrials.of(batches, edges, roc)
-    found = binned_bootstrap([table], BATTERY.values, replicates=50)
-    assert np.isinf(found.values["cllr"]).any()
-    assert np.isfinite(found.values["eer"]).all()
+    result = binned_bootstrap([table], BATTERY.values, replicates=50)
+    assert np.isinf(result.values["cllr"]).any()
+    assert np.isfinite(result.values["eer"]).all()
     speakers = FirstOrder(count_speakers(batches, edges, 40), roc)
     assert BATTERY.values(speakers.whole)["eer"] == pytest.approx(roc.eer(), abs=1e-9)
     again = binned_bootstrap([speakers], BATTERY.values, replicates=50)

@@ -142,7 +142,7 @@ def test_zebra_reports_the_negated_score():
 def test_softplus_of_blocks_has_the_bits_of_the_whole(size):
     rng = np.random.default_rng(size)
     values = rng.normal(0, 20, size)
-    found = information.SummedSoftplus()
+    result = information.SummedSoftplus()
     for block in np.array_split(values, [7, 7, 40_000, 70_001]):
-        found.add(block)
-    assert found.total == information.summed_softplus(values)
+        result.add(block)
+    assert result.total == information.summed_softplus(values)

@@ -99,7 +99,7 @@ def test_drawn_curves_begin_and_end_where_the_polygon_does_and_miss_no_step(tria
 def test_histograms_of_extreme_scores(scores):
     """Areas are 1 wherever the numbers can hold a density."""
     target, nontarget = np.array(scores), np.array(scores[::-1])
-    found = histogram(target, nontarget, Roc.from_scores(target, nontarget))
-    assert (np.diff(found.edges) > 0).all()
-    width = found.edges[1] - found.edges[0]
-    assert np.sum(found.target * width) == pytest.approx(1.0)
+    result = histogram(target, nontarget, Roc.from_scores(target, nontarget))
+    assert (np.diff(result.edges) > 0).all()
+    width = result.edges[1] - result.edges[0]
+    assert np.sum(result.target * width) == pytest.approx(1.0)

@@ -30,7 +30,7 @@ def test_reference_sets(folder, name):
     with np.load(folder / f"{name}.npz") as data:
         target, nontarget = data["tar"], data["non"]
     result = um.detection(target, nontarget)
-    found = {
+    outcome = {
         "eer_rocch": result.eer,
         "cllr": result.cllr,
         "min_cllr": result.min_cllr,
@@ -39,7 +39,7 @@ def test_reference_sets(folder, name):
         "min_dcf_0.01": result.min_dcf,
         "min_dcf_0.05": um.min_dcf(target, nontarget, p_target=0.05),
     }
-    for metric, value in found.items():
+    for metric, value in outcome.items():
         assert value == pytest.approx(expected[metric], abs=1e-9), metric
     assert result.tag == expected["tag"]
 

@@ -42,8 +42,8 @@ binned = hnp.arrays(
 @given(binned)
 def test_many_hulls_at_once_are_the_same_hulls(counts):
     target, nontarget = counts + (counts.sum(axis=2, keepdims=True) == 0)
-    found = equal_errors(target.astype(float), nontarget.astype(float))
-    for value, *classes in zip(found, target, nontarget, strict=True):
+    result = equal_errors(target.astype(float), nontarget.astype(float))
+    for value, *classes in zip(result, target, nontarget, strict=True):
         one, other = (np.repeat(np.arange(row.size), row).tolist() for row in classes)
         assert value == pytest.approx(float(brute.hull_eer(one, other)), abs=1e-12)
 
@@ -53,10 +53,10 @@ def test_many_long_hulls_at_once_are_those_of_the_engine():
     rate = np.exp(-(np.linspace(-3, 3, 257) ** 2) / 2)
     target = rng.poisson(30 * np.roll(rate, 20), (50, 257)).astype(float)
     nontarget = rng.poisson(3_000_000 * np.roll(rate, -20), (50, 257)).astype(float)
-    found = equal_errors(target, nontarget)
+    result = equal_errors(target, nontarget)
     gaps = np.zeros(258)
     known = [Roc(np.arange(257.0), *row, gaps).eer() for row in zip(target, nontarget, strict=True)]
-    assert found == pytest.approx(known, abs=1e-14)
+    assert result == pytest.approx(known, abs=1e-14)
 
 
 @given(scores, scores, st.floats(0.001, 0.999), st.floats(0.1, 10), st.floats(0.1, 10))
@@ -71,8 +71,8 @@ def test_pav_equals_repeated_pooling(target, nontarget, laplace):
     roc = Roc.from_scores(target, nontarget)
     pav = roc.pav_laplace if laplace else roc.pav
     expected = brute.oracle_llrs(target, nontarget, laplace)
-    found = pav.apply(np.array(target)), pav.apply(np.array(nontarget))
-    for one, two in zip(found, expected, strict=True):
+    result = pav.apply(np.array(target)), pav.apply(np.array(nontarget))
+    for one, two in zip(result, expected, strict=True):
         np.testing.assert_allclose(one, two, atol=1e-12)
 
 
@@ -219,7 +219,7 @@ def test_long_blocks_are_cut_and_short_ones_joined():
 
 
 @pytest.mark.parametrize(
-    ("target", "nontarget", "told"),
+    ("target", "nontarget", "text"),
     [
         ([], [1.0], "no target scores"),
         ([1.0], [], "no nontarget scores"),
@@ -229,8 +229,8 @@ def test_long_blocks_are_cut_and_short_ones_joined():
         (["high"], [1.0], "expected numbers"),
     ],
 )
-def test_bad_scores_are_told_in_one_line(target, nontarget, told):
-    with pytest.raises(um.InputError, match=told) as caught:
+def test_bad_scores_are_told_in_one_line(target, nontarget, text):
+    with pytest.raises(um.InputError, match=text) as caught:
         um.eer(target, nontarget)
     assert "\n" not in str(caught.value)
 

@@ -53,8 +53,8 @@ def test_text_gzip_and_parquet_with_labels(trials, tmp_path):
     trials.write_parquet(tmp_path / "d.parquet", row_group_size=170)
     (tmp_path / "e.score").write_text(text(trials, "score", "label"))
     for name in ("a.score", "b.score.gz", "c.tsv", "d.parquet", "e.score"):
-        found = compare(tmp_path / name)
-        assert found.results[0]["eer"].n["target"] == 341
+        result = compare(tmp_path / name)
+        assert result.results[0]["eer"].n["target"] == 341
 
 
 def test_a_key_in_another_order(trials, tmp_path):
@@ -90,9 +90,9 @@ def test_several_systems_and_spoofed_trials(trials, tmp_path):
         label=pl.when(pl.int_range(pl.len()) % 7 == 0).then(pl.lit("spoof")).otherwise("label"),
     ).rename({"score": "plda"})
     frame.write_csv(tmp_path / "a.csv")
-    found = compare(tmp_path / "a.csv")
-    assert any("other" in warning for warning in found.warnings)
-    assert "286 spoof trials" in found.sources[0].detected
+    outcome = compare(tmp_path / "a.csv")
+    assert any("other" in warning for warning in outcome.warnings)
+    assert "286 spoof trials" in outcome.sources[0].detected
     only = compare(tmp_path / "a.csv", systems=["other"])
     assert [result.system for result in only] == ["other"]
     assert "expected systems among plda, other, found x" in compare(
@@ -102,10 +102,10 @@ def test_several_systems_and_spoofed_trials(trials, tmp_path):
 
 def test_progress_reaches_the_end(trials, tmp_path):
     (tmp_path / "a.score").write_text(text(trials))
-    told = []
-    with reporting(lambda *numbers: told.append(numbers)):
+    sentence = []
+    with reporting(lambda *numbers: sentence.append(numbers)):
         um.evaluate(tmp_path / "a.score", stream=True, replicates=0)
-    done = [numbers[0] / numbers[1] for numbers in told]
+    done = [numbers[0] / numbers[1] for numbers in sentence]
     assert done == sorted(done)
     assert len(set(done)) > 5
     assert done[-1] == 1
@@ -152,10 +152,10 @@ def test_intervals_are_those_of_trials_in_bins(named, tmp_path, monkeypatch):
             ends = (other.interval.low, other.interval.high)
             assert (one.interval.low, one.interval.high) == pytest.approx(ends, rel=1e-9)
     monkeypatch.setattr(counted, "AUTO_TRIALS", 100)
-    found = um.evaluate(path, stream=True, speakers=speakers)
+    result = um.evaluate(path, stream=True, speakers=speakers)
     monkeypatch.setattr(evaluation, "AUTO_TRIALS", 100)
     wanted = um.evaluate(um.read_scores(path, speakers=speakers))
-    for one, other in zip(found.results[0].estimates, wanted.results[0].estimates, strict=True):
+    for one, other in zip(result.results[0].estimates, wanted.results[0].estimates, strict=True):
         if one.metric in ("l_w", "tag"):
             assert one.interval is None
             continue
@@ -165,7 +165,7 @@ def test_intervals_are_those_of_trials_in_bins(named, tmp_path, monkeypatch):
         width = other.interval.high - other.interval.low
         assert one.interval.low == pytest.approx(other.interval.low, abs=0.15 * width + 1e-9)
         assert one.interval.high == pytest.approx(other.interval.high, abs=0.15 * width + 1e-9)
-    assert ("no speaker ids" in " ".join(found.warnings)) != named
+    assert ("no speaker ids" in " ".join(result.warnings)) != named
     assert um.evaluate(path, stream=True, replicates=0).results[0]["eer"].interval is None
 
 
@@ -173,8 +173,8 @@ def test_intervals_are_those_of_trials_in_bins(named, tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", ["asvspoof2019_la_dev_2asv_1cm", "voxsrc2021_val_baseline"])
 def test_real_files(name, monkeypatch):
     monkeypatch.undo()
-    found = compare(SHARED / f"{name}.tsv.gz")
-    assert found.results[0]["eer"].n["speakers"] in (20, 1251)
+    result = compare(SHARED / f"{name}.tsv.gz")
+    assert result.results[0]["eer"].n["speakers"] in (20, 1251)
 
 
 def test_paths_are_evaluated_in_memory_or_in_batches(trials, tmp_path):

@@ -58,12 +58,12 @@ PLAIN = {
 
 @pytest.mark.parametrize("case", PLAIN)
 def test_bad_lines(tmp_path, case):
-    line, told = PLAIN[case]
+    line, text = PLAIN[case]
     table = rows()
     table[900] = [line]
-    found = compare(put(tmp_path / "a.score", table))
-    assert isinstance(found, str)
-    assert re.search(told, found), found
+    result = compare(put(tmp_path / "a.score", table))
+    assert isinstance(result, str)
+    assert re.search(text, result), result
 
 
 HEADED = {
@@ -81,8 +81,8 @@ HEADED = {
 def test_bad_lines_under_a_header(tmp_path, case):
     table = rows()
     table[900] = table[1000] = HEADED[case]
-    found = compare(put(tmp_path / "a.tsv", table, header=HEADER, separator="\t"))
-    assert "line 902" in found
+    result = compare(put(tmp_path / "a.tsv", table, header=HEADER, separator="\t"))
+    assert "line 902" in result
 
 
 def test_bytes_that_are_no_text(tmp_path):
@@ -136,7 +136,7 @@ def test_classes_and_files_that_are_not_there(tmp_path):
 
 def test_options_are_checked_alike(tmp_path):
     path = put(tmp_path / "a.score", rows())
-    for options, told in (
+    for options, text in (
         ({"missing": "ignore"}, "missing='error' or 'skip'"),
         ({"duplicates": "mean"}, "duplicates='error' or 'skip'"),
         ({"format": "kaldy"}, "expected a format among"),
@@ -145,7 +145,7 @@ def test_options_are_checked_alike(tmp_path):
         ({"format": "parquet"}, "expected parquet"),
         ({"systems": ["y"]}, "expected systems among a, found y"),
     ):
-        assert told in compare(path, **options)
+        assert text in compare(path, **options)
     assert not isinstance(compare(path, format="wespeaker"), str)
     table = put(tmp_path / "b.tsv", rows(), header=["enrol", "test", "score", "label"])
     assert compare(table).results[0].system == "b"
@@ -161,23 +161,23 @@ def test_bad_parquet(tmp_path):
     at = pl.int_range(pl.len()) == 900
     path = tmp_path / "a.parquet"
 
-    def told(**columns):
+    def fault_of(**columns):
         frame.with_columns(**columns).write_parquet(path)
         return compare(path)
 
     def without(name, value=None):
         return pl.when(at).then(value).otherwise(name)
 
-    assert "row 901: expected a value in column 'enrol'" in told(enrol=without("enrol"))
-    assert "row 901: expected a value in column 'label'" in told(label=without("label"))
-    assert "row 901: expected a score, found none" in told(plda=without("plda"))
-    assert "row 901: expected a number in column 'plda', found NaN (1 in" in told(
+    assert "row 901: expected a value in column 'enrol'" in fault_of(enrol=without("enrol"))
+    assert "row 901: expected a value in column 'label'" in fault_of(label=without("label"))
+    assert "row 901: expected a score, found none" in fault_of(plda=without("plda"))
+    assert "row 901: expected a number in column 'plda', found NaN (1 in" in fault_of(
         plda=without("plda", float("nan"))
     )
-    assert "row 901: expected a label" in told(label=without("label", pl.lit("maybe")))
+    assert "row 901: expected a label" in fault_of(label=without("label", pl.lit("maybe")))
     word = pl.when(at).then(pl.lit("high")).otherwise(pl.col("plda").cast(pl.String))
-    assert "expected columns such as enrol" in told(plda=word)
-    assert "row 901: expected each trial once, found e" in told(
+    assert "expected columns such as enrol" in fault_of(plda=word)
+    assert "row 901: expected each trial once, found e" in fault_of(
         enrol=without("enrol", pl.lit(table[3][0])), test=without("test", pl.lit(table[3][1]))
     )
     frame.with_columns(score=word).drop("plda").write_parquet(path)
@@ -262,8 +262,8 @@ def test_trials_that_only_scores_or_key_have(tmp_path):
     )
     assert compare(scores, key=key, missing="skip").sources[1].missing == 3
     put(scores, [*plain[:5], ["e0", "nobody", "0.5"], *plain[7:]])
-    told = compare(scores, key=key)
-    assert f"1 of its 1199 trials are not in {key} (first: e0 nobody); 2 of the 1200" in told
+    text = compare(scores, key=key)
+    assert f"1 of its 1199 trials are not in {key} (first: e0 nobody); 2 of the 1200" in text
     skipped = compare(scores, key=key, missing="skip")
     assert [source.missing for source in skipped.sources] == [1, 2]
     put(scores, [["a", f"b{i}", "0.5"] for i in range(400)])
@@ -317,9 +317,9 @@ def test_columns_without_any_score_are_left_out(tmp_path):
     table = [[*row, "-", "" if i % 100 == 5 else "1.5"] for i, row in enumerate(rows())]
     path = put(tmp_path / "a.tsv", table, header=[*HEADER, "empty", "gaps"], separator="\t")
     assert "line 7: expected a score, found none (12 trials" in compare(path)
-    found = compare(path, missing="skip")
-    assert [result.system for result in found] == ["plda", "gaps"]
-    assert "without any score left out: empty" in found.sources[0].detected
+    outcome = compare(path, missing="skip")
+    assert [result.system for result in outcome] == ["plda", "gaps"]
+    assert "without any score left out: empty" in outcome.sources[0].detected
     assert compare(path, systems=["plda"]).sources[0].missing == 0
     assert "no column that holds any" in compare(path, systems=["empty"])
 
@@ -329,8 +329,8 @@ def test_a_layout_that_only_the_end_of_the_file_decides(tmp_path):
     path = put(tmp_path / "a", table)
     assert "ambiguous, it fits speechbrain" not in compare(path, format="sunine")
     table[2000][3] = "0.5"
-    told = compare(put(path, table))
-    assert isinstance(told, str) or told.sources[0].format == "sunine"
+    text = compare(put(path, table))
+    assert isinstance(text, str) or text.sources[0].format == "sunine"
     for row in table:
         row[2] = str(int(row[2]) % 2)
     assert "the layout is ambiguous, it fits speechbrain" in compare(put(path, table))

@@ -101,8 +101,8 @@ options = st.fixed_dictionaries(
 )
 
 
-def noted(found):
-    event("an error" if isinstance(found, str) else "a table")
+def noted(result):
+    event("an error" if isinstance(result, str) else "a table")
 
 
 @anywhere
@@ -176,10 +176,10 @@ EARLIER = ("no labels", "found a key", "expected columns for enrol and test")
 
 def agree(path, **options):
     """The same from both; what the columns rule out is told before rows are looked at."""
-    found, wanted = in_batches([path], **options), at_once([path], **options)
-    if isinstance(wanted, str) and isinstance(found, str) and any(w in found for w in EARLIER):
+    result, wanted = in_batches([path], **options), at_once([path], **options)
+    if isinstance(wanted, str) and isinstance(result, str) and any(w in result for w in EARLIER):
         return
-    assert content(found) == content(wanted)
+    assert content(result) == content(wanted)
 
 
 words = st.sampled_from(

@@ -76,21 +76,21 @@ def place(name: str | None) -> Iterator[Options]:
 
 def _estimates(estimates: Sequence[Any], at: str = "") -> Numbers:
     """Value, interval, chance, threshold and counts of estimates, by metric."""
-    found: Numbers = {}
+    result: Numbers = {}
     seen: dict[str, int] = {}
     for estimate in estimates:
         seen[estimate.metric] = number = seen.get(estimate.metric, 0) + 1
         name = at + estimate.metric + (f"#{number}" if number > 1 else "")
         if isinstance(estimate.value, str):
             continue
-        found[name] = estimate.value
-        found |= _interval(estimate.interval, name)
+        result[name] = estimate.value
+        result |= _interval(estimate.interval, name)
         if estimate.chance is not None:
-            found[f"{name}/chance"] = estimate.chance
+            result[f"{name}/chance"] = estimate.chance
         if estimate.threshold is not None:
-            found[f"{name}/threshold"] = estimate.threshold
-        found |= {f"{name}/n/{kind}": count for kind, count in estimate.n.items()}
-    return found
+            result[f"{name}/threshold"] = estimate.threshold
+        result |= {f"{name}/n/{kind}": count for kind, count in estimate.n.items()}
+    return result
 
 
 def _interval(interval: Any, name: str) -> Numbers:
@@ -113,20 +113,20 @@ def _roc(roc: Any, at: str = "roc/") -> Numbers:
 
 def _rates(roc: Any, at: str) -> Numbers:
     """What does not depend on how the last bits of products part equal scores."""
-    found = _fields(roc, ["targets", "nontargets"], at)
+    result = _fields(roc, ["targets", "nontargets"], at)
     for name in ("eer", "min_cllr", "d_ece", "l_w"):
-        found[at + name] = getattr(roc, name)()
-    found |= {f"{at}min_dcf/{p}": roc.min_dcf(p_target=p) for p in (0.01, 0.3)}
+        result[at + name] = getattr(roc, name)()
+    result |= {f"{at}min_dcf/{p}": roc.min_dcf(p_target=p) for p in (0.01, 0.3)}
     shares = np.linspace(0.02, 0.98, 25)
-    return found | {f"{at}tpr": [roc.tpr_at_fpr(share) for share in shares]}
+    return result | {f"{at}tpr": [roc.tpr_at_fpr(share) for share in shares]}
 
 
 def _evaluation(evaluation: Any, of_roc: Any = _roc) -> Numbers:
-    found: Numbers = {}
+    outcome: Numbers = {}
     for result in evaluation.results:
         name = f"{result.system}/{result.group or 'all'}/"
-        found |= _estimates(result.estimates, name) | of_roc(result.roc, f"{name}roc/")
-    return found
+        outcome |= _estimates(result.estimates, name) | of_roc(result.roc, f"{name}roc/")
+    return outcome
 
 
 # Data.
@@ -172,11 +172,11 @@ def backend(name: str, data: Mapping[str, Any]) -> Any:
 
 def metrics(target: Any, nontarget: Any) -> Numbers:
     """Every metric of two score arrays, and the points at which they are."""
-    found = um.detection(target, nontarget, p_target=0.05, fpr=(0.1, 0.01))
+    result = um.detection(target, nontarget, p_target=0.05, fpr=(0.1, 0.01))
     names = ["eer", "eer_raw", "min_dcf", "act_dcf", "cllr", "min_cllr", "d_ece", "l_w", "d_sys"]
-    numbers = _fields(found, [*names, "targets", "nontargets"])
-    numbers |= {f"tpr_at_fpr/{fpr}": value for fpr, value in found.tpr_at_fpr.items()}
-    for name, point in found.points.items():
+    numbers = _fields(result, [*names, "targets", "nontargets"])
+    numbers |= {f"tpr_at_fpr/{fpr}": value for fpr, value in result.tpr_at_fpr.items()}
+    for name, point in result.points.items():
         numbers |= {
             f"points/{name}/value": point.value,
             f"points/{name}/threshold": point.threshold,
@@ -256,12 +256,12 @@ def evaluate(
 def compare(data: Mapping[str, Any], at: Options) -> Numbers:
     """Two systems: both sides, the difference, how often the second is better."""
     result = um.compare(trials(data), replicates=60, seed=5, **at)
-    found: Numbers = {}
+    outcome: Numbers = {}
     for side in ("first", "second", "difference"):
         rows = [getattr(row, side) for row in result.differences]
-        found |= _estimates(rows, f"{side}/")
-    found["second_better"] = [row.second_better for row in result.differences]
-    return found
+        outcome |= _estimates(rows, f"{side}/")
+    outcome["second_better"] = [row.second_better for row in result.differences]
+    return outcome
 
 
 def cross_pairing(
@@ -278,21 +278,21 @@ def cross_pairing(
         result = um.engine.cross_pairing(
             voices(data), backend=chosen, replicates=60, seed=2, block=256, **options, **at
         )
-    found = _evaluation(result, _rates)
-    return {name.split("/", 1)[1]: value for name, value in found.items()}
+    outcome = _evaluation(result, _rates)
+    return {name.split("/", 1)[1]: value for name, value in outcome.items()}
 
 
 # Privacy.
 
 
 def _similarity(result: Any) -> Numbers:
-    found = _estimates(result.estimates) | _estimates(result.details, "details/")
+    outcome = _estimates(result.estimates) | _estimates(result.details, "details/")
     for name, own in result.sets.items():
-        found[f"{name}/matrix"] = own.matrix
+        outcome[f"{name}/matrix"] = own.matrix
         if own.negated is not None:
-            found[f"{name}/negated"] = own.negated
-        found |= _rates(own.roc, f"{name}/roc/")
-    return found
+            outcome[f"{name}/negated"] = own.negated
+        outcome |= _rates(own.roc, f"{name}/roc/")
+    return outcome
 
 
 def _people(result: Any) -> Numbers:
@@ -344,11 +344,11 @@ def safeguards(
         seed=1,
         **at,
     )
-    found: Numbers = {}
+    result: Numbers = {}
     for row in made:
         name = f"{row.system}/{row.dataset}/"
-        found |= _estimates(row.estimates, name) | _estimates(row.details, f"{name}details/")
-    return found
+        result |= _estimates(row.estimates, name) | _estimates(row.details, f"{name}details/")
+    return result
 
 
 def sessions(
@@ -356,22 +356,22 @@ def sessions(
 ) -> Numbers:
     """Within and between sessions."""
     made = um.sessions(voices(original), voices(protected), replicates=40, seed=1, **options, **at)
-    found = _estimates(made.estimates)
+    result = _estimates(made.estimates)
     for name, own in made.sets.items():
-        found[f"{name}/matrix"] = own.matrix
-    return found
+        result[f"{name}/matrix"] = own.matrix
+    return result
 
 
 def _curve(curve: Any, at: str = "") -> Numbers:
     names = ["counts", "value", "low", "high", "chance", "attacks", "left_out", "short"]
-    found = _fields(curve, names, at)
+    result = _fields(curve, names, at)
     for name in ("per_speaker", "noise", "variance"):
         if getattr(curve, name, None) is not None:
-            found[at + name] = getattr(curve, name)
-    found |= _estimates(curve.estimates, f"{at}estimates/")
+            result[at + name] = getattr(curve, name)
+    result |= _estimates(curve.estimates, f"{at}estimates/")
     for i in range(len(curve.counts)):
-        found |= _estimates(curve.details(i), f"{at}details/{i}/")
-    return found
+        result |= _estimates(curve.details(i), f"{at}details/{i}/")
+    return result
 
 
 def _ranks(ranks: Any, at: str = "ranks/") -> Numbers:
@@ -392,9 +392,9 @@ def linkability(
         voices(enrol), voices(test), backend=backend(scoring, enrol), replicates=50, seed=4,
         **options, **at,
     )  # fmt: skip
-    found = _curve(made)
-    found |= {"at_or_above": made.above.at_or_above, "above": made.above.above}
-    return found | (_ranks(made.ranks) if made.ranks is not None else {})
+    result = _curve(made)
+    result |= {"at_or_above": made.above.at_or_above, "above": made.above.above}
+    return result | (_ranks(made.ranks) if made.ranks is not None else {})
 
 
 def linkability_of_scores(scores: Any, column: Any, counts: Any, matches: Any) -> Numbers:
@@ -476,17 +476,17 @@ def legal_sweep(
     if backends:
         attackers = um.privacy.with_backends(attackers, backends)
     made = um.legal(attackers, replicates=40, seed=6, **options, **at)
-    found = _estimates(made.estimates)
+    result = _estimates(made.estimates)
     for (attacker, metric, length), curve in made.curves.items():
-        found |= _curve(curve, f"{attacker}/{metric}/{length}/")
+        result |= _curve(curve, f"{attacker}/{metric}/{length}/")
     for (attacker, length), ranks in made.ranks.items():
-        found |= _ranks(ranks, f"{attacker}/{length}/ranks/")
+        result |= _ranks(ranks, f"{attacker}/{length}/ranks/")
     for metric in made.metrics:
         for length in made.lengths:
             for count in made.counts(length):
                 best = made.strongest(metric, length, count)
-                found |= _estimates([best.estimate], f"strongest/{metric}/{length}/{count}/")
-    return found
+                result |= _estimates([best.estimate], f"strongest/{metric}/{length}/{count}/")
+    return result
 
 
 def zebra_by_speaker(data: Mapping[str, Any]) -> Numbers:
@@ -497,13 +497,13 @@ def zebra_by_speaker(data: Mapping[str, Any]) -> Numbers:
 
 def zebra_profiles(data: Mapping[str, Any]) -> Numbers:
     """ECE profiles of all systems."""
-    found: Numbers = {}
+    result: Numbers = {}
     for name, made in um.privacy.zebra_profiles(trials(data), points=41).items():
         names = ["min_cllr", "log_odds", "prior", "oracle"]
-        found |= _fields(made, names, f"{name}/") | _estimates(made.estimates, f"{name}/")
+        result |= _fields(made, names, f"{name}/") | _estimates(made.estimates, f"{name}/")
         if made.actual is not None:
-            found |= {f"{name}/actual": made.actual, f"{name}/cllr": made.cllr}
-    return found
+            result |= {f"{name}/actual": made.actual, f"{name}/cllr": made.cllr}
+    return result
 
 
 def _distortion(made: Any) -> Numbers:
@@ -536,10 +536,10 @@ def distortion_of_embeddings(original: Any, first: Any, second: Any, method: str
 
 
 def _zoo(made: Any) -> Numbers:
-    found = _fields(made, ["target", "impostor", "enrolled", "probing"])
+    result = _fields(made, ["target", "impostor", "enrolled", "probing"])
     for name, corner in made.corners.items():
-        found |= _fields(corner, ["count", "expected", "p_value"], f"{name}/")
-    return found | {f"{name}/count": len(who) for name, who in made.animals.items()}
+        result |= _fields(corner, ["count", "expected", "p_value"], f"{name}/")
+    return result | {f"{name}/count": len(who) for name, who in made.animals.items()}
 
 
 def zoo(data: Mapping[str, Any]) -> Numbers:
@@ -577,19 +577,19 @@ def cp_position(target: Any, nontarget: Any, chosen: Any, others: Any) -> Number
 
 
 def _delta(made: Any, at: str = "") -> Numbers:
-    found = _fields(made, ["rcr", "x", "y", "well_defined", "targets", "nontargets"], at)
-    return found | _estimates(made.estimates, f"{at}summary/")
+    result = _fields(made, ["rcr", "x", "y", "well_defined", "targets", "nontargets"], at)
+    return result | _estimates(made.estimates, f"{at}summary/")
 
 
 def roadmap(systems: Mapping[str, Any], **options: Any) -> Numbers:
     """Maps of several systems and what changes from one to the next."""
     made = um.stress.cp_roadmap(systems, grid=12, **options)
-    found: Numbers = {}
+    result: Numbers = {}
     for number, one in enumerate(made.maps):
-        found |= _map(one, f"map/{number}/")
+        result |= _map(one, f"map/{number}/")
     for number, delta in enumerate(made.deltas):
-        found |= _delta(delta, f"delta/{number}/")
-    return found
+        result |= _delta(delta, f"delta/{number}/")
+    return result
 
 
 def delta_intervals(data: Mapping[str, Any]) -> Numbers:
@@ -598,38 +598,38 @@ def delta_intervals(data: Mapping[str, Any]) -> Numbers:
     pairs = [(scores.targets(name), scores.nontargets(name)) for name in list(scores.systems)[:2]]
     options = {"compared": [(0, 1)], "grid": 8, "replicates": 40, "seed": 1}
     made = um.stress.cp_intervals(pairs, units_of(scores)[0], **options).deltas[0]
-    found: Numbers = {}
+    result: Numbers = {}
     for name in ("win", "tie", "lose"):
-        found |= _interval(getattr(made, name), name)
-    return found | {"undefined": made.undefined}
+        result |= _interval(getattr(made, name), name)
+    return result | {"undefined": made.undefined}
 
 
 def cp_assessment(data: Mapping[str, Any], **options: Any) -> Numbers:
     """Maps, deltas, trial configs and their intervals of a list of trials."""
     made = um.cp_maps(trials(data), grid=10, replicates=30, seed=1, **options)
-    found: Numbers = {}
+    result: Numbers = {}
     for name, one in made.maps.items():
-        found |= _map(one, f"{name}/map/") | _estimates(made.estimates(name), f"{name}/")
+        result |= _map(one, f"{name}/map/") | _estimates(made.estimates(name), f"{name}/")
         for position in made.positions.get(name, ()):
             rows = made.position_estimates(name, position)
-            found |= _estimates(rows, f"{name}/{position.name}/")
+            result |= _estimates(rows, f"{name}/{position.name}/")
         for config in made.bias.get(name, ()):
             names = ["edges", "target", "nontarget", "eer", "threshold"]
-            found |= _fields(config, names, f"{name}/bias/{config.name}/")
+            result |= _fields(config, names, f"{name}/bias/{config.name}/")
     for number, delta in enumerate(made.deltas):
-        found |= _delta(delta, f"delta/{number}/")
-        found |= _estimates(made.delta_estimates(delta), f"delta/{number}/")
-    return found
+        result |= _delta(delta, f"delta/{number}/")
+        result |= _estimates(made.delta_estimates(delta), f"delta/{number}/")
+    return result
 
 
 def bias(configs: Mapping[str, Any]) -> Numbers:
     """Densities of scores of trial configs."""
-    found: Numbers = {}
+    result: Numbers = {}
     for made in trial_bias(configs, bins=12):
-        found |= _fields(
+        result |= _fields(
             made, ["edges", "target", "nontarget", "eer", "threshold"], f"{made.name}/"
         )
-    return found
+    return result
 
 
 def _worst(made: Any, at: str = "") -> Numbers:
@@ -663,8 +663,8 @@ def worst_case_of_scores(
 ) -> Numbers:
     """The same from a list of trials."""
     pairs = um.stress.pairs(trials(data), system=next(iter(data["systems"])))
-    found = {"scores": pairs.scores, "start": pairs.start}
-    return found | _worst(um.worst_case(pairs, thresholds, counts=counts, level=0.99))
+    result = {"scores": pairs.scores, "start": pairs.start}
+    return result | _worst(um.worst_case(pairs, thresholds, counts=counts, level=0.99))
 
 
 def worst_case_of_embeddings(
@@ -694,12 +694,12 @@ def worst_case_of_embeddings(
 def extrapolation(scores: Any, model: str, counts: Any, thresholds: Any) -> Numbers:
     """A fitted model: predictions with intervals, and a threshold."""
     made = um.extrapolate(scores, model=model, groups=5, split=False, seed=1)
-    told = made.predict_interval(counts, thresholds, level=0.99)
+    text = made.predict_interval(counts, thresholds, level=0.99)
     return {
         "predicted": made.predict(counts, thresholds),
-        "values": told.values,
-        "low": told.low,
-        "high": told.high,
+        "values": text.values,
+        "low": text.low,
+        "high": text.high,
         "threshold": made.threshold_for(0.01, int(max(counts))),
     }
 
@@ -707,10 +707,10 @@ def extrapolation(scores: Any, model: str, counts: Any, thresholds: Any) -> Numb
 def model_comparison(scores: Any, models: Sequence[str]) -> Numbers:
     """Errors of models on held-out counts; not the seconds they took."""
     made = um.stress.compare_models(scores, models=models, split=False)
-    found: Numbers = {"train_count": made.train_count, "counts": made.counts}
+    result: Numbers = {"train_count": made.train_count, "counts": made.counts}
     for row in made.errors:
-        found |= _fields(row, ["mae", "mae_hard", "by_count"], f"{row.model}/")
-    return found
+        result |= _fields(row, ["mae", "mae_hard", "by_count"], f"{row.model}/")
+    return result
 
 
 def worst_case_study(data: Mapping[str, Any], at: Options) -> Numbers:
@@ -719,15 +719,15 @@ def worst_case_study(data: Mapping[str, Any], at: Options) -> Numbers:
         voices(data), model="gpd", population=1000, p_target=[0.05], target_rates=[0.05],
         per_pair=4, groups=5, seed=1, split=False, level=0.99,
     )  # fmt: skip
-    found = _worst(made.empirical, "empirical/")
-    found |= _fields(
+    result = _worst(made.empirical, "empirical/")
+    result |= _fields(
         made.predicted, ["counts", "thresholds", "values", "low", "high"], "predicted/"
     )
-    found |= {"levels": made.levels, "surface": made.surface}
+    result |= {"levels": made.levels, "surface": made.surface}
     for number, needed in enumerate(made.needed):
         names = ["count", "rate", "threshold", "p_miss", "high", "safe_threshold"]
-        found |= _fields(needed, names, f"needed/{number}/")
-    return found | {f"limits/{rate}": values for rate, values in made.limits.items()}
+        result |= _fields(needed, names, f"needed/{number}/")
+    return result | {f"limits/{rate}": values for rate, values in made.limits.items()}
 
 
 # Files.
@@ -760,14 +760,14 @@ def read_scores(
             with _many(few):
                 streamed = um.evaluate(path, stream=True, key=key, speakers=owner, **options)
     (values,) = read.systems.values()
-    found: Numbers = {"scores": values, "label": read.label}
+    result: Numbers = {"scores": values, "label": read.label}
     assert read.enrol is not None
     assert read.test is not None
     assert read.enrol_speaker is not None
     for side in ("enrol", "test", "enrol_speaker", "test_speaker"):
-        found[side] = getattr(read, side).alphabetical().codes
+        result[side] = getattr(read, side).alphabetical().codes
     rows = _evaluation(streamed)
-    return found | {f"streamed/{k.split('/', 1)[1]}": v for k, v in rows.items()}
+    return result | {f"streamed/{k.split('/', 1)[1]}": v for k, v in rows.items()}
 
 
 def read_embeddings(data: Mapping[str, Any], name: str) -> Numbers:
@@ -777,10 +777,10 @@ def read_embeddings(data: Mapping[str, Any], name: str) -> Numbers:
         write(voices(data), path)
         read = um.read_embeddings(path)
         paired = um.engine.cross_pairing(path, replicates=20, seed=1)
-    found: Numbers = {"vectors": read.vectors, "speakers": read.speakers.alphabetical().codes}
+    result: Numbers = {"vectors": read.vectors, "speakers": read.speakers.alphabetical().codes}
     if read.utterances is not None:
-        found["utterances"] = read.utterances.alphabetical().codes
+        result["utterances"] = read.utterances.alphabetical().codes
     if read.sessions is not None:
-        found["sessions"] = read.sessions.alphabetical().codes
+        result["sessions"] = read.sessions.alphabetical().codes
     rows = _evaluation(paired, _rates)
-    return found | {f"paired/{k.split('/', 1)[1]}": v for k, v in rows.items()}
+    return result | {f"paired/{k.split('/', 1)[1]}": v for k, v in rows.items()}

@@ -156,14 +156,14 @@ def lists() -> list[dict[str, Any]]:
     """OO, OP and PP as lists of trials."""
     data = originals()
     code = np.unique(data["speakers"], return_inverse=True)[1]
-    found = []
+    result = []
     for number, matrix in enumerate(crossed()):
         one, other = np.nonzero(~np.eye(code.size, dtype=bool) if number != 1 else matrix < 9)
         kept = (one * 7 + other * 3) % 5 == 0
         one, other = one[kept], other[kept]
         names = np.array(data["utterances"])
         tags = [("o", "o"), ("o", "p"), ("p", "p")][number]
-        found.append(
+        result.append(
             {
                 "enrol": [tags[0] + name for name in names[one]],
                 "test": [tags[1] + name for name in names[other]],
@@ -173,7 +173,7 @@ def lists() -> list[dict[str, Any]]:
                 "systems": {"cosine": matrix[one, other].astype(float)},
             }
         )
-    return found
+    return result
 
 
 @cache

@@ -29,15 +29,15 @@ def number(value: Any) -> float | None:
 
 def numbers_of(results: Mapping[str, Any]) -> dict[str, float]:
     """All numbers of the rows, by the name of the row."""
-    found: dict[str, float] = {}
+    result: dict[str, float] = {}
     for row in results["results"]:
         where = [f"{key}={value}" for key, value in sorted(row["conditions"].items())]
         which = [f"{key}={row['params'][key]}" for key in TELLING if key in row["params"]]
         name = "/".join([*where, row["metric"], *which])
-        if name in found:
+        if name in result:
             raise ValueError(f"{name}: expected one row, found two")
         low, high = row["interval"] or (None, None)
-        told = {
+        text = {
             "": row["value"],
             "/low": low,
             "/high": high,
@@ -45,10 +45,10 @@ def numbers_of(results: Mapping[str, Any]) -> dict[str, float]:
             "/threshold": row["threshold"],
             **{f"/n/{kind}": count for kind, count in row["n"].items()},
         }
-        found |= {name + key: n for key, value in told.items() if (n := number(value)) is not None}
+        result |= {name + key: n for key, value in text.items() if (n := number(value)) is not None}
         if row["value"] is None:
-            found[name] = float("nan")
-    return found
+            result[name] = float("nan")
+    return result
 
 
 def by_framework(numbers: Mapping[str, float]) -> dict[str, dict[str, float]]:
@@ -71,12 +71,12 @@ def main() -> int:
         made = {name: digest(parts[name], RESAMPLED) for name in sorted(parts)}
         PINNED.write_text(json.dumps(made, indent=1, ensure_ascii=False) + "\n")
     pinned = json.loads(PINNED.read_text(encoding="utf-8"))
-    told = {n: moved(parts.get(n, {}), pinned.get(n), RESAMPLED) for n in {**pinned, **parts}}
-    told = {name: message for name, message in told.items() if message is not None}
-    for name, message in told.items():
+    sentence = {n: moved(parts.get(n, {}), pinned.get(n), RESAMPLED) for n in {**pinned, **parts}}
+    sentence = {name: message for name, message in sentence.items() if message is not None}
+    for name, message in sentence.items():
         print(f"{name}: {message}")
-    print(f"{len(told)} of {len(parts)} frameworks moved")
-    return 1 if told else 0
+    print(f"{len(sentence)} of {len(parts)} frameworks moved")
+    return 1 if sentence else 0
 
 
 if __name__ == "__main__":

@@ -83,24 +83,24 @@ def moved(
     """What differs from the pinned digest, old → new; None if nothing does."""
     if pinned is None:
         return "not pinned"
-    found = digest(numbers, single)
-    if found["sha256"] == pinned["sha256"]:
+    result = digest(numbers, single)
+    if result["sha256"] == pinned["sha256"]:
         return None
-    told = []
-    if found["count"] != pinned["count"]:
-        told.append(f"{pinned['count']} → {found['count']} numbers")
+    text = []
+    if result["count"] != pinned["count"]:
+        text.append(f"{pinned['count']} → {result['count']} numbers")
     for name, old in pinned["samples"].items():
         new = sample(numbers, name, single)
         if new != old:
-            told.append(f"{name}: {old} → {new}")
-    if len(found["trace"]) != len(pinned["trace"]):
-        told.append(f"{len(pinned['trace']) // 2} → {len(found['trace']) // 2} names")
+            text.append(f"{name}: {old} → {new}")
+    if len(result["trace"]) != len(pinned["trace"]):
+        text.append(f"{len(pinned['trace']) // 2} → {len(result['trace']) // 2} names")
     else:
-        old, new = (_pairs(made["trace"]) for made in (pinned, found))
+        old, new = (_pairs(made["trace"]) for made in (pinned, result))
         changed = [n for n, a, b in zip(sorted(numbers), old, new, strict=True) if a != b]
         more = f" and {len(changed) - NAMED} more" if len(changed) > NAMED else ""
-        told.append(f"moved: {', '.join(changed[:NAMED])}{more}")
-    return "; ".join(told)
+        text.append(f"moved: {', '.join(changed[:NAMED])}{more}")
+    return "; ".join(text)
 
 
 def _pairs(trace: str) -> list[str]:

@@ -36,10 +36,10 @@ def test_every_pinned_digest_has_a_case():
 
 
 def test_a_workload_gives_the_same_numbers_at_every_place():
-    found = defaultdict(set)
+    result = defaultdict(set)
     for name, pinned in PINNED.items():
-        found[CASES[name].workload].add(pinned["sha256"])
-    assert not [workload for workload, digests in found.items() if len(digests) > 1]
+        result[CASES[name].workload].add(pinned["sha256"])
+    assert not [workload for workload, digests in result.items() if len(digests) > 1]
 
 
 def test_a_digest_is_of_names_and_numbers_alone():

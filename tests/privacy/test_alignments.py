@@ -41,10 +41,10 @@ def turned(angle, seed=0):
 
 
 def linked(attacker):
-    found = um.legal(
+    result = um.legal(
         {"x": attacker}, counts=[SPEAKERS], lengths=[1], metrics=["linkability"], replicates=200
     )
-    return found.curves["x", "linkability", 1]
+    return result.curves["x", "linkability", 1]
 
 
 @pytest.fixture(scope="module")
@@ -156,8 +156,8 @@ def test_training_people_are_never_attacked(rotated):
 
 def test_each_attacker_gets_the_back_ends_that_its_data_allow(rotated):
     bare = Attacker(rotated.enrol, rotated.test)
-    found = with_backends({"bare": bare, "full": rotated}, ["cosine", "wccn", "coral", "fusion"])
-    assert list(found) == [
+    result = with_backends({"bare": bare, "full": rotated}, ["cosine", "wccn", "coral", "fusion"])
+    assert list(result) == [
         *("bare (cosine)", "bare (coral)"),
         *("full (cosine)", "full (wccn)", "full (coral)", "full (fusion)"),
     ]

@@ -69,12 +69,12 @@ def test_who_knows_the_safeguard_sees_through_it():
     protected, own = voices(shift=6.0, key=1), voices(shift=6.0, key=2)
     more = voices(shift=6.0, key=3)
     related = (voices(shift=3.0, key=4),)
-    found = attack_scenarios(original, protected, own=(own, more), related=related)
-    assert list(found) == [
+    result = attack_scenarios(original, protected, own=(own, more), related=related)
+    assert list(result) == [
         *("original", "original enrolment", "ignorant"),
         *("semi-informed", "informed", "informed with originals"),
     ]
-    error = {name: eer(*attacker.held_out().scores()) for name, attacker in found.items()}
+    error = {name: eer(*attacker.held_out().scores()) for name, attacker in result.items()}
     assert error["original"] < 0.01
     assert error["ignorant"] > 0.3
     assert error["original enrolment"] > 0.15
@@ -93,8 +93,8 @@ def test_a_key_of_its_own_does_not_open_an_unrelated_voice():
 
     original = voices()
     protected = run()
-    found = attack_scenarios(original, protected, own=(run(),), related=(run(),))
-    for name, attacker in found.items():
+    result = attack_scenarios(original, protected, own=(run(),), related=(run(),))
+    for name, attacker in result.items():
         if name != "original":
             assert eer(*attacker.held_out().scores()) > 0.35, name
 
@@ -124,11 +124,11 @@ def test_a_fold_is_an_attacker_like_any_other():
     original = voices()
     attack = Attacker(original, original, train=original).held_out()
     one = attack.folds[0]["wccn"]
-    found = um.legal({"x": one}, counts=[20], lengths=[1], metrics=["linkability"], replicates=0)
+    result = um.legal({"x": one}, counts=[20], lengths=[1], metrics=["linkability"], replicates=0)
     linked = um.linkability(
         one.enrol, one.test, counts=[20], backend=one.ready().backend_in_use, replicates=0
     )
-    assert found.curves["x", "linkability", 1].value == linked.value
+    assert result.curves["x", "linkability", 1].value == linked.value
 
 
 def test_a_matrix_of_speakers_and_utterances():

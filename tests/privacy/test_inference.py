@@ -23,8 +23,8 @@ def test_probe_minimises_its_loss():
         return -scores[np.arange(80), labels].mean() + 2.0 * (both[:3] ** 2).sum() / 160
 
     probe = Probe.fit(vectors, labels, 3, penalty=2.0)
-    found = loss(np.vstack([probe.weights, probe.bias]).ravel())
-    assert found == pytest.approx(minimize(loss, np.zeros(12)).fun, abs=1e-5)
+    result = loss(np.vstack([probe.weights, probe.bias]).ravel())
+    assert result == pytest.approx(minimize(loss, np.zeros(12)).fun, abs=1e-5)
 
 
 def test_the_interval_knows_that_folds_share_their_training_speech():
@@ -89,9 +89,9 @@ def test_bands_and_lone_classes():
     assert result.chance == pytest.approx(shares.max())
     first = np.where(np.arange(80) < 2, "only", np.where(np.arange(80) % 4 < 2, "x", "y"))
     lone = um.Embeddings(people.vectors, people.speakers, columns={"accent": first})
-    told = um.inference(lone, "accent", replicates=50)
-    assert told.lone == ("only",)
-    assert "cannot be learnt" in " ".join(told.warnings)
+    text = um.inference(lone, "accent", replicates=50)
+    assert text.lone == ("only",)
+    assert "cannot be learnt" in " ".join(text.warnings)
 
 
 def test_bad_input():

@@ -27,9 +27,9 @@ def voices(seed, prefix="s", *, noisy=12, speakers=SPEAKERS):
 
 
 def attack(backend="wccn", seed=0):
-    found = voices(seed)
-    first = np.arange(len(found)) % PER < 3
-    return Attacker(found.select(first), found.select(~first), backend, voices(seed + 99, "t"))
+    result = voices(seed)
+    first = np.arange(len(result)) % PER < 3
+    return Attacker(result.select(first), result.select(~first), backend, voices(seed + 99, "t"))
 
 
 def test_training_groups_are_nested_in_size_and_never_attacked():
@@ -130,16 +130,16 @@ def curve_of(seed, spread=1.0, *, speakers=SPEAKERS):
     mine = np.repeat(rng.normal(size=(speakers, 8)), PER, axis=0)
     noise = np.repeat(np.linspace(0.1, 3 * spread, speakers), PER)[:, None]
     names = np.repeat([f"s{n:02}" for n in range(speakers)], PER)
-    found = Embeddings(mine + noise * rng.normal(size=mine.shape), names)
-    first = np.arange(len(found)) % PER < 3
-    return linkability(found.select(first), found.select(~first), counts=[5, 20], replicates=0)
+    result = Embeddings(mine + noise * rng.normal(size=mine.shape), names)
+    first = np.arange(len(result)) % PER < 3
+    return linkability(result.select(first), result.select(~first), counts=[5, 20], replicates=0)
 
 
 def test_overlap_is_counted_and_its_chance_is_exact():
     risks = {"a": curve_of(1, 0.6), "b": curve_of(2, 0.6), "c": curve_of(1, 0.6)}
-    found = overlaps(risks, share=0.2)
-    assert len(found) == 2 * len(list(combinations(risks, 2)))
-    one = next(o for o in found if (o.first, o.second, o.which) == ("a", "b", "hardest"))
+    result = overlaps(risks, share=0.2)
+    assert len(result) == 2 * len(list(combinations(risks, 2)))
+    one = next(o for o in result if (o.first, o.second, o.which) == ("a", "b", "hardest"))
     assert (one.size, one.speakers, one.chance) == (8, 40, 0.2)
     tail = sum(comb(8, k) * comb(32, 8 - k) for k in range(one.shared, 9)) / comb(40, 8)
     assert one.probability == pytest.approx(tail, rel=1e-12)
@@ -149,7 +149,7 @@ def test_overlap_is_counted_and_its_chance_is_exact():
         for n in ("a", "b")
     ]
     assert one.shared == len(hardest[0] & hardest[1])
-    same = next(o for o in found if (o.first, o.second, o.which) == ("a", "c", "hardest"))
+    same = next(o for o in result if (o.first, o.second, o.which) == ("a", "c", "hardest"))
     assert same.shared >= 8 - same.drawn
     assert one.estimate.chance == 0.2
     assert one.estimate.n["speakers"] == 40

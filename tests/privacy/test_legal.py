@@ -288,13 +288,13 @@ def test_enrolment_from_the_attacked_run_is_found_out():
     run = pseudonyms(1, "t")
     first = np.arange(len(run)) % 8 < 4
     source = Source("run.npz", "ab" * 32, "npz")
-    told = um.Embeddings(run.vectors, run.speakers, run.utterances, source=source)
-    assert um.Attacker(told.select(first), told.select(~first)).is_consistency
+    text = um.Embeddings(run.vectors, run.speakers, run.utterances, source=source)
+    assert um.Attacker(text.select(first), text.select(~first)).is_consistency
     assert not um.Attacker(
-        told.select(first), told.select(~first), enrols="original"
+        text.select(first), text.select(~first), enrols="original"
     ).is_consistency
     assert not um.Attacker(
-        told.select(first), told.select(~first), consistency=False
+        text.select(first), text.select(~first), consistency=False
     ).is_consistency
     assert um.Attacker(run, run.select(first)).is_consistency
     assert not um.Attacker(run.select(first), run.select(~first)).is_consistency
@@ -332,13 +332,13 @@ def test_backends_of_an_attacker_with_training_speech():
     one = attackers(informed=2.0)["informed"]
     train = population(30, 8, noise=2.0, tag="train", seed=5)
     trained = um.Attacker(one.enrol, one.test, train=train)
-    found = um.privacy.with_backends(
+    outcome = um.privacy.with_backends(
         {"informed": trained, "ignorant": one, "original": trained}, ["cosine", "wccn", "plda"]
     )
     names = ["informed (cosine)", "informed (wccn)", "informed (plda)", "ignorant", "original"]
-    assert list(found) == names
-    result = um.legal(found, counts=[20], lengths=[1], metrics=["linkability"], **OPTIONS)
-    used = [result.curves[name, "linkability", 1].backend for name in found]
+    assert list(outcome) == names
+    result = um.legal(outcome, counts=[20], lengths=[1], metrics=["linkability"], **OPTIONS)
+    used = [result.curves[name, "linkability", 1].backend for name in outcome]
     assert used == ["cosine", "wccn", "plda", "cosine", "cosine"]
     assert result.original == "original"
     assert result.strongest("linkability", 1, 20).attacker != "original"
@@ -365,9 +365,9 @@ def test_notices_are_told_by_code(sweep):
     alone = um.legal(attackers(informed=1.0), counts=[20], lengths=[1], **OPTIONS)
     assert alone.notices[0].code == "no-control"
     weak = um.legal(attackers(original=8.0, informed=9.0), counts=[20], lengths=[1], **OPTIONS)
-    told = {notice.code: notice for notice in weak.notices}
-    assert told["weak-control"].subject == "original, 1 utterance"
-    assert told["chance"].subject == "informed, 1 utterance"
+    text = {notice.code: notice for notice in weak.notices}
+    assert text["weak-control"].subject == "original, 1 utterance"
+    assert text["chance"].subject == "informed, 1 utterance"
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="needs the real embeddings")

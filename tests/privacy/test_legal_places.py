@@ -47,14 +47,14 @@ def sets(monkeypatch):
 def test_workers_change_nothing(sets, workers, side):
     options = {"counts": [2, 20, 150], "side": side, "replicates": 50}
     wanted = um.linkability(*sets, **options)
-    told = []
-    with place(workers=workers), reporting(lambda *numbers: told.append(numbers)):
-        found = um.linkability(*sets, **options)
-    assert found.value.tolist() == wanted.value.tolist()
-    assert found.low.tolist() == wanted.low.tolist()
-    assert found.above.at_or_above.tolist() == wanted.above.at_or_above.tolist()
-    assert found.above.above.tolist() == wanted.above.above.tolist()
-    assert told[-1] == (4, 4)
+    text = []
+    with place(workers=workers), reporting(lambda *numbers: text.append(numbers)):
+        result = um.linkability(*sets, **options)
+    assert result.value.tolist() == wanted.value.tolist()
+    assert result.low.tolist() == wanted.low.tolist()
+    assert result.above.at_or_above.tolist() == wanted.above.at_or_above.tolist()
+    assert result.above.above.tolist() == wanted.above.above.tolist()
+    assert text[-1] == (4, 4)
 
 
 SPEAKERS = 1300
@@ -100,8 +100,8 @@ def test_a_sweep_elsewhere_is_the_same_sweep(attackers, wanted, options, monkeyp
 def test_a_sweep_on_devices_is_the_same_sweep(attackers, wanted, kept, tmp_path):
     pytest.importorskip("torch")
     with place("cuda", devices=["cpu", "cpu"], state=tmp_path if kept else None):
-        found = um.legal(attackers, **SWEEP)
-    assert repr(found.estimates) == wanted
+        result = um.legal(attackers, **SWEEP)
+    assert repr(result.estimates) == wanted
     assert not kept or len(list(tmp_path.iterdir())) == 3
 
 
@@ -142,8 +142,8 @@ def test_a_sweep_that_is_killed_goes_on(attackers, wanted, tmp_path):
     done = {path: path.stat().st_mtime_ns for path in state.glob("*/results-*.npz")}
     assert len(done) == 4, "three tasks of Linkability and one of three of Singling Out"
     with place("processes", workers=1, state=state):
-        found = um.legal(attackers, **SWEEP)
-    assert repr(found.estimates) == wanted
+        result = um.legal(attackers, **SWEEP)
+    assert repr(result.estimates) == wanted
     assert {path: path.stat().st_mtime_ns for path in done} == done
 
 
@@ -167,8 +167,8 @@ def test_predicates_travel_and_go_to_a_device(sides, monkeypatch):
     whole = legal_predicates.isolate(NUMPY, predicates, (0, 50))
     for rows in ranges_of(50, 7):
         for xp, shared in ((NUMPY, again), (Torch("cpu"), predicates)):
-            found = legal_predicates.isolate(xp, shared, rows)
-            assert found["won"].tolist() == whole["won"][:, slice(*rows)].tolist()
+            result = legal_predicates.isolate(xp, shared, rows)
+            assert result["won"].tolist() == whole["won"][:, slice(*rows)].tolist()
     monkeypatch.setattr(legal_predicates, "SPEAKERS", 7)
     every = legal_predicates.single_out_all(predicates)
     for name in ("won", "change", "squares"):

@@ -75,11 +75,11 @@ def test_a_replicate_is_a_sample_of_speakers_on_both_sides():
     how = Resampling(0.95, 5, 0)
     resampled = Resampled(np.vstack([np.ones(12), how.times(12)]), target, nontarget)
     errors = errors_of(NUMPY, resampled, (0, 6))["errors"]
-    for times, found in zip(resampled.times.astype(int), errors, strict=True):
+    for times, result in zip(resampled.times.astype(int), errors, strict=True):
         drawn = np.repeat(np.arange(12), times)
         same = drawn[:, None] == drawn
         sample = scores[np.ix_(drawn, drawn)]
-        for sign, value in ((1, found[0, 0]), (-1, found[1, 0])):
+        for sign, value in ((1, result[0, 0]), (-1, result[1, 0])):
             eer = um.eer(sign * own[drawn], sign * sample[~same])
             assert value == pytest.approx(eer, abs=1e-12)
 

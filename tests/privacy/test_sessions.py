@@ -25,9 +25,9 @@ def test_the_same_mapping_in_every_session_links_them():
     rng = np.random.default_rng(0)
     data, _, _ = original(rng)
     rotation = np.linalg.qr(rng.normal(size=(DIMENSION, DIMENSION)))[0]
-    found = sessions(data, protected_like(data, data.vectors @ rotation), replicates=0)
-    assert found.g_vd_within == pytest.approx(0.0, abs=1e-9)
-    assert found.unlinkability_between == pytest.approx(0.0, abs=1e-9)
+    result = sessions(data, protected_like(data, data.vectors @ rotation), replicates=0)
+    assert result.g_vd_within == pytest.approx(0.0, abs=1e-9)
+    assert result.unlinkability_between == pytest.approx(0.0, abs=1e-9)
 
 
 def test_a_new_mapping_for_each_session_keeps_voices_distinct_and_unlinkable():
@@ -35,52 +35,52 @@ def test_a_new_mapping_for_each_session_keeps_voices_distinct_and_unlinkable():
     data, _, session = original(rng)
     turns = [np.linalg.qr(rng.normal(size=(DIMENSION, DIMENSION)))[0] for _ in range(SESSIONS)]
     vectors = np.stack([v @ turns[s] for v, s in zip(data.vectors, session, strict=True)])
-    found = sessions(data, protected_like(data, vectors), replicates=100)
-    assert abs(found.g_vd_within) < 0.1
-    assert found.unlinkability_between > 0.8
-    by_name = {e.metric: e for e in found.estimates}
+    result = sessions(data, protected_like(data, vectors), replicates=100)
+    assert abs(result.g_vd_within) < 0.1
+    assert result.unlinkability_between > 0.8
+    by_name = {e.metric: e for e in result.estimates}
     assert by_name["eer_between"].value > 0.35
     assert by_name["d_ece_between"].value < 0.1
-    assert by_name["unlinkability_between"].interval.low < found.unlinkability_between
+    assert by_name["unlinkability_between"].interval.low < result.unlinkability_between
     assert by_name["eer_between"].interval.low < by_name["eer_between"].value
-    for estimate in found.estimates:
+    for estimate in result.estimates:
         assert (estimate.interval is None) == bool(estimate.no_interval)
     assert by_name["g_vd_within"].n["sessions"] == SESSIONS
 
 
 def test_pairs_within_and_between_sessions_are_all_pairs():
     data, _, _ = original(np.random.default_rng(2))
-    found = sessions(data, data, replicates=0)
-    total = sum(found.sets[f"pp_{kind}"].sums.count.sum() for kind in ("within", "between"))
+    result = sessions(data, data, replicates=0)
+    total = sum(result.sets[f"pp_{kind}"].sums.count.sum() for kind in ("within", "between"))
     assert total == len(data) * (len(data) - 1)
-    counts = found.sets["pp_within"].sums.count
+    counts = result.sets["pp_within"].sums.count
     assert counts[0, 0] == SESSIONS * EACH * (EACH - 1)
     assert counts[0, 1] == SESSIONS * EACH * EACH
-    assert found.interval("g_vd_within") is None
+    assert result.interval("g_vd_within") is None
 
 
 def test_similarity_between_sessions_from_the_definition():
     rng = np.random.default_rng(3)
     data, speaker, session = original(rng)
-    found = sessions(data, data, replicates=0).sets["pp_between"]
+    result = sessions(data, data, replicates=0).sets["pp_between"]
     unit = data.vectors / np.linalg.norm(data.vectors, axis=1, keepdims=True)
     scores = unit @ unit.T
     kept = np.not_equal.outer(session, session)
-    llr = found.roc.pav_laplace.apply(np.round(scores, 12))
+    llr = result.roc.pav_laplace.apply(np.round(scores, 12))
     for i, j in ((0, 0), (0, 1), (4, 7)):
         cell = llr[np.ix_(speaker == i, speaker == j)][kept[np.ix_(speaker == i, speaker == j)]]
         expected = np.exp(-np.log1p(np.exp(-cell)).mean())
-        assert found.matrix[i, j] == pytest.approx(expected, abs=0.02)
+        assert result.matrix[i, j] == pytest.approx(expected, abs=0.02)
 
 
 def test_speakers_who_share_no_session_are_counted():
     data, speaker, session = original(np.random.default_rng(4))
     rooms = np.where(speaker < 5, session, session + 10)
     moved = Embeddings(data.vectors, data.speakers, data.utterances, rooms.astype(str))
-    found = sessions(data, moved, replicates=50)
-    assert any("50 of 90 ordered pairs" in line for line in found.warnings)
-    assert np.isnan(found.sets["pp_within"].matrix[0, 9])
-    assert np.isfinite(found.g_vd_within)
+    result = sessions(data, moved, replicates=50)
+    assert any("50 of 90 ordered pairs" in line for line in result.warnings)
+    assert np.isnan(result.sets["pp_within"].matrix[0, 9])
+    assert np.isfinite(result.g_vd_within)
 
 
 def test_bad_sessions_are_named():

@@ -202,8 +202,8 @@ def test_anti_similar_voices_are_flagged_with_the_numbers_of_the_negated_score(o
     assert strongest.deid.interval.low < strongest.deid.value < strongest.deid.interval.high
     assert f"|attacker:{strongest.attacker}|" in strongest.deid.signature
     notices = {(one.code, one.subject): one.sentence for one in result.notices}
-    told = notices["stronger-reading", "OP"]
-    assert f"DeID is {100 * strongest.deid.value:.1f} % instead of" in told
+    text = notices["stronger-reading", "OP"]
+    assert f"DeID is {100 * strongest.deid.value:.1f} % instead of" in text
     assert notices["negated", "OP"].startswith("the negated score discloses more")
     assert result.per_speaker.deid.mean() == pytest.approx(strongest.deid.value)
 
@@ -264,8 +264,8 @@ def test_lists_and_matrices_agree(matrices, pairs):
     result = pseudonymisation(*lists, pairs=pairs, replicates=20)
     place = [result.speakers.index(name) for name in direct.speakers]
     for name in ("oo", "op", "pp"):
-        found = result.matrices[name][np.ix_(place, place)]
-        np.testing.assert_allclose(found, direct.matrices[name], atol=1e-12)
+        outcome = result.matrices[name][np.ix_(place, place)]
+        np.testing.assert_allclose(outcome, direct.matrices[name], atol=1e-12)
     assert result.deid == pytest.approx(direct.deid)
     np.testing.assert_allclose(result.per_speaker.d_ece[place], direct.per_speaker.d_ece)
     np.testing.assert_allclose(result.per_speaker.l_w[place], direct.per_speaker.l_w)
@@ -368,9 +368,9 @@ def explicit(scores, speakers, drawn, mean, pairs):
             (a, b): cell if a == b else np.concatenate([cell, cells[b, a]])
             for (a, b), cell in cells.items()
         }
-    found = {pair: similarity_of(cell) for pair, cell in cells.items()}
-    own = np.mean([value for (a, b), value in found.items() if a == b])
-    return own - np.mean([value for (a, b), value in found.items() if a != b])
+    result = {pair: similarity_of(cell) for pair, cell in cells.items()}
+    own = np.mean([value for (a, b), value in result.items() if a == b])
+    return own - np.mean([value for (a, b), value in result.items() if a != b])
 
 
 @pytest.fixture
@@ -401,12 +401,12 @@ def test_replicates_are_those_of_an_explicit_resampling(mean, pairs, drawn):
     for number, child in enumerate(np.random.SeedSequence(3).spawn(12)):
         chosen = np.argsort(names)[np.random.default_rng(child).integers(0, 5, 5)]
         for name, scores in zip(("oo", "op", "pp"), sets, strict=True):
-            found = drawn["plain"][name].signed[number]
+            outcome = drawn["plain"][name].signed[number]
             if np.unique(chosen).size == 1:
-                assert np.isnan(found)
+                assert np.isnan(outcome)
             else:
                 expected = explicit(scores, speakers, chosen, mean, pairs)
-                assert found == pytest.approx(expected, abs=1e-5)
+                assert outcome == pytest.approx(expected, abs=1e-5)
         negated = drawn["negated"]["op"].signed[number]
         assert negated == pytest.approx(explicit(-sets[1], speakers, chosen, mean, pairs), abs=1e-5)
 
@@ -416,12 +416,12 @@ def test_replicates_in_few_bins_are_close_to_exact_ones(monkeypatch, drawn):
     original = population(rng, speakers=15, each=6, within=0.9)
     vectors = original.vectors + 0.8 * rng.normal(size=original.vectors.shape)
     protected = like(original, vectors)
-    found, values = {}, {}
+    result, values = {}, {}
     for most in (96, 4096):
         monkeypatch.setattr(similarity_resampling, "MOST", most)
-        found[most] = pseudonymisation(original, protected, replicates=40)
+        result[most] = pseudonymisation(original, protected, replicates=40)
         values[most] = dict(drawn)
-    assert found[96].sets["op"].bins < 100 < found[4096].sets["op"].bins
+    assert result[96].sets["op"].bins < 100 < result[4096].sets["op"].bins
     for name in ("oo", "op", "pp"):
         few, many = (values[most]["plain"][name] for most in (96, 4096))
         for metric in ("signed", "d_ece"):
@@ -509,10 +509,10 @@ def test_comparisons_of_lists_count_once(matrices):
     sets, speakers = matrices
     sets = [(m + m.T) / 2 if i != 1 else m for i, m in enumerate(sets)]
     lists = [scores_of(matrix, speakers) for matrix in sets]
-    found = pseudonymisation(*lists, replicates=0)
+    result = pseudonymisation(*lists, replicates=0)
     direct = pseudonymisation(*sets, speakers, replicates=0)
     for name in ("oo", "op", "pp"):
-        assert found.sets[name].zebra == direct.sets[name].zebra
+        assert result.sets[name].zebra == direct.sets[name].zebra
 
 
 def test_the_centred_score_takes_out_what_all_voices_share():
@@ -552,8 +552,10 @@ def test_centred_scores_are_the_same_from_every_source(original, backend):
     expected = expected - rows[:, None] - columns
     np.fill_diagonal(expected, 0.0)
     written = pseudonymisation(matrices[0], expected, matrices[2], original.speakers, replicates=0)
-    for found in (result, direct, listed):
-        np.testing.assert_allclose(found.sets["centred"].matrix, written.matrices["op"], atol=1e-9)
+    for outcome in (result, direct, listed):
+        np.testing.assert_allclose(
+            outcome.sets["centred"].matrix, written.matrices["op"], atol=1e-9
+        )
 
 
 def test_attackers_that_align_and_learn_compete():
@@ -583,8 +585,8 @@ def test_attackers_that_align_and_learn_compete():
     scores = fused.score_block(fused.prepare(original.vectors), fused.prepare(protected.vectors))
     direct = pseudonymisation(o @ o.T, scores, p @ p.T, original.speakers, replicates=0)
     assert result.attacks["fusion"] == pytest.approx(direct.deid, abs=1e-9)
-    told = next(line for line in result.warnings if "procrustes" in line)
-    assert "procrustes brings originals and protected voices together" in told
+    text = next(line for line in result.warnings if "procrustes" in line)
+    assert "procrustes brings originals and protected voices together" in text
 
 
 def test_noise_is_not_taken_for_an_attack():
@@ -673,9 +675,9 @@ def test_lists_that_do_not_fit_are_named(matrices):
     sets, speakers = matrices
     lists = [scores_of(matrix, speakers) for matrix in sets]
     some = lists[1].select(lists[1].enrol_speaker.to_series().to_numpy() != "c")
-    found = pseudonymisation(lists[0], some, lists[2], replicates=0)
-    assert "c" not in found.sets["oo"].speakers
-    assert (found.notes[0].code, found.notes[0].severity) == ("speakers-left-out", "note")
+    result = pseudonymisation(lists[0], some, lists[2], replicates=0)
+    assert "c" not in result.sets["oo"].speakers
+    assert (result.notes[0].code, result.notes[0].severity) == ("speakers-left-out", "note")
     alone = lists[1].select(lists[1].enrol_speaker.to_series().to_numpy() == "c")
     with pytest.raises(InputError, match="two speakers or more on both sides of every list"):
         pseudonymisation(lists[0], alone, lists[2])
@@ -698,6 +700,6 @@ def test_an_interval_reaches_chance_where_signed_evidence_may_be_none(signed, re
     evidence = Statistic(signed, signed + rng.normal(0, 0.02, 200), 200, bounds=(-1.0, 1.0))
     drawn = 0.1 + rng.uniform(0, 0.02, 200)
     alone = Statistic(0.1, drawn, 200, bounds=(0.0, 0.72)).ends(20, 0.95)
-    found = Statistic(0.1, drawn, 200, bounds=(0.0, 0.72), evidence=evidence).ends(20, 0.95)
+    result = Statistic(0.1, drawn, 200, bounds=(0.0, 0.72), evidence=evidence).ends(20, 0.95)
     assert alone[0] > 0
-    assert found == ((0.0, alone[1]) if reaches else alone)
+    assert result == ((0.0, alone[1]) if reaches else alone)

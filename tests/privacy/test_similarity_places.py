@@ -61,8 +61,8 @@ def sums_of(result):
     ]
 
 
-def assert_same_bits(found, wanted):
-    for one, other in zip(sums_of(found), sums_of(wanted), strict=True):
+def assert_same_bits(result, wanted):
+    for one, other in zip(sums_of(result), sums_of(wanted), strict=True):
         for a, b in zip(one, other, strict=True):
             np.testing.assert_array_equal(a, b)
 
@@ -75,8 +75,8 @@ def test_workers_change_nothing(voices, backend, pairs):
     with place(workers=1):
         wanted = um.pseudonymisation(*voices, **options, replicates=0)
     with place(workers=3):
-        found = um.pseudonymisation(*voices, **options, replicates=0)
-    assert_same_bits(found, wanted)
+        result = um.pseudonymisation(*voices, **options, replicates=0)
+    assert_same_bits(result, wanted)
 
 
 def everything(voices, matrices):
@@ -114,10 +114,10 @@ def test_a_table_of_safeguards_starts_its_workers_once(voices, monkeypatch):
     protected = {"a": few[1], "b": few[0]}
     options = {"with_sessions": True, "replicates": 0}
     with place("processes", workers=2):
-        found = um.safeguards(few[0], protected, **options)
+        result = um.safeguards(few[0], protected, **options)
     assert started == [2]
     wanted = um.safeguards(few[0], protected, **options)
-    for one, other in zip(found, wanted, strict=True):
+    for one, other in zip(result, wanted, strict=True):
         assert one.result.deid == pytest.approx(other.result.deid)
 
 
@@ -132,8 +132,8 @@ def test_a_state_goes_on_where_the_run_was_ended(voices, tmp_path):
         um.pseudonymisation(*voices, replicates=0)
     steps = []
     with place(state=tmp_path), reporting(lambda *step: steps.append(step)):
-        found = um.pseudonymisation(*voices, replicates=0)
-    assert_same_bits(found, wanted)
+        result = um.pseudonymisation(*voices, replicates=0)
+    assert_same_bits(result, wanted)
     kept = [(1, 8), (6, 24), (3, 8), (12, 24), (5, 8), (17, 24)]
     assert steps == [*kept, (18, 24), (7, 8), (22, 24), (23, 24), (24, 24)]
 
@@ -187,12 +187,12 @@ def test_a_device_gives_the_same_numbers_to_the_user(voices, matrices):
     broken = matrices[2].copy()
     broken[3, 7] = np.nan
     with place("cuda", devices=["cpu", "cpu"]):
-        found, sessions = um.pseudonymisation(*voices, **few), um.sessions(*voices, **few)
+        result, sessions = um.pseudonymisation(*voices, **few), um.sessions(*voices, **few)
         with pytest.raises(um.InputError, match=r"PP: expected numbers, found NaN as score of 1 p"):
             um.pseudonymisation(*matrices[:2], broken, voices[0].speakers)
-    assert found.deid == pytest.approx(wanted[0].deid, abs=1e-9)
-    assert found.attacks["negated"] == pytest.approx(wanted[0].attacks["negated"], abs=1e-9)
-    assert found.interval("g_vd").low == pytest.approx(wanted[0].interval("g_vd").low, abs=1e-6)
+    assert result.deid == pytest.approx(wanted[0].deid, abs=1e-9)
+    assert result.attacks["negated"] == pytest.approx(wanted[0].attacks["negated"], abs=1e-9)
+    assert result.interval("g_vd").low == pytest.approx(wanted[0].interval("g_vd").low, abs=1e-6)
     assert sessions.interval("g_vd_within").low == pytest.approx(
         wanted[1].interval("g_vd_within").low, abs=1e-6
     )
@@ -217,8 +217,8 @@ def test_counts_do_not_depend_on_the_ranges(voices, monkeypatch):
     monkeypatch.setattr(Counting, "ranges", lambda counting: counting.pairs.ranges(1 << 22))
     monkeypatch.setattr(passes, "_PIECE", 256 * 700)
     monkeypatch.setattr(passes, "_LONGEST_PIECE", 256 * 700)
-    found = um.pseudonymisation(*voices, replicates=0)
-    assert_same_bits(found, wanted)
+    result = um.pseudonymisation(*voices, replicates=0)
+    assert_same_bits(result, wanted)
 
 
 class Euclidean:
@@ -236,11 +236,11 @@ class Euclidean:
 def test_a_back_end_of_ones_own_stays_here(voices, tmp_path):
     few = [voice.select(np.isin(voice.speakers.codes, range(5))) for voice in voices]
     with place(workers=2):
-        found = um.pseudonymisation(*few, backend=Euclidean(), replicates=0)
+        result = um.pseudonymisation(*few, backend=Euclidean(), replicates=0)
     o, p = (voice.vectors for voice in few)
     sets = [Euclidean().score_block(a, b) for a, b in ((o, o), (o, p), (p, p))]
     direct = um.pseudonymisation(*sets, few[0].speakers, replicates=0)
-    assert found.deid == pytest.approx(direct.deid, abs=1e-12)
+    assert result.deid == pytest.approx(direct.deid, abs=1e-12)
     for options in ({"on": "processes"}, {"state": tmp_path}):
         for call in (um.pseudonymisation, um.sessions):
             message = r"back-end: expected cosine.*found euclidean"
@@ -249,15 +249,15 @@ def test_a_back_end_of_ones_own_stays_here(voices, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("sessions", "within", "told"),
+    ("sessions", "within", "text"),
     [([0, 1, 2, 3], True, "X: no pair of one speaker"), ([0, 0, 1, 1], True, "X: no pair of diff")],
 )
-def test_sets_without_pairs_of_a_class_are_named(sessions, within, told):
+def test_sets_without_pairs_of_a_class_are_named(sessions, within, text):
     segments = segments_of(Ids.from_strings(["a", "a", "b", "b"]))
     chosen = Pairs(
         MatrixPairs(np.eye(4), segments),
         segments,
         Rule(np.array(sessions), "==" if within else "!="),
     )
-    with pytest.raises(um.InputError, match=told):
+    with pytest.raises(um.InputError, match=text):
         similarity_sets({"x": chosen}, Setup(replicates=0))

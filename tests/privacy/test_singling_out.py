@@ -64,9 +64,9 @@ def test_equals_the_definition(sizes, levels):
         scores = np.round(scores * levels / 4) / levels
     counts = np.array([2, 3, 20, 150, len(sizes)])
     draws = draws_of(people, 7, 3, 10)
-    found = shares(scores, people, scores.take, 1e-6, draws, counts)
+    result = shares(scores, people, scores.take, 1e-6, draws, counts)
     expected = [[brute(scores, people, draw, n) for n in counts] for draw in draws]
-    assert found.tolist() == expected
+    assert result.tolist() == expected
 
 
 def test_side_information_equals_the_definition():
@@ -79,8 +79,8 @@ def test_side_information_equals_the_definition():
         exact = partial(predicates._products, enrol, vectors, allowed)
         draws = draws_of(people, 0, 2, 4)
         counts = np.array([2, 30, 300])
-        found = shares(scores, people, exact, 1e-4, draws, counts)
-        assert found.tolist() == [[brute(scores, people, d, n) for n in counts] for d in draws]
+        result = shares(scores, people, exact, 1e-4, draws, counts)
+        assert result.tolist() == [[brute(scores, people, d, n) for n in counts] for d in draws]
 
 
 def test_every_conversation_is_tested_once_in_a_round():
@@ -180,8 +180,8 @@ def test_calibrated_chance_is_what_exchangeable_scores_reach(count, rank):
 
 
 def test_calibrated_chance_of_many_speakers():
-    found = [calibrated_chance(10**6, k, k * 10**6) for k in (1, 2, 9)]
-    assert found == pytest.approx([5 / 18, 0.30815, 0.34964], abs=1e-5)
+    result = [calibrated_chance(10**6, k, k * 10**6) for k in (1, 2, 9)]
+    assert result == pytest.approx([5 / 18, 0.30815, 0.34964], abs=1e-5)
     assert calibrated_chance(60, 2, 120) == pytest.approx(0.311, abs=1e-3)
     alike = mean_calibrated_chance(np.full(60, 3), np.arange(60), np.array([20, 60]))
     assert alike == pytest.approx([calibrated_chance(n, 2, 2 * n) for n in (20, 60)])

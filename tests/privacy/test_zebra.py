@@ -18,20 +18,20 @@ def scores():
 
 
 def test_the_cross_entropy_at_even_odds_is_cllr(scores):
-    found = zebra_profiles({"a": scores}, points=81)["a"]
+    result = zebra_profiles({"a": scores}, points=81)["a"]
     middle = 40
-    assert found.log_odds[middle] == 0
-    assert found.actual[middle] == pytest.approx(cllr(*scores))
-    assert found.oracle[middle] == pytest.approx(found.min_cllr)
-    assert found.prior[middle] == pytest.approx(1.0)
-    assert found.cllr == pytest.approx(cllr(*scores))
+    assert result.log_odds[middle] == 0
+    assert result.actual[middle] == pytest.approx(cllr(*scores))
+    assert result.oracle[middle] == pytest.approx(result.min_cllr)
+    assert result.prior[middle] == pytest.approx(1.0)
+    assert result.cllr == pytest.approx(cllr(*scores))
 
 
 def test_the_area_between_prior_and_oracle_is_d_ece(scores):
-    found = zebra_profiles({"a": scores}, limit=25.0, points=20001)["a"]
-    prior = expit(found.log_odds)
-    area = np.trapezoid(found.prior - found.oracle, prior)
-    assert found.zebra.d_ece == pytest.approx(area, abs=1e-6)
+    result = zebra_profiles({"a": scores}, limit=25.0, points=20001)["a"]
+    prior = expit(result.log_odds)
+    area = np.trapezoid(result.prior - result.oracle, prior)
+    assert result.zebra.d_ece == pytest.approx(area, abs=1e-6)
 
 
 def test_the_statistic_gives_the_same_profile_without_the_scores(scores):
@@ -46,35 +46,35 @@ def test_the_statistic_gives_the_same_profile_without_the_scores(scores):
 
 def test_systems_of_a_table_are_those_of_their_scores(scores):
     table = Scores.from_arrays(*scores, system="a")
-    found = zebra_profiles(table)["a"]
+    result = zebra_profiles(table)["a"]
     expected = zebra(*scores)
-    assert (found.zebra.d_ece, found.zebra.tag) == (expected.d_ece, expected.tag)
-    assert found.label == f"a ({expected.d_ece:.3f}, {expected.l_w:.3f}, {expected.tag})"
-    assert found.trials == table.digest
+    assert (result.zebra.d_ece, result.zebra.tag) == (expected.d_ece, expected.tag)
+    assert result.label == f"a ({expected.d_ece:.3f}, {expected.l_w:.3f}, {expected.tag})"
+    assert result.trials == table.digest
 
 
 def test_distortion_by_the_same_run_is_the_disclosure(scores):
-    found = calibration_distortion(scores, scores, method="isotonic", laplace=False)
-    assert found.c_ece == pytest.approx(found.second.zebra.d_ece)
-    assert found.cllr == pytest.approx(found.second.min_cllr)
+    result = calibration_distortion(scores, scores, method="isotonic", laplace=False)
+    assert result.c_ece == pytest.approx(result.second.zebra.d_ece)
+    assert result.cllr == pytest.approx(result.second.min_cllr)
 
 
 @pytest.mark.parametrize("method", ["linear", "isotonic"])
 def test_distortion_is_the_formula_on_the_calibrated_scores(scores, method):
     rng = np.random.default_rng(1)
     second = rng.normal(0.5, 1.0, 300), rng.normal(-0.5, 1.0, 700)
-    found = calibration_distortion(scores, second, method=method)
-    a, b = (found.calibration.apply(part) for part in second)
-    assert found.c_ece == pytest.approx((z(a).mean() + z(-b).mean()) / (2 * np.log(2)))
-    assert found.cllr == pytest.approx(cllr(a, b))
-    assert found.raw_cllr == pytest.approx(cllr(*second))
-    assert found.c_ece <= found.second.zebra.d_ece
-    assert found.actual[80] == pytest.approx(found.cllr)
-    c_ece, cost = found.estimates
+    result = calibration_distortion(scores, second, method=method)
+    a, b = (result.calibration.apply(part) for part in second)
+    assert result.c_ece == pytest.approx((z(a).mean() + z(-b).mean()) / (2 * np.log(2)))
+    assert result.cllr == pytest.approx(cllr(a, b))
+    assert result.raw_cllr == pytest.approx(cllr(*second))
+    assert result.c_ece <= result.second.zebra.d_ece
+    assert result.actual[80] == pytest.approx(result.cllr)
+    c_ece, cost = result.estimates
     name = {"linear": "c_ece", "isotonic": "c_ece_isotonic"}[method]
     assert (c_ece.metric, c_ece.unit, c_ece.params["calibration"]) == (name, "bit", method)
     assert cost.metric == f"cllr_{method}"
-    assert cost.value == found.cllr
+    assert cost.value == result.cllr
 
 
 def test_a_safeguard_that_changes_between_runs_misleads_the_attacker():
@@ -119,37 +119,37 @@ def table(rng, counts):
 
 def test_speakers_with_equal_trials_average_to_the_whole():
     scores = table(np.random.default_rng(3), [4] * 5)
-    found = zebra_by_speaker(scores)
+    result = zebra_by_speaker(scores)
     whole = zebra(scores.targets(), scores.nontargets())
-    assert found.d_ece.mean() == pytest.approx(whole.d_ece)
-    assert found.l_w.max() == pytest.approx(whole.l_w)
-    assert found.tags[int(found.l_w.argmax())] == whole.tag
-    assert found.targets.tolist() == [12] * 5
-    assert found.nontargets.tolist() == [128] * 5
-    assert found.worst(1) == (found.speakers[int(found.d_ece.argmax())],)
+    assert result.d_ece.mean() == pytest.approx(whole.d_ece)
+    assert result.l_w.max() == pytest.approx(whole.l_w)
+    assert result.tags[int(result.l_w.argmax())] == whole.tag
+    assert result.targets.tolist() == [12] * 5
+    assert result.nontargets.tolist() == [128] * 5
+    assert result.worst(1) == (result.speakers[int(result.d_ece.argmax())],)
 
 
 def test_speakers_from_the_definition():
     scores = table(np.random.default_rng(4), [2, 3, 5])
-    found = zebra_by_speaker(scores)
+    result = zebra_by_speaker(scores)
     pav = Roc.from_scores(scores.targets(), scores.nontargets()).pav
     llr = pav.apply(scores.scores())
     enrol = scores.enrol_speaker.to_series().to_numpy()
     test = scores.test_speaker.to_series().to_numpy()
-    for i, name in enumerate(found.speakers):
+    for i, name in enumerate(result.speakers):
         own = llr[(enrol == name) & (test == name)]
         sides = [llr[(a == name) & (enrol != test)] for a in (enrol, test)]
         other = np.concatenate(sides)
         expected = (z(own).mean() + z(-other).mean()) / (2 * np.log(2))
-        assert found.d_ece[i] == pytest.approx(expected)
+        assert result.d_ece[i] == pytest.approx(expected)
 
 
 def test_a_speaker_without_target_trials_is_told():
     scores = table(np.random.default_rng(5), [2, 3, 1])
-    found = zebra_by_speaker(scores)
-    assert found.warnings == ("speaker s2 has 0 target and 10 nontarget trials: no D_ECE",)
-    assert np.isnan(found.d_ece[found.speakers.index("s2")])
-    assert found.worst(3)[-1] == "s2"
+    result = zebra_by_speaker(scores)
+    assert result.warnings == ("speaker s2 has 0 target and 10 nontarget trials: no D_ECE",)
+    assert np.isnan(result.d_ece[result.speakers.index("s2")])
+    assert result.worst(3)[-1] == "s2"
     bare = Scores.from_arrays([1.0, 2.0], [0.0])
     with pytest.raises(InputError, match="speakers on both sides"):
         zebra_by_speaker(bare)

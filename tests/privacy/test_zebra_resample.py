@@ -62,8 +62,8 @@ def test_replicates_are_those_of_an_explicit_resampling():
         line = calibrate(*expanded(first, times))
         target, nontarget = (line.apply(scores) for scores in expanded(second, times))
         expected = information.expected_disclosure(target, nontarget)
-        found, _ = _distortion(*runs, times, "linear", True)
-        assert found == pytest.approx(expected, abs=0.02)
+        result, _ = _distortion(*runs, times, "linear", True)
+        assert result == pytest.approx(expected, abs=0.02)
 
 
 def test_both_calibrations_have_intervals_that_hold_their_values():
@@ -104,9 +104,9 @@ def test_speakers_come_with_the_scores_of_embeddings():
         Embeddings(vectors + rng.normal(size=vectors.shape), original.speakers, original.utterances)
         for _ in range(2)
     ]
-    found = cross_scores(original, runs[0])
-    assert np.bincount(found.owner).tolist() == [12] * 5
-    assert (found.first != found.second).all()
-    assert found.nontarget.size == found.first.size == 20 * 16
+    result = cross_scores(original, runs[0])
+    assert np.bincount(result.owner).tolist() == [12] * 5
+    assert (result.first != result.second).all()
+    assert result.nontarget.size == result.first.size == 20 * 16
     made = calibration_distortion(*(cross_scores(original, one) for one in runs), replicates=20)
     assert made.estimates[0].interval.low < made.c_ece < made.estimates[0].interval.high

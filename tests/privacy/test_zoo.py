@@ -65,18 +65,18 @@ def test_means_are_those_of_the_trials():
         test_speaker=Ids.from_strings(speakers[m]),
         systems={"x": matrix[k, m]},
     )
-    found = zoo(scores)
-    assert found.speakers == ("a", "b", "c")
+    result = zoo(scores)
+    assert result.speakers == ("a", "b", "c")
     for i, name in enumerate("abc"):
         mine, other = speakers == name, speakers != name
         inside = matrix[np.ix_(mine, mine)]
         own = inside[~np.eye(mine.sum(), dtype=bool)]
-        assert found.target[i] == pytest.approx(own.mean())
+        assert result.target[i] == pytest.approx(own.mean())
         rows, columns = matrix[np.ix_(mine, other)], matrix[np.ix_(other, mine)]
-        assert found.enrolled[i] == pytest.approx(rows.mean())
-        assert found.probing[i] == pytest.approx(columns.mean())
+        assert result.enrolled[i] == pytest.approx(rows.mean())
+        assert result.probing[i] == pytest.approx(columns.mean())
         both = np.concatenate([rows.ravel(), columns.ravel()])
-        assert found.impostor[i] == pytest.approx(both.mean())
+        assert result.impostor[i] == pytest.approx(both.mean())
 
 
 def test_the_zoo_of_a_matrix_holds_oracle_llrs():
@@ -85,9 +85,9 @@ def test_the_zoo_of_a_matrix_holds_oracle_llrs():
     same = np.equal.outer(speakers, speakers)
     sets = [rng.normal(size=same.shape) + s * same for s in (3.0, 0.0, 2.0)]
     result = pseudonymisation(*sets, speakers)
-    found, sums = zoo(result.sets["op"]), result.sets["op"].sums
-    np.testing.assert_allclose(found.target, np.diag(sums.llr / sums.count))
-    assert found.score == "oracle LLR"
+    outcome, sums = zoo(result.sets["op"]), result.sets["op"].sums
+    np.testing.assert_allclose(outcome.target, np.diag(sums.llr / sums.count))
+    assert outcome.score == "oracle LLR"
 
 
 def test_bad_zoos_are_refused():

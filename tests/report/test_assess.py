@@ -38,9 +38,9 @@ NUMBER = re.compile(r'<span class="num[^"]*" data-n="(\d+)" title="([^"]*)"><b>(
 
 def run(study, output, *, listener=None, changes=(), file_copy=False):
     config = load_config(study / "study.toml", changes=['figures=["svg"]', *changes])
-    found = assess(config, output, listener=listener)
-    write_report(found, output, file_copy=file_copy)
-    return found
+    result = assess(config, output, listener=listener)
+    write_report(result, output, file_copy=file_copy)
+    return result
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -71,14 +71,14 @@ def small(done):
 
 
 def test_everything_is_written(done):
-    _, found, out = done
+    _, result, out = done
     names = files(out)
     assert {"report.html", "results.json", "assessment.toml"} <= set(names)
-    keys = [section.key for section in found.sections]
+    keys = [section.key for section in result.sections]
     assert keys == ["legal", "trust", "similarity", "zebra", "verification", "cpmap", "worst_case"]
     for key in (*keys, "speakers"):
         assert {f"tables/{key}.csv", f"tables/{key}.md", f"tables/{key}.tex"} <= set(names)
-    assert {f"figures/{figure.name}.svg" for figure in found.figures} <= set(names)
+    assert {f"figures/{figure.name}.svg" for figure in result.figures} <= set(names)
     assert not [name for name in names if name.startswith(".")]
 
 
@@ -106,9 +106,9 @@ def test_every_number_of_the_report_is_in_the_results_with_its_signature(done):
 
 
 def test_the_first_screen_tells_risks_with_interval_chance_and_attacker(done):
-    found = done[1]
-    assert [card.safeguard for card in found.cards] == ["weak", "strong"]
-    for card in found.cards:
+    result = done[1]
+    assert [card.safeguard for card in result.cards] == ["weak", "strong"]
+    for card in result.cards:
         labels = ["Linkability", "Singling Out", "Inference", "Resemblance left", "Evidence"]
         assert [h.label for h in card.numbers] == labels
         assert "links" in card.sentences[0]
@@ -136,12 +136,12 @@ def test_the_first_screen_states_the_strongest_attack_that_the_results_hold(done
         if result["metric"] == "linkability" and where["safeguard"] != "original":
             linked.setdefault(where["safeguard"], []).append((index, result))
     assert set(linked) == {"weak", "strong"}
-    for name, found in linked.items():
-        told = [(index, r) for index, r in found if "point" in r["conditions"]]
-        total = told[0][1]["n"]["speakers"]
+    for name, outcome in linked.items():
+        text = [(index, r) for index, r in outcome if "point" in r["conditions"]]
+        total = text[0][1]["n"]["speakers"]
         # Of points less than half a person apart, the one whose low end is higher.
         index, worst = max(
-            told, key=lambda one: (round(total * one[1]["value"]), one[1]["interval"][0])
+            text, key=lambda one: (round(total * one[1]["value"]), one[1]["interval"][0])
         )
         low, high = worst["interval"]
         low, high = math.floor(total * low + 1e-9), math.ceil(total * high - 1e-9)
@@ -153,7 +153,7 @@ def test_the_first_screen_states_the_strongest_attack_that_the_results_hold(done
         assert f'data-n="{index}"' in card
         assert f"by {worst['conditions']['attacker']}" in card
         # No attack that was tried lies beyond what is told of the strongest.
-        assert max(r["value"] for _, r in found) <= worst["interval"][1] + 1e-9
+        assert max(r["value"] for _, r in outcome) <= worst["interval"][1] + 1e-9
     order = [first.index(f"</span>{name}</h3>") for name in ("weak", "strong")]
     assert order == sorted(order)
     assert "What limits this" in first
@@ -199,13 +199,13 @@ def test_the_filing_copy_has_fields_full_hashes_and_nothing_to_point_at(done, tm
     folder, _, out = done
     changes = ['filing.controller="Müller & Co"', "date=2026-01-02", 'frameworks=["similarity"]']
     config = load_config(folder / "study.toml", changes=[*changes, "figures=[]"])
-    found = assess(config, out)
+    result = assess(config, out)
     copy = tmp_path / "copy"
-    write_report(found, copy, file_copy=True)
+    write_report(result, copy, file_copy=True)
     page = (copy / "filing.html").read_text(encoding="utf-8")
     assert "Müller &amp; Co" in page
     assert '<th scope="row">Purpose</th><td class="empty"></td>' in page
-    for source in found.document.inputs:
+    for source in result.document.inputs:
         assert source.sha256 in page
     assert "point at" not in page.partition('<section class="annex">')[0]
     assert " title=" not in page
@@ -216,7 +216,7 @@ def test_the_filing_copy_has_fields_full_hashes_and_nothing_to_point_at(done, tm
         assert document.startswith(b"%PDF")
         assert b"/CreationDate (D:20260102000000" in document
         assert len(re.findall(rb"/Type\s*/Page\b", document)) >= 3
-    write_report(found, copy)
+    write_report(result, copy)
     assert not list(copy.glob("filing.*"))
 
 
@@ -270,13 +270,13 @@ def test_a_killed_run_goes_on_and_gives_the_same_bytes(small):
     for stop in (1, 4, 7):
         seen = []
 
-        def told(what, step, total, seen=seen, stop=stop):
+        def progress(what, step, total, seen=seen, stop=stop):
             seen.append(what)
             if len(set(seen)) > stop:
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            run(folder, out, listener=told, changes=SMALL)
+            run(folder, out, listener=progress, changes=SMALL)
         assert files(out) == {}
     run(folder, out, changes=SMALL)
     assert files(out) == files(whole)
@@ -321,7 +321,7 @@ def unpacked(content: bytes):
 def test_redaction_leaves_no_name_anywhere(done, tmp_path):
     from report_study import SPEAKERS
 
-    folder, found, _ = done
+    folder, result, _ = done
     given = tmp_path / "Mustermann"
     shutil.copytree(folder, given, ignore=shutil.ignore_patterns("out"))
     for file in given.glob("*.npz"):
@@ -345,7 +345,7 @@ def test_redaction_leaves_no_name_anywhere(done, tmp_path):
     page = (out / "report.html").read_text(encoding="utf-8")
     assert "Speaker 01" in page
     assert "input 01.npz" in page
-    for old, new in zip(found.cards, redacted.cards, strict=True):
+    for old, new in zip(result.cards, redacted.cards, strict=True):
         for a, b in zip(old.numbers, new.numbers, strict=True):
             assert a.estimate.value == pytest.approx(b.estimate.value, abs=0.35)
 
@@ -361,8 +361,8 @@ def test_no_list_of_names_undoes_a_redaction(done, tmp_path):
             done[0] / "study.toml",
             changes=["redact=true", "figures=[]", 'frameworks=["verification"]'],
         )
-        found = assess(config, out, cache=tmp_path / f"cache-{number}")
-        write_report(found, out)
+        result = assess(config, out, cache=tmp_path / f"cache-{number}")
+        write_report(result, out)
         rows = json.loads((out / "results.json").read_text(encoding="utf-8"))["results"]
         speakers = [r["conditions"] for r in rows if r["conditions"]["framework"] == "speakers"]
         labels.append([c["speaker"] for c in speakers if c["safeguard"] == "weak"])
@@ -386,12 +386,12 @@ def test_rows_of_a_redacted_set_stand_in_the_order_of_labels():
     names = [f"{n:02d}" for n in range(30)]
     given = Embeddings(np.eye(30), names, [f"u-{n}" for n in names])
     labels = Labels.of([given], (), b"k" * 32)
-    found = labels.redacted({"voices": given})["voices"]
-    assert list(found.speakers.to_series()) == [f"Speaker {n:02d}" for n in range(1, 31)]
+    result = labels.redacted({"voices": given})["voices"]
+    assert list(result.speakers.to_series()) == [f"Speaker {n:02d}" for n in range(1, 31)]
     owner = {label: name for name, label in labels.speakers.items()}
-    for label, vector in zip(found.speakers.to_series(), found.vectors, strict=True):
+    for label, vector in zip(result.speakers.to_series(), result.vectors, strict=True):
         assert vector[int(owner[label])] == 1
-    assert list(found.utterances.to_series()) != sorted(found.utterances.to_series())
+    assert list(result.utterances.to_series()) != sorted(result.utterances.to_series())
 
 
 def test_one_run_writes_a_folder_at_a_time(done, tmp_path):
@@ -419,14 +419,14 @@ def test_frameworks_that_cannot_run_are_told(done):
 def test_one_framework_alone(done):
     folder = done[0]
     config = load_config(folder / "study.toml", changes=['frameworks=["similarity"]'])
-    found = assess(config, folder / "out")
-    assert [section.key for section in found.sections] == ["similarity"]
-    assert [h.label for h in found.cards[0].numbers] == ["Resemblance left"]
+    result = assess(config, folder / "out")
+    assert [section.key for section in result.sections] == ["similarity"]
+    assert [h.label for h in result.cards[0].numbers] == ["Resemblance left"]
 
 
 def test_the_date_comes_from_outside(done, monkeypatch):
-    folder, found, out = done
-    assert found.date is None
+    folder, result, out = done
+    assert result.date is None
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
     config = load_config(folder / "study.toml", changes=['frameworks=["similarity"]'])
     assert assess(config, out).date == "1970-01-01"
@@ -473,16 +473,16 @@ scores = {oo = "oo.parquet", op = "op.parquet", pp = "pp.parquet"}
 """,
         encoding="utf-8",
     )
-    found = assess(load_config(tmp_path / "a.toml"), tmp_path / "out")
-    write_report(found, tmp_path / "out")
-    keys = [section.key for section in found.sections]
+    result = assess(load_config(tmp_path / "a.toml"), tmp_path / "out")
+    write_report(result, tmp_path / "out")
+    keys = [section.key for section in result.sections]
     assert keys == ["similarity", "verification", "cpmap", "worst_case"]
-    assert found.cards[0].numbers[0].label == "Resemblance left"
-    assert found.conclusions.lines[0].verdict.startswith("Resemblance left: ")
-    (few,) = found.cards[0].notices
+    assert result.cards[0].numbers[0].label == "Resemblance left"
+    assert result.conclusions.lines[0].verdict.startswith("Resemblance left: ")
+    (few,) = result.cards[0].notices
     assert few.code == "few-speakers"
     assert few.sentence.startswith("6 speakers")
-    assert 0.3 < found.cards[0].numbers[0].estimate.value < 1
+    assert 0.3 < result.cards[0].numbers[0].estimate.value < 1
 
 
 def test_lengths_that_nobody_has_are_left_out_and_told():
@@ -509,12 +509,12 @@ def test_lengths_that_nobody_has_are_left_out_and_told():
 
 
 def test_another_place_gives_the_same_report(small, tmp_path):
-    folder, found, _ = small
+    folder, result, _ = small
     config = load_config(folder / "study.toml", changes=SMALL)
     with place("processes", workers=2, state=tmp_path / "state"):
         there = assess(config, tmp_path / "out")
-    assert there.computed == found.computed
-    rows = [[row.of_estimates() for row in a.document.rows] for a in (found, there)]
+    assert there.computed == result.computed
+    rows = [[row.of_estimates() for row in a.document.rows] for a in (result, there)]
     assert repr(rows[0]) == repr(rows[1])
     assert any((tmp_path / "state").iterdir())
     with pytest.raises(InputError, match="found moon"), place("moon"):

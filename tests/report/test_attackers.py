@@ -50,8 +50,8 @@ def run(folder, more="", *, changes=()):
     return assess(load_config(folder / "study.toml", changes=changes), folder / "out")
 
 
-def rows_of(found, key):
-    return next(section for section in found.sections if section.key == key).rows
+def rows_of(result, key):
+    return next(section for section in result.sections if section.key == key).rows
 
 
 @pytest.fixture(scope="module")
@@ -63,10 +63,10 @@ def ideal(tmp_path_factory):
 
 
 def test_an_unrelated_new_voice_comes_out_as_protected(ideal):
-    found = ideal[1]
-    assert found.attackers == tuple(one.name for one in ATTACKERS)
-    rows = rows_of(found, "legal")
-    for attacker in found.attackers:
+    result = ideal[1]
+    assert result.attackers == tuple(one.name for one in ATTACKERS)
+    rows = rows_of(result, "legal")
+    for attacker in result.attackers:
         points = find(rows, "linkability", safeguard="new voice", attacker=attacker)
         assert points
         for point in points:
@@ -78,7 +78,7 @@ def test_an_unrelated_new_voice_comes_out_as_protected(ideal):
         assert point.estimate.interval.low <= point.estimate.chance
         (control,) = find(rows, "linkability", safeguard="original", point=place)
         assert control.estimate.value > 0.95
-    card = found.cards[0]
+    card = result.cards[0]
     assert card.numbers[0].estimate.value < 0.2
     assert card.numbers[-1].label == "Evidence"
     assert card.numbers[-1].estimate.value < 0.1
@@ -93,13 +93,13 @@ def test_trained_attackers_come_with_controls_and_a_learning_curve(ideal):
             ("linkability_own_run", 0.9, 1.0),
             ("linkability_unseen", 0.0, 0.25),
         ):
-            found = [
+            result = [
                 one
                 for one in find(rows, metric, safeguard="new voice")
                 if one.attacker.startswith(f"{attacker} (")
             ]
-            assert len(found) == 1
-            assert least <= found[0].estimate.value <= most, (attacker, metric)
+            assert len(result) == 1
+            assert least <= result[0].estimate.value <= most, (attacker, metric)
     gains = find(rows, "learning_gain")
     assert len(gains) == 5
     curves = find(rows, "linkability")
@@ -113,17 +113,17 @@ def test_the_same_people_are_not_linked_by_chance(ideal):
 
 
 def test_pseudonyms_that_are_consistent_are_no_attack(ideal):
-    found = ideal[1]
-    (stable,) = find(rows_of(found, "legal"), "consistency", safeguard="new voice")
+    result = ideal[1]
+    (stable,) = find(rows_of(result, "legal"), "consistency", safeguard="new voice")
     assert stable.estimate.value > 0.95
-    assert CONSISTENCY not in found.line
-    every = [row.conditions.get("attacker", "") for row in found.document.rows]
+    assert CONSISTENCY not in result.line
+    every = [row.conditions.get("attacker", "") for row in result.document.rows]
     assert not [name for name in every if CONSISTENCY in name]
 
 
 def test_calibration_comes_from_another_run_only(ideal):
-    folder, found = ideal
-    assert find(rows_of(found, "zebra"), "c_ece", safeguard="new voice")
+    folder, result = ideal
+    assert find(rows_of(result, "zebra"), "c_ece", safeguard="new voice")
     for data in ('related = "related.npz"\n', 'keyless = true\nrelated = "related.npz"\n'):
         other = run(folder, data, changes=['frameworks=["zebra"]'])
         assert not find(rows_of(other, "zebra"), "c_ece")
@@ -131,30 +131,30 @@ def test_calibration_comes_from_another_run_only(ideal):
 
 def test_attackers_without_their_data_are_named_as_not_run(ideal):
     folder, _ = ideal
-    found = run(folder, changes=['frameworks=["legal"]'])
-    assert found.attackers == ("original enrolment",)
-    assert "1 attacker (original enrolment)" in found.line
-    facts = " ".join(f"{name} {value}" for name, value in found.facts)
-    told = [notice.sentence for notice in found.cards[0].notices]
-    written = json.dumps(found.document.to_dict()["results"])
+    result = run(folder, changes=['frameworks=["legal"]'])
+    assert result.attackers == ("original enrolment",)
+    assert "1 attacker (original enrolment)" in result.line
+    facts = " ".join(f"{name} {value}" for name, value in result.facts)
+    text = [notice.sentence for notice in result.cards[0].notices]
+    written = json.dumps(result.document.to_dict()["results"])
     for name in ("ignorant", "semi-informed", "informed"):
         assert [
-            line for line in told if line.startswith(f"the {name} attacker was not run, no run of")
+            line for line in text if line.startswith(f"the {name} attacker was not run, no run of")
         ]
         assert f"Attacker {name}" not in facts
         assert f'"attacker": "{name}' not in written
-    assert {notice.code for notice in found.cards[0].notices} == {"attacker-not-run"}
-    assert "the semi-informed attacker was not run" in summary_table(found)
+    assert {notice.code for notice in result.cards[0].notices} == {"attacker-not-run"}
+    assert "the semi-informed attacker was not run" in summary_table(result)
 
 
 def test_without_a_key_the_attackers_run_is_the_safeguards_own(ideal):
     folder, _ = ideal
-    found = run(folder, "keyless = true\n", changes=['frameworks=["legal"]'])
+    result = run(folder, "keyless = true\n", changes=['frameworks=["legal"]'])
     others = [one.name for one in ATTACKERS if one.name != "semi-informed"]
-    assert found.attackers == tuple(others)
-    (worst,) = find(rows_of(found, "legal"), "linkability", safeguard="new voice", point=WORST)
+    assert result.attackers == tuple(others)
+    (worst,) = find(rows_of(result, "legal"), "linkability", safeguard="new voice", point=WORST)
     assert worst.estimate.value > 0.9
-    said = found.cards[0].sentences[0]
+    said = result.cards[0].sentences[0]
     assert said.startswith("An attacker who can run the safeguard")
     assert "of 32 people" in said
     assert "(by chance 2 of 32)" in said or "(by chance 1 of 32)" in said
@@ -164,15 +164,15 @@ def test_a_voice_turned_round_is_found_by_the_negated_score(tmp_path):
     voices = crowd(1)
     rng = np.random.default_rng(0)
     put(tmp_path, original=voices, protected=-voices + 0.3 * rng.normal(size=voices.shape))
-    found = run(tmp_path)
-    linked, singled, disclosed = found.cards[0].numbers
-    assert [n.label for n in found.cards[0].numbers] == ["Linkability", "Singling Out", "Evidence"]
+    result = run(tmp_path)
+    linked, singled, disclosed = result.cards[0].numbers
+    assert [n.label for n in result.cards[0].numbers] == ["Linkability", "Singling Out", "Evidence"]
     for number in (linked, singled, disclosed):
         assert number.attacker.endswith("negated")
         assert number.estimate.interval is not None
     assert linked.estimate.value > 0.95
     assert disclosed.estimate.value > 0.6
-    speakers = [e for row in found.least[0].rows for e in row.estimates]
+    speakers = [e for row in result.least[0].rows for e in row.estimates]
     assert np.mean([e.value for e in speakers]) > 0.9
 
 
@@ -190,20 +190,20 @@ def test_other_people_train_back_ends_that_may_not_see_the_attacked(ideal, tmp_p
         'legal.metrics=["linkability"]',
         "legal.lengths=[1]",
     ]
-    found = run(tmp_path, data + '[training]\nembeddings = "others.npz"\n', changes=quick)
-    rows = rows_of(found, "legal")
+    result = run(tmp_path, data + '[training]\nembeddings = "others.npz"\n', changes=quick)
+    rows = rows_of(result, "legal")
     named = {row.conditions.get("attacker", "") for row in rows}
     for backend in ("procrustes", "asnorm", "fusion"):
         assert f"informed with originals ({backend})" in named
     (worst,) = find(rows, "linkability", safeguard="new voice", point=WORST)
     assert worst.estimate.interval.low <= worst.estimate.chance
-    matrices = rows_of(found, "similarity")
+    matrices = rows_of(result, "similarity")
     for backend in ("whitened", "wasserstein", "procrustes", "asnorm", "fusion", "wccn", "plda"):
         (tried,) = find(matrices, f"deid_{backend}", safeguard="new voice")
         assert tried.estimate.interval.high > 0.95, backend
     (strongest,) = find(matrices, "deid_strongest", safeguard="new voice")
     assert strongest.estimate.value > 0.85
-    facts = dict(found.facts)
+    facts = dict(result.facts)
     assert "of other people" in facts["Attacker informed with originals"]
     with pytest.raises(InputError, match="expected other people than those attacked, found 32"):
         run(tmp_path, data + '[training]\nembeddings = "original.npz"\n', changes=quick)
@@ -212,8 +212,8 @@ def test_other_people_train_back_ends_that_may_not_see_the_attacked(ideal, tmp_p
 def test_inference_stands_on_the_card_with_chance_and_control(ideal):
     folder, _ = ideal
     changes = ['frameworks=["legal"]', "legal.attributes.gender=[]"]
-    found = run(folder, changes=changes)
-    number = found.cards[0].numbers[2]
+    result = run(folder, changes=changes)
+    number = result.cards[0].numbers[2]
     assert (number.label, number.chance) == ("Inference", 0.5)
     assert number.unprotected is not None
     assert "gender" in number.what
@@ -273,13 +273,13 @@ def test_a_framework_that_refuses_costs_its_own_section(tmp_path, monkeypatch):
         raise InputError("pairs: 1 of 1,560 have one score")
 
     monkeypatch.setattr("unmask.stress.worst_case", refuse)
-    found = assess(load_config(tmp_path / "a.toml"), tmp_path / "out")
-    assert [section.key for section in found.sections] == ["verification"]
-    (failure,) = found.failures
+    result = assess(load_config(tmp_path / "a.toml"), tmp_path / "out")
+    assert [section.key for section in result.sections] == ["verification"]
+    (failure,) = result.failures
     assert (failure.code, failure.subject) == ("not-computed", "worst_case")
     assert "1 of 1,560 have one score" in failure.sentence
-    assert failure.sentence in summary_table(found)
-    write_report(found, tmp_path / "out")
+    assert failure.sentence in summary_table(result)
+    write_report(result, tmp_path / "out")
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert "1 of 1,560 have one score" in page
     results = json.loads((tmp_path / "out" / "results.json").read_text(encoding="utf-8"))

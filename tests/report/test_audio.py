@@ -42,9 +42,9 @@ def test_recordings_become_a_report(tmp_path):
     config = load_config(tmp_path / "assessment.toml", changes=changes)
     out = tmp_path / "out"
     write_report(assess(config, out), out)
-    found = json.loads((out / "results.json").read_text())
-    assert {"linkability", "deid"} <= {result["metric"] for result in found["results"]}
-    assert any("conversations of 3 utterances left out" in line for line in found["warnings"])
+    outcome = json.loads((out / "results.json").read_text())
+    assert {"linkability", "deid"} <= {result["metric"] for result in outcome["results"]}
+    assert any("conversations of 3 utterances left out" in line for line in outcome["warnings"])
 
 
 def test_a_config_names_no_code_unless_allowed(tmp_path, monkeypatch):

@@ -56,29 +56,29 @@ def report(tmp_path_factory):
 @pytest.fixture(scope="module")
 def browser():
     with sync_api.sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=str(CHROMIUM), args=ARGUMENTS)
-        yield found
-        found.close()
+        result = playwright.chromium.launch(executable_path=str(CHROMIUM), args=ARGUMENTS)
+        yield result
+        result.close()
 
 
 @pytest.fixture(scope="module")
 def opened(browser, report):
     """The page on a wide screen, with all it said and asked for."""
-    told: list[str] = []
+    text: list[str] = []
     page = browser.new_page(viewport={"width": 1400, "height": 900})
-    page.on("console", lambda message: told.append(f"{message.type}: {message.text}"))
-    page.on("pageerror", lambda error: told.append(f"error: {error}"))
-    page.on("request", lambda request: told.append(f"request: {request.url}"))
+    page.on("console", lambda message: text.append(f"{message.type}: {message.text}"))
+    page.on("pageerror", lambda error: text.append(f"error: {error}"))
+    page.on("request", lambda request: text.append(f"request: {request.url}"))
     page.goto(report.as_uri())
     page.evaluate(OPEN)
     page.wait_for_function(DRAWN, timeout=60_000)
-    yield page, told
+    yield page, text
     page.close()
 
 
 def test_no_error_and_no_request(opened, report):
-    _, told = opened
-    assert [line for line in told if line != f"request: {report.as_uri()}"] == []
+    _, text = opened
+    assert [line for line in text if line != f"request: {report.as_uri()}"] == []
 
 
 def test_charts_are_really_drawn(opened):
@@ -185,13 +185,13 @@ def test_axe_finds_nothing_serious(browser, report):
     rules = {"light": {}, "dark": {"runOnly": ["color-contrast"]}}
     for scheme, chosen in rules.items():
         page.emulate_media(color_scheme=scheme)
-        found = page.evaluate(
+        result = page.evaluate(
             """async (chosen) => (await axe.run(chosen)).violations
               .filter((one) => ['serious', 'critical'].includes(one.impact))
               .map((one) => `${one.id}: ${one.nodes[0].target} ${one.nodes[0].failureSummary}`)""",
             chosen,
         )
-        assert found == [], scheme
+        assert result == [], scheme
     page.close()
 
 
@@ -225,23 +225,23 @@ def test_print_shows_everything_and_cuts_no_chart(browser, report):
     page.wait_for_function(drawn, timeout=60_000)
     page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
     page.emulate_media(media="print")
-    faults = page.evaluate(
+    bad = page.evaluate(
         """() => {
-          const told = [];
+          const bad = [];
           const tall = (297 - 34) / 25.4 * 96;
           document.querySelectorAll('figure.chart').forEach((figure) => {
             const box = figure.querySelector('canvas').getBoundingClientRect();
             const room = figure.querySelector('.drawing').getBoundingClientRect();
-            if (box.height < 20) told.push(`${figure.id} is hidden`);
-            if (box.height > tall) told.push(`${figure.id} is taller than a page`);
-            if (box.right > room.right + 1) told.push(`${figure.id} is cut`);
-            if (getComputedStyle(figure).breakInside !== 'avoid') told.push(`${figure.id} breaks`);
+            if (box.height < 20) bad.push(`${figure.id} is hidden`);
+            if (box.height > tall) bad.push(`${figure.id} is taller than a page`);
+            if (box.right > room.right + 1) bad.push(`${figure.id} is cut`);
+            if (getComputedStyle(figure).breakInside !== 'avoid') bad.push(`${figure.id} breaks`);
           });
           if (getComputedStyle(document.querySelector('nav.side')).display !== 'none')
-            told.push('the side list is printed');
-          return told; }"""
+            bad.push('the side list is printed');
+          return bad; }"""
     )
-    assert faults == []
+    assert bad == []
     document = page.pdf(prefer_css_page_size=True, print_background=True)
     assert len(re.findall(rb"/Type\s*/Page\b", document)) >= 3
     page.close()

@@ -40,10 +40,10 @@ def test_reads_paths_relative_to_the_file(study, monkeypatch):
     ],
 )
 def test_a_mistake_is_one_line_that_names_the_key(study, text, said):
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as sentence:
         load_config(with_line(study, text))
-    assert said in str(told.value)
-    assert "\n" not in str(told.value)
+    assert said in str(sentence.value)
+    assert "\n" not in str(sentence.value)
 
 
 def test_missing_config_is_named(tmp_path):

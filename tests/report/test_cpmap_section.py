@@ -43,25 +43,25 @@ def found_by(study):
 
 def test_all_attacks_order_the_trials_alike():
     """Ordered by the original alone, every safeguard would be put ahead of it."""
-    found = found_by(study())
-    assert found.references == ("original", "one", "two")
-    assert found.combine == "rank"
-    assert [(d.reference, d.test) for d in found.deltas] == [
+    result = found_by(study())
+    assert result.references == ("original", "one", "two")
+    assert result.combine == "rank"
+    assert [(d.reference, d.test) for d in result.deltas] == [
         ("original", "one"),
         ("original", "two"),
     ]
-    assert not any("orders the trials" in line for line in found.warnings)
+    assert not any("orders the trials" in line for line in result.warnings)
 
 
 def test_references_of_the_user_stand_and_are_warned_about():
-    found = found_by(study(reference=("original",)))
-    assert found.references == ("original",)
-    assert any("original orders the trials and one does not" in line for line in found.warnings)
+    result = found_by(study(reference=("original",)))
+    assert result.references == ("original",)
+    assert any("original orders the trials and one does not" in line for line in result.warnings)
 
 
 def test_the_answer_carries_intervals():
-    found = found_by(study())
-    section = FRAMEWORK.section(study(), {"maps": {"table": found}})
+    result = found_by(study())
+    section = FRAMEWORK.section(study(), {"maps": {"table": result}})
     assert section.answer[0].startswith("original: ")
     assert section.answer[0].count("[") == 2
     assert "mean of their ranks" in section.words["method"][0]["text"]

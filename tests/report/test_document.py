@@ -58,13 +58,13 @@ def test_json_follows_the_published_schema():
     made = document(
         Row({"system": "a"}, (EER, odd, undefined, Estimate("tag", "C"))), warnings=("careful",)
     )
-    found = json.loads(render(made, "json"))
-    jsonschema.validate(found, json_schema())
-    values = [result["value"] for result in found["results"]]
+    outcome = json.loads(render(made, "json"))
+    jsonschema.validate(outcome, json_schema())
+    values = [result["value"] for result in outcome["results"]]
     assert values == [0.332, "inf", None, "C"]
-    assert found["results"][1]["interval"] == [None, "inf"]
-    assert found["warnings"] == ["careful", "1 values are not defined and stand as null"]
-    assert found["results"][0]["threshold"] == 1.25
+    assert outcome["results"][1]["interval"] == [None, "inf"]
+    assert outcome["warnings"] == ["careful", "1 values are not defined and stand as null"]
+    assert outcome["results"][0]["threshold"] == 1.25
 
 
 def test_wide_tables_are_split_and_repeat_their_keys():

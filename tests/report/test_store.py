@@ -41,17 +41,17 @@ def test_results_come_back_exactly():
     assert again["roc"].eer() == roc.eer()
     interval = Interval(0.1, float("inf"), 0.95, "speaker", 10, 0)
     estimate = Estimate("eer", 0.2, "%", interval, 0.5, {"target": 3}, {"est": "rocch"})
-    found = store.from_bytes(store.to_bytes(estimate))
-    assert found.signature == estimate.signature
-    assert found.interval == interval
+    result = store.from_bytes(store.to_bytes(estimate))
+    assert result.signature == estimate.signature
+    assert result.interval == interval
 
 
 def test_embeddings_come_back():
     made = Embeddings(np.eye(3, dtype=np.float32), ["a", "b", "a"], ["u", "v", "w"])
-    found = store.from_bytes(store.to_bytes(made))
-    assert found.vectors.dtype == np.float32
-    assert found.speakers.to_series().to_list() == ["a", "b", "a"]
-    assert found.sessions is None
+    result = store.from_bytes(store.to_bytes(made))
+    assert result.vectors.dtype == np.float32
+    assert result.speakers.to_series().to_list() == ["a", "b", "a"]
+    assert result.sessions is None
 
 
 def test_equal_values_give_equal_bytes():

@@ -79,9 +79,9 @@ def study(tmp_path_factory):
         for i in range(PER):
             voice = hum(90.0 + 20 * person + i, 10 * person + i)
             soundfile.write(place / f"p{person}-{i}.wav", voice, 16_000)
-    found = recordings(folder / "original", speakers="folder")
-    anonymise(found, folder / "protected", safeguard("b2r", seed=1))
-    train(found, folder / "encoder", recipe=Recipe.from_dict({**TINY, "held_out": 0}))
+    result = recordings(folder / "original", speakers="folder")
+    anonymise(result, folder / "protected", safeguard("b2r", seed=1))
+    train(result, folder / "encoder", recipe=Recipe.from_dict({**TINY, "held_out": 0}))
     return folder
 
 
@@ -114,18 +114,18 @@ def test_two_folders_and_one_command_train_an_attacker(study, tmp_path, monkeypa
     assert len(runs) == PEOPLE * PER
 
     monkeypatch.setattr("unmask.speech.train", train)
-    found = assess(config, tmp_path / "out", cache=tmp_path / "cache", say=said.append)
-    assert found.reused > 0
+    result = assess(config, tmp_path / "out", cache=tmp_path / "cache", say=said.append)
+    assert result.reused > 0
     assert {p: p.stat().st_mtime_ns for p in runs} == runs
-    assert "informed" in found.attackers
-    assert found.extractor.startswith("Extractors were trained")
-    assert "informed on B2r, by 4 people" in found.extractor
-    facts = dict(found.facts)
+    assert "informed" in result.attackers
+    assert result.extractor.startswith("Extractors were trained")
+    assert "informed on B2r, by 4 people" in result.extractor
+    facts = dict(result.facts)
     assert facts["Speakers"] == "4"
     assert "extractor and back-ends trained on" in facts["Attacker informed"]
-    people = {row.conditions["speaker"] for row in found.least[0].rows} if found.least else set()
+    people = {row.conditions["speaker"] for row in result.least[0].rows} if result.least else set()
     assert len(people) in (0, 4)
-    write_report(found, tmp_path / "out")
+    write_report(result, tmp_path / "out")
     results = json.loads((tmp_path / "out" / "results.json").read_text(encoding="utf-8"))
     named = {row["conditions"].get("attacker", "") for row in results["results"]}
     assert {"informed (cosine)", "informed (wccn)"} <= named
@@ -137,10 +137,10 @@ def test_two_folders_and_one_command_train_an_attacker(study, tmp_path, monkeypa
 
 def test_why_no_extractor_was_trained_is_said(study, tmp_path):
     config = config_of(study, how="", name="plain.toml")
-    found = assess(config, tmp_path / "out", cache=tmp_path / "cache")
-    assert found.attackers == ("original enrolment",)
-    assert NOT_RUNNABLE in found.extractor
-    assert [n for n in found.cards[0].notices if NOT_RUNNABLE in n.sentence]
+    result = assess(config, tmp_path / "out", cache=tmp_path / "cache")
+    assert result.attackers == ("original enrolment",)
+    assert NOT_RUNNABLE in result.extractor
+    assert [n for n in result.cards[0].notices if NOT_RUNNABLE in n.sentence]
 
 
 def test_a_command_runs_only_with_leave(study, tmp_path):
@@ -196,8 +196,8 @@ def test_a_kill_at_any_stage_ends_with_the_same_bytes(study, tmp_path):
     def run():
         read_inputs(config, Work(cache), base=study)
         kept, began = (".flac", ".safetensors", ".npz"), ".unmask-"
-        found = state_of(cache).items()
-        return {name: sha for name, sha in found if name.endswith(kept) and began not in name}
+        result = state_of(cache).items()
+        return {name: sha for name, sha in result if name.endswith(kept) and began not in name}
 
     cache.mkdir()
     with watched(cache, keep):

@@ -126,13 +126,13 @@ def test_linkability_of_a_score_matrix_by_definition(tmp_path):
         who, utterance, score = line.split()
         best.setdefault(utterance, {})[who] = float(score)
     hits: dict[int, dict[str, list[bool]]] = {1: {}, -1: {}}
-    for sign, found in hits.items():
+    for sign, result in hits.items():
         for utterance, row in best.items():
             own = utterance.split("-")[0]
             if own in row:
                 others = [sign * s for who, s in row.items() if who != own]
-                found.setdefault(own, []).append(sign * row[own] > max(others))
-    expected = max(np.mean([np.mean(h) for h in found.values()]) for found in hits.values())
+                result.setdefault(own, []).append(sign * row[own] > max(others))
+    expected = max(np.mean([np.mean(h) for h in result.values()]) for result in hits.values())
     ((estimate, isolated),) = matrix_risks(scores).values()
     assert estimate.value == pytest.approx(expected)
     assert estimate.chance == 1 / ENROLLED

@@ -24,8 +24,8 @@ def measured(study, names=("original", "weak", "strong")):
         values[name]["words"] = np.full(COUNT, 5.0)
         values[name]["word_errors"] = rng.binomial(5, 0.1 + 0.3 * n, COUNT).astype(float)
     names = tuple(f"{s}/{n}" for s in range(len(SPEAKERS)) for n in range(UTTERANCES))
-    found = Measurements(names, tuple(np.repeat(SPEAKERS, UTTERANCES).tolist()), values, "nobody")
-    write_measurements(found, study / "utility.csv")
+    result = Measurements(names, tuple(np.repeat(SPEAKERS, UTTERANCES).tolist()), values, "nobody")
+    write_measurements(result, study / "utility.csv")
 
 
 def assessed(study, *changes):
@@ -38,26 +38,26 @@ def assessed(study, *changes):
 
 def test_the_plane_stands_on_the_first_screen(study):
     measured(study)
-    found = assessed(study)
-    section = next(one for one in found.sections if one.key == "utility")
+    result = assessed(study)
+    section = next(one for one in result.sections if one.key == "utility")
     assert section.answer[0].startswith("weak: ")
     assert {"wer", "wer_unprotected", "wer_difference"} <= {
         e.metric for row in section.rows for e in row.estimates
     }
-    assert found.plane is not None
+    assert result.plane is not None
     for name in ("original", "weak", "strong", "silence"):
-        assert f"{name}: risk" in found.plane.spec()["description"]
-    page = render_html(found)
+        assert f"{name}: risk" in result.plane.spec()["description"]
+    page = render_html(result)
     assert page.index('id="plane"') < page.index('id="numbers"')
-    assert found.plane in found.figures
+    assert result.plane in result.figures
 
 
 def test_measurements_of_others_and_code_are_refused(study):
     measured(study, ("original", "other"))
-    found = assessed(study)
-    assert found.plane is None
+    result = assessed(study)
+    assert result.plane is None
     assert any(
-        "expected one of the safeguards weak, strong" in one.sentence for one in found.failures
+        "expected one of the safeguards weak, strong" in one.sentence for one in result.failures
     )
     with pytest.raises(InputError, match=r"utility\.recogniser: .*--allow-code"):
         assessed(study, 'utility.recogniser="listen {input}"')

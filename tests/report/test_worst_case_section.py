@@ -48,28 +48,28 @@ def study(scores: Scores) -> Study:
 
 
 def growth(scores: Scores) -> Growth:
-    found = FRAMEWORK.later(study(scores))["growth"]["table"].compute()
-    assert isinstance(found, Growth)
-    return found
+    result = FRAMEWORK.later(study(scores))["growth"]["table"].compute()
+    assert isinstance(result, Growth)
+    return result
 
 
 def test_single_scores_and_lonely_targets_are_left_out_by_number() -> None:
-    found = growth(table(single=False))
-    (one,) = found.systems
+    result = growth(table(single=False))
+    (one,) = result.systems
     assert one.measured.targets == 11
-    told = " ".join(found.warnings)
-    assert "2 of 114 pairs have one score, left out" in told
-    assert "1 of 12 targets have fewer than 3 impostors, left out" in told
-    shown = FRAMEWORK.section(study(table(single=True)), {"growth": {"table": found}})
+    text = " ".join(result.warnings)
+    assert "2 of 114 pairs have one score, left out" in text
+    assert "1 of 12 targets have fewer than 3 impostors, left out" in text
+    shown = FRAMEWORK.section(study(table(single=True)), {"growth": {"table": result}})
     assert len(shown.figures) == 1
     assert "one closest of" in shown.answer[0]
 
 
 def test_a_table_of_single_scores_does_not_end_the_report() -> None:
-    found = growth(table(single=True))
-    assert found.systems == ()
-    assert "0 targets remain, too few for a worst case" in found.warnings[-1]
-    shown = FRAMEWORK.section(study(table(single=True)), {"growth": {"table": found}})
+    result = growth(table(single=True))
+    assert result.systems == ()
+    assert "0 targets remain, too few for a worst case" in result.warnings[-1]
+    shown = FRAMEWORK.section(study(table(single=True)), {"growth": {"table": result}})
     assert not shown.figures
     assert any("too few" in line for line in shown.warnings)
 

@@ -59,9 +59,9 @@ def test_coral_matches_second_moments():
 
 def test_procrustes_recovers_a_planted_rotation():
     source, q = cloud(seed=3), turn()
-    found = procrustes(source, source @ q)
-    np.testing.assert_allclose(found.matrix, q, atol=1e-10)
-    np.testing.assert_allclose(found.matrix @ found.matrix.T, np.eye(D), atol=1e-12)
+    result = procrustes(source, source @ q)
+    np.testing.assert_allclose(result.matrix, q, atol=1e-10)
+    np.testing.assert_allclose(result.matrix @ result.matrix.T, np.eye(D), atol=1e-12)
 
 
 def test_procrustes_beats_every_other_rotation():
@@ -89,18 +89,18 @@ def test_wasserstein_procrustes_needs_no_pairs(angle, seed):
     source /= np.linalg.norm(source, axis=1, keepdims=True)
     q = small_turn(angle)
     target = (source @ q)[rng.permutation(40)]
-    found = wasserstein_procrustes(source, target)
+    result = wasserstein_procrustes(source, target)
     if angle**2 < 0.04:
-        np.testing.assert_allclose(found.matrix, q, atol=1e-8)
+        np.testing.assert_allclose(result.matrix, q, atol=1e-8)
     again = wasserstein_procrustes(source[::-1], target)
-    np.testing.assert_allclose(found.matrix, again.matrix, atol=1e-6)
+    np.testing.assert_allclose(result.matrix, again.matrix, atol=1e-6)
 
 
 def test_wasserstein_procrustes_takes_sides_of_unequal_size():
     source = cloud(60, mix=False)
     target = (source @ small_turn(0.1))[:45]
-    found = wasserstein_procrustes(source, target).matrix
-    np.testing.assert_allclose(found @ found.T, np.eye(D), atol=1e-10)
+    result = wasserstein_procrustes(source, target).matrix
+    np.testing.assert_allclose(result @ result.T, np.eye(D), atol=1e-10)
 
 
 def labelled(seed=0, speakers=12, per=4):

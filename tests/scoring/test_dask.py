@@ -60,9 +60,9 @@ def test_a_killed_worker_changes_nothing(embeddings, cluster, address, tmp_path)
             killed.append(next(iter(cluster.workers.values())).process.pid)
             os.kill(killed[0], 9)
 
-    found = cross_pairing(embeddings, on=address, block=1024, state=tmp_path, progress=kill)
+    result = cross_pairing(embeddings, on=address, block=1024, state=tmp_path, progress=kill)
     assert killed
-    assert table(found) == table(cross_pairing(embeddings))
+    assert table(result) == table(cross_pairing(embeddings))
 
 
 def test_other_versions_are_refused_before_any_work(embeddings, address, monkeypatch, tmp_path):
@@ -119,21 +119,21 @@ def test_a_scheduler_that_disappears_leaves_a_state(embeddings, tmp_path, monkey
             if done == 2:
                 os.kill(scheduler.pid, 9)
 
-        with pytest.raises(um.InputError, match=r"disappeared; [2-5] of 6 blocks are done") as told:
+        with pytest.raises(um.InputError, match=r"disappeared; [2-5] of 6 blocks are done") as text:
             cross_pairing(
                 embeddings, on=f"dask://127.0.0.1:{port}", block=1024, state=tmp_path, progress=kill
             )
-        assert "\n" not in str(told.value)
+        assert "\n" not in str(text.value)
     finally:
         for process in (worker, scheduler):
             process.kill()
             process.wait()
     done = []
-    found = cross_pairing(
+    result = cross_pairing(
         embeddings, block=1024, state=tmp_path, progress=lambda *numbers: done.append(numbers)
     )
     assert done[0][0] >= 2
-    assert table(found) == table(cross_pairing(embeddings))
+    assert table(result) == table(cross_pairing(embeddings))
 
 
 def free_port():
@@ -169,8 +169,8 @@ def test_a_worker_out_of_memory_changes_nothing(tmp_path):
         first = {worker.process.pid for worker in cluster.workers.values()}
         there = cluster.scheduler_address.replace("tcp://", "dask://")
         with place(there, state=tmp_path / "s"):
-            found = run(partial(hungry_once, str(tmp_path)), numbers, ranges)
-            sums = [float(result["sum"]) for result in found]
+            outcome = run(partial(hungry_once, str(tmp_path)), numbers, ranges)
+            sums = [float(result["sum"]) for result in outcome]
         assert (tmp_path / "starved").exists()
         assert {worker.process.pid for worker in cluster.workers.values()} != first
     assert sums == [float(numbers[0][slice(*rows)].sum()) for rows in ranges]

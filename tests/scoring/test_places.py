@@ -58,8 +58,8 @@ def test_a_place_is_that_of_a_binary_search(both, side):
 @settings(max_examples=100, deadline=None)
 @given(lists(), lists(), st.sampled_from(SIDES))
 def test_of_two_precisions_the_higher_counts(one, other, side):
-    found = Places(one[0], side)(other[1])
-    assert found.tolist() == searched(one[0], other[1], side).tolist()
+    result = Places(one[0], side)(other[1])
+    assert result.tolist() == searched(one[0], other[1], side).tolist()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -72,8 +72,8 @@ def test_many_scores_around_many_boundaries_of_any_shape(size, side, kind):
     near = boundaries[rng.integers(0, size, 20_000)]
     scores = np.concatenate([rng.normal(0, 0.1, 40_000), near, np.nextafter(near, kind(1))])
     scores = scores.astype(kind).reshape(2, 400, 100)
-    found = Places(boundaries, side)(scores[:, ::-1, ::3])
-    np.testing.assert_array_equal(found, searched(boundaries, scores[:, ::-1, ::3], side))
+    result = Places(boundaries, side)(scores[:, ::-1, ::3])
+    np.testing.assert_array_equal(result, searched(boundaries, scores[:, ::-1, ::3], side))
 
 
 def test_boundaries_that_crowd_are_told_apart():
@@ -81,8 +81,8 @@ def test_boundaries_that_crowd_are_told_apart():
     boundaries = np.sort(np.concatenate([rng.normal(0, 1e-9, 500), [-1.0, 1.0]]))
     scores = np.concatenate([rng.normal(0, 1e-9, 30_000), boundaries])
     for side in SIDES:
-        found = Places(boundaries, side)(scores)
-        np.testing.assert_array_equal(found, searched(boundaries, scores, side))
+        result = Places(boundaries, side)(scores)
+        np.testing.assert_array_equal(result, searched(boundaries, scores, side))
 
 
 def test_distinct_boundaries_make_a_code_of_gaps_and_ties():
@@ -97,7 +97,7 @@ def test_no_scores_have_no_places():
 
 def test_the_lowest_single_that_reaches_a_threshold():
     exact = np.array([0.1, 0.5, -0.1, np.nextafter(0.5, 1)])
-    found = ceiling(exact)
-    assert found.dtype == np.float32
-    assert (found >= exact).all()
-    assert (np.nextafter(found, np.float32(-np.inf)) < exact).all()
+    result = ceiling(exact)
+    assert result.dtype == np.float32
+    assert (result >= exact).all()
+    assert (np.nextafter(result, np.float32(-np.inf)) < exact).all()

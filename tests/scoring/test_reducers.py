@@ -55,16 +55,16 @@ def whole(embeddings, backend=None, *, enrolled=None):
 
 
 def test_all_pairs_equal_the_whole_matrix(embeddings):
-    found = cross_pairing(embeddings).results[0]
+    result = cross_pairing(embeddings).results[0]
     expected = um.detection(*whole(embeddings))
     n = len(embeddings)
-    assert found["eer"].n["target"] == 250 * 45
-    assert found["eer"].n["target"] + found["eer"].n["nontarget"] == n * (n - 1) // 2
-    assert found["eer"].value == pytest.approx(expected.eer, abs=1e-6)
-    assert found["min_dcf"].value == pytest.approx(expected.min_dcf, abs=1e-5)
-    assert found["cllr"].value == pytest.approx(expected.cllr, abs=1e-8)
-    assert found["min_cllr"].value == pytest.approx(expected.min_cllr, abs=1e-6)
-    assert found["l_w"].value == pytest.approx(expected.l_w, abs=1e-3)
+    assert result["eer"].n["target"] == 250 * 45
+    assert result["eer"].n["target"] + result["eer"].n["nontarget"] == n * (n - 1) // 2
+    assert result["eer"].value == pytest.approx(expected.eer, abs=1e-6)
+    assert result["min_dcf"].value == pytest.approx(expected.min_dcf, abs=1e-5)
+    assert result["cllr"].value == pytest.approx(expected.cllr, abs=1e-8)
+    assert result["min_cllr"].value == pytest.approx(expected.min_cllr, abs=1e-6)
+    assert result["l_w"].value == pytest.approx(expected.l_w, abs=1e-3)
 
 
 def test_fixed_enrolment_takes_the_first_of_each_speaker(embeddings):
@@ -72,11 +72,11 @@ def test_fixed_enrolment_takes_the_first_of_each_speaker(embeddings):
     first = np.zeros(len(embeddings), bool)
     for speaker in np.unique(code):
         first[np.flatnonzero(code == speaker)[:2]] = True
-    found = cross_pairing(embeddings, pairs="enrolment-fixed", enrolment=2).results[0]
+    result = cross_pairing(embeddings, pairs="enrolment-fixed", enrolment=2).results[0]
     target, nontarget = whole(embeddings, enrolled=first)
-    assert found["eer"].n["target"] == target.size
-    assert found["eer"].n["nontarget"] == nontarget.size
-    assert found["eer"].value == pytest.approx(um.eer(target, nontarget), abs=1e-6)
+    assert result["eer"].n["target"] == target.size
+    assert result["eer"].n["nontarget"] == nontarget.size
+    assert result["eer"].value == pytest.approx(um.eer(target, nontarget), abs=1e-6)
 
 
 def test_the_digest_names_the_trials(embeddings):
@@ -96,12 +96,12 @@ def test_the_digest_names_the_trials(embeddings):
 def test_trained_back_ends(embeddings, kind):
     train = embeddings.select(np.arange(0, len(embeddings), 2))
     backend = um.Plda.fit(train) if kind == "plda" else um.Whitening.fit(train)
-    found = cross_pairing(embeddings, backend=backend).results[0]
+    result = cross_pairing(embeddings, backend=backend).results[0]
     expected = um.detection(*whole(embeddings, backend))
-    assert found["eer"].value == pytest.approx(expected.eer, abs=1e-6)
-    assert found["cllr"].value == pytest.approx(expected.cllr, rel=1e-6)
+    assert result["eer"].value == pytest.approx(expected.eer, abs=1e-6)
+    assert result["cllr"].value == pytest.approx(expected.cllr, rel=1e-6)
     roc = um.Roc.from_scores(*whole(embeddings, backend), thresholds=um.Battery().thresholds)
-    assert found["act_dcf"].value == pytest.approx(roc.act_dcf(), abs=1e-4)
+    assert result["act_dcf"].value == pytest.approx(roc.act_dcf(), abs=1e-4)
 
 
 @pytest.mark.parametrize("pairs", ["all", "enrolment-fixed"])
@@ -198,9 +198,9 @@ def test_all_devices_together_count_what_processors_count(embeddings, device, pa
     battery = um.Battery(p_target=(0.5, 0.45))
     wanted = cross_pairing(embeddings, pairs=pairs, battery=battery).results[0]
     there = {"on": "cuda", "devices": [device] * number}
-    found = cross_pairing(embeddings, pairs=pairs, battery=battery, **there).results[0]
-    assert found["eer"].n == wanted["eer"].n
-    for one, other in zip(found.estimates, wanted.estimates, strict=True):
+    result = cross_pairing(embeddings, pairs=pairs, battery=battery, **there).results[0]
+    assert result["eer"].n == wanted["eer"].n
+    for one, other in zip(result.estimates, wanted.estimates, strict=True):
         assert one.no_interval == other.no_interval
         if one.metric != "tag":
             assert one.value == pytest.approx(other.value, abs=1e-6), one.metric
@@ -213,9 +213,9 @@ def test_all_devices_together_count_what_processors_count(embeddings, device, pa
 def test_llrs_have_no_bounds(embeddings, device):
     backend = um.Plda.fit(embeddings)
     wanted = cross_pairing(embeddings, backend=backend).results[0]
-    found = cross_pairing(embeddings, backend=backend, on="cuda", devices=[device]).results[0]
+    result = cross_pairing(embeddings, backend=backend, on="cuda", devices=[device]).results[0]
     for metric in ("eer", "act_dcf", "cllr", "min_dcf"):
-        assert found[metric].value == pytest.approx(wanted[metric].value, abs=1e-5), metric
+        assert result[metric].value == pytest.approx(wanted[metric].value, abs=1e-5), metric
 
 
 def test_no_cuda_device_is_one_line(embeddings):
@@ -237,14 +237,14 @@ def test_a_run_that_failed_goes_on_where_it_was(embeddings, tmp_path, last):
     state = tmp_path / "state"
     with pytest.raises(KeyboardInterrupt):
         cross_pairing(embeddings, block=1024, workers=1, state=state, progress=stop)
-    told = []
-    found = cross_pairing(
-        embeddings, block=1024, state=state, progress=lambda *numbers: told.append(numbers)
+    text = []
+    result = cross_pairing(
+        embeddings, block=1024, state=state, progress=lambda *numbers: text.append(numbers)
     )
-    assert told[0] == (min(last, 6), 12)
-    assert (last, 12) in told
-    assert told[-1] == (12, 12)
-    assert table(found) == expected
+    assert text[0] == (min(last, 6), 12)
+    assert (last, 12) in text
+    assert text[-1] == (12, 12)
+    assert table(result) == expected
     before = len(list(state.iterdir()))
     cross_pairing(embeddings, pairs="enrolment-fixed", state=state)
     assert len(list(state.iterdir())) == before + 1
@@ -274,10 +274,10 @@ def test_nothing_is_left_behind(embeddings, tmp_path, monkeypatch):
 
 def test_ties_between_targets_and_nontargets_are_counted():
     vectors = np.eye(4)[[0, 0, 1, 1, 0, 2]]
-    found = cross_pairing(um.Embeddings(vectors, ["a", "a", "b", "b", "c", "c"])).results[0]
-    assert found.roc.scores.tolist()[:2] == [0.0, 1.0]
-    assert found.roc.target.tolist()[:2] == [1, 2]
-    assert found.roc.equal.tolist()[:2] == [10, 2]
+    result = cross_pairing(um.Embeddings(vectors, ["a", "a", "b", "b", "c", "c"])).results[0]
+    assert result.roc.scores.tolist()[:2] == [0.0, 1.0]
+    assert result.roc.target.tolist()[:2] == [1, 2]
+    assert result.roc.equal.tolist()[:2] == [10, 2]
 
 
 def small(unordered, speakers=40, each=30):
@@ -323,18 +323,18 @@ def test_reducers_give_the_same_on_every_place(
     state = tmp_path if kept else None
     device = where == "device"
     with place("cuda", devices=["cpu"], state=state) if device else shared_place(where, state):
-        found = counting.total(targets=1, block=128), by_speaker.total(block=128)
+        result = counting.total(targets=1, block=128), by_speaker.total(block=128)
         again = counting.total(targets=1, block=128)
     exact = not device
-    for one, other in zip(found, wanted, strict=True):
+    for one, other in zip(result, wanted, strict=True):
         for name, value in vars(one).items():
             if name == "places":
                 continue
             close = np.testing.assert_array_equal if exact else np.testing.assert_allclose
             options = {} if exact else {"rtol": 1e-5, "atol": 3}
             close(np.asarray(value, float), np.asarray(getattr(other, name), float), **options)
-    assert (again.below == found[0].below).all()
-    assert again.loss == found[0].loss
+    assert (again.below == result[0].below).all()
+    assert again.loss == result[0].loss
 
 
 def test_blocks_begin_on_the_grid():
@@ -356,19 +356,19 @@ def test_counts_at_knots_give_the_statistic(thresholds, target, nontarget):
     against = np.sort(np.array(nontarget, np.float32))
     below = np.searchsorted(against, knots)
     equal = np.searchsorted(against, knots, side="right") - below
-    found = statistic(targets, thresholds, knots, Tally(below, equal, against.size, 0))
+    result = statistic(targets, thresholds, knots, Tally(below, equal, against.size, 0))
     expected = um.Roc.from_scores(target, nontarget, thresholds=thresholds)
     for name in ("scores", "target", "equal", "between"):
-        assert getattr(found, name).tolist() == getattr(expected, name).tolist()
+        assert getattr(result, name).tolist() == getattr(expected, name).tolist()
 
 
 @given(st.lists(st.integers(0, 70_000), max_size=20))
 def test_counts_travel_unchanged(steps):
     below = np.cumsum(np.array(steps, np.int64))
     equal = np.array(steps, np.int64) % 3
-    found = reducers.unpacked(*reducers.packed(below, equal))
-    assert [part.tolist() for part in found] == [below.tolist(), equal.tolist()]
-    assert {part.dtype for part in found} == {np.dtype(np.int64)}
+    result = reducers.unpacked(*reducers.packed(below, equal))
+    assert [part.tolist() for part in result] == [below.tolist(), equal.tolist()]
+    assert {part.dtype for part in result} == {np.dtype(np.int64)}
     assert reducers.packed(*np.zeros((2, 1000), np.int64))[0].nbytes == 1000
 
 
@@ -434,5 +434,5 @@ def test_temporary_state_of_others_is_not_taken(tmp_path, monkeypatch, kind):
 def test_workers_of_a_cluster_leave_interrupts_to_the_one_that_started_it(shared_place):
     pytest.importorskip("distributed")
     with shared_place("dask") as here, here.executor() as workers:
-        found = workers.each(lambda xp, task: signal.getsignal(signal.SIGINT).__name__, [0, 1])
-        assert {name for _, name in found} == {"_pass"}
+        result = workers.each(lambda xp, task: signal.getsignal(signal.SIGINT).__name__, [0, 1])
+        assert {name for _, name in result} == {"_pass"}

@@ -50,8 +50,8 @@ CASES = {
 def test_both_bodies_agree(name):
     wanted = CASES[name](NUMPY, SCORES)
     xp = Torch("cpu")
-    found = xp.host(CASES[name](xp, xp.put(SCORES)))
-    np.testing.assert_allclose(found, wanted, rtol=1e-13)
+    result = xp.host(CASES[name](xp, xp.put(SCORES)))
+    np.testing.assert_allclose(result, wanted, rtol=1e-13)
 
 
 def test_indices_come_home():

@@ -44,12 +44,12 @@ def test_scopes(tmp_path):
 
 
 def test_a_corpus_is_protected_with_its_folders_and_levels(corpus, tmp_path):
-    found = recordings(corpus)
-    result = anonymise(found, tmp_path / "out", safeguard("b2r", seed=5))
+    outcome = recordings(corpus)
+    result = anonymise(outcome, tmp_path / "out", safeguard("b2r", seed=5))
     assert (result.done, result.failures) == (9, ())
     protected = recordings(tmp_path / "out")
-    assert [one.utterance for one in protected] == [one.utterance for one in found]
-    for before, after in zip(found, protected, strict=True):
+    assert [one.utterance for one in protected] == [one.utterance for one in outcome]
+    for before, after in zip(outcome, protected, strict=True):
         a, b = read_audio(before.path).samples, read_audio(after.path).samples
         assert a.size == b.size
         assert np.mean(a**2) == pytest.approx(np.mean(b**2), rel=1e-2)
@@ -58,33 +58,33 @@ def test_a_corpus_is_protected_with_its_folders_and_levels(corpus, tmp_path):
 
 
 def test_workers_change_nothing(corpus, tmp_path):
-    found = recordings(corpus)
+    result = recordings(corpus)
     for workers in (1, 2):
         with place(workers=workers):
-            anonymise(found, tmp_path / str(workers), safeguard("b2w", seed=9))
-    for one in found:
+            anonymise(result, tmp_path / str(workers), safeguard("b2w", seed=9))
+    for one in result:
         first, second = (tmp_path / n / f"{one.place}.flac" for n in ("1", "2"))
         assert first.read_bytes() == second.read_bytes()
 
 
 def test_the_key_is_written_only_if_asked_for(corpus, tmp_path):
-    found = recordings(corpus)[:2]
-    anonymise(found, tmp_path / "a", safeguard("b2r", seed=77))
-    anonymise(found, tmp_path / "b", safeguard("b2r", seed=77), keep_key=True)
+    result = recordings(corpus)[:2]
+    anonymise(result, tmp_path / "a", safeguard("b2r", seed=77))
+    anonymise(result, tmp_path / "b", safeguard("b2r", seed=77), keep_key=True)
     without = json.loads((tmp_path / "a" / "unmask-anonymise.json").read_text())
     with_key = json.loads((tmp_path / "b" / "unmask-anonymise.json").read_text())
     assert {"seed", "coefficients"} & without.keys() == set()
     assert without["coefficient"] == [0.7, 0.9]
     assert with_key["seed"] == 77
-    expected = safeguard("b2r", seed=77).coefficient(found[0])
+    expected = safeguard("b2r", seed=77).coefficient(result[0])
     assert with_key["coefficients"]["anna_0"] == pytest.approx(expected, abs=1e-6)
 
 
 def test_one_bad_file_does_not_stop_the_rest(corpus, tmp_path):
     (corpus / "bert" / "bert_1.wav").write_text("not audio")
-    found = recordings(corpus)
+    outcome = recordings(corpus)
     (corpus / "cleo" / "cleo_2.wav").unlink()
-    result = anonymise(found, tmp_path / "out", safeguard("b2"))
+    result = anonymise(outcome, tmp_path / "out", safeguard("b2"))
     assert result.done == 7
     assert [line.split(":")[0] for line in result.failures] == [
         str(corpus / "bert" / "bert_1.wav"),
@@ -113,11 +113,11 @@ def test_an_external_command(corpus, tmp_path):
     script = tmp_path / "copy it.py"
     script.write_text(COPY)
     command = f"{sys.executable} '{script}' {{input}} {{output}} {{speaker}}"
-    found = recordings(corpus)[:2]
-    result = anonymise(found, tmp_path / "out", External(command), suffix=".wav")
+    outcome = recordings(corpus)[:2]
+    result = anonymise(outcome, tmp_path / "out", External(command), suffix=".wav")
     assert (result.done, result.failures) == (2, ())
     copied = tmp_path / "out" / "anna" / "anna_0.wav"
-    assert copied.read_bytes() == found[0].path.read_bytes()
+    assert copied.read_bytes() == outcome[0].path.read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -151,10 +151,10 @@ def test_bad_options_are_refused():
 
 def test_two_recordings_that_would_be_one_file_are_refused_before_any_work(corpus, tmp_path):
     files = [one.path for one in recordings(corpus)][:2]
-    found = [
+    result = [
         Recording(files[0], "b/c", "a", place=PurePosixPath("a/b/c")),
         Recording(files[1], "c", "a/b", place=PurePosixPath("a/b/c")),
     ]
     with pytest.raises(InputError, match="found two that would be written there"):
-        anonymise(found, tmp_path / "out", safeguard("b2"))
+        anonymise(result, tmp_path / "out", safeguard("b2"))
     assert not (tmp_path / "out").exists()

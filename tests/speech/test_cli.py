@@ -33,8 +33,8 @@ def test_embed_and_read_back(run, corpus, tmp_path):
     assert done.exit_code == 0, done.output
     assert done.stdout == ""
     assert "9 vectors of 3 speakers" in done.stderr
-    found = read_embeddings(out)
-    assert (len(found), found.dimension, found.n_speakers) == (9, 3, 3)
+    result = read_embeddings(out)
+    assert (len(result), result.dimension, result.n_speakers) == (9, 3, 3)
     assert sorted(path.name for path in tmp_path.iterdir() if "x.npz" in path.name) == ["x.npz"]
 
 
@@ -107,9 +107,9 @@ def test_the_default_encoder_from_the_shell(run, corpus, tmp_path, weights):
     weights("campplus")
     out = tmp_path / "x.npz"
     assert run("embed", corpus, "-o", out, "-w", 1).exit_code == 0
-    found = read_embeddings(out).normalised()
-    similarity = found.vectors @ found.vectors.T
-    owner = found.speakers.codes
+    result = read_embeddings(out).normalised()
+    similarity = result.vectors @ result.vectors.T
+    owner = result.speakers.codes
     same = owner[:, None] == owner
     assert similarity[same].mean() > similarity[~same].mean() + 0.2
     assert np.isfinite(similarity).all()

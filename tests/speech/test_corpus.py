@@ -16,15 +16,15 @@ def touch(root: Path, *names: str) -> Path:
     return root
 
 
-def labels(found):
-    return [(one.utterance, one.speaker, one.session) for one in found]
+def labels(result):
+    return [(one.utterance, one.speaker, one.session) for one in result]
 
 
 def test_speakers_from_folders(tmp_path):
     touch(tmp_path, "b/2.wav", "b/1.FLAC", "a/x.mp3", "a/notes.txt", "a/.hidden.wav")
-    found = recordings(tmp_path)
-    assert labels(found) == [("x", "a", None), ("1", "b", None), ("2", "b", None)]
-    assert found[1].place.as_posix() == "b/1"
+    result = recordings(tmp_path)
+    assert labels(result) == [("x", "a", None), ("1", "b", None), ("2", "b", None)]
+    assert result[1].place.as_posix() == "b/1"
 
 
 def test_a_folder_between_is_the_session(tmp_path):
@@ -53,10 +53,10 @@ def test_a_kaldi_directory(tmp_path):
     touch(tmp_path, "audio/one.wav")
     (tmp_path / "wav.scp").write_text("u2 audio/one.wav\nu1 /elsewhere/a b.wav\n")
     (tmp_path / "utt2spk").write_text("u1 s1\nu2 s2\n")
-    found = recordings(tmp_path)
-    assert labels(found) == [("u1", "s1", None), ("u2", "s2", None)]
-    assert found[0].path == Path("/elsewhere/a b.wav")
-    assert found[1].path == tmp_path / "audio/one.wav"
+    result = recordings(tmp_path)
+    assert labels(result) == [("u1", "s1", None), ("u2", "s2", None)]
+    assert result[0].path == Path("/elsewhere/a b.wav")
+    assert result[1].path == tmp_path / "audio/one.wav"
     (tmp_path / "wav.scp").write_text("u1 flac -dc x.flac |\n")
     with pytest.raises(InputError, match="found a command"):
         recordings(tmp_path)

@@ -27,16 +27,16 @@ def describe(samples: np.ndarray) -> np.ndarray:
 
 
 def test_vectors_are_those_of_the_encoder_in_order(corpus):
-    found = recordings(corpus)
+    outcome = recordings(corpus)
     steps = []
     with reporting(lambda *step: steps.append(step)):
-        result = embed(found, describe, shard=4)
+        result = embed(outcome, describe, shard=4)
     assert result.failures == result.remarks == ()
     assert steps == [(1, 3), (2, 3), (3, 3)]
     embeddings = result.embeddings
-    assert embeddings.utterances.to_series().to_list() == [one.utterance for one in found]
-    assert embeddings.speakers.to_series().to_list() == [one.speaker for one in found]
-    samples, _ = soundfile.read(found[4].path, dtype="float32")
+    assert embeddings.utterances.to_series().to_list() == [one.utterance for one in outcome]
+    assert embeddings.speakers.to_series().to_list() == [one.speaker for one in outcome]
+    samples, _ = soundfile.read(outcome[4].path, dtype="float32")
     np.testing.assert_allclose(embeddings.vectors[4], describe(samples), rtol=1e-6)
     assert result.seconds == pytest.approx(9 * 1.2, abs=0.01)
 
@@ -70,9 +70,9 @@ def test_each_bad_file_is_reported_and_the_rest_goes_on(corpus):
     soundfile.write(folder / "nan.wav", np.full(16000, np.nan), 16000, subtype="FLOAT")
     noise = 0.1 * np.random.default_rng(0).standard_normal((8000, 8))
     soundfile.write(folder / "eight.wav", noise, 8000)
-    found = recordings(corpus)
+    outcome = recordings(corpus)
     (corpus / "bert" / "bert_0.wav").unlink()
-    result = embed(found, describe, shard=3)
+    result = embed(outcome, describe, shard=3)
     words = {
         "nan": "NaN",
         "short": "too short",
@@ -95,18 +95,18 @@ def test_an_encoder_that_breaks_on_one_recording(corpus):
             raise InputError("not this one")
         return describe(samples)
 
-    found = recordings(corpus)
-    vectors = embed(found, describe).embeddings.vectors
+    outcome = recordings(corpus)
+    vectors = embed(outcome, describe).embeddings.vectors
     worst = float(vectors[5, 1].astype(np.float64))
-    crossings = [describe(soundfile.read(one.path, dtype="float32")[0])[1] for one in found]
+    crossings = [describe(soundfile.read(one.path, dtype="float32")[0])[1] for one in outcome]
     worst = crossings[5]
-    result = embed(found, moody)
-    assert result.failures == (f"{found[5].path}: not this one",)
+    result = embed(outcome, moody)
+    assert result.failures == (f"{outcome[5].path}: not this one",)
     assert len(result.embeddings) == 8
 
 
 def test_shards_are_kept_and_used_only_for_the_same_run(corpus, tmp_path):
-    found = recordings(corpus)
+    outcome = recordings(corpus)
     parts = tmp_path / "x.parts"
     calls = []
 
@@ -117,17 +117,17 @@ def test_shards_are_kept_and_used_only_for_the_same_run(corpus, tmp_path):
         return describe(samples)
 
     with pytest.raises(KeyboardInterrupt):
-        embed(found, counted, shard=2, parts=parts)
-    result = embed(found, counted, shard=2, parts=parts)
-    assert len(calls) < 6 + len(found)
+        embed(outcome, counted, shard=2, parts=parts)
+    result = embed(outcome, counted, shard=2, parts=parts)
+    assert len(calls) < 6 + len(outcome)
     np.testing.assert_array_equal(
-        result.embeddings.vectors, embed(found, describe, shard=2).embeddings.vectors
+        result.embeddings.vectors, embed(outcome, describe, shard=2).embeddings.vectors
     )
-    os.utime(found[0].path, (1, 1))
+    os.utime(outcome[0].path, (1, 1))
     for shard in (2, 3):
         calls.clear()
         calls += [0] * 6
-        embed(found, counted, shard=shard, parts=parts)
+        embed(outcome, counted, shard=shard, parts=parts)
         assert len(calls) == 6 + 9
     forget(parts)
     assert not parts.exists()
@@ -204,12 +204,12 @@ def test_what_is_written_can_be_read(few, tmp_path, suffix):
 
     written = write(few, tmp_path / f"e.{suffix}")
     if suffix == "ark":
-        found = read_embeddings(written[1], speakers=str(tmp_path / "utt2spk"))
+        result = read_embeddings(written[1], speakers=str(tmp_path / "utt2spk"))
     else:
-        found = read_embeddings(written[0])
-    rows = dict(zip(found.utterances.to_series(), found.vectors.tolist(), strict=True))
+        result = read_embeddings(written[0])
+    rows = dict(zip(result.utterances.to_series(), result.vectors.tolist(), strict=True))
     assert rows == dict(zip(["u3", "u1", "u2"], few.vectors.tolist(), strict=True))
-    owners = dict(zip(found.utterances.to_series(), found.speakers.to_series(), strict=True))
+    owners = dict(zip(result.utterances.to_series(), result.speakers.to_series(), strict=True))
     assert owners == {"u3": "a", "u1": "b", "u2": "b"}
 
 

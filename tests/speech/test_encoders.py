@@ -114,14 +114,14 @@ def test_the_context_mask_is_that_of_the_definition():
     layer = ContextMask(8, 2).eval()
     x = torch.randn(2, 8, 230, generator=torch.Generator().manual_seed(0))
     with torch.inference_mode():
-        found = layer(x)
+        result = layer(x)
         local = layer.linear_local(x)
         for t in (0, 99, 100, 229):
             start = t // 100 * 100
             context = x.mean(-1) + x[..., start : start + 100].mean(-1)
             hidden = torch.relu(layer.linear1(context[..., None]))
             mask = torch.sigmoid(layer.linear2(hidden))[..., 0]
-            torch.testing.assert_close(found[..., t], local[..., t] * mask)
+            torch.testing.assert_close(result[..., t], local[..., t] * mask)
 
 
 @pytest.mark.parametrize(("name", "dimension"), [("campplus", 192), ("resemblyzer", 256)])

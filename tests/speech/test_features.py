@@ -35,9 +35,9 @@ def test_filterbanks_are_kaldis(speakers):
     pytest.importorskip("kaldi_native_fbank")
     samples = speakers["bert"].say(seconds=1.0)
     expected = kaldi_by_definition(samples, 80)
-    found = filterbanks(samples, centre=False)
-    assert found.shape == expected.shape
-    np.testing.assert_allclose(found, expected, atol=1e-3)
+    result = filterbanks(samples, centre=False)
+    assert result.shape == expected.shape
+    np.testing.assert_allclose(result, expected, atol=1e-3)
     normalised = filterbanks(samples)
     np.testing.assert_allclose(normalised, expected - expected.mean(axis=0), atol=1e-3)
 
@@ -57,13 +57,13 @@ def test_too_short_is_an_error():
 
 def test_mel_spectrogram_is_the_power_of_each_band(speakers):
     samples = speakers["cleo"].say(seconds=0.3)
-    found = mel_spectrogram(samples)
-    assert found.shape == (1 + samples.size // 160, 40)
+    result = mel_spectrogram(samples)
+    assert result.shape == (1 + samples.size // 160, 40)
     frame = samples[10 * 160 - 200 : 10 * 160 + 200]
     window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(400) / 400)
     angles = np.exp(-2j * np.pi * np.outer(np.arange(201), np.arange(400)) / 400)
     expected = slaney_bands(40) @ np.abs(angles @ (frame * window)) ** 2
-    np.testing.assert_allclose(found[10], expected, rtol=1e-4, atol=1e-9)
+    np.testing.assert_allclose(result[10], expected, rtol=1e-4, atol=1e-9)
 
 
 def test_slaney_bands():

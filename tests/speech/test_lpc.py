@@ -19,8 +19,8 @@ def frames(speakers):
 
 
 def test_coefficients_solve_the_normal_equations(frames):
-    found = linear_prediction(frames, ORDER)
-    for frame, coefficients in zip(frames[::7], found[::7], strict=True):
+    result = linear_prediction(frames, ORDER)
+    for frame, coefficients in zip(frames[::7], result[::7], strict=True):
         lags = np.array([frame[: frame.size - k] @ frame[k:] for k in range(ORDER + 1)])
         lags[0] *= 1 + 1e-9
         left = toeplitz(lags[:-1]) @ coefficients[1:]

@@ -80,13 +80,13 @@ def test_warping_moves_formants(heard):
 
 
 def test_pitch_alone_moves(corpus, tmp_path):
-    found = recordings(corpus)[:1]
+    outcome = recordings(corpus)[:1]
     with place(workers=1):
-        result = anonymise(found, tmp_path / "out", safeguard("pitch"))
+        result = anonymise(outcome, tmp_path / "out", safeguard("pitch"))
     assert result.failures == ()
     before, after = (
         analysed(read_audio(one.path).samples)
-        for one in (found[0], recordings(tmp_path / "out")[0])
+        for one in (outcome[0], recordings(tmp_path / "out")[0])
     )
     shift = 12 * np.log2(np.median(after.f0[after.voiced]) / np.median(before.f0[before.voiced]))
     assert shift == pytest.approx(4.0, abs=0.3)

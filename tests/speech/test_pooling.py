@@ -35,11 +35,11 @@ def unit(x):
 
 def test_a_pseudo_voice_is_a_mean_of_the_farthest_of_the_same_gender(mine, pool):
     # With average = farthest nothing is left to chance: the definition written out.
-    found = pool_voices(mine, pool, farthest=10, average=10, variation=False)
+    result = pool_voices(mine, pool, farthest=10, average=10, variation=False)
     rows = unit(pool.vectors)[np.array([n % 2 for n in range(60)]) == 0]
     speaker = unit(unit(mine.vectors[:5]).mean(axis=0))
     far = rows[np.argsort(rows @ speaker)[:10]]
-    np.testing.assert_allclose(found.vectors[:5], np.tile(far.mean(axis=0), (5, 1)), rtol=1e-12)
+    np.testing.assert_allclose(result.vectors[:5], np.tile(far.mean(axis=0), (5, 1)), rtol=1e-12)
 
 
 def test_variation_is_that_of_the_speaker(mine, pool):
@@ -52,8 +52,8 @@ def test_variation_is_that_of_the_speaker(mine, pool):
 
 
 def test_the_farthest_voices_point_away_from_the_speaker(mine, pool):
-    found = unit(pool_voices(mine, pool, farthest=10, average=5, variation=False).vectors)
-    assert (found * unit(mine.vectors)).sum(axis=1).max() < 0
+    result = unit(pool_voices(mine, pool, farthest=10, average=5, variation=False).vectors)
+    assert (result * unit(mine.vectors)).sum(axis=1).max() < 0
 
 
 def test_draws_depend_on_seed_and_speaker_alone(mine, pool):
@@ -66,8 +66,8 @@ def test_draws_depend_on_seed_and_speaker_alone(mine, pool):
 
 
 def test_utterance_level_breaks_the_link_between_utterances(mine, pool):
-    found = pool_voices(mine, pool, farthest=25, average=2, level="utterance", variation=False)
-    assert len(np.unique(found.vectors[:5], axis=0)) == 5
+    result = pool_voices(mine, pool, farthest=25, average=2, level="utterance", variation=False)
+    assert len(np.unique(result.vectors[:5], axis=0)) == 5
 
 
 @pytest.mark.parametrize(

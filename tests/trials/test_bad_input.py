@@ -341,7 +341,7 @@ def test_a_quote_that_is_not_closed_swallows_no_trial(
 
 def test_quotes_that_are_closed_are_read(tmp_path: Path) -> None:
     lines = ["enrol,test,label,score", '"a, b",t1,1,"0.5"', 'c,"t ""2""",0,0.25']
-    found = read_scores(put(tmp_path / "x.csv", lines))
-    assert found.enrol is not None
-    assert found.enrol.to_series().to_list() == ["a, b", "c"]
-    assert found.scores().tolist() == [0.5, 0.25]
+    result = read_scores(put(tmp_path / "x.csv", lines))
+    assert result.enrol is not None
+    assert result.enrol.to_series().to_list() == ["a, b", "c"]
+    assert result.scores().tolist() == [0.5, 0.25]

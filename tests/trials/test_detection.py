@@ -57,8 +57,8 @@ def test_two_columns_of_zeros_and_ones_are_refused(tmp_path: Path) -> None:
 
 
 def test_numeric_identifiers(tmp_path: Path) -> None:
-    found = read_scores(put(tmp_path / "x", "1462 17 0.5", "1 18 0.25"))
-    assert found.sources[0].format == "kaldi-scores"
+    result = read_scores(put(tmp_path / "x", "1462 17 0.5", "1 18 0.25"))
+    assert result.sources[0].format == "kaldi-scores"
     assert read_scores(put(tmp_path / "x", "1 17 0.5", "0 18 -3.25")).sources[0].format == (
         "kaldi-scores"
     )
@@ -82,15 +82,15 @@ def test_numeric_identifiers(tmp_path: Path) -> None:
     ],
 )
 def test_one_line_is_enough_when_it_is_clear(tmp_path: Path, line: str, format: str) -> None:
-    found = read_any(put(tmp_path / "x", line))
-    source = found.sources[0] if isinstance(found, Scores) else found.source
+    result = read_any(put(tmp_path / "x", line))
+    source = result.sources[0] if isinstance(result, Scores) else result.source
     assert source is not None
     assert source.format == format
 
 
 def test_first_line_alone_does_not_decide(tmp_path: Path) -> None:
-    found = read_scores(put(tmp_path / "x", "1 b 0 0.7", "a c 1 0.2"))
-    assert found.sources[0].format == "speechbrain"
+    result = read_scores(put(tmp_path / "x", "1 b 0 0.7", "a c 1 0.2"))
+    assert result.sources[0].format == "speechbrain"
 
 
 def test_nothing_fits(tmp_path: Path) -> None:

@@ -15,16 +15,16 @@ UTTERANCES = ["a/1", "a/2", "b/1", "b/2"]
 SPEAKERS = ["a", "a", "b", "b"]
 
 
-def check(found: Embeddings, *, format: str, columns: tuple[str, ...] = ()) -> None:
-    assert found.vectors.dtype == np.float32
-    assert found.utterances is not None
-    order = np.argsort(found.utterances.to_series().to_numpy())
-    assert (found.vectors[order] == VECTORS).all()
-    assert found.speakers.take(order).to_series().to_list() == SPEAKERS
-    assert found.source is not None
-    assert found.source.format == format
-    assert set(found.columns) == set(columns)
-    assert (len(found), found.dimension, found.n_speakers) == (4, 3, 2)
+def check(result: Embeddings, *, format: str, columns: tuple[str, ...] = ()) -> None:
+    assert result.vectors.dtype == np.float32
+    assert result.utterances is not None
+    order = np.argsort(result.utterances.to_series().to_numpy())
+    assert (result.vectors[order] == VECTORS).all()
+    assert result.speakers.take(order).to_series().to_list() == SPEAKERS
+    assert result.source is not None
+    assert result.source.format == format
+    assert set(result.columns) == set(columns)
+    assert (len(result), result.dimension, result.n_speakers) == (4, 3, 2)
 
 
 def test_npz(tmp_path: Path) -> None:
@@ -37,10 +37,10 @@ def test_npz(tmp_path: Path) -> None:
         age=[1, 2, 3, 4],
         session=list("xyxy"),
     )
-    found = read_embeddings(tmp_path / "x.npz")
-    check(found, format="embeddings-npz", columns=("gender", "age"))
-    assert found.sessions is not None
-    assert found.sessions.n_unique == 2
+    result = read_embeddings(tmp_path / "x.npz")
+    check(result, format="embeddings-npz", columns=("gender", "age"))
+    assert result.sessions is not None
+    assert result.sessions.n_unique == 2
     assert isinstance(read_any(tmp_path / "x.npz"), Embeddings)
 
 
@@ -63,8 +63,8 @@ def test_hdf5_layouts(tmp_path: Path) -> None:
             file[utterance] = vector
     with pytest.raises(InputError, match="expected speakers in the file or an utt2spk"):
         read_embeddings(tmp_path / "x.h5")
-    found = read_embeddings(tmp_path / "x.h5", speakers="pattern:^(.)/")
-    check(found, format="embeddings-hdf5")
+    result = read_embeddings(tmp_path / "x.h5", speakers="pattern:^(.)/")
+    check(result, format="embeddings-hdf5")
     with h5py.File(tmp_path / "x.h5", "w") as file:
         file["embedding"] = VECTORS
         file["utterance_id"], file["speaker_id"], file["sex"] = UTTERANCES, SPEAKERS, list("ffmm")
@@ -99,9 +99,9 @@ def test_kaldi_directory_script_and_archive(tmp_path: Path) -> None:
     scp.write_text(scp.read_text().replace(str(tmp_path) + "/", ""))
     check(read_embeddings(scp), format="kaldi-scp")
     (tmp_path / "spk2gender").write_text("a f\nb m\n")
-    found = read_embeddings(tmp_path)
-    check(found, format="kaldi-dir", columns=("gender",))
-    assert sorted(found.columns["gender"].to_series()) == ["f", "f", "m", "m"]
+    result = read_embeddings(tmp_path)
+    check(result, format="kaldi-dir", columns=("gender",))
+    assert sorted(result.columns["gender"].to_series()) == ["f", "f", "m", "m"]
     (tmp_path / "spk2gender").write_text("a f\n")
     with pytest.raises(InputError, match=r"found none for 1 \(first: b\)"):
         read_embeddings(tmp_path)
@@ -138,15 +138,15 @@ def test_validation() -> None:
 
 
 def test_selection_and_precision() -> None:
-    found = Embeddings(VECTORS, SPEAKERS, UTTERANCES, columns={"sex": list("ffmm")})
-    kept = found.select(np.array([False, True, True, False]))
+    result = Embeddings(VECTORS, SPEAKERS, UTTERANCES, columns={"sex": list("ffmm")})
+    kept = result.select(np.array([False, True, True, False]))
     assert kept.speakers.to_series().to_list() == ["a", "b"]
     assert kept.columns["sex"].to_series().to_list() == ["f", "m"]
-    assert np.allclose(np.linalg.norm(found.normalised().vectors, axis=1), 1)
-    assert found.normalised().vectors.dtype == np.float32
+    assert np.allclose(np.linalg.norm(result.normalised().vectors, axis=1), 1)
+    assert result.normalised().vectors.dtype == np.float32
     assert Embeddings(np.eye(2, dtype=np.float16), Ids.from_strings("ab")).vectors.dtype == float
     with pytest.raises(AttributeError):
-        found.vectors = VECTORS  # type: ignore[misc]
+        result.vectors = VECTORS  # type: ignore[misc]
     VECTORS[0, 0] += 0
 
 
@@ -157,9 +157,9 @@ def test_written_embeddings_come_back(tmp_path: Path, name: str) -> None:
     columns = None if name == "x.ark" else {"sex": list("ffmm")}
     given = Embeddings(VECTORS, SPEAKERS, UTTERANCES, sessions, columns=columns)
     write(given, tmp_path / name)
-    found = read_embeddings(tmp_path / name)
-    assert found.source is not None
-    check(found, format=found.source.format, columns=tuple(columns or ()))
-    assert (found.sessions is None) == (sessions is None)
+    result = read_embeddings(tmp_path / name)
+    assert result.source is not None
+    check(result, format=result.source.format, columns=tuple(columns or ()))
+    assert (result.sessions is None) == (sessions is None)
     with pytest.raises(InputError, match="expected a format of embeddings"):
         write(given, tmp_path / "x.foo")

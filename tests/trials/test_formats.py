@@ -106,13 +106,13 @@ def test_nist_scores_with_side_and_key(tmp_path: Path) -> None:
             "m1\tx\ta\ttarget\t1\tfemale",
         ],
     )
-    found = read_scores(scores, key=key)
-    assert found.label is not None
-    assert found.label.tolist() == [1, 0, 0]
-    assert found.columns["gender"].to_series().to_list() == ["female", "male", "male"]
-    assert found.columns["num_enroll_segs"].to_series().to_list() == ["1", "1", "3"]
-    assert [s.format for s in found.sources] == ["nist-scores", "nist-key"]
-    assert list(found.systems) == ["s"]
+    result = read_scores(scores, key=key)
+    assert result.label is not None
+    assert result.label.tolist() == [1, 0, 0]
+    assert result.columns["gender"].to_series().to_list() == ["female", "male", "male"]
+    assert result.columns["num_enroll_segs"].to_series().to_list() == ["1", "1", "3"]
+    assert [s.format for s in result.sources] == ["nist-scores", "nist-key"]
+    assert list(result.systems) == ["s"]
 
 
 def test_nist_scores_without_side(tmp_path: Path) -> None:
@@ -139,14 +139,14 @@ def test_asvspoof5(tmp_path: Path) -> None:
             "E_1\tF_1\tbonafide\tnontarget",
         ],
     )
-    found = read_scores(scores, key=key)
-    assert list(found.systems) == ["sasv-score"]
-    assert found.label is not None
-    assert found.label.tolist() == [0, 1, -1]
-    assert found.counts == {"target": 1, "nontarget": 1, "other": 1}
-    assert "cm-score, asv-score" in found.sources[0].detected
-    assert "1 spoof" in found.sources[1].detected
-    assert found.columns["cm_label"].decode(0) == "bonafide"
+    result = read_scores(scores, key=key)
+    assert list(result.systems) == ["sasv-score"]
+    assert result.label is not None
+    assert result.label.tolist() == [0, 1, -1]
+    assert result.counts == {"target": 1, "nontarget": 1, "other": 1}
+    assert "cm-score, asv-score" in result.sources[0].detected
+    assert "1 spoof" in result.sources[1].detected
+    assert result.columns["cm_label"].decode(0) == "bonafide"
 
 
 def long_lines(separator: str) -> list[str]:
@@ -231,10 +231,10 @@ def test_npz_spellings(tmp_path: Path) -> None:
     check(read_scores(path))
     matrix = np.arange(6.0).reshape(2, 3)
     np.savez(path, scores=matrix, enrol=np.array(["a", "b"]), test=np.array(["x", "y", "z"]))
-    found = read_scores(path)
-    assert found.scores().tolist() == list(range(6))
-    assert found.enrol is not None
-    assert found.enrol.to_series().to_list() == list("aaabbb")
+    result = read_scores(path)
+    assert result.scores().tolist() == list(range(6))
+    assert result.enrol is not None
+    assert result.enrol.to_series().to_list() == list("aaabbb")
     np.savez(
         path,
         scores=matrix,
@@ -329,8 +329,8 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_infinite_scores_are_ordinary(tmp_path: Path) -> None:
     path = put(tmp_path / "x", ["a b inf", "a c -inf", "a d Infinity", "a e -Infinity", "a f 1e5"])
-    found = read_scores(path).scores()
-    assert found.tolist() == [np.inf, -np.inf, np.inf, -np.inf, 1e5]
+    result = read_scores(path).scores()
+    assert result.tolist() == [np.inf, -np.inf, np.inf, -np.inf, 1e5]
 
 
 @pytest.mark.parametrize("pair", ["target nontarget", "tgt imp", "tar non", "True FALSE", "1 0"])
@@ -354,8 +354,8 @@ def test_registry_is_complete_and_distinct() -> None:
 @pytest.mark.parametrize("name", [f.name for f in FORMATS if f.roles])
 def test_examples_are_detected(tmp_path: Path, name: str) -> None:
     entry = next(f for f in FORMATS if f.name == name)
-    found = read_any(put(tmp_path / "x", [entry.example]))
-    source = found.sources[0] if isinstance(found, Scores) else found.source
+    result = read_any(put(tmp_path / "x", [entry.example]))
+    source = result.sources[0] if isinstance(result, Scores) else result.source
     assert source is not None
     assert source.format == name
 
@@ -364,13 +364,13 @@ def test_tables_written_with_quotes_and_blanks(tmp_path: Path) -> None:
     path = put(tmp_path / "r.tsv", ['"enrol"\t"test"\t"label"\t"plda"', '"a"\t"b"\t"target"\t0.5'])
     assert read_scores(path).targets().tolist() == [0.5]
     path = put(tmp_path / "r.csv", ["enrol, test, label, plda", "a, b, 1, 0.5", "a ,c , 0 , 1.5"])
-    found = read_scores(path)
-    assert list(found.systems) == ["plda"]
-    assert found.test is not None
-    assert found.test.to_series().to_list() == ["b", "c"]
+    result = read_scores(path)
+    assert list(result.systems) == ["plda"]
+    assert result.test is not None
+    assert result.test.to_series().to_list() == ["b", "c"]
 
 
 def test_speakers_of_one_side_are_not_used(tmp_path: Path) -> None:
-    found = read_scores(put(tmp_path / "x.tsv", ["enrol\ttest\ttest_spk\ts", "a\tb\tB\t1"]))
-    assert not found.has_speakers
-    assert "speakers known on one side only" in found.sources[0].detected
+    result = read_scores(put(tmp_path / "x.tsv", ["enrol\ttest\ttest_spk\ts", "a\tb\tB\t1"]))
+    assert not result.has_speakers
+    assert "speakers known on one side only" in result.sources[0].detected

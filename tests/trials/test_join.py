@@ -28,8 +28,8 @@ def test_match_of_a_permutation(order: list[int]) -> None:
 
 @given(small)
 def test_first_occurrences(codes: list[int]) -> None:
-    found = first_occurrences(np.array(codes, np.int64))
+    result = first_occurrences(np.array(codes, np.int64))
     expected = [code not in codes[:row] for row, code in enumerate(codes)]
-    assert (found is None) == all(expected)
-    if found is not None:
-        assert found.tolist() == expected
+    assert (result is None) == all(expected)
+    if result is not None:
+        assert result.tolist() == expected

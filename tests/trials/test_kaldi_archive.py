@@ -157,8 +157,8 @@ def test_an_archive_beside_its_script_file_comes_before_one_below_the_current_fo
     write(tmp_path / "run1", one)
     write(tmp_path / "run2", other)
     monkeypatch.chdir(tmp_path)
-    found = read_embeddings("run1/x.scp")
-    assert found.vectors.tolist() == [v.tolist() for v in one.values()]
+    result = read_embeddings("run1/x.scp")
+    assert result.vectors.tolist() == [v.tolist() for v in one.values()]
     monkeypatch.chdir(tmp_path / "run2")
     with pytest.raises(InputError, match="another below the current folder"):
         read_embeddings("../run1/x.scp")

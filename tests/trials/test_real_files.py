@@ -26,18 +26,18 @@ pytestmark = pytest.mark.skipif(not SHARED.is_dir(), reason="the real files are 
 
 @pytest.mark.parametrize("name", SCORES)
 def test_scores(name: str) -> None:
-    found = read_scores(SHARED / "data" / "scores" / f"{name}.tsv.gz")
+    result = read_scores(SHARED / "data" / "scores" / f"{name}.tsv.gz")
     target, nontarget, other, systems, speakers = SCORES[name]
-    assert found.counts == {"target": target, "nontarget": nontarget, "other": other}
-    assert (len(found.systems), found.n_speakers) == (systems, speakers)
+    assert result.counts == {"target": target, "nontarget": nontarget, "other": other}
+    assert (len(result.systems), result.n_speakers) == (systems, speakers)
 
 
 @pytest.mark.parametrize("name", EMBEDDINGS)
 def test_embeddings(name: str) -> None:
-    found = read_embeddings(SHARED / "data" / "embeddings" / f"{name}.npz")
-    assert (len(found), found.dimension, found.n_speakers) == EMBEDDINGS[name]
+    result = read_embeddings(SHARED / "data" / "embeddings" / f"{name}.npz")
+    assert (len(result), result.dimension, result.n_speakers) == EMBEDDINGS[name]
 
 
 def test_oracles() -> None:
-    found = read_scores(SHARED / "oracles" / "gauss_calibrated.npz")
-    assert found.counts == {"target": 1000, "nontarget": 20000, "other": 0}
+    result = read_scores(SHARED / "oracles" / "gauss_calibrated.npz")
+    assert result.counts == {"target": 1000, "nontarget": 20000, "other": 0}

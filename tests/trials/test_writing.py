@@ -26,11 +26,11 @@ def made(**changes: object) -> Scores:
     return Scores(**(values | changes))  # type: ignore[arg-type]
 
 
-def same(found: Scores, given: Scores) -> None:
-    order = np.lexsort((found.test.codes, found.enrol.codes))  # type: ignore[union-attr]
+def same(result: Scores, given: Scores) -> None:
+    order = np.lexsort((result.test.codes, result.enrol.codes))  # type: ignore[union-attr]
     rows = np.arange(len(given))
-    assert found.digest == given.digest
-    assert (found.scores(next(iter(found.systems)))[order] == given.scores("plda")[rows]).all()
+    assert result.digest == given.digest
+    assert (result.scores(next(iter(result.systems)))[order] == given.scores("plda")[rows]).all()
 
 
 ONE = ["wespeaker", "3d-speaker", "speechbrain", "sunine", "bosaris"]
@@ -41,8 +41,8 @@ def test_formats_of_one_system(tmp_path: Path, format: str) -> None:
     pytest.importorskip("h5py")
     path = tmp_path / "x.out"
     write(made(), path, format=format, system="plda")
-    found = read_scores(path, format=format)
-    same(found, made())
+    result = read_scores(path, format=format)
+    same(result, made())
     with pytest.raises(InputError, match="one of the systems plda, cosine"):
         write(made(), tmp_path / "y", format=format)
     assert [entry.name for entry in tmp_path.iterdir()] == ["x.out"]
@@ -63,13 +63,13 @@ def test_tables_keep_everything(tmp_path: Path, name: str) -> None:
         label=np.array([1, 0, -1, 1], np.int8), enrol=Ids.from_strings(["a b", "c", "d", "e"])
     )
     write(given, tmp_path / name)
-    found = read_scores(tmp_path / name)
-    same(found, given)
-    assert list(found.systems) == ["plda", "cosine"]
-    assert found.n_speakers == 3
-    assert found.columns["sex"].to_series().to_list() == list("fmfm")
-    assert found.label is not None
-    assert found.label.tolist() == [1, 0, -1, 1]
+    result = read_scores(tmp_path / name)
+    same(result, given)
+    assert list(result.systems) == ["plda", "cosine"]
+    assert result.n_speakers == 3
+    assert result.columns["sex"].to_series().to_list() == list("fmfm")
+    assert result.label is not None
+    assert result.label.tolist() == [1, 0, -1, 1]
 
 
 def test_writing_the_same_twice_gives_the_same_bytes(tmp_path: Path) -> None:

@@ -49,10 +49,10 @@ def test_melody_counts_frames_voiced_in_both_alone():
 def test_pitch_of_a_glide():
     pytest.importorskip("pyworld")
     right = np.linspace(120, 180, RATE)
-    found = pitch(sung(right))
-    inner = found[20:-20]
+    result = pitch(sung(right))
+    inner = result[20:-20]
     assert (inner > 0).mean() > 0.9
-    at = right[np.arange(found.size)[20:-20] * 80]
+    at = right[np.arange(result.size)[20:-20] * 80]
     assert np.abs(inner[inner > 0] / at[inner > 0] - 1).max() < 0.03
 
 
@@ -69,9 +69,9 @@ def test_dnsmos_prefers_a_voice_to_noise():
     pytest.importorskip("onnxruntime")
     pytest.importorskip("speechmos")
     noise = 0.1 * np.random.default_rng(0).standard_normal(RATE)
-    found = dnsmos(noise)
-    assert all(0.5 < one < 5 for one in found)
-    assert found.bak < 2.5
+    result = dnsmos(noise)
+    assert all(0.5 < one < 5 for one in result)
+    assert result.bak < 2.5
 
 
 def test_recall_by_hand():

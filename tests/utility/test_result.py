@@ -66,10 +66,10 @@ def test_wer_is_errors_over_words_and_differences_are_paired():
 def test_what_one_condition_lacks_counts_in_none():
     given = some()
     given.values["b2"]["rho_f0"][0] = np.nan
-    found = utility_of(given, replicates=0).estimate("b2", "rho_f0")
-    assert found.value == pytest.approx(np.nanmean(given.values["b2"]["rho_f0"]))
-    assert found.n["utterances"] == 29
-    assert found.no_interval
+    result = utility_of(given, replicates=0).estimate("b2", "rho_f0")
+    assert result.value == pytest.approx(np.nanmean(given.values["b2"]["rho_f0"]))
+    assert result.n["utterances"] == 29
+    assert result.no_interval
 
 
 def test_a_weak_recogniser_is_named():
@@ -163,8 +163,8 @@ def measured(folders, **options):
 
 def test_recordings_are_heard(folders):
     texts = dict.fromkeys(["anna_0", "anna_1", "bert_0", "bert_1"], "one two")
-    found = measured(folders, transcripts=texts, recogniser=Listener())
-    result = utility_of(found, replicates=0)
+    outcome = measured(folders, transcripts=texts, recogniser=Listener())
+    result = utility_of(outcome, replicates=0)
     assert result.estimate("original", "wer").value == 0.5
     assert result.estimate("b2", "wer").value == 1.0
     given = measured(
@@ -189,8 +189,8 @@ def test_bad_recordings_are_named(folders):
     with pytest.raises(InputError, match=r"bert_1\.wav: silent.*1 of 8"):
         measured(folders)
     soundfile.write(path, np.clip(np.sin(np.arange(4000) / 9) * 3, -1, 1), RATE, subtype="FLOAT")
-    found = measured(folders)
-    assert "bert_1.wav: " in next(n.sentence for n in found.notices if n.code == "clipped")
+    result = measured(folders)
+    assert "bert_1.wav: " in next(n.sentence for n in result.notices if n.code == "clipped")
     path.rename(path.with_name("bert_9.wav"))
     with pytest.raises(InputError, match=r"bert_1\.wav: expected a version protected by b2"):
         measured(folders)
@@ -230,6 +230,6 @@ def test_the_bundled_numbers_belong_together():
     for name in (*measured.conditions, "b1-again", "b2r-again", "b2w-again"):
         assert tuple(voices[name].utterances.to_series()) == measured.utterances
         assert tuple(voices[name].speakers.to_series()) == measured.speakers
-    found = utility_of(measured, replicates=0)
-    wer = [found.estimate(name, "wer").value for name in measured.conditions]
+    result = utility_of(measured, replicates=0)
+    wer = [result.estimate(name, "wer").value for name in measured.conditions]
     assert wer[0] == min(wer) < 0.05

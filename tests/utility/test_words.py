@@ -36,12 +36,12 @@ WORDS = st.lists(
 @example(["null"], [])
 @example(["a"], ["a", "a", "a"])
 def test_errors_are_the_fewest_edits(right, heard):
-    found = errors(" ".join(right), " ".join(heard))
+    result = errors(" ".join(right), " ".join(heard))
     right, heard = ([normalised(word) for word in words] for words in (right, heard))
-    assert (found.word_errors, found.words) == (edits(right, heard), len(right))
+    assert (result.word_errors, result.words) == (edits(right, heard), len(right))
     characters = " ".join(right), " ".join(heard)
-    assert found.character_errors == edits(*characters)
-    assert found.characters == len(characters[0])
+    assert result.character_errors == edits(*characters)
+    assert result.characters == len(characters[0])
 
 
 def test_case_and_punctuation_do_not_count():

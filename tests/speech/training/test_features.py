@@ -39,19 +39,19 @@ def test_cepstra_are_those_of_kaldi(speech):
     computer.accept_waveform(16000, speech[0])
     computer.input_finished()
     wanted = np.stack([computer.get_frame(n) for n in range(computer.num_frames_ready)])
-    found = Cepstra(24, bins=30)(torch.from_numpy(speech[:1]))[0].numpy()
-    np.testing.assert_allclose(found, wanted, atol=1e-3)
+    result = Cepstra(24, bins=30)(torch.from_numpy(speech[:1]))[0].numpy()
+    np.testing.assert_allclose(result, wanted, atol=1e-3)
 
 
 def test_deltas_are_slopes():
     from unmask.speech.encoders.neural import deltas
 
     features = torch.arange(40.0).reshape(1, 10, 4) ** 1.5
-    found = deltas(features)
+    result = deltas(features)
     for t in range(10):
         at = lambda n, t=t: features[0, min(max(t + n, 0), 9)]  # noqa: E731
         wanted = sum(n * (at(n) - at(-n)) for n in (1, 2)) / 10.0
-        torch.testing.assert_close(found[0, t], wanted)
+        torch.testing.assert_close(result[0, t], wanted)
 
 
 def test_a_straight_line_has_its_slope():

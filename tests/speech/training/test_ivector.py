@@ -47,7 +47,7 @@ def covariance(model: Mixture, k: int) -> np.ndarray:
 @pytest.mark.parametrize("full", [False, True])
 def test_responsibilities_by_loops(full):
     model, frames = mixture(full), blobs(5)
-    found, total = model.responsibilities(frames)
+    result, total = model.responsibilities(frames)
     for n, x in enumerate(frames.numpy()):
         joint = []
         for k in range(3):
@@ -56,7 +56,7 @@ def test_responsibilities_by_loops(full):
             density /= 2 * math.pi * math.sqrt(np.linalg.det(sigma))
             joint.append(model.weights[k].item() * density)
         assert total[n].item() == pytest.approx(math.log(sum(joint)))
-        np.testing.assert_allclose(found[n].numpy(), np.array(joint) / sum(joint), rtol=1e-8)
+        np.testing.assert_allclose(result[n].numpy(), np.array(joint) / sum(joint), rtol=1e-8)
 
 
 @pytest.mark.parametrize("full", [False, True])
@@ -102,13 +102,13 @@ def test_the_posterior_by_loops():
 @pytest.mark.parametrize("full", [False, True])
 def test_statistics_by_loops(full):
     model, utterance = mixture(full), blobs(6)
-    found = statistics(model, [utterance])
+    result = statistics(model, [utterance])
     share, _ = model.responsibilities(utterance)
     for k in range(3):
         first = sum(share[t, k] * (utterance[t] - model.means[k]) for t in range(6)).numpy()
         root = model.roots[k].numpy() if full else np.diag(model.roots[k].numpy())
-        np.testing.assert_allclose(found[1][0, k].numpy(), root @ first)
-        assert found[0][0, k].item() == pytest.approx(share[:, k].sum().item())
+        np.testing.assert_allclose(result[1][0, k].numpy(), root @ first)
+        assert result[0][0, k].item() == pytest.approx(share[:, k].sum().item())
 
 
 def test_em_of_the_total_variability_raises_the_likelihood():

@@ -85,14 +85,14 @@ def test_the_margin_rises_and_stays():
 
 def test_temporal_statistics_by_loops():
     frames = torch.randn(2, 3, 7, generator=torch.Generator().manual_seed(1))
-    found = TemporalStatistics(3)(frames)
+    result = TemporalStatistics(3)(frames)
     for b in range(2):
         for c in range(3):
             values = frames[b, c].tolist()
             mean = sum(values) / 7
             spread = math.sqrt(sum((one - mean) ** 2 for one in values) / 7)
-            assert found[b, c].item() == pytest.approx(mean, abs=1e-6)
-            assert found[b, 3 + c].item() == pytest.approx(spread, abs=1e-6)
+            assert result[b, c].item() == pytest.approx(mean, abs=1e-6)
+            assert result[b, 3 + c].item() == pytest.approx(spread, abs=1e-6)
 
 
 @pytest.mark.parametrize(("by_channel", "context"), [(False, False), (True, True)])
@@ -100,7 +100,7 @@ def test_attentive_statistics_by_loops(by_channel, context):
     torch.manual_seed(2)
     frames = torch.randn(2, 3, 5)
     pool = AttentiveStatistics(3, 4, by_channel=by_channel, context=context).eval()
-    found = pool(frames)
+    result = pool(frames)
     for b in range(2):
         scores = []
         for t in range(5):
@@ -119,9 +119,9 @@ def test_attentive_statistics_by_loops(by_channel, context):
             share = alpha[:, c if by_channel else 0]
             mean = sum(share[t] * frames[b, c, t] for t in range(5))
             second = sum(share[t] * frames[b, c, t] ** 2 for t in range(5))
-            torch.testing.assert_close(found[b, c], mean, rtol=1e-4, atol=1e-5)
+            torch.testing.assert_close(result[b, c], mean, rtol=1e-4, atol=1e-5)
             torch.testing.assert_close(
-                found[b, 3 + c], (second - mean**2).sqrt(), rtol=1e-3, atol=1e-4
+                result[b, 3 + c], (second - mean**2).sqrt(), rtol=1e-3, atol=1e-4
             )
 
 

@@ -212,8 +212,8 @@ def test_an_epoch_takes_every_recording_once(twelve, tmp_path):
         rows = np.concatenate([plan.rows_at(8 * epoch + n) for n in range(8)])
         assert sorted(rows.tolist()) == list(range(48))
     halves = [replace(plan, part=part, parts=2).at(5) for part in (0, 1)]
-    found = np.concatenate([half["labels"] for half in halves])
-    assert sorted(found) == sorted(plan.at(5)["labels"])
+    result = np.concatenate([half["labels"] for half in halves])
+    assert sorted(result) == sorted(plan.at(5)["labels"])
 
 
 def test_crops_of_samples_on_a_device_are_the_same(twelve, tmp_path):
