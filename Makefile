@@ -16,7 +16,7 @@ demo: $(CORE)
 	$(BIN)/unmask demo
 
 test: $(FULL)
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 # The core alone: numpy, scipy and polars, and what runs tests; nothing of the shell or the report.
 core: $(ALONE)

@@ -21,13 +21,9 @@ settings.register_profile("unmask", max_examples=60, deadline=None, print_blob=T
 settings.load_profile("unmask")
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config, items):
-    """Tests of one file run on one worker, for what they share; pages of the docs share nothing."""
-    if config.pluginmanager.hasplugin("xdist"):
-        for item in items:
-            alone = item.path.name == "test_docs.py"
-            item.add_marker(pytest.mark.xdist_group(item.name if alone else str(item.path)))
+def pytest_collection_modifyitems(items):
+    """The pages of the docs, the longest file of tests, come first, so that no worker ends late."""
+    items.sort(key=lambda item: item.path.name != "test_docs.py")
 
 
 @pytest.fixture(scope="session", autouse=True)

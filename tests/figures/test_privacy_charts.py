@@ -94,7 +94,7 @@ def test_profiles_have_the_disclosure_in_the_legend():
 def test_zoo_names_speakers_and_tests_the_corners(result):
     zoos = {"OP": zoo(result.sets["op"])}
     figure = zoo_plots(zoos, matrices={"OP": single(result.sets["op"])})
-    assert "doves (by chance" in figure.caption
+    assert "dove (by chance" in figure.caption
     assert figure.title.startswith("OP: ")
     assert '"speaker": "s3"' in json.dumps(figure.spec())
     assert "concat" in figure.spec()

@@ -75,13 +75,25 @@ def ece(target: FloatArray, nontarget: FloatArray, log_odds: FloatArray) -> Floa
 
     ECE(π) = π·mean log2(1 + e^−(a + logit π)) + (1 − π)·mean log2(1 + e^(b + logit π)).
     """
-    profile = np.empty(log_odds.size)
-    for i, shift in enumerate(log_odds):
-        prior = 1 / (1 + np.exp(-shift))
-        hits = summed_softplus(-(target + shift)) / target.size
-        misses = summed_softplus(nontarget + shift) / nontarget.size
-        profile[i] = (prior * hits + (1 - prior) * misses) / np.log(2)
-    return profile
+    prior = 1 / (1 + np.exp(-log_odds))
+    hits = _shifted_softplus(-target, -log_odds) / target.size
+    misses = _shifted_softplus(nontarget, log_odds) / nontarget.size
+    return np.asarray((prior * hits + (1 - prior) * misses) / np.log(2))
+
+
+def _shifted_softplus(x: FloatArray, shifts: FloatArray) -> FloatArray:
+    """Σ log(1 + e^(x + s)) for every shift s; e^x is taken once where nothing overflows."""
+    totals = np.zeros(shifts.size)
+    largest, factors = shifts.max(initial=-np.inf), np.exp(shifts)
+    for start in range(0, x.size, _CHUNK):
+        piece = x[start : start + _CHUNK]
+        if piece.size == _CHUNK and piece.max() + largest < _PRODUCT_BELOW:
+            powers = np.exp(piece).reshape(16, -1)
+            totals += [np.log((powers * c + 1.0).prod(axis=0)).sum() for c in factors]
+        else:
+            with np.errstate(over="ignore"):
+                totals += [softplus(piece + shift).sum() for shift in shifts]
+    return totals
 
 
 def prior_ece(log_odds: FloatArray) -> FloatArray:
