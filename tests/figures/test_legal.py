@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import unmask as um
-from unmask.figures import NARROW, save
+from unmask.figures import NARROW, RiskLine, risk_comparison, save
 from unmask.figures.legal import count_ticks, legal_figures, legal_panel
 from unmask.figures.speakers import rank_histograms, speaker_risks
 
@@ -86,3 +86,19 @@ def test_nothing_to_draw_is_refused():
         rank_histograms({})
     with pytest.raises(um.InputError, match="found none"):
         speaker_risks({})
+
+
+def test_panels_that_lack_a_safeguard_have_the_colours_of_all(sweep):
+    curve = next(iter(sweep.curves.values()))
+    lines = [RiskLine(name, "informed", "linkability", 1, curve) for name in ("B2", "B1")]
+    lines.append(RiskLine("B2", "informed", "linkability", 3, curve))
+    spec = risk_comparison(lines, colours={"B1": "#111111", "B2": "#222222"}).spec()
+
+    def domains(node):
+        for key, child in node.items() if isinstance(node, dict) else enumerate(node):
+            if key == "color" and "scale" in child:
+                yield tuple(child["scale"]["domain"])
+            elif isinstance(child, dict | list) and key != "datasets":
+                yield from domains(child)
+
+    assert set(domains(spec)) == {("B2", "B1")}

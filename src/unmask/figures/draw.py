@@ -237,7 +237,7 @@ def labels_at(
         system=order,
         label=[written[name] for name in order],
     )
-    colour = by(alt.Color, "system", {name: colours[name] for name in points})
+    colour = by(alt.Color, "system", colours)
     base = alt.Chart(rows).encode(x, y, tooltip=alt.Tooltip("system:N"))
     text: Style = {"align": "left", "dx": 15, "fontSize": 10.5}
     return [
