@@ -43,7 +43,7 @@ WITH_TRIALS = "it grows with the number of comparisons: resampling cannot tell h
 MEANS = ("geometric", "arithmetic")
 PAIRS = ("all", "upper")
 MOST_LEFT_OUT = 200
-_ENTRIES = 1 << 23
+_ENTRIES = 1 << 22
 _MOST_TOGETHER = 128
 _LEAST_SPREAD = 1e-5
 
