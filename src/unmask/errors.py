@@ -2,10 +2,10 @@
 
 
 class InputError(ValueError):
-    """Bad input, told in one line: the ``place`` (file, line, option), what was ``expected`` there
+    """Bad input, told in one line: the ``where`` (file, line, option), what was ``expected`` there
     and what is there, ``actual``; or any other line in place of all three.
     """
 
-    def __init__(self, place: object, expected: object = None, actual: object = None) -> None:
-        line = f"{place}" if expected is None else f"{place}: expected {expected}, found {actual}"
+    def __init__(self, where: object, expected: object = None, actual: object = None) -> None:
+        line = f"{where}" if expected is None else f"{where}: expected {expected}, found {actual}"
         super().__init__(" ".join(line.split()))

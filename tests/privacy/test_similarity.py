@@ -14,8 +14,8 @@ from unmask.engine import Roc
 from unmask.privacy import Attacker, pseudonymisation
 from unmask.privacy.legal import pooled
 from unmask.privacy.similarity import pseudonyms, resampling as similarity_resampling
-from unmask.privacy.similarity.resampling import Statistic, decibels, lost
 from unmask.privacy.similarity.result import assessed
+from unmask.privacy.similarity.statistic import Statistic, decibels, lost
 from unmask.run import place, reporting
 from unmask.scoring import Cosine
 from unmask.trials import Embeddings, Ids, Scores

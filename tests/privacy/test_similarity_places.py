@@ -18,7 +18,7 @@ from unmask.privacy.similarity.pairs import (
     segments_of,
 )
 from unmask.privacy.similarity.passes import Counting, count_rows
-from unmask.privacy.similarity.resampling import Setup
+from unmask.privacy.similarity.statistic import Setup
 from unmask.run import NUMPY, place, places, reporting
 from unmask.scoring import Cosine
 from unmask.trials import Ids

@@ -12,7 +12,7 @@ from unmask.privacy.similarity.distortion import (
     distortions,
 )
 from unmask.privacy.similarity.lists import RunScores
-from unmask.privacy.similarity.resampling import Setup
+from unmask.privacy.similarity.statistic import Setup
 from unmask.trials import Embeddings
 
 SPEAKERS, EACH = 6, 3

@@ -7,7 +7,7 @@ import gc
 import numpy as np
 import pytest
 
-from unmask.base import Places
+from unmask.base import Lookup
 from unmask.run import NUMPY, Torch, narrow
 
 pytest.importorskip("torch")
@@ -24,9 +24,9 @@ CASES = {
     "product": lambda xp, scores: xp.product(scores, scores[:3]),
     "fill": lambda xp, scores: xp.fill(scores + 0, scores > 0.5, -np.inf),
     "where": lambda xp, scores: xp.where(scores > 0, scores, -scores),
-    "left": lambda xp, scores: xp.among(Places(np.array([-0.5, 0.1, 0.1]), "left"), scores),
-    "right": lambda xp, scores: xp.among(Places(np.array([-0.5, 0.1, 0.1])), scores),
-    "both": lambda xp, scores: xp.among(Places(np.array([-0.5, 0.1, 0.3]), "both"), scores),
+    "left": lambda xp, scores: xp.among(Lookup(np.array([-0.5, 0.1, 0.1]), "left"), scores),
+    "right": lambda xp, scores: xp.among(Lookup(np.array([-0.5, 0.1, 0.1])), scores),
+    "both": lambda xp, scores: xp.among(Lookup(np.array([-0.5, 0.1, 0.3]), "both"), scores),
     "bincount": lambda xp, scores: xp.bincount(xp.put(NUMBERS), 6),
     "weights": lambda xp, scores: xp.bincount(xp.put(NUMBERS), 6, scores[0, :4]),
     "column_sums": lambda xp, scores: xp.column_sums(scores > 0),

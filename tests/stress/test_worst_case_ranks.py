@@ -1,4 +1,4 @@
-"""Places among thresholds, ranks with ties, and ranges of targets."""
+"""Lookup among thresholds, ranks with ties, and ranges of targets."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ from unmask.base.intervals import (
     quantile_t as quantile_t,
     score_interval as score_interval,
 )
-from unmask.base.places import Places as Places, ceiling as ceiling
+from unmask.base.lookup import Lookup as Lookup, ceiling as ceiling
 from unmask.base.resampling import (
     MetricRange as MetricRange,
     Replicates as Replicates,

@@ -14,8 +14,8 @@ import numpy as np
 from unmask.base import (
     FloatArray,
     IntArray,
+    Lookup,
     MetricRange,
-    Places,
     Replicates,
     draws,
     generator,
@@ -119,14 +119,14 @@ class BinnedTrials:
     def of(cls, batches: Iterable[ScoreBatch], edges: FloatArray, roc: Roc) -> BinnedTrials:
         """Count batches of trials, whose exact statistic is ``roc``."""
         size = edges.size + 1
-        place_of = Places(edges)
+        bin_of = Lookup(edges)
         counts, losses = np.zeros((2, size), np.int64), np.zeros((2, size))
         for batch in batches:
-            place = place_of(batch.scores)
+            bins_of = bin_of(batch.scores)
             for kind, (chosen, sign) in enumerate(((batch.is_target, -1), (~batch.is_target, 1))):
-                counts[kind] += np.bincount(place[chosen], minlength=size)
+                counts[kind] += np.bincount(bins_of[chosen], minlength=size)
                 loss = information.softplus(sign * batch.scores[chosen])
-                losses[kind] += np.bincount(place[chosen], loss, minlength=size)
+                losses[kind] += np.bincount(bins_of[chosen], loss, minlength=size)
         return cls(roc, edges, *counts, *losses)
 
     @property
@@ -158,23 +158,23 @@ class BinnedTrials:
 
 def count_speakers(batches: Iterable[ScoreBatch], edges: FloatArray, speakers: int) -> BySpeaker:
     """Count trials by speaker; one of a speaker with themselves counts once for them."""
-    bins, place_of = edges.size + 1, Places(edges)
+    bins, bin_of = edges.size + 1, Lookup(edges)
     target, nontarget = np.zeros((2, speakers * bins), np.int64)
     total = np.zeros(bins, np.int64)
     missed, accepted = np.zeros((2, speakers))
     total_loss = 0.0
     for batch in batches:
-        place = place_of(batch.scores)
+        bins_of = bin_of(batch.scores)
         own, other = batch.is_target, ~batch.is_target
         speaker = batch.enrol[own].astype(np.int64)
-        target += np.bincount(speaker * bins + place[own], minlength=target.size)
+        target += np.bincount(speaker * bins + bins_of[own], minlength=target.size)
         missed += np.bincount(speaker, information.softplus(-batch.scores[own]), speakers)
         loss = information.softplus(batch.scores[other])
-        total += np.bincount(place[other], minlength=bins)
+        total += np.bincount(bins_of[other], minlength=bins)
         total_loss += float(loss.sum())
         enrol, test = (side[other].astype(np.int64) for side in (batch.enrol, batch.test))
         for side, counted in ((enrol, slice(None)), (test, enrol != test)):
-            cell = (side * bins + place[other])[counted]
+            cell = (side * bins + bins_of[other])[counted]
             nontarget += np.bincount(cell, minlength=nontarget.size)
             accepted += np.bincount(side[counted], loss[counted], speakers)
     shape = speakers, bins

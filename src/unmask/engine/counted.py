@@ -273,7 +273,7 @@ def _merged(
 ) -> tuple[FloatArray, FloatArray]:
     """Distinct scores and their counts, with further scores put in."""
     added = np.concatenate([np.zeros(0), *more])
-    distinct, place = np.unique(np.concatenate([scores, added]), return_inverse=True)
+    distinct, index = np.unique(np.concatenate([scores, added]), return_inverse=True)
     weights = np.concatenate([counts, np.ones(added.size)])
-    total: FloatArray = np.bincount(place, weights, minlength=distinct.size).astype(np.float64)
+    total: FloatArray = np.bincount(index, weights, minlength=distinct.size).astype(np.float64)
     return distinct, total

@@ -118,11 +118,11 @@ def _visible(polygon: Polygon) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]
     """Indices of points that fall on another pixel of probit axes than the point before them."""
     ends = ndtri([_LEAST_RATE, 1 - _LEAST_RATE])
     pixel = (ends[1] - ends[0]) / _POINTS
-    place = [
+    points = [
         np.floor(ndtri(np.clip(rate, _LEAST_RATE, 1 - _LEAST_RATE)) / pixel)
         for rate in (polygon.p_fa, polygon.p_miss)
     ]
-    moved = (np.diff(place[0]) != 0) | (np.diff(place[1]) != 0)
+    moved = (np.diff(points[0]) != 0) | (np.diff(points[1]) != 0)
     keep = np.concatenate([[True], moved])
     keep[:-1] |= moved
     keep[-1] = True
@@ -155,9 +155,9 @@ def reliability(target: Array, nontarget: Array, *, bins: int = 20) -> Reliabili
     counts, sums = [], []
     for scores in (target, nontarget):
         posterior = expit(scores + odds)
-        place = np.searchsorted(edges, posterior, side="right")
-        counts.append(np.bincount(place, minlength=bins).astype(np.float64))
-        sums.append(np.bincount(place, posterior, minlength=bins))
+        index = np.searchsorted(edges, posterior, side="right")
+        counts.append(np.bincount(index, minlength=bins).astype(np.float64))
+        sums.append(np.bincount(index, posterior, minlength=bins))
     total = counts[0] + counts[1]
     some = total > 0
     observed = counts[0][some] / total[some]

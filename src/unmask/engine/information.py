@@ -35,7 +35,7 @@ def summed_softplus(x: FloatArray, weights: FloatArray | None = None) -> float:
         if weights is not None:
             total += weighted_sum(softplus(piece), weights[start : start + _CHUNK])
         elif piece.size == _CHUNK and piece.max() < _PRODUCT_BELOW:
-            total += _log_of_product(piece)
+            total += _log_of_product(np.exp(piece) + 1.0)
         else:
             with np.errstate(over="ignore"):
                 total += float(softplus(piece).sum())
@@ -63,10 +63,8 @@ class SummedSoftplus:
         return self._total + summed_softplus(self._rest)
 
 
-def _log_of_product(x: FloatArray) -> float:
-    """Σ log(1 + e^x) as logs of products of sixteen factors, which x < 40 keeps from overflow."""
-    factors = np.exp(x)
-    factors += 1.0
+def _log_of_product(factors: FloatArray) -> float:
+    """Σ log of factors 1 + e^x, sixteen at a time, which x < 40 keeps from overflow."""
     return float(np.log(factors.reshape(16, -1).prod(axis=0)).sum())
 
 
@@ -88,8 +86,8 @@ def _shifted_softplus(x: FloatArray, shifts: FloatArray) -> FloatArray:
     for start in range(0, x.size, _CHUNK):
         piece = x[start : start + _CHUNK]
         if piece.size == _CHUNK and piece.max() + largest < _PRODUCT_BELOW:
-            powers = np.exp(piece).reshape(16, -1)
-            totals += [np.log((powers * c + 1.0).prod(axis=0)).sum() for c in factors]
+            powers = np.exp(piece)
+            totals += [_log_of_product(powers * factor + 1.0) for factor in factors]
         else:
             with np.errstate(over="ignore"):
                 totals += [softplus(piece + shift).sum() for shift in shifts]

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import IntArray, Places, weighted_sum
+from unmask.base import IntArray, Lookup, weighted_sum
 
 Extreme = Literal["sum", "min", "max"]
 Fold: TypeAlias = Callable[..., Any]
@@ -80,9 +80,9 @@ class Numpy:
         """0 as often as ``sizes`` says first, then 1 …: the group of each row."""
         return np.repeat(np.arange(len(sizes)), sizes)
 
-    def among(self, places: Places, scores: Any) -> Any:
-        """The place of every score among boundaries (:class:`~unmask.base.Places`)."""
-        return places(scores)
+    def among(self, lookup: Lookup, scores: Any) -> Any:
+        """The number of every score among boundaries (:class:`~unmask.base.Lookup`)."""
+        return lookup(scores)
 
     def bincount(self, cells: Any, size: int, weights: Any = None) -> Any:
         """How often each of ``size`` cells occurs, or the sum of its weights."""
@@ -197,12 +197,12 @@ class Torch:
     def repeat(self, sizes: Any) -> Any:
         return self.torch.repeat_interleave(sizes)
 
-    def among(self, places: Places, scores: Any) -> Any:
-        torch, bounds = self.torch, self.put(places.boundaries)
+    def among(self, lookup: Lookup, scores: Any) -> Any:
+        torch, bounds = self.torch, self.put(lookup.boundaries)
         kind = torch.promote_types(bounds.dtype, scores.dtype)
         bounds, scores = bounds.to(kind), scores.to(kind)
-        if places.side != "both":
-            return torch.bucketize(scores, bounds, right=places.side == "right")
+        if lookup.side != "both":
+            return torch.bucketize(scores, bounds, right=lookup.side == "right")
         below = torch.searchsorted(bounds, scores)
         return 2 * below + (bounds[below.clamp(max=len(bounds) - 1)] == scores)
 

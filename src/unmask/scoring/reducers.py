@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import BoolArray, FloatArray, IntArray, Places, Rows32, ceiling, lazy
+from unmask.base import BoolArray, FloatArray, IntArray, Lookup, Rows32, ceiling, lazy
 from unmask.run import Arrays, Range, Torch, Xp, accumulate, current_place, narrow, ranges_of, run
 from unmask.scoring.cosine import Rows
 from unmask.scoring.pairs import BLOCK, Block, Pairs, Tile
@@ -30,7 +30,7 @@ _SUMS = ("target", "nontarget", "target_loss", "nontarget_loss")
 
 
 def packed(below: IntArray, equal: IntArray) -> tuple[npt.NDArray[Any], IntArray, IntArray]:
-    """Counts in as few bytes as they need: the differences of ``below``, and the places and values
+    """Counts in as few bytes as they need: the differences of ``below``, and the numbers and values
     of ``equal`` where it is not 0.
     """
     met = np.flatnonzero(equal)
@@ -170,8 +170,8 @@ def _on_device(xp: Torch, counting: CountAmong, block: Block) -> Arrays:
     enrol, test = xp.put(pairs.enrol.rows), xp.put(pairs.test.rows)
     one, other = xp.put(pairs.enrol.speaker), xp.put(pairs.test.speaker)
     possible = np.ones(knots.size, bool) if pairs.llr else np.abs(knots) <= WIDEST_COSINE
-    places = Places(knots[possible], "both")
-    last = 2 * places.boundaries.size + 1
+    lookup = Lookup(knots[possible], "both")
+    last = 2 * lookup.boundaries.size + 1
     cells = xp.zeros(last + 1)
     fused = fuses(xp)
     column = xp.arange(0, len(test))
@@ -183,7 +183,7 @@ def _on_device(xp: Torch, counting: CountAmong, block: Block) -> Arrays:
         if pairs.unordered:
             counted &= column[rows, None] < column[None, :]
         if not fused:
-            cells += xp.bincount(xp.where(counted, xp.among(places, scores), last), last + 1)
+            cells += xp.bincount(xp.where(counted, xp.among(lookup, scores), last), last + 1)
         losses = xp.softplus(scores, wide=pairs.llr) * counted
         loss += float(losses.sum(dtype=xp.torch.float64))
     if not fused:
@@ -191,7 +191,7 @@ def _on_device(xp: Torch, counting: CountAmong, block: Block) -> Arrays:
         return tally_of(counts[1::2], counts[::2], knots, possible, loss)
     from unmask.scoring.triton_roc import count_nontargets
 
-    bounds = xp.put(places.boundaries)
+    bounds = xp.put(lookup.boundaries)
     ties = count_nontargets(
         enrol, test, one, other, bounds, symmetric=pairs.unordered, rows=(block[0], block[1])
     )
@@ -251,9 +251,9 @@ class CountBySpeaker:
     speakers: int
 
     @lazy
-    def places(self) -> Places:
+    def lookup(self) -> Lookup:
         """Gives the bin of a score."""
-        return Places(ceiling(self.edges))
+        return Lookup(ceiling(self.edges))
 
     @property
     def bins(self) -> int:
@@ -344,7 +344,7 @@ def _count_tile(xp: Xp, counting: CountBySpeaker, tile: Tile, rows: _Side, colum
         strip = scores[top:bottom]
         numbers = tile.rows[0] + top, tile.rows[0] + bottom
         enrolled, row = rows.part(numbers)
-        bin_of = xp.among(counting.places, strip)
+        bin_of = xp.among(counting.lookup, strip)
         in_row, in_column = bin_of + row[:, None] * bins, bin_of + column * bins
         loss = xp.softplus(strip, wide=wide)
         if own is not None and other is not None:
@@ -378,7 +378,7 @@ def _by_speaker_on_device(xp: Torch, counting: CountBySpeaker, block: Block) -> 
     for top, bottom in ranges_of(block[1] - block[0], xp.chunk(1, STRIP // 4, len(test))):
         rows = slice(block[0] + top, block[0] + bottom)
         own, scores = own_of[rows, None], xp.product(enrol[rows], test)
-        bin_of = xp.among(counting.places, scores)
+        bin_of = xp.among(counting.lookup, scores)
         within = own == other
         between = ~within
         if pairs.unordered:

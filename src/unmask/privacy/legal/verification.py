@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import HULL, SKEWED, FloatArray, IntArray, Places, in_order, lazy, score_interval
+from unmask.base import HULL, SKEWED, FloatArray, IntArray, Lookup, in_order, lazy, score_interval
 from unmask.engine import Roc, equal_errors
 from unmask.privacy.legal.conversations import EnrolLength, as_counts, setting
 from unmask.privacy.legal.curve import Curve, Resampling, with_negated
@@ -130,9 +130,9 @@ class Lists:
         return self.enrol_group[self.true]
 
     @lazy
-    def code(self) -> Places:
+    def code(self) -> Lookup:
         """Gives 2j for a score in the gap below target score j, 2j + 1 for one that equals it."""
-        return Places(self.knots, "both")
+        return Lookup(self.knots, "both")
 
     @property
     def bins(self) -> int:

@@ -17,11 +17,6 @@ from unmask.privacy.similarity.pseudonyms import (
     read_matrices as read_matrices,
     safeguards as safeguards,
 )
-from unmask.privacy.similarity.resampling import (
-    NOT_ASKED as NOT_ASKED,
-    SAME as SAME,
-    WITH_TRIALS as WITH_TRIALS,
-)
 from unmask.privacy.similarity.result import (
     MatrixView as MatrixView,
     Pseudonymisation as Pseudonymisation,
@@ -31,4 +26,9 @@ from unmask.privacy.similarity.result import (
 from unmask.privacy.similarity.session_pairs import (
     SessionAssessment as SessionAssessment,
     sessions as sessions,
+)
+from unmask.privacy.similarity.statistic import (
+    NOT_ASKED as NOT_ASKED,
+    SAME as SAME,
+    WITH_TRIALS as WITH_TRIALS,
 )

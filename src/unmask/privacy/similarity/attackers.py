@@ -17,7 +17,8 @@ import numpy as np
 from unmask.base import BoolArray, FloatArray
 from unmask.estimate import Estimate
 from unmask.privacy.similarity.matrix import Comparisons, dominance, speaker_dominance
-from unmask.privacy.similarity.resampling import Ends, Resampled, Statistic, ratio, same
+from unmask.privacy.similarity.resampling import Resampled
+from unmask.privacy.similarity.statistic import Ends, Statistic, ratio, same
 
 PLAIN, NEGATED, CENTRED = "plain", "negated", "centred"
 OWN_SETS = ("oo", "op", "pp")

@@ -26,18 +26,8 @@ from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Notice, Noticed
 from unmask.privacy.similarity.lists import RunScores, speaker_trials
 from unmask.privacy.similarity.pairs import EmbeddingPairs, Pairs, prepared
-from unmask.privacy.similarity.resampling import (
-    ANY,
-    NOT_ASKED,
-    POSITIVE,
-    SAME,
-    Binned,
-    Layout,
-    Setup,
-    Statistic,
-    counted,
-    pav_of,
-)
+from unmask.privacy.similarity.resampling import Binned, Layout, counted, pav_of
+from unmask.privacy.similarity.statistic import ANY, NOT_ASKED, POSITIVE, SAME, Setup, Statistic
 from unmask.privacy.zebra import LIMIT, POINTS, Disclosure, ScorePair, zebra_profiles
 from unmask.run import NUMPY
 from unmask.scoring import Backend, backend_named
@@ -220,9 +210,9 @@ class Run:
         layout = replace(layout, edges=np.union1d(layout.edges, even))
         scores = np.concatenate(run.pair)
         one, other = (np.concatenate([run.owner, side]) for side in (run.first, run.second))
-        place = layout.lookup(scores)
-        number = np.bincount(place, minlength=layout.bins)
-        total = np.bincount(place, scores, minlength=layout.bins)
+        bins = layout.lookup(scores)
+        number = np.bincount(bins, minlength=layout.bins)
+        total = np.bincount(bins, scores, minlength=layout.bins)
         known = np.flatnonzero(number)
         score = np.interp(np.arange(layout.bins), known, total[known] / number[known])
         return cls(Binned.of(counted(layout, scores, one, other), layout), score)

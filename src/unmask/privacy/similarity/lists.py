@@ -14,7 +14,8 @@ from unmask.errors import InputError
 from unmask.estimate import Notice
 from unmask.privacy.similarity.matrix import Comparisons
 from unmask.privacy.similarity.passes import PairSums, Tables
-from unmask.privacy.similarity.resampling import Binned, Layout, Setup, counted
+from unmask.privacy.similarity.resampling import Binned, Layout, counted
+from unmask.privacy.similarity.statistic import Setup
 from unmask.trials import Ids, Scores, lookup, share
 
 

@@ -13,7 +13,8 @@ from unmask.base import FloatArray, IntArray
 from unmask.engine import Roc, Zebra, zebra_of
 from unmask.privacy.similarity.pairs import Pairs
 from unmask.privacy.similarity.passes import PairSums, halved, pooled, statistic_of, sums_of
-from unmask.privacy.similarity.resampling import Binned, Resampled, Setup, resampled
+from unmask.privacy.similarity.resampling import Binned, Resampled, resampled
+from unmask.privacy.similarity.statistic import Setup
 from unmask.run import check_memory, part
 
 LEAST_DOMINANCE = 1e-12

@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import FloatArray, IntArray, Places, lazy
+from unmask.base import FloatArray, IntArray, Lookup, lazy
 from unmask.engine import Roc, information
 from unmask.errors import InputError
 from unmask.privacy.similarity.pairs import Pairs, Tile
-from unmask.privacy.similarity.resampling import Binned, Layout, Setup
+from unmask.privacy.similarity.resampling import Binned, Layout
+from unmask.privacy.similarity.statistic import Setup
 from unmask.run import Arrays, Numpy, Range, Xp, current_place, reporting, run
 from unmask.scoring import MOST_TRIALS, add_counts, packed, unpacked
 
@@ -36,9 +37,9 @@ class Counting:
     knots: FloatArray
 
     @lazy
-    def places(self) -> Places:
+    def lookup(self) -> Lookup:
         """Tells the gaps (even codes) and the knots (odd codes) that scores fall into."""
-        return Places(self.knots, "both")
+        return Lookup(self.knots, "both")
 
     def ranges(self) -> list[Range]:
         """Counts do not depend on the ranges. Results take room that grows with the distinct
@@ -117,7 +118,7 @@ def count_rows(xp: Xp, counting: Counting, rows: Range) -> Arrays:
         unknown += int(xp.isnan(scores).sum())
         total += len(scores)
         if not isinstance(xp, Numpy):
-            cells += xp.bincount(xp.among(counting.places, scores), cells.shape[0])
+            cells += xp.bincount(xp.among(counting.lookup, scores), cells.shape[0])
             continue
         if filled + scores.size > piece.size:
             add_counts(below, equal, piece[:filled], knots)
@@ -195,9 +196,9 @@ class Tables:
         )
 
     @lazy
-    def lookup(self) -> Places:
+    def lookup(self) -> Lookup:
         """Gives the block of each score."""
-        return Places(self.boundaries)
+        return Lookup(self.boundaries)
 
     @property
     def none(self) -> int:

@@ -41,9 +41,9 @@ from unmask.privacy.similarity.pairs import (
     rows_of,
     segments_of,
 )
-from unmask.privacy.similarity.resampling import Setup
 from unmask.privacy.similarity.result import SETS, Pseudonymisation, assessed
 from unmask.privacy.similarity.session_pairs import SessionAssessment, sessions
+from unmask.privacy.similarity.statistic import Setup
 from unmask.run import load_arrays, part, reporting
 from unmask.scoring import Backend, backend_named
 from unmask.trials import Embeddings, Ids, Scores, text_ids

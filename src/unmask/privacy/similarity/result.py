@@ -25,7 +25,7 @@ from unmask.privacy.similarity.attackers import (
     strongest_of,
 )
 from unmask.privacy.similarity.matrix import Comparisons, SimilaritySet
-from unmask.privacy.similarity.resampling import (
+from unmask.privacy.similarity.statistic import (
     LARGEST_D_ECE,
     NOT_ASKED,
     POSITIVE,
@@ -448,16 +448,18 @@ def _view(
     most: int,
 ) -> MatrixView:
     """Matrices side by side, the speakers in the order of those that tell who are ``alike``."""
-    place = _place(alike, order)
+    arranged = _arranged(alike, order)
     step = -(-len(speakers) // most)
-    values = np.block([[_binned(m[np.ix_(place, place)], step) for m in row] for row in squares])
-    names = [speakers[i] for i in place]
+    values = np.block(
+        [[_binned(m[np.ix_(arranged, arranged)], step) for m in row] for row in squares]
+    )
+    names = [speakers[i] for i in arranged]
     bins = [names[i : i + step] for i in range(0, len(names), step)]
     labels = (one[0] if len(one) == 1 else f"{one[0]} … {one[-1]}" for one in bins)
     return MatrixView(values, tuple(labels), parts, step)
 
 
-def _place(matrices: list[FloatArray], order: str) -> IntArray:
+def _arranged(matrices: list[FloatArray], order: str) -> IntArray:
     size = matrices[0].shape[0]
     if order not in ORDERS:
         raise InputError(f"order: expected given or cluster, found {order}")

@@ -23,7 +23,8 @@ from unmask.privacy.similarity.pairs import (
     check_backend,
     prepared,
 )
-from unmask.privacy.similarity.resampling import (
+from unmask.privacy.similarity.result import Assessment
+from unmask.privacy.similarity.statistic import (
     LARGEST_D_ECE,
     Setup,
     Statistic,
@@ -32,7 +33,6 @@ from unmask.privacy.similarity.resampling import (
     lost,
     ratio,
 )
-from unmask.privacy.similarity.result import Assessment
 from unmask.scoring import Backend, backend_named
 from unmask.trials import Embeddings
 

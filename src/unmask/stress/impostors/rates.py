@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import FloatArray, IntArray, Places, lazy, reject_nan
+from unmask.base import FloatArray, IntArray, Lookup, lazy, reject_nan
 from unmask.errors import InputError
 from unmask.estimate import Notice, Parameter
 from unmask.run import NUMPY, Arrays, Range, Xp, part, run
@@ -134,9 +134,9 @@ class Levels:
         return cls(values, index)
 
     @lazy
-    def exceeded(self) -> Places:
+    def exceeded(self) -> Lookup:
         """Gives how many levels each score exceeds."""
-        return Places(self.values, "left")
+        return Lookup(self.values, "left")
 
     def above(self, xp: Xp, scores: Any, cell: Any, cells: int) -> Any:
         """Scores above each level in each cell, (cells, levels); ``cell`` broadcasts to scores."""

@@ -25,7 +25,7 @@ _SHORT_OF: dict[Side, Callable[..., Any]] = {"left": np.less_equal, "right": np.
 
 
 @dataclass(frozen=True, eq=False)
-class Places:
+class Lookup:
     """How many ascending boundaries lie below each score (side "left"), or below it or at it
     ("right"): what ``np.searchsorted`` gives, for ±inf and NaN as well.
 
@@ -41,20 +41,20 @@ class Places:
         kind = self.boundaries.dtype
         wider = np.result_type(scores, kind)
         if wider != kind:
-            return Places(self.boundaries.astype(wider), self.side)(scores)
+            return Lookup(self.boundaries.astype(wider), self.side)(scores)
         table, crowded = self._table
         flat = scores.reshape(-1)
-        places = np.empty(flat.size, np.int64)
+        numbers = np.empty(flat.size, np.int64)
         for start in range(0, flat.size, _TOGETHER):
             piece = flat[start : start + _TOGETHER].astype(kind, copy=False)
-            part = places[start : start + _TOGETHER]
+            part = numbers[start : start + _TOGETHER]
             table.take(self._bucket(piece), out=part, mode="clip")
             unsure = np.flatnonzero(part < 0)
             if unsure.size:
                 some, most = piece[unsure], ~part[unsure]
                 settled = (self._settled(some, most, side, crowded) for side in self._sides)
                 part[unsure] = sum(settled)
-        return places.reshape(scores.shape)
+        return numbers.reshape(scores.shape)
 
     @property
     def _sides(self) -> tuple[Side, ...]:

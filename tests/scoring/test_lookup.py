@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings, strategies as st
 
-from unmask.base.places import Places, ceiling
+from unmask.base.lookup import Lookup, ceiling
 
 SIDES = ("left", "right", "both")
 KINDS = (np.float32, np.float64)
@@ -51,14 +51,14 @@ def lists(draw):
 @example((np.array([np.inf, np.inf]), np.array([0.0, np.inf, np.nan])), "right")
 def test_a_place_is_that_of_a_binary_search(both, side):
     boundaries, scores = both
-    places = Places(boundaries, side)
+    places = Lookup(boundaries, side)
     assert places(scores).tolist() == searched(boundaries, scores, side).tolist()
 
 
 @settings(max_examples=100, deadline=None)
 @given(lists(), lists(), st.sampled_from(SIDES))
 def test_of_two_precisions_the_higher_counts(one, other, side):
-    result = Places(one[0], side)(other[1])
+    result = Lookup(one[0], side)(other[1])
     assert result.tolist() == searched(one[0], other[1], side).tolist()
 
 
@@ -72,7 +72,7 @@ def test_many_scores_around_many_boundaries_of_any_shape(size, side, kind):
     near = boundaries[rng.integers(0, size, 20_000)]
     scores = np.concatenate([rng.normal(0, 0.1, 40_000), near, np.nextafter(near, kind(1))])
     scores = scores.astype(kind).reshape(2, 400, 100)
-    result = Places(boundaries, side)(scores[:, ::-1, ::3])
+    result = Lookup(boundaries, side)(scores[:, ::-1, ::3])
     np.testing.assert_array_equal(result, searched(boundaries, scores[:, ::-1, ::3], side))
 
 
@@ -81,18 +81,18 @@ def test_boundaries_that_crowd_are_told_apart():
     boundaries = np.sort(np.concatenate([rng.normal(0, 1e-9, 500), [-1.0, 1.0]]))
     scores = np.concatenate([rng.normal(0, 1e-9, 30_000), boundaries])
     for side in SIDES:
-        result = Places(boundaries, side)(scores)
+        result = Lookup(boundaries, side)(scores)
         np.testing.assert_array_equal(result, searched(boundaries, scores, side))
 
 
 def test_distinct_boundaries_make_a_code_of_gaps_and_ties():
-    assert Places(np.array([1.0, 2.0]), "both")(np.array([0.5, 1, 1.5, 2, 3])).tolist() == [
+    assert Lookup(np.array([1.0, 2.0]), "both")(np.array([0.5, 1, 1.5, 2, 3])).tolist() == [
         *range(5)
     ]
 
 
 def test_no_scores_have_no_places():
-    assert Places(np.ones(3))(np.empty((0, 4))).shape == (0, 4)
+    assert Lookup(np.ones(3))(np.empty((0, 4))).shape == (0, 4)
 
 
 def test_the_lowest_single_that_reaches_a_threshold():
