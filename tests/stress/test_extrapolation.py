@@ -141,7 +141,8 @@ def test_every_model_is_monotone_bounded_and_survives_a_file(
         start = Parametric(name, {}, None)
     model = fit_model(name, surface, moments, start=start, brief=start is not None)
     seen = (float(pairs.scores.min()), float(pairs.scores.max()))
-    result = Extrapolation(model, (), (), None, {}, 119, seen, 0)
+    nothing = Measured(np.array(seen), np.zeros(2), np.zeros((0, 2)), 1.0)
+    result = Extrapolation(model, nothing, 119, seen, 0)
     counts = [1, 2, 10, 119, 1000, 10**5, 10**9]
     thresholds = np.linspace(seen[0] - 0.2, 1.2, 40)
     rates = result.predict(counts, thresholds)
@@ -229,7 +230,6 @@ def test_auto_is_the_mean_of_the_models_that_fit_about_as_well(
     assert np.isnan(far.low).all()
     again = Extrapolation.load(chosen.save(tmp_path / "auto.npz"))
     assert again.name == chosen.name
-    assert again.measured is not None
     np.testing.assert_array_equal(again.measured.rates(levels), chosen.measured.rates(levels))
     np.testing.assert_array_equal(again.predict([10**7], levels), far.values)
 
@@ -296,9 +296,8 @@ def test_no_end_of_more_voices_lies_below_the_measured_one(
         cases,
     )
     models = tuple(drawn(0.1) for _ in range(8))
-    fitted = Extrapolation(
-        drawn(0.8), models, (drawn(0.3),), None, {}, most, (-3.0, 5.0), 0, (), measured
-    )
+    known = drawn(0.8), measured, most, (-3.0, 5.0), 0
+    fitted = Extrapolation(*known, replicates=models, rivals=(drawn(0.3),))
     counts = np.array([1, most - 1, most, most + 1, 2 * most, 10**6])
     levels = np.sort(rng.uniform(-4, 6, 9))
     outcome = fitted.predict_interval(counts, levels, level=level)
@@ -315,7 +314,6 @@ def test_no_end_of_more_voices_lies_below_the_measured_one(
 def test_above_every_score_the_upper_end_is_that_of_no_case_in_so_many(
     fitted: Extrapolation,
 ) -> None:
-    assert fitted.measured is not None
     top = fitted.thresholds[1]
     low, high = fitted.measured.ends(np.array([top, top + 1]), 0.99)
     np.testing.assert_array_equal(low, 0.0)

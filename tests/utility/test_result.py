@@ -90,6 +90,9 @@ def test_recall_of_conditions():
     assert result.estimate("b2", "uar").value == 0.5
     assert result.estimate("b2", "uar").chance == 0.5
     assert result.estimate("b2", "uar_difference").value == -0.5
+    guess["b2"][:3] = 1.0  # of 10 glad ones 9 are right, of 20 sad ones 2
+    again = utility_of(whole, replicates=0)
+    assert again.estimate("b2", "uar").value == pytest.approx((9 / 10 + 2 / 20) / 2)
 
 
 def test_files_go_and_come(tmp_path):

@@ -12,7 +12,6 @@ from unmask.stress.cpmap.delta import (
     CpRoadmap as CpRoadmap,
     DeltaCpMap as DeltaCpMap,
     DeltaIntervals as DeltaIntervals,
-    cp_roadmap as cp_roadmap,
     delta_cp_map as delta_cp_map,
 )
 from unmask.stress.cpmap.intervals import cp_intervals as cp_intervals
@@ -49,7 +48,6 @@ from unmask.stress.impostors.pair_scores import (
 from unmask.stress.impostors.rates import (
     WorstCase as WorstCase,
     simulate_worst_case as simulate_worst_case,
-    worst_case_by_target as worst_case_by_target,
     worst_case_false_alarms as worst_case_false_alarms,
 )
 from unmask.stress.impostors.uncertainty import GROUPS as GROUPS

@@ -26,7 +26,7 @@ from unmask.speech.audio import (
     mel_spectrogram,
     without_pauses,
 )
-from unmask.speech.encoders import installed_path, weights_of
+from unmask.speech.encoders import weights_of
 from unmask.speech.encoders.networks import GE2E, CamPlusPlus, build
 from unmask.speech.training.card import fingerprint_of_folder, recipe_of, weights_of_folder
 
@@ -182,8 +182,9 @@ class Published:
 
     def __init__(self, device: str) -> None:
         self.device = checked(device)
-        self.fingerprint = weights_of(self.name).fingerprint
-        state = torch.load(installed_path(self.name), weights_only=True, map_location="cpu")
+        weights = weights_of(self.name)
+        self.fingerprint = weights.fingerprint
+        state = torch.load(weights.checked(), weights_only=True, map_location="cpu")
         state = state.get("model_state", state)
         self.network = self.kind()
         kept = {k: v for k, v in state.items() if not k.startswith("similarity")}

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from unmask.base import IntArray, one_line
 from unmask.errors import InputError
-from unmask.speech.encoders import installed_path
+from unmask.speech.encoders import weights_of
 from unmask.speech.encoders.networks import Angular, Softmax, build, margin_at
 from unmask.speech.encoders.neural import Filterbanks, by_length
 from unmask.speech.training.card import Recipe, Tensors, recipe_of, weights_of_folder
@@ -342,7 +342,7 @@ def new_classifier(
         if begun != recipe.network:
             raise InputError(f"{start}: expected weights of {recipe.network}, found {begun}")
         if start == "campplus":
-            weights = torch.load(installed_path(start), weights_only=True, map_location="cpu")
+            weights = torch.load(weights_of(start).checked(), weights_only=True, map_location="cpu")
         else:
             weights = {k: torch.from_numpy(v) for k, v in weights_of_folder(start).items()}
         try:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
-from typing import Any, final
+from typing import final
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from unmask.base import BoolArray, FloatArray
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Notice
-from unmask.stress.cpmap.maps import Cells, CpMap, cp_map
+from unmask.stress.cpmap.maps import Cells, CpMap
 
 TOLERANCE = 1e-5
 OUTCOMES = ("win", "tie", "lose")
@@ -101,7 +100,11 @@ def delta_cp_map(reference: CpMap, test: CpMap, *, tolerance: float = TOLERANCE)
     """
     names = reference.system or "the reference system", test.system or "the test system"
     both = list(zip(names, (reference, test), strict=True))
-    _require_same_counts({name: tuple(cp.n.values()) for name, cp in both})
+    if reference.n != test.n:
+        each = ", ".join(
+            f"{name} {cp.n['target']} target and {cp.n['nontarget']} nontarget" for name, cp in both
+        )
+        raise InputError(f"systems on different trial lists: {each} trials")
     if reference.values.shape != test.values.shape:
         grids = " and ".join(f"{cp.x.size} x {cp.y.size}" for _, cp in both)
         raise InputError(f"delta map: expected two maps on one grid, found {grids}")
@@ -151,12 +154,6 @@ def delta_cp_map(reference: CpMap, test: CpMap, *, tolerance: float = TOLERANCE)
     )
 
 
-def _require_same_counts(sizes: Mapping[str, tuple[int, ...]]) -> None:
-    if len(set(sizes.values())) > 1:
-        each = ", ".join(f"{name} {t} target and {n} nontarget" for name, (t, n) in sizes.items())
-        raise InputError(f"systems on different trial lists: {each} trials")
-
-
 @dataclass(frozen=True, eq=False)
 class CpRoadmap:
     """A tree of systems: the map of each, and the delta map of each against the one it grew from.
@@ -198,31 +195,6 @@ def is_tree(edges: Sequence[Edge], names: Sequence[str]) -> bool:
     """Whether the steps lead from one of the systems to each of the others in exactly one way."""
     sizes = [len(level) for level in _levels(edges, names)]
     return len(edges) == len(names) - 1 and sizes[:1] == [1] and sum(sizes) == len(names)
-
-
-def cp_roadmap(
-    systems: Mapping[str, tuple[npt.ArrayLike, npt.ArrayLike]],
-    *,
-    edges: Sequence[Edge] | None = None,
-    **options: Any,
-) -> CpRoadmap:
-    """Maps of systems and a delta map per step from one to the next (Li 2022, Figure 11).
-
-    ``systems`` gives (target, nontarget) scores by name. ``edges`` are steps (old, new) that form a
-    tree over them; by default each system follows the one before. ``options`` are those of
-    :func:`cp_map`; without hardness the mean of the ranks of all systems orders the trials, which
-    favours none of them.
-    """
-    if not systems:
-        raise InputError("roadmap: expected at least one system, found none")
-    _require_same_counts({name: (np.size(t), np.size(n)) for name, (t, n) in systems.items()})
-    if options.get("target_hardness") is None and options.get("nontarget_hardness") is None:
-        options["target_hardness"] = [pair[0] for pair in systems.values()]
-        options["nontarget_hardness"] = [pair[1] for pair in systems.values()]
-    steps = steps_of(list(systems), edges)
-    maps = {name: cp_map(*pair, system=name, **options) for name, pair in systems.items()}
-    deltas = [delta_cp_map(maps[old], maps[new]) for old, new in steps]
-    return CpRoadmap(tuple(maps.values()), tuple(deltas))
 
 
 def steps_of(names: Sequence[str], edges: Sequence[Edge] | None) -> list[Edge]:

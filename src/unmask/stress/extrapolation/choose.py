@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count
 from typing import Any, Literal
 
@@ -31,14 +31,8 @@ from unmask.stress.extrapolation.base import (
 )
 from unmask.stress.extrapolation.fitted import Extrapolation
 from unmask.stress.extrapolation.models import MODELS, checked_name, fit_model, fits_rates
-from unmask.stress.impostors.pair_scores import PairScores, as_counts, as_pairs
-from unmask.stress.impostors.rates import (
-    Proxy,
-    Rates,
-    crossed_pairs,
-    crossed_rates,
-    worst_case_false_alarms,
-)
+from unmask.stress.impostors.pair_scores import PairScores, Proxy, as_counts, as_pairs
+from unmask.stress.impostors.rates import Rates, crossed_rates, worst_case_false_alarms
 from unmask.stress.impostors.uncertainty import GROUPS, Crossed, Jackknife
 
 CANDIDATES: tuple[str, ...] = ("ls-target+", "ls+")
@@ -95,13 +89,9 @@ def extrapolate(
     if training not in ("exact", "paper"):
         raise InputError(f"training: expected exact or paper, found {training}")
     pairs = as_pairs(scores)
-    ready = Ready(
-        crossed_pairs(pairs, proxy, split=split, seed=seed),
-        pairs,
-        Jackknife(groups if training == "exact" else 0, seed=seed),
-        max_count=max_count,
-        proxied=proxy is not None,
-    )
+    crossed = Crossed.of(pairs.chosen_by(proxy), split=split, seed=seed)
+    jackknife = Jackknife(groups if training == "exact" else 0, seed=seed)
+    ready = Ready(crossed, pairs, jackknife, max_count=max_count)
     return ready.fitted(model) if training == "exact" else ready.trained(model)
 
 
@@ -115,9 +105,8 @@ class Ready:
         jackknife: Jackknife,
         *,
         max_count: int | None = None,
-        proxied: bool = False,
     ) -> None:
-        self.crossed, self.pairs, self.proxied, self.seed = crossed, pairs, proxied, jackknife.seed
+        self.crossed, self.pairs, self.seed = crossed, pairs, jackknife.seed
         self.largest = checked_max_count(max_count or crossed.whole.max_count, crossed.whole)
         self.groups, self.moments = jackknife.of(pairs), Moments.of(pairs)
         with place(), reporting(None):
@@ -126,7 +115,8 @@ class Ready:
     def fitted(self, model: str) -> Extrapolation:
         """Fit a model, or the mean of those that fit about equally well."""
         named = () if model == "auto" else (checked_name(model),)
-        if self.proxied and not all(fits_rates(name) for name in named):
+        proxied = self.crossed.whole is not self.pairs
+        if proxied and not all(fits_rates(name) for name in named):
             raise InputError(f"proxy: expected a model fitted to rates, found {model}")
         tried = tuple(dict.fromkeys((*named, *CANDIDATES)))
         total, done = (self.groups.number if self.groups else 0) + 2 * len(tried) + 1, count(1)
@@ -155,8 +145,8 @@ class Ready:
             without.append(self._without(group, part, chosen))
             advance(min(next(done), total), total)
         advance(total, total)
-        bare = self._extrapolation(chosen, *notices)
-        return replace(bare, replicates=tuple(without), rivals=rivals, guard=guard, errors=errors)
+        more = {"replicates": tuple(without), "rivals": rivals, "guard": guard, "errors": errors}
+        return self._extrapolation(chosen, *notices, **more)
 
     def trained(self, model: str) -> Extrapolation:
         """Train a model by the recipe of the paper."""
@@ -167,14 +157,13 @@ class Ready:
         )
         return self._extrapolation(trained, notice)
 
-    def _extrapolation(self, model: Model, *notices: Notice) -> Extrapolation:
-        """A model with what was measured with all impostors, without intervals and rivals."""
-        whole = self.crossed.whole
-        seen = float(self.pairs.scores.min()), float(self.pairs.scores.max())
-        cases = len(whole.target_names) * whole.max_count / self.largest
+    def _extrapolation(self, model: Model, *notices: Notice, **more: Any) -> Extrapolation:
+        """A model with what was measured with all impostors, and ``more`` that is known of it."""
+        pairs = self.pairs
+        seen = float(pairs.scores.min()), float(pairs.scores.max())
+        cases = len(pairs.target_names) * pairs.max_count / self.largest
         measured = Measured.of(self.surface, cases, seen[1])
-        known = self.largest, seen, self.seed, notices, measured
-        return Extrapolation(model, (), (), None, {}, *known)
+        return Extrapolation(model, measured, self.largest, seen, self.seed, notices, **more)
 
     def _without(self, group: int, surface: Rates, model: Model) -> Model:
         """The same model without a group of speakers; its moments only where it rests on them."""
