@@ -16,9 +16,9 @@ from unmask.stress import (
     CpMetric,
     cp_intervals,
 )
-from unmask.stress.cpmap.configs import enrolment_fixed, full_cross_pairing
-from unmask.stress.cpmap.delta import proportions, relative_change
+from unmask.stress.cpmap.comparison import proportions, relative_change
 from unmask.stress.cpmap.intervals import Listed, Plan, trial_times
+from unmask.stress.cpmap.systems import enrolment_fixed, full_cross_pairing
 
 
 @pytest.fixture

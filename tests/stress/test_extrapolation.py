@@ -51,7 +51,7 @@ def pairs() -> PairScores:
 
 @pytest.fixture(scope="module")
 def surface(pairs: PairScores) -> Rates:
-    return training_surface(Crossed(pairs), pairs.max_count)
+    return training_surface(Crossed.of(pairs, split=False), pairs.max_count)
 
 
 @pytest.fixture(scope="module")
@@ -435,7 +435,7 @@ def test_bad_requests_are_told_in_one_line(
 def trained(pairs: PairScores, name: str, steps: int) -> np.ndarray:
     from unmask.stress.extrapolation.paper import fit_paper
 
-    crossed = Crossed(pairs)
+    crossed = Crossed.of(pairs, split=False)
     surface, moments = training_surface(crossed, 119), Moments.of(pairs)
     model, _ = fit_paper(crossed, surface, moments, model=name, seed=0, steps=steps)
     return model.rates(np.array([30, 119]), np.linspace(0.0, 0.7, 15))
@@ -453,7 +453,7 @@ def test_the_papers_training_reduces_its_error(name: str, pairs: PairScores) -> 
 def test_the_papers_cells_are_drawn_evenly_with_their_rates(pairs: PairScores) -> None:
     from unmask.stress.extrapolation.paper import training_cells
 
-    counts, thresholds, rates = training_cells(Crossed(pairs), 119, 0)
+    counts, thresholds, rates = training_cells(Crossed.of(pairs, split=False), 119, 0)
     assert counts.min() == 1
     assert counts.max() == 119
     assert counts.mean() == pytest.approx(60, abs=1)

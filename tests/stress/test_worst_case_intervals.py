@@ -27,7 +27,7 @@ def test_without_a_group_its_speakers_are_neither_targets_nor_impostors() -> Non
     assert groups.number == 6
     assert (groups.target == groups.impostor).all()
     levels, counts = [-0.5, 0.7, 1.5], [1, 4, 16]
-    result = crossed_rates(Crossed(pairs), levels, counts, groups)
+    result = crossed_rates(Crossed.of(pairs, split=False), levels, counts, groups)
     assert result.without is not None
     for group, surface in enumerate(result.without):
         stays = (groups.target[pairs.target] != group) & (groups.impostor[pairs.impostor] != group)

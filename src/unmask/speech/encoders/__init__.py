@@ -240,7 +240,13 @@ def load_encoder(encoder: str | Function | Encoder, *, device: str = "cpu") -> E
     if colon and rest:
         if device != "cpu":
             raise InputError(f"device {device}: no effect on {encoder}, which says where it runs")
-        return Wrapped(_imported(kind, rest), name=encoder)
+        try:
+            function = getattr(importlib.import_module(kind), rest)
+        except (ImportError, AttributeError) as error:
+            raise InputError(f"encoder {encoder}: {error}") from None
+        if not callable(function):
+            raise InputError(f"encoder {encoder}: expected a function of samples")
+        return Wrapped(function, name=encoder)
     raise InputError(
         f"encoder {encoder}: expected {', '.join(WEIGHTS)}, the folder of a trained encoder,"
         " a file that ends in .onnx, speechbrain:SOURCE, hub:OWNER/REPOSITORY/FILE.onnx or"
@@ -288,16 +294,6 @@ def fingerprint_of(encoder: str) -> str:
     if Path(encoder).is_file():
         return f"onnx:{_digest(Path(encoder))}"
     return load_encoder(encoder).fingerprint if runs_code(encoder) else encoder
-
-
-def _imported(module: str, attribute: str) -> Function:
-    try:
-        function = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
-        raise InputError(f"encoder {module}:{attribute}: {error}") from None
-    if not callable(function):
-        raise InputError(f"encoder {module}:{attribute}: expected a function of samples")
-    return function  # type: ignore[no-any-return]
 
 
 def _source(function: Function) -> str:

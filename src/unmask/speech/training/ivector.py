@@ -91,8 +91,10 @@ class Mixture:
     def full(self) -> bool:
         return self.roots.ndim == 3
 
-    def log_likelihoods(self, frames: Tensor) -> Tensor:
-        """Logarithms of w_k N(x_n; μ_k, Σ_k), (N, K)."""
+    def responsibilities(self, frames: Tensor) -> tuple[Tensor, Tensor]:
+        """Posterior of each component (N, K), and log p(x_n) of each frame, the sum over k of
+        w_k N(x_n; μ_k, Σ_k).
+        """
         constant = self.weights.log() - 0.5 * frames.shape[1] * math.log(2.0 * math.pi)
         if not self.full:
             precision = self.roots.square()
@@ -101,24 +103,22 @@ class Mixture:
                 - 2.0 * frames @ (precision * self.means).T
                 + (precision * self.means.square()).sum(1)
             )
-            return constant + self.roots.log().sum(1) - 0.5 * squares
-        columns = [
-            ((frames - mean) @ root.T).square().sum(1)
-            for mean, root in zip(self.means, self.roots, strict=True)
-        ]
-        logs = torch.diagonal(self.roots, dim1=1, dim2=2).log().sum(1)
-        return constant + logs - 0.5 * torch.stack(columns, dim=1)
+            logs = self.roots.log().sum(1)
+        else:
+            columns = [
+                ((frames - mean) @ root.T).square().sum(1)
+                for mean, root in zip(self.means, self.roots, strict=True)
+            ]
+            squares = torch.stack(columns, dim=1)
+            logs = torch.diagonal(self.roots, dim1=1, dim2=2).log().sum(1)
+        joint = constant + logs - 0.5 * squares
+        total = torch.logsumexp(joint, dim=1)
+        return (joint - total[:, None]).exp(), total
 
     def blocks(self, frames: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         """Frames in parts that fit into memory, with their :meth:`responsibilities`."""
         for part in frames.split(max(1, _BLOCK // len(self.means))):
             yield part, *self.responsibilities(part)
-
-    def responsibilities(self, frames: Tensor) -> tuple[Tensor, Tensor]:
-        """Posterior of each component (N, K), and log p(x_n) of each frame."""
-        joint = self.log_likelihoods(frames)
-        total = torch.logsumexp(joint, dim=1)
-        return (joint - total[:, None]).exp(), total
 
 
 def fit_mixture(
@@ -330,7 +330,11 @@ class Extraction:
     def _some_frames(self, rows: range) -> Tensor:
         """What the background model learns from."""
         each = max(1, MOST_FRAMES // len(rows))
-        chosen = torch.cat([_evenly(self._frames(row), each) for row in rows]).double()
+        some = []
+        for frames in map(self._frames, rows):
+            places = torch.linspace(0, len(frames) - 1, min(each, len(frames))).long()
+            some.append(frames[places.to(frames.device)])
+        chosen = torch.cat(some).double()
         if len(chosen) < 2 * self.recipe.components:
             raise InputError(
                 f"components: expected at most {len(chosen) // 2} for {len(chosen)} frames, found"
@@ -358,13 +362,6 @@ def seconds_of(recipe: Recipe, utterances: int, device: torch.device) -> float:
     heard = 300 * utterances
     gaussians = each / frames * (recipe.iterations * min(heard, MOST_FRAMES) + heard)
     return gaussians + last / some * recipe.iterations * utterances
-
-
-def _evenly(frames: Tensor, most: int) -> Tensor:
-    """At most so many frames, at equal distances."""
-    if len(frames) <= most:
-        return frames
-    return frames[torch.linspace(0, len(frames) - 1, most).long().to(frames.device)]
 
 
 def ivectors(front: Front, tensors: Mapping[str, Tensor], samples: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from itertools import islice
@@ -314,15 +314,9 @@ def _one_line(run: Run) -> Iterator[None]:
         ) from None
 
 
-@contextmanager
-def fastest(device: torch.device) -> Iterator[None]:
+def fastest(device: torch.device) -> AbstractContextManager[None]:
     """On a GPU the fastest convolutions, chosen by trial: all crops have one length."""
-    before = torch.backends.cudnn.benchmark
-    torch.backends.cudnn.benchmark = device.type == "cuda"
-    try:
-        yield
-    finally:
-        torch.backends.cudnn.benchmark = before
+    return torch.backends.cudnn.flags(enabled=True, benchmark=device.type == "cuda")
 
 
 def new_classifier(

@@ -27,8 +27,14 @@ from unmask.engine import Units
 from unmask.errors import InputError
 from unmask.estimate import Interval
 from unmask.run import Arrays, Range, Xp, ranges_of, run
-from unmask.stress.cpmap.configs import CpConfig, PositionIntervals
-from unmask.stress.cpmap.delta import TOLERANCE, DeltaIntervals, proportions, relative_change
+from unmask.stress.cpmap.comparison import (
+    TOLERANCE,
+    CpConfig,
+    DeltaIntervals,
+    PositionIntervals,
+    proportions,
+    relative_change,
+)
 from unmask.stress.cpmap.kernels import Hardness, Listed, Pair, Times
 from unmask.stress.cpmap.maps import CpIntervals, CpMetric, check_grid, layout
 

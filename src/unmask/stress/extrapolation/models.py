@@ -245,7 +245,7 @@ def _start(moments: Moments, spread: float) -> dict[str, float]:
 def gaussian_base(scale: float) -> dict[str, float]:
     """Steps of the base that make it a normal distribution of this standard deviation."""
     steps = np.maximum(np.diff(ndtr(KNOTS / scale)), 1e-4)
-    return {f"base{k}": float(value) for k, value in enumerate(np.log(steps))}
+    return dict(zip(_BASE, np.log(steps).tolist(), strict=True))
 
 
 def fit_generative(moments: Moments) -> Parametric:
@@ -276,7 +276,10 @@ def location_table(
     shift, spread = given.get("target_shift", 0.0), given.get("target_spread", 0.0)
     slope = given.get("slope", 0.0)
     effects, of_effect = normal_nodes(_TARGET_NODES if shift or spread else 1)
-    heights = _base(given)
+    heights = None
+    if "base0" in given:
+        steps = softmax([given[name] for name in _BASE])
+        heights = np.concatenate([[0.0], np.cumsum(steps)])
     varied = float(np.exp(given["log_scale_spread"]))
     noise, of_noise = normal_nodes(_SCALE_NODES if varied > _ONE_SCALE else 1)
     quantile = quantiles(given, centres(edges))
@@ -308,14 +311,6 @@ def quantiles(given: Mapping[str, float], z: FloatArray) -> FloatArray:
     )
     reached = np.where(above < 0.5, -ndtri(np.maximum(above, 1e-300)), plain)
     return np.asarray(np.interp(z, np.maximum.accumulate(reached), grid))
-
-
-def _base(given: Mapping[str, float]) -> FloatArray | None:
-    """Heights of the general base distribution at the knots."""
-    if "base0" not in given:
-        return None
-    steps = softmax([given[f"base{k}"] for k in range(KNOTS.size - 1)])
-    return np.concatenate([[0.0], np.cumsum(steps)])
 
 
 @cache

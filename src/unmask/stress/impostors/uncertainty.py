@@ -30,7 +30,7 @@ from scipy.special import betaincinv, expit, logit, ndtr, ndtri
 from unmask.base import BoolArray, FloatArray, IntArray, Tabular, jackknife_error, quantile_t
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Noticed, Parameter
-from unmask.stress.impostors.pair_scores import PairScores, from_zero
+from unmask.stress.impostors.pair_scores import PairScores, Proxy, from_zero
 
 FOLDS = 4
 FEW = 30
@@ -144,16 +144,22 @@ class Band(Tabular, Noticed):
 
 @dataclass(frozen=True, eq=False)
 class Crossed:
-    """Pairs as they are, and the folds of their scores that attack what the others chose."""
+    """Pairs, the ``whole`` of them as they are chosen (by a proxy, if there is one), and the folds
+    of their scores that attack what the others chose.
+    """
 
+    pairs: PairScores
     whole: PairScores
     folds: tuple[PairScores, ...] = ()
 
     @classmethod
-    def of(cls, pairs: PairScores, *, split: bool = True, seed: int = 0) -> Crossed:
+    def of(
+        cls, pairs: PairScores, proxy: Proxy = None, *, split: bool = True, seed: int = 0
+    ) -> Crossed:
         """Deal the scores of each pair; pairs chosen by other scores (``means``) stay whole."""
-        if not split or pairs.means is not None:
-            return cls(pairs)
+        whole = pairs.chosen_by(proxy)
+        if not split or whole.means is not None:
+            return cls(pairs, whole)
         sizes = pairs.sizes
         pair = np.repeat(np.arange(len(pairs)), sizes)
         order = np.lexsort((np.random.default_rng(seed).random(pair.size), pair))
@@ -165,7 +171,7 @@ class Crossed:
             part = np.bincount(pair[attack], scores[attack], minlength=len(pairs))
             means = (total - part) / (sizes - count)
             folds.append(replace(pairs, scores=scores[attack], start=from_zero(count), means=means))
-        return cls(pairs, tuple(folds))
+        return cls(pairs, whole, tuple(folds))
 
 
 def attacking(sizes: IntArray) -> Iterator[BoolArray]:

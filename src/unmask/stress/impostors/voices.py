@@ -337,14 +337,13 @@ class EmbeddedVoices:
         rates = rates_of(jobs, order.sizes, per_pair)
         return WorstCase.around(rates, jackknife, order, per_pair, split=len(jobs) > 1)
 
-    def sample(self) -> tuple[Crossed, PairScores, Sample | None]:
+    def sample(self) -> tuple[Crossed, Sample | None]:
         """At most ``per_pair`` scores of a pair, and as many targets as fit; all if they do."""
         order, per_pair = self.order, self.per_pair
         sizes, speakers = order.sizes, order.sizes.size
         of_target = np.minimum(np.median(sizes) * sizes, per_pair).sum()
         targets = min(max(int(_FITTED / of_target), _LEAST_TARGETS), speakers)
         everything = targets == speakers and sizes.max() ** 2 <= per_pair
-
         some = partial(
             PairScores.from_embeddings,
             self.embeddings,
@@ -358,9 +357,7 @@ class EmbeddedVoices:
         sample = None if everything else Sample(targets, per_pair)
         if self.proxy is not None:
             chosen = PairScores.from_embeddings(self.proxy, self.proxy_backend, per_pair=1)
-            return Crossed(kept.chosen_by(chosen)), kept, sample
+            return Crossed(kept, kept.chosen_by(chosen)), sample
         folds = attacking(sizes) if self.split else ()
-        crossed = Crossed(
-            kept, tuple(some(attack=mask[order.index]).select(several) for mask in folds)
-        )
-        return crossed, kept, sample
+        attacks = (some(attack=mask[order.index]).select(several) for mask in folds)
+        return Crossed(kept, kept, tuple(attacks)), sample
