@@ -138,7 +138,8 @@ def utility_of(
         )
         for n, name in enumerate(conditions)
     }
-    notices = [*measurements.notices, *_weak(estimates, measurements.recogniser)]
+    notices = [*measurements.notices, *_voiceless(measurements)]
+    notices += _weak(estimates, measurements.recogniser)
     few = few_speakers(len(names))
     notices += [Notice("few-speakers", ORIGINAL, few)] if few else []
     return Utility(estimates, measurements.recogniser, len(names), len(owner), tuple(notices), seed)
@@ -217,6 +218,20 @@ def _estimates(
             Estimate(f"{metric}_difference", difference, interval=apart, **fixed),
         ]
     return numbers
+
+
+def _voiceless(measurements: Measurements) -> list[Notice]:
+    """Utterances that lost their melody have none to compare, and count in no mean of it."""
+    before = np.isfinite(measurements.values[ORIGINAL]["rho_f0"])
+    notices = []
+    for name in measurements.conditions[1:]:
+        lost = int((before & np.isnan(measurements.values[name]["rho_f0"])).sum())
+        sentence = (
+            f"{lost} of {int(before.sum())} utterances have too little pitch left to compare: they"
+            " are left out of ρ_F0, which is higher than what listeners hear"
+        )
+        notices += [Notice("no-pitch", name, sentence)] if lost else []
+    return notices
 
 
 def _weak(estimates: Mapping[str, Sequence[Estimate]], recogniser: str) -> list[Notice]:
