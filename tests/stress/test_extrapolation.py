@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -40,6 +41,7 @@ from unmask.stress.extrapolation.models import (
     plda_table,
     score_moments,
 )
+from unmask.stress.extrapolation.paper import Cells, fit_paper, training_cells
 from unmask.stress.impostors.rates import Rates
 from unmask.stress.impostors.uncertainty import Crossed
 
@@ -432,28 +434,37 @@ def test_bad_requests_are_told_in_one_line(
         Extrapolation.load(tmp_path / "none.npz")
 
 
-def trained(pairs: PairScores, name: str, steps: int) -> np.ndarray:
-    from unmask.stress.extrapolation.paper import fit_paper
+@pytest.fixture(scope="module")
+def papers_cells(pairs: PairScores) -> Iterator[Cells]:
+    """Drawn once for all trainings of the paper."""
+    cells = training_cells(Crossed.of(pairs, split=False), 119, 0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("unmask.stress.extrapolation.paper.training_cells", lambda *_: cells)
+        yield cells
 
-    crossed = Crossed.of(pairs, split=False)
-    surface, moments = training_surface(crossed, 119), Moments.of(pairs)
-    model, _ = fit_paper(crossed, surface, moments, model=name, seed=0, steps=steps)
+
+def trained(surface: Rates, moments: Moments, name: str, steps: int) -> np.ndarray:
+    unused = Crossed.of(Population.synthetic(4, utterances=2).pairs(), split=False)
+    model, _ = fit_paper(unused, surface, moments, model=name, seed=0, steps=steps)
     return model.rates(np.array([30, 119]), np.linspace(0.0, 0.7, 15))
 
 
+@pytest.mark.usefixtures("papers_cells")
 @pytest.mark.parametrize("name", ["ls+", "ls-cdf"])
-def test_the_papers_training_reduces_its_error(name: str, pairs: PairScores) -> None:
+def test_the_papers_training_reduces_its_error(
+    name: str, pairs: PairScores, surface: Rates, moments: Moments
+) -> None:
     pytest.importorskip("torch")
     exact = worst_case_false_alarms(pairs, np.linspace(0.0, 0.7, 15), counts=[30, 119])
-    first, again, last = (trained(pairs, name, steps) for steps in (2, 2, 80))
+    first, again, last = (trained(surface, moments, name, steps) for steps in (2, 2, 80))
     assert np.abs(last - exact).mean() < np.abs(first - exact).mean()
     np.testing.assert_array_equal(first, again)
 
 
-def test_the_papers_cells_are_drawn_evenly_with_their_rates(pairs: PairScores) -> None:
-    from unmask.stress.extrapolation.paper import training_cells
-
-    counts, thresholds, rates = training_cells(Crossed.of(pairs, split=False), 119, 0)
+def test_the_papers_cells_are_drawn_evenly_with_their_rates(
+    pairs: PairScores, papers_cells: Cells
+) -> None:
+    counts, thresholds, rates = papers_cells
     assert counts.min() == 1
     assert counts.max() == 119
     assert counts.mean() == pytest.approx(60, abs=1)
@@ -467,9 +478,11 @@ def test_the_papers_cells_are_drawn_evenly_with_their_rates(pairs: PairScores) -
     np.testing.assert_allclose(rates[some], wanted, atol=0.01)
 
 
-def test_the_general_base_starts_as_the_gaussian_one(pairs: PairScores) -> None:
+@pytest.mark.usefixtures("papers_cells")
+def test_the_general_base_starts_as_the_gaussian_one(surface: Rates, moments: Moments) -> None:
     pytest.importorskip("torch")
-    np.testing.assert_allclose(trained(pairs, "ls-cdf", 1), trained(pairs, "ls", 1), atol=0.03)
+    general, plain = (trained(surface, moments, name, 1) for name in ("ls-cdf", "ls"))
+    np.testing.assert_allclose(general, plain, atol=0.03)
 
 
 def test_the_papers_training_needs_torch_and_a_model_it_knows(

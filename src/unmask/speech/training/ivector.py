@@ -274,13 +274,13 @@ class Extraction:
     def __post_init__(self) -> None:
         self.recipe, self.device = self.run.recipe, self.run.group.device
         self.front = Front(self.recipe.bins).to(self.device)
-        self.position, kept = self.run.read()
+        kept = self.run.read()
         self.tensors = {k: torch.from_numpy(v).to(self.device) for k, v in kept.items()}
-        self.begun, self.first = time.perf_counter(), self.position
+        self.begun, self.first = time.perf_counter(), self.run.position
 
     def train(self, apart: Corpus | None) -> tuple[Tensors, dict[str, Any]]:
         """Background model and total variability, and what the card says of them."""
-        recipe, done = self.recipe, self.position.step
+        recipe, done = self.recipe, self.first.step
         half, seed = recipe.iterations, recipe.seed
         rows = range(len(self.corpus.samples))
         with torch.inference_mode():
@@ -307,21 +307,21 @@ class Extraction:
                 heard = partial(ivectors, self.front, self.tensors)
                 vectors = by_length(samples, heard, self.device)
                 eer = equal_error_rate(vectors - vectors.mean(0), labels)
-        *curve, (step, loss, _) = self.position.curve
-        position = replace(self.position, curve=(*curve, (step, loss, eer)))
+        *curve, (step, loss, _) = self.run.position.curve
+        self.run.position = replace(self.run.position, curve=(*curve, (step, loss, eer)))
         whole = {k: v.cpu().numpy().astype(np.float32) for k, v in self.tensors.items()}
-        return whole, self.run.card(position, 2 * half, eer)
+        return whole, self.run.card(2 * half, eer)
 
     def _keep(self, value: float, **tensors: Tensor) -> None:
         """A checkpoint after an iteration, and a word of it."""
         self.tensors |= tensors
-        done, spent = self.position.step + 1, time.perf_counter() - self.begun
-        curve = (*self.position.curve, (done, -value, None))
-        self.position = Position(done, curve, self.first.seconds + spent)
+        done, spent = self.run.position.step + 1, time.perf_counter() - self.begun
+        curve = (*self.run.position.curve, (done, -value, None))
+        self.run.position = Position(done, curve, self.first.seconds + spent)
         if self.run.group.rank == 0:
-            self.run.write(self.position, {k: v.cpu().numpy() for k, v in self.tensors.items()})
+            self.run.write({k: v.cpu().numpy() for k, v in self.tensors.items()})
         pace = spent / (done - self.first.step)
-        self.run.report(self.position, done, 2 * self.recipe.iterations, -value, pace)
+        self.run.report(done, 2 * self.recipe.iterations, -value, pace)
 
     def _frames(self, row: int) -> Tensor:
         samples = torch.from_numpy(np.array(self.corpus.samples.row(row))).to(self.device)

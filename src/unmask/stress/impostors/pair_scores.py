@@ -444,15 +444,9 @@ def groups_of(
     """
     if by is None:
         return {"all": data}, ()
-    if isinstance(data, Embeddings):
-        if by not in data.columns:
-            known = ", ".join(data.columns) or "none"
-            raise InputError(f"no column {by} to group by: the columns are {known}")
-        column = data.columns[by]
-        codes = {str(column.names[int(code)]): code for code in column.used}
-        return {name: data.select(column.codes == codes[name]) for name in sorted(codes)}, ()
     parts = {group: data.select(mask) for group, mask in group_masks(data, by)}
-    left = sorted(group for group, part in parts.items() if not part.is_target.any())
+    tables = {group: part for group, part in parts.items() if isinstance(part, Scores)}
+    left = sorted(group for group, part in tables.items() if not part.is_target.any())
     if len(left) == len(parts):
         raise InputError(f"by {by}: expected a group with target trials, found none")
     return {group: part for group, part in parts.items() if group not in left}, tuple(left)
