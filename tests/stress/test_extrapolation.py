@@ -3,6 +3,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,6 +26,7 @@ from unmask.stress.extrapolation.base import (
     EDGES,
     FIT_EDGES,
     Measured,
+    Model,
     Moments,
     Warp,
     closest_mass,
@@ -337,6 +339,13 @@ def test_families_of_voices_are_found_and_raise_the_far_rate(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("unmask.stress.extrapolation.choose.CANDIDATES", ("ls-target+",))
+    fits: dict[tuple[str, int], Model] = {}
+
+    def fit_once(name: str, surface: Rates, *rest: Any, **start: Any) -> Model:
+        key = name, surface.counts.size
+        return fits.get(key) or fits.setdefault(key, fit_model(name, surface, *rest, **start))
+
+    monkeypatch.setattr("unmask.stress.extrapolation.choose.fit_model", fit_once)
     rng = np.random.default_rng(4)
     speakers, dimension = 160, 24
     family = rng.normal(size=(speakers // 2, dimension))[np.arange(speakers) % (speakers // 2)]
