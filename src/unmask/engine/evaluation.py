@@ -12,11 +12,12 @@ import numpy as np
 
 from unmask.base import HULL, MetricRange, Replicates, Tabular, estimate_row
 from unmask.engine import information
-from unmask.engine.binned import BinnedSystem, binned_bootstrap, binned_trials
 from unmask.engine.bootstrap import (
     AUTO_REPLICATES,
     AUTO_TRIALS,
     Resampled,
+    System,
+    binned_trials,
     bootstrap,
     interval_notices,
     reason_none,
@@ -283,7 +284,7 @@ class Analysis:
             rocs = tuple(Roc.from_scores(*pair, thresholds=thresholds, cllr=True) for pair in pairs)
             return Measurement(self, rocs, *about, None, tuple(notices), reason)
         sort = binned_trials if many and units.count > 1 else Resampled.of
-        systems: Any = [sort(*pair, units, thresholds=thresholds) for pair in pairs]
+        systems = [sort(*pair, units, thresholds=thresholds) for pair in pairs]
         drawn = self._drawn(systems)
         empty = 0 if many else drawn.undefined("eer")
         if empty:
@@ -298,7 +299,7 @@ class Analysis:
     def of_counted(
         self,
         roc: Roc,
-        drawn_from: Callable[[], Resampled | BinnedSystem],
+        drawn_from: Callable[[], System],
         *,
         trials: str,
         speakers: int | None,
@@ -310,12 +311,10 @@ class Analysis:
         notices = interval_notices(drawn.units, speakers=speakers)
         return Measurement(self, (roc,), trials, speakers, drawn, tuple(notices))
 
-    def _drawn(self, systems: Any) -> Replicates:
-        draw: Any = bootstrap if isinstance(systems[0], Resampled) else binned_bootstrap
+    def _drawn(self, systems: Sequence[System]) -> Replicates:
         number = AUTO_REPLICATES if self.replicates is None else self.replicates
         values, ranges = self.battery.values, self.battery.ranges
-        drawn: Replicates = draw(systems, values, ranges=ranges, replicates=number, seed=self.seed)
-        return drawn
+        return bootstrap(systems, values, ranges=ranges, replicates=number, seed=self.seed)
 
 
 def evaluate(
