@@ -36,7 +36,7 @@ class Numpy:
         """An array where the work happens. It is kept there as long as the array itself lives, so
         what is shared goes there once; the array must not change meanwhile.
         """
-        return array
+        return np.asarray(array)
 
     def host(self, values: Any) -> npt.NDArray[Any]:
         """Back to an array of this process."""
@@ -88,6 +88,10 @@ class Numpy:
         """How often each of ``size`` cells occurs, or the sum of its weights."""
         weights = None if weights is None else weights.reshape(-1)
         return np.bincount(cells.reshape(-1), weights, minlength=size)
+
+    def totals(self, values: Any, axis: int) -> Any:
+        """Sums along an axis in double precision."""
+        return values.sum(axis=axis, dtype=np.float64)
 
     def column_sums(self, flags: Any) -> Any:
         """How many rows of each column are true, in bytes where they suffice."""
@@ -211,6 +215,9 @@ class Torch:
         if weights is None:
             return self.torch.bincount(cells, minlength=size)
         return self.zeros(size, "float64").index_add_(0, cells, weights.reshape(-1).double())
+
+    def totals(self, values: Any, axis: int) -> Any:
+        return values.sum(dim=axis, dtype=self.torch.float64)
 
     def column_sums(self, flags: Any) -> Any:
         return flags.sum(dim=0)
