@@ -1,9 +1,9 @@
 """Where work runs and what it leaves behind: places, jobs, progress, files."""
 
 from unmask.run.files import atomic_file, atomic_path, cache_directory, check_memory, check_room
-from unmask.run.files import locked, memory_left, text_lines, write_whole
+from unmask.run.files import is_own, locked, memory_left, scratch_folder, text_lines, workplace
+from unmask.run.files import write_whole
 from unmask.run.job import Range, accumulate, ranges_of, run
-from unmask.run.leftovers import is_own, scratch_folder, workplace
 from unmask.run.places import Place, current_place, devices, end_with_parent, keeping, place, within
 from unmask.run.progress import Progress, advance, part, reporting
 from unmask.run.store import Arrays, load_arrays, npy_array, npy_header, read_arrays, write_arrays
