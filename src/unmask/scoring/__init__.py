@@ -2,7 +2,7 @@
 
 from unmask.scoring.alignment import AlignedCosine, Alignment, centring, coral, procrustes
 from unmask.scoring.alignment import wasserstein_procrustes, whitening
-from unmask.scoring.backend import TILE_COLUMNS, TILE_ROWS, Backend, backend_named, fused
+from unmask.scoring.backend import TILE_COLUMNS, TILE_ROWS, Backend, backend_named, Fused
 from unmask.scoring.backend import product_sides, score_matrix
 from unmask.scoring.cosine import AsNorm, Cosine, TwoSided, Whitening, average_groups
 from unmask.scoring.pairs import BLOCK, MOST_TRIALS, Pairs
