@@ -26,6 +26,11 @@ _REDUCE: dict[str, np.ufunc] = {"sum": np.add, "min": np.minimum, "max": np.maxi
 class Numpy:
     """Arrays of this process."""
 
+    arange: Any = staticmethod(np.arange)
+    where: Any = staticmethod(np.where)
+    isnan: Any = staticmethod(np.isnan)
+    nonzero: Any = staticmethod(np.nonzero)
+
     def chunk(self, here: int, there: int, width: int) -> int:
         """Rows to take at a time against ``width`` columns: ``here`` of them on a processor, as
         many as make ``there`` cells on a device.
@@ -46,10 +51,6 @@ class Numpy:
         """Zeros of a type: int64, float64, bool …"""
         return np.zeros(shape, kind)
 
-    def arange(self, start: int, stop: int) -> Any:
-        """Start … stop − 1."""
-        return np.arange(start, stop)
-
     def product(self, rows: Any, columns: Any, out: Any = None) -> Any:
         """Inner product of every row with every row of ``columns``, in the precision of both; on a
         processor written to the front of the flat buffer ``out``, if there is one.
@@ -63,18 +64,6 @@ class Numpy:
         """Set a value where the mask is, in place; gives ``values``."""
         values[mask] = value
         return values
-
-    def where(self, mask: Any, values: Any, others: Any) -> Any:
-        """``values`` where the mask is, ``others`` elsewhere."""
-        return np.where(mask, values, others)
-
-    def isnan(self, values: Any) -> Any:
-        """Which are NaN."""
-        return np.isnan(values)
-
-    def nonzero(self, flags: Any) -> tuple[IntArray, ...]:
-        """Indices of what is true, as arrays of this process."""
-        return np.nonzero(flags)
 
     def repeat(self, sizes: Any) -> Any:
         """0 as often as ``sizes`` says first, then 1 …: the group of each row."""
