@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from dataclasses import replace
 
@@ -180,6 +181,16 @@ def test_few_speakers_are_told_and_none_asked_for_are_none():
     assert not plain.warnings
     with pytest.raises(um.InputError, match="at least 2 replicates"):
         um.engine.cross_pairing(embeddings, replicates=1)
+
+
+@pytest.mark.parametrize("counted", [False, True])
+def test_replicates_that_leave_a_class_empty_are_told(counted, monkeypatch):
+    if counted:
+        monkeypatch.setattr(sys.modules["unmask.engine.counted"], "AUTO_TRIALS", 1)
+    vectors = np.random.default_rng(0).normal(size=(6, 4))
+    embeddings = um.Embeddings(vectors, ["a", "a", "b", "b", "c", "d"])
+    said = um.engine.cross_pairing(embeddings, replicates=200).warnings
+    assert re.search(r"\d+ of 200 replicates left a class empty", " ".join(said))
 
 
 def listed(seed=0, speakers=150, own=2):
