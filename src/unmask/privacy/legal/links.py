@@ -12,7 +12,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import FloatArray, IntArray, bias_corrected, in_order, lazy, mean_interval
+from unmask.base import (
+    FloatArray,
+    IntArray,
+    MetricRange,
+    bias_corrected,
+    in_order,
+    lazy,
+    mean_interval,
+)
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Notice, Parameter
 from unmask.privacy.legal.conversations import (
@@ -432,12 +440,13 @@ def _bits(
     the high end the highest of these and of the bits with their bias. Where a MeanD as large is
     ``usual`` for uniform ranks both low ends are 0, and so where one is: they are 0 together.
     """
-    most = (0.0, float(np.round(np.log2(candidates), _PLACES)))
+    most = MetricRange(0.0, float(np.round(np.log2(candidates), _PLACES)))
+    ranges = most, MetricRange(), MetricRange(overfit=0.0)
     limits = []
     for value, column in zip(values, drawn.T, strict=True):
-        scaled = bias_corrected(value, column, speakers, level=level, bounds=most)
-        plain = bias_corrected(value, column, speakers, level=level)
-        biased = bias_corrected(value, column, speakers, level=level, overfit=0.0)
-        ends = np.clip([scaled, plain, biased], *most)
+        ends = np.clip(
+            [bias_corrected(value, column, speakers, level=level, within=one) for one in ranges],
+            *most[:2],
+        )
         limits.append((float(np.fmin.reduce(ends[:, 0])), float(np.fmax.reduce(ends[:, 1]))))
     return [(0.0, high) for _, high in limits] if usual or limits[0][0] == 0 else limits

@@ -80,17 +80,22 @@ def _decoded(line: bytes, name: str, number: int) -> str:
 class TextTable:
     """Rows of a text table that is read block by block, compressed or not.
 
-    ``names`` are of its columns; ``layout`` says in messages what was expected, ``header`` that the
-    first line holds names. With ``again`` the file is opened anew for each pass.
+    ``names`` are of its columns; ``layout`` says in messages what was expected, ``numeric``, where
+    the first line is a header, which columns hold numbers. With ``again`` the file is opened anew
+    for each pass.
     """
 
     source: Input
     dialect: Dialect
     names: Sequence[str]
     layout: str
-    header: bool = False
+    numeric: Sequence[str] | None = None
     again: bool = False
     sha256: str = ""
+
+    @property
+    def header(self) -> bool:
+        return self.numeric is not None
 
     @property
     def name(self) -> str:
