@@ -106,6 +106,7 @@ def utility_of(
     names, owner = np.unique(measurements.speakers, return_inverse=True)
     conditions = measurements.conditions
     drawn = draws(len(names), replicates, seed)
+    notices = [*measurements.notices, *_voiceless(measurements)]
     sums: dict[str, Sums] = {}
     counts: dict[str, dict[str, int]] = {}
     for metric, how in METRICS.items():
@@ -115,6 +116,9 @@ def utility_of(
         if (of[1].sum(axis=0) > 0).all():
             sums[metric] = of
             counts[metric] = {how.of or "utterances": int(of[1][:, 0].sum())}
+        elif any(np.isfinite(one[how.over]).any() for one in measurements.values.values()):
+            sentence = "measured of no utterance in every condition: left out"
+            notices.append(Notice("not-compared", metric, sentence))
     if measurements.labels is not None:
         sums[UAR] = _recalls(measurements, owner)
         counts[UAR] = {"utterances": len(owner)}
@@ -138,8 +142,13 @@ def utility_of(
         )
         for n, name in enumerate(conditions)
     }
-    notices = [*measurements.notices, *_voiceless(measurements)]
     notices += _weak(estimates, measurements.recogniser)
+    for metric in filter(made.undefined, sums):
+        sentence = (
+            f"{made.undefined(metric)} of {replicates} replicates give no value and do not count:"
+            " too few speakers for a reliable interval"
+        )
+        notices.append(Notice("empty-replicates", metric, sentence))
     few = few_speakers(len(names))
     notices += [Notice("few-speakers", ORIGINAL, few)] if few else []
     return Utility(estimates, measurements.recogniser, len(names), len(owner), tuple(notices), seed)
