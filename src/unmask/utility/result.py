@@ -36,26 +36,25 @@ class Metric(NamedTuple):
     unit: str
     chance: float | None
     range: MetricRange
-    better: str
     paired: bool = True
 
 
 METRICS: Mapping[str, Metric] = {
-    "wer": Metric("word_errors", "words", "%", 1.0, MetricRange(0.0), "lower"),
-    "cer": Metric("character_errors", "characters", "%", 1.0, MetricRange(0.0), "lower"),
-    "rho_f0": Metric("rho_f0", None, "", 0.0, MetricRange(-1.0, 1.0), "higher", False),
-    "semitones": Metric("semitones", None, "semitones", None, MetricRange(), "near 0", False),
-    "dnsmos_sig": Metric("sig", None, "MOS", None, MetricRange(1.0, 5.0), "higher", False),
-    "dnsmos_bak": Metric("bak", None, "MOS", None, MetricRange(1.0, 5.0), "higher", False),
-    "dnsmos_ovrl": Metric("ovrl", None, "MOS", None, MetricRange(1.0, 5.0), "higher"),
-    "level": Metric("level", None, "dBFS", None, MetricRange(), "near the original", False),
-    "clipped": Metric("clipped", None, "%", None, MetricRange(0.0), "lower", False),
-    "seconds": Metric("seconds", None, "s", None, MetricRange(0.0), "near the original", False),
+    "wer": Metric("word_errors", "words", "%", 1.0, MetricRange(0.0)),
+    "cer": Metric("character_errors", "characters", "%", 1.0, MetricRange(0.0)),
+    "rho_f0": Metric("rho_f0", None, "", 0.0, MetricRange(-1.0, 1.0), False),
+    "semitones": Metric("semitones", None, "semitones", None, MetricRange(), False),
+    "dnsmos_sig": Metric("sig", None, "MOS", None, MetricRange(1.0, 5.0), False),
+    "dnsmos_bak": Metric("bak", None, "MOS", None, MetricRange(1.0, 5.0), False),
+    "dnsmos_ovrl": Metric("ovrl", None, "MOS", None, MetricRange(1.0, 5.0)),
+    "level": Metric("level", None, "dBFS", None, MetricRange(), False),
+    "clipped": Metric("clipped", None, "%", None, MetricRange(0.0), False),
+    "seconds": Metric("seconds", None, "s", None, MetricRange(0.0), False),
 }
 UAR = "uar"
 Sums = tuple[FloatArray, FloatArray]
 """Σ of numerators and denominators by speaker, condition and class (one where there are none)."""
-_RECALL = Metric("", None, "%", None, MetricRange(0.0, 1.0), "higher")
+_RECALL = Metric("", None, "%", None, MetricRange(0.0, 1.0))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
