@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import unmask as um
-from unmask.figures import NARROW, RiskLine, risk_comparison, save
+from unmask.figures import NARROW, RiskLine, at_width, risk_comparison, save
 from unmask.figures.legal import count_ticks, legal_figures, legal_panel
 from unmask.figures.speakers import rank_histograms, speaker_risks
 
@@ -60,7 +60,7 @@ def test_both_ends_of_an_axis_have_a_tick():
 
 def test_speakers_and_ranks(sweep):
     curves = {n: sweep.curves[n, "linkability", 1] for n in sweep.attackers}
-    spec = speaker_risks(curves, count=5, original="original").spec()
+    spec = speaker_risks(curves, original="original").spec()
     risks = [r["risk"] for r in values(spec) if r.get("attacker") == "ignorant"]
     assert risks == sorted(risks, reverse=True)
     assert len(risks) == 30
@@ -74,7 +74,8 @@ def test_speakers_and_ranks(sweep):
 
 @pytest.mark.parametrize("width", [NARROW, 691])
 def test_all_are_drawn(sweep, tmp_path, width):
-    drawn = legal_figures(sweep, width=width)
+    with at_width(width):
+        drawn = legal_figures(sweep)
     assert len(drawn) == 1 + 2 * 3
     for figure in drawn[:1]:
         save(figure, tmp_path / f"{figure.name}.svg")

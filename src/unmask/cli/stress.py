@@ -250,11 +250,8 @@ def worstcase(
 def _named(figure: charts.Figure, part_name: str, groups: int) -> charts.Figure:
     if groups == 1:
         return figure
-    return replace(
-        figure,
-        name=f"{figure.name}_{_SAFE.sub('-', part_name)}",
-        title=f"{figure.title} ({part_name})",
-    )
+    name = f"{figure.name}_{_SAFE.sub('-', part_name)}"
+    return figure.called(name, f"{figure.title} ({part_name})")
 
 
 def _are_embeddings(path: str) -> bool:

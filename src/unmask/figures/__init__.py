@@ -20,7 +20,7 @@ _NAMES = {
         PlanePoint Point cost_plane distinctiveness pareto similarity_matrices zoo_plots
     """,
     "speakers": "Strip rank_histograms speaker_protection speaker_risks speaker_strip",
-    "theme": "NARROW ORIGINAL WIDE system_colours",
+    "theme": "NARROW ORIGINAL WIDE at_width system_colours",
     "worst_case": """
         GrowthLine needed_thresholds worst_case_curves worst_case_figures worst_case_growth
         worst_case_map worst_case_of_systems

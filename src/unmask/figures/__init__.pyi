@@ -55,6 +55,7 @@ from unmask.figures.theme import (
     NARROW as NARROW,
     ORIGINAL as ORIGINAL,
     WIDE as WIDE,
+    at_width as at_width,
     system_colours as system_colours,
 )
 from unmask.figures.worst_case import (

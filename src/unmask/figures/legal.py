@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Unpack
 
 import altair as alt
 
 from unmask.figures import draw
-from unmask.figures.figure import Called, Figure, Layers, captioned, join, require, table
+from unmask.figures.figure import Figure, Layers, captioned, join, require, table
 from unmask.figures.speakers import rank_histograms, speaker_risks
-from unmask.figures.theme import PALETTE, WIDE, shorten, system_colours
+from unmask.figures.theme import PALETTE, is_wide, shorten, system_colours, width
 from unmask.privacy.legal import Curve, LearningCurve, LegalSweep, RiskCurve, spoken
 
 _TICKS = (2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 100_000)
@@ -25,12 +24,9 @@ _CHANCE = "chance"
 _HEIGHT = 150
 
 
-def legal_figures(
-    sweep: LegalSweep, *, colour: str = PALETTE[0], width: float = WIDE
-) -> list[Figure]:
+def legal_figures(sweep: LegalSweep) -> list[Figure]:
     """The panel, and for each length the risks of speakers and the ranks."""
-    figures = [legal_panel(sweep, colour=colour, width=width)]
-    how: dict[str, Any] = {"original": sweep.original, "colour": colour, "width": width}
+    figures = [legal_panel(sweep)]
     for length in sweep.lengths:
         for metric in ("singling_out", "linkability"):
             curves = {
@@ -39,22 +35,20 @@ def legal_figures(
                 if isinstance(curve := sweep.shown(name, metric, length), RiskCurve)
             }
             if curves:
-                figures.append(
-                    speaker_risks(curves, name=f"speaker_risks_{metric}_{length}", **how)
-                )
+                drawn = speaker_risks(curves, original=sweep.original)
+                figures.append(drawn.called(f"{drawn.name}_{metric}_{length}"))
         ranks = {name: r for (name, size), r in sweep.ranks.items() if size == length}
         if ranks:
-            figures.append(rank_histograms(ranks, name=f"rank_histograms_{length}", **how))
+            drawn = rank_histograms(ranks, original=sweep.original)
+            figures.append(drawn.called(f"{drawn.name}_{length}"))
     return figures
 
 
-def legal_panel(
-    sweep: LegalSweep, *, colour: str = PALETTE[0], width: float = WIDE, **called: Unpack[Called]
-) -> Figure:
+def legal_panel(sweep: LegalSweep, *, colour: str = PALETTE[0]) -> Figure:
     """Rows are metrics, columns lengths; a line per attacker with its interval, chance dashed."""
     require(sweep.curves, "legal panel", "curve")
-    across = len(sweep.lengths) if draw.is_wide(width) else 1
-    inner = int((width - 62 - 34 * across) / across)
+    across = len(sweep.lengths) if is_wide() else 1
+    inner = int((width() - 62 - 34 * across) / across)
     panels = [
         _panel(sweep, metric, length, colour, first=i == 0 or across == 1)
         for metric in sweep.metrics
@@ -67,7 +61,6 @@ def legal_panel(
     return captioned(
         "legal_panel",
         chart.resolve_scale(color="shared", strokeDash="shared"),
-        called,
         metrics=[_TITLES[metric][0] for metric in sweep.metrics],
         original=sweep.original and shorten(sweep.original),
         singling_out="singling_out" in sweep.metrics,
@@ -80,13 +73,7 @@ def _panel(sweep: LegalSweep, metric: str, length: int, colour: str, *, first: b
     x = _counts(who, list(curves.values()))
     y = draw.percent_axis(alt.Y, "value", label if first else None)
     rows = join(
-        table(
-            **_columns(curve),
-            attacker=attacker,
-            scores=curve.variant,
-            residual=curve.residual,
-            attacks=curve.attacks,
-        )
+        table(attacker=attacker, scores=curve.variant, **_columns(curve, "residual", "attacks"))
         for attacker, curve in curves.items()
     )
     short = {n: shorten(n) for n in (*sweep.attackers, _CHANCE)}
@@ -114,10 +101,10 @@ def _panel(sweep: LegalSweep, metric: str, length: int, colour: str, *, first: b
     )
 
 
-def _columns(curve: Curve) -> dict[str, object]:
-    """What every chart of a curve shows: the value, its interval and chance at each count."""
-    fields = {"count": "counts"} | {name: name for name in ("value", "low", "high", "chance")}
-    return {name: getattr(curve, field) for name, field in fields.items()}
+def _columns(curve: Curve, *more: str) -> dict[str, object]:
+    """What charts of a curve show at each count: the value, its interval, chance, and ``more``."""
+    fields = ("value", "low", "high", "chance", *more)
+    return {"count": curve.counts, **{name: getattr(curve, name) for name in fields}}
 
 
 def _counts(title: str, curves: Sequence[Curve], **options: bool) -> alt.X:
@@ -151,19 +138,14 @@ class RiskLine:
 
 
 def risk_comparison(
-    lines: Sequence[RiskLine],
-    *,
-    colours: Mapping[str, str],
-    original: str | None = None,
-    width: float = WIDE,
-    **called: Unpack[Called],
+    lines: Sequence[RiskLine], *, colours: Mapping[str, str], original: str | None = None
 ) -> Figure:
     """Metrics across, conversation lengths down; a line per safeguard, chance dashed."""
     require(lines, "risk comparison")
     metrics = list(dict.fromkeys(line.metric for line in lines))
     lengths = list(dict.fromkeys(line.length for line in lines))
-    across = len(metrics) if draw.is_wide(width) else 1
-    inner = min(300, int((width - 20 - 130 * across) / across))
+    across = len(metrics) if is_wide() else 1
+    inner = min(300, int((width() - 20 - 130 * across) / across))
     shades = {line.safeguard: colours[line.safeguard] for line in lines}
     panels = [
         _risk_panel(
@@ -173,7 +155,7 @@ def risk_comparison(
         for metric in metrics
     ]
     chart, grey = alt.concat(*panels, columns=across, spacing=22), original is not None
-    return captioned("risk_comparison", chart, called, safeguards=shades, original=grey)
+    return captioned("risk_comparison", chart, safeguards=shades, original=grey)
 
 
 def _risk_panel(lines: Sequence[RiskLine], colours: Mapping[str, str]) -> Layers:
@@ -197,42 +179,32 @@ def _risk_panel(lines: Sequence[RiskLine], colours: Mapping[str, str]) -> Layers
         draw.band(rows, x, y, colour, opacity=0.13),
         draw.dashed(chance, x, y, kind="line", strokeWidth=1.1, clip=True),
         draw.mark(rows, "line", x, y, colour, clip=True),
-        draw.mark(rows, "point", x, y, colour, hover=hover, filled=True, size=22, opacity=1),
-        *draw.labels_at(ends, colours, x, y, ends=(0, 1), height=_HEIGHT),
+        draw.dots(rows, x, y, colour, hover=hover, size=22),
+        *draw.labels_at(ends, colours, x, y, height=_HEIGHT),
         draw.above(spoken(lines[0].length)),
     )
 
 
-def learning_curves(
-    curves: Mapping[str, LearningCurve], *, width: float = WIDE, **called: Unpack[Called]
-) -> Figure:
+def learning_curves(curves: Mapping[str, LearningCurve]) -> Figure:
     """A line per attack with its interval; chance dashed."""
     require(curves, "learning curves", "attack")
     rows = join(
-        table(
-            count=curve.people,
-            value=curve.value,
-            low=curve.limits[0],
-            high=curve.limits[1],
-            attack=label,
-        )
-        for label, curve in curves.items()
+        table(attack=label, count=one.people, value=one.value, low=low, high=high)
+        for label, one in curves.items()
+        for low, high in [one.limits]
     )
     people = sorted({int(n) for curve in curves.values() for n in curve.people})
     ends = (people[0] / 1.1, people[-1] * 1.1)
     ticks = [n for n in _TICKS if ends[0] <= n <= ends[1]]
     x = draw.axis(alt.X, "count", "People trained on", ends, log=True, values=ticks or people)
     y = draw.percent_axis(alt.Y, "value", "Linkability (%)")
-    named = draw.legend(width=width, title=None)
-    colour = draw.by(alt.Color, "attack", system_colours(curves), legend=named)
+    colour = draw.by(alt.Color, "attack", system_colours(curves), legend=draw.legend(None))
     hover = "attack:N|Attack; count:Q|People trained on; value:Q|Linkability|.3f"
     chance = sorted({1 / curve.candidates for curve in curves.values()})
     chart = draw.in_panel(
         draw.band(rows, x, y, colour, opacity=0.12),
         draw.dashed(table(value=chance), y),
         draw.mark(rows, "line", x, y, colour, hover=hover, point=True, strokeWidth=1.8),
-        width=width,
         ratio=0.5,
     )
-    candidates = next(iter(curves.values())).candidates
-    return captioned("learning_curves", chart, called, candidates=candidates)
+    return captioned("learning_curves", chart, candidates=next(iter(curves.values())).candidates)

@@ -6,28 +6,26 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
-from typing import Any, Unpack
+from typing import Any
 
 import altair as alt
 
 from unmask.estimate import Interval
 from unmask.figures import draw
-from unmask.figures.figure import Called, Figure, Layers, captioned, require, table, text_table
+from unmask.figures.figure import Figure, Layers, captioned, require, table, text_table
 from unmask.figures.image import CELLS
-from unmask.figures.theme import MUTED, PAPER, SEQUENTIAL, WIDE, shorten
+from unmask.figures.theme import MUTED, PAPER, SEQUENTIAL, is_wide, shorten, width
 from unmask.privacy import Zoo
 from unmask.privacy.similarity import MatrixView
 
 _DIGITS = 3
 
 
-def similarity_matrices(
-    views: Mapping[str, MatrixView], *, width: float = WIDE, **called: Unpack[Called]
-) -> Figure:
+def similarity_matrices(views: Mapping[str, MatrixView]) -> Figure:
     """One panel per safeguard: OO, OP and PP as quadrants, speakers named on hover."""
     require(views, "similarity matrices")
-    columns = min(2, draw.panel_columns(len(views), width=width))
-    room = (width - 120 - 40 * columns) / columns if columns > 1 else min(width - 120, 440)
+    columns = min(2, draw.panel_columns(len(views)))
+    room = (width() - 120 - 40 * columns) / columns if columns > 1 else min(width() - 120, 440)
     panels = [
         matrix_panel(view, room, title=system, key=f"speakers{i}")
         for i, (system, view) in enumerate(views.items())
@@ -35,7 +33,7 @@ def similarity_matrices(
     chart = alt.concat(*panels, columns=columns, spacing=26)
     most = max(view.per_bin for view in views.values())
     binned = most if most > 1 else 0
-    return captioned("similarity_matrices", chart, called, systems=views, binned=binned)
+    return captioned("similarity_matrices", chart, systems=views, binned=binned)
 
 
 def matrix_panel(view: MatrixView, room: float, *, title: str, key: str) -> Layers:
@@ -109,26 +107,21 @@ _RARE = 0.05
 
 
 def zoo_plots(
-    zoos: Mapping[str, Zoo],
-    *,
-    matrices: Mapping[str, MatrixView] | None = None,
-    width: float = WIDE,
-    **called: Unpack[Called],
+    zoos: Mapping[str, Zoo], *, matrices: Mapping[str, MatrixView] | None = None
 ) -> Figure:
     """One row per set: the similarity matrix where given, and the plot of all speakers.
 
-    The title tells which kinds of speakers are more frequent than by chance unless one is given.
+    The title tells which kinds of speakers are more frequent than by chance.
     """
     require(zoos, "zoo plot")
     views = matrices or {}
-    wide = draw.is_wide(width)
-    side = (250 if views else 300) if wide else 220
+    side = (250 if views else 300) if is_wide() else 220
     panels = []
     for i, (system, zoo) in enumerate(zoos.items()):
         if system in views:
             panels.append(matrix_panel(views[system], side, title=system, key=f"zoo{i}"))
         panels.append(_plot(system, zoo).properties(width=side, height=side))
-    chart = alt.concat(*panels, columns=2 if wide else 1, spacing=30)
+    chart = alt.concat(*panels, columns=2 if is_wide() else 1, spacing=30)
     corners = {
         system: ", ".join(
             f"{corner.count} {kind.removesuffix('s') if corner.count == 1 else kind}"
@@ -140,7 +133,6 @@ def zoo_plots(
     return captioned(
         "zoo",
         chart.resolve_scale(color="independent"),
-        called,
         systems=zoos,
         corners="; ".join(f"{system}: {counts}" for system, counts in corners.items()),
         frequent="; ".join(f"{system}: {_frequent(zoo)}" for system, zoo in zoos.items()),
@@ -174,7 +166,7 @@ def _plot(system: str, zoo: Zoo) -> Layers:
     return alt.layer(
         draw.dashed(table(at=list(zoo.quartiles["target"])), alt.X("at:Q"), **thin),
         draw.dashed(table(at=list(zoo.quartiles["impostor"])), alt.Y("at:Q"), **thin),
-        draw.mark(rows, "point", x, y, colour, hover=hover, filled=True, size=46, opacity=0.9),
+        draw.dots(rows, x, y, colour, hover=hover, size=46, opacity=0.9),
         draw.panel_title(system),
     )
 
@@ -202,13 +194,7 @@ class Point:
     strongest_interval: Interval | None = None
 
 
-def distinctiveness(
-    points: Sequence[Point],
-    *,
-    colours: Mapping[str, str] | None = None,
-    width: float = WIDE,
-    **called: Unpack[Called],
-) -> Figure:
+def distinctiveness(points: Sequence[Point], *, colours: draw.Colours = None) -> Figure:
     """G_VD against DeID of many safeguards and sets, with the intervals of both as bars."""
     drawn = [p for p in points if math.isfinite(p.g_vd)]
     require(drawn, "scatter", "safeguard with a finite G_VD")
@@ -232,7 +218,7 @@ def distinctiveness(
     x = draw.axis(alt.X, "deid", "DeID (%), more de-identified →", along)
     up = (math.floor(floor * 1.1), math.ceil(top * 1.1))
     y = draw.axis(alt.Y, "g_vd", "G_VD (dB), more distinct →", up)
-    colour = draw.system_colour(systems, colours, width=width)
+    colour = draw.system_colour(systems, colours)
     several = alt.Legend(title="Set") if len(datasets) > 1 else None
     shape = draw.by(
         alt.Shape, "dataset", dict(zip(datasets, cycle(_SHAPES), strict=False)), legend=several
@@ -248,13 +234,12 @@ def distinctiveness(
         *draw.crosses(rows, x, y, colour),
         draw.mark(attacked, "rule", at, alt.X2("deid:Q"), y, colour, strokeDash=[2, 3]),
         draw.mark(attacked, "rule", *span, y, colour, strokeWidth=1.2),
-        draw.mark(attacked, "point", at, y, colour, size=70, filled=False, opacity=1),
-        draw.mark(rows, "point", x, y, colour, shape, hover=hover, size=70, filled=True, opacity=1),
-        width=width,
+        draw.dots(attacked, at, y, colour, size=70, filled=False),
+        draw.dots(rows, x, y, colour, shape, hover=hover, size=70),
         ratio=0.8,
     ).resolve_scale(shape="independent")
     lost = [shorten(p.system) for p in points if not math.isfinite(p.g_vd)]
-    return captioned("g_vd_deid", chart, called, systems=systems, beaten=bool(beaten), lost=lost)
+    return captioned("g_vd_deid", chart, systems=systems, beaten=bool(beaten), lost=lost)
 
 
 def _ends(interval: Interval | None) -> Ends | None:
@@ -308,8 +293,7 @@ def cost_plane(
     scale: float = 100.0,
     more_is_better: bool = False,
     chance: float | None = None,
-    colours: Mapping[str, str] | None = None,
-    width: float = WIDE,
+    colours: draw.Colours = None,
 ) -> Figure:
     """One point per safeguard with both intervals, anchors, and the front nobody beats.
 
@@ -335,7 +319,7 @@ def cost_plane(
     nice = alt.Scale(nice=True, zero=not more_is_better)
     x = alt.X("cost:Q", title=f"{cost}, {better}", scale=nice)
     y = draw.axis(alt.Y, "risk", "Linkability, strongest attacker (%), ↓ safer", (0, 104))
-    colour = draw.system_colour(systems, colours, width=width).legend(None)
+    colour = draw.system_colour(systems, colours).legend(None)
     shape = draw.by(alt.Shape, "kind", {"safeguard": "circle", "anchor": "diamond"})
     pairs = list(zip(costs["cost"], risks["risk"], front, strict=True))
     steps = sorted((along, up) for along, up, one in pairs if one)
@@ -348,7 +332,7 @@ def cost_plane(
     layers = [
         draw.mark(edge, "line", x, y, alt.Order("order:Q"), color=MUTED, **stair),
         *draw.crosses(rows, x, y, colour),
-        draw.mark(rows, "point", x, y, colour, shape, hover=hover, size=80, filled=True, opacity=1),
+        draw.dots(rows, x, y, colour, shape, hover=hover, size=80),
         draw.mark(rows, "rule", x, y, alt.Y2("name_at:Q"), color=MUTED, strokeWidth=0.7),
         draw.mark(rows, "text", *named, align="left", dx=4, fontWeight="bold"),
     ]
@@ -359,7 +343,7 @@ def cost_plane(
     )
     return captioned(
         "plane",
-        draw.in_panel(*layers, width=width, ratio=0.7),
+        draw.in_panel(*layers, ratio=0.7),
         each=each,
         useful="right" if more_is_better else "left",
         chance=chance is not None,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Unpack
 
 import altair as alt
 import numpy as np
@@ -12,34 +11,22 @@ import polars as pl
 
 from unmask.base import FloatArray, IntArray
 from unmask.figures import draw
-from unmask.figures.figure import Called, Figure, Layers, captioned, join, require, table
-from unmask.figures.theme import CHANCE, DASHED, ORIGINAL, PALETTE, WIDE, shorten
+from unmask.figures.figure import Figure, Layers, captioned, join, require, table
+from unmask.figures.theme import CHANCE, DASHED, ORIGINAL, PALETTE, is_wide, shorten, width
 from unmask.privacy.legal import TITLES, Ranks, RiskCurve
 from unmask.privacy.similarity import PLAIN, SpeakerProtection
 
 _MOST = 400
 
 
-def speaker_risks(
-    curves: Mapping[str, RiskCurve],
-    *,
-    count: int | None = None,
-    original: str | None = None,
-    colour: str = PALETTE[0],
-    width: float = WIDE,
-    **called: Unpack[Called],
-) -> Figure:
-    """One line per attacker at one number of speakers, by default the smallest."""
+def speaker_risks(curves: Mapping[str, RiskCurve], *, original: str | None = None) -> Figure:
+    """One line per attacker at the smallest number of speakers."""
     require(curves, "speaker risks")
-    places = {
-        n: int(c.counts.argmin() if count is None else np.flatnonzero(c.counts == count)[0])
-        for n, c in curves.items()
-    }
+    places = {n: int(c.counts.argmin()) for n, c in curves.items()}
     rows = join(_risk_rows(n, c, places[n]) for n, c in curves.items())
     first, curve = next(iter(curves.items()))
-    ticks = (0, 0.1, 0.25, 0.5, 0.75, 1)
     along = "Speakers, the least protected first (%)"
-    x = draw.percent_axis(alt.X, "share", along, ticks=ticks)
+    x = draw.percent_axis(alt.X, "share", along, ticks=(0, 0.1, 0.25, 0.5, 0.75, 1))
     y = draw.percent_axis(alt.Y, "risk", f"{TITLES[curve.metric]} of the speaker (%)")
     deciles = {n: 100 * c.worst_decile[places[n]] for n, c in curves.items()}
     labels = {  # the worst decile is NaN where recordings are too few to tell it
@@ -49,9 +36,9 @@ def speaker_risks(
     paint, dash = draw.attacker_lines(
         labels,
         original=original,
-        colour=colour,
+        colour=PALETTE[0],
         title="Attacker (worst decile)",
-        orient="right" if draw.is_wide(width) else "bottom",
+        orient="right" if is_wide() else "bottom",
     )
     chance = float(curve.chance[places[first]])
     tenth = (draw.axis(alt.X, "start", along, (0, 1)), alt.X2("end:Q"))
@@ -61,40 +48,33 @@ def speaker_risks(
         draw.mark(table(start=0.0, end=0.1), "rect", *tenth, color="#e5e7eb", opacity=0.7),
         draw.dashed(table(risk=chance), y, hover="risk:Q|Chance|.2%"),
         draw.mark(rows, "line", x, y, paint, dash, hover=hover, **step),
-    ).properties(width=360 if draw.is_wide(width) else 250, height=230)
+    ).properties(width=360 if is_wide() else 250, height=230)
     among = int(curve.counts[places[first]])
-    return captioned("speaker_risks", chart, called, count=among, chance=100 * chance)
+    return captioned("speaker_risks", chart, count=among, chance=100 * chance)
 
 
 def _risk_rows(attacker: str, curve: RiskCurve, place: int) -> alt.InlineData:
     """At most 400 speakers along the line, the ends among them."""
-    risks, speakers = curve.sorted_risks(place), curve.sorted_speakers(place)
-    kept = np.unique(np.linspace(0, len(risks) - 1, min(_MOST, len(risks))).astype(int))
+    size = len(curve.speakers)
+    kept = np.unique(np.linspace(0, size - 1, min(_MOST, size)).astype(int))
     return table(
         attacker=attacker,
-        share=(kept + 1) / len(risks),
-        risk=risks[kept],
-        speaker=speakers.gather(kept).to_list(),
+        share=(kept + 1) / size,
+        risk=curve.sorted_risks(place)[kept],
+        speaker=curve.sorted_speakers(place).gather(kept).to_list(),
     )
 
 
-def rank_histograms(
-    ranks: Mapping[str, Ranks],
-    *,
-    original: str | None = None,
-    colour: str = PALETTE[0],
-    width: float = WIDE,
-    **called: Unpack[Called],
-) -> Figure:
+def rank_histograms(ranks: Mapping[str, Ranks], *, original: str | None = None) -> Figure:
     """One panel per attacker: P(rank) in bins that double in width, 1/N dashed."""
     require(ranks, "rank histograms")
-    columns = draw.panel_columns(len(ranks), width=width)
+    columns = draw.panel_columns(len(ranks))
     floor = min(0.2 / len(r.ranks) / r.candidates for r in ranks.values())
     floor = max(floor, min(0.1 / r.candidates for r in ranks.values()))
-    inner = int(min(360, (width - 70 - 30 * columns) / columns))
+    inner = int(min(360, (width() - 70 - 30 * columns) / columns))
     panels = []
     for i, (attacker, result) in enumerate(ranks.items()):
-        shade = ORIGINAL if attacker == original else colour
+        shade = ORIGINAL if attacker == original else PALETTE[0]
         label = "Probability of a rank" if i % columns == 0 else None
         layers = (*_rank_bars(result, shade, floor, label), draw.panel_title(attacker))
         panels.append(alt.layer(*layers).properties(width=inner, height=170))
@@ -104,7 +84,7 @@ def rank_histograms(
         f" {r.max_d:.2f} bit"
         for name, r in ranks.items()
     )
-    return captioned("rank_histograms", chart, called, attackers=ranks, each=each)
+    return captioned("rank_histograms", chart, attackers=ranks, each=each)
 
 
 def _rank_bars(result: Ranks, colour: str, floor: float, label: str | None) -> list[alt.Chart]:
@@ -157,20 +137,14 @@ class Strip:
     chance: float
 
 
-def speaker_strip(
-    strips: Sequence[Strip],
-    *,
-    colours: Mapping[str, str],
-    width: float = WIDE,
-    **called: Unpack[Called],
-) -> Figure:
+def speaker_strip(strips: Sequence[Strip], *, colours: Mapping[str, str]) -> Figure:
     """Dots stand exactly at their risk and stack upwards; further right is less protected.
 
     Where more dots share a place than fit, they overlap, and their number stands above them.
     """
     require(strips, "speaker strip")
     names = {strip.system: shorten(strip.system, limit=18) for strip in strips}
-    inner = 480 if draw.is_wide(width) else 230
+    inner = 480 if is_wide() else 230
     stacks = [_stacked(strip.risk, inner) for strip in strips]
     tallest = max(int(rank.max()) + 1 for rank, _ in stacks)
     height = min(max(_DIAMETER * tallest + _MARGIN, _LOWEST), _HIGHEST)
@@ -211,7 +185,7 @@ def speaker_strip(
     chart = panel.facet(
         row=alt.Row("system:N", sort=list(names), title=None, header=header), spacing=6
     )
-    return captioned("speaker_strip", chart, called)
+    return captioned("speaker_strip", chart)
 
 
 def _stacked(risk: FloatArray, width: float) -> tuple[IntArray, IntArray]:
@@ -226,11 +200,7 @@ _MOST_NAMES = 80
 
 
 def speaker_protection(
-    protections: Mapping[str, SpeakerProtection],
-    *,
-    colours: Mapping[str, str] | None = None,
-    width: float = WIDE,
-    **called: Unpack[Called],
+    protections: Mapping[str, SpeakerProtection], *, colours: draw.Colours = None
 ) -> Figure:
     """Bars of DeID per speaker, the least protected first; a rule marks DeID of all."""
     require(protections, "speaker protection")
@@ -239,16 +209,11 @@ def speaker_protection(
     shown = 100 * shown[np.isfinite(shown)]
     ends = [min(0.0, float(shown.min())), max(100.0, float(shown.max()))]
     y = alt.Y("deid:Q", title="DeID (%)", scale=alt.Scale(domain=ends, nice=True))
-    height = 150 if len(protections) > 1 else 210
-    panels = [
-        _bars(system, protection, y, shades[system]).properties(
-            width=int(width - 80), height=height
-        )
-        for system, protection in protections.items()
-    ]
+    size = {"width": int(width() - 80), "height": 150 if len(protections) > 1 else 210}
+    panels = [_bars(n, one, y, shades[n]).properties(**size) for n, one in protections.items()]
     chart = alt.vconcat(*panels, spacing=22)
     other = any(protection.attacker != PLAIN for protection in protections.values())
-    return captioned("speaker_protection", chart, called, systems=protections, other=other)
+    return captioned("speaker_protection", chart, systems=protections, other=other)
 
 
 def _bars(system: str, protection: SpeakerProtection, y: alt.Y, colour: str) -> Layers:

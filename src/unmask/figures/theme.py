@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from importlib import resources
 from string import Template
 from types import MappingProxyType
@@ -12,6 +14,28 @@ from typing import Final
 PIXELS_PER_INCH: Final = 96
 NARROW: Final = 336  # 3.5 inches: one column in print
 WIDE: Final = 691  # 7.2 inches: both columns
+_WIDTH: ContextVar[float] = ContextVar("width", default=WIDE)
+
+
+@contextmanager
+def at_width(width: float) -> Iterator[None]:
+    """Charts made within are ``width`` pixels wide in print, :data:`NARROW` or :data:`WIDE`."""
+    before = _WIDTH.set(width)
+    try:
+        yield
+    finally:
+        _WIDTH.reset(before)
+
+
+def width() -> float:
+    """How wide a chart may be."""
+    return _WIDTH.get()
+
+
+def is_wide() -> bool:
+    """Whether charts are nearer to two columns of print than to one."""
+    return width() >= (NARROW + WIDE) / 2
+
 
 FONT: Final = "system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif"
 INK: Final = "#111827"

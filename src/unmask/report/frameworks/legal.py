@@ -31,7 +31,7 @@ figures_of.register(law.LegalSweep, lambda sweep: charts.legal_figures(sweep))
 def _(curve: law.RiskCurve) -> list[charts.Figure]:
     line = charts.RiskLine("attacked", "attacker", curve.metric, 1, curve)
     colours = charts.system_colours(["attacked"])
-    return [charts.risk_comparison([line], colours=colours, name=curve.metric)]
+    return [charts.risk_comparison([line], colours=colours).called(curve.metric)]
 
 
 def with_fitting_lengths(
@@ -248,13 +248,14 @@ def _section(study: Study, groups: Results) -> Section:
     values = {n: f"{100 * float(w.strongest.estimate.value):.0f} %" for n, w in worst.items()}
     each = ", ".join(f"{n} {values[n]}" for n in results.safeguards)
     title = f"{law.TITLES[metric]} at worst: {each}; unprotected {values[ORIGINAL]}"
-    comparison = charts.risk_comparison(lines, colours=colours, original=ORIGINAL, title=title)
+    comparison = charts.risk_comparison(lines, colours=colours, original=ORIGINAL)
+    comparison = comparison.called(title=title)
     sweeps = {name: results.sweep(name) for name in results.safeguards}
 
     def panel(drawn: str, name: str, sweep: law.LegalSweep) -> charts.Figure:
         most = f"{worst[name].strongest.attacker} succeeds most, {values[name]} among"
         title = f"{name}: {most} {worst[name].count:,} speakers"
-        return charts.legal_panel(sweep, colour=colours[name], name=drawn, title=title)
+        return charts.legal_panel(sweep, colour=colours[name]).called(drawn, title)
 
     counts = {int(n) for line in lines for n in line.curve.counts}
     one = f"All attacks are among {min(counts):,} speakers: there is no curve to draw."
