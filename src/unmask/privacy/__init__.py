@@ -2,18 +2,7 @@
 
 from unmask.privacy.legal import (
     Attacker as Attacker,
-    Curve as Curve,
-    HeldOut as HeldOut,
-    Inference as Inference,
     LearningCurve as LearningCurve,
-    LegalSweep as LegalSweep,
-    Linkability as Linkability,
-    Overlap as Overlap,
-    Ranks as Ranks,
-    RiskCurve as RiskCurve,
-    SinglingOut as SinglingOut,
-    Strongest as Strongest,
-    Worst as Worst,
     attack_scenarios as attack_scenarios,
     centred as centred,
     default_counts as default_counts,

@@ -48,7 +48,6 @@ from unmask.privacy.legal.strength import (
     LearningCurve as LearningCurve,
     Overlap as Overlap,
     Strongest as Strongest,
-    Worst as Worst,
     among as among,
     extent as extent,
     learning_curve as learning_curve,

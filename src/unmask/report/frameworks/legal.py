@@ -163,10 +163,10 @@ class LegalResults:
         }
         self.safeguards = tuple(name for name in self.whole if name != ORIGINAL)
         self.shown = {name: self._shown(name) for name in self.whole}
-        self.points: dict[tuple[str, str], dict[str, law.Worst]] = {
+        self.points: dict[tuple[str, str], dict[str, law.Strongest]] = {
             (name, metric): {
                 WORST: sweep.worst(metric),
-                ALL: _among_most(sweep, metric, min(sweep.lengths)),
+                ALL: sweep.strongest(metric, min(sweep.lengths)),
             }
             for name, sweep in self.whole.items()
             for metric in self.metrics
@@ -190,7 +190,7 @@ class LegalResults:
     def leading(self, safeguard: str, metric: str, length: int) -> tuple[str, law.Curve]:
         """The attack that is strongest among most speakers, and its curve."""
         whole = self.whole[safeguard]
-        label = _among_most(whole, metric, length).strongest.attacker
+        label = whole.strongest(metric, length).attacker
         return label, whole.curves[label, metric, length]
 
     def sweep(self, safeguard: str) -> law.LegalSweep:
@@ -228,12 +228,6 @@ def _most(sweep: law.LegalSweep, metric: str, length: int) -> int:
     return max(int(curve.counts.max()) for curve in sweep.competing(metric, length).values())
 
 
-def _among_most(sweep: law.LegalSweep, metric: str, length: int) -> law.Worst:
-    """The strongest attack with most speakers."""
-    count = _most(sweep, metric, length)
-    return law.Worst(length, count, sweep.strongest(metric, length, count))
-
-
 def _section(study: Study, groups: Results) -> Section:
     """Risk against the number of speakers, all safeguards together and each on its own."""
     results, colours = LegalResults(study.config, **groups), study.colours
@@ -245,7 +239,7 @@ def _section(study: Study, groups: Results) -> Section:
             lines.append(charts.RiskLine(name, who, metric, length, curve))
     metric = results.metrics[0]
     worst = {name: results.points[name, metric][WORST] for name in results.whole}
-    values = {n: f"{100 * float(w.strongest.estimate.value):.0f} %" for n, w in worst.items()}
+    values = {n: f"{100 * float(w.estimate.value):.0f} %" for n, w in worst.items()}
     each = ", ".join(f"{n} {values[n]}" for n in results.safeguards)
     title = f"{law.TITLES[metric]} at worst: {each}; unprotected {values[ORIGINAL]}"
     comparison = charts.risk_comparison(lines, colours=colours, original=ORIGINAL)
@@ -253,7 +247,7 @@ def _section(study: Study, groups: Results) -> Section:
     sweeps = {name: results.sweep(name) for name in results.safeguards}
 
     def panel(drawn: str, name: str, sweep: law.LegalSweep) -> charts.Figure:
-        most = f"{worst[name].strongest.attacker} succeeds most, {values[name]} among"
+        most = f"{worst[name].attacker} succeeds most, {values[name]} among"
         title = f"{name}: {most} {worst[name].count:,} speakers"
         return charts.legal_panel(sweep, colour=colours[name]).called(drawn, title)
 
@@ -278,11 +272,11 @@ def _answers(results: LegalResults) -> list[str]:
     lines = []
     for name, metric in product(results.safeguards, results.metrics):
         worst = results.points[name, metric][WORST]
-        estimate = worst.strongest.estimate
+        estimate = worst.estimate
         lines.append(
             f"{name}: {law.TITLES[metric]} up to {shown(estimate, 1, scale=100)} %, among"
             f" {worst.count:,} speakers with {law.spoken(worst.length)}, by"
-            f" {worst.strongest.attacker}; chance {100 * float(estimate.chance or 0):.1f} %."
+            f" {worst.attacker}; chance {100 * float(estimate.chance or 0):.1f} %."
         )
     return lines
 
@@ -355,14 +349,13 @@ def _strongest(results: LegalResults, metric: str) -> list[Row]:
     at -= {(risk.length, risk.count) for _, risk in points[ORIGINAL]}
     for length, count in sorted(at):
         if any(c.index(count) is not None for c in control.competing(metric, length).values()):
-            same = law.Worst(length, count, control.strongest(metric, length, count))
-            points[ORIGINAL].append((CONTROL, same))
+            points[ORIGINAL].append((CONTROL, control.strongest(metric, length, count)))
     rows = []
     for name, some in points.items():
         for point, risk in some:
-            where = {"safeguard": name, "attacker": risk.strongest.attacker, "point": point}
+            where = {"safeguard": name, "attacker": risk.attacker, "point": point}
             where |= {"utterances": str(risk.length), "speakers": f"{risk.count:,}"}
-            rows.append(Row(where, [risk.strongest.estimate]))
+            rows.append(Row(where, [risk.estimate]))
     return rows
 
 
