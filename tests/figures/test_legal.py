@@ -5,8 +5,13 @@ import pytest
 
 import unmask as um
 from unmask.figures import NARROW, RiskLine, at_width, risk_comparison, save
-from unmask.figures.legal import count_ticks, legal_figures, legal_panel
-from unmask.figures.speakers import rank_histograms, speaker_risks
+from unmask.figures.legal import (
+    count_ticks,
+    legal_figures,
+    legal_panel,
+    rank_histograms,
+    speaker_risks,
+)
 
 
 @pytest.fixture(scope="module")

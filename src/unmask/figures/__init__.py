@@ -15,11 +15,14 @@ _NAMES = {
     """,
     "figure": "Figure",
     "image": "POLICY STYLE fragment images javascript save save_all svg",
-    "legal": "RiskLine learning_curves legal_figures legal_panel risk_comparison",
-    "privacy": """
-        PlanePoint Point cost_plane distinctiveness pareto similarity_matrices zoo_plots
+    "legal": """
+        RiskLine Strip learning_curves legal_figures legal_panel rank_histograms risk_comparison
+        speaker_risks speaker_strip
     """,
-    "speakers": "Strip rank_histograms speaker_protection speaker_risks speaker_strip",
+    "privacy": """
+        PlanePoint Point cost_plane distinctiveness pareto similarity_matrices speaker_protection
+        zoo_plots
+    """,
     "theme": "NARROW ORIGINAL WIDE at_width system_colours",
     "worst_case": """
         GrowthLine needed_thresholds worst_case_curves worst_case_figures worst_case_growth

@@ -13,7 +13,7 @@ from unmask.base import BoolArray
 from unmask.errors import InputError
 from unmask.estimate import Interval
 from unmask.figures import draw
-from unmask.figures.cp_cells import TRIALS, X2, Y2, Axes, Panel, Shades
+from unmask.figures.cp_cells import X2, Y2, Axes, Panel, Shades
 from unmask.figures.figure import Figure, Layers, captioned, require, table, text_table
 from unmask.figures.theme import DIVERGING, ON_BRIGHT, ON_DARK, SEQUENTIAL, is_wide, shorten, width
 from unmask.stress import OUTCOMES, Contour, CpMap, CpPosition, CpRoadmap, DeltaCpMap
@@ -108,11 +108,11 @@ def _map_panel(
         "values": shades.ticks,
     }
     colour = panel.colour([shades.low, shades.high], scale, **(options if legend else {}))
-    hover = f"value:Q|{_value_title(cp)}|{_format(cp)}; {TRIALS}"
+    tips = draw.tips("cp_map", value=_value_title(cp), format=_format(cp))
     cells = panel.rectangles(cp.values)
     placed = [position for position in positions if position.placed]
     return panel.layered(
-        draw.mark(cells, "rect", *axes, X2, Y2, colour, hover=hover, **_CELL),
+        draw.mark(cells, "rect", *axes, X2, Y2, colour, tips, **_CELL),
         *panel.hatching(axes),
         *(layer for line in contours for layer in _line(line, cp, shades, axes)),
         *([_points(placed, cp, axes)] if placed else []),
@@ -176,13 +176,9 @@ def _points(positions: Sequence[CpPosition], cp: CpMap, axes: Axes) -> alt.Chart
     shape = draw.by(
         alt.Shape, "config", dict(zip(names, cycle(_SHAPES), strict=False)), legend=legend
     )
-    hover = (
-        f"config:N|Trial config; value:Q|{_value_title(cp)} of its trials|{_format(cp)}; "
-        f"cell:Q|of the cell|{_format(cp)}; x:Q|Placed at targets|.1%; y:Q|and nontargets|.1%; "
-        "targets:Q|Target trials|,d; nontargets:Q|Nontarget trials|,d"
-    )
+    tips = draw.tips("cp_points", value=_value_title(cp), format=_format(cp))
     style: draw.Style = {"size": 110, "color": _POINT_INK, "stroke": ON_DARK, "strokeWidth": 1.4}
-    return draw.dots(rows, *axes, shape, hover=hover, **style)
+    return draw.dots(rows, *axes, shape, tips, **style)
 
 
 def _words(cp: CpMap, shades: Shades, side: float, *, several: bool) -> dict[str, Any]:
@@ -275,10 +271,10 @@ def _delta_panel(
     }
     scale = {"range": list(DIVERGING), "domainMid": 0}
     colour = panel.colour([-limit, limit], scale, **(options if legend else {}))
-    hover = f"change:N|Relative change; {TRIALS}"
+    tips = draw.tips("delta_cp_map")
     names = " → ".join(shorten(system, limit=14) for system in (delta.reference, delta.test))
     return panel.layered(
-        draw.mark(cells, "rect", *axes, X2, Y2, colour, hover=hover, **_CELL),
+        draw.mark(cells, "rect", *axes, X2, Y2, colour, tips, **_CELL),
         *_dots(panel, _beyond(delta, limit), axes),
         *panel.hatching(axes),
         *draw.heading(f"{names}, {metric}" if metric else names, *_proportions(delta)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import altair as alt
 import numpy as np
@@ -33,7 +34,6 @@ _EER, _DCF = "equal error rate (hull)", "minimum DCF"
 _LINES = {_POLYGON: SOLID, _HULL: DASHED}
 _STROKES = {_POLYGON: 1.9, _HULL: 1.0}
 _STEPS = 80
-_RATES = "system:N|System; p_fa:Q|False alarms|.3%; p_miss:Q|Misses|.3%"
 
 
 def det(
@@ -63,15 +63,15 @@ def det(
     grid[[0, -1]] = LOWEST, HIGHEST
     lines = _LINES if hull else {_POLYGON: SOLID}
     # The caption tells dashes and marks; lines have their names beside them.
-    channels = (x, y, colour, draw.line_kind(lines).legend(None), alt.Order("step:Q"))
-    hover = f"{_RATES}; line:N|Line"
+    dash = draw.line_kind(lines).legend(None)
+    channels = (x, y, colour, dash, alt.Order("step:Q"), draw.tips("det"))
     diagonal = _on_axes(table(p_fa=[LOWEST, HIGHEST], p_miss=[LOWEST, HIGHEST]))
     at = {n: float(ndtri(np.clip(c.eer, LOWEST, HIGHEST))) for n, c in curves.items()}
     chart = draw.in_panel(
         *(_band(band, shades[system]) for system, band in (bands or {}).items()),
         draw.mark(diagonal, "line", x, y, clip=True, color="#9ca3af", strokeWidth=0.8),
         *(
-            draw.mark(_on_axes(rows), "line", *channels, hover=hover, clip=True, strokeWidth=stroke)
+            draw.mark(_on_axes(rows), "line", *channels, clip=True, strokeWidth=stroke)
             for rows, stroke in _followed(curves, lines, grid, grid, HIGHEST)
         ),
         _marks(curves, x, y, colour),
@@ -156,9 +156,9 @@ def _marks(curves: Mapping[str, DetCurve], x: alt.X, y: alt.Y, colour: alt.Color
         for n, c in curves.items()
     ]
     shape = draw.by(alt.Shape, "point", {_EER: "circle", _DCF: "diamond"})
-    hover = f"{_RATES}; point:N|Point; p_target:Q|Prior of a target|~g"
-    points, look = _on_axes(join(equal + least)), {"stroke": "white", "strokeWidth": 1}
-    return draw.dots(points, x, y, colour, shape, hover=hover, size=64, **look)
+    channels = (x, y, colour, shape, draw.tips("det_marks"))
+    points = _on_axes(join(equal + least))
+    return draw.dots(points, *channels, size=64, stroke="white", strokeWidth=1)
 
 
 def trace(p_fa: Array, p_miss: Array, *, at_fa: Array, at_miss: Array) -> tuple[Array, Array]:
@@ -183,14 +183,13 @@ def roc_hull(curves: Mapping[str, DetCurve], *, colours: draw.Colours = None) ->
     x = draw.axis(alt.X, "p_fa", "False alarms, Pfa", (0, 1), format="~%", values=ticks)
     y = draw.axis(alt.Y, "hit", "Hits, 1 − Pmiss", (0, 1), format="~%", tickCount=5)
     colour = draw.system_colour(list(curves), colours)
-    channels = (x, y, colour, draw.line_kind(_LINES), alt.Order("step:Q"))
-    hover = "system:N|System; p_fa:Q|False alarms|.3%; hit:Q|Hits|.3%; line:N|Line"
+    dash = draw.line_kind(_LINES)
+    channels = (x, y, colour, dash, alt.Order("step:Q"), draw.tips("roc_hull"))
     chance = table(p_fa=[0.0, 1.0], hit=[0.0, 1.0])
     layers = [draw.dashed(chance, x, y, kind="line", strokeWidth=1)]
     for rows, stroke in _followed(curves, _LINES, np.array([0.0, 1.0]), np.empty(0)):
         hits = alt.Chart(rows).transform_calculate(hit="1 - datum.p_miss")
-        style = {"clip": True, "strokeWidth": stroke}
-        layers.append(draw.mark(hits, "line", *channels, hover=hover, **style))
+        layers.append(draw.mark(hits, "line", *channels, clip=True, strokeWidth=stroke))
     return captioned("roc_hull", draw.in_panel(*layers, ratio=1), rates=_equal_errors(curves))
 
 
@@ -220,15 +219,15 @@ def difference_intervals(comparison: Comparison, labels: Sequence[str]) -> Figur
     y = alt.Y("metric:N", sort=names, title=None)
     shades = alt.Scale(domain=list(words.values()), range=["#0072B2", "#9ca3af"])
     colour = alt.Color("clear:N", title="Interval", scale=shades)
-    hover = "metric:N|Metric; value:Q|Better by (%)|.2f; low:Q|from|.2f; high:Q|to|.2f"
+    tips = draw.tips("compare_differences")
     beyond = [f"{n} ({v:+,.0f} %)" for n, v in zip(names, values, strict=True) if abs(v) > _EDGE]
     edges = [max(min(lows, default=0.0), -_EDGE), min(max(highs, default=0.0), _EDGE)]
     scale = alt.Scale(domain=edges, clamp=True, nice=True)
     spans = (alt.X("low:Q", title=better, scale=scale), alt.X2("high:Q"))
     chart = draw.in_panel(
         draw.mark(table(at=[0.0]), "rule", alt.X("at:Q"), color=INK, strokeWidth=1),
-        draw.mark(rows, "rule", *spans, y, colour, hover=hover, strokeWidth=2.4),
-        draw.dots(rows, alt.X("value:Q"), y, colour, hover=hover, size=60),
+        draw.mark(rows, "rule", *spans, y, colour, tips, strokeWidth=2.4),
+        draw.dots(rows, alt.X("value:Q"), y, colour, tips, size=60),
         ratio=0.5,
     )
     return captioned(
@@ -259,7 +258,7 @@ def score_histograms(curves: Mapping[str, Histogram]) -> Figure:
         y = draw.axis(alt.Y, "density", label, (0, _top(curve)), tickCount=4)
         layers = [
             _areas(curve, x, y),
-            *_threshold(curve.eer_threshold, "score:Q|EER threshold|.4~g"),
+            *_threshold(curve.eer_threshold, draw.tips("threshold")),
             _bins(system, curve),
             *([] if alone else [draw.panel_title(system)]),
         ]
@@ -287,7 +286,7 @@ def _scores(curve: Histogram | ConfigScores, title: str | None, *, ticks: int) -
     return draw.axis(alt.X, "score", title, ends, tickCount=ticks, grid=False)
 
 
-def _areas(curve: Histogram | ConfigScores, x: alt.X, y: alt.Y, hover: str = "") -> alt.Chart:
+def _areas(curve: Histogram | ConfigScores, x: alt.X, y: alt.Y, *more: Any) -> alt.Chart:
     """Both densities as steps, targets above."""
     steps = join(
         table(trials=kind, score=curve.edges, density=np.append(density, density[-1:]))
@@ -300,13 +299,13 @@ def _areas(curve: Histogram | ConfigScores, x: alt.X, y: alt.Y, hover: str = "")
         legend=alt.Legend(title=None, orient="bottom", symbolType="square", direction="horizontal"),
     )
     style = {"interpolate": "step-after", "fillOpacity": 0.25, "line": {"strokeWidth": 1.4}}
-    return draw.mark(steps, "area", x, y.stack(None), colour, hover=hover, **style)
+    return draw.mark(steps, "area", x, y.stack(None), colour, *more, **style)
 
 
-def _threshold(score: float, hover: str = "") -> list[alt.Chart]:
+def _threshold(score: float, *more: Any) -> list[alt.Chart]:
     """A rule, where the threshold is finite."""
-    style: draw.Style = {"color": INK, "strokeWidth": 1.2}
-    rule = draw.dashed(table(score=score), alt.X("score:Q"), hover=hover, **style)
+    rows = table(score=score)
+    rule = draw.dashed(rows, alt.X("score:Q"), *more, color=INK, strokeWidth=1.2)
     return [rule] if math.isfinite(score) else []
 
 
@@ -321,21 +320,16 @@ def _bins(system: str, curve: Histogram) -> alt.Chart:
         density=np.maximum(curve.target, curve.nontarget),
     )
     places = (alt.X("score:Q"), alt.X2("end:Q"), alt.Y("density:Q"), alt.Y2Datum(0))
-    hover = (
-        "system:N|System; score:Q|Scores from|.4~g; end:Q|Scores to|.4~g; "
-        "target:Q|Target density|.4~g; nontarget:Q|Nontarget density|.4~g"
-    )
-    return draw.mark(bins, "rect", *places, hover=hover, opacity=0)
+    return draw.mark(bins, "rect", *places, draw.tips("score_histograms"), opacity=0)
 
 
 def trial_bias_figure(configs: Sequence[ConfigScores]) -> Figure:
     """One panel per trial config below the other, all on the same axes."""
     require(configs, "trial bias", "trial config")
     y = draw.axis(alt.Y, "density", "Density", (0, _top(*configs)), tickCount=3)
-    hover = "trials:N|Trials; score:Q|Scores from|.4~g; density:Q|Density|.4~g"
     panels = [
         alt.layer(
-            _areas(config, _scores(config, below, ticks=6), y, hover),
+            _areas(config, _scores(config, below, ticks=6), y, draw.tips("trial_bias")),
             *_threshold(config.threshold),
             *draw.heading(
                 shorten(config.name),

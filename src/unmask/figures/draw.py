@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import altair as alt
 
 from unmask.errors import InputError
-from unmask.figures.figure import Layers, table
+from unmask.figures.figure import Layers, table, words
 from unmask.figures.theme import (
     CHANCE,
     DASHED,
@@ -144,23 +144,21 @@ def lookup(labels: Mapping[str, str]) -> str:
     return f"({json.dumps(list(labels.values()))})[indexof({values}, datum.value)]"
 
 
-def mark(
-    rows: alt.InlineData | alt.Chart, kind: str, *channels: Any, hover: str = "", **style: Any
-) -> alt.Chart:
-    """A layer of marks: lines, points, rules …, with their ``style``, encoded by ``channels``.
-
-    ``hover`` is what shows under the pointer: ``field:type|Title`` or ``field:type|Title|format``,
-    ``; `` between.
+def tips(name: str, **facts: str) -> list[alt.Tooltip]:
+    """The channel of what shows under the pointer: the fields under ``name`` in ``captions.toml``,
+    in which ``facts`` stand for their names.
     """
-    chart = rows if isinstance(rows, alt.Chart) else alt.Chart(rows)
-    parts = (field.split("|") for field in hover.split("; ") if hover)
-    tips = [
-        alt.Tooltip(name, title=title, format=form[0] if form else alt.Undefined)
-        for name, title, *form in parts
+    fields = (field.format(**facts).split("|") for field in words()["hover"][name])
+    return [
+        alt.Tooltip(field, title=title, format=form[0] if form else alt.Undefined)
+        for field, title, *form in fields
     ]
-    layer: alt.Chart = getattr(chart, f"mark_{kind}")(**style).encode(
-        *channels, **({"tooltip": tips} if tips else {})
-    )
+
+
+def mark(rows: alt.InlineData | alt.Chart, kind: str, *channels: Any, **style: Any) -> alt.Chart:
+    """A layer of marks: lines, points, rules …, with their ``style``, encoded by ``channels``."""
+    chart = rows if isinstance(rows, alt.Chart) else alt.Chart(rows)
+    layer: alt.Chart = getattr(chart, f"mark_{kind}")(**style).encode(*channels)
     return layer
 
 
@@ -169,12 +167,9 @@ def dots(rows: alt.InlineData | alt.Chart, *channels: Any, **style: Any) -> alt.
     return mark(rows, "point", *channels, **{"filled": True, "opacity": 1, **style})
 
 
-def dashed(
-    rows: alt.InlineData, *channels: Any, kind: str = "rule", hover: str = "", **style: Any
-) -> alt.Chart:
+def dashed(rows: alt.InlineData, *channels: Any, kind: str = "rule", **style: Any) -> alt.Chart:
     """Dashes, black unless styled: chance, a threshold, what one compares with."""
-    drawn = {"color": CHANCE, "strokeDash": list(DASHED), **style}
-    return mark(rows, kind, *channels, hover=hover, **drawn)
+    return mark(rows, kind, *channels, **{"color": CHANCE, "strokeDash": list(DASHED), **style})
 
 
 def band(rows: alt.InlineData, x: alt.X, y: alt.Y, *more: Any, opacity: float) -> alt.Chart:
@@ -241,9 +236,9 @@ def labels_at(
 def above(label: str, *, lift: float = 6, whole: str | None = None, **style: Any) -> alt.Chart:
     """A layer that writes ``label`` above its panel; the ``whole`` name shows on hover."""
     rows = table(label=label) if whole is None else table(label=label, system=whole)
-    at = XPixel(0), YPixel(-lift), alt.Text("label:N")
+    at = [XPixel(0), YPixel(-lift), alt.Text("label:N")]
     style = {"fontSize": 11.5, "fontWeight": 600, "align": "left", "baseline": "bottom", **style}
-    return mark(rows, "text", *at, hover="" if whole is None else "system:N|System", **style)
+    return mark(rows, "text", *at, *([] if whole is None else [tips("system")]), **style)
 
 
 def panel_title(system: str) -> alt.Chart:

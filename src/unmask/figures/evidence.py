@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import altair as alt
@@ -65,17 +64,13 @@ def _reliability(
         for field in ("observed", "low")
     )
     rows = join(table(system=system, **vars(curve)) for system, curve in curves.items())
-    hover = (
-        "system:N|System; predicted:Q|Predicted|.4f; observed:Q|Observed|.4f; "
-        "low:Q|Interval from|.4f; high:Q|Interval to|.4f; count:Q|Trials|,.0f"
-    )
-    layer = partial(draw.mark, rows, hover=hover)
+    tips = draw.tips("calibration_plot")
     diagonal = table(predicted=[0, 1], observed=[0, 1])
     return [
         draw.dashed(diagonal, x, y, kind="line", strokeWidth=1),
-        layer("line", x, y, colour, strokeWidth=1, opacity=0.55),
-        layer("rule", x, low, alt.Y2("high:Q"), colour, strokeWidth=1.4),
-        layer("point", x, y, colour, size, filled=True, opacity=0.95),
+        draw.mark(rows, "line", x, y, colour, tips, strokeWidth=1, opacity=0.55),
+        draw.mark(rows, "rule", x, low, alt.Y2("high:Q"), colour, tips, strokeWidth=1.4),
+        draw.dots(rows, x, y, colour, size, tips, opacity=0.95),
     ]
 
 
@@ -103,11 +98,7 @@ def pav_map(curves: Mapping[str, PavMap], *, colours: draw.Colours = None) -> Fi
         labelOverlap=False,
     )
     colour = draw.system_colour(list(curves), colours)
-    hover = (
-        "system:N|System; low:Q|Scores from|.4~g; high:Q|Scores to|.4~g; "
-        "natural:N|LLR (natural log); ten:N|LLR (base 10); targets:Q|Targets|,.0f; "
-        "nontargets:Q|Nontargets|,.0f"
-    )
+    tips = draw.tips("pav_map")
     steps, ends = [], []
     for system, curve in curves.items():
         finite = np.repeat(np.flatnonzero(np.isfinite(curve.llr)), 2)
@@ -129,9 +120,9 @@ def pav_map(curves: Mapping[str, PavMap], *, colours: draw.Colours = None) -> Fi
     chart = draw.in_panel(
         draw.dashed(table(score=same, llr=same), x, y, kind="line", clip=True, strokeWidth=1),
         draw.mark(table(llr=inner), "rule", y, color=MUTED, strokeWidth=0.6),
-        draw.mark(join(steps), "line", x, y, colour, alt.Order("step:Q"), hover=hover, clip=True),
-        draw.mark(edge, "rule", *spans, colour, hover=hover, clip=True, strokeWidth=1.8),
-        draw.dots(edge, alt.X("score:Q"), y, colour, shape, hover=hover, size=70),
+        draw.mark(join(steps), "line", x, y, colour, alt.Order("step:Q"), tips, clip=True),
+        draw.mark(edge, "rule", *spans, colour, tips, clip=True, strokeWidth=1.8),
+        draw.dots(edge, alt.X("score:Q"), y, colour, shape, tips, size=70),
         ratio=0.85,
     )
     return captioned("pav_map", chart, systems=curves, infinite=bool(edge.values))
@@ -185,7 +176,6 @@ def _written(llr: float) -> str:
 
 HIGHEST = 1.08
 _RATIO = 0.78
-_BITS = "log_odds:Q|Prior log-odds|.2f; bits:Q|Cross-entropy (bits)|.4f"
 _NO_SCORES = "prior alone, no scores"
 _ORACLE, _ACTUAL = "oracle (calibrated)", "actual (scores as LLRs)"
 
@@ -215,13 +205,13 @@ def ece_profile(curves: Mapping[str, EceProfile], *, colours: draw.Colours = Non
         *_axes("Prior log-odds of a target (natural log)", (float(odds.min()), float(odds.max()))),
         draw.system_colour(list(curves), colours, first=_NO_SCORES),
         draw.line_kind({_ORACLE: SOLID, _ACTUAL: DASHED}),
+        draw.tips("ece_profile"),
     )
-    hover = f"system:N|System; line:N|Line; {_BITS}"
     even = alt.Chart(rows).transform_filter("abs(datum.log_odds) < 1e-9")
     even = even.transform_filter(alt.datum.system != _NO_SCORES)
     chart = draw.in_panel(
-        draw.mark(rows, "line", *channels, hover=hover, clip=True),
-        draw.dots(even, *channels, hover=hover, clip=True, size=46),
+        draw.mark(rows, "line", *channels, clip=True),
+        draw.dots(even, *channels, clip=True, size=46),
         ratio=_RATIO,
     )
     cut = [shorten(name) for name, curve in curves.items() if not np.all(curve.actual <= HIGHEST)]
@@ -284,13 +274,13 @@ def _profiles(
     is_dotted = alt.FieldOneOfPredicate(field="system", oneOf=list(dotted))
     dash = alt.condition(is_dotted, alt.value([1.5, 2]), alt.value(list(SOLID)))
     is_prior = alt.datum.system == _PRIOR
-    base = alt.Chart(rows).encode(x, y, draw.by(alt.Color, "system", shades))
-    hover = f"system:N|Profile; {_BITS}"
+    channels = (x, y, draw.by(alt.Color, "system", shades), draw.tips("profiles"))
+    base = alt.Chart(rows).encode(*channels)
     profiles = base.transform_filter(~is_prior).encode(strokeDash=dash)
     prior = base.transform_filter(is_prior)
     return draw.in_panel(
-        draw.mark(profiles, "line", hover=hover, clip=True),
-        draw.mark(prior, "line", hover=hover, clip=True, strokeDash=list(DASHED)),
+        draw.mark(profiles, "line", clip=True),
+        draw.mark(prior, "line", clip=True, strokeDash=list(DASHED)),
         *draw.labels_at(
             {name: (0.0, float(min(bits.max(), HIGHEST))) for name, (_, bits, _) in every.items()},
             shades,

@@ -91,7 +91,8 @@ class Figure:
 
 
 @cache
-def _words() -> Mapping[str, Any]:
+def words() -> Mapping[str, Any]:
+    """What stands in ``captions.toml``."""
     return tomllib.loads(part("captions.toml"))
 
 
@@ -101,16 +102,16 @@ def captioned(key: str, chart: Any, **facts: Any) -> Figure:
     A list is written with commas. A sentence of the caption that names a fact which is empty, zero
     or False is left out; one that is True only lets its sentence stand.
     """
-    words = _words()[key]
+    own = words()[key]
     shown = {name: _shown(fact) for name, fact in facts.items()}
     caption = [
         sentence.format(**shown)
-        for sentence in words["caption"]
+        for sentence in own["caption"]
         if all(shown[name] is not None for _, name, _, _ in Formatter().parse(sentence) if name)
     ]
-    if "described" in words:
-        chart = chart.properties(description=words["described"].format(**shown))
-    return Figure(key, words["title"].format(**shown), " ".join(caption), chart)
+    if "described" in own:
+        chart = chart.properties(description=own["described"].format(**shown))
+    return Figure(key, own["title"].format(**shown), " ".join(caption), chart)
 
 
 def _shown(fact: Any) -> Any:

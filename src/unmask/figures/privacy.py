@@ -1,22 +1,23 @@
-"""Voice similarity and the zoo of speakers, and what protection achieves and costs."""
+"""Voice similarity, protection and the zoo of speakers, and what protection achieves and costs."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 from typing import Any
 
 import altair as alt
+import numpy as np
 
 from unmask.estimate import Interval
 from unmask.figures import draw
 from unmask.figures.figure import Figure, Layers, captioned, require, table, text_table
 from unmask.figures.image import CELLS
-from unmask.figures.theme import MUTED, PAPER, SEQUENTIAL, is_wide, shorten, width
+from unmask.figures.theme import CHANCE, MUTED, PAPER, SEQUENTIAL, is_wide, shorten, width
 from unmask.privacy import Zoo
-from unmask.privacy.similarity import MatrixView
+from unmask.privacy.similarity import PLAIN, MatrixView, SpeakerProtection
 
 _DIGITS = 3
 
@@ -70,10 +71,9 @@ def matrix_panel(view: MatrixView, room: float, *, title: str, key: str) -> Laye
     )
     unit = alt.Scale(domain=[0.0, 1.0], scheme=SEQUENTIAL)
     colour = alt.Color("similarity:Q", title="Similarity", scale=unit, legend=legend)
-    hover = f"one:N|Row; other:N|Column; similarity:Q|Similarity|.{_DIGITS}f"
     style = {"style": CELLS, "strokeWidth": 0, "aria": False}
     return alt.layer(
-        draw.mark(cells, "rect", *places, colour, hover=hover, **style),
+        draw.mark(cells, "rect", *places, colour, draw.tips("similarity_matrices"), **style),
         *(_parts(view, side) if len(view.parts) > 1 else ()),
         draw.panel_title(title),
     ).properties(width=side, height=side)
@@ -94,6 +94,56 @@ def _parts(view: MatrixView, side: int) -> list[alt.Chart]:
         draw.mark(names, "text", x, draw.YPixel(side + 6), label, baseline="top", **text),
         draw.mark(names, "text", y, draw.XPixel(-6), label, baseline="bottom", angle=270, **text),
     ]
+
+
+_MOST_NAMES = 80
+
+
+def speaker_protection(
+    protections: Mapping[str, SpeakerProtection], *, colours: draw.Colours = None
+) -> Figure:
+    """Bars of DeID per speaker, the least protected first; a rule marks DeID of all."""
+    require(protections, "speaker protection")
+    shades = draw.colours_for(list(protections), colours)
+    shown = np.concatenate([(p.deid, p.low, p.high) for p in protections.values()], axis=1)
+    shown = 100 * shown[np.isfinite(shown)]
+    ends = [min(0.0, float(shown.min())), max(100.0, float(shown.max()))]
+    y = alt.Y("deid:Q", title="DeID (%)", scale=alt.Scale(domain=ends, nice=True))
+    size = {"width": int(width() - 80), "height": 150 if len(protections) > 1 else 210}
+    panels = [_bars(n, one, y, shades[n]).properties(**size) for n, one in protections.items()]
+    chart = alt.vconcat(*panels, spacing=22)
+    other = any(protection.attacker != PLAIN for protection in protections.values())
+    return captioned("speaker_protection", chart, systems=protections, other=other)
+
+
+def _bars(system: str, protection: SpeakerProtection, y: alt.Y, colour: str) -> Layers:
+    """One bar per speaker with its interval."""
+    order = np.argsort(protection.deid, kind="stable")
+    rows = table(
+        place=range(1, len(order) + 1),
+        speaker=[protection.speakers[i] for i in order],
+        deid=100 * protection.deid[order],
+        similarity=protection.self_similarity["op"][order],
+        l_w=protection.l_w[order],
+        low=100 * protection.low[order],
+        high=100 * protection.high[order],
+    )
+    few = len(order) <= _MOST_NAMES
+    x = alt.X(
+        "speaker:N" if few else "place:O",
+        sort=None,
+        title="Speaker, least protected first",
+        axis=alt.Axis(labelAngle=-90, labelFontSize=8) if few else alt.Axis(labels=False),
+    )
+    known = alt.Chart(rows).transform_filter("isValid(datum.low) && isFinite(datum.low)")
+    spans = (alt.Y("low:Q"), alt.Y2("high:Q"))
+    plain = "" if protection.attacker == PLAIN else f" ({protection.attacker} score)"
+    return alt.layer(
+        draw.mark(rows, "bar", x, y, draw.tips("speaker_protection"), color=colour),
+        draw.mark(known, "rule", x, *spans, color=CHANCE, strokeWidth=1),
+        draw.dashed(table(at=100 * float(protection.deid.mean())), alt.Y("at:Q")),
+        draw.panel_title(system + plain),
+    )
 
 
 _COLOURS = {
@@ -159,14 +209,11 @@ def _plot(system: str, zoo: Zoo) -> Layers:
     y = alt.Y("impostor:Q", title=f"Mean impostor {zoo.score}", scale=scale)
     kinds = alt.Scale(domain=list(_COLOURS), range=list(_COLOURS.values()))
     colour = alt.Color("corner:N", title="Corner", scale=kinds)
-    hover = (
-        "speaker:N|Speaker; corner:N|Corner; target:Q|Mean target|.3f; impostor:Q|Mean impostor|.3f"
-    )
     thin: draw.Style = {"color": MUTED, "strokeWidth": 0.8}
     return alt.layer(
         draw.dashed(table(at=list(zoo.quartiles["target"])), alt.X("at:Q"), **thin),
         draw.dashed(table(at=list(zoo.quartiles["impostor"])), alt.Y("at:Q"), **thin),
-        draw.dots(rows, x, y, colour, hover=hover, size=46, opacity=0.9),
+        draw.dots(rows, x, y, colour, draw.tips("zoo"), size=46, opacity=0.9),
         draw.panel_title(system),
     )
 
@@ -200,9 +247,9 @@ def distinctiveness(points: Sequence[Point], *, colours: draw.Colours = None) ->
     require(drawn, "scatter", "safeguard with a finite G_VD")
     systems = list(dict.fromkeys(p.system for p in drawn))
     datasets = list(dict.fromkeys(p.dataset for p in drawn))
-    deid = _spans("deid", [(p.deid, _ends(p.deid_interval)) for p in drawn], scale=100)
-    g_vd = _spans("g_vd", [(p.g_vd, _ends(p.g_vd_interval)) for p in drawn])
-    hollow = [(p.strongest, _ends(p.strongest_interval)) for p in drawn]
+    deid = _spans("deid", ((p.deid, p.deid_interval) for p in drawn), scale=100)
+    g_vd = _spans("g_vd", ((p.g_vd, p.g_vd_interval) for p in drawn))
+    hollow = ((p.strongest, p.strongest_interval) for p in drawn)
     strongest = _spans("strongest", hollow, scale=100)
     rows = table(
         system=[p.system for p in drawn],
@@ -223,7 +270,6 @@ def distinctiveness(points: Sequence[Point], *, colours: draw.Colours = None) ->
     shape = draw.by(
         alt.Shape, "dataset", dict(zip(datasets, cycle(_SHAPES), strict=False)), legend=several
     )
-    hover = "system:N|System; dataset:N|Set; deid:Q|DeID (%)|.2f; g_vd:Q|G_VD (dB)|.2f"
     attacked = alt.Chart(rows).transform_filter("datum.strongest !== null")
     at = alt.X("strongest:Q")
     span = (alt.X("strongest_low:Q"), alt.X2("strongest_high:Q"))
@@ -235,28 +281,27 @@ def distinctiveness(points: Sequence[Point], *, colours: draw.Colours = None) ->
         draw.mark(attacked, "rule", at, alt.X2("deid:Q"), y, colour, strokeDash=[2, 3]),
         draw.mark(attacked, "rule", *span, y, colour, strokeWidth=1.2),
         draw.dots(attacked, at, y, colour, size=70, filled=False),
-        draw.dots(rows, x, y, colour, shape, hover=hover, size=70),
+        draw.dots(rows, x, y, colour, shape, draw.tips("g_vd_deid"), size=70),
         ratio=0.8,
     ).resolve_scale(shape="independent")
     lost = [shorten(p.system) for p in points if not math.isfinite(p.g_vd)]
     return captioned("g_vd_deid", chart, systems=systems, beaten=bool(beaten), lost=lost)
 
 
-def _ends(interval: Interval | None) -> Ends | None:
-    if interval is None or not (math.isfinite(interval.low) and math.isfinite(interval.high)):
-        return None
-    return interval.low, interval.high
-
-
 def _spans(
-    field: str, values: Sequence[tuple[float | None, Ends | None]], *, scale: float = 1.0
+    field: str,
+    values: Iterable[tuple[float | None, Interval | Ends | None]],
+    *,
+    scale: float = 1.0,
 ) -> dict[str, list[Any]]:
     """Columns of values and the ends of their intervals: the value itself where there is none."""
     columns: dict[str, list[Any]] = {field: [], f"{field}_low": [], f"{field}_high": []}
-    for value, ends in values:
-        parts = (value, *(ends or (value, value)))
-        for column, part in zip(columns.values(), parts, strict=True):
-            column.append(None if value is None or part is None else scale * part)
+    for value, made in values:
+        ends = (made.low, made.high) if isinstance(made, Interval) else made
+        if ends is None or not all(map(math.isfinite, ends)):
+            ends = (value, value)
+        for column, part in zip(columns.values(), (value, *ends), strict=True):
+            column.append(None if part is None else scale * part)
     return columns
 
 
@@ -326,13 +371,10 @@ def cost_plane(
     edge = table(order=range(len(steps)), cost=[s[0] for s in steps], risk=[s[1] for s in steps])
     stair: draw.Style = {"strokeWidth": 1, "interpolate": "step-after", "strokeDash": [2, 2]}
     named = (x, alt.Y("name_at:Q"), colour, alt.Text("shown:N"))
-    hover = (
-        "system:N|Safeguard; attack:N|Attack; risk:Q|Risk, %|.1f; cost:Q|Cost|.2f; front:N|Front"
-    )
     layers = [
         draw.mark(edge, "line", x, y, alt.Order("order:Q"), color=MUTED, **stair),
         *draw.crosses(rows, x, y, colour),
-        draw.dots(rows, x, y, colour, shape, hover=hover, size=80),
+        draw.dots(rows, x, y, colour, shape, draw.tips("plane"), size=80),
         draw.mark(rows, "rule", x, y, alt.Y2("name_at:Q"), color=MUTED, strokeWidth=0.7),
         draw.mark(rows, "text", *named, align="left", dx=4, fontWeight="bold"),
     ]

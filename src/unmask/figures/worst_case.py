@@ -81,16 +81,14 @@ def worst_case_curves(study: WorstCaseStudy, *, rivals: bool = False) -> Figure:
     x = _impostors(float(max(far.counts[-1], exact.counts[-1])))
     y = draw.axis(alt.Y, "rate", "Worst-case false-alarm rate (%)", (0, 100))
     dash = draw.line_kind(_DASHES)
-    hover = "threshold:N|Threshold; line:N|Line; count:Q|Impostors|,; rate:Q|False alarms (%)|.2f"
     layers = [
         draw.band(rows, x, y, colour, alt.Detail("line:N"), opacity=0.16),
-        draw.mark(rows, "line", x, y, colour, dash, hover=hover, clip=True),
+        draw.mark(rows, "line", x, y, colour, dash, draw.tips("worst_case_curves"), clip=True),
     ]
     if others:
         dotted = {"strokeWidth": 0.9, "strokeDash": [1.5, 2], "opacity": 0.8}
-        hover = "model:N|model; count:Q|count; rate:Q|rate"
-        channels = (x, y, colour, alt.Detail("model:N"))
-        layers.insert(1, draw.mark(join(others), "line", *channels, hover=hover, **dotted))
+        channels = (x, y, colour, alt.Detail("model:N"), draw.tips("worst_case_rivals"))
+        layers.insert(1, draw.mark(join(others), "line", *channels, **dotted))
     return captioned(
         "worst_case_curves",
         draw.in_panel(*layers, ratio=_RATIO),
@@ -129,10 +127,9 @@ def worst_case_map(study: WorstCaseStudy) -> Figure:
             legend=draw.legend("False alarms (%)", direction=direction),
         ),
     )
-    hover = "count:Q|Impostors|,; threshold:Q|Threshold|.4f; rate:Q|False alarms (%)|.2f"
     at_hand = table(count=float(study.empirical.impostors))
     chart = draw.in_panel(
-        draw.mark(cells, "rect", *channels, hover=hover, stroke=None),
+        draw.mark(cells, "rect", *channels, draw.tips("worst_case_map"), stroke=None),
         draw.dashed(at_hand, alt.X("count:Q"), color="white", strokeWidth=1.4),
         ratio=_RATIO,
     )
@@ -161,9 +158,9 @@ def needed_thresholds(study: WorstCaseStudy) -> Figure:
         _impostors(float(counts[-1])),
         alt.Y("threshold:Q", title="Threshold needed", scale=alt.Scale(zero=False)),
         draw.by(alt.Color, "rate", dict(zip(lines, PALETTE, strict=False)), legend=named),
+        draw.tips("worst_case_thresholds"),
     )
-    hover = "rate:N|Worst case at most; count:Q|Impostors|,; threshold:Q|Threshold|.4f"
-    chart = draw.in_panel(draw.mark(rows, "line", *channels, hover=hover), ratio=_RATIO)
+    chart = draw.in_panel(draw.mark(rows, "line", *channels), ratio=_RATIO)
     return captioned("worst_case_thresholds", chart, impostors=study.empirical.impostors)
 
 
@@ -181,12 +178,9 @@ def worst_case_models(study: WorstCaseStudy) -> Figure:
     shades = dict(zip(lines, ("#555555", *PALETTE), strict=False))
     named = draw.legend("Model", symbolType="stroke", symbolOpacity=1)
     colour = draw.by(alt.Color, "model", shades, legend=named)
-    hover = (
-        "threshold:N|threshold; model:N|model; count:Q|count; rate:Q|rate; low:Q|low; high:Q|high"
-    )
     chart = draw.in_panel(
         draw.band(rows, x, y, colour, opacity=0.14),
-        draw.mark(rows, "line", x, y, colour, hover=hover, clip=True),
+        draw.mark(rows, "line", x, y, colour, draw.tips("worst_case_models"), clip=True),
         ratio=0.4,
     ).facet(row=alt.Row("threshold:N", title=None, sort=[p.name for p in study.operating]))
     impostors = study.empirical.impostors
@@ -217,13 +211,9 @@ def worst_case_growth(lines: Sequence[GrowthLine], *, colours: draw.Colours = No
     # Names stand at the right, where a legend would cover them.
     below = alt.Legend(title=None, orient="bottom", symbolType="stroke") if far else None
     dash = draw.line_kind(_DASHES if far else {_EXACT: SOLID}).legend(below)
-    hover = (
-        "system:N|System; line:N|Line; count:Q|Impostors|,; rate:Q|False alarms|.2%; "
-        "low:Q|From|.2%; high:Q|To|.2%"
-    )
     chart = draw.in_panel(
         draw.band(rows, x, y, colour, alt.Detail("line:N"), opacity=0.12),
-        draw.mark(rows, "line", x, y, colour, dash, hover=hover, clip=True),
+        draw.mark(rows, "line", x, y, colour, dash, draw.tips("worst_case_growth"), clip=True),
         *draw.labels_at(ends, shades, x, y, height=0.6 * draw.main_panel()),
         ratio=0.6,
     )
