@@ -238,3 +238,9 @@ def test_differences_beyond_the_edge_are_named():
     assert [scale["domain"][0] for scale in every(figure.spec(), "scale") if "clamp" in scale] == [
         -150.0
     ]
+    assert figure.caption.endswith("since calibrated has 0 or there is no interval: l_w.")
+    zero = dataclasses.replace(comparison.differences[0].first, value=0.0)
+    nothing = dataclasses.replace(comparison.differences[0], first=zero)
+    without = dataclasses.replace(comparison, differences=(nothing, *comparison.differences[1:]))
+    left_out = difference_intervals(without, ["EER", *labels[1:]]).caption
+    assert left_out.endswith("no interval: EER, l_w.")

@@ -199,13 +199,14 @@ _EDGE = 150.0
 
 def difference_intervals(comparison: Comparison, labels: Sequence[str]) -> Figure:
     """Every difference, by its label, as a share of the first system's value, better to the right;
-    the axis ends at ±150 %, and what lies beyond is named.
+    the axis ends at ±150 %, and what lies beyond is named, as is what has no share or interval.
     """
-    names, ends, level = [], [], 0.95
+    names, ends, left_out, level = [], [], [], 0.95
     for label, row in zip(labels, comparison.differences, strict=True):
         first, interval = float(row.first.value), row.difference.interval
         level = level if interval is None else interval.level
         if interval is None or not math.isfinite(interval.low) or not 0 < first < math.inf:
+            left_out.append(label)
             continue
         share = (100 if row.first.metric in _MORE_IS_BETTER else -100) / first
         names.append(label)
@@ -238,6 +239,7 @@ def difference_intervals(comparison: Comparison, labels: Sequence[str]) -> Figur
         second=comparison.second,
         level=100 * level,
         beyond=beyond,
+        left_out=left_out,
     )
 
 
