@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -108,3 +110,15 @@ def test_panels_that_lack_a_safeguard_have_the_colours_of_all(sweep):
                 yield from domains(child)
 
     assert set(domains(spec)) == {("B2", "B1")}
+
+
+def test_chance_reaches_as_far_as_the_longest_line(sweep):
+    long = sweep.curves["informed", "linkability", 1]
+    cut = {name: getattr(long, name)[:1] for name in ("counts", "value", "low", "high", "chance")}
+    lines = [
+        RiskLine("B1", "informed", "linkability", 1, dataclasses.replace(long, **cut)),
+        RiskLine("B2", "informed", "linkability", 1, long),
+    ]
+    spec = risk_comparison(lines, colours={"B1": "#111111", "B2": "#222222"}).spec()
+    chance = [row for row in values(spec) if row.keys() == {"count", "value"}]
+    assert [row["count"] for row in chance] == [5, 20, 30]

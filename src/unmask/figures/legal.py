@@ -107,7 +107,7 @@ def _panel(sweep: LegalSweep, metric: str, length: int, colour: str, *, first: b
         orient="bottom",
         columns=0 if len(short) < 6 else 3,
     )
-    one = next(iter(curves.values()))
+    one = max(curves.values(), key=lambda curve: curve.counts.max())
     chance = table(attacker=_CHANCE, count=one.counts, value=one.chance)
     return alt.layer(
         draw.band(rows, x, y, paint, opacity=0.16),
@@ -175,15 +175,14 @@ def risk_comparison(
 
 
 def _risk_panel(lines: Sequence[RiskLine], colours: Mapping[str, str]) -> Layers:
-    metric, first = lines[0].metric, lines[0].curve
+    metric, most = lines[0].metric, max((one.curve for one in lines), key=lambda c: c.counts.max())
     x = _counts("Speakers", [one.curve for one in lines], grid=False)
     y = draw.percent_axis(alt.Y, "value", _TITLES.get(metric, (metric,))[0])
     colour = draw.by(alt.Color, "system", colours)
     rows = join(
         table(system=one.safeguard, attacker=one.attacker, **_columns(one.curve)) for one in lines
     )
-    chance = table(count=first.counts, value=first.chance)
-    last = max(int(one.curve.counts.max()) for one in lines)
+    chance, last = table(count=most.counts, value=most.chance), int(most.counts.max())
     ends = {
         one.safeguard: (last, float(one.curve.value[one.curve.counts.argmax()])) for one in lines
     }
@@ -211,15 +210,15 @@ def learning_curves(curves: Mapping[str, LearningCurve]) -> Figure:
     x = draw.axis(alt.X, "count", "People trained on", ends, log=True, values=ticks or people)
     y = draw.percent_axis(alt.Y, "value", "Linkability (%)")
     colour = draw.by(alt.Color, "attack", system_colours(curves), legend=draw.legend(None))
+    candidates = sorted({curve.candidates for curve in curves.values()})
     channels = (x, y, colour, draw.tips("learning_curves"))
-    chance = sorted({1 / curve.candidates for curve in curves.values()})
     chart = draw.in_panel(
         draw.band(rows, x, y, colour, opacity=0.12),
-        draw.dashed(table(value=chance), y),
+        draw.dashed(table(value=[1 / n for n in candidates[::-1]]), y),
         draw.mark(rows, "line", *channels, point=True, strokeWidth=1.8),
         ratio=0.5,
     )
-    return captioned("learning_curves", chart, candidates=next(iter(curves.values())).candidates)
+    return captioned("learning_curves", chart, candidates=" or ".join(map(str, candidates)))
 
 
 _MOST = 400
