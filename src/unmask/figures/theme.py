@@ -65,24 +65,6 @@ SEQUENTIAL: Final = "viridis"
 # From vermilion (the old system wins) over white at zero to blue (the new system wins).
 DIVERGING: Final = ("#8c2d04", "#D55E00", "#f5b48a", "#f7f7f7", "#8cc1de", "#0072B2", "#053a5f")
 
-# What a chart's colours become on a dark page; those of maps and what is written on them stay.
-NIGHT: Final = MappingProxyType(
-    {
-        PAPER: "#191d24",
-        INK: "#e8eaee",
-        MUTED: "#b3bac5",
-        GRID: "#363d49",
-        CHANCE: "#f5f6f8",
-        ORIGINAL: "#a3abb8",
-        "#d1d5db": "#4a5260",
-        "#9ca3af": "#7c8593",
-        "#0072B2": "#4aa8e0",
-        "#332288": "#9d92ea",
-        "#882255": "#dc74a8",
-        "#661100": "#cf7a58",
-    }
-)
-
 
 def part(name: str) -> str:
     """The text of a file of this room."""
@@ -90,9 +72,9 @@ def part(name: str) -> str:
 
 
 _LISTS = {"PALETTE": list(PALETTE), "DIVERGING": list(DIVERGING)}
-CONFIG: Final = MappingProxyType(
-    tomllib.loads(Template(part("theme.toml")).substitute(globals() | _LISTS))
-)
+_THEME = tomllib.loads(Template(part("theme.toml")).substitute(globals() | _LISTS))
+NIGHT: Final = MappingProxyType(_THEME.pop("night"))
+CONFIG: Final = MappingProxyType(_THEME)
 
 
 def system_colours(names: Iterable[str], *, original: str | None = None) -> dict[str, str]:

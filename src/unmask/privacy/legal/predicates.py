@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +22,6 @@ from unmask.run import NUMPY, Arrays, Range, Xp, narrow, ranges_of, run
 
 Row = npt.NDArray[np.float32]
 Slots = npt.NDArray[np.int16]
-Words = npt.NDArray[np.uint32]
 Exact = Callable[[IntArray], FloatArray]
 """Gives double-precision scores of one enrolment speaker with some conversations."""
 Attack = tuple[int, Row, float, tuple[Exact, ...]]
@@ -237,8 +235,8 @@ class Protocol:
     speakers: IntArray
     counts: IntArray
     slots: Slots
-    entropy: Words
-    key: Words
+    entropy: tuple[int, ...]
+    key: tuple[int, ...]
 
     @classmethod
     def of(
@@ -258,15 +256,14 @@ class Protocol:
         fold_seed, draw_seed = seed.spawn(2)
         sizes = population.per_speaker
         slots = np.stack([test_slots(sizes, folds, child) for child in fold_seed.spawn(draws)])
-        key = np.asarray(draw_seed.spawn_key, dtype=np.uint32)
-        return cls(population, speakers, counts, slots, _words(seed.entropy), key)
+        entropy = tuple(int(n) for n in np.atleast_1d(np.asarray(seed.entropy, dtype=object)))
+        return cls(population, speakers, counts, slots, entropy, draw_seed.spawn_key)
 
     def draws(self, e: int) -> list[Draw]:
         """The draws of an enrolment speaker."""
-        entropy, key, own = self.entropy.tolist(), self.key.tolist(), self.speakers[e]
-        drawn = []
+        drawn, own = [], self.speakers[e]
         for d, slots in enumerate(self.slots):
-            seed = np.random.SeedSequence(entropy, spawn_key=(*key, e, d))
+            seed = np.random.SeedSequence(list(self.entropy), spawn_key=(*self.key, e, d))
             order = np.random.default_rng(seed).permutation(slots.shape[1])
             order = np.concatenate([[own], order[order != own]])
             position = np.empty_like(order)
@@ -305,13 +302,6 @@ class Protocol:
                 won[s, c] = np.bincount(slots, success[:, c].reshape(-1), most)
             changes.append((absent, rise))
         return won, changes
-
-
-def _words(entropy: Any) -> Words:
-    """The entropy of a seed as numpy takes it apart: 32 bits at a time, the lowest first."""
-    numbers = [int(part) for part in (entropy if np.ndim(entropy) else [entropy])]
-    pieces = ((n >> at & 0xFFFFFFFF for at in range(0, n.bit_length() or 1, 32)) for n in numbers)
-    return np.fromiter(chain.from_iterable(pieces), dtype=np.uint32)
 
 
 def test_slots(per_speaker: IntArray, folds: int, seed: np.random.SeedSequence) -> Slots:
