@@ -23,7 +23,7 @@ def assess(
         "TOML file; unmask init writes one.", default=None, show_default=False
     ),
     output: Path | None = option(
-        "Folder to write.", "--output", "-o", callback=writable_folder, show_default="NAME-report"
+        "Folder to write.", "-o", callback=writable_folder, show_default="NAME-report"
     ),
     change: tuple[str, ...] = option(
         "Change a value; may be repeated.", "--set", metavar="KEY=VALUE"
@@ -89,7 +89,7 @@ def run(
 
 def init(
     folder: Path = argument("Folder with embeddings, audio or scores."),
-    output: Path | None = option("File to write.", "--output", "-o", show_default=f"FOLDER/{NAME}"),
+    output: Path | None = option("File to write.", "-o", show_default=f"FOLDER/{NAME}"),
     force: bool = option("Replace a file that is there.", default=False),
 ) -> None:
     path = output or folder / NAME
@@ -105,7 +105,7 @@ def init(
 
 def demo(
     terminal: Terminal,
-    output: Path = option("Folder to write.", "--output", "-o", default="unmask-demo"),
+    output: Path = option("Folder to write.", "-o", default="unmask-demo"),
     intervals: Intervals = group(level=0.95),
 ) -> None:
     config = report.demo_config(output, seed=intervals.seed, replicates=intervals.ci)

@@ -15,7 +15,7 @@ from unmask.base import FloatArray
 from unmask.errors import InputError
 from unmask.privacy import legal as law
 from unmask.report.cache import digest_of
-from unmask.report.config import CONSISTENCY, ORIGINAL, Attacker, Config
+from unmask.report.config import ORIGINAL, Attacker, Config
 from unmask.report.extractors import Speech
 from unmask.report.inputs import Inputs, counterpart
 from unmask.report.section import note
@@ -221,13 +221,10 @@ def _first_value(embeddings: Embeddings, column: str) -> Ids | None:
 class Attacks:
     """Attacks by safeguard, ``original`` first: the same back-ends on unprotected speech.
 
-    ``consistency`` enrols the attacked run itself, by safeguard: how stable and distinct
-    pseudo-voices are, and no attack. ``missing`` tells, by safeguard and attacker, why an attacker
-    was not run.
+    ``missing`` tells, by safeguard and attacker, why an attacker was not run.
     """
 
     of: Mapping[str, tuple[Attack, ...]]
-    consistency: Mapping[str, Attack]
     missing: Mapping[tuple[str, str], str]
 
     @property
@@ -244,7 +241,7 @@ class Attacks:
 def attacks_of(config: Config, inputs: Inputs) -> Attacks:
     """Every attacker on every safeguard for which its data are there."""
     if inputs.original is None or not inputs.protected:
-        return Attacks({}, {}, {})
+        return Attacks({}, {})
     original = inputs.enrolment(inputs.original)
     control = inputs.attacked(inputs.original)
     backends = tuple(
@@ -253,12 +250,8 @@ def attacks_of(config: Config, inputs: Inputs) -> Attacks:
     of: dict[str, tuple[Attack, ...]] = {
         ORIGINAL: (Attack(ORIGINAL, ORIGINAL, "", backends, original, original, control),)
     }
-    consistency = {}
     missing = {}
-    for name, protected in inputs.protected.items():
-        test = inputs.attacked(protected)
-        run = inputs.enrolment(protected)
-        given = inputs.speech[name]
+    for name, given in inputs.speech.items():
         attacks = []
         for one in config.attackers:
             speech = inputs.trained.get((name, one.name)) if one.trains else given
@@ -273,8 +266,7 @@ def attacks_of(config: Config, inputs: Inputs) -> Attacks:
             reasons = "; ".join(f"{who}: {why}" for (n, who), why in missing.items() if n == name)
             raise InputError(f"attackers: none can attack {name} ({reasons})")
         of[name] = tuple(attacks)
-        consistency[name] = Attack(name, CONSISTENCY, "", ("cosine",), run, run, test)
-    return Attacks(of, consistency, missing)
+    return Attacks(of, missing)
 
 
 def _attack(safeguard: str, one: Attacker, inputs: Inputs, speech: Speech) -> Attack:

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from unmask import figures as charts
-from unmask.report.cache import Step
 from unmask.report.config import ORIGINAL
 from unmask.report.documents import Document, Row, document, figures_of
-from unmask.report.frameworks.study import Framework, Results, Study, Table
+from unmask.report.frameworks.study import Framework, Plan, Results, Study
 from unmask.report.section import Section, TableBlock, note, noted, percent
 from unmask.stress import Contour, CpAssessment, CpMap, DeltaCpMap, contour, cp_maps
 
@@ -108,28 +107,24 @@ figures_of.register(CpMap, lambda result: [charts.cp_map_figure({"system": resul
 figures_of.register(DeltaCpMap, lambda result: [charts.delta_cp_map_figure([result])])
 
 
-def _step(table: Table, study: Study) -> Step:
+def _later(study: Study) -> Plan:
     """Maps of all systems of a table; with the original among them, each safeguard against it.
 
     Without references all compared systems order the trials alike, by the mean of their ranks.
     """
-    config, against = study.config, ORIGINAL if ORIGINAL in table.systems else None
-    options = {
-        **config.cpmap.model_dump(),
-        "level": config.intervals.level,
-        "seed": config.seed,
-        "references": list(table.references),
-        "deltas": None
-        if against is None
-        else [(against, n) for n in table.systems if n != against],
-    }
-    return Step(
-        f"C-P maps of {table.name}",
-        table.inputs,
-        {**options, "systems": table.systems},
-        lambda: cp_maps(table.load(), **options),
-        weight=1 + table.size * len(table.systems) * config.cpmap.replicates / 3e6,
-    )
+    config, steps = study.config, {}
+    for table in study.compared():
+        others = [name for name in table.systems if name != ORIGINAL]
+        options = {
+            **config.cpmap.model_dump(),
+            "level": config.intervals.level,
+            "seed": config.seed,
+            "references": list(table.references),
+            "deltas": [(ORIGINAL, n) for n in others] if ORIGINAL in table.systems else None,
+        }
+        weight = 1 + table.size * len(table.systems) * config.cpmap.replicates / 3e6
+        steps[table.name] = table.step("C-P maps", cp_maps, options, weight)
+    return {"maps": steps}
 
 
 def _section(study: Study, results: Results) -> Section:
@@ -185,10 +180,4 @@ def _everywhere(delta: DeltaCpMap) -> list[str]:
     return []
 
 
-FRAMEWORK = Framework(
-    "cpmap",
-    _section,
-    later=lambda study: {"maps": {one.name: _step(one, study) for one in study.compared()}},
-    trials=True,
-    main="maps",
-)
+FRAMEWORK = Framework("cpmap", _section, later=_later, trials=True, main="maps")

@@ -176,6 +176,19 @@ class Table:
     speakers: bool = True
     references: Sequence[str] = ()
 
+    def step(
+        self, what: str, function: Callable[..., Any], options: Mapping[str, Any], weight: float
+    ) -> Step:
+        """``function`` of the scores and ``options``; ``what`` of this table it makes."""
+        params = {**options, "systems": self.systems}
+        return Step(
+            f"{what} of {self.name}",
+            self.inputs,
+            params,
+            lambda: function(self.load(), **options),
+            weight,
+        )
+
 
 @dataclass(eq=False)
 class Study:
@@ -191,10 +204,6 @@ class Study:
     colours: Mapping[str, str]
     tables: Mapping[str, Scores]
     trialled: Mapping[str, Sequence[Trialled]] = field(default_factory=dict)
-
-    def per_attack(self, make: Callable[[Attack, Config], Step]) -> dict[tuple[str, str], Step]:
-        """A step for each attack, by safeguard and attacker."""
-        return {(a.safeguard, a.attacker): make(a, self.config) for a in self.attacks.every}
 
     def tried(self, done: Mapping[tuple[str, str], Sequence[Trialled]]) -> None:
         """Take the tried attacks; of their scores only those of the strongest are held."""

@@ -12,7 +12,6 @@ from typing import Any
 
 from unmask import figures as charts, utility as costs
 from unmask.errors import InputError
-from unmask.estimate import Estimate
 from unmask.report.cache import Step
 from unmask.report.config import ORIGINAL, Config
 from unmask.report.documents import Document, Row, document
@@ -127,25 +126,17 @@ def _section(study: Study, results: Results) -> Section:
     return Section(UTILITY, answer, [], tables, notices)
 
 
-def _ends(estimate: Estimate) -> tuple[float, float] | None:
-    interval = estimate.interval
-    return None if interval is None else (interval.low, interval.high)
-
-
 def _said(result: costs.Utility, name: str) -> str:
     parts = []
-    wer, bare = result.estimate(name, "wer"), result.estimate(ORIGINAL, "wer")
+    wer, rho, mos = (result.estimate(name, m) for m in ("wer", "rho_f0", "dnsmos_ovrl"))
+    bare = result.estimate(ORIGINAL, "wer")
     if wer is not None and bare is not None:
         parts.append(
             f"{shown(wer, 1, scale=100)} % of words wrong, {shown(bare, 1, scale=100)} % of"
             f" unprotected ones ({result.recogniser})"
         )
-    rho = result.estimate(name, "rho_f0")
-    if rho is not None:
-        parts.append(f"pitch correlated by {shown(rho, 2)}")
-    mos = result.estimate(name, "dnsmos_ovrl")
-    if mos is not None:
-        parts.append(f"DNSMOS {shown(mos, 2)}")
+    parts += [f"pitch correlated by {shown(rho, 2)}"] if rho is not None else []
+    parts += [f"DNSMOS {shown(mos, 2)}"] if mos is not None else []
     return f"{name}: {'; '.join(parts)}." if parts else ""
 
 
@@ -165,17 +156,11 @@ def plane_of(
         risk = legal_number(legal, "linkability", name)
         cost = find(utility, metric, safeguard=name)
         if risk is not None and cost:
-            points.append(
-                charts.PlanePoint(
-                    name,
-                    float(risk.estimate.value),
-                    float(cost[0].estimate.value),
-                    _ends(risk.estimate),
-                    _ends(cost[0].estimate),
-                    f"{risk.attacker}, {risk.what}",
-                    anchor=name == ORIGINAL,
-                )
-            )
+            both = (risk.estimate, cost[0].estimate)
+            values = (float(one.value) for one in both)
+            ends = (one.interval and (one.interval.low, one.interval.high) for one in both)
+            said = f"{risk.attacker}, {risk.what}"
+            points.append(charts.PlanePoint(name, *values, *ends, said, anchor=name == ORIGINAL))
             chances.append(risk.chance)
     if len(points) < 2 or points[0].system != ORIGINAL:
         return None
