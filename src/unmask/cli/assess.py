@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 from unmask import report
 from unmask.base import visible
@@ -58,24 +59,15 @@ def assess(
 
 
 def run(
-    config: report.Config,
-    output: Path,
-    terminal: Terminal,
-    *,
-    file_copy: bool = False,
-    cache: Path | None = None,
-    allow_code: bool = False,
+    config: report.Config, output: Path, terminal: Terminal, *, file_copy: bool = False, **how: Any
 ) -> None:
-    """Assess, write, and print the headline table; the path of the page comes last."""
+    """Assess, write, and print the headline table; the path of the page comes last.
+
+    ``how`` are options of :func:`unmask.report.assess`.
+    """
     with progress("reading", quiet=terminal.quiet, parts=False) as listener:
-        assessment = report.assess(
-            config,
-            output,
-            cache=cache,
-            allow_code=allow_code,
-            listener=listener,
-            say=terminal.remark,
-        )
+        heard: Any = {"listener": listener, "say": terminal.remark}
+        assessment = report.assess(config, output, **heard, **how)
         page = report.write_report(assessment, output, file_copy=file_copy, listener=listener)
     reused = f"reused {assessment.reused} finished steps, computed {assessment.computed}; "
     terminal.remark(

@@ -28,7 +28,7 @@ Tell = Callable[[str, float, float], None]
 """What is being done, how much of it is, and how much there is."""
 
 
-def _file(path: Path | None) -> Path | None:
+def writable_file(path: Path | None) -> Path | None:
     """A file that is to be written can be: said before anything is computed."""
     if path is not None and str(path) != "-":
         if path.is_dir():
@@ -95,7 +95,9 @@ class Output(Terminal):
     format: Literal["text", "json", "csv", "md", "latex"] = option(
         "How the result is written.", "-f", default="text"
     )
-    output: Path | None = option("Write the result there instead of stdout.", "-o", callback=_file)
+    output: Path | None = option(
+        "Write the result there instead of stdout.", "-o", callback=writable_file
+    )
     figures: Path | None = option("Draw the figures into this folder.", callback=writable_folder)
     figure_formats: str = option(
         "Comma-separated: png, svg, pdf, html.", default="png,svg,html", callback=_formats

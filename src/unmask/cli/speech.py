@@ -15,7 +15,7 @@ from typing import Any, Literal
 import typer
 
 from unmask import speech
-from unmask.cli.common import Terminal, Where, remark, whole_number
+from unmask.cli.common import Terminal, Where, remark, whole_number, writable_file
 from unmask.cli.options import argument, flat, group, option
 from unmask.errors import InputError
 from unmask.speech.encoders import WEIGHTS, install, installed, weights_path
@@ -58,7 +58,9 @@ class Recorded(Terminal):
 def embed(
     recorded: Recorded,
     source: Path = argument("A folder of audio, a Kaldi directory, or a list of files."),
-    output: Path = option("Where to: .npz, .parquet or .ark.", "-o", default=...),
+    output: Path = option(
+        "Where to: .npz, .parquet or .ark.", "-o", default=..., callback=writable_file
+    ),
     encoder: str = option(
         "campplus, resemblyzer, a trained FOLDER, MODEL.onnx or module:function.",
         "-e",
@@ -73,10 +75,6 @@ def embed(
     shard: int = option("Files per shard, the unit of resuming.", default=64, min=1),
 ) -> None:
     embedding_format(output)
-    if not output.absolute().parent.is_dir():
-        raise InputError(f"{output.absolute().parent}: no such folder")
-    if output.is_dir():
-        raise InputError(f"{output}: expected a file to write, found a folder")
     if output.suffix == ".ark":
         check_archive_folder(output)
     files = recorded.read(source)

@@ -200,7 +200,7 @@ class _Run:
             lines=[*(c for c in made if c.numbers), *of_tables(rows.get("verification", ()))],
             limits=list(limits(made, study)),
             next_steps=list(next_steps(made, study)),
-            plane=plane_of(inputs.safeguards, rows, study.colours),
+            plane=plane_of(study, rows),
             strip=strip,
             least=least,
             sections=sections,

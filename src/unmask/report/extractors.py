@@ -56,7 +56,7 @@ class Speech:
 class Extractors:
     """Runs of safeguards under keys of the attacker's own, and extractors trained on them.
 
-    ``folder`` is where they are kept. ``say`` hears before training starts how long it will take.
+    ``say`` hears before training starts how long it will take.
     """
 
     def __init__(
@@ -64,7 +64,6 @@ class Extractors:
     ) -> None:
         self.config, self.work, self.allow_code = config, work, allow_code
         self.say = say or (lambda line: None)
-        self.folder = work.folder
         self.shares = sorted({*config.training.curve, 1.0})
         self.safeguards = {one.name: one for one in config.safeguards}
 
@@ -127,7 +126,7 @@ class Extractors:
         else:
             chosen = method_named(str(safeguard.method), seed=key)
         identity = json.dumps([chosen.describe(key=True), [str(one.path) for one in files]])
-        root = self.folder / "runs" / _digest(identity)[:16]
+        root = self.work.folder / "runs" / _digest(identity)[:16]
         made = tuple(replace(one, path=root / f"{one.place}.flac") for one in files)
         missing = [one for one, to in zip(files, made, strict=True) if not to.path.is_file()]
         if missing and make:
@@ -311,7 +310,7 @@ class Extractors:
     def _place(self, name: str, sets: Mapping[str, Sequence[Recording]], share: float) -> Path:
         identity = [name, share, self._recipe.to_dict(), self._start]
         identity += [[data, *(str(one.path) for one in files)] for data, files in sets.items()]
-        return self.folder / "extractors" / _digest(json.dumps(identity))[:16]
+        return self.work.folder / "extractors" / _digest(json.dumps(identity))[:16]
 
 
 def embedding_step(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -19,6 +19,8 @@ from unmask.report.section import note, percent
 if TYPE_CHECKING:
     from unmask.report.frameworks.study import Study
 
+Rows = Mapping[str, Sequence[Row]]
+"""Rows of all sections, by framework."""
 LARGEST_D_ECE = 0.7213475204444817
 WORST, ALL, CONTROL = "worst of the curve", "all candidates", "control"
 """Points of a curve: the two that a card tells of, and where unprotected speech is compared."""
@@ -119,55 +121,40 @@ def largest(matches: Sequence[Match]) -> Match | None:
     return max(defined, key=lambda match: extent(match.estimate), default=None)
 
 
-def legal_number(rows: Sequence[Row], metric: str, safeguard: str) -> Headline | None:
-    """Linkability or Singling Out of the strongest attack at the worst point of its curve."""
-    worst = largest(find(rows, metric, safeguard=safeguard, point=WORST))
-    if worst is None:
-        return None
-    where = {name: worst.conditions[name] for name in ("utterances", "speakers")}
-    bare = largest(find(rows, metric, safeguard=ORIGINAL, **where))
-    label, what = (
-        ("Linkability", "linked to the right one of {} people")
-        if metric == "linkability"
-        else ("Singling Out", "one person isolated among {}")
-    )
-    what = f"{what.format(where['speakers'])}, {spoken(int(where['utterances']))}"
-    return Headline(label, what, worst.estimate, bare.estimate if bare else None, worst.attacker)
-
-
-def deid_number(rows: Sequence[Row], safeguard: str) -> Headline | None:
-    """1 − DeID under the reading of the score that finds most resemblance to the original voice."""
-    for match in find(rows, "deid_strongest", safeguard=safeguard):
+def numbers_of(rows: Rows, name: str) -> Iterator[Headline]:
+    """What the sections say of a safeguard, by the attack that is strongest in each: Linkability
+    and Singling Out at the worst point of its curve, the attribute read best above chance, 1 − DeID
+    under the reading that finds most resemblance to the original voice, and D_ECE.
+    """
+    legal, zebra = rows.get("legal", ()), rows.get("zebra", ())
+    for metric, label, what in (
+        ("linkability", "Linkability", "linked to the right one of {} people"),
+        ("singling_out", "Singling Out", "one person isolated among {}"),
+    ):
+        if worst := largest(find(legal, metric, safeguard=name, point=WORST)):
+            where = {key: worst.conditions[key] for key in ("utterances", "speakers")}
+            what = f"{what.format(where['speakers'])}, {spoken(int(where['utterances']))}"
+            bare = largest(find(legal, metric, safeguard=ORIGINAL, **where))
+            control = bare.estimate if bare else None
+            yield Headline(label, what, worst.estimate, control, worst.attacker)
+    if probes := find(legal, "inference", safeguard=name):
+        best = max(probes, key=lambda match: residual(match.estimate))
+        attribute = best.conditions["attribute"]
+        same = find(legal, "inference_unprotected", safeguard=name, attribute=attribute)
+        control = same[0].estimate if same else None
+        what, by = f"{attribute} guessed rightly from one utterance", "a simple probe"
+        yield Headline("Inference", what, best.estimate, control, by, subject=attribute)
+    for match in find(rows.get("similarity", ()), "deid_strongest", safeguard=name)[:1]:
         what = "1 − DeID: how far the protected voice still points to its owner"
-        attacker = f"one recogniser, {match.estimate.params.get('attacker')} score"
-        return Headline("Resemblance left", what, match.estimate, None, attacker, complement=True)
-    return None
-
-
-def evidence_number(rows: Sequence[Row], safeguard: str) -> Headline | None:
-    """D_ECE of the strongest attack, with its tag."""
-    most = largest(find(rows, "d_ece", safeguard=safeguard))
-    if most is None:
-        return None
-    bare = largest(find(rows, "d_ece", safeguard=ORIGINAL))
-    control = bare.estimate if bare else None
-    tags = find(rows, "tag", safeguard=safeguard, attacker=most.attacker)
-    tag = tags[0].estimate if tags else None
-    what = "D_ECE: what a comparison tells of identity on average, of at most 0.721 bit"
-    return Headline("Evidence", what, most.estimate, control, most.attacker, tag)
-
-
-def inference_number(rows: Sequence[Row], safeguard: str) -> Headline | None:
-    """The attribute that is read best above chance from protected speech."""
-    probes = find(rows, "inference", safeguard=safeguard)
-    if not probes:
-        return None
-    best = max(probes, key=lambda match: residual(match.estimate))
-    attribute = best.conditions["attribute"]
-    bare = find(rows, "inference_unprotected", safeguard=safeguard, attribute=attribute)
-    control = bare[0].estimate if bare else None
-    what, by = f"{attribute} guessed rightly from one utterance", "a simple probe"
-    return Headline("Inference", what, best.estimate, control, by, subject=attribute)
+        by = f"one recogniser, {match.estimate.params.get('attacker')} score"
+        yield Headline("Resemblance left", what, match.estimate, None, by, complement=True)
+    if most := largest(find(zebra, "d_ece", safeguard=name)):
+        bare = largest(find(zebra, "d_ece", safeguard=ORIGINAL))
+        control = bare.estimate if bare else None
+        tags = find(zebra, "tag", safeguard=name, attacker=most.attacker)
+        tag = tags[0].estimate if tags else None
+        what = "D_ECE: what a comparison tells of identity on average, of at most 0.721 bit"
+        yield Headline("Evidence", what, most.estimate, control, most.attacker, tag)
 
 
 def residual(estimate: Estimate) -> float:
@@ -243,7 +230,7 @@ def weak_control(rows: Sequence[Row]) -> list[str]:
     return [note("weak_attackers", people=people(control.estimate), candidates=candidates)]
 
 
-def cards(study: Study, rows: Mapping[str, Sequence[Row]]) -> list[Card]:
+def cards(study: Study, rows: Rows) -> list[Card]:
     """A card for each safeguard from the rows of the sections, the worst first."""
     legal, inputs = rows.get("legal", ()), study.inputs
     described = {
@@ -253,14 +240,7 @@ def cards(study: Study, rows: Mapping[str, Sequence[Row]]) -> list[Card]:
     }
     made = []
     for name in inputs.safeguards:
-        every = (
-            legal_number(legal, "linkability", name),
-            legal_number(legal, "singling_out", name),
-            inference_number(legal, name),
-            deid_number(rows.get("similarity", ()), name),
-            evidence_number(rows.get("zebra", ()), name),
-        )
-        numbers = [number for number in every if number is not None]
+        numbers = list(numbers_of(rows, name))
         attacks = study.attacks.of.get(name, ())
         known = {one.label(variant): one.description for one in attacks for variant in one.variants}
         extent, words, said = verdict(legal, name, known)

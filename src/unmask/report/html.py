@@ -255,8 +255,8 @@ def filing_html(assessment: Assessment) -> str:
         assessment,
         policy=PRINTED,
         style=Markup(template_part("filing.css")),
-        running=Markup(_css_string(assessment.config.title)),
-        dated=Markup(_css_string(f"unmask {__version__}{f', {date}' if date else ''}")),
+        running=_css_string(assessment.config.title),
+        dated=_css_string(f"unmask {__version__}{f', {date}' if date else ''}"),
         figures_of=lambda section: [f for part in section.figures[:1] for f in figures_in(part)],
         picture=_picture,
     )
@@ -268,7 +268,7 @@ def _picture(figure: Figure) -> Markup:
     return Markup('<img src="data:image/svg+xml;base64,{}" alt="{}">').format(data, figure.title)
 
 
-def _css_string(text: str) -> str:
+def _css_string(text: str) -> Markup:
     """Text as a string of a style sheet, whatever characters it holds."""
     parts = (c if c.isalnum() and c.isascii() else f"\\{ord(c):06x}" for c in text)
-    return f'"{"".join(parts)}"'
+    return Markup(f'"{"".join(parts)}"')

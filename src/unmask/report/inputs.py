@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
-from unmask.base import BoolArray
 from unmask.errors import InputError
 from unmask.estimate import Notice
 from unmask.report.cache import Work
@@ -63,30 +63,30 @@ class Inputs:
 
     def enrolment(self, embeddings: Embeddings) -> Embeddings:
         """The utterances that enrol."""
-        return embeddings.select(self._mask(embeddings, enrols=True))
+        return _only(embeddings, self.enrols, what="enrol")
 
     def attacked(self, embeddings: Embeddings) -> Embeddings:
         """The utterances that are attacked."""
-        return embeddings.select(self._mask(embeddings, enrols=False))
+        return _only(embeddings, self.enrols, what="are attacked", inside=False)
 
-    def _mask(self, embeddings: Embeddings, *, enrols: bool) -> BoolArray:
-        assert embeddings.utterances is not None
-        chosen = embeddings.utterances.names.is_in(list(self.enrols)).to_numpy()
-        mask = chosen[embeddings.utterances.codes] == enrols
-        if not mask.any():
-            what = "enrol" if enrols else "are attacked"
-            name = embeddings.source.name if embeddings.source else "embeddings"
-            raise InputError(f"{name}: expected utterances that {what}, found none: see split")
-        return np.asarray(mask)
+
+def _only(
+    embeddings: Embeddings, names: Iterable[str], *, what: str, inside: bool = True
+) -> Embeddings:
+    """The utterances of these names, or all others; ``what`` tells what they do."""
+    assert embeddings.utterances is not None
+    known = embeddings.utterances.names.is_in(list(names)).to_numpy()
+    kept = known[embeddings.utterances.codes] == inside
+    if not kept.any():
+        name = embeddings.source.name if embeddings.source else "embeddings"
+        raise InputError(f"{name}: expected utterances that {what}, found none: see split")
+    return embeddings if kept.all() else embeddings.select(kept)
 
 
 def counterpart(original: Embeddings, protected: Embeddings) -> Embeddings:
     """The original of those utterances that a safeguard has."""
-    assert original.utterances is not None
     assert protected.utterances is not None
-    names = protected.utterances.to_series().implode()
-    kept = original.utterances.to_series().is_in(names).to_numpy()
-    return original if kept.all() else original.select(kept)
+    return _only(original, protected.utterances.to_series(), what="a safeguard has")
 
 
 def read_inputs(
@@ -141,8 +141,8 @@ def read_inputs(
         if path not in every:
             every[path] = voices(Voices(embeddings=Path(path)), f"safeguards.{key}")
     if unread and original is not None:
-        original = _without(original, unread)
-        every = {name: _without(one, unread) for name, one in every.items()}
+        readable = partial(_only, names=unread, what="can be read", inside=False)
+        original, every = readable(original), {name: readable(one) for name, one in every.items()}
     tables = {one.name: located(_table(one)) for one in config.scores}
     sets = {
         set_label(one.name, given.set): {name: located(s) for name, s in _sets(given).items()}
@@ -330,10 +330,3 @@ def _numbered(embeddings: Embeddings) -> Ids:
     place = table.select(pl.int_range(pl.len()).over("speaker") + 1).to_series()
     named = zip(table["speaker"], place, strict=True)
     return Ids.from_strings([f"{name}-{n:04d}" for name, n in named])
-
-
-def _without(embeddings: Embeddings, unread: Mapping[str, str]) -> Embeddings:
-    """The same without utterances that could not be read in some set."""
-    assert embeddings.utterances is not None
-    kept = ~embeddings.utterances.to_series().is_in(list(unread)).to_numpy()
-    return embeddings if kept.all() else embeddings.select(kept)

@@ -13,7 +13,7 @@ import numpy as np
 from unmask.estimate import Estimate, Interval
 from unmask.report.config import ORIGINAL, Config
 from unmask.report.documents import Document, Row
-from unmask.report.headline import WORST, Match, find, largest
+from unmask.report.headline import WORST, Match, Rows, find, largest
 from unmask.report.inputs import set_label
 from unmask.trials import Scores
 
@@ -25,9 +25,7 @@ _FROM = {"deid": "OP", "g_vd": "PP"}
 """Which trials a number of all three lists stands beside."""
 
 
-def overview(
-    config: Config, rows: Mapping[str, Sequence[Row]], tables: Mapping[str, Scores]
-) -> Document:
+def overview(config: Config, rows: Rows, tables: Mapping[str, Scores]) -> Document:
     """The table, from the ``rows`` of all sections by framework and the score ``tables``.
 
     Safeguards of which scores were given have a row for each set and each list OO, OP, PP, and the
@@ -74,7 +72,7 @@ def overview(
     return Document(kept, notes=list(dict.fromkeys(notes)), seed=config.seed, title=config.title)
 
 
-def _of_set(system: str, label: str, name: str, rows: Mapping[str, Sequence[Row]]) -> Iterator[Row]:
+def _of_set(system: str, label: str, name: str, rows: Rows) -> Iterator[Row]:
     for part in ("OO", "OP", "PP"):
         estimates = [
             estimate
@@ -95,7 +93,7 @@ def _of_set(system: str, label: str, name: str, rows: Mapping[str, Sequence[Row]
             yield Row({"system": system, "set": name, "trials": part}, _ordered(estimates))
 
 
-def _strongest(name: str, rows: Mapping[str, Sequence[Row]]) -> tuple[Estimate, ...]:
+def _strongest(name: str, rows: Rows) -> tuple[Estimate, ...]:
     """The numbers of the strongest attack on a safeguard of which voices were given."""
 
     def matches(key: str, metric: str, **more: str) -> list[Match]:

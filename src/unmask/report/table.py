@@ -185,7 +185,11 @@ def _rich(part: Grid, width: int) -> str:
     from rich.text import Text
 
     table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    fits = _needed(part) <= width
+    sizes = _sizes(part)
+    # Where the table is too wide, keys may be broken to columns of ten.
+    least = [min(size, 10) if i < part.keys else size for i, size in enumerate(sizes)]
+    gaps = _GAP * (len(sizes) - 1)
+    fits = sum(sizes) + gaps <= width
     for i, heading in enumerate(part.header):
         key = i < part.keys
         table.add_column(
@@ -197,17 +201,9 @@ def _rich(part: Grid, width: int) -> str:
     for line in part.rows:
         table.add_row(*(Text(value) for value in line))
     out = io.StringIO()
-    least = _needed(part, of_keys=10)
-    Console(file=out, width=max(width, least), color_system=None, legacy_windows=False).print(table)
+    wide = max(width, sum(least) + gaps)
+    Console(file=out, width=wide, color_system=None, legacy_windows=False).print(table)
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
-
-
-def _needed(part: Grid, *, of_keys: int | None = None) -> int:
-    """Columns that a table takes; text may be broken to columns ``of_keys`` wide."""
-    sizes = _sizes(part)
-    if of_keys is not None:
-        sizes[: part.keys] = [min(size, of_keys) for size in sizes[: part.keys]]
-    return sum(size + _GAP for size in sizes) - _GAP
 
 
 def _sizes(whole: Grid) -> list[int]:

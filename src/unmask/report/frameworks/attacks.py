@@ -92,12 +92,10 @@ class Variant:
         return law.variant_name(f"{attacker} ({self.backend})", self.reading)
 
     @property
-    def centred(self) -> bool:
-        return self.reading in (law.CENTRED, law.CENTRED_NEGATED)
-
-    @property
-    def negated(self) -> bool:
-        return self.reading in (law.NEGATED, law.CENTRED_NEGATED)
+    def scored(self) -> tuple[str, str]:
+        """Back-end and reading of the scores that this one reads as they are or negated."""
+        centred = self.reading in (law.CENTRED, law.CENTRED_NEGATED)
+        return self.backend, law.CENTRED if centred else law.PLAIN
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,9 +115,7 @@ class Attack:
     test: Embeddings = field(repr=False)
     pairs: law.Pairs | None = field(default=None, repr=False)
     enrols_own: bool = False
-    _scored: dict[tuple[str, bool], FloatArray] = field(
-        init=False, default_factory=dict, repr=False
-    )
+    _scored: dict[tuple[str, str], FloatArray] = field(init=False, default_factory=dict, repr=False)
 
     @cached_property
     def inputs(self) -> list[str]:
@@ -151,17 +147,15 @@ class Attack:
 
     def matrix(self, variant: Variant) -> FloatArray:
         """Every enrolled speaker against every attacked utterance, scored once."""
-        key = (variant.backend, variant.centred)
-        if key not in self._scored:
-            reading = law.CENTRED if variant.centred else law.PLAIN
-            self._scored[key] = self.against(variant.backend).matrix(reading)
-        scores = self._scored[key]
-        return -scores if variant.negated else scores
+        backend, reading = variant.scored
+        if variant.scored not in self._scored:
+            self._scored[variant.scored] = self.against(backend).matrix(reading)
+        scores = self._scored[variant.scored]
+        return scores if variant.reading == reading else -scores
 
     def hold(self, *variants: Variant) -> None:
         """Let go of all scores but those of ``variants``."""
-        held = {(one.backend, one.centred) for one in variants}
-        for key in self._scored.keys() - held:
+        for key in self._scored.keys() - {one.scored for one in variants}:
             del self._scored[key]
 
     @cached_property
@@ -190,12 +184,14 @@ class Attack:
         rows = np.tile(np.arange(tests), models)
         own = lookup(self.test.speakers.names, self._models)[self.test.speakers.codes]
         assert self.test.utterances is not None
-        columns = {}
-        for name, ids in self.test.columns.items():
-            of_speaker = _first_value(self.enrol, name)
-            if of_speaker is not None:
-                columns[f"enrol_{name}"] = of_speaker.take(enrol.codes)
-                columns[f"test_{name}"] = ids.take(rows)
+        columns, speakers = {}, self.enrol.speakers.codes
+        _, first, of = np.unique(speakers, return_index=True, return_inverse=True)
+        for name in (one for one in self.test.columns if one in self.enrol.columns):
+            ids = self.enrol.columns[name]
+            # An attribute that has one value for each speaker.
+            if (ids.codes[first][of] == ids.codes).all():
+                columns[f"enrol_{name}"] = ids.take(first).take(enrol.codes)
+                columns[f"test_{name}"] = self.test.columns[name].take(rows)
         return Scores(
             enrol,
             self.test.utterances.take(rows),
@@ -205,16 +201,6 @@ class Attack:
             columns=columns,
             systems={n: self.matrix(v).ravel() for n, v in zip(systems, variants, strict=True)},
         )
-
-
-def _first_value(embeddings: Embeddings, column: str) -> Ids | None:
-    """The attribute of each speaker, if it has one value per speaker."""
-    if column not in embeddings.columns:
-        return None
-    ids = embeddings.columns[column]
-    _, first, of = np.unique(embeddings.speakers.codes, return_index=True, return_inverse=True)
-    value = ids.codes[first]
-    return Ids(value, ids.names) if (value[of] == ids.codes).all() else None
 
 
 @dataclass(frozen=True, eq=False)

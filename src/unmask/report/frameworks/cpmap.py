@@ -140,8 +140,13 @@ def _section(study: Study, results: Results) -> Section:
         for full, *_, hardest in [result.estimates(system)]
     ]
     for number, (name, result) in enumerate(assessments.items(), start=1):
-        title, drawn = f"{name}: {_hardest(result)}", f"cp_map_{number}"
-        lines = _contours(result)
+        worst, cp = max(result.maps.items(), key=lambda m: m[1].hardest_decile - m[1].full)
+        hard, every = (
+            f"{100 * value:.1f} %" if cp.metric.name == "eer" else f"{value:.3f}"
+            for value in (cp.hardest_decile, cp.full)
+        )
+        title = f"{name}: hard trials cost most under {worst}, {hard} instead of {every}"
+        lines, drawn = _contours(result), f"cp_map_{number}"
         figures.append(charts.cp_map_figure(result.maps, contours=lines, name=drawn, title=title))
         answer += [line for delta in result.deltas for line in _everywhere(delta)]
         mixed = [delta for delta in result.deltas if not _everywhere(delta)]
@@ -160,16 +165,6 @@ def _section(study: Study, results: Results) -> Section:
         TableBlock("Who errs less", deltas, folded=True),
     ]
     return Section("cpmap", answer, figures, blocks, noted(assessments))
-
-
-def _hardest(result: CpAssessment) -> str:
-    """The system whose errors grow most on hard trials."""
-    name, cp = max(result.maps.items(), key=lambda one: one[1].hardest_decile - one[1].full)
-    values = (
-        (f"{100 * value:.1f} %" if cp.metric.name == "eer" else f"{value:.3f}")
-        for value in (cp.hardest_decile, cp.full)
-    )
-    return f"hard trials cost most under {name}, {' instead of '.join(values)}"
 
 
 def _everywhere(delta: DeltaCpMap) -> list[str]:

@@ -139,14 +139,10 @@ class LegalResults:
     the fewest utterances among all candidates.
     """
 
-    def __init__(
-        self,
-        config: Config,
-        sweeps: Mapping[tuple[str, str], law.LegalSweep],
-        probes: Mapping[tuple[str, str], law.Inference],
-        consistency: Mapping[str, law.LegalSweep],
-    ) -> None:
-        self.probes, self.consistency = probes, consistency
+    def __init__(self, config: Config, results: Results) -> None:
+        sweeps: Mapping[tuple[str, str], law.LegalSweep] = results["sweeps"]
+        self.probes: Mapping[tuple[str, str], law.Inference] = results["probes"]
+        self.consistency: Mapping[str, law.LegalSweep] = results["consistency"]
         self.metrics: tuple[str, ...] = config.legal.metrics
         self.first, self.seed = config.legal.lengths[0], config.seed
         self.whole: dict[str, law.LegalSweep] = {}
@@ -215,7 +211,7 @@ def _among_most(sweep: law.LegalSweep, metric: str, length: int) -> law.Worst:
 
 def _section(study: Study, groups: Results) -> Section:
     """Risk against the number of speakers, all safeguards together and each on its own."""
-    results, colours = LegalResults(study.config, **groups), study.colours
+    results, colours = LegalResults(study.config, groups), study.colours
     lines = []
     for name, whole in results.whole.items():
         for metric, length in product(results.metrics, whole.lengths):

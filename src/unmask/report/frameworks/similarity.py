@@ -86,11 +86,9 @@ def _notes(assessment: similar.PrivacyAssessment) -> list[str]:
         if worst:
             notes.append(f"{safeguard.system}{where}: least protected are {worst}.")
         notes += [n.about(f"{safeguard.system}{where}").line for n in safeguard.result.notes]
-        strongest = safeguard.result.strongest
-        notes.append(
-            f"{safeguard.system}{where}: strongest of {len(strongest.tried)} attacks tried"
-            f" ({', '.join(strongest.tried)}): {strongest.attacker}."
-        )
+        best = safeguard.result.strongest
+        said = f"strongest of {len(best.tried)} attacks tried ({', '.join(best.tried)})"
+        notes.append(f"{safeguard.system}{where}: {said}: {best.attacker}.")
     result = next(iter(assessment)).result
     notes.append(note("lowest_deid"))
     if result.replicates:

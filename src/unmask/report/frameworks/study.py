@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from unmask.base import FloatArray, IntArray
-from unmask.engine import Battery, Evaluation, SystemResult, evaluate, group_masks
+from unmask.engine import Evaluation, SystemResult, evaluate, group_masks
 from unmask.errors import InputError
 from unmask.estimate import Notice
 from unmask.privacy.legal import count_above_in_scores
@@ -68,7 +68,7 @@ def trial_step(attack: Attack, config: Config) -> Step:
     Intervals are made for the strongest variant by D_ECE and by EER; the others are there to show
     what they were chosen from.
     """
-    params = {**config.trials, "backends": attack.backends}
+    how = config.trials
 
     def compute() -> tuple[Trialled, ...]:
         if attack.size > config.verification.max_trials:
@@ -77,12 +77,11 @@ def trial_step(attack: Attack, config: Config) -> Step:
                 f" {len(attack.test):,} utterances make more than"
                 f" {config.verification.max_trials:,} trials"
             )
-        battery = Battery(p_target=params["p_target"], fpr=params["fpr"])
-        how, models = config.of_trials, attack.enrol.n_speakers
+        models = attack.enrol.n_speakers
         trialled = {}
         for variant in attack.variants:
             scores = attack.scores(variant)
-            result = evaluate(scores, battery=battery, **{**how, "replicates": 0}).results[0]
+            result = evaluate(scores, **{**how, "replicates": 0}).results[0]
             bare = tuple(replace(e, no_interval=WEAKER) for e in result.estimates)
             trialled[variant] = Trialled(
                 attack.safeguard,
@@ -96,14 +95,15 @@ def trial_step(attack: Attack, config: Config) -> Step:
         chosen = dict.fromkeys(strongest(tuple(trialled.values()), m).variant for m in MOST)
         attack.hold(*chosen)
         if how["replicates"]:
-            again = evaluate(attack.scores(*chosen), battery=battery, **how)
+            again = evaluate(attack.scores(*chosen), **how)
             for variant, result in zip(chosen, again, strict=True):
                 one = trialled[variant]
                 trialled[variant] = replace(one, result=result, notices=again.notices)
         return tuple(trialled.values())
 
     what = f"verification of {attack.safeguard}, {attack.attacker}"
-    seconds = 1 + attack.size * params["replicates"] / 5e6
+    params = {**how, "backends": attack.backends}
+    seconds = 1 + attack.size * how["replicates"] / 5e6
     return Step(what, attack.inputs, params, compute, weight=seconds)
 
 

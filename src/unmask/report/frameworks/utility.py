@@ -17,7 +17,7 @@ from unmask.report.config import ORIGINAL, Config
 from unmask.report.documents import Document, Row, document
 from unmask.report.extractors import recordings_of
 from unmask.report.frameworks.study import Framework, Plan, Results, Study
-from unmask.report.headline import find, legal_number
+from unmask.report.headline import Rows, find, numbers_of
 from unmask.report.section import Section, TableBlock, shown
 from unmask.speech import Recording
 
@@ -140,20 +140,18 @@ def _said(result: costs.Utility, name: str) -> str:
     return f"{name}: {'; '.join(parts)}." if parts else ""
 
 
-def plane_of(
-    names: Sequence[str], rows: Mapping[str, Sequence[Row]], colours: Mapping[str, str]
-) -> charts.Figure | None:
+def plane_of(study: Study, rows: Rows) -> charts.Figure | None:
     """Risk of the strongest attacker against what protection costs, of all safeguards of which
     both were measured; None where there is none.
     """
-    legal, utility = rows.get("legal", ()), rows.get(UTILITY, ())
+    utility = rows.get(UTILITY, ())
     metric = next((m for m in _COSTS if find(utility, m, safeguard=ORIGINAL)), None)
     if metric is None:
         return None
     title, scale, better = _COSTS[metric]
     points, chances = [], []
-    for name in (ORIGINAL, *names):
-        risk = legal_number(legal, "linkability", name)
+    for name in (ORIGINAL, *study.inputs.safeguards):
+        risk = next((n for n in numbers_of(rows, name) if n.label == "Linkability"), None)
         cost = find(utility, metric, safeguard=name)
         if risk is not None and cost:
             both = (risk.estimate, cost[0].estimate)
@@ -173,7 +171,7 @@ def plane_of(
         scale=scale,
         more_is_better=better,
         chance=min(chances),
-        colours={**colours, SILENCE: "#000000"},
+        colours={**study.colours, SILENCE: "#000000"},
     ).plain()
 
 
