@@ -58,15 +58,25 @@ ENOUGH_PER_RANK = 5
 
 @dataclass(frozen=True, eq=False)
 class Above:
-    """Of the ``others`` enrolment speakers j ≠ i, how many score at or above s(i,i), and above."""
+    """Of the ``others`` enrolment speakers j ≠ i, how many score at or above s(i,i), and above.
+    With side information ``allowed`` of them can be chosen, −1 where i itself cannot.
+    """
 
     at_or_above: IntArray
     above: IntArray
     others: int
+    allowed: IntArray | None = None
 
     def negated(self) -> Above:
-        """The same counts for the negated score: −s(i,j) ≥ −s(i,i) where s(i,j) ≤ s(i,i)."""
-        return Above(self.others - self.above, self.others - self.at_or_above, self.others)
+        """The same counts for the negated score: −s(i,j) ≥ −s(i,i) where s(i,j) ≤ s(i,i); a pair
+        ruled out stays so.
+        """
+        if self.allowed is None:
+            return Above(self.others - self.above, self.others - self.at_or_above, self.others)
+        known = self.allowed >= 0
+        at_or_above = np.where(known, self.allowed - self.above, self.at_or_above)
+        above = np.where(known, self.allowed - self.at_or_above, self.above)
+        return Above(at_or_above, above, self.others, self.allowed)
 
 
 def rounding(test: FloatArray, enrol: FloatArray) -> FloatArray:
@@ -97,6 +107,16 @@ class Comparison:
         """The enrolment rows in single precision."""
         return self.enrol.astype(np.float32)
 
+    @property
+    def allowed(self) -> IntArray | None:
+        """How many others of each test row side information leaves, −1 where it rules out i."""
+        if self.test_side is None or self.enrol_side is None:
+            return None
+        codes, sizes = np.unique(self.enrol_side, return_counts=True)
+        at = np.minimum(np.searchsorted(codes, self.test_side), codes.size - 1)
+        own = self.enrol_side[self.true] == self.test_side
+        return np.where(own, sizes[at], 0) - 1
+
     def scores(self, i: IntArray, j: IntArray) -> FloatArray:
         """Double-precision scores of pairs; equal vectors give equal scores, wherever they are."""
         scores = np.empty(i.size)
@@ -115,6 +135,7 @@ def count_above(comparison: Comparison, *, rows: int | None = None) -> Above:
         np.concatenate([part["at_or_above"] for part in parts]),
         np.concatenate([part["above"] for part in parts]),
         len(comparison.enrol) - 1,
+        comparison.allowed,
     )
 
 
