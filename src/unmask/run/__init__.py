@@ -4,7 +4,8 @@ from unmask.run.files import atomic_file, atomic_path, cache_directory, check_me
 from unmask.run.files import is_own, locked, memory_left, scratch_folder, text_lines, workplace
 from unmask.run.files import write_whole
 from unmask.run.job import Range, accumulate, ranges_of, run
-from unmask.run.places import Place, current_place, devices, end_with_parent, keeping, place, within
+from unmask.run.places import Place, current_place, devices, end_with_parent, keeping
+from unmask.run.places import one_blas_thread, place, within
 from unmask.run.progress import Progress, advance, part, reporting
 from unmask.run.store import Arrays, load_arrays, npy_array, npy_header, read_arrays, write_arrays
 from unmask.run.xp import NUMPY, Numpy, Torch, Xp, narrow

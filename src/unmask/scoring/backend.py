@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from unmask.base import FloatArray
 from unmask.errors import InputError
-from unmask.run import ranges_of
+from unmask.run import one_blas_thread, ranges_of
 from unmask.scoring.cosine import AsNorm, Cosine, Projected, Rows, TwoSided, Whitening
 from unmask.scoring.plda import Plda
 from unmask.trials import Embeddings
@@ -71,7 +71,8 @@ def backend_named(
         raise InputError("back-end", f"{names} or a file (npz)", name)
     if data is None:
         raise InputError(f"back-end {name}", "embeddings to train on", "none")
-    return TRAINED[name](data, **options)
+    with one_blas_thread():
+        return TRAINED[name](data, **options)
 
 
 def product_sides(backend: Backend, prepared: FloatArray) -> tuple[FloatArray, FloatArray]:
