@@ -76,7 +76,7 @@ class TypedRows:
         """Where a row stands in the file."""
         return f"{self.name}, row {row + 1}"
 
-    def expected(self, source: Input) -> int:
+    def expected(self) -> int:
         """How many rows there are."""
         return self._table.height
 
