@@ -28,7 +28,7 @@ Tell = Callable[[str, float, float], None]
 """What is being done, how much of it is, and how much there is."""
 
 
-def _file(path: Path | None) -> Path | None:
+def writable_file(path: Path | None) -> Path | None:
     """A file that is to be written can be: said before anything is computed."""
     if path is not None and str(path) != "-":
         if path.is_dir():
@@ -74,7 +74,7 @@ def whole_number(text: str, option: str, other: str) -> int:
 class Terminal:
     """What is said on stderr."""
 
-    quiet: bool = option("No progress, no remarks.", "--quiet", "-q", default=False)
+    quiet: bool = option("No progress, no remarks.", "-q", default=False)
 
     def remark(self, text: str) -> None:
         """A line on stderr, unless nothing is to be said."""
@@ -93,10 +93,10 @@ class Output(Terminal):
     """Where a result and its figures go, and how they are written."""
 
     format: Literal["text", "json", "csv", "md", "latex"] = option(
-        "How the result is written.", "--format", "-f", default="text"
+        "How the result is written.", "-f", default="text"
     )
     output: Path | None = option(
-        "Write the result there instead of stdout.", "--output", "-o", callback=_file
+        "Write the result there instead of stdout.", "-o", callback=writable_file
     )
     figures: Path | None = option("Draw the figures into this folder.", callback=writable_folder)
     figure_formats: str = option(
@@ -183,11 +183,9 @@ class Where:
 class Tables:
     """How tables of trials, scores and embeddings are read."""
 
-    key: str | None = option("Key: which trials are target and nontarget.", "--key", "-k")
+    key: str | None = option("Key: which trials are target and nontarget.", "-k")
     speakers: str | None = option(
-        "Speaker of each utterance: an utt2spk file, or pattern:REGEX with one group.",
-        "--speakers",
-        "-s",
+        "Speaker of each utterance: an utt2spk file, or pattern:REGEX with one group.", "-s"
     )
     missing: Literal["error", "skip"] = option(
         "Trials that only the scores or only the key has.", default="error"

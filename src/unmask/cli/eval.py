@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import typer
 
+from unmask import engine
 from unmask.cli.common import Intervals, Output, Tables, Where, refuse, score_files
 from unmask.cli.options import argument, group, option
-from unmask.engine import (
-    Battery,
-    compare as compare_systems,
-    cross_pairing,
-    evaluate as evaluate_scores,
-)
+from unmask.engine import Battery
 from unmask.errors import InputError
 from unmask.report import document
 from unmask.scoring import Plda
@@ -49,7 +45,7 @@ def evaluate(
         refuse(context, ["by"], "needs all scores in memory, which --pairs does not keep")
         refuse(context, _OF_SCORES, "is for score files")
         with where.running("blocks", quiet=output.quiet):
-            evaluation = cross_pairing(
+            evaluation = engine.cross_pairing(
                 scores,
                 pairs=pairs,
                 enrolment=enrolment,
@@ -64,7 +60,7 @@ def evaluate(
             refuse(context, Where.__annotations__, "is not for files that are read in batches")
             refuse(context, ["by"], "needs all scores in memory (--no-stream)")
         with where.running("bootstrap", quiet=output.quiet):
-            evaluation = evaluate_scores(
+            evaluation = engine.evaluate(
                 score_files(scores),
                 systems=list(system) or None,
                 by=by,
@@ -99,7 +95,7 @@ def compare(
             f"there are {', '.join(table.systems)}"
         )
     with where.running("bootstrap", quiet=output.quiet):
-        comparison = compare_systems(table, *names, battery=battery, **intervals.options)
+        comparison = engine.compare(table, *names, battery=battery, **intervals.options)
     if output.figures is not None:
         with where.running("charts", quiet=output.quiet):
             output.draw(comparison)

@@ -134,7 +134,6 @@ def legal(
         "NAME=ENROL,TEST, and TRAIN, and TRAIN as protected: embeddings (npz, parquet, …);"
         " call the one on unprotected speech original. Enrolment protected with keys of the"
         " attacker's own, never from the attacked run.",
-        "--attacker",
         "-a",
     ),
     enrols: tuple[str, ...] = option(
@@ -143,7 +142,7 @@ def legal(
         " itself, which is no attack."
     ),
     config: Path | None = option(
-        "The config of an assessment: its voices, attackers and [legal] options.", "--config", "-c"
+        "The config of an assessment: its voices, attackers and [legal] options.", "-c"
     ),
     counts: str | None = option("Numbers of speakers, comma-separated.", show_default="20 to all"),
     lengths: str | None = option(

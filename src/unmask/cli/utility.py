@@ -30,26 +30,20 @@ def utility(
     protected: list[str] | None = argument(
         "Their protected versions, same names: FOLDER or NAME=FOLDER.", default=None
     ),
-    transcripts: Path | None = option(
-        "Kaldi text, CSV, or LibriSpeech .trans.txt.", "--transcripts", "-t"
-    ),
+    transcripts: Path | None = option("Kaldi text, CSV, or LibriSpeech .trans.txt.", "-t"),
     listener: str = option(
         "pocketsphinx, faster-whisper:MODEL, transformers:MODEL, 'tool {input}' or none.",
         "--recogniser",
         "-r",
         default="pocketsphinx",
     ),
-    grammar: str | None = option(
-        "For pocketsphinx: digits, words, or a .gram file.", "--grammar", "-g"
-    ),
+    grammar: str | None = option("For pocketsphinx: digits, words, or a .gram file.", "-g"),
     hypotheses: tuple[str, ...] = option("NAME=FILE: what was heard; NAME original for originals."),
     labels: Path | None = option("A label of every utterance, such as emotion."),
     predictions: tuple[str, ...] = option("NAME=FILE: predicted labels."),
     melody: bool = option("Compare pitch.", default=True),
     dnsmos: str = option("Utterances of each speaker that DNSMOS hears, or all.", default="0"),
-    measurements: Path | None = option(
-        "Write every utterance's numbers there, CSV.", "--measurements", "-m"
-    ),
+    measurements: Path | None = option("Write every utterance's numbers there, CSV.", "-m"),
     report: Path | None = option(
         "Assess privacy too and write the report, with the plane of both."
     ),

@@ -22,11 +22,11 @@ from unmask.scoring import (
     AlignedCosine,
     Alignment,
     Backend,
+    Fused,
     average_groups,
     backend_named,
     centring,
     coral,
-    fused,
     procrustes,
     score_matrix,
     wasserstein_procrustes,
@@ -154,7 +154,7 @@ class Attacker:
             )
             other = here[:, None] != there
         weights = fusion_weights(scores[same & other], scores[~same])
-        return fused([backend_named(name, data) for name in MEMBERS], weights)
+        return Fused([backend_named(name, data) for name in MEMBERS], weights)
 
     def allows(self, backend: str) -> bool:
         """Whether there are the data that a back-end of this name is trained on."""

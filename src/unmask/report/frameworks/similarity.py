@@ -86,11 +86,9 @@ def _notes(assessment: similar.PrivacyAssessment) -> list[str]:
         if worst:
             notes.append(f"{safeguard.system}{where}: least protected are {worst}.")
         notes += [n.about(f"{safeguard.system}{where}").line for n in safeguard.result.notes]
-        strongest = safeguard.result.strongest
-        notes.append(
-            f"{safeguard.system}{where}: strongest of {len(strongest.tried)} attacks tried"
-            f" ({', '.join(strongest.tried)}): {strongest.attacker}."
-        )
+        best = safeguard.result.strongest
+        said = f"strongest of {len(best.tried)} attacks tried ({', '.join(best.tried)})"
+        notes.append(f"{safeguard.system}{where}: {said}: {best.attacker}.")
     result = next(iter(assessment)).result
     notes.append(note("lowest_deid"))
     if result.replicates:
@@ -139,8 +137,16 @@ def _of_set(
         if result.negated_discloses_more:
             negated[system] = disclosure_of(roc.negated(), system=system)
     speakers = {system: result.per_speaker for system, result in results.items()}
+    views = {system: similar.quadrants(result, order=order) for system, result in results.items()}
+    large = max(len(view.labels) for view in views.values()) > MOST_IN_ONE_FIGURE
+    matrices = {"": views}
+    if large and len(views) > 1:
+        matrices = {f"_{_plain(system)}": {system: view} for system, view in views.items()}
     figures = [
-        *_matrices(results, order, suffix),
+        *(
+            charts.similarity_matrices(some).called(f"similarity_matrices{which}{suffix}")
+            for which, some in matrices.items()
+        ),
         charts.disclosure_profiles(disclosures, negated=negated, colours=colours).called(drawn),
         charts.speaker_protection(speakers, colours=colours).called(f"speaker_protection{suffix}"),
         _zoo({"OO": first.sets["oo"]}, ORIGINAL, order, suffix),
@@ -152,20 +158,6 @@ def _of_set(
         drawn = f"calibration_distortion_{_plain(s.system)}{suffix}"
         figures.append(charts.calibration_profiles(s.distortions).called(drawn))
     return figures
-
-
-def _matrices(
-    results: Mapping[str, Pseudonymisation], order: str, suffix: str
-) -> list[charts.Figure]:
-    """All safeguards in one figure, or in one figure each where the matrices are large."""
-    views = {system: similar.quadrants(result, order=order) for system, result in results.items()}
-    name = "similarity_matrices"
-    if max(len(view.labels) for view in views.values()) <= MOST_IN_ONE_FIGURE or len(views) == 1:
-        return [charts.similarity_matrices(views).called(f"{name}{suffix}")]
-    return [
-        charts.similarity_matrices({system: view}).called(f"{name}_{_plain(system)}{suffix}")
-        for system, view in views.items()
-    ]
 
 
 def _zoo(

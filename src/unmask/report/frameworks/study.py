@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from unmask.base import FloatArray, IntArray
-from unmask.engine import Battery, Evaluation, SystemResult, evaluate, group_masks
+from unmask.engine import Evaluation, SystemResult, evaluate, group_masks
 from unmask.errors import InputError
 from unmask.estimate import Notice
 from unmask.privacy.legal import count_above_in_scores
@@ -68,7 +68,7 @@ def trial_step(attack: Attack, config: Config) -> Step:
     Intervals are made for the strongest variant by D_ECE and by EER; the others are there to show
     what they were chosen from.
     """
-    params = {**config.trials, "backends": attack.backends}
+    how = config.trials
 
     def compute() -> tuple[Trialled, ...]:
         if attack.size > config.verification.max_trials:
@@ -77,12 +77,11 @@ def trial_step(attack: Attack, config: Config) -> Step:
                 f" {len(attack.test):,} utterances make more than"
                 f" {config.verification.max_trials:,} trials"
             )
-        battery = Battery(p_target=params["p_target"], fpr=params["fpr"])
-        how, models = config.of_trials, attack.enrol.n_speakers
+        models = attack.enrol.n_speakers
         trialled = {}
         for variant in attack.variants:
             scores = attack.scores(variant)
-            result = evaluate(scores, battery=battery, **{**how, "replicates": 0}).results[0]
+            result = evaluate(scores, **{**how, "replicates": 0}).results[0]
             bare = tuple(replace(e, no_interval=WEAKER) for e in result.estimates)
             trialled[variant] = Trialled(
                 attack.safeguard,
@@ -96,14 +95,15 @@ def trial_step(attack: Attack, config: Config) -> Step:
         chosen = dict.fromkeys(strongest(tuple(trialled.values()), m).variant for m in MOST)
         attack.hold(*chosen)
         if how["replicates"]:
-            again = evaluate(attack.scores(*chosen), battery=battery, **how)
+            again = evaluate(attack.scores(*chosen), **how)
             for variant, result in zip(chosen, again, strict=True):
                 one = trialled[variant]
                 trialled[variant] = replace(one, result=result, notices=again.notices)
         return tuple(trialled.values())
 
     what = f"verification of {attack.safeguard}, {attack.attacker}"
-    seconds = 1 + attack.size * params["replicates"] / 5e6
+    params = {**how, "backends": attack.backends}
+    seconds = 1 + attack.size * how["replicates"] / 5e6
     return Step(what, attack.inputs, params, compute, weight=seconds)
 
 
@@ -176,6 +176,19 @@ class Table:
     speakers: bool = True
     references: Sequence[str] = ()
 
+    def step(
+        self, what: str, function: Callable[..., Any], options: Mapping[str, Any], weight: float
+    ) -> Step:
+        """``function`` of the scores and ``options``; ``what`` of this table it makes."""
+        params = {**options, "systems": self.systems}
+        return Step(
+            f"{what} of {self.name}",
+            self.inputs,
+            params,
+            lambda: function(self.load(), **options),
+            weight,
+        )
+
 
 @dataclass(eq=False)
 class Study:
@@ -191,10 +204,6 @@ class Study:
     colours: Mapping[str, str]
     tables: Mapping[str, Scores]
     trialled: Mapping[str, Sequence[Trialled]] = field(default_factory=dict)
-
-    def per_attack(self, make: Callable[[Attack, Config], Step]) -> dict[tuple[str, str], Step]:
-        """A step for each attack, by safeguard and attacker."""
-        return {(a.safeguard, a.attacker): make(a, self.config) for a in self.attacks.every}
 
     def tried(self, done: Mapping[tuple[str, str], Sequence[Trialled]]) -> None:
         """Take the tried attacks; of their scores only those of the strongest are held."""

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from unmask import figures as charts
-from unmask.engine import Battery, Comparison, Evaluation, Roc, curves, det_bands, evaluate
+from unmask.engine import Comparison, Evaluation, Roc, curves, det_bands, evaluate
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
 from unmask.privacy.legal import matrix_risks
@@ -96,18 +96,10 @@ def _(comparison: Comparison) -> list[charts.Figure]:
     return figures
 
 
-def _evaluated(
-    scores: Scores,
-    *,
-    p_target: Sequence[float],
-    fpr: Sequence[float],
-    by: str | None,
-    **options: Any,
-) -> Evaluation:
+def _evaluated(scores: Scores, *, by: str | None, **options: Any) -> Evaluation:
     """A score table; ``by`` groups it where it has that column."""
-    battery = Battery(p_target=tuple(p_target), fpr=tuple(fpr))
     grouped = by if {by, f"enrol_{by}"} & set(scores.columns) else None
-    return replace(evaluate(scores, by=grouped, battery=battery, **options), scores=None)
+    return replace(evaluate(scores, by=grouped, **options), scores=None)
 
 
 def _steps(study: Study) -> Plan:
@@ -129,11 +121,6 @@ def _later(study: Study) -> Plan:
     return {"groups": groups}
 
 
-def named_colours(systems: Mapping[str, Trialled], colours: Mapping[str, str]) -> dict[str, str]:
-    """The safeguard's colour for each system of a chart."""
-    return {label: colours.get(one.safeguard, charts.ORIGINAL) for label, one in systems.items()}
-
-
 def _section(study: Study, results: Results) -> Section:
     """Error rates of the attacks, and of the systems whose scores were given."""
     trialled = study.trialled
@@ -152,7 +139,7 @@ def _section(study: Study, results: Results) -> Section:
         rates = ", ".join(f"{n} {100 * one.value('eer'):.1f} %" for n, one in chosen.items())
         title = f"Equal error rate of the strongest attacker: {rates}"
         lines = {name: det_curve(one.result.roc) for name, one in chosen.items()}
-        colours = named_colours(chosen, study.colours)
+        colours = {name: study.colours[name] for name in chosen}
         figures.append(charts.det(lines, colours=colours).called("det_attacks", title))
         title, said = "Attackers as verification systems", f"{note('chosen')} {note('two_rates')}"
         blocks += variant_blocks(title, trialled, "eer", _ERRORS, wide=2, note=said)
