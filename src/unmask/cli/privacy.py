@@ -129,7 +129,7 @@ def legal(
         " itself, which is no attack."
     ),
     config: Path | None = option(
-        "The config of an assessment: its voices, attackers and [legal] options.", "-c"
+        "The config of an assessment: its voices, attackers and options of legal.", "-c"
     ),
     counts: str | None = option("Numbers of speakers, comma-separated.", show_default="20 to all"),
     lengths: str | None = option(
