@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.helpers import cpmap
 
 import unmask as um
 from unmask.estimate import Interval
@@ -29,9 +30,7 @@ def roadmap():
         name: tuple(c + rng.normal(0, noise, c.size) for c in truth)
         for name, noise in (("first", 1.0), ("second <b>", 0.5), ("third", 0.0))
     }
-    return um.stress.cp_roadmap(
-        systems, target_hardness=truth[0], nontarget_hardness=truth[1], grid=20
-    )
+    return cpmap.roadmap(systems, target_hardness=truth[0], nontarget_hardness=truth[1], grid=20)
 
 
 def layers(figure):

@@ -167,6 +167,25 @@ def test_side_information_narrows():
     assert known.estimates[0].params["side"] == "gender"
 
 
+def test_side_information_narrows_the_negated_score_as_well():
+    """Where every voice is turned round the negated score is what the score was; nobody is linked
+    whose own gender is another on the other side.
+    """
+    enrol, test = (population(60, 2, noise=1.5, tag=t, columns=True) for t in "et")
+    turned = replace(test, vectors=-test.vectors)
+    known, other = (
+        um.linkability(enrol, one, counts=[2, 20, 60], side=["gender"]) for one in (test, turned)
+    )
+    assert other.negated is not None
+    assert other.negated.value.tolist() == known.value.tolist()
+    swapped = {"f": "m", "m": "f"}
+    genders = [swapped[one] for one in test.columns["gender"].to_series()]
+    wrong = um.Embeddings(turned.vectors, turned.speakers, columns={"gender": genders})
+    lost = um.linkability(enrol, wrong, counts=[60], side=["gender"])
+    assert lost.negated is not None
+    assert [lost.value[0], lost.negated.value[0]] == [0, 0]
+
+
 def test_longer_conversations_and_more_enrolment_link_more():
     enrol, test = (population(60, 6, noise=2.0, tag=t) for t in "et")
     short = um.linkability(enrol, test, counts=[60], enrol_length=1).value[0]

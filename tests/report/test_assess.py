@@ -360,7 +360,10 @@ def test_redaction_leaves_no_name_anywhere(done, tmp_path):
     assert "input 01.npz" in page
     for old, new in zip(result.cards, redacted.cards, strict=True):
         for a, b in zip(old.numbers, new.numbers, strict=True):
-            assert a.estimate.value == pytest.approx(b.estimate.value, abs=0.35)
+            # New names split the utterances and the folds of the attacks anew, and nothing else.
+            split = a.estimate.metric in ("linkability", "singling_out", "inference")
+            wanted = pytest.approx(a.estimate.value, abs=0.1 if split else 1e-12)
+            assert b.estimate.value == wanted, a.estimate.metric
 
 
 def test_no_list_of_names_undoes_a_redaction(done, tmp_path):

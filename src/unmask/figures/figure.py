@@ -65,7 +65,7 @@ class Figure:
         """The Vega-Lite specification, without title and caption: these stand around the chart."""
         if isinstance(self.chart, dict):
             return self.chart
-        spec: dict[str, Any] = self.chart.to_dict()
+        spec: dict[str, Any] = self.chart.to_dict(validate=False)
         spec.setdefault("description", f"{self.title}. {self.caption}")
         return spec
 
@@ -166,7 +166,7 @@ def require(things: Sized, chart: str, what: str = "system") -> None:
 def _inline(rows: list[dict[str, Any]]) -> alt.InlineData:
     """Rows as chart data, without altair's check of every cell: they are plain by construction."""
     with debug_mode(False):
-        return alt.InlineData(rows)
+        return alt.InlineData(tuple(rows))
 
 
 def _is_single(column: Any) -> bool:

@@ -46,8 +46,9 @@ class Document:
     """The result of a command, ready for any output format.
 
     ``conditions`` hold what all rows share; ``notes`` are sentences that belong to the result, such
-    as a verdict, while ``warnings`` tell what to be careful about. ``title`` heads it in print.
-    ``tables`` are what people are shown, where that is not all ``rows`` in one table.
+    as a verdict, while ``warnings`` tell what to be careful about, trials of ``inputs`` that were
+    left out among it. ``title`` heads it in print. ``tables`` are what people are shown, where that
+    is not all ``rows`` in one table.
     """
 
     rows: Sequence[Row]
@@ -58,6 +59,15 @@ class Document:
     seed: int = 0
     title: str = ""
     tables: Sequence[Sequence[Row]] = ()
+
+    def __post_init__(self) -> None:
+        left_out = [
+            f"{one.name}: {one.missing:,} trials without score or label and {one.duplicates:,}"
+            " repeated trials were left out"
+            for one in self.inputs
+            if one.missing or one.duplicates
+        ]
+        object.__setattr__(self, "warnings", tuple(dict.fromkeys([*self.warnings, *left_out])))
 
     @classmethod
     def of(cls, result: Any, rows: Sequence[Row], **more: Any) -> Document:

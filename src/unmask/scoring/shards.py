@@ -23,7 +23,7 @@ from unmask.base import Codes, FloatArray, IntArray, Vectors
 from unmask.errors import InputError
 from unmask.run import check_room, current_place, keeping, load_arrays, npy_header, store, workplace
 from unmask.scoring.backend import Backend, product_sides
-from unmask.scoring.cosine import Cosine, Whitening
+from unmask.scoring.cosine import Cosine
 from unmask.scoring.pairs import Pairs, Side
 from unmask.scoring.plda import Plda
 from unmask.trials import (
@@ -280,7 +280,7 @@ class Layout:
         """All pairs of prepared rows, which lie on disk; meanwhile jobs keep beside them what is
         done, so that the same call goes on from there after a fault.
         """
-        if not isinstance(backend, Cosine | Whitening | Plda):
+        if not isinstance(backend, Cosine | Plda):
             wanted = "cosine, whitening or PLDA on embeddings from disk"
             raise InputError("back-end", wanted, backend.name)
         key, state = self.key(backend), current_place().state

@@ -66,23 +66,18 @@ def pitch(samples: npt.ArrayLike) -> FloatArray:
 
 def melody(original: FloatArray, protected: FloatArray) -> Melody:
     """Compare two tracks of pitch; where one is longer, the other is stretched to its frames."""
-    length = max(original.size, protected.size)
-    first, second = (_stretched(track, length) for track in (original, protected))
-    both = (first > 0.0) & (second > 0.0)
+    length, tracks = max(original.size, protected.size), []
+    for track in (original, protected):  # the frame nearest in relative time
+        frame = np.rint(np.linspace(0, track.size - 1, length)).astype(np.int64)
+        tracks.append(track[frame] if track.size else np.zeros(length))
+    both = (tracks[0] > 0.0) & (tracks[1] > 0.0)
     if both.sum() < LEAST_FRAMES:
         return Melody(float("nan"), float("nan"))
-    a, b = first[both], second[both]
+    a, b = (track[both] for track in tracks)
     shift = float(np.mean(12.0 * np.log2(b / a)))
     a, b = a - a.mean(), b - b.mean()
     power = float(np.sqrt(np.sum(a**2) * np.sum(b**2)))
     return Melody(float(np.sum(a * b)) / power if power > 0.0 else float("nan"), shift)
-
-
-def _stretched(track: FloatArray, length: int) -> FloatArray:
-    """The frame nearest in relative time; voicing is not interpolated."""
-    if not track.size:
-        return np.zeros(length)
-    return np.asarray(track[np.rint(np.linspace(0, track.size - 1, length)).astype(np.int64)])
 
 
 class Dnsmos(NamedTuple):

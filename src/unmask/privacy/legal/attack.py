@@ -22,11 +22,11 @@ from unmask.scoring import (
     AlignedCosine,
     Alignment,
     Backend,
+    Fused,
     average_groups,
     backend_named,
     centring,
     coral,
-    fused,
     procrustes,
     score_matrix,
     wasserstein_procrustes,
@@ -380,7 +380,7 @@ def _fusion(data: Embeddings | None, pairs: Pairs | None) -> Backend:
         here, there = (ids.to_series().to_numpy() for ids in (enrol.utterances, test.utterances))
         other = here[:, None] != there
     weights = fusion_weights(scores[same & other], scores[~same])
-    return fused([backend_named(name, data) for name in MEMBERS], weights)
+    return Fused([backend_named(name, data) for name in MEMBERS], weights)
 
 
 def pooled(sets: Sequence[Embeddings]) -> Embeddings:

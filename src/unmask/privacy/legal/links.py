@@ -12,7 +12,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import FloatArray, IntArray, bias_corrected, in_order, lazy, mean_interval
+from unmask.base import (
+    FloatArray,
+    IntArray,
+    MetricRange,
+    bias_corrected,
+    in_order,
+    lazy,
+    mean_interval,
+)
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Notice, Parameter
 from unmask.privacy.legal.conversations import (
@@ -50,15 +58,25 @@ ENOUGH_PER_RANK = 5
 
 @dataclass(frozen=True, eq=False)
 class Above:
-    """Of the ``others`` enrolment speakers j ≠ i, how many score at or above s(i,i), and above."""
+    """Of the ``others`` enrolment speakers j ≠ i, how many score at or above s(i,i), and above.
+    With side information ``allowed`` of them can be chosen, −1 where i itself cannot.
+    """
 
     at_or_above: IntArray
     above: IntArray
     others: int
+    allowed: IntArray | None = None
 
     def negated(self) -> Above:
-        """The same counts for the negated score: −s(i,j) ≥ −s(i,i) where s(i,j) ≤ s(i,i)."""
-        return Above(self.others - self.above, self.others - self.at_or_above, self.others)
+        """The same counts for the negated score: −s(i,j) ≥ −s(i,i) where s(i,j) ≤ s(i,i); a pair
+        ruled out stays so.
+        """
+        if self.allowed is None:
+            return Above(self.others - self.above, self.others - self.at_or_above, self.others)
+        known = self.allowed >= 0
+        at_or_above = np.where(known, self.allowed - self.above, self.at_or_above)
+        above = np.where(known, self.allowed - self.at_or_above, self.above)
+        return Above(at_or_above, above, self.others, self.allowed)
 
 
 def rounding(test: FloatArray, enrol: FloatArray) -> FloatArray:
@@ -89,6 +107,16 @@ class Comparison:
         """The enrolment rows in single precision."""
         return self.enrol.astype(np.float32)
 
+    @property
+    def allowed(self) -> IntArray | None:
+        """How many others of each test row side information leaves, −1 where it rules out i."""
+        if self.test_side is None or self.enrol_side is None:
+            return None
+        codes, sizes = np.unique(self.enrol_side, return_counts=True)
+        at = np.minimum(np.searchsorted(codes, self.test_side), codes.size - 1)
+        own = self.enrol_side[self.true] == self.test_side
+        return np.where(own, sizes[at], 0) - 1
+
     def scores(self, i: IntArray, j: IntArray) -> FloatArray:
         """Double-precision scores of pairs; equal vectors give equal scores, wherever they are."""
         scores = np.empty(i.size)
@@ -107,6 +135,7 @@ def count_above(comparison: Comparison, *, rows: int | None = None) -> Above:
         np.concatenate([part["at_or_above"] for part in parts]),
         np.concatenate([part["above"] for part in parts]),
         len(comparison.enrol) - 1,
+        comparison.allowed,
     )
 
 
@@ -432,12 +461,13 @@ def _bits(
     the high end the highest of these and of the bits with their bias. Where a MeanD as large is
     ``usual`` for uniform ranks both low ends are 0, and so where one is: they are 0 together.
     """
-    most = (0.0, float(np.round(np.log2(candidates), _PLACES)))
+    most = MetricRange(0.0, float(np.round(np.log2(candidates), _PLACES)))
+    ranges = most, MetricRange(), MetricRange(overfit=0.0)
     limits = []
     for value, column in zip(values, drawn.T, strict=True):
-        scaled = bias_corrected(value, column, speakers, level=level, bounds=most)
-        plain = bias_corrected(value, column, speakers, level=level)
-        biased = bias_corrected(value, column, speakers, level=level, overfit=0.0)
-        ends = np.clip([scaled, plain, biased], *most)
+        ends = np.clip(
+            [bias_corrected(value, column, speakers, level=level, within=one) for one in ranges],
+            *most[:2],
+        )
         limits.append((float(np.fmin.reduce(ends[:, 0])), float(np.fmax.reduce(ends[:, 1]))))
     return [(0.0, high) for _, high in limits] if usual or limits[0][0] == 0 else limits

@@ -75,6 +75,8 @@ def one_minus_eer(
         lists = replace(lists, test_side=test_side[by_row], enrol_side=enrol_side[order])
     values = np.empty((3, 2, len(sizes)))
     values[:, :, ascending] = _values(lists, how)
+    if side:  # a pair ruled out stays so when negated
+        values[:, 1, ascending] = _values(replace(lists, test=-lists.test), how)[:, 0]
 
     def curve(s: int) -> Curve:
         value, low, high = values[:, s]

@@ -23,7 +23,7 @@ from unmask.trials.ids import text_ids
 from unmask.trials.problems import LABEL, no_trials, refuse_nan
 from unmask.trials.readers.files import Input
 from unmask.trials.readers.guard import decoded
-from unmask.trials.readers.tables import Parsed, TypedRows, open_typed
+from unmask.trials.readers.tables import Parsed, TypedRows, open_headed
 from unmask.trials.trial_list import NONTARGET, TARGET, UNKNOWN, encode_labels
 
 CLASSES = (("tar", "non"), ("target", "nontarget"), ("tgt", "imp"))
@@ -68,7 +68,7 @@ def parse_npz(source: Input, *, as_key: bool, systems: Sequence[str] | None) -> 
         raise InputError(name, layout, f"{held or 'an empty archive'}{hint}")
     columns = {"label" if key == "labels" else key: _series(a, name) for key, a in arrays.items()}
     rows = TypedRows(name, pl.DataFrame(columns))
-    return open_typed(rows, source.stem, "npz", as_key=as_key, systems=systems).in_memory()
+    return open_headed(rows, source.stem, as_key=as_key, systems=systems, format="npz").in_memory()
 
 
 def _series(array: np.ndarray, name: str) -> pl.Series:
