@@ -183,6 +183,16 @@ def test_few_speakers_are_told_and_none_asked_for_are_none():
         um.engine.cross_pairing(embeddings, replicates=1)
 
 
+def test_few_speakers_of_one_class_are_told_however_many_there_are_in_all():
+    vectors = np.random.default_rng(0).normal(size=(45, 4))
+    embeddings = um.Embeddings(vectors, [f"s{max(n - 5, 0):02d}" for n in range(45)])
+    said = um.engine.cross_pairing(embeddings.select(np.arange(3, 45)), replicates=2).warnings
+    assert "one speaker only has target trials" in said[-1]
+    spoken = [f"s{n % 40:02d}" for n in range(45)]
+    said = um.engine.cross_pairing(um.Embeddings(vectors, spoken), replicates=2).warnings
+    assert said[-1].startswith("5 of 40 speakers have trials of one of the classes: with fewer")
+
+
 @pytest.mark.parametrize("counted", [False, True])
 def test_replicates_that_leave_a_class_empty_are_told(counted, monkeypatch):
     if counted:

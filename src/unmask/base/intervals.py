@@ -46,12 +46,12 @@ class MetricRange(NamedTuple):
 ANY = MetricRange()
 
 
-def few_speakers(count: int) -> str | None:
+def few_speakers(count: int, what: str = "speakers") -> str | None:
     """What to say of intervals over so few speakers; None where there are enough."""
     if count >= FEW_SPEAKERS:
         return None
     return (
-        f"{count} speakers: with fewer than {FEW_SPEAKERS} intervals are wide, and less sure than "
+        f"{count} {what}: with fewer than {FEW_SPEAKERS} intervals are wide, and less sure than "
         "they say"
     )
 

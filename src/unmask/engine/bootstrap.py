@@ -111,13 +111,14 @@ def units_of(scores: Scores) -> tuple[Units, list[Notice]]:
 
 
 def interval_notices(units: int, *, speakers: int | None) -> list[Notice]:
-    """What must be said of intervals over so many units."""
+    """What must be said of intervals over so many units, of so many ``speakers`` in all."""
     if units < 2:
         sentence = f"{reason_none(speakers)}: no interval can be given"
         return [Notice("no-interval", "", sentence)]
     if speakers is None:
         return [Notice("no-speakers", "", NO_SPEAKERS)]
-    few = few_speakers(speakers)
+    part = f"of {speakers} speakers have trials of one of the classes"
+    few = few_speakers(units, part if units < speakers else "speakers")
     return [Notice("few-speakers", "", few)] if few else []
 
 

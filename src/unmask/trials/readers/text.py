@@ -105,8 +105,9 @@ class TextTable:
         """Where a row stands in the file."""
         return f"{self.name}, line {row + 1 + self.header}"
 
-    def expected(self, source: Input) -> int:
+    def expected(self) -> int:
         """About how many rows there are, from the length of the first lines."""
+        source = self.source
         lines = max(source.head.count(b"\n"), 1)
         stored = os.stat(self.name).st_size * (GZIP_EXPANSION if source.compressed else 1)
         return lines if source.drained else stored * lines // len(source.head)
