@@ -148,7 +148,11 @@ def test_missing_trials_are_counted_when_skipped(folder, unmask):
     assert refused.returncode == 1
     assert "5 of its 108 trials" in refused.stderr
     done = unmask("eval", "scores", "-k", "part", "--missing", "skip", "-f", "json", "--ci", 0)
-    assert json.loads(done.stdout)["inputs"][0]["missing"] == 5
+    result = json.loads(done.stdout)
+    assert result["inputs"][0]["missing"] == 5
+    left_out = "scores: 5 trials without score or label and 0 repeated trials were left out"
+    assert left_out in result["warnings"]
+    assert left_out in unmask("eval", "scores", "-k", "part", "--missing", "skip", "--ci", 0).stdout
 
 
 def test_a_folder_that_cannot_be_written(folder, unmask):

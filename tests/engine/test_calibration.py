@@ -59,6 +59,25 @@ def test_steps_that_overshoot_are_halved(prior):
     assert (missed * target).sum() == pytest.approx((taken * nontarget).sum(), abs=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("target", "nontarget", "prior"),
+    [
+        ([1e6, 2.9, 2.8, 3.0, 2.7, 0.5], [0.1, 3.1, -1.0, 2.0, 1.0], 0.5),
+        ([1.0, 2.0, 0.0], [-1e9, 0.5, -1.0, 1.5], 0.5),
+        ([-1.0] + [0.0] * 5 + [1.0] * 11 + [2.0] * 9 + [3.0, 4.0], [0.0] * 7, 0.01),
+    ],
+)
+def test_outliers_and_constant_scores_end_where_the_gradient_vanishes(target, nontarget, prior):
+    fitted = calibrate(target, nontarget, prior=prior)
+    odds = math.log(prior / (1 - prior))
+    missed = prior * expit(-fitted.apply(target) - odds) / len(target)
+    taken = (1 - prior) * expit(fitted.apply(nontarget) + odds) / len(nontarget)
+    assert missed.sum() == pytest.approx(taken.sum(), abs=1e-8)
+    bounded = np.clip(target, -10, 10), np.clip(nontarget, -10, 10)
+    moments = (missed * bounded[0]).sum(), (taken * bounded[1]).sum()
+    assert moments[0] == pytest.approx(moments[1], abs=1e-8)
+
+
 def test_linear_without_information_or_without_overlap():
     constant = calibrate([1.0, 1.0], [1.0])
     np.testing.assert_array_equal(constant.apply([0.0, 5.0, math.inf]), 0.0)

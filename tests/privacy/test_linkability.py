@@ -140,14 +140,14 @@ def test_blocks_do_not_matter_even_with_equal_vectors(rows, strip, monkeypatch):
     test = enrol[:45] + 0.5 * rng.normal(size=(45, 24))
     test[40] = enrol[40]
     true = np.arange(45)
-    above = count_above(Comparison(test, enrol, true), rows=rows)
+    above = count_above(Comparison(enrol, test, true=true), rows=rows)
     exact = np.array([[math.fsum(a * b) for b in enrol] for a in test])
     expected = count_above_in_scores(exact, true)
     assert above.at_or_above.tolist() == expected.at_or_above.tolist()
     assert above.above.tolist() == expected.above.tolist()
     assert (above.at_or_above[:30] >= 1).all(), "a twin ties with its speaker"
     sides = rng.integers(0, 2, 45), rng.integers(0, 2, 60)
-    comparison = Comparison(test, enrol, true, *sides)
+    comparison = Comparison(enrol, test, *sides[::-1], true=true)
     narrowed = count_above(comparison, rows=rows)
     matches = sides[0][:, None] == sides[1]
     expected = count_above_in_scores(exact, true, matches=matches)
@@ -165,6 +165,25 @@ def test_side_information_narrows():
     known = um.linkability(enrol, test, counts=[60], side=["gender"])
     assert known.value[0] >= plain.value[0]
     assert known.estimates[0].params["side"] == "gender"
+
+
+def test_side_information_narrows_the_negated_score_as_well():
+    """Where every voice is turned round the negated score is what the score was; nobody is linked
+    whose own gender is another on the other side.
+    """
+    enrol, test = (population(60, 2, noise=1.5, tag=t, columns=True) for t in "et")
+    turned = replace(test, vectors=-test.vectors)
+    known, other = (
+        um.linkability(enrol, one, counts=[2, 20, 60], side=["gender"]) for one in (test, turned)
+    )
+    assert other.negated is not None
+    assert other.negated.value.tolist() == known.value.tolist()
+    swapped = {"f": "m", "m": "f"}
+    genders = [swapped[one] for one in test.columns["gender"].to_series()]
+    wrong = um.Embeddings(turned.vectors, turned.speakers, columns={"gender": genders})
+    lost = um.linkability(enrol, wrong, counts=[60], side=["gender"])
+    assert lost.negated is not None
+    assert [lost.value[0], lost.negated.value[0]] == [0, 0]
 
 
 def test_longer_conversations_and_more_enrolment_link_more():

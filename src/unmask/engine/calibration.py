@@ -16,7 +16,8 @@ from unmask.errors import InputError
 
 _STEPS = 100
 _TOLERANCE = 1e-12
-_LARGEST_SLOPE = 1e4
+_LARGEST_SLOPE = 1e12
+_LEAST_DECREASE = 0.25
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,8 @@ def weighted_line(
     log_odds = -Cost(prior, 1.0, 1.0).bayes_threshold
     sides = [(w > 0, share * w / w.sum()) for w, share in ((target, prior), (nontarget, 1 - prior))]
     both = np.concatenate([scores[kept] for kept, _ in sides])
-    centre, spread = float(both.mean()), float(both.std())
+    low, centre, high = (float(score) for score in np.quantile(both, (0.25, 0.5, 0.75)))
+    spread = high - low or float(both.std())
     if spread == 0:
         return LinearCalibration(0.0, 0.0)
     label = np.repeat([1.0, -1.0], [int(kept.sum()) for kept, _ in sides])
@@ -169,9 +171,11 @@ def _newton(
         if np.abs(gradient).max() < _TOLERANCE or np.abs(parameters[:-1]).max() > _LARGEST_SLOPE:
             break
         step = np.linalg.lstsq(hessian, gradient, rcond=None)[0]
-        length = 1.0
-        while (new := loss(parameters + length * step)) > current and length > 1e-10:
+        length, slope = 1.0, _LEAST_DECREASE * float(np.dot(gradient, step))
+        while (new := loss(parameters + length * step)) > current - length * slope:
             length /= 2
+            if length < _TOLERANCE:
+                break
         if new >= current:
             break
         parameters, current = parameters + length * step, new

@@ -400,9 +400,9 @@ def evaluate_table(
 
 
 def group_masks(
-    scores: Scores, by: str
+    scores: Scores | Embeddings, by: str
 ) -> list[tuple[str, np.ndarray[tuple[int], np.dtype[np.bool_]]]]:
-    """Groups of the trials of ``scores`` by a metadata column ``by``: (name, which trials).
+    """Groups of trials or utterances by a metadata column ``by``: (name, which of ``scores``).
 
     A name such as ``sex`` stands for the pair ``enrol_sex``, ``test_sex``: trials with one value on
     both sides are a group of that name, mixed trials one of both names.

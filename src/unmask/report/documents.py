@@ -46,8 +46,9 @@ class Document:
     """The result of a command, ready for any output format.
 
     ``conditions`` hold what all rows share; ``notes`` are sentences that belong to the result, such
-    as a verdict, while ``warnings`` tell what to be careful about. ``title`` heads it in print.
-    ``tables`` are what people are shown, where that is not all ``rows`` in one table.
+    as a verdict, while ``warnings`` tell what to be careful about, trials of ``inputs`` that were
+    left out among it. ``title`` heads it in print. ``tables`` are what people are shown, where that
+    is not all ``rows`` in one table.
     """
 
     rows: Sequence[Row]
@@ -58,6 +59,15 @@ class Document:
     seed: int = 0
     title: str = ""
     tables: Sequence[Sequence[Row]] = ()
+
+    def __post_init__(self) -> None:
+        left_out = [
+            f"{one.name}: {one.missing:,} trials without score or label and {one.duplicates:,}"
+            " repeated trials were left out"
+            for one in self.inputs
+            if one.missing or one.duplicates
+        ]
+        object.__setattr__(self, "warnings", tuple(dict.fromkeys([*self.warnings, *left_out])))
 
     @classmethod
     def of(cls, result: Any, rows: Sequence[Row], **more: Any) -> Document:
@@ -86,9 +96,22 @@ class Document:
             "inputs": [{name: getattr(one, name) for name in _OF_INPUTS} for one in self.inputs],
             "conditions": dict(self.conditions),
             "results": [
-                _result(estimate, conditions)
+                {
+                    "metric": e.metric,
+                    "value": number(e.value),
+                    "unit": machine_unit(e.unit),
+                    "interval": e.interval and [number(e.interval.low), number(e.interval.high)],
+                    "level": e.interval and e.interval.level,
+                    "no_interval": e.no_interval or None,
+                    "chance": number(e.chance),
+                    "threshold": number(e.threshold),
+                    "n": dict(e.n),
+                    "params": {name: number(value) for name, value in e.params.items()},
+                    "conditions": dict(conditions),
+                    "signature": e.signature,
+                }
                 for row in self.rows
-                for conditions, estimate in row.of_estimates()
+                for conditions, e in row.of_estimates()
             ],
             "notes": list(self.notes),
             "warnings": warnings,
@@ -147,24 +170,6 @@ def json_schema() -> dict[str, Any]:
     text = resources.files("unmask.report").joinpath("schema.json").read_text(encoding="utf-8")
     schema: dict[str, Any] = json.loads(text)
     return schema
-
-
-def _result(estimate: Estimate, conditions: Mapping[str, str]) -> dict[str, Any]:
-    interval = estimate.interval
-    return {
-        "metric": estimate.metric,
-        "value": number(estimate.value),
-        "unit": machine_unit(estimate.unit),
-        "interval": None if interval is None else [number(interval.low), number(interval.high)],
-        "level": None if interval is None else interval.level,
-        "no_interval": estimate.no_interval or None,
-        "chance": number(estimate.chance),
-        "threshold": number(estimate.threshold),
-        "n": dict(estimate.n),
-        "params": {name: number(value) for name, value in estimate.params.items()},
-        "conditions": dict(conditions),
-        "signature": estimate.signature,
-    }
 
 
 def number(value: Any) -> Any:
