@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from unmask.errors import InputError
-from unmask.trials.formats import LAYOUTS, Format
+from unmask.trials.formats import DIGITS, LAYOUTS, VOCABULARY, WORDS, Format
 from unmask.trials.problems import unknown_systems
 from unmask.trials.readers.files import Input
 from unmask.trials.readers.text import Dialect, TextTable, sample_lines
-from unmask.trials.trial_list import DIGITS, VOCABULARY, WORDS
 
 EITHER = ("scores", "scores or a key")
 GENERIC_SCORES = frozenset({"score", "scores", "llr"})
