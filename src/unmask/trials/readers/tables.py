@@ -235,8 +235,8 @@ def open_table(
         return open_headed(rows, source.stem, as_key=as_key, systems=systems, format="parquet")
     if source.container != "text":
         return None
-    sample = detect.take_sample(source)
-    chosen = detect.layout_of(source, sample, format=format, role=role, keep=not again)
+    sample = detect.Sample.of(source)
+    chosen = sample.layout(format, role, keep=not again)
     if chosen is None:
         assert sample.header is not None
         names, layout = sample.header, " ".join(sample.header)
