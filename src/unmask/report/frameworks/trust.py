@@ -121,8 +121,7 @@ def _later(study: Study) -> Plan:
     """Each trained attacker with its strongest trained back-end."""
     how: dict[str, Any] = {"level": study.config.intervals.level, "seed": study.config.seed}
     steps = {}
-    for attack in study.attacks.every:
-        name, who = attack.safeguard, attack.attacker
+    for (name, who), attack in study.every.items():
         if name == ORIGINAL:
             continue
         extractor = study.inputs.trained.get((name, who))

@@ -154,11 +154,11 @@ def plane_of(study: Study, rows: Rows) -> charts.Figure | None:
         risk = next((n for n in numbers_of(rows, name) if n.label == "Linkability"), None)
         cost = find(utility, metric, safeguard=name)
         if risk is not None and cost:
-            both = (risk.estimate, cost[0].estimate)
-            values = (float(one.value) for one in both)
-            ends = (one.interval and (one.interval.low, one.interval.high) for one in both)
+            x, y = risk.estimate, cost[0].estimate
+            ends = [None if i is None else (i.low, i.high) for i in (x.interval, y.interval)]
+            at = float(x.value), float(y.value), ends[0], ends[1]
             said = f"{risk.attacker}, {risk.what}"
-            points.append(charts.PlanePoint(name, *values, *ends, said, anchor=name == ORIGINAL))
+            points.append(charts.PlanePoint(name, *at, said, anchor=name == ORIGINAL))
             chances.append(risk.chance)
     if len(points) < 2 or points[0].system != ORIGINAL:
         return None

@@ -25,7 +25,7 @@ def _steps(study: Study) -> Plan:
 
     A keyless safeguard has none: its second run is the first. A related safeguard is another one.
     """
-    inputs, attacks = study.inputs, study.attacks.of
+    inputs, attacks = study.inputs, study.attacks
     how = study.config.of_trials
     steps = {}
     for name, other in inputs.again.items():
