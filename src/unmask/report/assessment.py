@@ -248,7 +248,7 @@ def _least(study: Study) -> tuple[Figure | None, list[TableBlock]]:
         "People recognised in half of their recordings or more, of"
         f" {max(len(s.speakers) for s in strips):,}: {counts}"
     )
-    return speaker_strip(strips, colours=study.colours, title=title).plain(), [table]
+    return speaker_strip(strips, colours=study.colours).called(title=title).plain(), [table]
 
 
 def _facts(study: Study) -> list[tuple[str, str]]:

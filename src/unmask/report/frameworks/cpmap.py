@@ -84,20 +84,20 @@ def _(assessment: CpAssessment, *, further: Sequence[CpAssessment] = ()) -> list
     for end, one in every.items():
         lines = _contours(one)
         if len(one.maps) > 1:
-            figures.append(charts.cp_map_figure(one.maps, contours=lines, name=f"cp_map{end}"))
+            figures.append(charts.cp_map_figure(one.maps, contours=lines).called(f"cp_map{end}"))
         on_it: Any = {"contours": lines, "positions": one.positions}
         for number, (name, cp) in enumerate(one.maps.items(), start=1):
             title, drawn = f"C-P map of {name}", f"cp_map{end}_{number}"
-            figures.append(charts.cp_map_figure({name: cp}, **on_it, name=drawn, title=title))
+            figures.append(charts.cp_map_figure({name: cp}, **on_it).called(drawn, title))
     for number, (name, bias) in enumerate(assessment.bias.items(), start=1):
         if len(bias) > 1:
             title, drawn = f"Trial bias: {name} on other trials", f"trial_bias_{number}"
-            figures.append(charts.trial_bias_figure(bias, name=drawn, title=title))
+            figures.append(charts.trial_bias_figure(bias).called(drawn, title))
     if assessment.deltas:
         paired = zip(*(one.deltas for one in every.values()), strict=True)
         figures.append(charts.delta_cp_map_figure([delta for pair in paired for delta in pair]))
     return figures + [
-        charts.roadmap_figure(one.roadmap, name=f"cp_roadmap{end}")
+        charts.roadmap_figure(one.roadmap).called(f"cp_roadmap{end}")
         for end, one in every.items()
         if one.roadmap is not None
     ]
@@ -147,7 +147,7 @@ def _section(study: Study, results: Results) -> Section:
         )
         title = f"{name}: hard trials cost most under {worst}, {hard} instead of {every}"
         lines, drawn = _contours(result), f"cp_map_{number}"
-        figures.append(charts.cp_map_figure(result.maps, contours=lines, name=drawn, title=title))
+        figures.append(charts.cp_map_figure(result.maps, contours=lines).called(drawn, title))
         answer += [line for delta in result.deltas for line in _everywhere(delta)]
         mixed = [delta for delta in result.deltas if not _everywhere(delta)]
         if mixed:
@@ -156,7 +156,7 @@ def _section(study: Study, results: Results) -> Section:
                 for delta in mixed
             )
             drawn = f"delta_cp_map_{number}"
-            figures.append(charts.delta_cp_map_figure(mixed, name=drawn, title=f"{name}: {won}"))
+            figures.append(charts.delta_cp_map_figure(mixed).called(drawn, f"{name}: {won}"))
         maps, _, compared = _rows(result, table=name)
         rows += maps
         deltas += compared

@@ -31,7 +31,7 @@ figures_of.register(law.LegalSweep, lambda sweep: charts.legal_figures(sweep))
 def _(curve: law.RiskCurve) -> list[charts.Figure]:
     line = charts.RiskLine("attacked", "attacker", curve.metric, 1, curve)
     colours = charts.system_colours(["attacked"])
-    return [charts.risk_comparison([line], colours=colours, name=curve.metric)]
+    return [charts.risk_comparison([line], colours=colours).called(curve.metric)]
 
 
 def with_fitting_lengths(config: Config, attacks: Attacks) -> tuple[Config, tuple[Notice, ...]]:
@@ -143,7 +143,7 @@ class LegalResults:
         self.first, self.seed = config.legal.lengths[0], config.seed
         self.whole: dict[str, law.LegalSweep] = {}
         self.shown: dict[str, dict[tuple[str, str, int], law.Curve]] = {}
-        self.points: dict[tuple[str, str], dict[str, law.Worst]] = {}
+        self.points: dict[tuple[str, str], dict[str, law.Strongest]] = {}
         for name in dict.fromkeys(name for name, _ in sweeps):
             by = {who: one for (safeguard, who), one in sweeps.items() if safeguard == name}
             curves = {key: curve for one in by.values() for key, curve in one.curves.items()}
@@ -154,14 +154,14 @@ class LegalResults:
                 best = by[who].strongest(metric, length, _most(whole, metric, length))
                 self.shown[name][who, metric, length] = curves[best.attacker, metric, length]
             for metric in self.metrics:
-                most = _among_most(whole, metric, min(whole.lengths))
+                most = whole.strongest(metric, min(whole.lengths))
                 self.points[name, metric] = {WORST: whole.worst(metric), ALL: most}
         self.safeguards = tuple(name for name in self.whole if name != ORIGINAL)
 
     def leading(self, safeguard: str, metric: str, length: int) -> tuple[str, law.Curve]:
         """The attack that is strongest among most speakers, and its curve."""
         whole = self.whole[safeguard]
-        label = _among_most(whole, metric, length).strongest.attacker
+        label = whole.strongest(metric, length).attacker
         return label, whole.curves[label, metric, length]
 
     def sweep(self, safeguard: str) -> law.LegalSweep:
@@ -199,12 +199,6 @@ def _most(sweep: law.LegalSweep, metric: str, length: int) -> int:
     return max(int(curve.counts.max()) for curve in sweep.competing(metric, length).values())
 
 
-def _among_most(sweep: law.LegalSweep, metric: str, length: int) -> law.Worst:
-    """The strongest attack with most speakers."""
-    count = _most(sweep, metric, length)
-    return law.Worst(length, count, sweep.strongest(metric, length, count))
-
-
 def _section(study: Study, groups: Results) -> Section:
     """Risk against the number of speakers, all safeguards together and each on its own."""
     results, colours = LegalResults(study.config, groups), study.colours
@@ -216,25 +210,26 @@ def _section(study: Study, groups: Results) -> Section:
             lines.append(charts.RiskLine(name, who, metric, length, curve))
     metric = results.metrics[0]
     worst = {name: results.points[name, metric][WORST] for name in results.whole}
-    values = {n: f"{100 * float(w.strongest.estimate.value):.0f} %" for n, w in worst.items()}
+    values = {n: f"{100 * float(w.estimate.value):.0f} %" for n, w in worst.items()}
     each = ", ".join(f"{n} {values[n]}" for n in results.safeguards)
     title = f"{law.TITLES[metric]} at worst: {each}; unprotected {values[ORIGINAL]}"
-    comparison = charts.risk_comparison(lines, colours=colours, original=ORIGINAL, title=title)
+    comparison = charts.risk_comparison(lines, colours=colours, original=ORIGINAL)
+    comparison = comparison.called(title=title)
     sweeps = {name: results.sweep(name) for name in results.safeguards}
 
     def panel(drawn: str, name: str, sweep: law.LegalSweep) -> charts.Figure:
-        most = f"{worst[name].strongest.attacker} succeeds most, {values[name]} among"
+        most = f"{worst[name].attacker} succeeds most, {values[name]} among"
         title = f"{name}: {most} {worst[name].count:,} speakers"
-        return charts.legal_panel(sweep, colour=colours[name], name=drawn, title=title)
+        return charts.legal_panel(sweep, colour=colours[name]).called(drawn, title)
 
     answers = []
     for name, metric in product(results.safeguards, results.metrics):
         most = results.points[name, metric][WORST]
-        estimate = most.strongest.estimate
+        estimate = most.estimate
         answers.append(
             f"{name}: {law.TITLES[metric]} up to {shown(estimate, 1, scale=100)} %, among"
             f" {most.count:,} speakers with {law.spoken(most.length)}, by"
-            f" {most.strongest.attacker}; chance {100 * float(estimate.chance or 0):.1f} %."
+            f" {most.attacker}; chance {100 * float(estimate.chance or 0):.1f} %."
         )
     counts = {int(n) for line in lines for n in line.curve.counts}
     one = f"All attacks are among {min(counts):,} speakers: there is no curve to draw."
@@ -321,14 +316,13 @@ def _strongest(results: LegalResults, metric: str) -> list[Row]:
     at -= {(risk.length, risk.count) for _, risk in points[ORIGINAL]}
     for length, count in sorted(at):
         if any(c.index(count) is not None for c in control.competing(metric, length).values()):
-            same = law.Worst(length, count, control.strongest(metric, length, count))
-            points[ORIGINAL].append((CONTROL, same))
+            points[ORIGINAL].append((CONTROL, control.strongest(metric, length, count)))
     rows = []
     for name, some in points.items():
         for point, risk in some:
-            where = {"safeguard": name, "attacker": risk.strongest.attacker, "point": point}
+            where = {"safeguard": name, "attacker": risk.attacker, "point": point}
             where |= {"utterances": str(risk.length), "speakers": f"{risk.count:,}"}
-            rows.append(Row(where, [risk.strongest.estimate]))
+            rows.append(Row(where, [risk.estimate]))
     return rows
 
 

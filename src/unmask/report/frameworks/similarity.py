@@ -138,11 +138,11 @@ def _of_set(
         matrices = {f"_{_plain(system)}": {system: view} for system, view in views.items()}
     figures = [
         *(
-            charts.similarity_matrices(some, name=f"similarity_matrices{which}{suffix}")
+            charts.similarity_matrices(some).called(f"similarity_matrices{which}{suffix}")
             for which, some in matrices.items()
         ),
-        charts.disclosure_profiles(disclosures, negated=negated, colours=colours, name=drawn),
-        charts.speaker_protection(speakers, colours=colours, name=f"speaker_protection{suffix}"),
+        charts.disclosure_profiles(disclosures, negated=negated, colours=colours).called(drawn),
+        charts.speaker_protection(speakers, colours=colours).called(f"speaker_protection{suffix}"),
         _zoo({"OO": first.sets["oo"]}, ORIGINAL, order, suffix),
     ]
     for system, result in results.items():
@@ -150,7 +150,7 @@ def _of_set(
         figures.append(_zoo(protected, system, order, suffix))
     for s in (one for one in chosen if one.distortions):
         drawn = f"calibration_distortion_{_plain(s.system)}{suffix}"
-        figures.append(charts.calibration_profiles(s.distortions, name=drawn))
+        figures.append(charts.calibration_profiles(s.distortions).called(drawn))
     return figures
 
 
@@ -160,8 +160,7 @@ def _zoo(
     return charts.zoo_plots(
         {name: zoo(own) for name, own in sets.items()},
         matrices={name: similar.single(own, order=order) for name, own in sets.items()},
-        name=f"zoo_{_plain(system)}{suffix}",
-    )
+    ).called(f"zoo_{_plain(system)}{suffix}")
 
 
 def _plain(name: str) -> str:
@@ -206,16 +205,16 @@ def _section(study: Study, results: Results) -> Section:
     def matrices(drawn: str, name: str, result: Pseudonymisation) -> charts.Figure:
         title = f"{name}: {_left(result):.0f} % of what ties a voice to its owner is left"
         views = {name: similar.quadrants(result)}
-        return charts.similarity_matrices(views, name=drawn, title=title)
+        return charts.similarity_matrices(views).called(drawn, title)
 
     def speakers(drawn: str, name: str, result: Pseudonymisation) -> charts.Figure:
         own, people = 100 * result.per_speaker.deid, {name: result.per_speaker}
         title = f"{name}: DeID from {own.min():.0f} to {own.max():.0f} %, person by person"
-        return charts.speaker_protection(people, colours=study.colours, name=drawn, title=title)
+        return charts.speaker_protection(people, colours=study.colours).called(drawn, title)
 
     def zoos(drawn: str, name: str, result: Pseudonymisation) -> charts.Figure:
         title = f"{name}: who is recognised and who is confused among protected voices"
-        return charts.zoo_plots({name: zoo(result.sets["pp"])}, name=drawn, title=title)
+        return charts.zoo_plots({name: zoo(result.sets["pp"])}).called(drawn, title)
 
     best, most = min(every.items(), key=lambda one: _left(one[1]))
     hidden = f"{best} hides owners most, {_left(most):.0f} % of resemblance left"
@@ -232,7 +231,9 @@ def _section(study: Study, results: Results) -> Section:
         answer=[_answer(name, result) for name, result in every.items()],
         figures=[
             Choice.of("Matrices of", "similarity", every, matrices),
-            charts.distinctiveness(points, colours=study.colours, title=cost.replace("-", "−")),
+            charts.distinctiveness(points, colours=study.colours).called(
+                title=cost.replace("-", "−")
+            ),
             Choice.of("Speakers under", "speaker_protection", every, speakers),
             Choice.of("Zoo of", "zoo", every, zoos),
         ],

@@ -149,7 +149,7 @@ def _section(study: Study, results: Results) -> Section:
         curves_of.setdefault(name, {})[one.label] = one.curve
 
     def panel(drawn: str, _: str, some: dict[str, law.LearningCurve]) -> charts.Figure:
-        return charts.learning_curves(some, name=drawn)
+        return charts.learning_curves(some).called(drawn)
 
     panels = Choice.of("Learning curves on", "learning_curves", curves_of, panel)
     rows, curves = [], []

@@ -155,8 +155,7 @@ def plane_of(study: Study, rows: Rows) -> charts.Figure | None:
         cost = find(utility, metric, safeguard=name)
         if risk is not None and cost:
             x, y = risk.estimate, cost[0].estimate
-            ends = [None if i is None else (i.low, i.high) for i in (x.interval, y.interval)]
-            at = float(x.value), float(y.value), ends[0], ends[1]
+            at = float(x.value), float(y.value), x.interval, y.interval
             said = f"{risk.attacker}, {risk.what}"
             points.append(charts.PlanePoint(name, *at, said, anchor=name == ORIGINAL))
             chances.append(risk.chance)

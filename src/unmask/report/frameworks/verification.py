@@ -79,7 +79,7 @@ def _(comparison: Comparison) -> list[charts.Figure]:
         {} if interval is None else {"level": interval.level, "seed": comparison.seed}
     )
     bands = det_bands(scores, **drawn) if drawn else {}
-    figures = [charts.det(lines, bands=bands, hull=False, name="compare_det"), differences]
+    figures = [charts.det(lines, bands=bands, hull=False).called("compare_det"), differences]
     with suppress(InputError):
         maps = cp_maps(scores, systems=names, grid=_GRID, replicates=0)
         figures += [figure for figure in figures_of(maps) if figure.name.startswith("delta")]
@@ -166,7 +166,7 @@ def _section(study: Study, results: Results) -> Section:
         title = f"Equal error rate of the strongest attacker: {rates}"
         lines = {name: det_curve(one.result.roc) for name, one in chosen.items()}
         colours = {name: study.colours[name] for name in chosen}
-        figures.append(charts.det(lines, colours=colours, name="det_attacks", title=title))
+        figures.append(charts.det(lines, colours=colours).called("det_attacks", title))
         title, said = "Attackers as verification systems", f"{note('chosen')} {note('two_rates')}"
         blocks += variant_blocks(title, trialled, "eer", _ERRORS, wide=2, note=said)
         by = []
@@ -182,7 +182,7 @@ def _section(study: Study, results: Results) -> Section:
         rate = 100 * float(best["eer"].value)
         title = f"{name}: {best.system} errs least, equal error rate {rate:.1f} %"
         lines = {one.system: det_curve(one.roc) for one in whole}
-        figures.append(charts.det(lines, name=f"det_scores_{number}", title=title))
+        figures.append(charts.det(lines).called(f"det_scores_{number}", title))
         blocks += _table_blocks(name, evaluation, results["risks"].get(name, {}))
         answer += [
             f"{name}, {one.system}: equal error rate {shown(one['eer'], 2, scale=100)} %."

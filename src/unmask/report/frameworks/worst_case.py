@@ -281,7 +281,7 @@ def _section(study: Study, results: Results) -> Section:
         )
         own = colours if all(one.system in colours for one in growth.systems) else None
         drawn = f"worst_case_{number}"
-        figures.append(charts.worst_case_growth(lines, colours=own, name=drawn, title=title))
+        figures.append(charts.worst_case_growth(lines, colours=own).called(drawn, title))
         for one in growth.systems:
             answers.append(one.answer)
             measured, width = one.rows(name, one.measured), len(one.operating)

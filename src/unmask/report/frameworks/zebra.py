@@ -56,13 +56,13 @@ def _section(study: Study, results: Results) -> Section:
     title = f"Evidence that the strongest attacker's scores give away, of all there is: {each}"
     colours = {name: study.colours[name] for name in chosen}
     figures: list[charts.Figure | Choice] = [
-        charts.disclosure_profiles(disclosures, colours=colours, title=title)
+        charts.disclosure_profiles(disclosures, colours=colours).called(title=title)
     ]
     if distortions:
 
         def profiles(name: str, safeguard: str, one: CalibrationDistortion) -> charts.Figure:
             title = f"{safeguard}: a calibration learnt on another run"
-            return charts.calibration_profiles([one], name=name, title=title)
+            return charts.calibration_profiles([one]).called(name, title)
 
         stem = "calibration_distortion"
         figures.append(Choice.of("Another run of", stem, distortions, profiles))
