@@ -163,15 +163,19 @@ class _Run:
         return results
 
     def _section(self, one: Framework, plan: Plan, results: Results) -> list[Section]:
-        """A section with its figures, kept under the keys of the steps it is made from."""
+        """A section with its figures, kept under the keys of the steps it is made from and under
+        what its sentences depend on besides.
+        """
         kept = [s for group, steps in plan.items() for n, s in steps.items() if n in results[group]]
         if not kept or (one.main is not None and not results.get(one.main)):
             return []
+        study, what = self.study, [made.what for made in kept]
+        words = {"redact": study.config.redact, "keyless": sorted(study.inputs.keyless)}
         step = Step(
             f"charts and tables of {one.key}",
             [made.key for made in kept],
-            {"colours": self.study.colours, "steps": [made.what for made in kept]},
-            lambda: one.section(self.study, results).plain(),
+            {"colours": study.colours, "steps": what, **words},
+            lambda: one.section(study, results).plain(),
         )
         self.work.expect([step])
         return list(self._run(one.key, {one.key: step}).values())
