@@ -216,12 +216,11 @@ def _section(study: Study, groups: Results) -> Section:
     comparison = charts.risk_comparison(lines, colours=colours, original=ORIGINAL)
     comparison = comparison.called(title=title)
     sweeps = {name: results.sweep(name) for name in results.safeguards}
-
-    def panel(drawn: str, name: str, sweep: law.LegalSweep) -> charts.Figure:
-        most = f"{worst[name].attacker} succeeds most, {values[name]} among"
-        title = f"{name}: {most} {worst[name].count:,} speakers"
-        return charts.legal_panel(sweep, colour=colours[name]).called(drawn, title)
-
+    panels = {}
+    for name, sweep in sweeps.items():
+        who = f"{worst[name].attacker} succeeds most, {values[name]} among"
+        title = f"{name}: {who} {worst[name].count:,} speakers"
+        panels[name] = charts.legal_panel(sweep, colour=colours[name]).called(title=title)
     answers = []
     for name, metric in product(results.safeguards, results.metrics):
         most = results.points[name, metric][WORST]
@@ -233,8 +232,7 @@ def _section(study: Study, groups: Results) -> Section:
         )
     counts = {int(n) for line in lines for n in line.curve.counts}
     one = f"All attacks are among {min(counts):,} speakers: there is no curve to draw."
-    drawn: list[charts.Figure | Choice] = [comparison]
-    drawn.append(Choice.of("Every attacker on", "legal_panel", sweeps, panel))
+    drawn = [comparison, Choice.of("Every attacker on", "legal_panel", panels)]
     return Section(
         key="legal",
         answer=[*answers, *([one] if len(counts) == 1 else [])],

@@ -147,11 +147,8 @@ def _section(study: Study, results: Results) -> Section:
     curves_of: dict[str, dict[str, law.LearningCurve]] = {}
     for (name, _), one in attackers.items():
         curves_of.setdefault(name, {})[one.label] = one.curve
-
-    def panel(drawn: str, _: str, some: dict[str, law.LearningCurve]) -> charts.Figure:
-        return charts.learning_curves(some).called(drawn)
-
-    panels = Choice.of("Learning curves on", "learning_curves", curves_of, panel)
+    drawn = {name: charts.learning_curves(some) for name, some in curves_of.items()}
+    panels = Choice.of("Learning curves on", "learning_curves", drawn)
     rows, curves = [], []
     for one in attackers.values():
         where = {"safeguard": one.safeguard, "attacker": one.label}
