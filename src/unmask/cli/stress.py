@@ -225,8 +225,8 @@ def worstcase(
             drawn = []
             for name, study in result.items():
                 which = (f"_{_SAFE.sub('-', name)}", f" ({name})") if len(result) > 1 else ("", "")
-                own = figures_of(study)
-                drawn += [f.called(f"{f.name}{which[0]}", f"{f.title}{which[1]}") for f in own]
+                some = figures_of(study)
+                drawn += [f.called(f"{f.name}{which[0]}", f"{f.title}{which[1]}") for f in some]
             if len(data) > 1:
                 drawn.append(charts.worst_case_of_systems(result))
             output.save(drawn)

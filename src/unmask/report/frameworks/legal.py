@@ -232,11 +232,11 @@ def _section(study: Study, groups: Results) -> Section:
         )
     counts = {int(n) for line in lines for n in line.curve.counts}
     one = f"All attacks are among {min(counts):,} speakers: there is no curve to draw."
-    drawn = [comparison, Choice.of("Every attacker on", "legal_panel", panels)]
+    choice = Choice.of("Every attacker on", "legal_panel", panels)
     return Section(
         key="legal",
         answer=[*answers, *([one] if len(counts) == 1 else [])],
-        figures=[] if len(counts) == 1 else drawn,
+        figures=[] if len(counts) == 1 else [comparison, choice],
         tables=_tables(results),
         notices=[
             Notice(one.code, name, one.sentence)
