@@ -298,9 +298,9 @@ def _spans(
     columns: dict[str, list[Any]] = {field: [], f"{field}_low": [], f"{field}_high": []}
     for value, made in values:
         ends = (made.low, made.high) if isinstance(made, Interval) else made
-        if ends is None or not all(map(math.isfinite, ends)):
-            ends = (value, value)
-        for column, part in zip(columns.values(), (value, *ends), strict=True):
+        known = ends is not None and all(map(math.isfinite, ends))
+        parts = (value, *(ends if known and ends else (value, value)))
+        for column, part in zip(columns.values(), parts, strict=True):
             column.append(None if part is None else scale * part)
     return columns
 
