@@ -112,7 +112,7 @@ def test_bars_stand_in_the_order_of_protection(result):
     values = [row["deid"] for row in rows]
     assert values == sorted(values)
     assert rows[0]["speaker"] == result.per_speaker.worst(1)[0]
-    assert np.mean(values) == pytest.approx(100 * result.deid, abs=1e-3)
+    assert np.mean(values) == pytest.approx(100 * result.strongest.deid.value, abs=1e-3)
 
 
 def test_all_figures_of_an_assessment_are_written(result, tmp_path):

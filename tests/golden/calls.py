@@ -598,10 +598,10 @@ def delta_intervals(data: Mapping[str, Any]) -> Numbers:
     scores = trials(data)
     pairs = [(scores.targets(name), scores.nontargets(name)) for name in list(scores.systems)[:2]]
     options = {"compared": [(0, 1)], "grid": 8, "replicates": 40, "seed": 1}
-    made = um.stress.cp_intervals(pairs, units_of(scores)[0], **options).deltas[0]
+    made = um.stress.cp_intervals(pairs, units_of(scores)[0], **options)
     result: Numbers = {}
     for name in ("win", "tie", "lose"):
-        result |= _interval(getattr(made, name), name)
+        result |= _interval(getattr(made.deltas[0], name), name)
     return result | {"undefined": made.undefined}
 
 

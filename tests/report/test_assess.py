@@ -24,7 +24,7 @@ from unmask.report.config import Config
 from unmask.report.documents import Row
 from unmask.report.frameworks.attacks import Attack
 from unmask.report.frameworks.legal import with_fitting_lengths
-from unmask.report.headline import find, largest, people
+from unmask.report.headline import find, largest, people, verdict
 from unmask.report.html import merged, symbols
 from unmask.report.inputs import counterpart, enrolling
 from unmask.report.redact import Labels
@@ -171,6 +171,19 @@ def test_of_equal_risks_the_surer_one_is_told():
     assert people(rows[1].estimates[0]) == "58 to 60 of 60 people"
     clear = at(1.0, 0.98, 1.0)
     assert largest(find([*rows, clear], "linkability")).estimate is clear.estimates[0]
+
+
+def test_an_interval_that_holds_chance_does_not_prove_protection():
+    """Where an interval reaches from chance to nearly everybody, nothing is concluded from it."""
+    for low, extent, words in (
+        (0.1, "chance", "Recognition beyond chance is not shown: 1 to 11 of 12 people"),
+        (0.2, "some", "Some people are recognised: 2 to 11 of 12 people"),
+    ):
+        made = Interval(low, 0.9, 0.95, "speaker", 20, 0)
+        linked = Estimate("linkability", 0.4, "%", made, 0.1, n={"speakers": 12})
+        where = {"safeguard": "x", "point": "worst of the curve", "speakers": "10"}
+        rows = [Row({**where, "utterances": "1"}, [linked])]
+        assert verdict(rows, "x", {})[:2] == (extent, words)
 
 
 def test_bars_are_longer_for_more_risk(done):

@@ -194,6 +194,26 @@ def test_recordings_are_heard(folders):
         measured(folders, transcripts=texts, recogniser=Listener())
 
 
+TEXTS = dict.fromkeys(["anna_0", "anna_1", "bert_0", "bert_1"], "one")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"hypotheses": {"original": TEXTS}}, "hypotheses: expected those of every condition"),
+        ({"hypotheses": {"b3": TEXTS}}, "conditions original, b2, found b3"),
+        ({}, "transcripts: expected a recogniser or hypotheses, found neither"),
+        ({"transcripts": None, "hypotheses": {"original": TEXTS, "b2": TEXTS}}, "transcripts to"),
+        ({"labels": TEXTS, "recogniser": Listener()}, "found only one of both"),
+        ({"predictions": {"original": TEXTS, "b2": TEXTS}}, "transcripts: expected|one of both"),
+        ({"labels": TEXTS, "predictions": {"b2": TEXTS}}, "predictions: .* none of original"),
+    ],
+)
+def test_what_would_be_compared_with_nothing_is_refused(folders, given, message):
+    with pytest.raises(InputError, match=message):
+        measured(folders, **{"transcripts": TEXTS, **given})
+
+
 def test_bad_recordings_are_named(folders):
     import soundfile
 

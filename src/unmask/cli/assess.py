@@ -19,7 +19,6 @@ NAME = "assessment.toml"
 
 def assess(
     where: Where,
-    terminal: Terminal,
     config: Path | None = argument(
         "TOML file; unmask init writes one.", default=None, show_default=False
     ),
@@ -55,7 +54,7 @@ def assess(
         return
     folder = output or config.with_name(f"{config.stem}-report")
     with place(where.on, workers=where.workers, state=where.state):
-        run(read, folder, terminal, file_copy=file_copy, cache=cache, allow_code=allow_code)
+        run(read, folder, where, file_copy=file_copy, cache=cache, allow_code=allow_code)
 
 
 def run(

@@ -19,7 +19,6 @@ def evaluate(
     context: typer.Context,
     tables: Tables,
     intervals: Intervals,
-    where: Where,
     output: Output,
     scores: list[str] = argument(
         "Score files; - reads stdin, .gz is read as it is.", "[NAME=]FILE..."
@@ -44,7 +43,7 @@ def evaluate(
     if pairs is not None:
         refuse(context, ["by"], "needs all scores in memory, which --pairs does not keep")
         refuse(context, _OF_SCORES, "is for score files")
-        with where.running("blocks", quiet=output.quiet):
+        with output.running("blocks"):
             evaluation = engine.cross_pairing(
                 scores,
                 pairs=pairs,
@@ -59,7 +58,7 @@ def evaluate(
         if stream:
             refuse(context, Where.__annotations__, "is not for files that are read in batches")
             refuse(context, ["by"], "needs all scores in memory (--no-stream)")
-        with where.running("bootstrap", quiet=output.quiet):
+        with output.running("bootstrap"):
             evaluation = engine.evaluate(
                 score_files(scores),
                 systems=list(system) or None,
@@ -77,7 +76,6 @@ def evaluate(
 def compare(
     tables: Tables,
     intervals: Intervals,
-    where: Where,
     output: Output,
     scores: list[str] = argument(
         "Two score files, or one file with several systems.", "[NAME=]FILE..."
@@ -94,9 +92,9 @@ def compare(
             "compare needs two systems: name them with --system; "
             f"there are {', '.join(table.systems)}"
         )
-    with where.running("bootstrap", quiet=output.quiet):
+    with output.running("bootstrap"):
         comparison = engine.compare(table, *names, battery=battery, **intervals.options)
     if output.figures is not None:
-        with where.running("charts", quiet=output.quiet):
+        with output.running("charts"):
             output.draw(comparison)
     output.give(document(comparison))

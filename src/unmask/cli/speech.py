@@ -44,7 +44,7 @@ class Recorded(Terminal):
     @contextmanager
     def running(self, what: str) -> Iterator[None]:
         """Work in processes, ``what`` beside a progress bar."""
-        with Where("local", self.workers, None).running(what, quiet=self.quiet):
+        with Where(self.quiet, "local", self.workers, None).running(what):
             yield
 
     def problems(self, result: Any) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import typer
 
 from unmask import figures as charts, stress
-from unmask.cli.common import Intervals, Output, Tables, Where, named_files, refuse
+from unmask.cli.common import Intervals, Output, Tables, named_files, refuse
 from unmask.cli.options import argument, group, option
 from unmask.errors import InputError
 from unmask.report import document, figures_of
@@ -26,7 +26,6 @@ _SAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 def cpmap(
     tables: Tables,
-    where: Where,
     output: Output,
     intervals: Intervals = group(
         ci=option(
@@ -72,7 +71,7 @@ def cpmap(
     names = list(table.systems)
     assessments = []
     for one in dict.fromkeys(metric):
-        with where.running("bootstrap", quiet=output.quiet):
+        with output.running("bootstrap"):
             assessment = stress.cp_maps(
                 table,
                 systems=system or names[:mapped],
@@ -109,7 +108,6 @@ def _pair(text: str, names: list[str]) -> tuple[str, str]:
 def worstcase(
     context: typer.Context,
     tables: Tables,
-    where: Where,
     output: Output,
     intervals: Intervals = group(
         ci=option(
@@ -192,7 +190,7 @@ def worstcase(
             studied[", ".join(words) or part_name] = part, own
     if table:
         names = stress.MODELS if model in ((), ("auto",)) else model
-        with Where("local", None, None).running("models", quiet=output.quiet):
+        with replace(output, on="local", workers=None, state=None).running("models"):
             result: Any = [
                 stress.compare_models(
                     stress.pairs(part, skip_single=skip_single, **own),
@@ -203,7 +201,7 @@ def worstcase(
                 for part_name, (part, own) in studied.items()
             ]
     else:
-        with where.running("worst case", quiet=output.quiet):
+        with output.running("worst case"):
             result = {
                 part_name: stress.worst_case(
                     part,

@@ -358,8 +358,9 @@ def evaluate(
     from unmask.engine.counted import cross_pairing, evaluate_files
 
     if isinstance(data, Embeddings):
-        if by is not None:
-            raise InputError("by", f"scores to group by {by}", "embeddings")
+        if by is not None or systems is not None:
+            name = "by" if systems is None else "systems"
+            raise InputError(name, "a table of scores", "embeddings")
         return cross_pairing(data, **vars(analysis), **options)
     return evaluate_files(data, analysis, systems=systems, by=by, **options)
 

@@ -19,15 +19,7 @@ from unmask.report.documents import Document, Row
 from unmask.report.frameworks import FRAMEWORKS
 from unmask.report.frameworks.attacks import attacks_of, extractor_note
 from unmask.report.frameworks.legal import with_fitting_lengths
-from unmask.report.frameworks.study import (
-    TRIALS,
-    Framework,
-    Plan,
-    Results,
-    Study,
-    strongest,
-    trial_step,
-)
+from unmask.report.frameworks.study import TRIALS, Framework, Plan, Results, Study, strongest
 from unmask.report.frameworks.utility import check_code, plane_of
 from unmask.report.headline import Card, cards, limits, next_steps, of_tables
 from unmask.report.inputs import read_inputs, set_tables
@@ -133,8 +125,7 @@ class _Run:
         study = self.study
         wanted = [f for f in FRAMEWORKS if f.key in (study.config.frameworks or KEYS)]
         plans = {one.key: one.steps(study) for one in wanted}
-        tries = study.attacks.every if any(one.trials for one in wanted) else ()
-        trials = {(a.safeguard, a.attacker): trial_step(a, study.config) for a in tries}
+        trials = study.trials() if any(one.trials for one in wanted) else {}
         self._expect({TRIALS: trials}, *plans.values())
         # What is planned later is expected to take about two steps a table.
         late = 2.0 * len(study.tables) + 2.0 * bool(study.attacks.of)

@@ -199,7 +199,7 @@ def verdict(
         return "most", f"Most people are recognised: {counted}", lines
     if low > 0:
         return "some", f"Some people are recognised: {counted}", lines
-    return "chance", f"No more people are recognised than by chance: {counted}", lines
+    return "chance", f"Recognition beyond chance is not shown: {counted}", lines
 
 
 def _linked(match: Match) -> dict[str, str]:

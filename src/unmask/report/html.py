@@ -20,14 +20,7 @@ from unmask.report.assessment import Assessment
 from unmask.report.documents import Document, Row
 from unmask.report.headline import Headline, listed
 from unmask.report.section import Choice, Section, TableBlock, figures_in, note
-from unmask.report.table import (
-    EXPLANATIONS,
-    LABELS,
-    Grid,
-    condition_label,
-    label,
-    shown_value,
-)
+from unmask.report.table import EXPLANATIONS, LABELS, Grid, condition_label, label, shown_value
 
 SHOWN_ANSWERS, SHOWN_CARDS = 2, 3
 PRINTED = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"

@@ -151,7 +151,7 @@ def read_inputs(
         for given in one.scores
     }
     keyless = frozenset(one.name for one in config.safeguards if one.keyless)
-    inputs = Inputs(None, {}, keyless, frozenset(), tables, sets, notices=tuple(notices))
+    inputs = Inputs(None, {}, keyless, frozenset(), tables, sets)
     if original is not None:
         shown = {one.name: every[one.name] for one in given if not one.hidden}
         compared = {**shown, **{key: every[path] for key, path in runs.items()}}
@@ -168,7 +168,7 @@ def read_inputs(
         enrols = enrolling(config, original, compared)
         inputs = replace(inputs, original=original, speech=speech, enrols=enrols)
         inputs = Extractors(config, work, allow_code=allow_code, say=say).added(inputs, voices)
-    inputs = replace(inputs, sources=tuple(dict.fromkeys(sources)))
+    inputs = replace(inputs, sources=tuple(dict.fromkeys(sources)), notices=tuple(notices))
     if not config.redact:
         return inputs
     labels = Labels.of(inputs, inputs.sources, redaction_key(work.folder))

@@ -115,7 +115,7 @@ def utility_of(
         if (of[1].sum(axis=0) > 0).all():
             sums[metric] = of
             counts[metric] = {how.of or "utterances": int(of[1][:, 0].sum())}
-    if measurements.labels is not None and set(measurements.predictions) >= set(conditions):
+    if measurements.labels is not None:
         sums[UAR] = _recalls(measurements, owner)
         counts[UAR] = {"utterances": len(owner)}
     if not sums:

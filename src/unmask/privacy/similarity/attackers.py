@@ -1,9 +1,9 @@
 """Attackers of one safeguard under one recogniser: the score as it is, negated, centred, or both;
 and others, who align the two sides or bring a back-end, each read both ways.
 
-They compete. One that is no better than chance for all may look better by chance for some, so a
-competitor counts only where it beats the plain score by more than resampling the speakers moves the
-difference, at a level that allows for the number of competitors.
+They compete, and the one that leaves least de-identification is the strongest. The lowest of
+several errs towards more risk: whether it beats the plain score by more than resampling the
+speakers moves the difference, at a level that allows for their number, is said beside it.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ OWN_SETS = ("oo", "op", "pp")
 """The three of the papers; any other is an attack on the OP comparisons."""
 LEAST_DIFFERENCE = 0.01
 _FALSELY_NAMED = 0.05
+_PLACES = 9
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +56,7 @@ class Attack:
         return Statistic(*ratio(value, of, drawn, drawn_of), self.made.setup.replicates, read)
 
     def beats(self, plain: Attack, level: float) -> bool:
-        """Whether the interval of the difference of the two stays above 0."""
+        """Whether the interval of the difference of the two stays above 0, and is worth a word."""
         value = (abs(self.signed) - abs(plain.signed)) / self.made.sets["oo"].signed
         if value < LEAST_DIFFERENCE:
             return False
@@ -79,14 +80,12 @@ def attacks_of(made: Comparisons) -> dict[str, Attack]:
     return attacks
 
 
-def strongest_of(attacks: Mapping[str, Attack]) -> Attack:
-    """The attack that leaves least de-identification, the plain one unless another beats it."""
-    chosen = plain = attacks[PLAIN]
+def strongest_of(attacks: Mapping[str, Attack]) -> tuple[Attack, bool]:
+    """The attack that leaves least de-identification, and whether it beats the plain one."""
+    plain = attacks[PLAIN]
+    chosen = max(attacks.values(), key=lambda attack: round(abs(attack.signed), _PLACES))
     level = 1 - (1 - plain.made.setup.level) / (len(attacks) - 1)
-    for attack in attacks.values():
-        if abs(attack.signed) > abs(chosen.signed) and attack.beats(plain, level):
-            chosen = attack
-    return chosen
+    return chosen, chosen.beats(plain, level)
 
 
 @dataclass(frozen=True, eq=False)

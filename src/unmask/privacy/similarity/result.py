@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -14,6 +14,7 @@ from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Notice, Noticed, Parameter
 from unmask.privacy.similarity.attackers import (
     CENTRED,
+    LEAST_DIFFERENCE,
     NEGATED,
     OWN_SETS,
     PLAIN,
@@ -106,13 +107,14 @@ class Pseudonymisation(Assessment):
     ``g_vd`` in dB. ``sets`` holds ``oo``, ``op`` and ``pp``, ``centred``, the OP comparisons with
     their scores centred, where that could be done, and those of other attackers by name.
     ``attacks`` has DeID for every way to read the OP scores (``plain``, ``negated``, ``centred``,
-    …); ``attacker`` is the strongest of them.
-    ``negated_discloses_more`` says whether D_ECE of the negated OP scores is larger by more than
-    resampling moves it.
+    …); ``attacker`` is the strongest of them, who ``beats_plain`` where the difference is more than
+    resampling the speakers moves it. ``negated_discloses_more`` says whether D_ECE of the negated
+    OP scores is larger by more than that.
     """
 
     attacks: Mapping[str, float]
     attacker: str
+    beats_plain: bool
     per_speaker: SpeakerProtection
     negated_discloses_more: bool
     pairs: str
@@ -190,17 +192,13 @@ class Pseudonymisation(Assessment):
 
     @property
     def strongest(self) -> StrongestAttack:
-        """The attacker who finds most, and DeID against it.
-
-        Another than the plain score is named only where it beats it by more than resampling the
-        speakers moves the difference; the lowest DeID of those is taken.
-        """
+        """The attacker who finds most, and DeID against it: the lowest of all that were tried."""
         deid = self._estimate("deid_strongest", self.attacks[self.attacker], "%")
         return StrongestAttack(self.attacker, deid, tuple(self.attacks))
 
     @property
     def beyond_plain(self) -> tuple[float | None, Interval | None]:
-        """DeID and its interval against an attacker who beats the plain score, if there is one."""
+        """DeID and its interval against an attacker who finds more than the plain score, if any."""
         if self.attacker == PLAIN:
             return None, None
         return self.attacks[self.attacker], self.interval("deid_strongest")
@@ -211,21 +209,25 @@ class Pseudonymisation(Assessment):
         notices = []
         for name in SETS:
             own, roc = self.sets[name], self.sets[name].roc
-            if name != "op" or self.negated_discloses_more:
-                notices += [notice.about(name.upper()) for notice in negated_notices(roc)]
+            unclear = name == "op" and not self.negated_discloses_more
+            for notice in negated_notices(roc):
+                sentence = f"{notice.sentence}; {_UNCLEAR}" if unclear else notice.sentence
+                notices.append(replace(notice, subject=name.upper(), sentence=sentence))
             if own.signed < 0:
                 sentence = (
                     f"D_diag is {own.signed:.4f} with its sign: speakers are less like themselves"
                     " than like others"
                 )
                 notices.append(Notice("negative-diagonal", name.upper(), sentence))
-        if self.attacker != PLAIN:
+        lowest = self.attacks[self.attacker]
+        if self.deid - lowest >= LEAST_DIFFERENCE:
+            code = "stronger-reading" if self.beats_plain else "unclear-reading"
+            why = _why(self.attacker) if self.beats_plain else _UNCLEAR
             sentence = (
-                f"against the {self.attacker} score DeID is"
-                f" {100 * self.attacks[self.attacker]:.1f} % instead of"
-                f" {100 * self.deid:.1f} %: {_why(self.attacker)}"
+                f"against the {self.attacker} score DeID is {100 * lowest:.1f} % instead of"
+                f" {100 * self.deid:.1f} %: {why}"
             )
-            notices.append(Notice("stronger-reading", "OP", sentence))
+            notices.append(Notice(code, "OP", sentence))
         return (*notices, *self._few())
 
     @property
@@ -297,6 +299,9 @@ _WHY = {
 }
 
 
+_UNCLEAR = "resampling the speakers does not tell the two apart"
+
+
 def _why(attacker: str) -> str:
     """Why an attacker finds more than the plain score."""
     base = attacker.removesuffix(NEGATED).strip() or PLAIN
@@ -329,12 +334,13 @@ def assessed(
             " DeID and G_VD are not defined"
         )
     attacks = attacks_of(made)
-    strongest = strongest_of(attacks)
+    strongest, beats_plain = strongest_of(attacks)
     statistics = _statistics(made, attacks, strongest) if made.plain else {}
     return Pseudonymisation(
         sets=sets,
         attacks={name: attack.deid for name, attack in attacks.items()},
         attacker=strongest.name,
+        beats_plain=beats_plain,
         per_speaker=protection_of(strongest),
         intervals=setup.intervals(statistics, len(sets["oo"].speakers)),
         negated_discloses_more=_negated_discloses_more(made),

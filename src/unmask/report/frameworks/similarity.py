@@ -10,13 +10,7 @@ from typing import Any
 
 from unmask import figures as charts
 from unmask.estimate import Estimate
-from unmask.privacy import (
-    Pseudonymisation,
-    disclosure_of,
-    pseudonymisation,
-    similarity as similar,
-    zoo,
-)
+from unmask.privacy import Pseudonymisation, disclosure_of, similarity as similar, zoo
 from unmask.report.cache import Step, digest_of
 from unmask.report.config import ORIGINAL
 from unmask.report.documents import Document, Row, document, figures_of
@@ -188,7 +182,7 @@ def _steps(study: Study) -> Plan:
             f"voice similarity of {name}",
             list(dict.fromkeys(digest_of(one) for one in (*voices, *held))),
             {**all_pairs, "attackers": list(rivals)},
-            partial(pseudonymisation, *voices, attackers=rivals, **all_pairs),
+            partial(similar.pseudonymisation, *voices, attackers=rivals, **all_pairs),
             weight=2.0 + 0.5 * len(rivals),
         )
         if protected.sessions is not None and protected.sessions.n_unique > 1:
@@ -198,9 +192,8 @@ def _steps(study: Study) -> Plan:
     for name, sets in inputs.sets.items():
         scores = [sets[part] for part in ("oo", "op", "pp") if part in sets]
         if len(scores) == 3:
-            matrices[name] = Step.of(
-                f"voice similarity of {name}", pseudonymisation, *scores, weight=2.0, **all_pairs
-            )
+            what, of = f"voice similarity of {name}", similar.pseudonymisation
+            matrices[name] = Step.of(what, of, *scores, weight=2.0, **all_pairs)
     return {"matrices": matrices, "sessions": within}
 
 

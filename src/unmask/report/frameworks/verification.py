@@ -9,24 +9,18 @@ from functools import partial
 from typing import Any
 
 from unmask import figures as charts
-from unmask.engine import Comparison, Evaluation, Roc, curves, det_bands, evaluate
+from unmask.engine import Comparison, Evaluation, Roc, curves, det_bands, evaluate, group_masks
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
 from unmask.privacy.legal import matrix_risks
 from unmask.report.cache import Step
+from unmask.report.config import Config
 from unmask.report.documents import Row, figures_of
-from unmask.report.frameworks.study import (
-    Framework,
-    Plan,
-    Results,
-    Study,
-    Trialled,
-    group_step,
-    leaders,
-    strongest,
-)
+from unmask.report.frameworks.attacks import Attack, Variant
+from unmask.report.frameworks.study import Framework, Plan, Results, Study, Trialled, strongest
 from unmask.report.section import Section, TableBlock, note, noted, shown
 from unmask.report.table import label
+from unmask.run import part
 from unmask.stress import cp_maps, worst_case
 from unmask.trials import Scores
 
@@ -113,11 +107,43 @@ def _steps(study: Study) -> Plan:
     return {"tables": tables, "risks": risks}
 
 
+def _leaders(trialled: Sequence[Trialled], metric: str) -> tuple[Trialled, ...]:
+    """The strongest variant of each attacker by a metric, in the order of the attackers."""
+    names = dict.fromkeys(one.attacker for one in trialled)
+    return tuple(strongest([o for o in trialled if o.attacker == name], metric) for name in names)
+
+
+def _group_step(attack: Attack, variant: Variant, config: Config, by: str) -> Step:
+    """Measure an attack within and between the groups of a column, such as women and men."""
+    how = config.of_trials
+
+    def compute() -> Evaluation:
+        scores = attack.scores(variant)
+        parts = []
+        notices: list[Notice] = []
+        masks = group_masks(scores, by)
+        for index, (group, mask) in enumerate(masks):
+            chosen = scores.select(mask)
+            if not (chosen.is_target.any() and chosen.is_nontarget.any()):
+                sentence = f"group {group} has no trials of both kinds and is left out"
+                notices.append(Notice("group-left-out", "", sentence))
+                continue
+            with part(index, len(masks)):
+                evaluation = evaluate(chosen, **how)
+            parts.append(replace(evaluation.results[0], group=group))
+            notices += [notice.about(f"group {group}") for notice in evaluation.notices]
+        return Evaluation(tuple(parts), (), tuple(notices), config.seed)
+
+    what = f"groups of {by} under {attack.safeguard}, {attack.attacker}"
+    params = {**how, "by": by, "variant": [variant.backend, variant.reading]}
+    return Step(what, attack.inputs, params, compute, weight=1.5)
+
+
 def _later(study: Study) -> Plan:
     """The strongest attack on each safeguard, by the groups of a column."""
     by = study.config.verification.by
     attacks = {} if by is None else study.strongest()
-    groups = {name: group_step(*attack, study.config, str(by)) for name, attack in attacks.items()}
+    groups = {name: _group_step(*attack, study.config, str(by)) for name, attack in attacks.items()}
     return {"groups": groups}
 
 
@@ -176,7 +202,7 @@ def notices_of(trialled: Mapping[str, Sequence[Trialled]], metric: str) -> list[
     return [
         notice.about(one.name)
         for variants in trialled.values()
-        for one in leaders(variants, metric)
+        for one in _leaders(variants, metric)
         for notice in one.notices
     ]
 
@@ -201,7 +227,7 @@ def variant_blocks(
             for one in every
         ]
 
-    first = [one for variants in trialled.values() for one in leaders(variants, metric)]
+    first = [one for variants in trialled.values() for one in _leaders(variants, metric)]
     others = [one for variants in trialled.values() for one in variants if one not in first]
     rest = () if wide is None else metrics[wide:]
     return [

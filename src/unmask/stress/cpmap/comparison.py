@@ -29,16 +29,12 @@ Edge = tuple[str, str]
 @final
 @dataclass(frozen=True)
 class DeltaIntervals:
-    """Intervals of the three proportions, found on a map of ``grid`` steps a side.
-
-    ``undefined`` counts the replicates in which no cell was well-defined.
-    """
+    """Intervals of the three proportions, found on a map of ``grid`` steps a side."""
 
     win: Interval
     tie: Interval
     lose: Interval
     grid: tuple[int, int]
-    undefined: int = 0
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -45,11 +45,14 @@ _TOGETHER = 4
 
 @dataclass(frozen=True)
 class CpUncertainty:
-    """Intervals of maps, of comparisons, and of trial configs (by system, then by config)."""
+    """Intervals of maps, of comparisons, and of trial configs (by system, then by config);
+    ``undefined`` replicates left a class of trials empty.
+    """
 
     maps: tuple[CpIntervals, ...]
     deltas: tuple[DeltaIntervals, ...]
     positions: tuple[tuple[PositionIntervals, ...], ...]
+    undefined: int
 
 
 def cp_intervals(
@@ -105,6 +108,7 @@ def cp_intervals(
         tuple(
             tuple(spread.of_position(i, j) for j in range(len(configs))) for i in range(len(scores))
         ),
+        spread.undefined,
     )
 
 
@@ -285,7 +289,7 @@ class _Spread:
         """Intervals of win, tie and lose of one comparison."""
         none, steps = self._nothing, self.plan.steps
         if none is not None:
-            return DeltaIntervals(none, none, none, steps, self.undefined)
+            return DeltaIntervals(none, none, none, steps)
         cells, tolerance = self.sample["cells"], self.plan.tolerance
         old, new = (cells[system] for system in self.plan.compared[row])
         win, tie, lose = proportions(relative_change(old, new), self.defined, tolerance)
@@ -301,7 +305,6 @@ class _Spread:
             self._share(np.mean((low >= -margin) & (high <= margin)), tie, most, away),
             self._share(np.mean(high < -margin), lose, np.mean(low < -margin), away),
             steps,
-            self.undefined,
         )
 
     def of_position(self, system: int, config: int) -> PositionIntervals:

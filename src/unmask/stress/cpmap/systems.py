@@ -233,6 +233,12 @@ def cp_maps(
             seed=seed,
             **hardness,
         )
+        if sure.undefined:
+            sentence = (
+                f"{sure.undefined} of {number} replicates left a class empty and do not count: "
+                "too few speakers for a reliable interval"
+            )
+            remarks = [*remarks, Notice("empty-replicates", "", sentence)]
     by = f"{combine}({','.join(chosen)})" if len(chosen) > 1 else "".join(chosen) or "own"
     options = {"metric": metric, "p_target": p_target, "c_miss": c_miss, "c_fa": c_fa, **hardness}
     maps, positions = {}, {}

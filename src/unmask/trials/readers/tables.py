@@ -19,14 +19,7 @@ from unmask.errors import InputError
 from unmask.trials.formats import Format, format_named
 from unmask.trials.ids import Encoder, as_text
 from unmask.trials.problems import LABEL, Faults, check_systems, no_trials
-from unmask.trials.readers.detect import (
-    GENERIC_SCORES,
-    interpret,
-    is_number,
-    layout_of,
-    normalise,
-    take_sample,
-)
+from unmask.trials.readers import detect
 from unmask.trials.readers.files import Input
 from unmask.trials.readers.guard import ParquetFile, load_parquet
 from unmask.trials.readers.text import ABSENT, SPEAKERS, TextTable
@@ -202,7 +195,7 @@ class Table:
                 scores[system].append(numbers)
             labels += [] if batch.label is None else [batch.label]
         ids = {column: encoder.finish() for column, encoder in encoders.items()}
-        columns = {normalise(column): ids[column] for column in self.metadata}
+        columns = {detect.normalise(column): ids[column] for column in self.metadata}
         if "side" in self.columns:
             columns["side"] = ids[self.columns["side"]]
         sides = ("enrol", "test", *(SPEAKERS if self.has_speakers else ()))
@@ -243,15 +236,15 @@ def open_table(
         return open_headed(rows, source.stem, as_key=as_key, systems=systems, format="parquet")
     if source.container != "text":
         return None
-    sample = take_sample(source)
-    chosen = layout_of(source, sample, format=format, role=role, keep=not again)
+    sample = detect.take_sample(source)
+    chosen = detect.layout_of(source, sample, format=format, role=role, keep=not again)
     if chosen is None:
         assert sample.header is not None
         names, layout = sample.header, " ".join(sample.header)
         numeric = [
             name
             for i, name in enumerate(names)
-            if all(value in ABSENT or is_number(value) for value in set(sample.columns[i]))
+            if all(value in ABSENT or detect.is_number(value) for value in set(sample.columns[i]))
         ]
         text = TextTable(source, sample.dialect, names, layout, numeric, again=again)
         return open_headed(text, source.stem, as_key=as_key, systems=systems)
@@ -272,7 +265,7 @@ def open_table(
 
 def _table_format(names: Sequence[str], scored: bool) -> str:
     """Which of the formats with a header these column names are."""
-    columns = {normalise(name) for name in names}
+    columns = {detect.normalise(name) for name in names}
     if {"modelid", "segmentid"} <= columns:
         if "llr" in columns and "targettype" not in columns:
             return "nist-scores"
@@ -299,7 +292,7 @@ def open_headed(
     """
     where = f"{rows.name}, line 1" if isinstance(rows, TextTable) else rows.name
     numeric = rows.numeric or ()
-    roles, scored, described = interpret(rows.names, numeric, where=where, systems=systems)
+    roles, scored, described = detect.interpret(rows.names, numeric, where=where, systems=systems)
     format = format or _table_format(rows.names, bool(scored))
     if isinstance(rows, TypedRows) and (
         not roles.keys() & {"enrol", "test", "label"} or not (scored or as_key)
@@ -317,11 +310,13 @@ def open_headed(
         remarks.append("speakers known on one side only, so not used")
     metadata: dict[str, str] = {}
     for column in described:
-        other = metadata.setdefault(normalise(column), column)
+        other = metadata.setdefault(detect.normalise(column), column)
         if other != column:
             raise InputError(rows.name, "columns of different names", f"{other!r} and {column!r}")
     named = dict.fromkeys([*metadata, *(["side"] if "side" in roles else [])])
     remarks += [f"metadata: {', '.join(named)}"] if named else []
-    if not systems and [normalise(name) in GENERIC_SCORES for name in chosen] == [True]:
+    if not systems and [detect.normalise(name) in detect.GENERIC_SCORES for name in chosen] == [
+        True
+    ]:
         chosen = dict.fromkeys([stem], *chosen)
     return Table(rows, format_named(format), roles, chosen, described, tuple(remarks))
