@@ -308,7 +308,7 @@ def _spans(
 @dataclass(frozen=True)
 class PlanePoint:
     """One safeguard, or an anchor: ``risk`` of its strongest attacker as a fraction, ``cost`` in
-    units of the axis, each with the ends of its interval where it has one.
+    units of the axis, each with its interval or the ends of it, where it has one.
 
     ``attack`` says whose risk it is. An ``anchor`` is no safeguard: unprotected speech, silence.
     """
@@ -316,8 +316,8 @@ class PlanePoint:
     system: str
     risk: float
     cost: float
-    risk_ends: Ends | None = None
-    cost_ends: Ends | None = None
+    risk_ends: Interval | Ends | None = None
+    cost_ends: Interval | Ends | None = None
     attack: str = ""
     anchor: bool = False
 

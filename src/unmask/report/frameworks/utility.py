@@ -154,10 +154,9 @@ def plane_of(study: Study, rows: Rows) -> charts.Figure | None:
         risk = next((n for n in numbers_of(rows, name) if n.label == "Linkability"), None)
         cost = find(utility, metric, safeguard=name)
         if risk is not None and cost:
-            both = (risk.estimate, cost[0].estimate)
-            values = (float(one.value) for one in both)
-            ends = (one.interval and (one.interval.low, one.interval.high) for one in both)
-            said = f"{risk.attacker}, {risk.what}"
+            here, there = risk.estimate, cost[0].estimate
+            values, said = (float(here.value), float(there.value)), f"{risk.attacker}, {risk.what}"
+            ends = here.interval, there.interval
             points.append(charts.PlanePoint(name, *values, *ends, said, anchor=name == ORIGINAL))
             chances.append(risk.chance)
     if len(points) < 2 or points[0].system != ORIGINAL:
