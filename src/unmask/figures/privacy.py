@@ -297,10 +297,10 @@ def _spans(
     """Columns of values and the ends of their intervals: the value itself where there is none."""
     columns: dict[str, list[Any]] = {field: [], f"{field}_low": [], f"{field}_high": []}
     for value, made in values:
-        ends = (made.low, made.high) if isinstance(made, Interval) else made
-        known = ends is not None and all(map(math.isfinite, ends))
-        parts = (value, *(ends if known and ends else (value, value)))
-        for column, part in zip(columns.values(), parts, strict=True):
+        low, high = (made.low, made.high) if isinstance(made, Interval) else made or (None, None)
+        if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
+            low = high = value
+        for column, part in zip(columns.values(), (value, low, high), strict=True):
             column.append(None if part is None else scale * part)
     return columns
 

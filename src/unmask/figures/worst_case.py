@@ -24,8 +24,9 @@ _RATIO = 0.72
 def _impostors(last: float, *, field: str = "count", first: float = 1, **more: bool) -> alt.X:
     """Numbers of impostors up to ``last``, a tick at each power of ten."""
     ticks = [10.0**k for k in range(int(np.log10(last)) + 1)]
-    title, how = "Number of impostors to choose from, N", {"format": "~s", **more}
-    return draw.axis(alt.X, field, title, (first, last), log=True, values=ticks, **how)
+    how: draw.Style = {"values": ticks, "format": "~s", **more}
+    title = "Number of impostors to choose from, N"
+    return draw.axis(alt.X, field, title, (first, last), log=True, **how)
 
 
 def _coloured(field: str, names: Iterable[str], title: str, *before: str) -> alt.Color:

@@ -54,12 +54,14 @@ class Numbers:
     def __call__(self, estimate: Estimate, digits: int | None = None) -> Number:
         """The estimate as it is shown; one that only follows from another has no place."""
         made, unit = estimate.interval, estimate.unit
-        value, low, high, chance = (
+        low, high = (None, None) if made is None else (made.low, made.high)
+        value, low_text, high_text, chance = (
             one or "" if one is None or isinstance(one, str) else shown_value(one, unit, digits)
-            for one in (estimate.value, made and made.low, made and made.high, estimate.chance)
+            for one in (estimate.value, low, high, estimate.chance)
         )
         place = self.places.get(id(estimate))
-        return Number(value, low, high, unit, estimate.value, place, estimate.signature, chance)
+        own = estimate.value, place, estimate.signature
+        return Number(value, low_text, high_text, unit, *own, chance)
 
 
 @dataclass(frozen=True)
