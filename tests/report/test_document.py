@@ -14,6 +14,7 @@ import pytest
 from unmask import Estimate, InputError, Interval, render
 from unmask.report import Document, Row, json_schema
 from unmask.report.html import Number, TableView
+from unmask.report.section import whole_percent
 from unmask.report.table import WIDTH, cell, label
 from unmask.trials import Source
 
@@ -152,3 +153,8 @@ def test_a_table_wider_than_paper_comes_in_parts_that_hold_all_columns():
     assert [part.lines[1][-1].value for part in parts] == ["b1", "b3", "b4"]
     assert [part.note for part in parts] == ["", "", "note"]
     assert replace(table, lines=()).sheets(1) == (replace(table, lines=()),)
+
+
+def test_a_little_risk_is_never_said_to_be_none():
+    said = [whole_percent(risk) for risk in (0.0, 1e-6, 0.004, 0.0099, 0.01, 0.126, 1.0)]
+    assert said == ["0 %", *["less than 1 %"] * 3, "1 %", "13 %", "100 %"]

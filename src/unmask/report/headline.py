@@ -197,7 +197,7 @@ def verdict(rows: Sequence[Row], name: str) -> tuple[Extent, str]:
         return "most", f"Most people are recognised: {counted}"
     if low > 0:
         return "some", f"Some people are recognised: {counted}"
-    return "chance", f"No more people are recognised than by chance: {counted}"
+    return "chance", f"Not clearly more people are recognised than by chance: {counted}"
 
 
 def sentences(rows: Sequence[Row], name: str, known: Mapping[str, str]) -> list[str]:
