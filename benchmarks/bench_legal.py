@@ -85,7 +85,7 @@ def linkability_lines() -> list[tuple[str, str]]:
     enrol32, test32 = enrol.astype(np.float32), test.astype(np.float32)
 
     def exact() -> Any:
-        above = count_above(Comparison(test, enrol, np.arange(TEST)))
+        above = count_above(Comparison(enrol, test, true=np.arange(TEST)))
         return exact_linkability(above.at_or_above, above.others, COUNTS).mean(axis=0)
 
     bare = curve = np.inf

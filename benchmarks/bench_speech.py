@@ -12,7 +12,7 @@ from scipy.signal import lfilter
 from benchmarks.harness import ratio
 from unmask.errors import InputError
 from unmask.speech import embed, mcadams, read_audio, recordings
-from unmask.speech.encoders import installed_path
+from unmask.speech.encoders import weights_of
 from unmask.speech.vocoding import linear_prediction
 
 AUDIO = Path(__file__).resolve().parents[2] / "shared" / "data" / "audio" / "audiomnist_5digit_16k"
@@ -59,7 +59,7 @@ def run() -> None:
         return
     for encoder in ("resemblyzer", "campplus"):
         try:
-            installed_path(encoder)
+            weights_of(encoder).checked()
         except InputError as error:
             print(error)
             continue

@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 
 from unmask.errors import InputError
-from unmask.run import files, leftovers
+from unmask.run import files
 
 _EVENTS = frozenset({"os.rename", "os.mkdir", "os.remove", "os.rmdir", "os.link", "os.truncate"})
 _watching: list[Callable[[], None]] = []
@@ -83,7 +83,7 @@ def state_of(folder: Path) -> dict[str, str]:
 def _bury(folder: Path) -> None:
     """What this process left belongs to a dead one: names tell another time of its start."""
     for path in list(folder.rglob("*unmask-*")):
-        if match := leftovers._OWNED.fullmatch(path.name):
+        if match := files._OWNED.fullmatch(path.name):
             start, other = f"-{match[3]}-", f"-{int(match[3]) + 1}-"
             path.rename(path.with_name(path.name.replace(start, other)))
 
@@ -113,7 +113,7 @@ class Trial:
         self.run()
 
     def _put(self, copy: Path | None) -> None:
-        leftovers._looked_into.clear()
+        files._looked_into.clear()
         shutil.rmtree(self.folder, ignore_errors=True)
         if copy is None:
             self.folder.mkdir(parents=True)

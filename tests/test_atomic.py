@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from unmask.errors import InputError
-from unmask.run import leftovers, workplace
+from unmask.run import files, workplace
 from unmask.run.files import atomic_file, atomic_path, write_whole
 
 
@@ -95,17 +95,17 @@ def test_files_get_the_mode_that_the_user_asks_for(tmp_path):
 
 def dead_name(suffix=""):
     """A name of a process that is gone: this machine, a number that was taken by another start."""
-    machine, pid, start, word = leftovers.owned_name().removeprefix("unmask-").split("-")
+    machine, pid, start, word = files.owned_name().removeprefix("unmask-").split("-")
     return f"unmask-{machine}-{pid}-{int(start) + 1}-{word}{suffix}"
 
 
 def test_what_dead_runs_left_is_cleared_and_what_live_ones_have_is_not(tmp_path, monkeypatch):
-    monkeypatch.setattr(leftovers, "_looked_into", set())
+    monkeypatch.setattr(files, "_looked_into", set())
     gone = tmp_path / f".{dead_name('.npz')}"
     gone.write_bytes(b"half")
     folder = tmp_path / dead_name()
     (folder / "inside").mkdir(parents=True)
-    live = tmp_path / f".{leftovers.owned_name('.npz')}"
+    live = tmp_path / f".{files.owned_name('.npz')}"
     live.write_bytes(b"half")
     other = tmp_path / f"unmask-00000000-1-1-{'a' * 16}"
     other.mkdir()
@@ -118,7 +118,7 @@ def test_what_dead_runs_left_is_cleared_and_what_live_ones_have_is_not(tmp_path,
 def test_scratch_folders_are_closed_and_go(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     (tmp_path / dead_name()).mkdir()
-    with leftovers.scratch_folder() as folder:
+    with files.scratch_folder() as folder:
         assert folder.stat().st_mode & 0o777 == 0o700
         assert list(tmp_path.iterdir()) == [folder]
     assert not list(tmp_path.iterdir())

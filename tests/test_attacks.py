@@ -492,7 +492,7 @@ def test_bad_input_of_embed_leaves_nothing(spoken, tmp_path, monkeypatch, capsys
         ("spoken", "x.npz", "absent:encode", "No module named 'absent'"),
         ("spoken", "x.npz", "waiting:absent", "no attribute 'absent'"),
         ("spoken", "x.npz", "absent.onnx", "absent.onnx: no such file"),
-        ("spoken", "absent/x.npz", "waiting:encode", "absent: no such folder"),
+        ("spoken", "absent/x.npz", "waiting:encode", "expected an existing folder, found none at"),
         ("spoken", "taken.npz", "waiting:encode", "expected a file to write, found a folder"),
         ("spoken", "other.npz", "waiting:encode", "cannot be used (Not a directory)"),
         ("spoken", "archives/b.ark", "waiting:encode", "expected a folder of its own"),

@@ -122,6 +122,21 @@ def test_one_bad_recording_of_an_assessment_costs_itself_and_is_named(tmp_path, 
     assert "b1" not in result.notices[0].sentence
 
 
+def test_what_is_wrong_with_training_speech_is_said_too(tmp_path):
+    rng = np.random.default_rng(0)
+    names = [f"u{i}" for i in range(12)]
+    for name, who, own in (("o", "s", names), ("p", "s", names), ("t", "t", None)):
+        speakers = [f"{who}{i // 4}" for i in range(12)]
+        write(Embeddings(rng.normal(size=(12, 4)), speakers, own), tmp_path / f"{name}.npz")
+    (tmp_path / "a.toml").write_text(
+        '[original]\nembeddings = "o.npz"\n[training]\nembeddings = "t.npz"\n'
+        '[[safeguards]]\nname = "p"\nembeddings = "p.npz"\n'
+    )
+    config = load_config(tmp_path / "a.toml")
+    (noticed,) = read_inputs(config, Work(tmp_path / "kept"), base=tmp_path).notices
+    assert (noticed.code, noticed.subject) == ("no-names", "training")
+
+
 def test_steps_that_others_could_have_written_are_not_trusted(tmp_path):
     tmp_path.chmod(0o777)
     with pytest.raises(InputError, match="not trusted"):

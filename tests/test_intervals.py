@@ -77,7 +77,7 @@ def test_an_interval_takes_out_the_bias_that_resampling_shows():
         means = sample[rng.integers(0, 24, (400, 24))].mean(axis=1)
         value, replicates = (sample.mean(axis=0) ** 2).sum(), (means**2).sum(axis=1)
         low, high = intervals.bias_corrected(
-            value, replicates, 24, level=0.95, bounds=(0.0, np.inf)
+            value, replicates, 24, level=0.95, within=intervals.MetricRange(0.0)
         )
         covered["corrected"] += low <= truth <= high
         low, high = np.quantile(replicates, [0.025, 0.975])
@@ -91,7 +91,9 @@ def test_an_interval_takes_out_the_bias_that_resampling_shows():
 def test_the_end_that_hard_speakers_move_lies_three_tenths_further(longer, hard, wider):
     drawn = np.array([0.1, 0.2, 0.3, 0.4])
     even = intervals.bias_corrected(0.25, drawn, 20, level=0.95)
-    ends = intervals.bias_corrected(0.25, drawn, 20, level=0.95, longer=longer, wider=wider)
+    ends = intervals.bias_corrected(
+        0.25, drawn, 20, level=0.95, within=intervals.MetricRange(longer=longer), wider=wider
+    )
     factors = np.where(hard, 1.3 * wider**2, wider)
     np.testing.assert_allclose(np.subtract(ends, 0.25), factors * np.subtract(even, 0.25))
 
@@ -99,14 +101,14 @@ def test_the_end_that_hard_speakers_move_lies_three_tenths_further(longer, hard,
 @pytest.mark.parametrize(("value", "expected"), [(0.0, (0.0, 0.0712)), (0.5, (0.4288, 0.5))])
 def test_a_value_that_never_moves_from_the_edge_gets_the_exact_bound(value, expected):
     given_bounds = intervals.bias_corrected(
-        value, np.full(100, value), 24, level=0.95, bounds=(0.0, 0.5)
+        value, np.full(100, value), 24, level=0.95, within=intervals.MetricRange(0.0, 0.5)
     )
     assert given_bounds == pytest.approx(expected, abs=1e-4)
 
 
 @pytest.mark.parametrize("bounds", [(0.0, 0.5), (-2.0, 3.0), (0.0, np.inf), (-np.inf, np.inf)])
 def test_a_scale_leads_back_to_where_it_came_from(bounds):
-    to, back = intervals.scale_of(bounds)
+    to, back = intervals.scale_of(intervals.MetricRange(*bounds))
     values = np.concatenate([np.linspace(0, 0.5, 33), [1e-12, 1e-6, 0.5 - 1e-9]])
     np.testing.assert_allclose(back(to(values)), values, atol=1e-12)
     assert (np.diff(to(np.sort(values))) > 0).all()
@@ -118,7 +120,7 @@ def test_a_corrected_interval_holds_its_value_and_stays_in_its_range(data):
     value, drawn = data.draw(share), np.array(data.draw(st.lists(share, min_size=2)))
     units, overfit = data.draw(st.integers(2, 50)), data.draw(st.sampled_from([1.0, 1.7]))
     low, high = intervals.bias_corrected(
-        value, drawn, units, level=0.95, bounds=(0.0, 1.0), overfit=overfit
+        value, drawn, units, level=0.95, within=intervals.MetricRange(0.0, 1.0, overfit)
     )
     if np.isnan(low):
         assert 0 < value < 1

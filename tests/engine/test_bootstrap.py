@@ -185,8 +185,9 @@ def test_a_difference_takes_out_its_bias_once():
         {"eer": drawn}, {"eer": np.array([0.1, 0.15])}, 20, "speaker", 0, 300, Battery().ranges
     )
     result = made.difference("eer", level=0.95, first=0, second=1)
+    within = intervals.MetricRange(-0.5, 0.5, longer="high")
     expected = intervals.bias_corrected(
-        0.15 - 0.1, drawn[1] - drawn[0], 20, level=0.95, bounds=(-0.5, 0.5), longer="high"
+        0.15 - 0.1, drawn[1] - drawn[0], 20, level=0.95, within=within
     )
     assert (result.low, result.high) == pytest.approx(expected)
 

@@ -276,3 +276,10 @@ def test_a_new_metric_is_in_tables_files_and_comparisons(monkeypatch):
     assert [row["value"] for row in rows if row["metric"] == "fnmr"][1] == estimate.value
     compared = um.compare(scores, "good", "poor", replicates=20)
     assert "fnmr" in {row["metric"] for row in compared.rows()}
+
+
+@pytest.mark.parametrize("option", [{"by": "sex"}, {"systems": ["plda"]}])
+def test_options_of_tables_are_refused_for_embeddings(option):
+    embeddings = um.Embeddings(np.eye(4), ["a", "a", "b", "b"])
+    with pytest.raises(um.InputError, match="expected a table of scores, found embeddings"):
+        evaluate(embeddings, **option)

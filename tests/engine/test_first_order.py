@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from dataclasses import replace
 
@@ -13,12 +14,12 @@ from unmask.engine import Battery, evaluation
 from unmask.engine.binned import (
     BinnedTrials,
     FirstOrder,
-    binned_bootstrap,
     count_speakers,
     edges_of,
     widening_of_pairs,
 )
 from unmask.engine.bootstrap import Resampled, Units, bootstrap
+from unmask.run import NUMPY
 from unmask.scoring import BySpeaker
 from unmask.trials import NONTARGET, TARGET, Ids, ScoreBatch
 
@@ -129,7 +130,7 @@ def test_a_replicate_follows_its_draw():
     embeddings = population(120, 5)
     full = full_bootstrap(embeddings, 100).values
     counts, roc = counted(embeddings)
-    result = binned_bootstrap([FirstOrder(counts, roc)], BATTERY.values, replicates=100).values
+    result = bootstrap([FirstOrder(counts, roc)], BATTERY.values, replicates=100).values
     for key in ("eer", "min_cllr", "cllr", "d_ece"):
         assert np.corrcoef(full[key][0], result[key][0])[0, 1] > 0.99, key
 
@@ -166,8 +167,8 @@ def test_a_draw_without_a_class_has_no_value():
         1.0,
     )
     table = FirstOrder(counts, um.Roc.from_scores([1.0], [0.0]))
-    assert next(table.weighted(np.array([[0.0, 2.0]]))) is None
-    result = next(table.weighted(np.array([[2.0, 0.0]])))
+    assert next(table.replicates(NUMPY, np.array([[0.0, 2.0]]))) is None
+    result = next(table.replicates(NUMPY, np.array([[2.0, 0.0]])))
     assert result.targets == 6
     assert result.nontargets == 4
 
@@ -180,6 +181,26 @@ def test_few_speakers_are_told_and_none_asked_for_are_none():
     assert not plain.warnings
     with pytest.raises(um.InputError, match="at least 2 replicates"):
         um.engine.cross_pairing(embeddings, replicates=1)
+
+
+def test_few_speakers_of_one_class_are_told_however_many_there_are_in_all():
+    vectors = np.random.default_rng(0).normal(size=(45, 4))
+    embeddings = um.Embeddings(vectors, [f"s{max(n - 5, 0):02d}" for n in range(45)])
+    said = um.engine.cross_pairing(embeddings.select(np.arange(3, 45)), replicates=2).warnings
+    assert "one speaker only has target trials" in said[-1]
+    spoken = [f"s{n % 40:02d}" for n in range(45)]
+    said = um.engine.cross_pairing(um.Embeddings(vectors, spoken), replicates=2).warnings
+    assert said[-1].startswith("5 of 40 speakers have trials of one of the classes: with fewer")
+
+
+@pytest.mark.parametrize("counted", [False, True])
+def test_replicates_that_leave_a_class_empty_are_told(counted, monkeypatch):
+    if counted:
+        monkeypatch.setattr(sys.modules["unmask.engine.counted"], "AUTO_TRIALS", 1)
+    vectors = np.random.default_rng(0).normal(size=(6, 4))
+    embeddings = um.Embeddings(vectors, ["a", "a", "b", "b", "c", "d"])
+    said = um.engine.cross_pairing(embeddings, replicates=200).warnings
+    assert re.search(r"\d+ of 200 replicates left a class empty", " ".join(said))
 
 
 def listed(seed=0, speakers=150, own=2):
@@ -262,12 +283,12 @@ def test_infinite_scores_are_ordinary():
         ScoreBatch(nontarget, np.zeros(905, bool), *other),
     ]
     table = BinnedTrials.of(batches, edges, roc)
-    result = binned_bootstrap([table], BATTERY.values, replicates=50)
+    result = bootstrap([table], BATTERY.values, replicates=50)
     assert np.isinf(result.values["cllr"]).any()
     assert np.isfinite(result.values["eer"]).all()
     speakers = FirstOrder(count_speakers(batches, edges, 40), roc)
     assert BATTERY.values(speakers.whole)["eer"] == pytest.approx(roc.eer(), abs=1e-9)
-    again = binned_bootstrap([speakers], BATTERY.values, replicates=50)
+    again = bootstrap([speakers], BATTERY.values, replicates=50)
     assert np.isfinite(again.values["eer"]).all()
 
 

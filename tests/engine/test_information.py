@@ -121,8 +121,9 @@ def test_d_sys_at_its_ends():
 
 
 def test_d_sys_histogram_with_few_or_equal_scores():
-    with pytest.raises(um.InputError, match="at least 20 mated scores, found 19"):
-        um.d_sys([1.0] * 19, [0.0] * 5, estimator="histogram")
+    with pytest.raises(um.InputError, match="expected 20 mated scores or more, found 19"):
+        um.d_sys([1.0] * 19, [0.0] * 19, estimator="histogram")
+    assert um.d_sys(np.linspace(5, 9, 20), [0.0] * 20, estimator="histogram") > 0
     assert um.d_sys([1.0] * 50, [1.0] * 50, estimator="histogram") == 0.0
     with pytest.raises(um.InputError, match="finite"):
         um.d_sys([math.inf] * 50, [1.0] * 50, estimator="histogram")

@@ -6,6 +6,22 @@ import numpy as np
 import pytest
 
 from unmask.engine.curves import DetCurve, EceProfile, Histogram, PavMap, Reliability
+from unmask.figures import Figure
+
+
+@pytest.fixture(autouse=True)
+def charts_are_checked(monkeypatch):
+    """Every chart drawn here is compared with the schema of Vega-Lite."""
+    monkeypatch.setattr(Figure, "spec", checked_spec)
+
+
+def checked_spec(figure: Figure):
+    if not isinstance(figure.chart, dict):
+        figure.chart.to_dict(validate=True)
+    return drawn_spec(figure)
+
+
+drawn_spec = Figure.spec
 
 
 def scores(seed: int, *, distance: float, targets: int = 400, nontargets: int = 3000):

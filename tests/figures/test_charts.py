@@ -12,6 +12,7 @@ from unmask.engine.curves import DetCurve, PavMap
 from unmask.errors import InputError
 from unmask.figures import (
     NARROW,
+    at_width,
     calibration_plot,
     det,
     difference_intervals,
@@ -69,7 +70,8 @@ def test_specs_are_valid_and_describe_themselves(name, width, eight):
     chart, kind = CHARTS[name]
     curves = getattr(eight, kind)
     for count in (1, 8):
-        figure = chart(dict(list(curves.items())[:count]), width=width)
+        with at_width(width):
+            figure = chart(dict(list(curves.items())[:count]))
         spec = figure.spec()
         assert figure.name == name
         assert spec["description"]
@@ -140,14 +142,12 @@ def test_trace_stays_on_the_polygon():
     assert set(at.round(9)) <= set(miss.round(9))
 
 
-def test_roc_holds_the_vertices_on_both_axes(three):
+def test_roc_holds_the_vertices(three):
     curve = three.det["T10-2"]
-    for log_p_fa in (False, True):
-        spec = roc_hull(three.det, log_p_fa=log_p_fa).spec()
-        drawn = rows(spec, system="T10-2", line="measured (ROC polygon)")
-        pairs = {(r["p_fa"], r["p_miss"]) for r in drawn}
-        wanted = zip(curve.p_fa, curve.p_miss, strict=True)
-        assert {(float(f"{a:.6g}"), float(f"{b:.6g}")) for a, b in wanted} <= pairs
+    drawn = rows(roc_hull(three.det).spec(), system="T10-2", line="measured (ROC polygon)")
+    pairs = {(r["p_fa"], r["p_miss"]) for r in drawn}
+    wanted = zip(curve.p_fa, curve.p_miss, strict=True)
+    assert {(float(f"{a:.6g}"), float(f"{b:.6g}")) for a, b in wanted} <= pairs
 
 
 def test_pav_holds_finite_steps_and_marks_infinite_blocks(three):
@@ -238,3 +238,9 @@ def test_differences_beyond_the_edge_are_named():
     assert [scale["domain"][0] for scale in every(figure.spec(), "scale") if "clamp" in scale] == [
         -150.0
     ]
+    assert figure.caption.endswith("since calibrated has 0 or there is no interval: l_w.")
+    zero = dataclasses.replace(comparison.differences[0].first, value=0.0)
+    nothing = dataclasses.replace(comparison.differences[0], first=zero)
+    without = dataclasses.replace(comparison, differences=(nothing, *comparison.differences[1:]))
+    left_out = difference_intervals(without, ["EER", *labels[1:]]).caption
+    assert left_out.endswith("no interval: EER, l_w.")

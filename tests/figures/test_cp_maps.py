@@ -5,10 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.helpers import cpmap
 
 import unmask as um
 from unmask.estimate import Interval
-from unmask.figures import NARROW, save
+from unmask.figures import NARROW, at_width, save
 from unmask.figures.cp_cells import Panel, Shades
 from unmask.figures.cp_maps import (
     cp_map_figure,
@@ -29,9 +30,7 @@ def roadmap():
         name: tuple(c + rng.normal(0, noise, c.size) for c in truth)
         for name, noise in (("first", 1.0), ("second <b>", 0.5), ("third", 0.0))
     }
-    return um.stress.cp_roadmap(
-        systems, target_hardness=truth[0], nontarget_hardness=truth[1], grid=20
-    )
+    return cpmap.roadmap(systems, target_hardness=truth[0], nontarget_hardness=truth[1], grid=20)
 
 
 def layers(figure):
@@ -159,7 +158,8 @@ def test_a_loss_without_bound_is_drawn_and_marked(tmp_path):
     delta = um.delta_cp_map(perfect, poor)
     assert np.isneginf(delta.rcr).all()
     assert reach([delta]) == 5.0
-    figure = delta_cp_map_figure([delta], width=NARROW)
+    with at_width(NARROW):
+        figure = delta_cp_map_figure([delta])
     assert set(cells_of(figure)[0].values()) == {-1e9}
     assert "Dots: 9 cells that change by more than ±500 %" in figure.caption
     marks = [layer["mark"]["type"] for layer in layers(figure)[1]]

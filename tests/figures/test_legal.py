@@ -1,12 +1,19 @@
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 import unmask as um
-from unmask.figures import NARROW, RiskLine, risk_comparison, save
-from unmask.figures.legal import count_ticks, legal_figures, legal_panel
-from unmask.figures.speakers import rank_histograms, speaker_risks
+from unmask.figures import NARROW, RiskLine, at_width, risk_comparison, save
+from unmask.figures.legal import (
+    count_ticks,
+    legal_figures,
+    legal_panel,
+    rank_histograms,
+    speaker_risks,
+)
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +67,7 @@ def test_both_ends_of_an_axis_have_a_tick():
 
 def test_speakers_and_ranks(sweep):
     curves = {n: sweep.curves[n, "linkability", 1] for n in sweep.attackers}
-    spec = speaker_risks(curves, count=5, original="original").spec()
+    spec = speaker_risks(curves, original="original").spec()
     risks = [r["risk"] for r in values(spec) if r.get("attacker") == "ignorant"]
     assert risks == sorted(risks, reverse=True)
     assert len(risks) == 30
@@ -74,7 +81,8 @@ def test_speakers_and_ranks(sweep):
 
 @pytest.mark.parametrize("width", [NARROW, 691])
 def test_all_are_drawn(sweep, tmp_path, width):
-    drawn = legal_figures(sweep, width=width)
+    with at_width(width):
+        drawn = legal_figures(sweep)
     assert len(drawn) == 1 + 2 * 3
     for figure in drawn[:1]:
         save(figure, tmp_path / f"{figure.name}.svg")
@@ -102,3 +110,15 @@ def test_panels_that_lack_a_safeguard_have_the_colours_of_all(sweep):
                 yield from domains(child)
 
     assert set(domains(spec)) == {("B2", "B1")}
+
+
+def test_chance_reaches_as_far_as_the_longest_line(sweep):
+    long = sweep.curves["informed", "linkability", 1]
+    cut = {name: getattr(long, name)[:1] for name in ("counts", "value", "low", "high", "chance")}
+    lines = [
+        RiskLine("B1", "informed", "linkability", 1, dataclasses.replace(long, **cut)),
+        RiskLine("B2", "informed", "linkability", 1, long),
+    ]
+    spec = risk_comparison(lines, colours={"B1": "#111111", "B2": "#222222"}).spec()
+    chance = [row for row in values(spec) if row.keys() == {"count", "value"}]
+    assert [row["count"] for row in chance] == [5, 20, 30]

@@ -9,8 +9,13 @@ from unmask import InputError, pseudonymisation, zoo
 from unmask.estimate import Interval
 from unmask.figures import save
 from unmask.figures.evidence import calibration_profiles, disclosure_profiles
-from unmask.figures.privacy import Point, distinctiveness, similarity_matrices, zoo_plots
-from unmask.figures.speakers import speaker_protection
+from unmask.figures.privacy import (
+    Point,
+    distinctiveness,
+    similarity_matrices,
+    speaker_protection,
+    zoo_plots,
+)
 from unmask.privacy import calibration_distortion, zebra_profiles
 from unmask.privacy.similarity import PrivacyAssessment, Safeguard, quadrants, single
 from unmask.report import figures_of

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from unmask.figures.speakers import Strip, speaker_strip
+from unmask.figures.legal import Strip, speaker_strip
 
 
 def dots(risks):

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 
 import unmask.figures
 from unmask.errors import InputError
-from unmask.figures import Figure, system_colours
+from unmask.figures import NARROW, Figure, at_width, system_colours
 from unmask.figures.draw import colours_for, panel_columns
 from unmask.figures.figure import table
 from unmask.figures.image import wrap
@@ -97,5 +97,7 @@ def test_figure_names_are_file_names(name):
 
 
 def test_panels_per_row():
-    assert [panel_columns(n, width=691) for n in (1, 2, 3, 4, 8)] == [1, 2, 3, 2, 3]
-    assert panel_columns(8, width=336) == 1
+    assert [panel_columns(n) for n in (1, 2, 3, 4, 8)] == [1, 2, 3, 2, 3]
+    with at_width(NARROW):
+        assert panel_columns(8) == 1
+    assert panel_columns(8) == 3

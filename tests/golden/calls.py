@@ -14,14 +14,15 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
+from tests.helpers import cpmap
 
 import unmask as um
 from unmask.engine import bootstrap, counted, evaluation, units_of
 from unmask.privacy.legal import links as legal_links, verification as legal_verification
 from unmask.privacy.similarity import passes as similarity_passes
 from unmask.privacy.similarity.distortion import cross_scores
-from unmask.run import Place, place as opened_place, within
-from unmask.stress import trial_bias, worst_case_by_target
+from unmask.run import NUMPY, Place, place as opened_place, within
+from unmask.stress import trial_bias
 from unmask.stress.impostors import rates as worst_case_rates, voices as worst_case_voices
 from unmask.trials import write
 
@@ -583,7 +584,7 @@ def _delta(made: Any, at: str = "") -> Numbers:
 
 def roadmap(systems: Mapping[str, Any], **options: Any) -> Numbers:
     """Maps of several systems and what changes from one to the next."""
-    made = um.stress.cp_roadmap(systems, grid=12, **options)
+    made = cpmap.roadmap(systems, grid=12, **options)
     result: Numbers = {}
     for number, one in enumerate(made.maps):
         result |= _map(one, f"map/{number}/")
@@ -597,10 +598,10 @@ def delta_intervals(data: Mapping[str, Any]) -> Numbers:
     scores = trials(data)
     pairs = [(scores.targets(name), scores.nontargets(name)) for name in list(scores.systems)[:2]]
     options = {"compared": [(0, 1)], "grid": 8, "replicates": 40, "seed": 1}
-    made = um.stress.cp_intervals(pairs, units_of(scores)[0], **options).deltas[0]
+    made = um.stress.cp_intervals(pairs, units_of(scores)[0], **options)
     result: Numbers = {}
     for name in ("win", "tie", "lose"):
-        result |= _interval(getattr(made, name), name)
+        result |= _interval(getattr(made.deltas[0], name), name)
     return result | {"undefined": made.undefined}
 
 
@@ -639,12 +640,13 @@ def _worst(made: Any, at: str = "") -> Numbers:
 
 def worst_case(scores: Any, thresholds: Any, counts: Any) -> Numbers:
     """Worst-case false alarms of an array, by target, and simulated."""
+    flat = worst_case_rates.FlatPairs.of(um.stress.pairs(scores), thresholds, counts)
     mean, spread = um.stress.simulate_worst_case(
         scores, thresholds, counts=counts, simulations=50, seed=1
     )
     return {
         "exact": um.worst_case_false_alarms(scores, thresholds, counts=counts),
-        "by_target": worst_case_by_target(scores, thresholds, counts=counts),
+        "by_target": worst_case_rates.surfaces(NUMPY, flat, (0, len(scores)))["each"],
         "simulated": mean,
         "spread": spread,
     }

@@ -189,7 +189,7 @@ def test_the_worst_point_is_the_largest_risk_shown(sweep):
         for length in (1, 4)
         for count in (5, 20, 30)
     ]
-    assert worst.strongest.estimate.value == max(every)
+    assert worst.estimate.value == max(every)
     assert sweep.sentences[0].startswith("Singling Out, largest risk")
 
 

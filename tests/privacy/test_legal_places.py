@@ -156,7 +156,8 @@ def isolating(sides):
     )  # fmt: skip
     codes = (rng.integers(0, 3, 50), rng.integers(0, 3, 200)[population.owner])
     codes = codes if sides else (None, None)
-    return Predicates(protocol, rng.normal(size=(50, 9)), rng.normal(size=(600, 9)), *codes)
+    rows = rng.normal(size=(50, 9)), rng.normal(size=(600, 9))
+    return Predicates(*rows, *codes, protocol=protocol)
 
 
 @pytest.mark.parametrize("sides", [False, True])
@@ -190,7 +191,7 @@ def test_lists_are_counted_alike_on_a_device(sides, levels, monkeypatch):
     groups = rng.integers(0, 5, 1100)
     groups[:5] = np.arange(5)
     cuts = np.array([1, 19, 300, 1099])
-    lists = Lists(enrol, test, place, cuts, groups, *codes)
+    lists = Lists(enrol, test, *codes[::-1], true=place, cuts=cuts, enrol_group=groups)
     scores = test @ enrol.T
     if sides:
         scores[codes[0][:, None] != codes[1]] = -np.inf

@@ -140,14 +140,14 @@ def test_blocks_do_not_matter_even_with_equal_vectors(rows, strip, monkeypatch):
     test = enrol[:45] + 0.5 * rng.normal(size=(45, 24))
     test[40] = enrol[40]
     true = np.arange(45)
-    above = count_above(Comparison(test, enrol, true), rows=rows)
+    above = count_above(Comparison(enrol, test, true=true), rows=rows)
     exact = np.array([[math.fsum(a * b) for b in enrol] for a in test])
     expected = count_above_in_scores(exact, true)
     assert above.at_or_above.tolist() == expected.at_or_above.tolist()
     assert above.above.tolist() == expected.above.tolist()
     assert (above.at_or_above[:30] >= 1).all(), "a twin ties with its speaker"
     sides = rng.integers(0, 2, 45), rng.integers(0, 2, 60)
-    comparison = Comparison(test, enrol, true, *sides)
+    comparison = Comparison(enrol, test, *sides[::-1], true=true)
     narrowed = count_above(comparison, rows=rows)
     matches = sides[0][:, None] == sides[1]
     expected = count_above_in_scores(exact, true, matches=matches)

@@ -9,11 +9,11 @@ from tests.helpers.populations import population
 
 import unmask as um
 from unmask.privacy.legal import predicates
+from unmask.privacy.legal.conversations import Rows
 from unmask.privacy.legal.predicates import (
     Best,
     Population,
     Protocol,
-    drawn,
     single_out,
     test_slots as fold_slots,
 )
@@ -41,11 +41,8 @@ def brute(scores, population, draw, count):
 
 
 def draws_of(people, speaker, number, folds, seed=0):
-    seeds = np.random.SeedSequence(seed).spawn(number)
-    return [
-        drawn(speaker, fold_slots(people.per_speaker, folds, child), np.random.default_rng(child))
-        for child in seeds
-    ]
+    how = {"folds": folds, "draws": number, "seed": np.random.SeedSequence(seed)}
+    return Protocol.of(people, np.array([speaker]), np.array([2]), **how).draws(0)
 
 
 def shares(scores, people, exact, margin, draws, counts):
@@ -76,7 +73,8 @@ def test_side_information_equals_the_definition():
     for share in (0.5, 0.02):
         allowed = (rng.random(300) < share)[people.owner]
         scores = np.where(allowed, vectors @ enrol, -np.inf)
-        exact = partial(predicates._products, enrol, vectors, allowed)
+        rows = Rows(enrol[None], vectors, np.ones(1), allowed.astype(int))
+        exact = partial(rows.exact, 0)
         draws = draws_of(people, 0, 2, 4)
         counts = np.array([2, 30, 300])
         result = shares(scores, people, exact, 1e-4, draws, counts)

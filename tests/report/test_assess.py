@@ -24,7 +24,7 @@ from unmask.report.config import Config
 from unmask.report.documents import Row
 from unmask.report.frameworks.attacks import Attack
 from unmask.report.frameworks.legal import with_fitting_lengths
-from unmask.report.headline import find, largest, people
+from unmask.report.headline import find, largest, people, verdict
 from unmask.report.html import merged, symbols
 from unmask.report.inputs import counterpart, enrolling
 from unmask.report.redact import Labels
@@ -171,6 +171,19 @@ def test_of_equal_risks_the_surer_one_is_told():
     assert people(rows[1].estimates[0]) == "58 to 60 of 60 people"
     clear = at(1.0, 0.98, 1.0)
     assert largest(find([*rows, clear], "linkability")).estimate is clear.estimates[0]
+
+
+def test_an_interval_that_holds_chance_does_not_prove_protection():
+    """Where an interval reaches from chance to nearly everybody, nothing is concluded from it."""
+    for low, extent, words in (
+        (0.1, "chance", "Recognition beyond chance is not shown: 1 to 11 of 12 people"),
+        (0.2, "some", "Some people are recognised: 2 to 11 of 12 people"),
+    ):
+        made = Interval(low, 0.9, 0.95, "speaker", 20, 0)
+        linked = Estimate("linkability", 0.4, "%", made, 0.1, n={"speakers": 12})
+        where = {"safeguard": "x", "point": "worst of the curve", "speakers": "10"}
+        rows = [Row({**where, "utterances": "1"}, [linked])]
+        assert verdict(rows, "x", {})[:2] == (extent, words)
 
 
 def test_bars_are_longer_for_more_risk(done):
@@ -347,7 +360,10 @@ def test_redaction_leaves_no_name_anywhere(done, tmp_path):
     assert "input 01.npz" in page
     for old, new in zip(result.cards, redacted.cards, strict=True):
         for a, b in zip(old.numbers, new.numbers, strict=True):
-            assert a.estimate.value == pytest.approx(b.estimate.value, abs=0.35)
+            # New names split the utterances and the folds of the attacks anew, and nothing else.
+            split = a.estimate.metric in ("linkability", "singling_out", "inference")
+            wanted = pytest.approx(a.estimate.value, abs=0.1 if split else 1e-12)
+            assert b.estimate.value == wanted, a.estimate.metric
 
 
 def test_no_list_of_names_undoes_a_redaction(done, tmp_path):
@@ -478,7 +494,7 @@ scores = {oo = "oo.parquet", op = "op.parquet", pp = "pp.parquet"}
     keys = [section.key for section in result.sections]
     assert keys == ["similarity", "verification", "cpmap", "worst_case"]
     assert result.cards[0].numbers[0].label == "Resemblance left"
-    assert result.conclusions.lines[0].verdict.startswith("Resemblance left: ")
+    assert result.lines[0].verdict.startswith("Resemblance left: ")
     (few,) = result.cards[0].notices
     assert few.code == "few-speakers"
     assert few.sentence.startswith("6 speakers")

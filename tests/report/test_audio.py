@@ -13,7 +13,7 @@ from unmask.report.assessment import assess
 from unmask.report.starter import starter_config
 from unmask.report.toml import load_config
 from unmask.report.writing import write_report
-from unmask.speech.encoders import installed
+from unmask.speech.encoders import weights_of
 
 soundfile = pytest.importorskip("soundfile")
 pytest.importorskip("torch")
@@ -28,7 +28,7 @@ def hum(pitch: float, seed: int) -> np.ndarray:
 
 
 def test_recordings_become_a_report(tmp_path):
-    if not installed("campplus"):
+    if not weights_of("campplus").installed:
         pytest.skip("the weights of campplus are not installed")
     for folder, shift in (("original", 1.0), ("protected", 1.3)):
         for speaker, pitch in (("ann", 210.0), ("bob", 110.0), ("cid", 150.0)):

@@ -34,7 +34,7 @@ def scores():
 def study(reference=()):
     table = ScoreTable(name="table", files=("scores",), reference=reference)
     config = Config(scores=(table,), cpmap=CpMaps(grid=6, replicates=8))
-    return Study(config, None, Attacks({}, {}, {}), {}, {"table": scores()})
+    return Study(config, None, Attacks({}, {}), {}, {"table": scores()})
 
 
 def found_by(study):

@@ -142,17 +142,18 @@ def test_a_table_wider_than_paper_comes_in_parts_that_hold_all_columns():
 
     heads = (("System", "", False), *((f"m{i}", "", True) for i in range(5)))
     lines = tuple((name, *(number(f"{name}{i}") for i in range(5))) for name in ("a", "b"))
-    table = TableView("t", heads, lines, False, "note")
-    assert table.sheets(1000) == (table,)
+    table = TableView(heads, lines, 1, "t", False, "note")
+    (whole,) = table.sheets(1000)
+    assert [tuple(line) for line in whole.rows] == list(lines)
     parts = table.sheets(20)
-    assert [[text for text, _, _ in part.heads] for part in parts] == [
+    assert [[text for text, _, _ in part.header] for part in parts] == [
         ["System", "m0", "m1"],
         ["System", "m2", "m3"],
         ["System", "m4"],
     ]
-    assert [part.lines[1][-1].value for part in parts] == ["b1", "b3", "b4"]
+    assert [part.rows[1][-1].value for part in parts] == ["b1", "b3", "b4"]
     assert [part.note for part in parts] == ["", "", "note"]
-    assert replace(table, lines=()).sheets(1) == (replace(table, lines=()),)
+    assert replace(table, rows=()).sheets(1) == [replace(table, rows=())]
 
 
 def test_a_little_risk_is_never_said_to_be_none():

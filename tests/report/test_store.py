@@ -69,11 +69,50 @@ def test_only_results_of_this_package_are_stored_or_built():
         store.to_bytes(Foreign(1))
     with pytest.raises(TypeError, match="array of objects"):
         store.to_bytes(np.array([object()]))
-    tree = b'{"$": "object", "of": "os:system", "v": {}}'
+    tree = b'[{"$": "object", "of": "os:system", "v": {}}, []]'
+    with pytest.raises(ValueError, match="not part of this package"):
+        store.from_bytes(archive_of(tree, b""))
+
+
+@pytest.mark.parametrize(
+    ("kinds", "data", "fault"),
+    [
+        ('[["a0", "<f8", 2]]', bytes(8), "expected 16 bytes of numbers as declared, found 8"),
+        ('[["a0", "<f8", 1]]', bytes(9), "1 bytes too many"),
+        ('[["a0", "<f8", -1]]', bytes(8), "expected -8 bytes"),
+        ('[["a0", "|O", 1]]', bytes(8), "pickled objects"),
+        ('[["a0", "<U1", 1]]', b"\xff" * 4, "no characters"),
+        ("[]", b"", "a0"),
+    ],
+)
+def test_arrays_that_are_not_all_there_are_refused(kinds, data, fault):
+    tree = f'[{{"$": "array", "v": "a0", "shape": [1]}}, {kinds}]'
+    with pytest.raises(ValueError, match=fault):
+        store.from_bytes(archive_of(tree.encode(), data))
+
+
+def test_arrays_of_all_kinds_come_back_in_their_shapes():
+    value = {
+        "bytes": np.arange(3, dtype=np.uint8),
+        "text": np.array([["a", "äöü"]]),
+        "none": np.empty((0, 4), np.float32),
+        "one": np.array(2.5),
+        "columns": np.asfortranarray(np.arange(6.0).reshape(2, 3)),
+        "big": np.arange(4, dtype=">i2"),
+        "yes": np.array([True, False]),
+    }
+    again = store.from_bytes(store.to_bytes(value))
+    for name, array in value.items():
+        assert again[name].dtype == array.dtype
+        np.testing.assert_array_equal(again[name], array, strict=True)
+        assert not again[name].flags.writeable
+
+
+def archive_of(tree, data):
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
-        part = io.BytesIO()
-        np.lib.format.write_array(part, np.frombuffer(tree, dtype=np.uint8))
-        archive.writestr("tree.npy", part.getvalue())
-    with pytest.raises(ValueError, match="not part of this package"):
-        store.from_bytes(buffer.getvalue())
+        for name, content in (("tree", tree), ("data", data)):
+            part = io.BytesIO()
+            np.lib.format.write_array(part, np.frombuffer(content, dtype=np.uint8))
+            archive.writestr(f"{name}.npy", part.getvalue())
+    return buffer.getvalue()

@@ -44,7 +44,7 @@ def study(scores: Scores) -> Study:
         scores=[{"name": "table", "files": ["none.tsv"]}],
         worst_case={"model": "gpd", "population": 200},
     )
-    return Study(config, None, Attacks({}, {}, {}), {}, {"table": scores})
+    return Study(config, None, Attacks({}, {}), {}, {"table": scores})
 
 
 def growth(scores: Scores) -> Growth:

@@ -10,11 +10,11 @@ from unmask.errors import InputError
 from unmask.scoring import (
     AsNorm,
     Cosine,
+    Fused,
     Plda,
     Whitening,
     centring,
     coral,
-    fused,
     procrustes,
     product_sides,
     score_matrix,
@@ -134,7 +134,7 @@ def test_a_fusion_is_the_weighted_sum():
     enrol, test = cloud(7, 1), cloud(9, 2)
     expected = sum(w * score_matrix(m, enrol, test) for w, m in zip(weights, members, strict=True))
     np.testing.assert_allclose(
-        score_matrix(fused(members, weights), enrol, test), expected, atol=1e-9
+        score_matrix(Fused(members, weights), enrol, test), expected, atol=1e-9
     )
 
 

@@ -80,13 +80,13 @@ def corpus(tmp_path: Path) -> Path:
 @pytest.fixture(scope="session")
 def weights() -> Callable[[str], None]:
     """Make sure that an encoder's weights are there, or skip with the reason."""
-    from unmask.speech.encoders import install
+    from unmask.speech.encoders import weights_of
 
     def need(name: str) -> None:
         pytest.importorskip("torch")
         pytest.importorskip("kaldi_native_fbank")
         try:
-            install(name)
+            weights_of(name).install()
         except InputError as error:
             pytest.skip(f"no weights and no way to get them: {error}")
 

@@ -50,7 +50,7 @@ def test_embed_reports_bad_files_and_exits_with_one(run, corpus, tmp_path):
 def test_embed_refuses_what_cannot_work(run, corpus, tmp_path):
     for words, message in (
         ((corpus, "-o", tmp_path / "x.txt"), "expected a format of embeddings"),
-        ((corpus, "-o", tmp_path / "absent" / "x.npz"), "no such folder"),
+        ((corpus, "-o", tmp_path / "absent" / "x.npz"), "expected an existing folder"),
         ((tmp_path / "absent", "-o", tmp_path / "x.npz"), "no such file or folder"),
     ):
         done = run("embed", *words)

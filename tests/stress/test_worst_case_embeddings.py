@@ -11,9 +11,7 @@ from tests.helpers.worst_case import COUNTS, FEW, MANY, same, voices
 
 import unmask as um
 from unmask.run import place
-from unmask.stress import worst_case_by_target
 from unmask.stress.impostors import voices as worst_case_voices
-from unmask.stress.impostors.pair_scores import evenly
 from unmask.stress.impostors.voices import SpeakerOrder
 
 
@@ -166,7 +164,7 @@ def test_a_back_end_that_is_no_inner_product_is_refused():
     with pytest.raises(um.InputError, match="expected cosine, wccn or plda, found other"):
         um.worst_case(voices(), FEW, counts=[1], backend=Other())
     pairs = um.stress.pairs(voices(), backend=Other())
-    assert worst_case_by_target(pairs, [-9.0], counts=[1]).shape == (34, 1, 1)
+    assert um.worst_case_false_alarms(pairs, [-99.0], counts=[1]) == 1.0
     same(
         um.worst_case(voices(), FEW, counts=[1], backend=Distance()),
         um.worst_case(voices(), FEW, counts=[1]),
@@ -188,18 +186,19 @@ def test_some_scores_of_a_pair_keep_the_mean_of_all():
 
 def test_the_scores_kept_use_every_utterance_before_one_recurs():
     """Scores that tell their row and column: 10 · row + column."""
-    sizes = (4, 6, 3, 5)
-    code = np.repeat(np.arange(4), sizes)
-    within = np.concatenate([np.arange(size) for size in sizes])
-    from unmask.stress.impostors.pair_scores import pairs_of_blocks
 
+    class Placed(um.Cosine):
+        def prepare(self, vectors):
+            return vectors
+
+        def score_block(self, enrol, test):
+            return 10 * enrol + test.T
+
+    sizes = (4, 6, 3, 5)
+    within = np.concatenate([np.arange(size) for size in sizes])
+    data = um.Embeddings(within[:, None] * 1.0, np.repeat(list("abcd"), sizes).tolist())
     for taken in (2, 4, 6, 12):
-        pairs = pairs_of_blocks(
-            lambda k: 10.0 * np.arange(sizes[k])[:, None] + within,
-            code,
-            list("abcd"),
-            per_pair=taken,
-        )
+        pairs = um.stress.pairs(data, backend=Placed(), per_pair=taken)
         for p in range(len(pairs)):
             row, column = np.divmod(pairs.scores[pairs.start[p] : pairs.start[p + 1]], 10)
             assert len(set(zip(row, column, strict=True))) == taken
@@ -219,8 +218,9 @@ def test_a_sample_of_scores_does_not_move_the_worst_case():
     assert (np.abs(some - exact.values) < 3 * error + 0.01).all()
 
 
-def test_even_steps_reach_both_ends():
-    assert evenly(10, 3).tolist() == [0, 4, 9]
-    assert evenly(3, 9).tolist() == [0, 1, 2]
+def test_targets_in_even_steps_reach_both_ends():
+    data = um.Embeddings(np.eye(10), [f"s{k}" for k in range(10)])
+    assert um.stress.pairs(data, targets=3).target_names == ("s0", "s4", "s9")
+    assert len(um.stress.pairs(data, targets=99).target_names) == 10
     with pytest.raises(um.InputError, match="targets: expected at least 1"):
-        evenly(3, 0)
+        um.stress.pairs(data, targets=0)

@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 from unmask.errors import InputError
 from unmask.stress import PairScores, worst_case, worst_case_false_alarms
 from unmask.stress.impostors.rates import crossed_rates
-from unmask.stress.impostors.uncertainty import Crossed, Groups, even, fold_weight, interval, middle
+from unmask.stress.impostors.uncertainty import Crossed, Jackknife, fold_weight, interval, middle
 
 
 def square(speakers: int, size: int, seed: int = 0) -> PairScores:
@@ -22,11 +22,12 @@ def square(speakers: int, size: int, seed: int = 0) -> PairScores:
 
 def test_without_a_group_its_speakers_are_neither_targets_nor_impostors() -> None:
     pairs = square(17, 3)
-    groups = Groups.of(pairs, 6, seed=1)
+    groups = Jackknife(6, seed=1).of(pairs)
+    assert groups is not None
     assert groups.number == 6
     assert (groups.target == groups.impostor).all()
     levels, counts = [-0.5, 0.7, 1.5], [1, 4, 16]
-    result = crossed_rates(Crossed(pairs), levels, counts, groups)
+    result = crossed_rates(Crossed.of(pairs, split=False), levels, counts, groups)
     assert result.without is not None
     for group, surface in enumerate(result.without):
         stays = (groups.target[pairs.target] != group) & (groups.impostor[pairs.impostor] != group)
@@ -39,7 +40,8 @@ def test_without_a_group_its_speakers_are_neither_targets_nor_impostors() -> Non
 def test_sides_of_different_people_are_dealt_apart() -> None:
     rng = np.random.default_rng(0)
     pairs = PairScores.from_array(rng.normal(size=(12, 9, 2)))
-    groups = Groups.of(pairs, 5, seed=0)
+    groups = Jackknife(5).of(pairs)
+    assert groups is not None
     assert groups.target.size == 12
     assert groups.impostor.size == 9
     assert set(groups.target) | set(groups.impostor) == set(range(5))
@@ -47,7 +49,8 @@ def test_sides_of_different_people_are_dealt_apart() -> None:
 
 
 def test_groups_are_of_even_size() -> None:
-    assert [even(15, n) for n in (10, 15, 20, 24, 40, 300)] == [10, 15, 10, 12, 14, 15]
+    dealt = [Jackknife(15).dealt(size, lambda group: 1) for size in (10, 15, 20, 24, 40, 300)]
+    assert [groups.number for groups in dealt] == [10, 15, 10, 12, 14, 15]
     with pytest.raises(InputError, match=r"jackknife: expected 0 .* at least 5 groups .* found 3"):
         worst_case(square(8, 2), [0.0], counts=[1], groups=3)
 

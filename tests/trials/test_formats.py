@@ -245,6 +245,27 @@ def test_npz_spellings(tmp_path: Path) -> None:
     assert read_scores(path).targets().tolist() == [0, 4]
 
 
+@pytest.mark.parametrize(
+    ("labels", "target", "nontarget"),
+    [
+        ([["target", "spoof", "nontarget"], ["spoof", "tar", "imp"]], [0, 4], [2, 5]),
+        ([["target", "non", "nontarget"], ["non", "tar", "imp"]], [0, 4], [1, 2, 3, 5]),
+        ([[1, 0, -1], [0, 1, -1]], [0, 4], [2, 5]),
+        ([[1, 0, 0], [0, 1, 0]], [0, 4], [1, 2, 3, 5]),
+    ],
+)
+def test_labels_of_a_matrix(tmp_path: Path, labels, target, nontarget) -> None:
+    path = tmp_path / "x.npz"
+    named = {"enrol": np.array(["a", "b"]), "test": np.array(["x", "y", "z"])}
+    np.savez(path, scores=np.arange(6.0).reshape(2, 3), labels=np.array(labels), **named)
+    result = read_scores(path)
+    assert result.targets().tolist() == target
+    assert result.nontargets().tolist() == nontarget
+    np.savez(path, scores=np.arange(6.0).reshape(2, 3), labels=np.full((2, 3), 2), **named)
+    with pytest.raises(InputError, match="expected labels 1, -1 or 0, found"):
+        read_scores(path)
+
+
 BOSARIS_NAMES = {
     "bosaris": ("ID/row_ids", "ID/column_ids", "scores", "score_mask", "trial_mask"),
     "sidekit": ("modelset", "segset", "scores", "score_mask", "trial_mask"),

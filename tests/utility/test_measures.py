@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from unmask.errors import InputError
-from unmask.utility import recogniser, runs_code, unweighted_average_recall
+from unmask.utility import recogniser, runs_code
 from unmask.utility.measuring import clipped, dnsmos, level, melody, pitch
 from unmask.utility.words import _decoder
 
@@ -72,14 +72,6 @@ def test_dnsmos_prefers_a_voice_to_noise():
     result = dnsmos(noise)
     assert all(0.5 < one < 5 for one in result)
     assert result.bak < 2.5
-
-
-def test_recall_by_hand():
-    labels = ["sad"] * 3 + ["glad"] * 1
-    assert unweighted_average_recall(labels, ["sad", "sad", "glad", "glad"]) == (2 / 3 + 1) / 2
-    assert unweighted_average_recall(labels, ["sad"] * 4) == 0.5
-    with pytest.raises(InputError, match="expected as many"):
-        unweighted_average_recall(labels, ["sad"])
 
 
 def test_recognisers_by_name():

@@ -78,6 +78,16 @@ def test_a_weak_recogniser_is_named():
     assert "60 % of unprotected words" in notice.sentence
 
 
+def test_a_melody_that_is_gone_is_told():
+    given = some(rho_f0=lambda n, count: np.where(np.arange(count) < 4 * n, np.nan, 0.9))
+    result = utility_of(given, replicates=0)
+    assert dict(result.estimate("b2", "rho_f0").n) == {"utterances": 26, "speakers": 6}
+    (notice,) = (one for one in result.notices if one.code == "no-pitch")
+    assert notice.subject == "b2"
+    assert "4 of 30 utterances have too little pitch left" in notice.sentence
+    assert not any(one.code == "no-pitch" for one in utility_of(some(), replicates=0).notices)
+
+
 def test_recall_of_conditions():
     given = some()
     truth = np.tile([0.0, 1.0, 1.0], 10)
@@ -90,6 +100,9 @@ def test_recall_of_conditions():
     assert result.estimate("b2", "uar").value == 0.5
     assert result.estimate("b2", "uar").chance == 0.5
     assert result.estimate("b2", "uar_difference").value == -0.5
+    guess["b2"][:3] = 1.0  # of 10 glad ones 9 are right, of 20 sad ones 2
+    again = utility_of(whole, replicates=0)
+    assert again.estimate("b2", "uar").value == pytest.approx((9 / 10 + 2 / 20) / 2)
 
 
 def test_files_go_and_come(tmp_path):
@@ -179,6 +192,26 @@ def test_recordings_are_heard(folders):
     texts["bert_0"] = "three three three three three three three"
     with pytest.raises(InputError, match=r"transcript of bert_0.*'three'"):
         measured(folders, transcripts=texts, recogniser=Listener())
+
+
+TEXTS = dict.fromkeys(["anna_0", "anna_1", "bert_0", "bert_1"], "one")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"hypotheses": {"original": TEXTS}}, "hypotheses: expected those of every condition"),
+        ({"hypotheses": {"b3": TEXTS}}, "conditions original, b2, found b3"),
+        ({}, "transcripts: expected a recogniser or hypotheses, found neither"),
+        ({"transcripts": None, "hypotheses": {"original": TEXTS, "b2": TEXTS}}, "transcripts to"),
+        ({"labels": TEXTS, "recogniser": Listener()}, "found only one of both"),
+        ({"predictions": {"original": TEXTS, "b2": TEXTS}}, "transcripts: expected|one of both"),
+        ({"labels": TEXTS, "predictions": {"b2": TEXTS}}, "predictions: .* none of original"),
+    ],
+)
+def test_what_would_be_compared_with_nothing_is_refused(folders, given, message):
+    with pytest.raises(InputError, match=message):
+        measured(folders, **{"transcripts": TEXTS, **given})
 
 
 def test_bad_recordings_are_named(folders):

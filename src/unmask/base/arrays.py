@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar, overload
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +20,6 @@ Labels = npt.NDArray[np.int8]
 Vectors = npt.NDArray[np.floating[Any]]
 
 T = TypeVar("T", bound=np.generic)
-Value = TypeVar("Value")
 
 
 def as_scores(values: npt.ArrayLike, name: str) -> FloatArray:
@@ -100,21 +100,20 @@ def as_index(selection: Any, length: int) -> IntArray:
     return array.astype(np.int64, casting="same_kind") if array.size else np.zeros(0, np.int64)
 
 
-class lazy(Generic[Value]):
-    """Computed at first use and kept in the object's ``__dict__`` under the same name."""
+if TYPE_CHECKING:
+    lazy = cached_property
+else:
 
-    def __init__(self, compute: Callable[[Any], Value]) -> None:
-        self.compute = compute
-        self.name = compute.__name__
-        self.__doc__ = compute.__doc__
+    class lazy:
+        """Computed at first use and kept in the object's ``__dict__`` under the same name; threads
+        do not wait for each other, as they do for a ``cached_property`` of Python 3.11.
+        """
 
-    @overload
-    def __get__(self, instance: None, owner: type[Any]) -> lazy[Value]: ...
-    @overload
-    def __get__(self, instance: object, owner: type[Any]) -> Value: ...
-    def __get__(self, instance: object | None, owner: type[Any]) -> lazy[Value] | Value:
-        if instance is None:
-            return self
-        value = self.compute(instance)
-        instance.__dict__[self.name] = value
-        return value
+        def __init__(self, compute: Callable[[Any], Any]) -> None:
+            self.compute, self.__doc__ = compute, compute.__doc__
+
+        def __get__(self, instance: object | None, owner: type[Any]) -> Any:
+            if instance is None:
+                return self
+            value = instance.__dict__[self.compute.__name__] = self.compute(instance)
+            return value

@@ -11,7 +11,7 @@ for as many units as were drawn.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy.special import expit, logit, ndtri, stdtrit
@@ -31,12 +31,27 @@ Side = Literal["low", "high"]
 Scale = tuple[Callable[[FloatArray], FloatArray], Callable[[FloatArray], FloatArray]]
 
 
-def few_speakers(count: int) -> str | None:
+class MetricRange(NamedTuple):
+    """What a metric's interval follows from: its bounds, how many times the bias of the sample is
+    that of a resample (:data:`HULL` for what is read off a convex hull), and the end to which a few
+    hard speakers move the number.
+    """
+
+    low: float = -np.inf
+    high: float = np.inf
+    overfit: float = 1.0
+    longer: Side | None = None
+
+
+ANY = MetricRange()
+
+
+def few_speakers(count: int, what: str = "speakers") -> str | None:
     """What to say of intervals over so few speakers; None where there are enough."""
     if count >= FEW_SPEAKERS:
         return None
     return (
-        f"{count} speakers: with fewer than {FEW_SPEAKERS} intervals are wide, and less sure than "
+        f"{count} {what}: with fewer than {FEW_SPEAKERS} intervals are wide, and less sure than "
         "they say"
     )
 
@@ -106,7 +121,7 @@ def exact_bound(side: Side, units: int, *, level: float) -> float:
     return bound if side == "high" else 1 - bound
 
 
-def scale_of(bounds: tuple[float, float]) -> Scale:
+def scale_of(within: MetricRange) -> Scale:
     """A scale on which the spread of a statistic hardly depends on its value, and the way back.
 
     Between two bounds Tukey's folded cube root u^⅓ − (1 − u)^⅓ of the share u of the range (roots
@@ -114,9 +129,8 @@ def scale_of(bounds: tuple[float, float]) -> Scale:
     between); the cube root above one bound; the value itself without bounds. Values outside the
     bounds are moved to them.
     """
-    low, high = bounds
-    if np.isfinite([low, high]).all():
-        span = high - low
+    low, span = within.low, within.high - within.low
+    if np.isfinite([low, span]).all():
 
         def folded(values: FloatArray) -> FloatArray:
             share = np.clip((values - low) / span, 0.0, 1.0)
@@ -141,45 +155,39 @@ def bias_corrected(
     units: int,
     *,
     level: float,
-    bounds: tuple[float, float] = (-np.inf, np.inf),
-    overfit: float = 1.0,
-    longer: Side | None = None,
+    within: MetricRange = ANY,
     wider: float = 1.0,
-    holds_value: bool = True,
 ) -> tuple[float, float]:
     """Interval of a bootstrap on the scale of its range, its bias taken out, wider for few units.
 
     With g the scale of :func:`scale_of`, b = mean g(θ*) − g(θ̂) the bias that resampling shows and s
     the standard deviation of g(θ*), the interval is g⁻¹(g(θ̂) − c·b ± w·z·s); w is
-    :func:`widening`, z the normal quantile. ``overfit`` is c, how many times the bias of the sample
-    is that of a resample (:data:`HULL` for what is read off a convex hull). ``longer`` names the
-    end to which a few hard speakers move the number: most samples lack them and show too little of
-    that tail, and simulated populations ask for three tenths more there. ``wider`` is how much more
-    than the replicates a full resample would spread, and how much more of that tail it would show.
-    The interval is stretched to hold the value
-    itself where ``holds_value``, and to :func:`exact_bound` where the value lies on a bound.
+    :func:`widening`, z the normal quantile. ``within`` gives the bounds, ``overfit``, which is c,
+    and ``longer``: most samples lack the hard speakers who move that end and show too little of
+    their tail, and simulated populations ask for three tenths more there. ``wider`` is how much
+    more than the replicates a full resample would spread, and how much more of that tail it would
+    show. The interval is stretched to hold the value itself, and to :func:`exact_bound` where the
+    value lies on a bound.
     Replicates that are NaN do not count; NaN if there are none, or if none moves a value inside its
     range.
     """
-    to, back = scale_of(bounds)
+    to, back = scale_of(within)
     drawn = replicates[~np.isnan(replicates)]
     if not drawn.size or units < 2 or np.isnan(value):
         return float("nan"), float("nan")
     if (drawn == value).all():
-        return _on_the_edge(value, units, level, bounds)
+        return _on_the_edge(value, units, level, within)
     tails = [(1 - level) / 2, (1 + level) / 2]
     if np.isinf(value) or np.isinf(drawn).any():
         low, high = map(float, np.quantile(drawn, tails, method="inverted_cdf"))
     else:
         at, scaled = to(np.asarray(value, float)), to(drawn)
         tail = _LACKING * wider
-        reach = np.where([longer == "low", longer == "high"], tail, 1.0) * ndtri(tails)
-        ends = wider * widening(units, level) * scaled.std() * reach
-        low, high = map(float, back(at - overfit * (scaled.mean() - at) + ends))
-    if holds_value:
-        low, high = min(low, value), max(high, value)
-    edge = _on_the_edge(value, units, level, bounds)
-    return float(np.fmin(low, edge[0])), float(np.fmax(high, edge[1]))
+        reach = np.where([end == within.longer for end in ("low", "high")], tail, 1.0)
+        ends = wider * widening(units, level) * scaled.std() * (reach * ndtri(tails))
+        low, high = map(float, back(at - within.overfit * (scaled.mean() - at) + ends))
+    edge = _on_the_edge(value, units, level, within)
+    return float(np.fmin(min(low, value), edge[0])), float(np.fmax(max(high, value), edge[1]))
 
 
 def logit_interval(
@@ -211,10 +219,10 @@ def logit_interval(
 
 
 def _on_the_edge(
-    value: float, units: int, level: float, bounds: tuple[float, float]
+    value: float, units: int, level: float, within: MetricRange
 ) -> tuple[float, float]:
     """The exact bound of a value at an end of its range; NaN inside it."""
-    low, high = bounds
+    low, high = within[:2]
     span = high - low
     if np.isfinite(span) and value == low:
         return low, low + span * exact_bound("high", units, level=level)

@@ -13,12 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 
 from unmask.base.arrays import FloatArray, IntArray
-from unmask.base.intervals import Side, bias_corrected
+from unmask.base.intervals import MetricRange, Side, bias_corrected
 from unmask.errors import InputError
 from unmask.estimate import Interval
 
@@ -72,18 +71,6 @@ def in_order(names: Sequence[str]) -> IntArray:
     number = np.empty(len(names), np.int64)
     number[sorted(range(len(names)), key=lambda k: names[k])] = np.arange(len(names))
     return number
-
-
-class MetricRange(NamedTuple):
-    """What a metric's interval follows from: bounds, overfit, and the end that hard speakers move.
-
-    ``overfit`` and ``longer`` are those of :func:`unmask.base.intervals.bias_corrected`.
-    """
-
-    low: float = -np.inf
-    high: float = np.inf
-    overfit: float = 1.0
-    longer: Side | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,16 +129,8 @@ class Replicates:
     def _corrected(
         self, value: float, replicates: FloatArray, level: float, within: MetricRange
     ) -> Interval:
-        ends = bias_corrected(
-            value,
-            replicates,
-            self.units,
-            level=level,
-            bounds=(within.low, within.high),
-            overfit=within.overfit,
-            longer=within.longer,
-            wider=self.wider,
-        )
+        sample, wider = (value, replicates, self.units), self.wider
+        ends = bias_corrected(*sample, level=level, within=within, wider=wider)
         return Interval(*ends, level, f"{self.method},corrected", self.replicates, self.seed)
 
 

@@ -188,6 +188,8 @@ def _terminate(number: int, frame: FrameType | None) -> None:
 def main() -> None:
     """Run a command; whatever goes wrong is one line on stderr and exit code 1."""
     _prepare_streams()
+    # Work is spread over processors by jobs: further threads of small products only wait.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     for name in ("SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) is signal.SIG_DFL:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 from unmask import report
 from unmask.base import visible
@@ -18,12 +19,11 @@ NAME = "assessment.toml"
 
 def assess(
     where: Where,
-    terminal: Terminal,
     config: Path | None = argument(
         "TOML file; unmask init writes one.", default=None, show_default=False
     ),
     output: Path | None = option(
-        "Folder to write.", "--output", "-o", callback=writable_folder, show_default="NAME-report"
+        "Folder to write.", "-o", callback=writable_folder, show_default="NAME-report"
     ),
     change: tuple[str, ...] = option(
         "Change a value; may be repeated.", "--set", metavar="KEY=VALUE"
@@ -54,28 +54,19 @@ def assess(
         return
     folder = output or config.with_name(f"{config.stem}-report")
     with place(where.on, workers=where.workers, state=where.state):
-        run(read, folder, terminal, file_copy=file_copy, cache=cache, allow_code=allow_code)
+        run(read, folder, where, file_copy=file_copy, cache=cache, allow_code=allow_code)
 
 
 def run(
-    config: report.Config,
-    output: Path,
-    terminal: Terminal,
-    *,
-    file_copy: bool = False,
-    cache: Path | None = None,
-    allow_code: bool = False,
+    config: report.Config, output: Path, terminal: Terminal, *, file_copy: bool = False, **how: Any
 ) -> None:
-    """Assess, write, and print the headline table; the path of the page comes last."""
+    """Assess, write, and print the headline table; the path of the page comes last.
+
+    ``how`` are options of :func:`unmask.report.assess`.
+    """
     with progress("reading", quiet=terminal.quiet, parts=False) as listener:
-        assessment = report.assess(
-            config,
-            output,
-            cache=cache,
-            allow_code=allow_code,
-            listener=listener,
-            say=terminal.remark,
-        )
+        heard: Any = {"listener": listener, "say": terminal.remark}
+        assessment = report.assess(config, output, **heard, **how)
         page = report.write_report(assessment, output, file_copy=file_copy, listener=listener)
     reused = f"reused {assessment.reused} finished steps, computed {assessment.computed}; "
     terminal.remark(
@@ -89,7 +80,7 @@ def run(
 
 def init(
     folder: Path = argument("Folder with embeddings, audio or scores."),
-    output: Path | None = option("File to write.", "--output", "-o", show_default=f"FOLDER/{NAME}"),
+    output: Path | None = option("File to write.", "-o", show_default=f"FOLDER/{NAME}"),
     force: bool = option("Replace a file that is there.", default=False),
 ) -> None:
     path = output or folder / NAME
@@ -105,7 +96,7 @@ def init(
 
 def demo(
     terminal: Terminal,
-    output: Path = option("Folder to write.", "--output", "-o", default="unmask-demo"),
+    output: Path = option("Folder to write.", "-o", default="unmask-demo"),
     intervals: Intervals = group(level=0.95),
 ) -> None:
     config = report.demo_config(output, seed=intervals.seed, replicates=intervals.ci)

@@ -17,7 +17,7 @@ import typer
 from rich.console import Console
 
 from unmask.base import visible
-from unmask.cli.options import group, option
+from unmask.cli.options import option
 from unmask.errors import InputError
 from unmask.report import Document, figures_of, render
 from unmask.run import Place, place, reporting, write_whole
@@ -28,7 +28,7 @@ Tell = Callable[[str, float, float], None]
 """What is being done, how much of it is, and how much there is."""
 
 
-def _file(path: Path | None) -> Path | None:
+def writable_file(path: Path | None) -> Path | None:
     """A file that is to be written can be: said before anything is computed."""
     if path is not None and str(path) != "-":
         if path.is_dir():
@@ -74,7 +74,7 @@ def whole_number(text: str, option: str, other: str) -> int:
 class Terminal:
     """What is said on stderr."""
 
-    quiet: bool = option("No progress, no remarks.", "--quiet", "-q", default=False)
+    quiet: bool = option("No progress, no remarks.", "-q", default=False)
 
     def remark(self, text: str) -> None:
         """A line on stderr, unless nothing is to be said."""
@@ -89,14 +89,40 @@ class Terminal:
 
 
 @dataclass(frozen=True)
-class Output(Terminal):
-    """Where a result and its figures go, and how they are written."""
+class Where(Terminal):
+    """The place of the work, and how far it is."""
+
+    on: str = option(
+        "Where blocks run: local, processes, dask, dask://HOST:PORT or cuda.",
+        default="local",
+        metavar="PLACE",
+    )
+    workers: int | None = option("Workers.", min=1, show_default="one per processor")
+    state: Path | None = option(
+        "Folder of what is done, to go on from after a fault; workers must see it.",
+        show_default="a temporary folder",
+    )
+
+    def __post_init__(self) -> None:
+        Place(self.on, self.workers)
+
+    @contextmanager
+    def running(self, what: str) -> Iterator[None]:
+        """Work there, ``what`` beside a progress bar."""
+        here = place(self.on, workers=self.workers, state=self.state)
+        with here, progress(what, quiet=self.quiet) as bar, reporting(bar and partial(bar, what)):
+            yield
+
+
+@dataclass(frozen=True)
+class Output(Where):
+    """Where a command works, where its result and figures go, and how they are written."""
 
     format: Literal["text", "json", "csv", "md", "latex"] = option(
-        "How the result is written.", "--format", "-f", default="text"
+        "How the result is written.", "-f", default="text"
     )
     output: Path | None = option(
-        "Write the result there instead of stdout.", "--output", "-o", callback=_file
+        "Write the result there instead of stdout.", "-o", callback=writable_file
     )
     figures: Path | None = option("Draw the figures into this folder.", callback=writable_folder)
     figure_formats: str = option(
@@ -149,46 +175,27 @@ class Intervals:
         return {"replicates": self.ci, "level": self.level, "seed": self.seed}
 
 
-THOUSAND = group(ci=option("Bootstrap replicates; 0 for no intervals.", default=1000, min=0))
-"""Intervals of commands that always make them, unless 0 is asked for."""
+@dataclass(frozen=True)
+class Drawn(Intervals):
+    """Intervals that are always made, unless 0 is asked for."""
+
+    ci: int = option("Bootstrap replicates; 0 for no intervals.", default=1000, min=0)
 
 
 @dataclass(frozen=True)
-class Where:
-    """The place of the work."""
+class Whose:
+    """Whose the utterances of tables and embeddings are."""
 
-    on: str = option(
-        "Where blocks run: local, processes, dask, dask://HOST:PORT or cuda.",
-        default="local",
-        metavar="PLACE",
+    speakers: str | None = option(
+        "Speaker of each utterance: an utt2spk file, or pattern:REGEX with one group.", "-s"
     )
-    workers: int | None = option("Workers.", min=1, show_default="one per processor")
-    state: Path | None = option(
-        "Folder of what is done, to go on from after a fault; workers must see it.",
-        show_default="a temporary folder",
-    )
-
-    def __post_init__(self) -> None:
-        Place(self.on, self.workers)
-
-    @contextmanager
-    def running(self, what: str, *, quiet: bool) -> Iterator[None]:
-        """Work there, ``what`` beside a progress bar."""
-        here = place(self.on, workers=self.workers, state=self.state)
-        with here, progress(what, quiet=quiet) as bar, reporting(bar and partial(bar, what)):
-            yield
 
 
 @dataclass(frozen=True)
-class Tables:
+class Tables(Whose):
     """How tables of trials, scores and embeddings are read."""
 
-    key: str | None = option("Key: which trials are target and nontarget.", "--key", "-k")
-    speakers: str | None = option(
-        "Speaker of each utterance: an utt2spk file, or pattern:REGEX with one group.",
-        "--speakers",
-        "-s",
-    )
+    key: str | None = option("Key: which trials are target and nontarget.", "-k")
     missing: Literal["error", "skip"] = option(
         "Trials that only the scores or only the key has.", default="error"
     )
@@ -210,10 +217,6 @@ class Tables:
         terminal.sources(table.sources)
         table.check_classes()
         return table
-
-
-WHOSE = group(key=None, missing="error", duplicates="error", format_in=None)
-"""Of the options of tables, that of the speakers alone, for commands that read embeddings."""
 
 
 def terminal_width(output: Path | None = None) -> int | None:

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import typer
 
+from unmask import engine
 from unmask.cli.common import Intervals, Output, Tables, Where, refuse, score_files
 from unmask.cli.options import argument, group, option
-from unmask.engine import (
-    Battery,
-    compare as compare_systems,
-    cross_pairing,
-    evaluate as evaluate_scores,
-)
+from unmask.engine import Battery
 from unmask.errors import InputError
 from unmask.report import document
 from unmask.scoring import Plda
@@ -23,7 +19,6 @@ def evaluate(
     context: typer.Context,
     tables: Tables,
     intervals: Intervals,
-    where: Where,
     output: Output,
     scores: list[str] = argument(
         "Score files; - reads stdin, .gz is read as it is.", "[NAME=]FILE..."
@@ -48,8 +43,8 @@ def evaluate(
     if pairs is not None:
         refuse(context, ["by"], "needs all scores in memory, which --pairs does not keep")
         refuse(context, _OF_SCORES, "is for score files")
-        with where.running("blocks", quiet=output.quiet):
-            evaluation = cross_pairing(
+        with output.running("blocks"):
+            evaluation = engine.cross_pairing(
                 scores,
                 pairs=pairs,
                 enrolment=enrolment,
@@ -63,8 +58,8 @@ def evaluate(
         if stream:
             refuse(context, Where.__annotations__, "is not for files that are read in batches")
             refuse(context, ["by"], "needs all scores in memory (--no-stream)")
-        with where.running("bootstrap", quiet=output.quiet):
-            evaluation = evaluate_scores(
+        with output.running("bootstrap"):
+            evaluation = engine.evaluate(
                 score_files(scores),
                 systems=list(system) or None,
                 by=by,
@@ -81,7 +76,6 @@ def evaluate(
 def compare(
     tables: Tables,
     intervals: Intervals,
-    where: Where,
     output: Output,
     scores: list[str] = argument(
         "Two score files, or one file with several systems.", "[NAME=]FILE..."
@@ -98,9 +92,9 @@ def compare(
             "compare needs two systems: name them with --system; "
             f"there are {', '.join(table.systems)}"
         )
-    with where.running("bootstrap", quiet=output.quiet):
-        comparison = compare_systems(table, *names, battery=battery, **intervals.options)
+    with output.running("bootstrap"):
+        comparison = engine.compare(table, *names, battery=battery, **intervals.options)
     if output.figures is not None:
-        with where.running("charts", quiet=output.quiet):
+        with output.running("charts"):
             output.draw(comparison)
     output.give(document(comparison))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import typer
 from rich.console import Console
@@ -11,59 +13,47 @@ from unmask.base import visible
 from unmask.cli.common import Tables, remark
 from unmask.cli.options import argument, option
 from unmask.errors import InputError
-from unmask.trials import FORMATS, Embeddings, Scores, Source, Trials, read_any, write
+from unmask.trials import FORMATS, Embeddings, Scores, Trials, read_any, write
 
 
 def validate(
     tables: Tables, file: str = argument("Scores, key or embeddings; - reads stdin.")
 ) -> None:
-    data = read_any(file, **tables.options)
-    lines = _embeddings(data) if isinstance(data, Embeddings) else _trials(data)
+    lines = list(_lines(read_any(file, **tables.options)))
     width = max(len(name) for name, _ in lines)
     for name, value in lines:
         typer.echo(visible(f"{name:<{width}}  {value}"))
 
 
-def _embeddings(data: Embeddings) -> list[tuple[str, str]]:
-    lines = _source(data.source) if data.source else []
-    lines += [
-        ("vectors", f"{len(data):,} of {data.dimension} dimensions, {data.vectors.dtype}"),
-        ("speakers", f"{data.n_speakers:,}"),
-    ]
-    if data.sessions is not None:
-        lines.append(("sessions", f"{data.sessions.n_unique:,}"))
-    return lines
-
-
-def _trials(data: Scores | Trials) -> list[tuple[str, str]]:
-    sources = data.sources if isinstance(data, Scores) else (data.source,)
-    lines = [line for source in sources if source for line in _source(source)]
-    lines.append(("trials", f"{len(data):,}"))
+def _lines(data: Embeddings | Scores | Trials) -> Iterator[tuple[str, str]]:
+    """What there is to say of a file, each with its name."""
+    for source in data.sources if isinstance(data, Scores) else (data.source,):
+        if source is not None:
+            lost = f"{source.missing:,} missing, {source.duplicates:,} duplicates left out"
+            yield from (
+                ("file", source.name),
+                ("detected", source.detected),
+                ("sha256", source.sha256),
+                ("left out", lost if source.missing or source.duplicates else "nothing"),
+            )
+    if isinstance(data, Embeddings):
+        yield "vectors", f"{len(data):,} of {data.dimension} dimensions, {data.vectors.dtype}"
+        yield "speakers", f"{data.n_speakers:,}"
+        if data.sessions is not None:
+            yield "sessions", f"{data.sessions.n_unique:,}"
+        return
+    yield "trials", f"{len(data):,}"
     if data.label is not None:
-        lines += [(name, f"{count:,}") for name, count in data.counts.items()]
-        lines.append(("digest", data.digest))
+        yield from ((name, f"{count:,}") for name, count in data.counts.items())
+        yield "digest", data.digest
     if data.enrol is not None and data.test is not None:
-        lines.append(("enrol, test", f"{data.enrol.n_unique:,} and {data.test.n_unique:,} ids"))
-    known = data.n_speakers
-    lines.append(("speakers", "not known" if known is None else f"{known:,}"))
-    if isinstance(data, Scores):
-        for name, values in data.systems.items():
-            distinct = len(np.unique(values))
-            text = f"{distinct:,} distinct scores from {values.min():g} to {values.max():g}"
-            lines.append((f"system {name}", text))
+        yield "enrol, test", f"{data.enrol.n_unique:,} and {data.test.n_unique:,} ids"
+    yield "speakers", "not known" if data.n_speakers is None else f"{data.n_speakers:,}"
+    for name, values in data.systems.items() if isinstance(data, Scores) else ():
+        distinct, low, high = len(np.unique(values)), values.min(), values.max()
+        yield f"system {name}", f"{distinct:,} distinct scores from {low:g} to {high:g}"
     if data.columns:
-        lines.append(("metadata", ", ".join(data.columns)))
-    return lines
-
-
-def _source(source: Source) -> list[tuple[str, str]]:
-    left_out = f"{source.missing:,} missing, {source.duplicates:,} duplicates left out"
-    return [
-        ("file", source.name),
-        ("detected", source.detected),
-        ("sha256", source.sha256),
-        ("left out", left_out if source.missing or source.duplicates else "nothing"),
-    ]
+        yield "metadata", ", ".join(data.columns)
 
 
 def formats(

@@ -13,7 +13,8 @@ from typer.models import OptionInfo
 
 
 def option(help: str, *names: str, default: Any = None, **more: Any) -> Any:
-    """An option of a command, by its parameter's name unless ``names`` has others.
+    """An option of a command, by its parameter's name unless ``names`` has others; a letter among
+    them, such as ``-o``, stands beside that name.
 
     ``more`` goes to :func:`typer.Option`. A parameter of type ``tuple[X, ...]`` may be repeated;
     one that is False unless given can be switched on only.
@@ -55,8 +56,10 @@ def flat(command: Callable[..., None]) -> Callable[..., None]:
         for name, (kind, default) in offered.items()
     }
     for name, (_, default) in given.items():
-        if isinstance(default, OptionInfo) and default.default is False:
-            default.param_decls = default.param_decls or (f"--{name.replace('_', '-')}",)
+        if isinstance(default, OptionInfo) and (default.param_decls or default.default is False):
+            letters = tuple(default.param_decls or ())
+            if not any(one.startswith("--") for one in letters):
+                default.param_decls = (f"--{name.replace('_', '-')}", *letters)
 
     def run(**values: Any) -> None:
         values |= {name: tuple(values[name] or ()) for name in repeated}

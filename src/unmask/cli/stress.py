@@ -9,24 +9,13 @@ from typing import Any, Literal
 
 import typer
 
-from unmask import figures as charts
-from unmask.cli.common import Intervals, Output, Tables, Where, named_files, refuse
+from unmask import figures as charts, stress
+from unmask.cli.common import Intervals, Output, Tables, named_files, refuse
 from unmask.cli.options import argument, group, option
 from unmask.errors import InputError
 from unmask.report import document, figures_of
 from unmask.run import write_whole
 from unmask.scoring import backend_named
-from unmask.stress import (
-    GROUPS,
-    MODELS,
-    PER_PAIR,
-    cells_table,
-    compare_models,
-    cp_maps,
-    groups_of,
-    pairs,
-    worst_case,
-)
 from unmask.trials import Embeddings, Input, Scores, holds_embeddings, read_embeddings, read_key
 
 OF_SCORES = ("key", "system", "proxy_system", "one_way", "min_impostors", "missing", "duplicates")
@@ -37,7 +26,6 @@ _SAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 def cpmap(
     tables: Tables,
-    where: Where,
     output: Output,
     intervals: Intervals = group(
         ci=option(
@@ -53,7 +41,6 @@ def cpmap(
     reference: tuple[str, ...] = option(
         "What tells hard trials from easy: a system, a numeric column, or a score file; "
         "may be repeated. A compared system that orders alone is at a disadvantage.",
-        "--reference",
         "-r",
         show_default="all compared systems; a single system's own scores",
     ),
@@ -84,8 +71,8 @@ def cpmap(
     names = list(table.systems)
     assessments = []
     for one in dict.fromkeys(metric):
-        with where.running("bootstrap", quiet=output.quiet):
-            assessment = cp_maps(
+        with output.running("bootstrap"):
+            assessment = stress.cp_maps(
                 table,
                 systems=system or names[:mapped],
                 references=[*named, *names[mapped:]],
@@ -101,7 +88,7 @@ def cpmap(
             )
         assessments.append(assessment)
     if cells is not None:
-        write_whole(cells, cells_table(assessments).write_csv().encode())
+        write_whole(cells, stress.cells_table(assessments).write_csv().encode())
         output.remark(f"cells in {cells}")
     further = {"further": assessments[1:]}
     output.draw(assessments[0], **further)
@@ -121,12 +108,11 @@ def _pair(text: str, names: list[str]) -> tuple[str, str]:
 def worstcase(
     context: typer.Context,
     tables: Tables,
-    where: Where,
     output: Output,
     intervals: Intervals = group(
         ci=option(
             "Groups of speakers that leave in turn for all intervals; 0 for none.",
-            default=GROUPS,
+            default=stress.GROUPS,
             min=0,
         )
     ),
@@ -164,7 +150,7 @@ def worstcase(
     backend: str = option("Embeddings: cosine, or the file of a trained PLDA.", default="cosine"),
     per_pair: int = option(
         "Embeddings: scores of a pair of speakers that the extrapolation is fitted to.",
-        default=PER_PAIR,
+        default=stress.PER_PAIR,
         min=2,
     ),
 ) -> None:
@@ -194,7 +180,7 @@ def worstcase(
         data = {name: (table_of, {**own, "system": name}) for name in table_of.systems}
     studied: dict[str, tuple[Scores | Embeddings, dict[str, Any]]] = {}
     for name, (read, own) in data.items():
-        parts, left_out = groups_of(read, by)
+        parts, left_out = stress.groups_of(read, by)
         for part_name in left_out:
             output.remark(f"{part_name}: no target trials, left out")
         for part_name, part in parts.items():
@@ -203,11 +189,11 @@ def worstcase(
             ]
             studied[", ".join(words) or part_name] = part, own
     if table:
-        names = MODELS if model in ((), ("auto",)) else model
-        with Where("local", None, None).running("models", quiet=output.quiet):
+        names = stress.MODELS if model in ((), ("auto",)) else model
+        with replace(output, on="local", workers=None, state=None).running("models"):
             result: Any = [
-                compare_models(
-                    pairs(part, skip_single=skip_single, **own),
+                stress.compare_models(
+                    stress.pairs(part, skip_single=skip_single, **own),
                     models=names,
                     split=split,
                     population=part_name,
@@ -215,9 +201,9 @@ def worstcase(
                 for part_name, (part, own) in studied.items()
             ]
     else:
-        with where.running("worst case", quiet=output.quiet):
+        with output.running("worst case"):
             result = {
-                part_name: worst_case(
+                part_name: stress.worst_case(
                     part,
                     threshold,
                     population=None if population is None else round(population),
@@ -236,25 +222,16 @@ def worstcase(
                 for part_name, (part, own) in studied.items()
             }
         if output.figures is not None:
-            drawn = [
-                _named(figure, part_name, len(result))
-                for part_name, study in result.items()
-                for figure in figures_of(study)
-            ]
+            drawn = []
+            for name, study in result.items():
+                which = (f"_{_SAFE.sub('-', name)}", f" ({name})") if len(result) > 1 else ("", "")
+                for one in figures_of(study):
+                    named = {"name": f"{one.name}{which[0]}", "title": f"{one.title}{which[1]}"}
+                    drawn.append(replace(one, **named))
             if len(data) > 1:
                 drawn.append(charts.worst_case_of_systems(result))
             output.save(drawn)
     output.give(document(result, inputs=inputs))
-
-
-def _named(figure: charts.Figure, part_name: str, groups: int) -> charts.Figure:
-    if groups == 1:
-        return figure
-    return replace(
-        figure,
-        name=f"{figure.name}_{_SAFE.sub('-', part_name)}",
-        title=f"{figure.title} ({part_name})",
-    )
 
 
 def _are_embeddings(path: str) -> bool:

@@ -9,15 +9,7 @@ import typer
 
 from unmask import utility as cost
 from unmask.cli.assess import run
-from unmask.cli.common import (
-    THOUSAND,
-    Intervals,
-    Output,
-    Where,
-    named_files,
-    read_named,
-    whole_number,
-)
+from unmask.cli.common import Drawn, Output, named_files, read_named, whole_number
 from unmask.cli.options import argument, group, option
 from unmask.cli.speech import Recorded
 from unmask.errors import InputError
@@ -26,36 +18,29 @@ from unmask.report import Config, check_config, document
 
 def utility(
     recorded: Recorded,
+    intervals: Drawn,
     original: Path = argument("Unprotected recordings: a folder, Kaldi directory or list."),
     protected: list[str] | None = argument(
         "Their protected versions, same names: FOLDER or NAME=FOLDER.", default=None
     ),
-    transcripts: Path | None = option(
-        "Kaldi text, CSV, or LibriSpeech .trans.txt.", "--transcripts", "-t"
-    ),
+    transcripts: Path | None = option("Kaldi text, CSV, or LibriSpeech .trans.txt.", "-t"),
     listener: str = option(
         "pocketsphinx, faster-whisper:MODEL, transformers:MODEL, 'tool {input}' or none.",
         "--recogniser",
         "-r",
         default="pocketsphinx",
     ),
-    grammar: str | None = option(
-        "For pocketsphinx: digits, words, or a .gram file.", "--grammar", "-g"
-    ),
+    grammar: str | None = option("For pocketsphinx: digits, words, or a .gram file.", "-g"),
     hypotheses: tuple[str, ...] = option("NAME=FILE: what was heard; NAME original for originals."),
     labels: Path | None = option("A label of every utterance, such as emotion."),
     predictions: tuple[str, ...] = option("NAME=FILE: predicted labels."),
     melody: bool = option("Compare pitch.", default=True),
     dnsmos: str = option("Utterances of each speaker that DNSMOS hears, or all.", default="0"),
-    measurements: Path | None = option(
-        "Write every utterance's numbers there, CSV.", "--measurements", "-m"
-    ),
+    measurements: Path | None = option("Write every utterance's numbers there, CSV.", "-m"),
     report: Path | None = option(
         "Assess privacy too and write the report, with the plane of both."
     ),
-    intervals: Intervals = THOUSAND,
-    where: Where = group(on="local"),
-    output: Output = group(figures=None, figure_formats=""),
+    output: Output = group(on="local", figures=None, figure_formats=""),
 ) -> None:
     folders = _folders(protected or [])
     if original.suffix == ".csv" and not protected:
@@ -85,7 +70,7 @@ def utility(
                 mos=None
                 if dnsmos == "all"
                 else whole_number(dnsmos, "--dnsmos", "a number or all"),
-                state=where.state,
+                state=output.state,
             )
     if report is not None and measurements is None:
         measurements = report / "data" / "utility.csv"
@@ -105,7 +90,7 @@ def _config(
     protected: dict[str, Path],
     measurements: Path,
     speakers: str | None,
-    intervals: Intervals,
+    intervals: Drawn,
 ) -> Config:
     """The assessment of the same folders, on whose first screen the plane stands."""
     if not protected:
@@ -115,7 +100,7 @@ def _config(
         {
             "title": "What protection achieves and what it costs",
             "seed": intervals.seed,
-            "intervals": {"replicates": max(intervals.ci or 0, 2)},
+            "intervals": {"replicates": max(intervals.ci, 2)},
             "original": {"audio": original.resolve(), **whose},
             "safeguards": [
                 {"name": name, "audio": path.resolve(), **whose} for name, path in protected.items()

@@ -4,33 +4,21 @@ speakers to first order in the draws.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
-from typing import ClassVar, TypeAlias
+from typing import ClassVar
 
 import numpy as np
 
-from unmask.base import (
-    FloatArray,
-    IntArray,
-    Lookup,
-    MetricRange,
-    Replicates,
-    draws,
-    generator,
-    weighted_sum,
-)
+from unmask.base import FloatArray, IntArray, Lookup, draws, generator, lazy, weighted_sum
 from unmask.engine import information
-from unmask.engine.bootstrap import AUTO_REPLICATES, Statistics, Units, checked_sample
 from unmask.engine.roc import Roc
-from unmask.run import advance, ranges_of
+from unmask.run import NUMPY, Range, Xp
 from unmask.scoring import BySpeaker
 from unmask.trials import ScoreBatch
 
 _ENDS = 24
 _CELLS = 1 << 24
-_BATCH = 1 << 20
 _FEWEST, _MOST = 64, 512
 _TOGETHER = 50
 
@@ -64,41 +52,6 @@ def _thinned(corners: FloatArray, most: int) -> FloatArray:
     return np.asarray(corners[np.concatenate([ends, inner, corners.size - 1 - ends])])
 
 
-def binned_bootstrap(
-    systems: Sequence[BinnedSystem],
-    statistics: Statistics,
-    *,
-    ranges: Mapping[str, MetricRange] | None = None,
-    replicates: int = AUTO_REPLICATES,
-    seed: int = 0,
-) -> Replicates:
-    """Replicates of every statistic for every system, as :func:`~.bootstrap.bootstrap` gives them.
-
-    What the bins move, beside the exact ``roc`` of each of the ``systems``, is taken off every
-    replicate, within the range that a statistic can have (none is negative, and no rate passes 1).
-    """
-    sample = checked_sample((system.roc for system in systems), statistics, replicates)
-    values = np.full((len(sample), len(systems), replicates), np.nan)
-    moved = []
-    for system in systems:
-        rocs = system.roc, system.whole or system.roc
-        exact, coarse = (np.array(list(statistics(roc).values())) for roc in rocs)
-        same = exact == coarse  # both may be infinite
-        moved.append(np.where(same, 0.0, exact - np.where(same, 0.0, coarse)))
-    for first, last in ranges_of(replicates, _TOGETHER):
-        for row, system in enumerate(systems):
-            for index, roc in enumerate(system.replicates(seed, first, last), start=first):
-                if roc is not None:
-                    coarse = np.array(list(statistics(roc).values()))
-                    shifted = np.maximum(coarse + moved[row], 0.0)
-                    values[:, row, index] = np.minimum(shifted, np.maximum(coarse, 1.0))
-        advance(last, replicates)
-    table, one = dict(zip(sample, values, strict=True)), systems[0]
-    return Replicates(
-        table, sample, one.units, one.method, seed, replicates, ranges or {}, one.wider
-    )
-
-
 @dataclass(frozen=True, eq=False)
 class BinnedTrials:
     """Trials of both classes in bins, with the summed loss of each bin: the trial bootstrap.
@@ -114,6 +67,7 @@ class BinnedTrials:
     nontarget_loss: FloatArray
     method: ClassVar[str] = "trial"
     wider: ClassVar[float] = 1.0
+    together: ClassVar[int] = _TOGETHER
 
     @classmethod
     def of(cls, batches: Iterable[ScoreBatch], edges: FloatArray, roc: Roc) -> BinnedTrials:
@@ -139,9 +93,13 @@ class BinnedTrials:
         """The statistic itself, in bins."""
         return self._roc(self.target, self.nontarget)
 
-    def replicates(self, seed: int, first: int, last: int) -> Iterator[Roc]:
-        """Some replicates."""
-        for index in range(first, last):
+    def draws(self, seed: int, rows: Range) -> list[tuple[int, int]]:
+        """Seed and number of some replicates: each system draws into its own bins."""
+        return [(seed, index) for index in range(*rows)]
+
+    def replicates(self, xp: Xp, times: Iterable[tuple[int, int]]) -> Iterator[Roc]:
+        """The statistic of every draw."""
+        for seed, index in times:
             random = generator(seed, index)
             both = (self.target, self.nontarget)
             yield self._roc(*(random.multinomial(n.sum(), n / n.sum()) for n in both))
@@ -193,6 +151,7 @@ def widening_of_pairs(speakers: int) -> float:
     return float(np.sqrt(1 + 10 / max(speakers, 20)))
 
 
+@dataclass(frozen=True, eq=False)
 class FirstOrder:
     """The speaker bootstrap of trials that nobody kept; a replicate ties the trials of a bin.
 
@@ -204,19 +163,20 @@ class FirstOrder:
     for them (:func:`widening_of_pairs`).
     """
 
-    method = "speaker,first order"
+    counts: BySpeaker
+    roc: Roc
+    method: ClassVar[str] = "speaker,first order"
+    together: ClassVar[int] = _TOGETHER
 
-    def __init__(self, counts: BySpeaker, roc: Roc) -> None:
-        self.roc = roc
-        self._scores = np.concatenate([[-np.inf], counts.edges])
-        self._target = counts.target.astype(np.float64)
-        self._nontarget = counts.nontarget.astype(np.float64)
-        self._counts = counts
+    @lazy
+    def _tables(self) -> tuple[FloatArray, FloatArray]:
+        """Targets and nontargets of each speaker, as numbers that multiply fast."""
+        return self.counts.target.astype(np.float64), self.counts.nontarget.astype(np.float64)
 
     @property
     def units(self) -> int:
         """How many speakers the class has that has fewer."""
-        return min(int(c.any(axis=1).sum()) for c in (self._target, self._nontarget))
+        return min(int(table.any(axis=1).sum()) for table in self._tables)
 
     @property
     def wider(self) -> float:
@@ -226,24 +186,26 @@ class FirstOrder:
     @property
     def whole(self) -> Roc | None:
         """The statistic itself, in bins."""
-        return next(self.weighted(np.ones((1, len(self._target)))))
+        return next(self.replicates(NUMPY, np.ones((1, len(self.counts.target)))))
 
-    def replicates(self, seed: int, first: int, last: int) -> Iterator[Roc | None]:
-        """Some replicates, on the draws that all numbers of a seed share."""
-        return self.weighted(draws(len(self._target), last - first, seed, first=first))
+    def draws(self, seed: int, rows: Range) -> FloatArray:
+        """How often each speaker is drawn in some replicates, the same in all numbers of a seed."""
+        return draws(len(self.counts.target), rows[1] - rows[0], seed, first=rows[0])
 
-    def weighted(self, times: FloatArray) -> Iterator[Roc | None]:
+    def replicates(self, xp: Xp, times: FloatArray) -> Iterator[Roc | None]:
         """The statistic of every draw (row of ``times``), or None if a class is empty."""
+        counts, (own, others) = self.counts, self._tables
         change = times - 1
-        target = times @ self._target
-        nontarget = np.maximum(self._counts.total + change @ self._nontarget, 0.0)
-        missed = _product(times, self._counts.target_loss)
-        accepted = self._counts.total_loss + _product(change, self._counts.nontarget_loss)
-        none = np.zeros(self._scores.size + 1)
+        target = times @ own
+        nontarget = np.maximum(counts.total + change @ others, 0.0)
+        missed = _product(times, counts.target_loss)
+        accepted = counts.total_loss + _product(change, counts.nontarget_loss)
+        scores = np.concatenate([[-np.inf], counts.edges])
+        none = np.zeros(scores.size + 1)
         for row, both in enumerate(zip(target, nontarget, strict=True)):
             loss = float(missed[row]), max(float(accepted[row]), 0.0)
             there = all(count.any() for count in both)
-            yield Roc(self._scores, *both, none, loss) if there else None
+            yield Roc(scores, *both, none, loss) if there else None
 
 
 def _product(times: FloatArray, loss: FloatArray) -> FloatArray:
@@ -251,24 +213,3 @@ def _product(times: FloatArray, loss: FloatArray) -> FloatArray:
     finite = np.isfinite(loss)
     total = times[:, finite] @ loss[finite]
     return np.where((times[:, ~finite] != 0).any(axis=1), np.inf, total)
-
-
-BinnedSystem: TypeAlias = BinnedTrials | FirstOrder
-"""A system's trials in bins, from which replicates are drawn."""
-
-
-def binned_trials(
-    target: FloatArray, nontarget: FloatArray, units: Units, *, thresholds: Sequence[float] = ()
-) -> BinnedSystem:
-    """Trials in memory, put into bins by speaker, or by class where no speakers are known."""
-    roc = Roc.from_scores(target, nontarget, thresholds=thresholds, cllr=True)
-    first, second = units.nontarget_first, units.nontarget_second
-    own, other = np.ones(target.size, bool), np.zeros(nontarget.size, bool)
-    targets = ScoreBatch(target, own, units.target, units.target)
-    if second is None:
-        batches = [targets, ScoreBatch(nontarget, other, first, first)]
-        return BinnedTrials.of(batches, edges_of(roc, thresholds), roc)
-    parts = (slice(*rows) for rows in ranges_of(nontarget.size, _BATCH))
-    others = (ScoreBatch(nontarget[at], other[at], first[at], second[at]) for at in parts)
-    edges = edges_of(roc, thresholds, rows=units.strata[0])
-    return FirstOrder(count_speakers(chain([targets], others), edges, units.strata[0]), roc)

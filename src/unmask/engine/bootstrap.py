@@ -6,9 +6,11 @@ speaker m_a. Scores are sorted once; a replicate only re-weighs the ROC statisti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -20,15 +22,17 @@ from unmask.base import (
     Replicates,
     check_replicates,
     draw,
+    draws,
     few_speakers,
     in_order,
     lazy,
 )
 from unmask.engine import information
+from unmask.engine.binned import BinnedTrials, FirstOrder, count_speakers, edges_of
 from unmask.engine.roc import Roc
 from unmask.estimate import Notice
 from unmask.run import Arrays, Range, Xp, ranges_of, run
-from unmask.trials import Scores, two_speakers
+from unmask.trials import ScoreBatch, Scores, two_speakers
 
 AUTO_REPLICATES = 1000
 AUTO_TRIALS = 2_000_000
@@ -36,7 +40,7 @@ NO_SPEAKERS = (
     "no speaker ids: intervals are of the trial bootstrap, which takes trials for "
     "independent and is too narrow where speakers recur"
 )
-_TOGETHER = 4
+_BATCH = 1 << 20
 Codes = npt.NDArray[np.integer]
 Statistics = Callable[[Roc], Mapping[str, float]]
 
@@ -107,13 +111,14 @@ def units_of(scores: Scores) -> tuple[Units, list[Notice]]:
 
 
 def interval_notices(units: int, *, speakers: int | None) -> list[Notice]:
-    """What must be said of intervals over so many units."""
+    """What must be said of intervals over so many units, of so many ``speakers`` in all."""
     if units < 2:
         sentence = f"{reason_none(speakers)}: no interval can be given"
         return [Notice("no-interval", "", sentence)]
     if speakers is None:
         return [Notice("no-speakers", "", NO_SPEAKERS)]
-    few = few_speakers(speakers)
+    part = f"of {speakers} speakers have trials of one of the classes"
+    few = few_speakers(units, part if units < speakers else "speakers")
     return [Notice("few-speakers", "", few)] if few else []
 
 
@@ -173,6 +178,9 @@ class Resampled:
     upto: IntArray
     target_loss: FloatArray
     nontarget_loss: FloatArray
+    whole: ClassVar[None] = None
+    wider: ClassVar[float] = 1.0
+    together: ClassVar[int] = 4
 
     @classmethod
     def of(
@@ -205,6 +213,14 @@ class Resampled:
             information.softplus(nontargets),
         )
 
+    def draws(self, seed: int, rows: Range) -> list[FloatArray]:
+        """How often each unit is drawn in some replicates."""
+        return [*draws(self.strata, rows[1] - rows[0], seed, first=rows[0])]
+
+    def replicates(self, xp: Xp, times: Iterable[FloatArray]) -> Iterator[Roc | None]:
+        """The statistic of every draw."""
+        return (self.weighted(xp, drawn) for drawn in times)
+
     def weighted(self, xp: Xp, drawn: FloatArray) -> Roc | None:
         """The statistic of a replicate, or None if it left a class empty."""
         times = xp.put(drawn)
@@ -228,8 +244,29 @@ class Resampled:
         return Roc(self.roc.scores, target, upto - below, between, loss)
 
 
+System: TypeAlias = Resampled | BinnedTrials | FirstOrder
+"""A system's trials, from which replicates are drawn: all of them, or their counts in bins."""
+
+
+def binned_trials(
+    target: FloatArray, nontarget: FloatArray, units: Units, *, thresholds: Sequence[float] = ()
+) -> System:
+    """Trials in memory, put into bins by speaker, or by class where no speakers are known."""
+    roc = Roc.from_scores(target, nontarget, thresholds=thresholds, cllr=True)
+    first, second = units.nontarget_first, units.nontarget_second
+    own, other = np.ones(target.size, bool), np.zeros(nontarget.size, bool)
+    targets = ScoreBatch(target, own, units.target, units.target)
+    if second is None:
+        batches = [targets, ScoreBatch(nontarget, other, first, first)]
+        return BinnedTrials.of(batches, edges_of(roc, thresholds), roc)
+    parts = (slice(*rows) for rows in ranges_of(nontarget.size, _BATCH))
+    others = (ScoreBatch(nontarget[at], other[at], first[at], second[at]) for at in parts)
+    edges = edges_of(roc, thresholds, rows=units.strata[0])
+    return FirstOrder(count_speakers(chain([targets], others), edges, units.strata[0]), roc)
+
+
 def bootstrap(
-    systems: Sequence[Resampled],
+    systems: Sequence[System],
     statistics: Statistics,
     *,
     ranges: Mapping[str, MetricRange] | None = None,
@@ -238,45 +275,52 @@ def bootstrap(
 ) -> Replicates:
     """Replicates of every statistic for every system, all on the same draws.
 
-    ``systems`` are those of :meth:`Resampled.of` with the same units. ``statistics`` gives the
-    numbers of a ROC statistic by name, ``ranges`` those that they can have, for their intervals.
+    ``systems`` are of one kind, with the same units. ``statistics`` gives the numbers of a ROC
+    statistic by name, ``ranges`` those that they can have, for their intervals.
 
     Each of the ``replicates`` has its own child of ``seed``, so neither the place nor the number of
     workers changes anything (on a GPU the loss of C_llr adds up in another order). A single unit is
-    not drawn from: the ends of its intervals are NaN.
+    not drawn from: the ends of its intervals are NaN. What bins move, beside the exact ``roc`` of a
+    system, is taken off every replicate.
     """
-    sample = checked_sample((system.roc for system in systems), statistics, replicates)
+    check_replicates(replicates)
+    exact = [statistics(system.roc) for system in systems]
+    sample = {name: np.array([values[name] for values in exact]) for name in exact[0]}
     one = systems[0]
     parts = run(
         partial(replicate, statistics, len(sample)),
         (tuple(systems), seed),
-        ranges_of(replicates if one.units > 1 else 0, _TOGETHER),
+        ranges_of(replicates if one.units > 1 else 0, one.together),
     )
     none = np.empty((len(sample), len(systems), 0))
     table = np.concatenate([none, *(part["values"] for part in parts)], axis=2)
+    for row, system in enumerate(systems):
+        if system.whole is not None:
+            coarse = np.array([*statistics(system.whole).values()])
+            table[:, row] = _unbinned(table[:, row], np.array([*exact[row].values()]), coarse)
     values = dict(zip(sample, table, strict=True))
-    return Replicates(values, sample, one.units, one.method, seed, replicates, ranges or {})
+    about = one.units, one.method, seed, replicates
+    return Replicates(values, sample, *about, ranges or {}, one.wider)
 
 
 def replicate(
-    statistics: Statistics, size: int, xp: Xp, sample: tuple[Sequence[Resampled], int], rows: Range
+    statistics: Statistics, size: int, xp: Xp, sample: tuple[Sequence[Any], int], rows: Range
 ) -> Arrays:
     """All ``size`` statistics of a range of replicates: (metrics, systems, replicates)."""
     systems, seed = sample
     values = np.full((size, len(systems), rows[1] - rows[0]), np.nan)
-    for column, index in enumerate(range(*rows)):
-        times = draw(systems[0].strata, seed, index)
-        for number, system in enumerate(systems):
-            roc = system.weighted(xp, times)
+    times = systems[0].draws(seed, rows)
+    for number, system in enumerate(systems):
+        for column, roc in enumerate(system.replicates(xp, times)):
             if roc is not None:
                 values[:, number, column] = list(statistics(roc).values())
     return {"values": values}
 
 
-def checked_sample(
-    rocs: Iterable[Roc], statistics: Statistics, replicates: int
-) -> dict[str, FloatArray]:
-    """Every statistic of the sample itself, one number per system."""
-    check_replicates(replicates)
-    rows = [statistics(roc) for roc in rocs]
-    return {name: np.array([values[name] for values in rows]) for name in rows[0]}
+def _unbinned(values: FloatArray, exact: FloatArray, coarse: FloatArray) -> FloatArray:
+    """Replicates less what bins move the sample by, within the range that a statistic can have:
+    none is negative, and no rate passes 1.
+    """
+    same = exact == coarse  # both may be infinite
+    moved = np.where(same, 0.0, exact - np.where(same, 0.0, coarse))[:, None]
+    return np.minimum(np.maximum(values + moved, 0.0), np.maximum(values, 1.0))

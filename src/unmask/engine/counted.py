@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from unmask.base import FloatArray, Rows32, ceiling
-from unmask.engine.binned import BinnedSystem, BinnedTrials, FirstOrder, count_speakers, edges_of
-from unmask.engine.bootstrap import AUTO_TRIALS, Resampled, Units
+from unmask.engine.binned import BinnedTrials, FirstOrder, count_speakers, edges_of
+from unmask.engine.bootstrap import AUTO_TRIALS, Resampled, System, Units
 from unmask.engine.evaluation import Analysis, Battery, Evaluation, SystemResult, evaluate_table
 from unmask.engine.information import SummedSoftplus
 from unmask.engine.metrics import negated_notices
@@ -209,9 +209,7 @@ def evaluate_files(
         return Evaluation(tuple(results), scores.sources, (*notices, *more), analysis.seed)
 
 
-def _trials_of_files(
-    scores: StreamedScores, system: str, roc: Roc, battery: Battery
-) -> Resampled | BinnedSystem:
+def _trials_of_files(scores: StreamedScores, system: str, roc: Roc, battery: Battery) -> System:
     """Trials of a system, in bins where they are too many to hold."""
     batches = scores.batches(system, speakers=True)
     if sum(scores.counts.values()) > AUTO_TRIALS:

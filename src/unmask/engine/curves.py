@@ -160,17 +160,12 @@ def reliability(target: Array, nontarget: Array, *, bins: int = 20) -> Reliabili
         sums.append(np.bincount(index, posterior, minlength=bins))
     total = counts[0] + counts[1]
     some = total > 0
-    observed = counts[0][some] / total[some]
-    low, high = _wilson(observed, total[some])
-    predicted = (sums[0] + sums[1])[some] / total[some]
-    return Reliability(predicted, observed, low, high, total[some])
-
-
-def _wilson(share: Array, trials: Array) -> tuple[Array, Array]:
+    share, trials = counts[0][some] / total[some], total[some]
     square = _NORMAL_95 * _NORMAL_95 / trials
     centre = (share + square / 2) / (1 + square)
     half = np.sqrt(square * (share * (1 - share) + square / 4)) / (1 + square)
-    return np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)
+    ends = np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)
+    return Reliability((sums[0] + sums[1])[some] / trials, share, *ends, trials)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,11 +12,12 @@ import numpy as np
 
 from unmask.base import HULL, MetricRange, Replicates, Tabular, estimate_row
 from unmask.engine import information
-from unmask.engine.binned import BinnedSystem, binned_bootstrap, binned_trials
 from unmask.engine.bootstrap import (
     AUTO_REPLICATES,
     AUTO_TRIALS,
     Resampled,
+    System,
+    binned_trials,
     bootstrap,
     interval_notices,
     reason_none,
@@ -213,8 +214,8 @@ class Evaluation(Noticed, Tabular):
 class Measurement:
     """Statistics of all systems on the same trials, with replicates on shared draws.
 
-    ``trials`` is the digest of the trials, ``speakers`` how many there are, ``notices`` what must
-    be said of intervals, ``not_drawn`` why there are no replicates, where there are none.
+    ``trials`` is the digest of the trials, ``speakers`` how many there are, ``not_drawn`` why there
+    are no replicates, where there are none.
     """
 
     analysis: Analysis
@@ -222,8 +223,23 @@ class Measurement:
     trials: str
     speakers: int | None
     replicates: Replicates | None = None
-    notices: tuple[Notice, ...] = ()
     not_drawn: str = NOT_ASKED
+
+    @property
+    def notices(self) -> tuple[Notice, ...]:
+        """What must be said of intervals."""
+        drawn = self.replicates
+        if drawn is None:
+            none = Notice("no-interval", "intervals", self.not_drawn)
+            return () if self.not_drawn == NOT_ASKED else (none,)
+        notices = interval_notices(drawn.units, speakers=self.speakers)
+        if empty := drawn.undefined("eer"):
+            sentence = (
+                f"{empty} of {drawn.replicates} replicates left a class empty and do not count: "
+                "too few speakers for a reliable interval"
+            )
+            notices.append(Notice("empty-replicates", "", sentence))
+        return tuple(notices)
 
     @property
     def no_interval(self) -> str:
@@ -274,48 +290,29 @@ class Analysis:
         many = self.replicates is None and count > AUTO_TRIALS
         pairs = [(scores.targets(name), scores.nontargets(name)) for name in scores.systems]
         about = scores.digest, speaker_count(scores)
-        units, notices = units_of(scores) if self.replicates != 0 else (None, [])
+        units = units_of(scores)[0] if self.replicates != 0 else None
         reason = NOT_ASKED
         if units is not None and many and paired and units.method == "trial":
             reason = f"none by default for {count:,} trials without speakers: ask for them"
-            units, notices = None, [Notice("no-interval", "intervals", reason)]
+            units = None
         if units is None:
             rocs = tuple(Roc.from_scores(*pair, thresholds=thresholds, cllr=True) for pair in pairs)
-            return Measurement(self, rocs, *about, None, tuple(notices), reason)
+            return Measurement(self, rocs, *about, not_drawn=reason)
         sort = binned_trials if many and units.count > 1 else Resampled.of
-        systems: Any = [sort(*pair, units, thresholds=thresholds) for pair in pairs]
-        drawn = self._drawn(systems)
-        empty = 0 if many else drawn.undefined("eer")
-        if empty:
-            sentence = (
-                f"{empty} of {drawn.replicates} replicates left a class empty and do not count: "
-                "too few speakers for a reliable interval"
-            )
-            notices.append(Notice("empty-replicates", "", sentence))
-        rocs = tuple(system.roc for system in systems)
-        return Measurement(self, rocs, *about, drawn, tuple(notices))
+        systems = [sort(*pair, units, thresholds=thresholds) for pair in pairs]
+        return Measurement(self, tuple(one.roc for one in systems), *about, self._drawn(systems))
 
     def of_counted(
-        self,
-        roc: Roc,
-        drawn_from: Callable[[], Resampled | BinnedSystem],
-        *,
-        trials: str,
-        speakers: int | None,
+        self, roc: Roc, drawn_from: Callable[[], System], *, trials: str, speakers: int | None
     ) -> Measurement:
         """One system that was counted without holding its trials, which ``drawn_from`` gives."""
-        if self.replicates == 0:
-            return Measurement(self, (roc,), trials, speakers)
-        drawn = self._drawn([drawn_from()])
-        notices = interval_notices(drawn.units, speakers=speakers)
-        return Measurement(self, (roc,), trials, speakers, drawn, tuple(notices))
+        drawn = None if self.replicates == 0 else self._drawn([drawn_from()])
+        return Measurement(self, (roc,), trials, speakers, drawn)
 
-    def _drawn(self, systems: Any) -> Replicates:
-        draw: Any = bootstrap if isinstance(systems[0], Resampled) else binned_bootstrap
+    def _drawn(self, systems: Sequence[System]) -> Replicates:
         number = AUTO_REPLICATES if self.replicates is None else self.replicates
         values, ranges = self.battery.values, self.battery.ranges
-        drawn: Replicates = draw(systems, values, ranges=ranges, replicates=number, seed=self.seed)
-        return drawn
+        return bootstrap(systems, values, ranges=ranges, replicates=number, seed=self.seed)
 
 
 def evaluate(
@@ -361,8 +358,9 @@ def evaluate(
     from unmask.engine.counted import cross_pairing, evaluate_files
 
     if isinstance(data, Embeddings):
-        if by is not None:
-            raise InputError("by", f"scores to group by {by}", "embeddings")
+        if by is not None or systems is not None:
+            name = "by" if systems is None else "systems"
+            raise InputError(name, "a table of scores", "embeddings")
         return cross_pairing(data, **vars(analysis), **options)
     return evaluate_files(data, analysis, systems=systems, by=by, **options)
 
@@ -402,9 +400,9 @@ def evaluate_table(
 
 
 def group_masks(
-    scores: Scores, by: str
+    scores: Scores | Embeddings, by: str
 ) -> list[tuple[str, np.ndarray[tuple[int], np.dtype[np.bool_]]]]:
-    """Groups of the trials of ``scores`` by a metadata column ``by``: (name, which trials).
+    """Groups of trials or utterances by a metadata column ``by``: (name, which of ``scores``).
 
     A name such as ``sex`` stands for the pair ``enrol_sex``, ``test_sex``: trials with one value on
     both sides are a group of that name, mixed trials one of both names.

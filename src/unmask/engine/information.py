@@ -168,15 +168,16 @@ def d_sys_histogram(target: FloatArray, nontarget: FloatArray) -> float:
     """D_sys by the VoicePrivacy convention: min(mated/10, 100) equal bins over all scores, the two
     at the ends halved by its trapezoidal rule. One bin would say 0 whatever the scores are.
     """
-    if target.size < 20:
-        raise InputError("D_sys by histogram", "at least 20 mated scores", target.size)
+    bins = min(target.size // 10, 100)
+    if bins < 2:
+        actual = f"{target.size}: use estimator pav"
+        raise InputError("D_sys by histogram", "20 mated scores or more", actual)
     low = min(target.min(), nontarget.min())
     high = max(target.max(), nontarget.max())
     if not np.isfinite([low, high]).all():
         raise InputError("D_sys by histogram needs finite scores: use estimator pav")
     if low == high:
         return 0.0
-    bins = min(target.size // 10, 100)
     edges = np.linspace(low, high, bins + 1)
     mated, other = (np.histogram(scores, edges, density=True)[0] for scores in (target, nontarget))
     only_mated = (other == 0) & (mated > 0)

@@ -132,7 +132,7 @@ def d_sys(target: npt.ArrayLike, nontarget: npt.ArrayLike, *, estimator: str = "
     the mean over mated scores of their local measure: D_sys = ∫ p(s|mated)·D(s) ds, D(s) =
     max(0, 2·ω·LR(s)/(1 + ω·LR(s)) − 1), LR(s) = p(s|mated)/p(s|non-mated), here at even priors,
     ω = 1. ``estimator`` is ``pav``: likelihood ratios of the PAV blocks, no bins; or ``histogram``:
-    min(mated/10, 100) bins, the VoicePrivacy convention.
+    min(mated/10, 100) bins, the VoicePrivacy convention, from 20 mated scores on.
     """
     if estimator == "pav":
         return _roc(target, nontarget).d_sys()

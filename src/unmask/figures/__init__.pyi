@@ -30,10 +30,14 @@ from unmask.figures.image import (
 )
 from unmask.figures.legal import (
     RiskLine as RiskLine,
+    Strip as Strip,
     learning_curves as learning_curves,
     legal_figures as legal_figures,
     legal_panel as legal_panel,
+    rank_histograms as rank_histograms,
     risk_comparison as risk_comparison,
+    speaker_risks as speaker_risks,
+    speaker_strip as speaker_strip,
 )
 from unmask.figures.privacy import (
     PlanePoint as PlanePoint,
@@ -42,19 +46,14 @@ from unmask.figures.privacy import (
     distinctiveness as distinctiveness,
     pareto as pareto,
     similarity_matrices as similarity_matrices,
-    zoo_plots as zoo_plots,
-)
-from unmask.figures.speakers import (
-    Strip as Strip,
-    rank_histograms as rank_histograms,
     speaker_protection as speaker_protection,
-    speaker_risks as speaker_risks,
-    speaker_strip as speaker_strip,
+    zoo_plots as zoo_plots,
 )
 from unmask.figures.theme import (
     NARROW as NARROW,
     ORIGINAL as ORIGINAL,
     WIDE as WIDE,
+    at_width as at_width,
     system_colours as system_colours,
 )
 from unmask.figures.worst_case import (

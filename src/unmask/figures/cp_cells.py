@@ -21,10 +21,6 @@ Axes = tuple[alt.X, alt.Y]
 MOST_CELLS = 100
 MOST_DECADES = 1.0
 X2, Y2 = alt.X2("x2:Q"), alt.Y2("y2:Q")
-TRIALS = (
-    "share_x:Q|Hardest targets|.1%; targets:Q|Target trials|,d; share_y:Q|Hardest nontargets|.1%; "
-    "nontargets:Q|Nontarget trials|,d"
-)
 _HATCH = "#9ca3af"
 _HATCH_STEP = 7.0
 _TICKS = [0, 0.25, 0.5, 0.75, 1]

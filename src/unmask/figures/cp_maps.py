@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import cycle
-from typing import Any, Unpack
+from typing import Any
 
 import altair as alt
 import numpy as np
@@ -13,9 +13,9 @@ from unmask.base import BoolArray
 from unmask.errors import InputError
 from unmask.estimate import Interval
 from unmask.figures import draw
-from unmask.figures.cp_cells import TRIALS, X2, Y2, Axes, Panel, Shades
-from unmask.figures.figure import Called, Figure, Layers, captioned, require, table, text_table
-from unmask.figures.theme import DIVERGING, ON_BRIGHT, ON_DARK, SEQUENTIAL, WIDE, shorten
+from unmask.figures.cp_cells import X2, Y2, Axes, Panel, Shades
+from unmask.figures.figure import Figure, Layers, captioned, require, table, text_table
+from unmask.figures.theme import DIVERGING, ON_BRIGHT, ON_DARK, SEQUENTIAL, is_wide, shorten, width
 from unmask.stress import OUTCOMES, Contour, CpMap, CpPosition, CpRoadmap, DeltaCpMap
 
 _SPACING = 26
@@ -31,14 +31,12 @@ def cp_map_figure(
     *,
     contours: Mapping[str, Sequence[Contour]] | None = None,
     positions: Mapping[str, Sequence[CpPosition]] | None = None,
-    width: float = WIDE,
-    **called: Unpack[Called],
 ) -> Figure:
     """Maps of one system or several, on one colour scale that follows the values shown."""
     require(maps, "C-P map")
     shades = _shades_of(maps.values())
-    columns = draw.panel_columns(len(maps), width=width)
-    side = _side_for(len(maps), columns, width)
+    columns = draw.panel_columns(len(maps))
+    side = _side_for(len(maps), columns)
     lines, placed = contours or {}, positions or {}
     panels = [
         _map_panel(
@@ -56,7 +54,6 @@ def cp_map_figure(
     return captioned(
         "cp_map",
         alt.concat(*panels, columns=columns, spacing=_SPACING),
-        called,
         systems=maps,
         measured="equal error rate" if first.metric.name == "eer" else "minimum detection cost",
         **_words(first, shades, side, several=len(maps) > 1),
@@ -72,11 +69,11 @@ def _shades_of(maps: Iterable[CpMap]) -> Shades:
     return Shades.of(np.concatenate([cp.values[cp.well_defined] for cp in maps]))
 
 
-def _side_for(count: int, columns: int, width: float) -> float:
+def _side_for(count: int, columns: int) -> float:
     """How long a panel's side may be, with its axis labels and one legend at the right."""
     if count == 1 or columns == 1:
-        return 400 if draw.is_wide(width) else 200
-    return (width - 145 - (_SPACING + 20) * (columns - 1)) / columns
+        return 400 if is_wide() else 200
+    return (width() - 145 - (_SPACING + 20) * (columns - 1)) / columns
 
 
 def _hatched(cells: Iterable[CpMap | DeltaCpMap]) -> bool:
@@ -111,11 +108,11 @@ def _map_panel(
         "values": shades.ticks,
     }
     colour = panel.colour([shades.low, shades.high], scale, **(options if legend else {}))
-    hover = f"value:Q|{_value_title(cp)}|{_format(cp)}; {TRIALS}"
+    tips = draw.tips("cp_map", value=_value_title(cp), format=_format(cp))
     cells = panel.rectangles(cp.values)
     placed = [position for position in positions if position.placed]
     return panel.layered(
-        draw.mark(cells, "rect", *axes, X2, Y2, colour, hover=hover, **_CELL),
+        draw.mark(cells, "rect", *axes, X2, Y2, colour, tips, **_CELL),
         *panel.hatching(axes),
         *(layer for line in contours for layer in _line(line, cp, shades, axes)),
         *([_points(placed, cp, axes)] if placed else []),
@@ -179,13 +176,9 @@ def _points(positions: Sequence[CpPosition], cp: CpMap, axes: Axes) -> alt.Chart
     shape = draw.by(
         alt.Shape, "config", dict(zip(names, cycle(_SHAPES), strict=False)), legend=legend
     )
-    hover = (
-        f"config:N|Trial config; value:Q|{_value_title(cp)} of its trials|{_format(cp)}; "
-        f"cell:Q|of the cell|{_format(cp)}; x:Q|Placed at targets|.1%; y:Q|and nontargets|.1%; "
-        "targets:Q|Target trials|,d; nontargets:Q|Nontarget trials|,d"
-    )
-    style = {"filled": True, "size": 110, "color": _POINT_INK, "stroke": ON_DARK, "opacity": 1}
-    return draw.mark(rows, "point", *axes, shape, hover=hover, strokeWidth=1.4, **style)
+    tips = draw.tips("cp_points", value=_value_title(cp), format=_format(cp))
+    style: draw.Style = {"size": 110, "color": _POINT_INK, "stroke": ON_DARK, "strokeWidth": 1.4}
+    return draw.dots(rows, *axes, shape, tips, **style)
 
 
 def _words(cp: CpMap, shades: Shades, side: float, *, several: bool) -> dict[str, Any]:
@@ -212,17 +205,15 @@ _HELD = 0.99
 _INFINITE = -1e9
 
 
-def delta_cp_map_figure(
-    deltas: Sequence[DeltaCpMap], *, width: float = WIDE, **called: Unpack[Called]
-) -> Figure:
+def delta_cp_map_figure(deltas: Sequence[DeltaCpMap]) -> Figure:
     """Relative change of each cell, blue where the test system wins, all on one scale.
 
     Comparisons by two metrics stand side by side where they follow each other.
     """
     require(deltas, "delta C-P map", "comparison")
     metrics = len({delta.metric for delta in deltas})
-    columns = metrics if metrics > 1 else draw.panel_columns(len(deltas), width=width)
-    side = _side_for(len(deltas), columns, width)
+    columns = metrics if metrics > 1 else draw.panel_columns(len(deltas))
+    side = _side_for(len(deltas), columns)
     limit = reach(deltas)
     written = {"eer": "EER", "min_dcf": "minDCF"} if metrics > 1 else {}
     names = [written.get(delta.metric.name, "") for delta in deltas]
@@ -239,7 +230,6 @@ def delta_cp_map_figure(
     return captioned(
         "delta_cp_map",
         alt.concat(*panels, columns=columns, spacing=_SPACING),
-        called,
         pairs=pairs,
         each=" ".join(each),
         beyond=sum(int(_beyond(delta, limit).sum()) for delta in deltas),
@@ -281,10 +271,10 @@ def _delta_panel(
     }
     scale = {"range": list(DIVERGING), "domainMid": 0}
     colour = panel.colour([-limit, limit], scale, **(options if legend else {}))
-    hover = f"change:N|Relative change; {TRIALS}"
+    tips = draw.tips("delta_cp_map")
     names = " → ".join(shorten(system, limit=14) for system in (delta.reference, delta.test))
     return panel.layered(
-        draw.mark(cells, "rect", *axes, X2, Y2, colour, hover=hover, **_CELL),
+        draw.mark(cells, "rect", *axes, X2, Y2, colour, tips, **_CELL),
         *_dots(panel, _beyond(delta, limit), axes),
         *panel.hatching(axes),
         *draw.heading(f"{names}, {metric}" if metric else names, *_proportions(delta)),
@@ -320,7 +310,7 @@ def _proportions(delta: DeltaCpMap) -> list[str]:
 _LEAST_SIDE = 90.0
 
 
-def roadmap_figure(roadmap: CpRoadmap, *, width: float = WIDE, **called: Unpack[Called]) -> Figure:
+def roadmap_figure(roadmap: CpRoadmap) -> Figure:
     """Systems from left to right; below each map its change against the system it grew from.
 
     The first step from a system goes on in its row, a further one opens a row of its own.
@@ -328,7 +318,7 @@ def roadmap_figure(roadmap: CpRoadmap, *, width: float = WIDE, **called: Unpack[
     if not roadmap.deltas:
         raise InputError(f"roadmap: expected at least two systems, found {len(roadmap.maps)}")
     columns = len(roadmap.levels)
-    side = max(_LEAST_SIDE, _side_for(columns, columns, width))
+    side = max(_LEAST_SIDE, _side_for(columns, columns))
     limit = reach(roadmap.deltas)
     panels = [
         panel
@@ -343,7 +333,6 @@ def roadmap_figure(roadmap: CpRoadmap, *, width: float = WIDE, **called: Unpack[
     return captioned(
         "cp_roadmap",
         chart.resolve_scale(color="independent"),
-        called,
         systems=[cp.system for cp in roadmap.maps],
         steps=steps,
         **_words(roadmap.maps[0], _shades_of(roadmap.maps), side, several=True),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Unpack
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import altair as alt
 import numpy as np
@@ -12,8 +12,18 @@ from scipy.special import ndtr, ndtri
 
 from unmask.engine import Array, Comparison, DetBand, DetCurve, Histogram
 from unmask.figures import draw
-from unmask.figures.figure import Called, Figure, captioned, join, require, table
-from unmask.figures.theme import DASHED, INK, NARROW, NONTARGET, SOLID, TARGET, WIDE, shorten
+from unmask.figures.figure import Figure, captioned, join, require, table
+from unmask.figures.theme import (
+    DASHED,
+    INK,
+    NARROW,
+    NONTARGET,
+    SOLID,
+    TARGET,
+    is_wide,
+    shorten,
+    width,
+)
 from unmask.stress import ConfigScores
 
 TICKS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4)
@@ -21,19 +31,17 @@ LOWEST, HIGHEST = 0.0005, 0.6
 
 _POLYGON, _HULL = "measured (ROC polygon)", "convex hull"
 _EER, _DCF = "equal error rate (hull)", "minimum DCF"
+_LINES = {_POLYGON: SOLID, _HULL: DASHED}
 _STROKES = {_POLYGON: 1.9, _HULL: 1.0}
 _STEPS = 80
-_RATES = "system:N|System; p_fa:Q|False alarms|.3%; p_miss:Q|Misses|.3%"
 
 
 def det(
     curves: Mapping[str, DetCurve],
     *,
-    colours: Mapping[str, str] | None = None,
+    colours: draw.Colours = None,
     bands: Mapping[str, DetBand] | None = None,
     hull: bool = True,
-    width: float = WIDE,
-    **called: Unpack[Called],
 ) -> Figure:
     """DET curves of all systems: polygon solid, hull dashed, EER and minimum DCF marked.
 
@@ -47,55 +55,41 @@ def det(
         "values": ndtri(TICKS).round(6).tolist(),
         "labelExpr": "format(100 * cumulativeNormal(datum.value, 0, 1), '.1~r')",
         "labelOverlap": False,
-        "labelFontSize": 11 if draw.is_wide(width) else 9,
+        "labelFontSize": 11 if is_wide() else 9,
     }
     x = draw.axis(alt.X, "x", "False alarms, Pfa (%)", ends, **ticks)
     y = draw.axis(alt.Y, "y", "Misses, Pmiss (%)", ends, **ticks)
     grid: Array = ndtr(np.linspace(ends[0], ends[1], _STEPS))
     grid[[0, -1]] = LOWEST, HIGHEST
-    lines = {_POLYGON: SOLID, _HULL: DASHED} if hull else {_POLYGON: SOLID}
+    lines = _LINES if hull else {_POLYGON: SOLID}
     # The caption tells dashes and marks; lines have their names beside them.
-    dash = draw.line_kind(lines, width=0)
-    diagonal = table(p_fa=[LOWEST, HIGHEST], p_miss=[LOWEST, HIGHEST])
-    layers = [
-        draw.mark(
-            _on_axes(table(p_fa=band.p_fa, low=band.low, high=band.high), y="low", y2="high"),
-            "area",
-            alt.X("x:Q"),
-            alt.Y("y:Q"),
-            alt.Y2("y2:Q"),
-            clip=True,
-            opacity=0.16,
-            color=shades[system],
-        )
-        for system, band in (bands or {}).items()
-    ]
-    layers.append(
-        draw.mark(_on_axes(diagonal), "line", x, y, clip=True, color="#9ca3af", strokeWidth=0.8)
-    )
-    for line in lines:
-        rows = _on_axes(_followed(curves, line, grid, grid, HIGHEST))
-        channels = (x, y, colour, dash, alt.Order("step:Q"))
-        hover = f"{_RATES}; line:N|Line"
-        style = {"clip": True, "strokeWidth": _STROKES[line]}
-        layers.append(draw.mark(rows, "line", *channels, hover=hover, **style))
-    layers.append(_marks(curves, x, y, colour))
+    dash = draw.line_kind(lines).legend(None)
+    channels = (x, y, colour, dash, alt.Order("step:Q"), draw.tips("det"))
+    diagonal = _on_axes(table(p_fa=[LOWEST, HIGHEST], p_miss=[LOWEST, HIGHEST]))
     at = {n: float(ndtri(np.clip(c.eer, LOWEST, HIGHEST))) for n, c in curves.items()}
-    layers += draw.labels_at(
-        {n: (place, place) for n, place in at.items()},
-        shades,
-        x,
-        y,
-        ends=ends,
-        height=draw.main_panel(width),
-        labels={
-            n: f"{shorten(n, limit=22)} (EER {draw.percent(c.eer)})" for n, c in curves.items()
-        },
+    chart = draw.in_panel(
+        *(_band(band, shades[system]) for system, band in (bands or {}).items()),
+        draw.mark(diagonal, "line", x, y, clip=True, color="#9ca3af", strokeWidth=0.8),
+        *(
+            draw.mark(_on_axes(rows), "line", *channels, clip=True, strokeWidth=stroke)
+            for rows, stroke in _followed(curves, lines, grid, grid, HIGHEST)
+        ),
+        _marks(curves, x, y, colour),
+        *draw.labels_at(
+            {n: (place, place) for n, place in at.items()},
+            shades,
+            x,
+            y,
+            height=draw.main_panel(),
+            labels={
+                n: f"{shorten(n, limit=22)} (EER {draw.percent(c.eer)})" for n, c in curves.items()
+            },
+        ),
+        ratio=1,
     )
     return captioned(
         "det",
-        draw.in_panel(*layers, width=width, ratio=1),
-        called,
+        chart,
         rates=_equal_errors(curves),
         priors=[f"{p:g}" for p in sorted({curve.p_target for curve in curves.values()})],
         hull=hull,
@@ -112,20 +106,27 @@ def _equal_errors(curves: Mapping[str, DetCurve]) -> str:
 
 
 def _followed(
-    curves: Mapping[str, DetCurve], line: str, at_fa: Array, at_miss: Array, highest: float = 1.0
-) -> alt.InlineData:
-    """Polygons of error rates, followed at the grids; what lies beyond ``highest`` is left out."""
-    parts = []
-    for name, curve in curves.items():
-        rates = (curve.p_fa, curve.p_miss)
-        if line == _HULL:
-            rates = (curve.hull_p_fa, curve.hull_p_miss)
-        fa, miss = trace(*rates, at_fa=at_fa, at_miss=at_miss)
-        seen = (fa <= highest) & (miss <= highest)
-        if seen.any():
-            fa, miss = fa[seen], miss[seen]
-        parts.append(table(system=name, line=line, step=range(len(fa)), p_fa=fa, p_miss=miss))
-    return join(parts)
+    curves: Mapping[str, DetCurve],
+    lines: Iterable[str],
+    at_fa: Array,
+    at_miss: Array,
+    highest: float = 1.0,
+) -> Iterator[tuple[alt.InlineData, float]]:
+    """Rows and stroke of each kind of line: polygons of error rates, followed at the grids; what
+    lies beyond ``highest`` is left out.
+    """
+    for line in lines:
+        parts = []
+        for name, curve in curves.items():
+            rates = (curve.p_fa, curve.p_miss)
+            if line == _HULL:
+                rates = (curve.hull_p_fa, curve.hull_p_miss)
+            fa, miss = trace(*rates, at_fa=at_fa, at_miss=at_miss)
+            seen = (fa <= highest) & (miss <= highest)
+            if seen.any():
+                fa, miss = fa[seen], miss[seen]
+            parts.append(table(system=name, line=line, step=range(len(fa)), p_fa=fa, p_miss=miss))
+        yield join(parts), _STROKES[line]
 
 
 def _on_axes(rows: alt.InlineData, **rates: str) -> alt.Chart:
@@ -139,25 +140,25 @@ def _on_axes(rows: alt.InlineData, **rates: str) -> alt.Chart:
     )
 
 
+def _band(band: DetBand, colour: str) -> alt.Chart:
+    """In which the misses of a system lie."""
+    rows = _on_axes(table(p_fa=band.p_fa, low=band.low, high=band.high), y="low", y2="high")
+    places = alt.X("x:Q"), alt.Y("y:Q"), alt.Y2("y2:Q")
+    return draw.mark(rows, "area", *places, clip=True, opacity=0.16, color=colour)
+
+
 def _marks(curves: Mapping[str, DetCurve], x: alt.X, y: alt.Y, colour: alt.Color) -> alt.Chart:
     """The equal error rate and the least detection cost of each system."""
-    points = join(
-        [table(system=n, point=_EER, p_fa=c.eer, p_miss=c.eer) for n, c in curves.items()]
-        + [
-            table(
-                system=n,
-                point=_DCF,
-                p_fa=c.min_dcf_p_fa,
-                p_miss=c.min_dcf_p_miss,
-                p_target=c.p_target,
-            )
-            for n, c in curves.items()
-        ]
-    )
+    equal = [table(system=n, point=_EER, p_fa=c.eer, p_miss=c.eer) for n, c in curves.items()]
+    fields = {"p_fa": "min_dcf_p_fa", "p_miss": "min_dcf_p_miss", "p_target": "p_target"}
+    least = [
+        table(system=n, point=_DCF, **{field: getattr(c, own) for field, own in fields.items()})
+        for n, c in curves.items()
+    ]
     shape = draw.by(alt.Shape, "point", {_EER: "circle", _DCF: "diamond"})
-    hover = f"{_RATES}; point:N|Point; p_target:Q|Prior of a target|~g"
-    style = {"filled": True, "size": 64, "opacity": 1, "stroke": "white", "strokeWidth": 1}
-    return draw.mark(_on_axes(points), "point", x, y, colour, shape, hover=hover, **style)
+    channels = (x, y, colour, shape, draw.tips("det_marks"))
+    points = _on_axes(join(equal + least))
+    return draw.dots(points, *channels, size=64, stroke="white", strokeWidth=1)
 
 
 def trace(p_fa: Array, p_miss: Array, *, at_fa: Array, at_miss: Array) -> tuple[Array, Array]:
@@ -175,96 +176,60 @@ def trace(p_fa: Array, p_miss: Array, *, at_fa: Array, at_miss: Array) -> tuple[
     return all_fa[order], all_miss[order]
 
 
-_LOWEST_ALLOWED = 1e-6
-
-
-def roc_hull(
-    curves: Mapping[str, DetCurve],
-    *,
-    colours: Mapping[str, str] | None = None,
-    log_p_fa: bool = False,
-    width: float = WIDE,
-) -> Figure:
-    """Hits (1 − Pmiss) over false alarms; ``log_p_fa`` spreads out the rare false alarms."""
+def roc_hull(curves: Mapping[str, DetCurve], *, colours: draw.Colours = None) -> Figure:
+    """Hits (1 − Pmiss) over false alarms: the measured curve solid, its convex hull dashed."""
     require(curves, "ROC")
-    lowest, ticks = 0.0, [0, 0.2, 0.4, 0.6, 0.8, 1]
-    grid = np.array([0.0, 1.0])
-    if log_p_fa:
-        positive = min(curve.p_fa[curve.p_fa > 0].min(initial=1.0) for curve in curves.values())
-        power = min(int(np.floor(np.log10(max(positive, _LOWEST_ALLOWED)))), -1)
-        lowest, ticks = 10.0**power, [float(f"1e{decade}") for decade in range(power, 1)]
-        grid = np.geomspace(lowest, 1.0, _STEPS)
-    label = "False alarms, Pfa" + (" (log scale)" if log_p_fa else "")
-    x = draw.axis(alt.X, "x", label, (lowest, 1), log=log_p_fa, format="~%", values=ticks)
+    ticks = [0, 0.2, 0.4, 0.6, 0.8, 1]
+    x = draw.axis(alt.X, "p_fa", "False alarms, Pfa", (0, 1), format="~%", values=ticks)
     y = draw.axis(alt.Y, "hit", "Hits, 1 − Pmiss", (0, 1), format="~%", tickCount=5)
-    channels = (
-        x,
-        y,
-        draw.system_colour(list(curves), colours, width=width),
-        draw.line_kind({_POLYGON: SOLID, _HULL: DASHED}, width=width),
-        alt.Order("step:Q"),
-    )
-    hover = "system:N|System; p_fa:Q|False alarms|.3%; hit:Q|Hits|.3%; line:N|Line"
-    chance = table(x=grid, hit=grid)
+    colour = draw.system_colour(list(curves), colours)
+    dash = draw.line_kind(_LINES)
+    channels = (x, y, colour, dash, alt.Order("step:Q"), draw.tips("roc_hull"))
+    chance = table(p_fa=[0.0, 1.0], hit=[0.0, 1.0])
     layers = [draw.dashed(chance, x, y, kind="line", strokeWidth=1)]
-    for line, stroke in _STROKES.items():
-        rows = alt.Chart(_followed(curves, line, grid, np.empty(0))).transform_calculate(
-            hit="1 - datum.p_miss", x=f"max(datum.p_fa, {lowest!r})"
-        )
-        style = {"clip": True, "strokeWidth": stroke}
-        layers.append(draw.mark(rows, "line", *channels, hover=hover, **style))
-    chart = draw.in_panel(*layers, width=width, ratio=1)
-    return captioned("roc_hull", chart, rates=_equal_errors(curves), lowest=100 * lowest)
+    for rows, stroke in _followed(curves, _LINES, np.array([0.0, 1.0]), np.empty(0)):
+        hits = alt.Chart(rows).transform_calculate(hit="1 - datum.p_miss")
+        layers.append(draw.mark(hits, "line", *channels, clip=True, strokeWidth=stroke))
+    return captioned("roc_hull", draw.in_panel(*layers, ratio=1), rates=_equal_errors(curves))
 
 
 _MORE_IS_BETTER = ("d_ece", "d_sys", "tpr_at_fpr", "l_w")
 _EDGE = 150.0
 
 
-def difference_intervals(
-    comparison: Comparison, labels: Sequence[str], *, width: float = WIDE
-) -> Figure:
+def difference_intervals(comparison: Comparison, labels: Sequence[str]) -> Figure:
     """Every difference, by its label, as a share of the first system's value, better to the right;
-    the axis ends at ±150 %, and what lies beyond is named.
+    the axis ends at ±150 %, and what lies beyond is named, as is what has no share or interval.
     """
-    names, ends = [], []
+    names, ends, left_out, level = [], [], [], 0.95
     for label, row in zip(labels, comparison.differences, strict=True):
         first, interval = float(row.first.value), row.difference.interval
+        level = level if interval is None else interval.level
         if interval is None or not math.isfinite(interval.low) or not 0 < first < math.inf:
+            left_out.append(label)
             continue
         share = (100 if row.first.metric in _MORE_IS_BETTER else -100) / first
         names.append(label)
         low, high = sorted((share * interval.low, share * interval.high))
         ends.append((low, share * float(row.difference.value), high))
-    rows = table(
-        metric=names,
-        **{field: [end[i] for end in ends] for i, field in enumerate(("low", "value", "high"))},
-        clear=["excludes 0" if low > 0 or high < 0 else "includes 0" for low, _, high in ends],
-    )
+    lows, values, highs = zip(*ends, strict=True) if ends else ((), (), ())
+    words = {True: "excludes 0", False: "includes 0"}
+    clear = [words[low > 0 or high < 0] for low, _, high in ends]
+    rows = table(metric=names, low=lows, value=values, high=highs, clear=clear)
     better = f"{comparison.second} is better by, relative to {comparison.first} (%)"
     y = alt.Y("metric:N", sort=names, title=None)
-    colour = alt.Color(
-        "clear:N",
-        title="Interval",
-        scale=alt.Scale(domain=["excludes 0", "includes 0"], range=["#0072B2", "#9ca3af"]),
-    )
-    hover = "metric:N|Metric; value:Q|Better by (%)|.2f; low:Q|from|.2f; high:Q|to|.2f"
-    beyond = [
-        f"{n} ({v:+,.0f} %)" for n, (_, v, _) in zip(names, ends, strict=True) if abs(v) > _EDGE
-    ]
-    least, most = min((e[0] for e in ends), default=0.0), max((e[2] for e in ends), default=0.0)
-    scale = alt.Scale(domain=[max(least, -_EDGE), min(most, _EDGE)], clamp=True, nice=True)
+    shades = alt.Scale(domain=list(words.values()), range=["#0072B2", "#9ca3af"])
+    colour = alt.Color("clear:N", title="Interval", scale=shades)
+    tips = draw.tips("compare_differences")
+    beyond = [f"{n} ({v:+,.0f} %)" for n, v in zip(names, values, strict=True) if abs(v) > _EDGE]
+    edges = [max(min(lows, default=0.0), -_EDGE), min(max(highs, default=0.0), _EDGE)]
+    scale = alt.Scale(domain=edges, clamp=True, nice=True)
     spans = (alt.X("low:Q", title=better, scale=scale), alt.X2("high:Q"))
-    point = {"filled": True, "size": 60, "opacity": 1}
     chart = draw.in_panel(
         draw.mark(table(at=[0.0]), "rule", alt.X("at:Q"), color=INK, strokeWidth=1),
-        draw.mark(rows, "rule", *spans, y, colour, hover=hover, strokeWidth=2.4),
-        draw.mark(rows, "point", alt.X("value:Q"), y, colour, hover=hover, **point),
-        width=width,
+        draw.mark(rows, "rule", *spans, y, colour, tips, strokeWidth=2.4),
+        draw.dots(rows, alt.X("value:Q"), y, colour, tips, size=60),
         ratio=0.5,
-    )
-    level = next(
-        (r.difference.interval.level for r in comparison.differences if r.difference.interval), 0.95
     )
     return captioned(
         "compare_differences",
@@ -274,19 +239,20 @@ def difference_intervals(
         second=comparison.second,
         level=100 * level,
         beyond=beyond,
+        left_out=left_out,
     )
 
 
 _TARGET, _NONTARGET = "target (same voice)", "nontarget (other voice)"
 
 
-def score_histograms(curves: Mapping[str, Histogram], *, width: float = WIDE) -> Figure:
+def score_histograms(curves: Mapping[str, Histogram]) -> Figure:
     """One panel per system: both densities as steps, the EER threshold as a rule."""
     require(curves, "score histograms")
-    columns = draw.panel_columns(len(curves), width=width)
-    inner = (min(width, 560) - 84) if columns == 1 else (width - 70 - 46 * columns) / columns
+    columns = draw.panel_columns(len(curves))
+    inner = min(width(), 560) - 84 if columns == 1 else (width() - 70 - 46 * columns) / columns
     alone = len(curves) == 1
-    height = 240 if alone and width > NARROW else 150
+    height = 240 if alone and width() > NARROW else 150
     panels = []
     for i, (system, curve) in enumerate(curves.items()):
         x = _scores(curve, "Score", ticks=4)
@@ -294,7 +260,7 @@ def score_histograms(curves: Mapping[str, Histogram], *, width: float = WIDE) ->
         y = draw.axis(alt.Y, "density", label, (0, _top(curve)), tickCount=4)
         layers = [
             _areas(curve, x, y),
-            *_threshold(curve.eer_threshold, "score:Q|EER threshold|.4~g"),
+            *_threshold(curve.eer_threshold, draw.tips("threshold")),
             _bins(system, curve),
             *([] if alone else [draw.panel_title(system)]),
         ]
@@ -322,7 +288,7 @@ def _scores(curve: Histogram | ConfigScores, title: str | None, *, ticks: int) -
     return draw.axis(alt.X, "score", title, ends, tickCount=ticks, grid=False)
 
 
-def _areas(curve: Histogram | ConfigScores, x: alt.X, y: alt.Y, hover: str = "") -> alt.Chart:
+def _areas(curve: Histogram | ConfigScores, x: alt.X, y: alt.Y, *more: Any) -> alt.Chart:
     """Both densities as steps, targets above."""
     steps = join(
         table(trials=kind, score=curve.edges, density=np.append(density, density[-1:]))
@@ -335,13 +301,13 @@ def _areas(curve: Histogram | ConfigScores, x: alt.X, y: alt.Y, hover: str = "")
         legend=alt.Legend(title=None, orient="bottom", symbolType="square", direction="horizontal"),
     )
     style = {"interpolate": "step-after", "fillOpacity": 0.25, "line": {"strokeWidth": 1.4}}
-    return draw.mark(steps, "area", x, y.stack(None), colour, hover=hover, **style)
+    return draw.mark(steps, "area", x, y.stack(None), colour, *more, **style)
 
 
-def _threshold(score: float, hover: str = "") -> list[alt.Chart]:
+def _threshold(score: float, *more: Any) -> list[alt.Chart]:
     """A rule, where the threshold is finite."""
-    style: draw.Style = {"color": INK, "strokeWidth": 1.2}
-    rule = draw.dashed(table(score=score), alt.X("score:Q"), hover=hover, **style)
+    rows = table(score=score)
+    rule = draw.dashed(rows, alt.X("score:Q"), *more, color=INK, strokeWidth=1.2)
     return [rule] if math.isfinite(score) else []
 
 
@@ -356,32 +322,25 @@ def _bins(system: str, curve: Histogram) -> alt.Chart:
         density=np.maximum(curve.target, curve.nontarget),
     )
     places = (alt.X("score:Q"), alt.X2("end:Q"), alt.Y("density:Q"), alt.Y2Datum(0))
-    hover = (
-        "system:N|System; score:Q|Scores from|.4~g; end:Q|Scores to|.4~g; "
-        "target:Q|Target density|.4~g; nontarget:Q|Nontarget density|.4~g"
-    )
-    return draw.mark(bins, "rect", *places, hover=hover, opacity=0)
+    return draw.mark(bins, "rect", *places, draw.tips("score_histograms"), opacity=0)
 
 
-def trial_bias_figure(
-    configs: Sequence[ConfigScores], *, width: float = WIDE, **called: Unpack[Called]
-) -> Figure:
+def trial_bias_figure(configs: Sequence[ConfigScores]) -> Figure:
     """One panel per trial config below the other, all on the same axes."""
     require(configs, "trial bias", "trial config")
     y = draw.axis(alt.Y, "density", "Density", (0, _top(*configs)), tickCount=3)
-    hover = "trials:N|Trials; score:Q|Scores from|.4~g; density:Q|Density|.4~g"
     panels = [
         alt.layer(
-            _areas(config, _scores(config, below, ticks=6), y, hover),
+            _areas(config, _scores(config, below, ticks=6), y, draw.tips("trial_bias")),
             *_threshold(config.threshold),
             *draw.heading(
                 shorten(config.name),
                 f"EER {draw.percent(config.eer)}, {config.targets:,} target and "
                 f"{config.nontargets:,} nontarget trials",
             ),
-        ).properties(width=460 if draw.is_wide(width) else 250, height=120)
+        ).properties(width=460 if is_wide() else 250, height=120)
         for config, below in zip(configs, [None] * (len(configs) - 1) + ["Score"], strict=True)
     ]
     rates = "; ".join(f"{c.name}: {draw.percent(c.eer)}" for c in configs)
     chart, names = alt.vconcat(*panels, spacing=30), [c.name for c in configs]
-    return captioned("trial_bias", chart, called, configs=names, rates=rates)
+    return captioned("trial_bias", chart, configs=names, rates=rates)

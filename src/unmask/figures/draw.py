@@ -9,18 +9,17 @@ from typing import Any, TypeVar
 import altair as alt
 
 from unmask.errors import InputError
-from unmask.figures.figure import Layers, table
+from unmask.figures.figure import Layers, table, words
 from unmask.figures.theme import (
     CHANCE,
     DASHED,
     INK,
     MUTED,
-    NARROW,
     ORIGINAL,
     PAPER,
     SOLID,
-    WIDE,
     attacker_dashes,
+    is_wide,
     shorten,
     system_colours,
 )
@@ -29,15 +28,11 @@ Position = TypeVar("Position", alt.X, alt.Y)
 Look = TypeVar("Look", alt.Color, alt.Shape, alt.StrokeDash)
 Ends = Sequence[float]
 Style = dict[str, Any]
+Colours = Mapping[str, str] | None
 XPixel: Any = alt.XValue
 YPixel: Any = alt.YValue
 _LABEL = 12.0
 _LINE = 14
-
-
-def is_wide(width: float) -> bool:
-    """Whether the chart is nearer to two columns of print than to one."""
-    return width >= (NARROW + WIDE) / 2
 
 
 def axis(
@@ -70,7 +65,7 @@ def percent_axis(
     return axis(channel, field, title, ends, values=list(ticks), labelExpr=written)
 
 
-def colours_for(names: Sequence[str], colours: Mapping[str, str] | None) -> dict[str, str]:
+def colours_for(names: Sequence[str], colours: Colours) -> dict[str, str]:
     """The colours of ``names``, in order; ``None`` takes the palette as it comes."""
     chosen = system_colours(names) if colours is None else colours
     for name in names:
@@ -87,13 +82,7 @@ def by(
     return channel(f"{field}:N", scale=scale, legend=legend)
 
 
-def system_colour(
-    names: Sequence[str],
-    colours: Mapping[str, str] | None,
-    *,
-    width: float = WIDE,
-    first: str | None = None,
-) -> alt.Color:
+def system_colour(names: Sequence[str], colours: Colours, *, first: str | None = None) -> alt.Color:
     """Colour by the field ``system``; the legend shortens names.
 
     ``first`` is an entry before the systems, in black (a reference everyone is compared with).
@@ -101,18 +90,16 @@ def system_colour(
     shades = {} if first is None else {first: CHANCE}
     shades |= colours_for(names, colours)
     short = {name: shorten(name) for name in shades}
-    named = legend(
-        width=width, title="System", labelExpr=lookup(short), symbolType="stroke", symbolOpacity=1
-    )
+    named = legend("System", labelExpr=lookup(short), symbolType="stroke", symbolOpacity=1)
     return by(alt.Color, "system", shades, legend=named)
 
 
-def line_kind(dashes: Mapping[str, Sequence[float]], *, width: float = WIDE) -> alt.StrokeDash:
+def line_kind(dashes: Mapping[str, Sequence[float]]) -> alt.StrokeDash:
     """Dash by the field ``line``: ``{what the line is: its dash}``.
 
     Narrow charts have no room for this legend: their captions say what the dashes mean.
     """
-    named = legend(width=width, title="Line", symbolType="stroke") if is_wide(width) else None
+    named = legend("Line", symbolType="stroke") if is_wide() else None
     return by(alt.StrokeDash, "line", {n: list(d) for n, d in dashes.items()}, legend=named)
 
 
@@ -129,24 +116,24 @@ def attacker_lines(
     ``labels`` are those of the attackers in the legend, ``options`` its own. ``chance`` is the name
     of a further line, black and dashed.
     """
-    names = [name for name in labels if name != chance]
-    written = lookup(labels)
-    legend = alt.Legend(symbolType="stroke", symbolSize=420, labelExpr=written, **options)
-    dashes: dict[str, list[float]] = dict(attacker_dashes(n for n in names if n != original))
-    colours = {n: ORIGINAL if n == original else colour for n in names}
-    if original is not None:
-        dashes[original] = list(SOLID)
-    if chance is not None:
-        colours[chance], dashes[chance] = CHANCE, list(DASHED)
+    legend = alt.Legend(symbolType="stroke", symbolSize=420, labelExpr=lookup(labels), **options)
+    fixed: dict[str | None, tuple[str, Sequence[float]]] = {
+        original: (ORIGINAL, SOLID),
+        chance: (CHANCE, DASHED),
+    }
+    dashes = attacker_dashes(n for n in labels if n not in fixed)
+    looks = {n: fixed.get(n) or (colour, dashes[n]) for n in labels}
+    colours = {n: shade for n, (shade, _) in looks.items()}
+    strokes = {n: list(stroke) for n, (_, stroke) in looks.items()}
     return (
         by(alt.Color, "attacker", colours, legend=legend),
-        by(alt.StrokeDash, "attacker", {n: dashes[n] for n in colours}, legend=legend),
+        by(alt.StrokeDash, "attacker", strokes, legend=legend),
     )
 
 
-def legend(*, width: float, title: str | None, **options: Any) -> alt.Legend:
+def legend(title: str | None, **options: Any) -> alt.Legend:
     """At the right of wide charts, below narrow ones."""
-    if not is_wide(width):
+    if not is_wide():
         options = {"orient": "bottom", "columns": 1, "direction": "vertical", **options}
     return alt.Legend(title=title, **options)
 
@@ -157,32 +144,32 @@ def lookup(labels: Mapping[str, str]) -> str:
     return f"({json.dumps(list(labels.values()))})[indexof({values}, datum.value)]"
 
 
-def mark(
-    rows: alt.InlineData | alt.Chart, kind: str, *channels: Any, hover: str = "", **style: Any
-) -> alt.Chart:
-    """A layer of marks: lines, points, rules …, with their ``style``, encoded by ``channels``.
-
-    ``hover`` is what shows under the pointer: ``field:type|Title`` or ``field:type|Title|format``,
-    ``; `` between.
+def tips(name: str, **facts: str) -> list[alt.Tooltip]:
+    """The channel of what shows under the pointer: the fields under ``name`` in ``captions.toml``,
+    in which ``facts`` stand for their names.
     """
-    chart = rows if isinstance(rows, alt.Chart) else alt.Chart(rows)
-    parts = (field.split("|") for field in hover.split("; ") if hover)
-    tips = [
-        alt.Tooltip(name, title=title, format=form[0] if form else alt.Undefined)
-        for name, title, *form in parts
+    fields = (field.format(**facts).split("|") for field in words()["hover"][name])
+    return [
+        alt.Tooltip(field, title=title, format=form[0] if form else alt.Undefined)
+        for field, title, *form in fields
     ]
-    layer: alt.Chart = getattr(chart, f"mark_{kind}")(**style).encode(
-        *channels, **({"tooltip": tips} if tips else {})
-    )
+
+
+def mark(rows: alt.InlineData | alt.Chart, kind: str, *channels: Any, **style: Any) -> alt.Chart:
+    """A layer of marks: lines, points, rules …, with their ``style``, encoded by ``channels``."""
+    chart = rows if isinstance(rows, alt.Chart) else alt.Chart(rows)
+    layer: alt.Chart = getattr(chart, f"mark_{kind}")(**style).encode(*channels)
     return layer
 
 
-def dashed(
-    rows: alt.InlineData, *channels: Any, kind: str = "rule", hover: str = "", **style: Any
-) -> alt.Chart:
+def dots(rows: alt.InlineData | alt.Chart, *channels: Any, **style: Any) -> alt.Chart:
+    """Filled points, opaque unless styled."""
+    return mark(rows, "point", *channels, **{"filled": True, "opacity": 1, **style})
+
+
+def dashed(rows: alt.InlineData, *channels: Any, kind: str = "rule", **style: Any) -> alt.Chart:
     """Dashes, black unless styled: chance, a threshold, what one compares with."""
-    drawn = {"color": CHANCE, "strokeDash": list(DASHED), **style}
-    return mark(rows, kind, *channels, hover=hover, **drawn)
+    return mark(rows, kind, *channels, **{"color": CHANCE, "strokeDash": list(DASHED), **style})
 
 
 def band(rows: alt.InlineData, x: alt.X, y: alt.Y, *more: Any, opacity: float) -> alt.Chart:
@@ -213,15 +200,14 @@ def labels_at(
     x: alt.X,
     y: alt.Y,
     *,
-    ends: Ends,
     height: float,
     labels: Mapping[str, str] | None = None,
 ) -> list[alt.Chart]:
-    """Labels, by default the names, beside points; higher or lower where they would overlap.
-
-    The panel shows values between ``ends`` in its ``height``.
+    """Labels, by default the names, beside points; higher or lower where they would overlap in a
+    panel of this ``height``.
     """
     written = labels or {name: shorten(name, limit=18) for name in points}
+    ends = y["scale"]["domain"]
     apart = _LABEL * (ends[1] - ends[0]) / height
     order = sorted(points, key=lambda name: points[name][1])
     places: list[float] = []
@@ -241,7 +227,7 @@ def labels_at(
     base = alt.Chart(rows).encode(x, y, tooltip=alt.Tooltip("system:N"))
     text: Style = {"align": "left", "dx": 15, "fontSize": 10.5}
     return [
-        mark(base, "point", colour, filled=True, shape="square", size=26, opacity=1, xOffset=9),
+        dots(base, colour, shape="square", size=26, xOffset=9),
         mark(base, "text", alt.Text("label:N"), **text, stroke=PAPER, strokeWidth=3),
         mark(base, "text", alt.Text("label:N"), **text),
     ]
@@ -250,9 +236,9 @@ def labels_at(
 def above(label: str, *, lift: float = 6, whole: str | None = None, **style: Any) -> alt.Chart:
     """A layer that writes ``label`` above its panel; the ``whole`` name shows on hover."""
     rows = table(label=label) if whole is None else table(label=label, system=whole)
-    at = XPixel(0), YPixel(-lift), alt.Text("label:N")
+    at = [XPixel(0), YPixel(-lift), alt.Text("label:N")]
     style = {"fontSize": 11.5, "fontWeight": 600, "align": "left", "baseline": "bottom", **style}
-    return mark(rows, "text", *at, hover="" if whole is None else "system:N|System", **style)
+    return mark(rows, "text", *at, *([] if whole is None else [tips("system")]), **style)
 
 
 def panel_title(system: str) -> alt.Chart:
@@ -270,20 +256,20 @@ def heading(name: str, *notes: str) -> list[alt.Chart]:
     ]
 
 
-def panel_columns(panels: int, *, width: float) -> int:
+def panel_columns(panels: int) -> int:
     """How many panels stand side by side."""
-    most = 3 if is_wide(width) else 1
+    most = 3 if is_wide() else 1
     return 2 if panels == 4 and most > 1 else min(panels, most)
 
 
-def main_panel(width: float) -> int:
+def main_panel() -> int:
     """The width of a chart's only panel, leaving room for its axis and legend."""
-    return 380 if is_wide(width) else 250
+    return 380 if is_wide() else 250
 
 
-def in_panel(*layers: alt.Chart, width: float, ratio: float) -> Layers:
+def in_panel(*layers: alt.Chart, ratio: float) -> Layers:
     """Layers in a chart's only panel, ``ratio`` of its width high."""
-    side = main_panel(width)
+    side = main_panel()
     return alt.layer(*layers).properties(width=side, height=int(ratio * side))
 
 

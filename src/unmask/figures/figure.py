@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sized
 from dataclasses import dataclass, replace
 from functools import cache
 from string import Formatter
-from typing import Any, TypedDict
+from typing import Any
 
 import altair as alt
 import numpy as np
@@ -65,9 +65,13 @@ class Figure:
         """The Vega-Lite specification, without title and caption: these stand around the chart."""
         if isinstance(self.chart, dict):
             return self.chart
-        spec: dict[str, Any] = self.chart.to_dict()
+        spec: dict[str, Any] = self.chart.to_dict(validate=False)
         spec.setdefault("description", f"{self.title}. {self.caption}")
         return spec
+
+    def called(self, name: str | None = None, title: str | None = None) -> Figure:
+        """The same figure under another ``name`` or ``title``."""
+        return replace(self, name=name or self.name, title=title or self.title)
 
     def plain(self) -> Figure:
         """The same figure as plain values; its specification takes longer than all that follows."""
@@ -86,35 +90,28 @@ class Figure:
         return svg(self)
 
 
-class Called(TypedDict, total=False):
-    """What a figure is called where not as ``captions.toml`` has it."""
-
-    name: str
-    title: str
-
-
 @cache
-def _words() -> Mapping[str, Any]:
+def words() -> Mapping[str, Any]:
+    """What stands in ``captions.toml``."""
     return tomllib.loads(part("captions.toml"))
 
 
-def captioned(key: str, chart: Any, called: Called | None = None, **facts: Any) -> Figure:
+def captioned(key: str, chart: Any, **facts: Any) -> Figure:
     """The chart with its words, those under ``key``, in which ``facts`` stand for their names.
 
     A list is written with commas. A sentence of the caption that names a fact which is empty, zero
     or False is left out; one that is True only lets its sentence stand.
     """
-    words = _words()[key]
+    own = words()[key]
     shown = {name: _shown(fact) for name, fact in facts.items()}
     caption = [
         sentence.format(**shown)
-        for sentence in words["caption"]
+        for sentence in own["caption"]
         if all(shown[name] is not None for _, name, _, _ in Formatter().parse(sentence) if name)
     ]
-    if "described" in words:
-        chart = chart.properties(description=words["described"].format(**shown))
-    texts: Called = {"name": key, "title": words["title"].format(**shown), **(called or {})}
-    return Figure(**texts, caption=" ".join(caption), chart=chart)
+    if "described" in own:
+        chart = chart.properties(description=own["described"].format(**shown))
+    return Figure(key, own["title"].format(**shown), " ".join(caption), chart)
 
 
 def _shown(fact: Any) -> Any:
@@ -166,7 +163,7 @@ def require(things: Sized, chart: str, what: str = "system") -> None:
 def _inline(rows: list[dict[str, Any]]) -> alt.InlineData:
     """Rows as chart data, without altair's check of every cell: they are plain by construction."""
     with debug_mode(False):
-        return alt.InlineData(rows)
+        return alt.InlineData(tuple(rows))
 
 
 def _is_single(column: Any) -> bool:

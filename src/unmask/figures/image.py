@@ -13,6 +13,7 @@ from functools import cache
 from html import escape
 from math import isqrt
 from pathlib import Path
+from string import Template
 from typing import Any
 
 import numpy as np
@@ -31,8 +32,6 @@ _MARGIN = 12.0
 _TITLE_SIZE, _TITLE_LINE = 14.0, 19.0
 _CAPTION_SIZE, _CAPTION_LINE = 11.0, 15.5
 _POINTS_PER_PIXEL = 72 / PIXELS_PER_INCH
-# Cells of a heatmap touch: smoothed edges would let the paper shine through between them.
-_STYLE = ".mark-rect { shape-rendering: crispEdges }"
 _SIZE = re.compile(r'width="([\d.]+)" height="([\d.]+)"')
 _NUMBERED = re.compile(r"\b(clip|gradient_?)(\d+)\b")
 _ROOT = re.compile(r'<svg\b[^>]*\bviewBox="0 0 ([\d.]+) ([\d.]+)"[^>]*>')
@@ -56,41 +55,34 @@ def svg(figure: Figure) -> str:
     chart_top = _MARGIN + len(title) * _TITLE_LINE + 6
     caption_top = chart_top + chart_height + 8
     height = caption_top + len(caption) * _CAPTION_LINE + _MARGIN
-    return (
-        '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
-        f'width="{width:g}" height="{height:g}" viewBox="0 0 {width:g} {height:g}" role="img">\n'
-        f"<title>{escape(visible(figure.title))}</title>\n<desc>{escape(visible(figure.caption))}</desc>\n"
-        f"<style>{_STYLE}</style>\n"
-        f'<rect width="100%" height="100%" fill="{PAPER}"/>\n'
-        + _lines(title, top=_MARGIN, line=_TITLE_LINE, size=_TITLE_SIZE, weight=600, colour=INK)
-        + f'<g transform="translate({_MARGIN:g},{chart_top:g})">{body}</g>\n'
-        + _lines(caption, top=caption_top, line=_CAPTION_LINE, size=_CAPTION_SIZE, colour=MUTED)
-        + "</svg>\n"
+    # Cells of a heatmap touch: its style keeps their edges, or the paper would shine through.
+    return Template(part("figure.svg")).substitute(
+        width=f"{width:g}",
+        height=f"{height:g}",
+        title=escape(visible(figure.title)),
+        caption=escape(visible(figure.caption)),
+        paper=PAPER,
+        above=_lines(title, _MARGIN, _TITLE_LINE, _TITLE_SIZE, weight=600, colour=INK),
+        left=f"{_MARGIN:g}",
+        top=f"{chart_top:g}",
+        chart=body,
+        below=_lines(caption, caption_top, _CAPTION_LINE, _CAPTION_SIZE, colour=MUTED),
     )
 
 
 def wrap(text: str, *, width: float, size: float) -> list[str]:
-    """Break ``text`` into lines that fit ``width`` pixels in any common sans at ``size`` pixels."""
+    """Break ``text`` into lines that fit ``width`` pixels in any common sans at ``size`` pixels; a
+    word that is longer than a line comes in pieces.
+    """
     lines: list[str] = []
-    line = ""
-    for word in _breakable(text, width=width, size=size):
-        longer = f"{line} {word}" if line else word
-        if line and _extent(longer) * size > width:
-            lines.append(line)
-            line = word
-        else:
-            line = longer
-    return [*lines, line] if line else lines
-
-
-def _breakable(text: str, *, width: float, size: float) -> list[str]:
-    """The words of ``text``; one that is longer than a line comes in pieces."""
-    limit = max(1, int(width / size))
-    words: list[str] = []
     for word in text.split():
-        step = limit if _extent(word) * size > width else len(word)
-        words += [word[start : start + step] for start in range(0, len(word), step)]
-    return words
+        step = max(1, int(width / size)) if _extent(word) * size > width else len(word)
+        for piece in (word[start : start + step] for start in range(0, len(word), step)):
+            if lines and _extent(f"{lines[-1]} {piece}") * size <= width:
+                lines[-1] += f" {piece}"
+            else:
+                lines.append(piece)
+    return lines
 
 
 def _extent(text: str) -> float:
@@ -101,7 +93,7 @@ def _extent(text: str) -> float:
 
 
 def _lines(
-    lines: list[str], *, top: float, line: float, size: float, weight: int = 400, colour: str
+    lines: list[str], top: float, line: float, size: float, *, weight: int = 400, colour: str
 ) -> str:
     return "".join(
         f'<text x="{_MARGIN:g}" y="{top + i * line + size:g}" font-family="{FONT}" '
@@ -174,19 +166,11 @@ def _picture(pixels: Pixels, encoding: dict[str, Any]) -> dict[str, Any]:
     """A layer that fills the panel with an image whose pixels keep their edges."""
     address = "data:image/png;base64," + base64.b64encode(png_of(pixels)).decode()
     width, height = (max(encoding[axis]["scale"]["domain"]) for axis in "xy")
+    size = {"width": width, "height": height, "align": "left", "baseline": "top"}
+    exact = {"aspect": False, "smooth": False, "aria": False}
     return {
         "data": {"values": [{}]},
-        "mark": {
-            "type": "image",
-            "url": address,
-            "width": width,
-            "height": height,
-            "align": "left",
-            "baseline": "top",
-            "aspect": False,
-            "smooth": False,
-            "aria": False,
-        },
+        "mark": {"type": "image", "url": address, **size, **exact},
         "encoding": {"x": {"value": 0}, "y": {"value": 0}},
     }
 
@@ -223,14 +207,12 @@ def png_of(pixels: Pixels) -> bytes:
     height, width, _ = pixels.shape
     lines = np.zeros((height, 1 + 3 * width), np.uint8)
     lines[:, 1:] = pixels.reshape(height, -1)
-    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(lines.tobytes(), 9)), (b"IEND", b""))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(*chunk) for chunk in chunks)
-
-
-def _chunk(kind: bytes, content: bytes) -> bytes:
-    checksum = struct.pack(">I", zlib.crc32(kind + content))
-    return struct.pack(">I", len(content)) + kind + content + checksum
+    header = b"IHDR" + struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    chunks = (header, b"IDAT" + zlib.compress(lines.tobytes(), 9), b"IEND")
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(chunk) - 4) + chunk + struct.pack(">I", zlib.crc32(chunk))
+        for chunk in chunks
+    )
 
 
 POLICY = (
@@ -266,13 +248,12 @@ def fragment(figure: Figure) -> str:
 
 def page(figure: Figure) -> str:
     """One self-contained page that loads nothing, which its content security policy enforces."""
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(figure.title)}</title>\n<style>\n{part('page.css')}{STYLE}</style>\n"
-        f"</head>\n<body>\n<h1>{escape(figure.title)}</h1>\n{fragment(figure)}"
-        f'<script type="module">{javascript()}\nwindow.unmaskDraw();</script>\n</body>\n</html>\n'
+    return Template(part("page.html")).substitute(
+        policy=POLICY,
+        title=escape(figure.title),
+        style=part("page.css") + STYLE,
+        figure=fragment(figure),
+        script=javascript(),
     )
 
 

@@ -1,18 +1,38 @@
-"""The legally validated metrics: risk against the number of speakers, and of people trained on."""
+"""The legally validated metrics: risk against the number of speakers and of people trained on, and
+speaker by speaker.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Unpack
 
 import altair as alt
+import numpy as np
+import polars as pl
 
+from unmask.base import FloatArray, IntArray
 from unmask.figures import draw
-from unmask.figures.figure import Called, Figure, Layers, captioned, join, require, table
-from unmask.figures.speakers import rank_histograms, speaker_risks
-from unmask.figures.theme import PALETTE, WIDE, shorten, system_colours
-from unmask.privacy.legal import Curve, LearningCurve, LegalSweep, RiskCurve, spoken
+from unmask.figures.figure import Figure, Layers, captioned, join, require, table
+from unmask.figures.theme import (
+    CHANCE,
+    DASHED,
+    ORIGINAL,
+    PALETTE,
+    is_wide,
+    shorten,
+    system_colours,
+    width,
+)
+from unmask.privacy.legal import (
+    TITLES,
+    Curve,
+    LearningCurve,
+    LegalSweep,
+    Ranks,
+    RiskCurve,
+    spoken,
+)
 
 _TICKS = (2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 100_000)
 _APART, _MOST_TICKS = 1.6, 5
@@ -25,12 +45,9 @@ _CHANCE = "chance"
 _HEIGHT = 150
 
 
-def legal_figures(
-    sweep: LegalSweep, *, colour: str = PALETTE[0], width: float = WIDE
-) -> list[Figure]:
+def legal_figures(sweep: LegalSweep) -> list[Figure]:
     """The panel, and for each length the risks of speakers and the ranks."""
-    figures = [legal_panel(sweep, colour=colour, width=width)]
-    how: dict[str, Any] = {"original": sweep.original, "colour": colour, "width": width}
+    figures = [legal_panel(sweep)]
     for length in sweep.lengths:
         for metric in ("singling_out", "linkability"):
             curves = {
@@ -39,22 +56,20 @@ def legal_figures(
                 if isinstance(curve := sweep.shown(name, metric, length), RiskCurve)
             }
             if curves:
-                figures.append(
-                    speaker_risks(curves, name=f"speaker_risks_{metric}_{length}", **how)
-                )
+                drawn = speaker_risks(curves, original=sweep.original)
+                figures.append(drawn.called(f"{drawn.name}_{metric}_{length}"))
         ranks = {name: r for (name, size), r in sweep.ranks.items() if size == length}
         if ranks:
-            figures.append(rank_histograms(ranks, name=f"rank_histograms_{length}", **how))
+            drawn = rank_histograms(ranks, original=sweep.original)
+            figures.append(drawn.called(f"{drawn.name}_{length}"))
     return figures
 
 
-def legal_panel(
-    sweep: LegalSweep, *, colour: str = PALETTE[0], width: float = WIDE, **called: Unpack[Called]
-) -> Figure:
+def legal_panel(sweep: LegalSweep, *, colour: str = PALETTE[0]) -> Figure:
     """Rows are metrics, columns lengths; a line per attacker with its interval, chance dashed."""
     require(sweep.curves, "legal panel", "curve")
-    across = len(sweep.lengths) if draw.is_wide(width) else 1
-    inner = int((width - 62 - 34 * across) / across)
+    across = len(sweep.lengths) if is_wide() else 1
+    inner = int((width() - 62 - 34 * across) / across)
     panels = [
         _panel(sweep, metric, length, colour, first=i == 0 or across == 1)
         for metric in sweep.metrics
@@ -67,7 +82,6 @@ def legal_panel(
     return captioned(
         "legal_panel",
         chart.resolve_scale(color="shared", strokeDash="shared"),
-        called,
         metrics=[_TITLES[metric][0] for metric in sweep.metrics],
         original=sweep.original and shorten(sweep.original),
         singling_out="singling_out" in sweep.metrics,
@@ -80,13 +94,7 @@ def _panel(sweep: LegalSweep, metric: str, length: int, colour: str, *, first: b
     x = _counts(who, list(curves.values()))
     y = draw.percent_axis(alt.Y, "value", label if first else None)
     rows = join(
-        table(
-            **_columns(curve),
-            attacker=attacker,
-            scores=curve.variant,
-            residual=curve.residual,
-            attacks=curve.attacks,
-        )
+        table(attacker=attacker, scores=curve.variant, **_columns(curve, "residual", "attacks"))
         for attacker, curve in curves.items()
     )
     short = {n: shorten(n) for n in (*sweep.attackers, _CHANCE)}
@@ -99,25 +107,20 @@ def _panel(sweep: LegalSweep, metric: str, length: int, colour: str, *, first: b
         orient="bottom",
         columns=0 if len(short) < 6 else 3,
     )
-    one = next(iter(curves.values()))
+    one = max(curves.values(), key=lambda curve: curve.counts.max())
     chance = table(attacker=_CHANCE, count=one.counts, value=one.chance)
-    hover = (
-        "attacker:N|Attacker; scores:N|Scores; count:Q|Speakers|,; value:Q|Value|.2%; "
-        "low:Q|From|.2%; high:Q|To|.2%; chance:Q|Chance|.2%; "
-        "residual:Q|Residual risk|.2%; attacks:Q|Attacks|,"
-    )
     return alt.layer(
         draw.band(rows, x, y, paint, opacity=0.16),
         draw.mark(chance, "line", x, y, paint, dash, strokeWidth=1.1, clip=True),
         draw.mark(rows, "line", x, y, paint, dash, strokeWidth=1.7, clip=True),
-        draw.mark(rows, "point", x, y, paint, hover=hover, filled=True, size=14),
+        draw.mark(rows, "point", x, y, paint, draw.tips("legal_panel"), filled=True, size=14),
     )
 
 
-def _columns(curve: Curve) -> dict[str, object]:
-    """What every chart of a curve shows: the value, its interval and chance at each count."""
-    fields = {"count": "counts"} | {name: name for name in ("value", "low", "high", "chance")}
-    return {name: getattr(curve, field) for name, field in fields.items()}
+def _columns(curve: Curve, *more: str) -> dict[str, object]:
+    """What charts of a curve show at each count: the value, its interval, chance, and ``more``."""
+    fields = ("value", "low", "high", "chance", *more)
+    return {"count": curve.counts, **{name: getattr(curve, name) for name in fields}}
 
 
 def _counts(title: str, curves: Sequence[Curve], **options: bool) -> alt.X:
@@ -151,19 +154,14 @@ class RiskLine:
 
 
 def risk_comparison(
-    lines: Sequence[RiskLine],
-    *,
-    colours: Mapping[str, str],
-    original: str | None = None,
-    width: float = WIDE,
-    **called: Unpack[Called],
+    lines: Sequence[RiskLine], *, colours: Mapping[str, str], original: str | None = None
 ) -> Figure:
     """Metrics across, conversation lengths down; a line per safeguard, chance dashed."""
     require(lines, "risk comparison")
     metrics = list(dict.fromkeys(line.metric for line in lines))
     lengths = list(dict.fromkeys(line.length for line in lines))
-    across = len(metrics) if draw.is_wide(width) else 1
-    inner = min(300, int((width - 20 - 130 * across) / across))
+    across = len(metrics) if is_wide() else 1
+    inner = min(300, int((width() - 20 - 130 * across) / across))
     shades = {line.safeguard: colours[line.safeguard] for line in lines}
     panels = [
         _risk_panel(
@@ -173,66 +171,225 @@ def risk_comparison(
         for metric in metrics
     ]
     chart, grey = alt.concat(*panels, columns=across, spacing=22), original is not None
-    return captioned("risk_comparison", chart, called, safeguards=shades, original=grey)
+    return captioned("risk_comparison", chart, safeguards=shades, original=grey)
 
 
 def _risk_panel(lines: Sequence[RiskLine], colours: Mapping[str, str]) -> Layers:
-    metric, first = lines[0].metric, lines[0].curve
+    metric, most = lines[0].metric, max((one.curve for one in lines), key=lambda c: c.counts.max())
     x = _counts("Speakers", [one.curve for one in lines], grid=False)
     y = draw.percent_axis(alt.Y, "value", _TITLES.get(metric, (metric,))[0])
     colour = draw.by(alt.Color, "system", colours)
     rows = join(
         table(system=one.safeguard, attacker=one.attacker, **_columns(one.curve)) for one in lines
     )
-    chance = table(count=first.counts, value=first.chance)
-    last = max(int(one.curve.counts.max()) for one in lines)
+    chance, last = table(count=most.counts, value=most.chance), int(most.counts.max())
     ends = {
         one.safeguard: (last, float(one.curve.value[one.curve.counts.argmax()])) for one in lines
     }
-    hover = (
-        "system:N|Safeguard; attacker:N|Strongest attacker; count:Q|Speakers|,; "
-        "value:Q|Risk|.1%; low:Q|From|.1%; high:Q|To|.1%; chance:Q|Chance|.1%"
-    )
     return alt.layer(
         draw.band(rows, x, y, colour, opacity=0.13),
         draw.dashed(chance, x, y, kind="line", strokeWidth=1.1, clip=True),
         draw.mark(rows, "line", x, y, colour, clip=True),
-        draw.mark(rows, "point", x, y, colour, hover=hover, filled=True, size=22, opacity=1),
-        *draw.labels_at(ends, colours, x, y, ends=(0, 1), height=_HEIGHT),
+        draw.dots(rows, x, y, colour, draw.tips("risk_comparison"), size=22),
+        *draw.labels_at(ends, colours, x, y, height=_HEIGHT),
         draw.above(spoken(lines[0].length)),
     )
 
 
-def learning_curves(
-    curves: Mapping[str, LearningCurve], *, width: float = WIDE, **called: Unpack[Called]
-) -> Figure:
+def learning_curves(curves: Mapping[str, LearningCurve]) -> Figure:
     """A line per attack with its interval; chance dashed."""
     require(curves, "learning curves", "attack")
     rows = join(
-        table(
-            count=curve.people,
-            value=curve.value,
-            low=curve.limits[0],
-            high=curve.limits[1],
-            attack=label,
-        )
-        for label, curve in curves.items()
+        table(attack=label, count=one.people, value=one.value, low=low, high=high)
+        for label, one in curves.items()
+        for low, high in [one.limits]
     )
     people = sorted({int(n) for curve in curves.values() for n in curve.people})
     ends = (people[0] / 1.1, people[-1] * 1.1)
     ticks = [n for n in _TICKS if ends[0] <= n <= ends[1]]
     x = draw.axis(alt.X, "count", "People trained on", ends, log=True, values=ticks or people)
     y = draw.percent_axis(alt.Y, "value", "Linkability (%)")
-    named = draw.legend(width=width, title=None)
-    colour = draw.by(alt.Color, "attack", system_colours(curves), legend=named)
-    hover = "attack:N|Attack; count:Q|People trained on; value:Q|Linkability|.3f"
-    chance = sorted({1 / curve.candidates for curve in curves.values()})
+    colour = draw.by(alt.Color, "attack", system_colours(curves), legend=draw.legend(None))
+    candidates = sorted({curve.candidates for curve in curves.values()})
+    channels = (x, y, colour, draw.tips("learning_curves"))
     chart = draw.in_panel(
         draw.band(rows, x, y, colour, opacity=0.12),
-        draw.dashed(table(value=chance), y),
-        draw.mark(rows, "line", x, y, colour, hover=hover, point=True, strokeWidth=1.8),
-        width=width,
+        draw.dashed(table(value=[1 / n for n in candidates[::-1]]), y),
+        draw.mark(rows, "line", *channels, point=True, strokeWidth=1.8),
         ratio=0.5,
     )
-    candidates = next(iter(curves.values())).candidates
-    return captioned("learning_curves", chart, called, candidates=candidates)
+    return captioned("learning_curves", chart, candidates=" or ".join(map(str, candidates)))
+
+
+_MOST = 400
+
+
+def speaker_risks(curves: Mapping[str, RiskCurve], *, original: str | None = None) -> Figure:
+    """One line per attacker at the smallest number of speakers."""
+    require(curves, "speaker risks")
+    places = {n: int(c.counts.argmin()) for n, c in curves.items()}
+    rows = join(_risk_rows(n, c, places[n]) for n, c in curves.items())
+    first, curve = next(iter(curves.items()))
+    along = "Speakers, the least protected first (%)"
+    x = draw.percent_axis(alt.X, "share", along, ticks=(0, 0.1, 0.25, 0.5, 0.75, 1))
+    y = draw.percent_axis(alt.Y, "risk", f"{TITLES[curve.metric]} of the speaker (%)")
+    deciles = {n: 100 * c.worst_decile[places[n]] for n, c in curves.items()}
+    labels = {  # the worst decile is NaN where recordings are too few to tell it
+        n: shorten(n, limit=20) + ("" if np.isnan(risk) else f" ({risk:.0f} %)")
+        for n, risk in deciles.items()
+    }
+    paint, dash = draw.attacker_lines(
+        labels,
+        original=original,
+        colour=PALETTE[0],
+        title="Attacker (worst decile)",
+        orient="right" if is_wide() else "bottom",
+    )
+    chance = float(curve.chance[places[first]])
+    tenth = (draw.axis(alt.X, "start", along, (0, 1)), alt.X2("end:Q"))
+    channels = (x, y, paint, dash, draw.tips("speaker_risks"))
+    chart = alt.layer(
+        draw.mark(table(start=0.0, end=0.1), "rect", *tenth, color="#e5e7eb", opacity=0.7),
+        draw.dashed(table(risk=chance), y, draw.tips("chance")),
+        draw.mark(rows, "line", *channels, interpolate="step-before", strokeWidth=1.8),
+    ).properties(width=360 if is_wide() else 250, height=230)
+    among = int(curve.counts[places[first]])
+    return captioned("speaker_risks", chart, count=among, chance=100 * chance)
+
+
+def _risk_rows(attacker: str, curve: RiskCurve, place: int) -> alt.InlineData:
+    """At most 400 speakers along the line, the ends among them."""
+    size = len(curve.speakers)
+    kept = np.unique(np.linspace(0, size - 1, min(_MOST, size)).astype(int))
+    return table(
+        attacker=attacker,
+        share=(kept + 1) / size,
+        risk=curve.sorted_risks(place)[kept],
+        speaker=curve.sorted_speakers(place).gather(kept).to_list(),
+    )
+
+
+def rank_histograms(ranks: Mapping[str, Ranks], *, original: str | None = None) -> Figure:
+    """One panel per attacker: P(rank) in bins that double in width, 1/N dashed."""
+    require(ranks, "rank histograms")
+    columns = draw.panel_columns(len(ranks))
+    floor = min(0.2 / len(r.ranks) / r.candidates for r in ranks.values())
+    floor = max(floor, min(0.1 / r.candidates for r in ranks.values()))
+    inner = int(min(360, (width() - 70 - 30 * columns) / columns))
+    panels = []
+    for i, (attacker, result) in enumerate(ranks.items()):
+        shade = ORIGINAL if attacker == original else PALETTE[0]
+        label = "Probability of a rank" if i % columns == 0 else None
+        layers = (*_rank_bars(result, shade, floor, label), draw.panel_title(attacker))
+        panels.append(alt.layer(*layers).properties(width=inner, height=170))
+    chart = alt.concat(*panels, columns=columns, spacing=16)
+    each = "; ".join(
+        f"{name}: rank 1 in {100 * r.identification_rate:.1f} %, MeanD {r.mean_d:.2f} bit, MaxD"
+        f" {r.max_d:.2f} bit"
+        for name, r in ranks.items()
+    )
+    return captioned("rank_histograms", chart, attackers=ranks, each=each)
+
+
+def _rank_bars(result: Ranks, colour: str, floor: float, label: str | None) -> list[alt.Chart]:
+    edges, probability = result.histogram()
+    seen = probability > 0
+    rows = table(
+        start=edges[:-1][seen] - 0.5,
+        end=edges[1:][seen] - 0.5,
+        low=edges[:-1][seen],
+        high=edges[1:][seen] - 1,
+        probability=probability[seen],
+        floor=floor,
+    )
+    x = draw.axis(
+        alt.X,
+        "start",
+        "Rank of the true speaker",
+        (0.5, result.candidates + 0.5),
+        log=True,
+        values=[10**power for power in range(6) if 10**power <= result.candidates],
+        format=",",
+        grid=False,
+    )
+    ticks = [10.0**-power for power in range(7) if 10.0**-power >= floor]
+    shares: draw.Style = {"log": True, "clamp": True, "values": ticks, "format": "~%"}
+    y = draw.axis(alt.Y, "probability", label, (floor, 1), **shares)
+    style = {"color": colour, "opacity": 0.75, "stroke": "white", "strokeWidth": 0.6}
+    places = (x, alt.X2("end:Q"), y, alt.Y2("floor:Q"))
+    return [
+        draw.mark(rows, "rect", *places, draw.tips("rank_histograms"), **style),
+        draw.dashed(table(probability=1 / result.candidates), y, strokeWidth=1.2),
+    ]
+
+
+_DIAMETER = 7.0
+_LOWEST, _HIGHEST = 48, 84
+_MARGIN = 16
+
+
+@dataclass(frozen=True, eq=False)
+class Strip:
+    """Share of each speaker's recordings that are linked to the speaker."""
+
+    system: str
+    attacker: str
+    speakers: Sequence[str]
+    risk: FloatArray
+    recordings: IntArray
+    chance: float
+
+
+def speaker_strip(strips: Sequence[Strip], *, colours: Mapping[str, str]) -> Figure:
+    """Dots stand exactly at their risk and stack upwards; further right is less protected.
+
+    Where more dots share a place than fit, they overlap, and their number stands above them.
+    """
+    require(strips, "speaker strip")
+    names = {strip.system: shorten(strip.system, limit=18) for strip in strips}
+    inner = 480 if is_wide() else 230
+    stacks = [_stacked(strip.risk, inner) for strip in strips]
+    tallest = max(int(rank.max()) + 1 for rank, _ in stacks)
+    height = min(max(_DIAMETER * tallest + _MARGIN, _LOWEST), _HIGHEST)
+    spacing = min(_DIAMETER, (height - _MARGIN) / tallest)
+    rows = join(
+        table(
+            system=strip.system,
+            attacker=strip.attacker,
+            speaker=list(strip.speakers),
+            risk=strip.risk,
+            recordings=strip.recordings,
+            lift=spacing * (rank + 0.5),
+            stack=np.where((rank == count - 1) & (spacing < _DIAMETER / 2), count, 0),
+        )
+        for strip, (rank, count) in zip(strips, stacks, strict=True)
+    )
+    label = "Recordings linked to their speaker (%)"
+    x = draw.percent_axis(alt.X, "risk", label, ends=(-0.02, 1.02))
+    y = alt.Y("lift:Q", title=None, scale=alt.Scale(domain=[0, height]), axis=None)
+    colour = draw.by(alt.Color, "system", {n: colours[n] for n in names})
+    dot = {"size": 34, "opacity": 0.8, "stroke": "#ffffff", "strokeWidth": 0.4}
+    crowded = alt.Chart().transform_filter("datum.stack > 4")
+    count = (x, y, colour, alt.Text("stack:Q"))
+    chance = alt.XDatum(float(strips[0].chance))
+    header = alt.Header(
+        labelAngle=0, labelAlign="left", labelExpr=draw.lookup(names), labelPadding=12
+    )
+    layers = (
+        draw.mark(alt.Chart(), "rule", chance, color=CHANCE, strokeDash=list(DASHED)),
+        draw.mark(alt.Chart(), "circle", x, y, colour, draw.tips("speaker_strip"), **dot),
+        draw.mark(crowded, "text", *count, dy=-8, fontSize=10),
+    )
+    panel = alt.layer(*layers, data=rows).properties(width=inner, height=height)
+    chart = panel.facet(
+        row=alt.Row("system:N", sort=list(names), title=None, header=header), spacing=6
+    )
+    return captioned("speaker_strip", chart)
+
+
+def _stacked(risk: FloatArray, width: float) -> tuple[IntArray, IntArray]:
+    """Rank from below of each dot among those about a dot's width apart, and how many they are."""
+    dots = pl.DataFrame({"step": np.round(np.asarray(risk, float) * width / _DIAMETER)})
+    within = pl.int_range(pl.len(), dtype=pl.Int64).over("step")
+    rank, size = dots.select(rank=within, size=pl.len().cast(pl.Int64).over("step"))
+    return rank.to_numpy(), size.to_numpy()

@@ -1,33 +1,32 @@
-"""Voice similarity and the zoo of speakers, and what protection achieves and costs."""
+"""Voice similarity, protection and the zoo of speakers, and what protection achieves and costs."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
-from typing import Any, Unpack
+from typing import Any
 
 import altair as alt
+import numpy as np
 
 from unmask.estimate import Interval
 from unmask.figures import draw
-from unmask.figures.figure import Called, Figure, Layers, captioned, require, table, text_table
+from unmask.figures.figure import Figure, Layers, captioned, require, table, text_table
 from unmask.figures.image import CELLS
-from unmask.figures.theme import MUTED, PAPER, SEQUENTIAL, WIDE, shorten
+from unmask.figures.theme import CHANCE, MUTED, PAPER, SEQUENTIAL, is_wide, shorten, width
 from unmask.privacy import Zoo
-from unmask.privacy.similarity import MatrixView
+from unmask.privacy.similarity import PLAIN, MatrixView, SpeakerProtection
 
 _DIGITS = 3
 
 
-def similarity_matrices(
-    views: Mapping[str, MatrixView], *, width: float = WIDE, **called: Unpack[Called]
-) -> Figure:
+def similarity_matrices(views: Mapping[str, MatrixView]) -> Figure:
     """One panel per safeguard: OO, OP and PP as quadrants, speakers named on hover."""
     require(views, "similarity matrices")
-    columns = min(2, draw.panel_columns(len(views), width=width))
-    room = (width - 120 - 40 * columns) / columns if columns > 1 else min(width - 120, 440)
+    columns = min(2, draw.panel_columns(len(views)))
+    room = (width() - 120 - 40 * columns) / columns if columns > 1 else min(width() - 120, 440)
     panels = [
         matrix_panel(view, room, title=system, key=f"speakers{i}")
         for i, (system, view) in enumerate(views.items())
@@ -35,7 +34,7 @@ def similarity_matrices(
     chart = alt.concat(*panels, columns=columns, spacing=26)
     most = max(view.per_bin for view in views.values())
     binned = most if most > 1 else 0
-    return captioned("similarity_matrices", chart, called, systems=views, binned=binned)
+    return captioned("similarity_matrices", chart, systems=views, binned=binned)
 
 
 def matrix_panel(view: MatrixView, room: float, *, title: str, key: str) -> Layers:
@@ -72,10 +71,9 @@ def matrix_panel(view: MatrixView, room: float, *, title: str, key: str) -> Laye
     )
     unit = alt.Scale(domain=[0.0, 1.0], scheme=SEQUENTIAL)
     colour = alt.Color("similarity:Q", title="Similarity", scale=unit, legend=legend)
-    hover = f"one:N|Row; other:N|Column; similarity:Q|Similarity|.{_DIGITS}f"
     style = {"style": CELLS, "strokeWidth": 0, "aria": False}
     return alt.layer(
-        draw.mark(cells, "rect", *places, colour, hover=hover, **style),
+        draw.mark(cells, "rect", *places, colour, draw.tips("similarity_matrices"), **style),
         *(_parts(view, side) if len(view.parts) > 1 else ()),
         draw.panel_title(title),
     ).properties(width=side, height=side)
@@ -98,6 +96,56 @@ def _parts(view: MatrixView, side: int) -> list[alt.Chart]:
     ]
 
 
+_MOST_NAMES = 80
+
+
+def speaker_protection(
+    protections: Mapping[str, SpeakerProtection], *, colours: draw.Colours = None
+) -> Figure:
+    """Bars of DeID per speaker, the least protected first; a rule marks DeID of all."""
+    require(protections, "speaker protection")
+    shades = draw.colours_for(list(protections), colours)
+    shown = np.concatenate([(p.deid, p.low, p.high) for p in protections.values()], axis=1)
+    shown = 100 * shown[np.isfinite(shown)]
+    ends = [min(0.0, float(shown.min())), max(100.0, float(shown.max()))]
+    y = alt.Y("deid:Q", title="DeID (%)", scale=alt.Scale(domain=ends, nice=True))
+    size = {"width": int(width() - 80), "height": 150 if len(protections) > 1 else 210}
+    panels = [_bars(n, one, y, shades[n]).properties(**size) for n, one in protections.items()]
+    chart = alt.vconcat(*panels, spacing=22)
+    other = any(protection.attacker != PLAIN for protection in protections.values())
+    return captioned("speaker_protection", chart, systems=protections, other=other)
+
+
+def _bars(system: str, protection: SpeakerProtection, y: alt.Y, colour: str) -> Layers:
+    """One bar per speaker with its interval."""
+    order = np.argsort(protection.deid, kind="stable")
+    rows = table(
+        place=range(1, len(order) + 1),
+        speaker=[protection.speakers[i] for i in order],
+        deid=100 * protection.deid[order],
+        similarity=protection.self_similarity["op"][order],
+        l_w=protection.l_w[order],
+        low=100 * protection.low[order],
+        high=100 * protection.high[order],
+    )
+    few = len(order) <= _MOST_NAMES
+    x = alt.X(
+        "speaker:N" if few else "place:O",
+        sort=None,
+        title="Speaker, least protected first",
+        axis=alt.Axis(labelAngle=-90, labelFontSize=8) if few else alt.Axis(labels=False),
+    )
+    known = alt.Chart(rows).transform_filter("isValid(datum.low) && isFinite(datum.low)")
+    spans = (alt.Y("low:Q"), alt.Y2("high:Q"))
+    plain = "" if protection.attacker == PLAIN else f" ({protection.attacker} score)"
+    return alt.layer(
+        draw.mark(rows, "bar", x, y, draw.tips("speaker_protection"), color=colour),
+        draw.mark(known, "rule", x, *spans, color=CHANCE, strokeWidth=1),
+        draw.dashed(table(at=100 * float(protection.deid.mean())), alt.Y("at:Q")),
+        draw.panel_title(system + plain),
+    )
+
+
 _COLOURS = {
     "doves": "#009E73",
     "chameleons": "#E69F00",
@@ -109,26 +157,21 @@ _RARE = 0.05
 
 
 def zoo_plots(
-    zoos: Mapping[str, Zoo],
-    *,
-    matrices: Mapping[str, MatrixView] | None = None,
-    width: float = WIDE,
-    **called: Unpack[Called],
+    zoos: Mapping[str, Zoo], *, matrices: Mapping[str, MatrixView] | None = None
 ) -> Figure:
     """One row per set: the similarity matrix where given, and the plot of all speakers.
 
-    The title tells which kinds of speakers are more frequent than by chance unless one is given.
+    The title tells which kinds of speakers are more frequent than by chance.
     """
     require(zoos, "zoo plot")
     views = matrices or {}
-    wide = draw.is_wide(width)
-    side = (250 if views else 300) if wide else 220
+    side = (250 if views else 300) if is_wide() else 220
     panels = []
     for i, (system, zoo) in enumerate(zoos.items()):
         if system in views:
             panels.append(matrix_panel(views[system], side, title=system, key=f"zoo{i}"))
         panels.append(_plot(system, zoo).properties(width=side, height=side))
-    chart = alt.concat(*panels, columns=2 if wide else 1, spacing=30)
+    chart = alt.concat(*panels, columns=2 if is_wide() else 1, spacing=30)
     corners = {
         system: ", ".join(
             f"{corner.count} {kind.removesuffix('s') if corner.count == 1 else kind}"
@@ -140,7 +183,6 @@ def zoo_plots(
     return captioned(
         "zoo",
         chart.resolve_scale(color="independent"),
-        called,
         systems=zoos,
         corners="; ".join(f"{system}: {counts}" for system, counts in corners.items()),
         frequent="; ".join(f"{system}: {_frequent(zoo)}" for system, zoo in zoos.items()),
@@ -167,14 +209,11 @@ def _plot(system: str, zoo: Zoo) -> Layers:
     y = alt.Y("impostor:Q", title=f"Mean impostor {zoo.score}", scale=scale)
     kinds = alt.Scale(domain=list(_COLOURS), range=list(_COLOURS.values()))
     colour = alt.Color("corner:N", title="Corner", scale=kinds)
-    hover = (
-        "speaker:N|Speaker; corner:N|Corner; target:Q|Mean target|.3f; impostor:Q|Mean impostor|.3f"
-    )
     thin: draw.Style = {"color": MUTED, "strokeWidth": 0.8}
     return alt.layer(
         draw.dashed(table(at=list(zoo.quartiles["target"])), alt.X("at:Q"), **thin),
         draw.dashed(table(at=list(zoo.quartiles["impostor"])), alt.Y("at:Q"), **thin),
-        draw.mark(rows, "point", x, y, colour, hover=hover, filled=True, size=46, opacity=0.9),
+        draw.dots(rows, x, y, colour, draw.tips("zoo"), size=46, opacity=0.9),
         draw.panel_title(system),
     )
 
@@ -202,21 +241,15 @@ class Point:
     strongest_interval: Interval | None = None
 
 
-def distinctiveness(
-    points: Sequence[Point],
-    *,
-    colours: Mapping[str, str] | None = None,
-    width: float = WIDE,
-    **called: Unpack[Called],
-) -> Figure:
+def distinctiveness(points: Sequence[Point], *, colours: draw.Colours = None) -> Figure:
     """G_VD against DeID of many safeguards and sets, with the intervals of both as bars."""
     drawn = [p for p in points if math.isfinite(p.g_vd)]
     require(drawn, "scatter", "safeguard with a finite G_VD")
     systems = list(dict.fromkeys(p.system for p in drawn))
     datasets = list(dict.fromkeys(p.dataset for p in drawn))
-    deid = _spans("deid", [(p.deid, _ends(p.deid_interval)) for p in drawn], scale=100)
-    g_vd = _spans("g_vd", [(p.g_vd, _ends(p.g_vd_interval)) for p in drawn])
-    hollow = [(p.strongest, _ends(p.strongest_interval)) for p in drawn]
+    deid = _spans("deid", ((p.deid, p.deid_interval) for p in drawn), scale=100)
+    g_vd = _spans("g_vd", ((p.g_vd, p.g_vd_interval) for p in drawn))
+    hollow = ((p.strongest, p.strongest_interval) for p in drawn)
     strongest = _spans("strongest", hollow, scale=100)
     rows = table(
         system=[p.system for p in drawn],
@@ -232,12 +265,11 @@ def distinctiveness(
     x = draw.axis(alt.X, "deid", "DeID (%), more de-identified →", along)
     up = (math.floor(floor * 1.1), math.ceil(top * 1.1))
     y = draw.axis(alt.Y, "g_vd", "G_VD (dB), more distinct →", up)
-    colour = draw.system_colour(systems, colours, width=width)
+    colour = draw.system_colour(systems, colours)
     several = alt.Legend(title="Set") if len(datasets) > 1 else None
     shape = draw.by(
         alt.Shape, "dataset", dict(zip(datasets, cycle(_SHAPES), strict=False)), legend=several
     )
-    hover = "system:N|System; dataset:N|Set; deid:Q|DeID (%)|.2f; g_vd:Q|G_VD (dB)|.2f"
     attacked = alt.Chart(rows).transform_filter("datum.strongest !== null")
     at = alt.X("strongest:Q")
     span = (alt.X("strongest_low:Q"), alt.X2("strongest_high:Q"))
@@ -248,30 +280,28 @@ def distinctiveness(
         *draw.crosses(rows, x, y, colour),
         draw.mark(attacked, "rule", at, alt.X2("deid:Q"), y, colour, strokeDash=[2, 3]),
         draw.mark(attacked, "rule", *span, y, colour, strokeWidth=1.2),
-        draw.mark(attacked, "point", at, y, colour, size=70, filled=False, opacity=1),
-        draw.mark(rows, "point", x, y, colour, shape, hover=hover, size=70, filled=True, opacity=1),
-        width=width,
+        draw.dots(attacked, at, y, colour, size=70, filled=False),
+        draw.dots(rows, x, y, colour, shape, draw.tips("g_vd_deid"), size=70),
         ratio=0.8,
     ).resolve_scale(shape="independent")
     lost = [shorten(p.system) for p in points if not math.isfinite(p.g_vd)]
-    return captioned("g_vd_deid", chart, called, systems=systems, beaten=bool(beaten), lost=lost)
-
-
-def _ends(interval: Interval | None) -> Ends | None:
-    if interval is None or not (math.isfinite(interval.low) and math.isfinite(interval.high)):
-        return None
-    return interval.low, interval.high
+    return captioned("g_vd_deid", chart, systems=systems, beaten=bool(beaten), lost=lost)
 
 
 def _spans(
-    field: str, values: Sequence[tuple[float | None, Ends | None]], *, scale: float = 1.0
+    field: str,
+    values: Iterable[tuple[float | None, Interval | Ends | None]],
+    *,
+    scale: float = 1.0,
 ) -> dict[str, list[Any]]:
     """Columns of values and the ends of their intervals: the value itself where there is none."""
     columns: dict[str, list[Any]] = {field: [], f"{field}_low": [], f"{field}_high": []}
-    for value, ends in values:
-        parts = (value, *(ends or (value, value)))
-        for column, part in zip(columns.values(), parts, strict=True):
-            column.append(None if value is None or part is None else scale * part)
+    for value, made in values:
+        low, high = (made.low, made.high) if isinstance(made, Interval) else made or (None, None)
+        if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
+            low = high = value
+        for column, part in zip(columns.values(), (value, low, high), strict=True):
+            column.append(None if part is None else scale * part)
     return columns
 
 
@@ -286,8 +316,8 @@ class PlanePoint:
     system: str
     risk: float
     cost: float
-    risk_ends: Ends | None = None
-    cost_ends: Ends | None = None
+    risk_ends: Interval | Ends | None = None
+    cost_ends: Interval | Ends | None = None
     attack: str = ""
     anchor: bool = False
 
@@ -308,8 +338,7 @@ def cost_plane(
     scale: float = 100.0,
     more_is_better: bool = False,
     chance: float | None = None,
-    colours: Mapping[str, str] | None = None,
-    width: float = WIDE,
+    colours: draw.Colours = None,
 ) -> Figure:
     """One point per safeguard with both intervals, anchors, and the front nobody beats.
 
@@ -335,20 +364,17 @@ def cost_plane(
     nice = alt.Scale(nice=True, zero=not more_is_better)
     x = alt.X("cost:Q", title=f"{cost}, {better}", scale=nice)
     y = draw.axis(alt.Y, "risk", "Linkability, strongest attacker (%), ↓ safer", (0, 104))
-    colour = draw.system_colour(systems, colours, width=width).legend(None)
+    colour = draw.system_colour(systems, colours).legend(None)
     shape = draw.by(alt.Shape, "kind", {"safeguard": "circle", "anchor": "diamond"})
     pairs = list(zip(costs["cost"], risks["risk"], front, strict=True))
     steps = sorted((along, up) for along, up, one in pairs if one)
     edge = table(order=range(len(steps)), cost=[s[0] for s in steps], risk=[s[1] for s in steps])
     stair: draw.Style = {"strokeWidth": 1, "interpolate": "step-after", "strokeDash": [2, 2]}
     named = (x, alt.Y("name_at:Q"), colour, alt.Text("shown:N"))
-    hover = (
-        "system:N|Safeguard; attack:N|Attack; risk:Q|Risk, %|.1f; cost:Q|Cost|.2f; front:N|Front"
-    )
     layers = [
         draw.mark(edge, "line", x, y, alt.Order("order:Q"), color=MUTED, **stair),
         *draw.crosses(rows, x, y, colour),
-        draw.mark(rows, "point", x, y, colour, shape, hover=hover, size=80, filled=True, opacity=1),
+        draw.dots(rows, x, y, colour, shape, draw.tips("plane"), size=80),
         draw.mark(rows, "rule", x, y, alt.Y2("name_at:Q"), color=MUTED, strokeWidth=0.7),
         draw.mark(rows, "text", *named, align="left", dx=4, fontWeight="bold"),
     ]
@@ -359,7 +385,7 @@ def cost_plane(
     )
     return captioned(
         "plane",
-        draw.in_panel(*layers, width=width, ratio=0.7),
+        draw.in_panel(*layers, ratio=0.7),
         each=each,
         useful="right" if more_is_better else "left",
         chance=chance is not None,

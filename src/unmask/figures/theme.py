@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from importlib import resources
 from string import Template
 from types import MappingProxyType
@@ -12,6 +14,28 @@ from typing import Final
 PIXELS_PER_INCH: Final = 96
 NARROW: Final = 336  # 3.5 inches: one column in print
 WIDE: Final = 691  # 7.2 inches: both columns
+_WIDTH: ContextVar[float] = ContextVar("width", default=WIDE)
+
+
+@contextmanager
+def at_width(width: float) -> Iterator[None]:
+    """Charts made within are ``width`` pixels wide in print, :data:`NARROW` or :data:`WIDE`."""
+    before = _WIDTH.set(width)
+    try:
+        yield
+    finally:
+        _WIDTH.reset(before)
+
+
+def width() -> float:
+    """How wide a chart may be."""
+    return _WIDTH.get()
+
+
+def is_wide() -> bool:
+    """Whether charts are nearer to two columns of print than to one."""
+    return width() >= (NARROW + WIDE) / 2
+
 
 FONT: Final = "system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif"
 INK: Final = "#111827"
@@ -41,24 +65,6 @@ SEQUENTIAL: Final = "viridis"
 # From vermilion (the old system wins) over white at zero to blue (the new system wins).
 DIVERGING: Final = ("#8c2d04", "#D55E00", "#f5b48a", "#f7f7f7", "#8cc1de", "#0072B2", "#053a5f")
 
-# What a chart's colours become on a dark page; those of maps and what is written on them stay.
-NIGHT: Final = MappingProxyType(
-    {
-        PAPER: "#191d24",
-        INK: "#e8eaee",
-        MUTED: "#b3bac5",
-        GRID: "#363d49",
-        CHANCE: "#f5f6f8",
-        ORIGINAL: "#a3abb8",
-        "#d1d5db": "#4a5260",
-        "#9ca3af": "#7c8593",
-        "#0072B2": "#4aa8e0",
-        "#332288": "#9d92ea",
-        "#882255": "#dc74a8",
-        "#661100": "#cf7a58",
-    }
-)
-
 
 def part(name: str) -> str:
     """The text of a file of this room."""
@@ -66,9 +72,9 @@ def part(name: str) -> str:
 
 
 _LISTS = {"PALETTE": list(PALETTE), "DIVERGING": list(DIVERGING)}
-CONFIG: Final = MappingProxyType(
-    tomllib.loads(Template(part("theme.toml")).substitute(globals() | _LISTS))
-)
+_THEME = tomllib.loads(Template(part("theme.toml")).substitute(globals() | _LISTS))
+NIGHT: Final = MappingProxyType(_THEME.pop("night"))
+CONFIG: Final = MappingProxyType(_THEME)
 
 
 def system_colours(names: Iterable[str], *, original: str | None = None) -> dict[str, str]:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Unpack
+from typing import Any
 
 import altair as alt
 import numpy as np
 
 from unmask.base import BoolArray
 from unmask.figures import draw
-from unmask.figures.figure import Called, Figure, captioned, join, require, table
-from unmask.figures.theme import DASHED, PALETTE, SEQUENTIAL, SOLID, WIDE
+from unmask.figures.figure import Figure, captioned, join, require, table
+from unmask.figures.theme import DASHED, PALETTE, SEQUENTIAL, SOLID, is_wide
 from unmask.stress import Prediction, WorstCase, WorstCaseStudy
 
 Rates = WorstCase | Prediction
@@ -61,9 +61,7 @@ class GrowthLine:
         return parts
 
 
-def worst_case_curves(
-    study: WorstCaseStudy, *, rivals: bool = False, width: float = WIDE
-) -> Figure:
+def worst_case_curves(study: WorstCaseStudy, *, rivals: bool = False) -> Figure:
     """P_FA^N against N at each threshold: measured solid, extrapolated dashed with its band."""
     exact, far = study.empirical, study.predicted
     names = [point.name for point in study.operating]
@@ -78,24 +76,22 @@ def worst_case_curves(
         for t, label in enumerate(names)
         for model, values in (far.rivals if rivals else {}).items()
     ]
-    named = draw.legend(width=width, title="Threshold", symbolType="stroke", symbolOpacity=1)
+    named = draw.legend("Threshold", symbolType="stroke", symbolOpacity=1)
     colour = draw.by(alt.Color, "threshold", dict(zip(names, PALETTE, strict=False)), legend=named)
     x = _impostors(float(max(far.counts[-1], exact.counts[-1])))
     y = draw.axis(alt.Y, "rate", "Worst-case false-alarm rate (%)", (0, 100))
-    dash = draw.line_kind(_DASHES, width=width)
-    hover = "threshold:N|Threshold; line:N|Line; count:Q|Impostors|,; rate:Q|False alarms (%)|.2f"
+    dash = draw.line_kind(_DASHES)
     layers = [
         draw.band(rows, x, y, colour, alt.Detail("line:N"), opacity=0.16),
-        draw.mark(rows, "line", x, y, colour, dash, hover=hover, clip=True),
+        draw.mark(rows, "line", x, y, colour, dash, draw.tips("worst_case_curves"), clip=True),
     ]
     if others:
         dotted = {"strokeWidth": 0.9, "strokeDash": [1.5, 2], "opacity": 0.8}
-        hover = "model:N|model; count:Q|count; rate:Q|rate"
-        channels = (x, y, colour, alt.Detail("model:N"))
-        layers.insert(1, draw.mark(join(others), "line", *channels, hover=hover, **dotted))
+        channels = (x, y, colour, alt.Detail("model:N"), draw.tips("worst_case_rivals"))
+        layers.insert(1, draw.mark(join(others), "line", *channels, **dotted))
     return captioned(
         "worst_case_curves",
-        draw.in_panel(*layers, width=width, ratio=_RATIO),
+        draw.in_panel(*layers, ratio=_RATIO),
         impostors=exact.impostors,
         model=far.model,
         level=100 * far.level,
@@ -103,7 +99,7 @@ def worst_case_curves(
     )
 
 
-def worst_case_map(study: WorstCaseStudy, *, width: float = WIDE) -> Figure:
+def worst_case_map(study: WorstCaseStudy) -> Figure:
     """Heat map of predicted P_FA^N over (N, τ)."""
     counts, levels = study.predicted.counts, study.levels
     columns, rows = 10 ** _edges(np.log10(counts)), _edges(levels)
@@ -119,7 +115,7 @@ def worst_case_map(study: WorstCaseStudy, *, width: float = WIDE) -> Figure:
     )
     first, last = float(columns[0]), float(columns[-1])
     ticks: draw.Style = {"values": _decades(last), "format": "~s", "grid": False}
-    direction = "vertical" if draw.is_wide(width) else "horizontal"
+    direction = "vertical" if is_wide() else "horizontal"
     channels = (
         draw.axis(alt.X, "left", _COUNT_AXIS, (first, last), log=True, **ticks),
         alt.X2("right:Q"),
@@ -128,15 +124,13 @@ def worst_case_map(study: WorstCaseStudy, *, width: float = WIDE) -> Figure:
         alt.Color(
             "rate:Q",
             scale=alt.Scale(scheme=SEQUENTIAL, domain=[0, 100]),
-            legend=draw.legend(width=width, title="False alarms (%)", direction=direction),
+            legend=draw.legend("False alarms (%)", direction=direction),
         ),
     )
-    hover = "count:Q|Impostors|,; threshold:Q|Threshold|.4f; rate:Q|False alarms (%)|.2f"
     at_hand = table(count=float(study.empirical.impostors))
     chart = draw.in_panel(
-        draw.mark(cells, "rect", *channels, hover=hover, stroke=None),
+        draw.mark(cells, "rect", *channels, draw.tips("worst_case_map"), stroke=None),
         draw.dashed(at_hand, alt.X("count:Q"), color="white", strokeWidth=1.4),
-        width=width,
         ratio=_RATIO,
     )
     impostors, model = study.empirical.impostors, study.predicted.model
@@ -150,7 +144,7 @@ def _edges(centres: np.ndarray) -> np.ndarray:
     return np.concatenate([[ends[0]], middle, [ends[1]]])
 
 
-def needed_thresholds(study: WorstCaseStudy, *, width: float = WIDE) -> Figure:
+def needed_thresholds(study: WorstCaseStudy) -> Figure:
     """For each rate of ``study.limits``, the threshold needed against N."""
     counts = study.predicted.counts
     lines = {f"{100 * rate:g} %": needed for rate, needed in study.limits.items()}
@@ -159,20 +153,18 @@ def needed_thresholds(study: WorstCaseStudy, *, width: float = WIDE) -> Figure:
         for label, needed in lines.items()
         for known in [np.isfinite(needed)]
     )
-    named = draw.legend(width=width, title="Worst case at most", symbolType="stroke")
+    named = draw.legend("Worst case at most", symbolType="stroke")
     channels = (
         _impostors(float(counts[-1])),
         alt.Y("threshold:Q", title="Threshold needed", scale=alt.Scale(zero=False)),
         draw.by(alt.Color, "rate", dict(zip(lines, PALETTE, strict=False)), legend=named),
+        draw.tips("worst_case_thresholds"),
     )
-    hover = "rate:N|Worst case at most; count:Q|Impostors|,; threshold:Q|Threshold|.4f"
-    chart = draw.in_panel(
-        draw.mark(rows, "line", *channels, hover=hover), width=width, ratio=_RATIO
-    )
+    chart = draw.in_panel(draw.mark(rows, "line", *channels), ratio=_RATIO)
     return captioned("worst_case_thresholds", chart, impostors=study.empirical.impostors)
 
 
-def worst_case_models(study: WorstCaseStudy, *, width: float = WIDE) -> Figure:
+def worst_case_models(study: WorstCaseStudy) -> Figure:
     """P_FA^N against N, one row per threshold: measured, and every model asked for."""
     far = study.predicted
     lines: dict[str, Rates] = {_EXACT: study.empirical, far.model: far, **study.compared}
@@ -184,38 +176,25 @@ def worst_case_models(study: WorstCaseStudy, *, width: float = WIDE) -> Figure:
     x = _impostors(float(far.counts[-1]))
     y = draw.axis(alt.Y, "rate", "False alarms (%)", (0, 100))
     shades = dict(zip(lines, ("#555555", *PALETTE), strict=False))
-    named = draw.legend(width=width, title="Model", symbolType="stroke", symbolOpacity=1)
+    named = draw.legend("Model", symbolType="stroke", symbolOpacity=1)
     colour = draw.by(alt.Color, "model", shades, legend=named)
-    hover = (
-        "threshold:N|threshold; model:N|model; count:Q|count; rate:Q|rate; low:Q|low; high:Q|high"
-    )
     chart = draw.in_panel(
         draw.band(rows, x, y, colour, opacity=0.14),
-        draw.mark(rows, "line", x, y, colour, hover=hover, clip=True),
-        width=width,
+        draw.mark(rows, "line", x, y, colour, draw.tips("worst_case_models"), clip=True),
         ratio=0.4,
     ).facet(row=alt.Row("threshold:N", title=None, sort=[p.name for p in study.operating]))
     impostors = study.empirical.impostors
     return captioned("worst_case_models", chart, level=100 * far.level, impostors=impostors)
 
 
-def worst_case_figures(study: WorstCaseStudy, *, width: float = WIDE) -> tuple[Figure, ...]:
+def worst_case_figures(study: WorstCaseStudy) -> tuple[Figure, ...]:
     """All figures of a study."""
-    figures = (
-        worst_case_curves(study, width=width, rivals=draw.is_wide(width)),
-        worst_case_map(study, width=width),
-        needed_thresholds(study, width=width),
-    )
-    return (*figures, worst_case_models(study, width=width)) if study.compared else figures
+    curves = worst_case_curves(study, rivals=is_wide())
+    figures = (curves, worst_case_map(study), needed_thresholds(study))
+    return (*figures, worst_case_models(study)) if study.compared else figures
 
 
-def worst_case_growth(
-    lines: Sequence[GrowthLine],
-    *,
-    colours: Mapping[str, str] | None = None,
-    width: float = WIDE,
-    **called: Unpack[Called],
-) -> Figure:
+def worst_case_growth(lines: Sequence[GrowthLine], *, colours: draw.Colours = None) -> Figure:
     """One line per system: measured solid, extrapolated dashed, each with its band."""
     require(lines, "worst case")
     shades = draw.colours_for(list(dict.fromkeys(line.system for line in lines)), colours)
@@ -232,28 +211,23 @@ def worst_case_growth(
     # Names stand at the right, where a legend would cover them.
     below = alt.Legend(title=None, orient="bottom", symbolType="stroke") if far else None
     dash = draw.line_kind(_DASHES if far else {_EXACT: SOLID}).legend(below)
-    hover = (
-        "system:N|System; line:N|Line; count:Q|Impostors|,; rate:Q|False alarms|.2%; "
-        "low:Q|From|.2%; high:Q|To|.2%"
-    )
     chart = draw.in_panel(
         draw.band(rows, x, y, colour, alt.Detail("line:N"), opacity=0.12),
-        draw.mark(rows, "line", x, y, colour, dash, hover=hover, clip=True),
-        *draw.labels_at(ends, shades, x, y, ends=(0, top), height=0.6 * draw.main_panel(width)),
-        width=width,
+        draw.mark(rows, "line", x, y, colour, dash, draw.tips("worst_case_growth"), clip=True),
+        *draw.labels_at(ends, shades, x, y, height=0.6 * draw.main_panel()),
         ratio=0.6,
     )
-    return captioned("worst_case_growth", chart, called, far=far)
+    return captioned("worst_case_growth", chart, far=far)
 
 
-def worst_case_of_systems(studies: Mapping[str, WorstCaseStudy], *, width: float = WIDE) -> Figure:
+def worst_case_of_systems(studies: Mapping[str, WorstCaseStudy]) -> Figure:
     """P_FA^N of several systems at the threshold that weighs both errors alike."""
     first = next(iter(studies.values()))
     lines = [
         GrowthLine(name, study.empirical, len(study.operating) // 2, study.predicted)
         for name, study in studies.items()
     ]
-    drawn = worst_case_growth(lines, width=width)
+    drawn = worst_case_growth(lines)
     return captioned(
         "compare_worst_case",
         drawn.chart,

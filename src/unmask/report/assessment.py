@@ -9,8 +9,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from unmask.base import few_speakers
-from unmask.engine import speaker_count
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
 from unmask.figures import Figure, Strip, speaker_strip, system_colours
@@ -21,18 +19,10 @@ from unmask.report.documents import Document, Row
 from unmask.report.frameworks import FRAMEWORKS
 from unmask.report.frameworks.attacks import attacks_of, extractor_note
 from unmask.report.frameworks.legal import with_fitting_lengths
-from unmask.report.frameworks.study import (
-    TRIALS,
-    Framework,
-    Plan,
-    Results,
-    Study,
-    strongest,
-    trial_step,
-)
+from unmask.report.frameworks.study import TRIALS, Framework, Plan, Results, Study, strongest
 from unmask.report.frameworks.utility import check_code, plane_of
-from unmask.report.headline import Card, Conclusions, cards, conclude, weak_control
-from unmask.report.inputs import read_inputs, set_label, set_tables
+from unmask.report.headline import Card, cards, limits, next_steps, of_tables
+from unmask.report.inputs import read_inputs, set_tables
 from unmask.report.overview import overview
 from unmask.report.section import Section, TableBlock
 
@@ -50,6 +40,7 @@ class Assessment:
     """Everything a report says. ``facts`` tell what was tested, as (name, value).
 
     ``attackers`` are those that were run against some safeguard, which config may name more of.
+    ``lines`` conclude, the worst first, ``limits`` and ``next_steps`` are sentences.
     ``failures`` tell what could not be computed; the rest of the report stands.
     ``kept`` is the folder of finished steps and figures, which holds names and voiceprints.
     """
@@ -59,8 +50,9 @@ class Assessment:
     facts: Sequence[tuple[str, str]]
     line: str
     extractor: str
-    conclusions: Conclusions
-    cards: Sequence[Card]
+    lines: Sequence[Card]
+    limits: Sequence[str]
+    next_steps: Sequence[str]
     plane: Figure | None
     strip: Figure | None
     least: Sequence[TableBlock]
@@ -73,6 +65,11 @@ class Assessment:
     kept: Path
     reused: int
     computed: int
+
+    @property
+    def cards(self) -> list[Card]:
+        """The lines that have numbers, one of each safeguard."""
+        return [line for line in self.lines if line.numbers]
 
     @property
     def figures(self) -> list[Figure]:
@@ -128,7 +125,7 @@ class _Run:
         study = self.study
         wanted = [f for f in FRAMEWORKS if f.key in (study.config.frameworks or KEYS)]
         plans = {one.key: one.steps(study) for one in wanted}
-        trials = study.per_attack(trial_step) if any(one.trials for one in wanted) else {}
+        trials = study.trials() if any(one.trials for one in wanted) else {}
         self._expect({TRIALS: trials}, *plans.values())
         # What is planned later is expected to take about two steps a table.
         late = 2.0 * len(study.tables) + 2.0 * bool(study.attacks.of)
@@ -183,19 +180,7 @@ class _Run:
         study, config, inputs = self.study, self.study.config, self.study.inputs
         strip, least = _least(study)
         rows = {section.key: section.rows for section in sections}
-        known = {
-            (attack.safeguard, attack.label(variant)): attack.description
-            for attack in study.attacks.every
-            for variant in attack.variants
-        }
-        described = {
-            label: one.description
-            for one in config.safeguards
-            for label in (one.name, *(set_label(one.name, given.set) for given in one.scores))
-        }
-        chosen = {name: described[name] for name in inputs.safeguards}
-        beside = _beside(study, rows.get("legal", ()))
-        made = cards(chosen, rows, colours=study.colours, known=known, notices=beside)
+        made = cards(study, rows)
         every = {"speakers": [row for block in least for row in block.rows], **rows}
         return Assessment(
             config,
@@ -203,9 +188,10 @@ class _Run:
             facts=_facts(study),
             line=_line(study),
             extractor=extractor_note(inputs) if study.attacks.of else "",
-            conclusions=conclude(made, rows, inputs, study.attacks.missing),
-            cards=[card for card in made if card.numbers],
-            plane=plane_of(inputs.safeguards, rows, study.colours),
+            lines=[*(c for c in made if c.numbers), *of_tables(rows.get("verification", ()))],
+            limits=list(limits(made, study)),
+            next_steps=list(next_steps(made, study)),
+            plane=plane_of(study, rows),
             strip=strip,
             least=least,
             sections=sections,
@@ -236,22 +222,6 @@ class _Run:
         )
 
 
-def _beside(study: Study, legal_rows: Sequence[Row]) -> list[Notice]:
-    """What has to stand right beside the numbers of a safeguard."""
-    notices = [
-        Notice("attacker-not-run", name, f"the {attacker} attacker was {why}")
-        for (name, attacker), why in study.attacks.missing.items()
-    ]
-    for name in study.inputs.safeguards:
-        notices += [Notice("weak-control", name, line) for line in weak_control(legal_rows)]
-        speech = study.inputs.protected.get(name)
-        lists = study.inputs.sets.get(name, {}).values()
-        speakers = speech.n_speakers if speech else speaker_count(next(iter(lists)))
-        few = None if speakers is None else few_speakers(speakers)
-        notices += [Notice("few-speakers", name, few)] if few else []
-    return notices
-
-
 def _least(study: Study) -> tuple[Figure | None, list[TableBlock]]:
     """Every speaker under the attack that links most recordings."""
     strips, rows = [], []
@@ -261,10 +231,11 @@ def _least(study: Study) -> tuple[Figure | None, list[TableBlock]]:
         one = strongest(variants, "identified")
         chance = 1 / one.candidates
         strips.append(Strip(name, one.label, one.speakers, one.identified, one.recordings, chance))
-        about: dict[str, Any] = {"chance": chance, "trials": one.trials}
-        about |= {"params": {"candidates": one.candidates}, "no_interval": ONE_PERSON}
-        each = zip(one.speakers, one.identified, one.recordings, strict=True)
-        for speaker, share, number in each:
+        about: dict[str, Any] = {"chance": chance, "trials": one.trials, "no_interval": ONE_PERSON}
+        about["params"] = {"candidates": one.candidates}
+        for speaker, share, number in zip(
+            one.speakers, one.identified, one.recordings, strict=True
+        ):
             n = {"recordings": int(number)}
             where = {"safeguard": name, "attacker": one.label, "speaker": speaker}
             rows.append(Row(where, [Estimate("identified", float(share), "%", n=n, **about)]))
@@ -277,7 +248,7 @@ def _least(study: Study) -> tuple[Figure | None, list[TableBlock]]:
         "People recognised in half of their recordings or more, of"
         f" {max(len(s.speakers) for s in strips):,}: {counts}"
     )
-    return speaker_strip(strips, colours=study.colours, title=title).plain(), [table]
+    return speaker_strip(strips, colours=study.colours).called(title=title).plain(), [table]
 
 
 def _facts(study: Study) -> list[tuple[str, str]]:
@@ -324,10 +295,8 @@ def _line(study: Study) -> str:
     parts = []
     if speech is not None:
         parts.append(f"{speech.n_speakers:,} speakers, {len(speech):,} utterances")
-    for what, names in (
-        ("safeguard", study.inputs.safeguards),
-        ("attacker", study.attacks.names),
-    ):
+    every = {"safeguard": study.inputs.safeguards, "attacker": study.attacks.names}
+    for what, names in every.items():
         parts += [f"{_counted(names, what)} ({', '.join(names)})"] if names else []
     parts += [_counted(tables, "score table")] if tables else []
     return "; ".join(parts) + "."

@@ -61,9 +61,13 @@ class Step:
         weight: float = 1.0,
         **options: Any,
     ) -> Step:
-        """``function(*data, **options)``, known by the digests of the data and by the options."""
-        compute = partial(function, *data, **options)
-        return cls(what, [digest_of(one) for one in data], options, compute, weight)
+        """``function(*data, **options)``, known by the options and by the digests of the data, some
+        of which options may be.
+        """
+        more = {n: one for n, one in options.items() if isinstance(one, Embeddings | Scores)}
+        params = {name: value for name, value in options.items() if name not in more}
+        inputs = [digest_of(one) for one in (*data, *more.values())]
+        return cls(what, inputs, params, partial(function, *data, **options), weight)
 
     @property
     def key(self) -> str:

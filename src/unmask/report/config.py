@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from unmask.engine import Battery
 from unmask.privacy.legal import FREE
 
 Framework = Literal[
@@ -380,8 +381,8 @@ class Config(_Part):
     @property
     def trials(self) -> dict[str, Any]:
         """How trials are measured: operating points, and intervals of their own replicates."""
-        how = self.verification
-        return {"p_target": how.p_target, "fpr": how.fpr, **self.of_trials}
+        points = Battery(p_target=self.verification.p_target, fpr=self.verification.fpr)
+        return {"battery": points, **self.of_trials}
 
     @property
     def of_trials(self) -> dict[str, Any]:

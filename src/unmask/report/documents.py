@@ -96,9 +96,22 @@ class Document:
             "inputs": [{name: getattr(one, name) for name in _OF_INPUTS} for one in self.inputs],
             "conditions": dict(self.conditions),
             "results": [
-                _result(estimate, conditions)
+                {
+                    "metric": e.metric,
+                    "value": number(e.value),
+                    "unit": machine_unit(e.unit),
+                    "interval": e.interval and [number(e.interval.low), number(e.interval.high)],
+                    "level": e.interval and e.interval.level,
+                    "no_interval": e.no_interval or None,
+                    "chance": number(e.chance),
+                    "threshold": number(e.threshold),
+                    "n": dict(e.n),
+                    "params": {name: number(value) for name, value in e.params.items()},
+                    "conditions": dict(conditions),
+                    "signature": e.signature,
+                }
                 for row in self.rows
-                for conditions, estimate in row.of_estimates()
+                for conditions, e in row.of_estimates()
             ],
             "notes": list(self.notes),
             "warnings": warnings,
@@ -157,24 +170,6 @@ def json_schema() -> dict[str, Any]:
     text = resources.files("unmask.report").joinpath("schema.json").read_text(encoding="utf-8")
     schema: dict[str, Any] = json.loads(text)
     return schema
-
-
-def _result(estimate: Estimate, conditions: Mapping[str, str]) -> dict[str, Any]:
-    interval = estimate.interval
-    return {
-        "metric": estimate.metric,
-        "value": number(estimate.value),
-        "unit": machine_unit(estimate.unit),
-        "interval": None if interval is None else [number(interval.low), number(interval.high)],
-        "level": None if interval is None else interval.level,
-        "no_interval": estimate.no_interval or None,
-        "chance": number(estimate.chance),
-        "threshold": number(estimate.threshold),
-        "n": dict(estimate.n),
-        "params": {name: number(value) for name, value in estimate.params.items()},
-        "conditions": dict(conditions),
-        "signature": estimate.signature,
-    }
 
 
 def number(value: Any) -> Any:

@@ -12,16 +12,18 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from unmask.errors import InputError
+from unmask.privacy.legal import of_people
 from unmask.report.cache import Step, Work
 from unmask.report.config import Attacker, Config, Safeguard, Voices
 from unmask.trials import Embeddings, Source
 
 if TYPE_CHECKING:
+    from unmask.report.inputs import Inputs
     from unmask.speech import Recording
 
 Say = Callable[[str], None]
@@ -51,18 +53,10 @@ class Speech:
     people: int = 0
 
 
-def allowed(safeguard: Safeguard, *, allow_code: bool) -> bool:
-    """Whether the safeguard can be run; a command only with leave to run code."""
-    if safeguard.command is not None and not allow_code:
-        code = "a command, which is code to run: --allow-code lets a config do so"
-        raise InputError(f"safeguards.{safeguard.name}", "a method", code)
-    return safeguard.method is not None or safeguard.command is not None
-
-
 class Extractors:
     """Runs of safeguards under keys of the attacker's own, and extractors trained on them.
 
-    ``folder`` is where they are kept. ``say`` hears before training starts how long it will take.
+    ``say`` hears before training starts how long it will take.
     """
 
     def __init__(
@@ -70,7 +64,6 @@ class Extractors:
     ) -> None:
         self.config, self.work, self.allow_code = config, work, allow_code
         self.say = say or (lambda line: None)
-        self.folder = work.folder
         self.shares = sorted({*config.training.curve, 1.0})
         self.safeguards = {one.name: one for one in config.safeguards}
 
@@ -133,7 +126,7 @@ class Extractors:
         else:
             chosen = method_named(str(safeguard.method), seed=key)
         identity = json.dumps([chosen.describe(key=True), [str(one.path) for one in files]])
-        root = self.folder / "runs" / _digest(identity)[:16]
+        root = self.work.folder / "runs" / _digest(identity)[:16]
         made = tuple(replace(one, path=root / f"{one.place}.flac") for one in files)
         missing = [one for one, to in zip(files, made, strict=True) if not to.path.is_file()]
         if missing and make:
@@ -144,6 +137,13 @@ class Extractors:
                 raise InputError(f"{result.failures[0]} ({len(result.failures)} recordings failed)")
         return made
 
+    def allowed(self, safeguard: Safeguard) -> bool:
+        """Whether the safeguard can be run; a command only with leave to run code."""
+        if safeguard.command is not None and not self.allow_code:
+            code = "a command, which is code to run: --allow-code lets a config do so"
+            raise InputError(f"safeguards.{safeguard.name}", "a method", code)
+        return safeguard.method is not None or safeguard.command is not None
+
     def why_not(self, safeguard: Safeguard, attacker: Attacker) -> str | None:
         """Why an attacker's extractor cannot be trained; None if it can."""
         training = self.config.training if self.config.training.given else self.config.original
@@ -152,7 +152,7 @@ class Extractors:
         runs = {"own": safeguard, "related": self.safeguards.get(safeguard.related or "")}
         for data in sorted(runs.keys() & {*attacker.train, attacker.enrol}):
             run = runs[data]
-            if run is None or not allowed(run, allow_code=self.allow_code):
+            if run is None or not self.allowed(run):
                 return _NO_RUN[data]
         return None
 
@@ -175,7 +175,7 @@ class Extractors:
         sets = self._sets(safeguard, attacker)
         people = self._by_lot(self.training, "share")
         speech = {"original": self.tested}
-        if allowed(safeguard, allow_code=self.allow_code):
+        if self.allowed(safeguard):
             speech["own"] = self.own_run(safeguard)
         attacked = tuple(one for one in recordings_of(safeguard) if one.speaker not in self.apart)
         name = f"{attacker.name} on {safeguard.name}"
@@ -204,6 +204,66 @@ class Extractors:
 
         parts = {share: through(share) for share in self.shares}
         return replace(parts.pop(1.0), shares=parts)
+
+    def added(self, inputs: Inputs, voices: Callable[[Voices, str], Embeddings]) -> Inputs:
+        """The same with what attackers make themselves: runs of the safeguards under their own
+        keys, speech of training people, and all speech through extractors that were trained.
+
+        ``voices`` reads a set. Whoever is set apart to train on is not attacked.
+        """
+        config, training, original = self.config, self.config.training, inputs.original
+        given = {name: self.safeguards[name] for name in inputs.speech}
+        recorded = [n for n, one in given.items() if one.audio and config.original.audio]
+        runnable = [name for name in recorded if self.allowed(given[name])]
+        trains = [one for one in config.attackers if one.trains]
+        pairs = [(one, attacker) for one in given.values() for attacker in trains]
+        why = {(a.name, b.name): self.why_not(a, b) for a, b in pairs}
+        able = [(a, b) for a, b in pairs if why[a.name, b.name] is None]
+        for pair in able:
+            self.announce(*pair)
+
+        def own_run(name: str, *, training: bool) -> Embeddings:
+            what = f"{name}, {'training people' if training else 'run'} of the attacker"
+            files = self.own_run(given[name], training=training)
+            return embedding_step(files, config.original.encoder, what, self.work)
+
+        assert original is not None
+        held = dict(inputs.speech)
+        others = voices(training, "training") if training.given else None
+        if others is not None:
+            refuse_attacked(others.speakers.to_series(), original.speakers.to_series())
+        for name in runnable:
+            known = held[name].known
+            if "own" not in known:
+                own = own_run(name, training=False)
+                own_too = {"original": known["original"], "own": own, **known}
+                held[name] = replace(held[name], known=own_too)
+        if others is not None:
+            made = {
+                name: voices(Voices(embeddings=one.training), f"safeguards.{name}.training")
+                for name, one in given.items()
+                if one.training is not None
+            }
+            for name in runnable if training.audio is not None else ():
+                if name not in made:
+                    made[name] = own_run(name, training=True)
+            for name, one in given.items():
+                which = {"own": name, "related": str(one.related)}
+                learnt = {data: made[run] for data, run in which.items() if run in made}
+                held[name] = replace(held[name], learnt={"original": others, **learnt})
+        elif trains and config.original.audio is not None:
+            rest = partial(of_people, people=self.apart, inside=False)
+            for name, speech in held.items():
+                sets = dict(speech.known)
+                if name in runnable and given[name].again is None:
+                    sets["own"] = own_run(name, training=True)
+                learnt = {data: of_people(some, self.apart) for data, some in sets.items()}
+                known = {data: rest(some) for data, some in speech.known.items()}
+                held[name] = Speech(rest(speech.protected), known, learnt)
+            original = rest(original)
+        trained = {(a.name, b.name): self.trained(a, b) for a, b in able}
+        untrained = {key: reason for key, reason in why.items() if reason is not None}
+        return replace(inputs, original=original, speech=held, trained=trained, untrained=untrained)
 
     def announce(self, safeguard: Safeguard, attacker: Attacker) -> None:
         """How long training will take, measured by a few steps; nothing where all is there."""
@@ -250,7 +310,7 @@ class Extractors:
     def _place(self, name: str, sets: Mapping[str, Sequence[Recording]], share: float) -> Path:
         identity = [name, share, self._recipe.to_dict(), self._start]
         identity += [[data, *(str(one.path) for one in files)] for data, files in sets.items()]
-        return self.folder / "extractors" / _digest(json.dumps(identity))[:16]
+        return self.work.folder / "extractors" / _digest(json.dumps(identity))[:16]
 
 
 def embedding_step(

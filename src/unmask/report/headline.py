@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
+from unmask.base import few_speakers
+from unmask.engine import speaker_count
 from unmask.estimate import Estimate, Notice
 from unmask.privacy.legal import STRONG_ENOUGH, extent, spoken
 from unmask.report.config import ORIGINAL
 from unmask.report.documents import Row
-from unmask.report.inputs import Inputs
+from unmask.report.inputs import set_label
 from unmask.report.section import note, percent
 
+if TYPE_CHECKING:
+    from unmask.report.frameworks.study import Study
+
+Rows = Mapping[str, Sequence[Row]]
+"""Rows of all sections, by framework."""
 LARGEST_D_ECE = 0.7213475204444817
 WORST, ALL, CONTROL = "worst of the curve", "all candidates", "control"
 """Points of a curve: the two that a card tells of, and where unprotected speech is compared."""
@@ -114,55 +121,40 @@ def largest(matches: Sequence[Match]) -> Match | None:
     return max(defined, key=lambda match: extent(match.estimate), default=None)
 
 
-def legal_number(rows: Sequence[Row], metric: str, safeguard: str) -> Headline | None:
-    """Linkability or Singling Out of the strongest attack at the worst point of its curve."""
-    worst = largest(find(rows, metric, safeguard=safeguard, point=WORST))
-    if worst is None:
-        return None
-    where = {name: worst.conditions[name] for name in ("utterances", "speakers")}
-    bare = largest(find(rows, metric, safeguard=ORIGINAL, **where))
-    label, what = (
-        ("Linkability", "linked to the right one of {} people")
-        if metric == "linkability"
-        else ("Singling Out", "one person isolated among {}")
-    )
-    what = f"{what.format(where['speakers'])}, {spoken(int(where['utterances']))}"
-    return Headline(label, what, worst.estimate, bare.estimate if bare else None, worst.attacker)
-
-
-def deid_number(rows: Sequence[Row], safeguard: str) -> Headline | None:
-    """1 − DeID under the reading of the score that finds most resemblance to the original voice."""
-    for match in find(rows, "deid_strongest", safeguard=safeguard):
+def numbers_of(rows: Rows, name: str) -> Iterator[Headline]:
+    """What the sections say of a safeguard, by the attack that is strongest in each: Linkability
+    and Singling Out at the worst point of its curve, the attribute read best above chance, 1 − DeID
+    under the reading that finds most resemblance to the original voice, and D_ECE.
+    """
+    legal, zebra = rows.get("legal", ()), rows.get("zebra", ())
+    for metric, label, what in (
+        ("linkability", "Linkability", "linked to the right one of {} people"),
+        ("singling_out", "Singling Out", "one person isolated among {}"),
+    ):
+        if worst := largest(find(legal, metric, safeguard=name, point=WORST)):
+            where = {key: worst.conditions[key] for key in ("utterances", "speakers")}
+            what = f"{what.format(where['speakers'])}, {spoken(int(where['utterances']))}"
+            bare = largest(find(legal, metric, safeguard=ORIGINAL, **where))
+            control = bare.estimate if bare else None
+            yield Headline(label, what, worst.estimate, control, worst.attacker)
+    if probes := find(legal, "inference", safeguard=name):
+        best = max(probes, key=lambda match: residual(match.estimate))
+        attribute = best.conditions["attribute"]
+        same = find(legal, "inference_unprotected", safeguard=name, attribute=attribute)
+        control = same[0].estimate if same else None
+        what, by = f"{attribute} guessed rightly from one utterance", "a simple probe"
+        yield Headline("Inference", what, best.estimate, control, by, subject=attribute)
+    for match in find(rows.get("similarity", ()), "deid_strongest", safeguard=name)[:1]:
         what = "1 − DeID: how far the protected voice still points to its owner"
-        attacker = f"one recogniser, {match.estimate.params.get('attacker')} score"
-        return Headline("Resemblance left", what, match.estimate, None, attacker, complement=True)
-    return None
-
-
-def evidence_number(rows: Sequence[Row], safeguard: str) -> Headline | None:
-    """D_ECE of the strongest attack, with its tag."""
-    most = largest(find(rows, "d_ece", safeguard=safeguard))
-    if most is None:
-        return None
-    bare = largest(find(rows, "d_ece", safeguard=ORIGINAL))
-    control = bare.estimate if bare else None
-    tags = find(rows, "tag", safeguard=safeguard, attacker=most.attacker)
-    tag = tags[0].estimate if tags else None
-    what = "D_ECE: what a comparison tells of identity on average, of at most 0.721 bit"
-    return Headline("Evidence", what, most.estimate, control, most.attacker, tag)
-
-
-def inference_number(rows: Sequence[Row], safeguard: str) -> Headline | None:
-    """The attribute that is read best above chance from protected speech."""
-    probes = find(rows, "inference", safeguard=safeguard)
-    if not probes:
-        return None
-    best = max(probes, key=lambda match: residual(match.estimate))
-    attribute = best.conditions["attribute"]
-    bare = find(rows, "inference_unprotected", safeguard=safeguard, attribute=attribute)
-    control = bare[0].estimate if bare else None
-    what, by = f"{attribute} guessed rightly from one utterance", "a simple probe"
-    return Headline("Inference", what, best.estimate, control, by, subject=attribute)
+        by = f"one recogniser, {match.estimate.params.get('attacker')} score"
+        yield Headline("Resemblance left", what, match.estimate, None, by, complement=True)
+    if most := largest(find(zebra, "d_ece", safeguard=name)):
+        bare = largest(find(zebra, "d_ece", safeguard=ORIGINAL))
+        control = bare.estimate if bare else None
+        tags = find(zebra, "tag", safeguard=name, attacker=most.attacker)
+        tag = tags[0].estimate if tags else None
+        what = "D_ECE: what a comparison tells of identity on average, of at most 0.721 bit"
+        yield Headline("Evidence", what, most.estimate, control, most.attacker, tag)
 
 
 def residual(estimate: Estimate) -> float:
@@ -181,39 +173,33 @@ def people(estimate: Estimate) -> str:
     return f"{low if low == high else f'{low} to {high}'} of {total:,} people"
 
 
-def verdict(rows: Sequence[Row], name: str) -> tuple[Extent, str]:
-    """The conclusion on a safeguard in a few words, as far as the interval goes."""
-    worst = largest(find(rows, "linkability", safeguard=name, point=WORST))
-    if worst is None:
-        return "untried", ""
-    if weak_control(rows):
-        return "unknown", "Nothing can be concluded: attackers fail without protection too"
-    low = residual(worst.estimate)
-    made = worst.estimate.interval
-    if made is not None and not math.isnan(made.low):
-        low = residual(replace(worst.estimate, value=made.low))
-    counted = people(worst.estimate)
-    if low >= STRONG_ENOUGH:
-        return "most", f"Most people are recognised: {counted}"
-    if low > 0:
-        return "some", f"Some people are recognised: {counted}"
-    return "chance", f"Not clearly more people are recognised than by chance: {counted}"
-
-
-def sentences(rows: Sequence[Row], name: str, known: Mapping[str, str]) -> list[str]:
-    """What the strongest attack does, at the worst point of its curve and among all candidates.
+def verdict(
+    rows: Sequence[Row], name: str, known: Mapping[str, str]
+) -> tuple[Extent, str, list[str]]:
+    """The conclusion on a safeguard in a few words, as far as the interval goes; then what the
+    strongest attack does, at the worst point of its curve and among all candidates.
 
     ``known`` tells what each attacker knows.
     """
     worst = largest(find(rows, "linkability", safeguard=name, point=WORST))
     every = largest(find(rows, "linkability", safeguard=name, point=ALL))
     if worst is None:
-        return []
+        return "untried", "", []
     who = f"An attacker {known.get(worst.attacker, '')}".rstrip()
     lines = [note("links", who=who, **_linked(worst))]
     if every is not None and every.estimate is not worst.estimate:
         lines.append(note("among_all", **_linked(every)))
-    return lines
+    if weak_control(rows):
+        words = "Nothing can be concluded: attackers fail without protection too"
+        return "unknown", words, lines
+    low, made, counted = residual(worst.estimate), worst.estimate.interval, people(worst.estimate)
+    if made is not None and not math.isnan(made.low):
+        low = residual(replace(worst.estimate, value=made.low))
+    if low >= STRONG_ENOUGH:
+        return "most", f"Most people are recognised: {counted}", lines
+    if low > 0:
+        return "some", f"Some people are recognised: {counted}", lines
+    return "chance", f"Recognition beyond chance is not shown: {counted}", lines
 
 
 def _linked(match: Match) -> dict[str, str]:
@@ -244,66 +230,43 @@ def weak_control(rows: Sequence[Row]) -> list[str]:
     return [note("weak_attackers", people=people(control.estimate), candidates=candidates)]
 
 
-def cards(
-    descriptions: Mapping[str, str],
-    rows: Mapping[str, Sequence[Row]],
-    *,
-    colours: Mapping[str, str],
-    known: Mapping[tuple[str, str], str],
-    notices: Sequence[Notice],
-) -> list[Card]:
-    """A card for each safeguard from the rows of the sections, the worst first.
-
-    ``descriptions`` say what each safeguard is, ``known`` what an attacker on it knows.
-    """
+def cards(study: Study, rows: Rows) -> list[Card]:
+    """A card for each safeguard from the rows of the sections, the worst first."""
+    legal, inputs = rows.get("legal", ()), study.inputs
+    described = {
+        label: one.description
+        for one in study.config.safeguards
+        for label in (one.name, *(set_label(one.name, given.set) for given in one.scores))
+    }
     made = []
-    legal = rows.get("legal", ())
-    for name, description in descriptions.items():
-        every = (
-            legal_number(legal, "linkability", name),
-            legal_number(legal, "singling_out", name),
-            inference_number(legal, name),
-            deid_number(rows.get("similarity", ()), name),
-            evidence_number(rows.get("zebra", ()), name),
-        )
-        numbers = [number for number in every if number is not None]
-        extent, words = verdict(legal, name)
+    for name in inputs.safeguards:
+        numbers = list(numbers_of(rows, name))
+        attacks = study.attacks.of.get(name, ())
+        known = {one.label(variant): one.description for one in attacks for variant in one.variants}
+        extent, words, said = verdict(legal, name, known)
         if numbers and not words:
             words = f"{numbers[0].label}: {percent(numbers[0].shown)}"
-        of_attacker = {who: what for (of, who), what in known.items() if of == name}
-        said = sentences(legal, name, of_attacker)
-        beside = [notice for notice in notices if notice.subject == name]
-        made.append(Card(name, description, words, said, extent, numbers, beside, colours[name]))
+        beside = list(_beside(study, name, weak_control(legal)))
+        colour = study.colours[name]
+        made.append(Card(name, described[name], words, said, extent, numbers, beside, colour))
     return sorted(made, key=lambda card: card.risk, reverse=True)
 
 
-@dataclass(frozen=True)
-class Conclusions:
-    """The first screen: the worst line first, what limits them, what to do next."""
-
-    lines: Sequence[Card]
-    limits: Sequence[str]
-    steps: Sequence[str]
-
-
-def conclude(
-    cards: Sequence[Card],
-    rows: Mapping[str, Sequence[Row]],
-    inputs: Inputs,
-    missing: Mapping[tuple[str, str], str],
-) -> Conclusions:
-    """Conclusions from the cards and the tables of error rates, among the rows of the sections.
-
-    ``missing`` tells, by safeguard and attacker, why an attacker was not run.
-    """
-    return Conclusions(
-        [*(card for card in cards if card.numbers), *_tables(rows.get("verification", ()))],
-        list(_limits(cards, inputs, missing)),
-        list(_steps(cards, inputs, missing)),
-    )
+def _beside(study: Study, name: str, weak: Iterable[str]) -> Iterable[Notice]:
+    """What has to stand right beside the numbers of a safeguard."""
+    for (of, attacker), why in study.attacks.missing.items():
+        if of == name:
+            yield Notice("attacker-not-run", name, f"the {attacker} attacker was {why}")
+    yield from (Notice("weak-control", name, line) for line in weak)
+    speech = study.inputs.protected.get(name)
+    lists = study.inputs.sets.get(name, {}).values()
+    speakers = speech.n_speakers if speech else speaker_count(next(iter(lists)))
+    few = None if speakers is None else few_speakers(speakers)
+    if few:
+        yield Notice("few-speakers", name, few)
 
 
-def _tables(rows: Sequence[Row]) -> Iterable[Card]:
+def of_tables(rows: Sequence[Row]) -> Iterable[Card]:
     """The system of fewest errors in each score table, beside the others."""
     tables: dict[str, dict[str, Estimate]] = {}
     for match in find(rows, "eer"):
@@ -319,12 +282,11 @@ def _tables(rows: Sequence[Row]) -> Iterable[Card]:
         yield Card(name, "scores of verification", verdict, beside)
 
 
-def _limits(
-    cards: Sequence[Card], inputs: Inputs, missing: Mapping[tuple[str, str], str]
-) -> Iterable[str]:
+def limits(cards: Sequence[Card], study: Study) -> Iterable[str]:
     """What was not tried, how few people there are, what the data cannot tell."""
+    inputs = study.inputs
     untried: dict[tuple[str, str], list[str]] = {}
-    for (name, attacker), why in missing.items():
+    for (name, attacker), why in study.attacks.missing.items():
         untried.setdefault((attacker, why), []).append(name)
     for (attacker, why), names in untried.items():
         yield f"The {attacker} attacker was {why} ({listed(names)})."
@@ -340,16 +302,15 @@ def _limits(
         yield note("no_sessions")
 
 
-def _steps(
-    cards: Sequence[Card], inputs: Inputs, missing: Mapping[tuple[str, str], str]
-) -> Iterable[str]:
+def next_steps(cards: Sequence[Card], study: Study) -> Iterable[str]:
     """What to do next, each with the safeguards that it is about."""
+    inputs = study.inputs
     readable: dict[str, list[str]] = {}
     for card in cards:
         for number in card.numbers:
             if number.subject and number.share(float(number.estimate.value)) >= READABLE:
                 readable.setdefault(number.subject, []).append(card.safeguard)
-    lacking = {name: inputs.speech[name].known for name, _ in missing}
+    lacking = {name: inputs.speech[name].known for name, _ in study.attacks.missing}
     for said, names, attribute in (
         ("exposed", [card.safeguard for card in cards if card.extent == "most"], ""),
         ("partly", [c.safeguard for c in cards if c.extent in ("some", "chance")], ""),

@@ -20,14 +20,7 @@ from unmask.report.assessment import Assessment
 from unmask.report.documents import Document, Row
 from unmask.report.headline import Headline, listed
 from unmask.report.section import Choice, Section, TableBlock, figures_in, note
-from unmask.report.table import (
-    EXPLANATIONS,
-    LABELS,
-    column_parts,
-    condition_label,
-    label,
-    shown_value,
-)
+from unmask.report.table import EXPLANATIONS, LABELS, Grid, condition_label, label, shown_value
 
 SHOWN_ANSWERS, SHOWN_CARDS = 2, 3
 PRINTED = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
@@ -60,65 +53,30 @@ class Numbers:
 
     def __call__(self, estimate: Estimate, digits: int | None = None) -> Number:
         """The estimate as it is shown; one that only follows from another has no place."""
-        made = estimate.interval
+        made, unit = estimate.interval, estimate.unit
         low, high = (None, None) if made is None else (made.low, made.high)
-
-        def shown(value: float | str | None) -> str:
-            if value is None or isinstance(value, str):
-                return value or ""
-            return shown_value(value, estimate.unit, digits)
-
-        return Number(
-            shown(estimate.value),
-            shown(low),
-            shown(high),
-            estimate.unit,
-            estimate.value,
-            self.places.get(id(estimate)),
-            estimate.signature,
-            shown(estimate.chance),
+        value, low_text, high_text, chance = (
+            one or "" if one is None or isinstance(one, str) else shown_value(one, unit, digits)
+            for one in (estimate.value, low, high, estimate.chance)
         )
+        place = self.places.get(id(estimate))
+        own = estimate.value, place, estimate.signature
+        return Number(value, low_text, high_text, unit, *own, chance)
 
 
 @dataclass(frozen=True)
-class TableView:
-    """A table ready for the template: heads are (text, explanation, is a number)."""
+class TableView(Grid):
+    """A table ready for the template: headings are (text, explanation, is a number)."""
 
     title: str
-    heads: tuple[tuple[str, str, bool], ...]
-    lines: tuple[tuple[str | Number | None, ...], ...]
     folded: bool
     note: str
 
-    def narrow(self, keys: int) -> TableView:
-        """Few rows of many metrics the other way round; ``keys`` columns name the rows."""
-        if len(self.heads) <= MOST_COLUMNS or len(self.lines) >= len(self.heads) - keys:
-            return self
-        names = [", ".join(str(part) for part in line[:keys] if part) for line in self.lines]
-        lines = tuple(
-            (text, *(line[keys + i] for line in self.lines))
-            for i, (text, _, _) in enumerate(self.heads[keys:])
-        )
-        heads = (("Metric", "", False), *((name, "", True) for name in names))
-        return replace(self, heads=heads, lines=lines)
-
-    def sheets(self, most: int) -> tuple[TableView, ...]:
+    def sheets(self, most: int) -> list[TableView]:
         """Parts of at most ``most`` characters across, each with the columns that name the rows."""
-        if not self.lines:
-            return (self,)
-        columns = list(zip(*self.lines, strict=True))
-        sizes = [max(map(_size, column)) for column in columns]
-        keys = [i for i, column in enumerate(columns) if isinstance(column[0], str)]
-        parts = column_parts(sizes, keys, most)
-        return tuple(
-            replace(
-                self,
-                heads=tuple(self.heads[i] for i in (*keys, *part)),
-                lines=tuple(tuple(line[i] for i in (*keys, *part)) for line in self.lines),
-                note=self.note if part is parts[-1] else "",
-            )
-            for part in parts
-        )
+        sizes = [max(map(_size, column)) for column in zip(*self.rows, strict=True)]
+        *others, last = self.parts(sizes, most) if self.rows else [self]
+        return [*(replace(part, note="") for part in others), last]
 
 
 def _size(item: str | Number | None) -> int:
@@ -128,28 +86,25 @@ def _size(item: str | Number | None) -> int:
 
 
 def table_view(block: TableBlock, numbers: Numbers) -> TableView:
-    """Conditions down, metrics across; a number knows its place in ``results.json``."""
-    names = list(dict.fromkeys(n for row in block.rows for n in row.conditions))
-    if {row.conditions.get("table") for row in block.rows} == {block.title}:
-        names.remove("table")
-    cells = [{_head(one, block.rows): one for one in row.estimates} for row in block.rows]
-    heads: dict[str, Estimate] = {}
-    for row_cells in cells:
-        heads |= {head: one for head, one in row_cells.items() if head not in heads}
-    lines = tuple(
-        (
-            *(row.conditions.get(name, "") for name in names),
-            *(numbers(row_cells[head]) if head in row_cells else None for head in heads),
-        )
-        for row, row_cells in zip(block.rows, cells, strict=True)
-    )
-    top = [(condition_label(name), "", name in _COUNTS) for name in names]
-    top += [
-        (head, EXPLANATIONS.get(e.metric, ""), not isinstance(e.value, str))
-        for head, e in heads.items()
+    """Conditions down, metrics across, or few rows of many metrics the other way round; a number
+    knows its place in ``results.json``.
+    """
+    rows = block.rows
+    if {row.conditions.get("table") for row in rows} == {block.title}:
+        bare = ({n: v for n, v in row.conditions.items() if n != "table"} for row in rows)
+        rows = [replace(row, conditions=own) for row, own in zip(rows, bare, strict=True)]
+    named = [{_head(one, rows): one for one in row.estimates} for row in rows]
+    first = {head: one for own in reversed(named) for head, one in own.items()}
+    whole = Grid.of(rows, [{h: numbers(one) for h, one in own.items()} for own in named], None)
+    heads = [(condition_label(name), "", name in _COUNTS) for name in whole.header[: whole.keys]]
+    heads += [
+        (head, EXPLANATIONS.get(first[head].metric, ""), not isinstance(first[head].value, str))
+        for head in whole.header[whole.keys :]
     ]
-    view = TableView(block.title, tuple(top), lines, block.folded, block.note)
-    return view.narrow(len(names))
+    if len(heads) > MOST_COLUMNS and len(rows) < len(heads) - whole.keys:
+        whole = whole.turned(", ")
+        heads = [("Metric", "", False), *((name, "", True) for name in whole.header[1:])]
+    return TableView(heads, whole.rows, whole.keys, block.title, block.folded, block.note)
 
 
 def _head(estimate: Estimate, rows: Sequence[Row]) -> str:
@@ -221,23 +176,20 @@ def template_part(name: str) -> str:
 
 def bar(headline: Headline) -> dict[str, Any]:
     """Places on the bar of a card, in percent of its width."""
-    estimate = headline.shown
-    interval = estimate.interval
-    value = float(estimate.value)
-    ends = (interval.low, interval.high) if interval is not None else (value, value)
-    bare = headline.unprotected
-    return {
-        "value": 100 * headline.share(value),
-        "low": 100 * headline.share(ends[0]),
-        "high": 100 * headline.share(ends[1]),
-        "bare": None if bare is None else 100 * headline.share(float(bare.value)),
+    value, interval, bare = headline.shown.value, headline.shown.interval, headline.unprotected
+    places = {
+        "value": value,
+        "low": value if interval is None else interval.low,
+        "high": value if interval is None else interval.high,
+        "bare": None if bare is None else bare.value,
     }
+    return {n: None if x is None else 100 * headline.share(float(x)) for n, x in places.items()}
 
 
 def _rendered(template: str, assessment: Assessment, **more: Any) -> str:
     """A page from the template of this name."""
     config, number = assessment.config, Numbers(assessment.document)
-    names = {line.safeguard for line in assessment.conclusions.lines}
+    names = {line.safeguard for line in assessment.lines}
     names |= {row.conditions.get("system", "") for row in assessment.document.rows}
 
     def risk(headline: Headline) -> Number:
@@ -298,8 +250,8 @@ def filing_html(assessment: Assessment) -> str:
         assessment,
         policy=PRINTED,
         style=Markup(template_part("filing.css")),
-        running=Markup(_css_string(assessment.config.title)),
-        dated=Markup(_css_string(f"unmask {__version__}{f', {date}' if date else ''}")),
+        running=_css_string(assessment.config.title),
+        dated=_css_string(f"unmask {__version__}{f', {date}' if date else ''}"),
         figures_of=lambda section: [f for part in section.figures[:1] for f in figures_in(part)],
         picture=_picture,
     )
@@ -311,7 +263,7 @@ def _picture(figure: Figure) -> Markup:
     return Markup('<img src="data:image/svg+xml;base64,{}" alt="{}">').format(data, figure.title)
 
 
-def _css_string(text: str) -> str:
+def _css_string(text: str) -> Markup:
     """Text as a string of a style sheet, whatever characters it holds."""
     parts = (c if c.isalnum() and c.isascii() else f"\\{ord(c):06x}" for c in text)
-    return f'"{"".join(parts)}"'
+    return Markup(f'"{"".join(parts)}"')

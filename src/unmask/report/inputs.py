@@ -3,29 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
-from unmask.base import BoolArray
 from unmask.errors import InputError
 from unmask.estimate import Notice
-from unmask.privacy.legal import of_people
 from unmask.report.cache import Work
 from unmask.report.config import Config, ScoreSets, ScoreTable, Voices
-from unmask.report.extractors import (
-    Extractors,
-    Say,
-    Speech,
-    allowed,
-    embedded,
-    embedding_step,
-    recordings_of,
-    refuse_attacked,
-)
+from unmask.report.extractors import Extractors, Say, Speech, embedded, recordings_of
 from unmask.report.redact import Labels, redaction_key
 from unmask.report.toml import relative
 from unmask.run import text_lines
@@ -73,30 +63,30 @@ class Inputs:
 
     def enrolment(self, embeddings: Embeddings) -> Embeddings:
         """The utterances that enrol."""
-        return embeddings.select(self._mask(embeddings, enrols=True))
+        return _only(embeddings, self.enrols, what="enrol")
 
     def attacked(self, embeddings: Embeddings) -> Embeddings:
         """The utterances that are attacked."""
-        return embeddings.select(self._mask(embeddings, enrols=False))
+        return _only(embeddings, self.enrols, what="are attacked", inside=False)
 
-    def _mask(self, embeddings: Embeddings, *, enrols: bool) -> BoolArray:
-        assert embeddings.utterances is not None
-        chosen = embeddings.utterances.names.is_in(list(self.enrols)).to_numpy()
-        mask = chosen[embeddings.utterances.codes] == enrols
-        if not mask.any():
-            what = "enrol" if enrols else "are attacked"
-            name = embeddings.source.name if embeddings.source else "embeddings"
-            raise InputError(f"{name}: expected utterances that {what}, found none: see split")
-        return np.asarray(mask)
+
+def _only(
+    embeddings: Embeddings, names: Iterable[str], *, what: str, inside: bool = True
+) -> Embeddings:
+    """The utterances of these names, or all others; ``what`` tells what they do."""
+    assert embeddings.utterances is not None
+    known = embeddings.utterances.names.is_in(list(names)).to_numpy()
+    kept = known[embeddings.utterances.codes] == inside
+    if not kept.any():
+        name = embeddings.source.name if embeddings.source else "embeddings"
+        raise InputError(f"{name}: expected utterances that {what}, found none: see split")
+    return embeddings if kept.all() else embeddings.select(kept)
 
 
 def counterpart(original: Embeddings, protected: Embeddings) -> Embeddings:
     """The original of those utterances that a safeguard has."""
-    assert original.utterances is not None
     assert protected.utterances is not None
-    names = protected.utterances.to_series().implode()
-    kept = original.utterances.to_series().is_in(names).to_numpy()
-    return original if kept.all() else original.select(kept)
+    return _only(original, protected.utterances.to_series(), what="a safeguard has")
 
 
 def read_inputs(
@@ -151,8 +141,8 @@ def read_inputs(
         if path not in every:
             every[path] = voices(Voices(embeddings=Path(path)), f"safeguards.{key}")
     if unread and original is not None:
-        original = _without(original, unread)
-        every = {name: _without(one, unread) for name, one in every.items()}
+        readable = partial(_only, names=unread, what="can be read", inside=False)
+        original, every = readable(original), {name: readable(one) for name, one in every.items()}
     tables = {one.name: located(_table(one)) for one in config.scores}
     sets = {
         set_label(one.name, given.set): {name: located(s) for name, s in _sets(given).items()}
@@ -160,27 +150,25 @@ def read_inputs(
         if not one.hidden
         for given in one.scores
     }
-    shown = {one.name: every[one.name] for one in given if not one.hidden}
-    compared = {**shown, **{key: every[path] for key, path in runs.items()}}
-    for key, embeddings in compared.items():
-        assert original is not None
-        if embeddings.dimension != original.dimension:
-            like = f"vectors of {original.dimension} dimensions like the original"
-            raise InputError(f"safeguards.{key}", like, embeddings.dimension)
     keyless = frozenset(one.name for one in config.safeguards if one.keyless)
-    speech = {}
-    for name, protected in shown.items():
-        assert original is not None
-        held = {"own": name if name in keyless else runs.get(f"{name}.again")}
-        held["related"] = runs.get(f"{name}.related")
-        known = {data: every[path] for data, path in held.items() if path is not None}
-        speech[name] = Speech(protected, {"original": original, **known})
-    enrols = frozenset() if original is None else enrolling(config, original, compared)
-    inputs = Inputs(original, speech, keyless, enrols, tables, sets, notices=tuple(notices))
+    inputs = Inputs(None, {}, keyless, frozenset(), tables, sets)
     if original is not None:
-        extractors = Extractors(config, work, allow_code=allow_code, say=say)
-        inputs = with_training(inputs, extractors, voices)
-    inputs = replace(inputs, sources=tuple(dict.fromkeys(sources)))
+        shown = {one.name: every[one.name] for one in given if not one.hidden}
+        compared = {**shown, **{key: every[path] for key, path in runs.items()}}
+        for key, embeddings in compared.items():
+            if embeddings.dimension != original.dimension:
+                like = f"vectors of {original.dimension} dimensions like the original"
+                raise InputError(f"safeguards.{key}", like, embeddings.dimension)
+        speech = {}
+        for name, protected in shown.items():
+            held = {"own": name if name in keyless else runs.get(f"{name}.again")}
+            held["related"] = runs.get(f"{name}.related")
+            known = {data: every[path] for data, path in held.items() if path is not None}
+            speech[name] = Speech(protected, {"original": original, **known})
+        enrols = enrolling(config, original, compared)
+        inputs = replace(inputs, original=original, speech=speech, enrols=enrols)
+        inputs = Extractors(config, work, allow_code=allow_code, say=say).added(inputs, voices)
+    inputs = replace(inputs, sources=tuple(dict.fromkeys(sources)), notices=tuple(notices))
     if not config.redact:
         return inputs
     labels = Labels.of(inputs, inputs.sources, redaction_key(work.folder))
@@ -189,81 +177,6 @@ def read_inputs(
         enrols=frozenset(labels.utterances.get(name, name) for name in inputs.enrols),
         sources=tuple(map(labels.source, inputs.sources)),
     )
-
-
-def with_training(
-    inputs: Inputs, extractors: Extractors, voices: Callable[[Voices, str], Embeddings]
-) -> Inputs:
-    """The same with what attackers make themselves: runs of the safeguards under their own keys,
-    speech of training people, and all speech through extractors that were trained.
-
-    ``voices`` reads a set. Whoever is set apart to train on is not attacked.
-    """
-    config = extractors.config
-    given = {one.name: one for one in config.safeguards if one.name in inputs.protected}
-    runnable = {
-        name: one
-        for name, one in given.items()
-        if one.audio is not None
-        and config.original.audio is not None
-        and allowed(one, allow_code=extractors.allow_code)
-    }
-    trains = [one for one in config.attackers if one.trains]
-    pairs = [(one, attacker) for one in given.values() for attacker in trains]
-    why = {(a.name, b.name): extractors.why_not(a, b) for a, b in pairs}
-    able = [(a, b) for a, b in pairs if why[a.name, b.name] is None]
-    for pair in able:
-        extractors.announce(*pair)
-    encoder, work = config.original.encoder, extractors.work
-    training = config.training
-
-    def own_run(name: str, *, training: bool) -> Embeddings:
-        whose = "training people" if training else "run"
-        files = extractors.own_run(runnable[name], training=training)
-        return embedding_step(files, encoder, f"{name}, {whose} of the attacker", work)
-
-    assert inputs.original is not None
-    others = voices(training, "training") if training.given else None
-    if others is not None:
-        refuse_attacked(others.speakers.to_series(), inputs.original.speakers.to_series())
-    held = dict(inputs.speech)
-    for name in runnable:
-        known = held[name].known
-        if "own" not in known:
-            own = own_run(name, training=False)
-            own_too = {"original": known["original"], "own": own, **known}
-            held[name] = replace(held[name], known=own_too)
-    if others is not None:
-        made = {
-            name: voices(Voices(embeddings=one.training), f"safeguards.{name}.training")
-            for name, one in given.items()
-            if one.training is not None
-        }
-        if training.audio is not None:
-            for name in runnable.keys() - made.keys():
-                made[name] = own_run(name, training=True)
-        for name, one in given.items():
-            which = {"own": name, "related": str(one.related)}
-            learnt = {data: made[run] for data, run in which.items() if run in made}
-            held[name] = replace(held[name], learnt={"original": others, **learnt})
-    if trains and not training.given and config.original.audio is not None:
-        apart = extractors.apart
-        for name, speech in held.items():
-            sets = dict(speech.known)
-            if name in runnable and runnable[name].again is None:
-                sets["own"] = own_run(name, training=True)
-            learnt = {data: of_people(some, apart) for data, some in sets.items()}
-            known = {data: _rest(some, apart) for data, some in speech.known.items()}
-            held[name] = Speech(_rest(speech.protected, apart), known, learnt)
-        inputs = replace(inputs, original=_rest(inputs.original, apart))
-    trained = {(a.name, b.name): extractors.trained(a, b) for a, b in able}
-    untrained = {key: reason for key, reason in why.items() if reason is not None}
-    return replace(inputs, speech=held, trained=trained, untrained=untrained)
-
-
-def _rest(speech: Embeddings, people: frozenset[str]) -> Embeddings:
-    """Speech of all but those people, who are not attacked."""
-    return of_people(speech, people, inside=False)
 
 
 def check_inputs(config: Config, *, allow_code: bool = False) -> list[str]:
@@ -319,7 +232,18 @@ def _in_sessions(speech: Embeddings, part: Voices) -> Embeddings:
     """Embeddings in the sessions that another file names, where there is one."""
     if part.sessions is None:
         return speech
-    return replace(speech, sessions=_sessions(part.sessions, speech))
+    assert speech.utterances is not None
+    known = {}
+    for number, line in enumerate(text_lines(part.sessions), start=1):
+        words = line.split()
+        if len(words) != 2:
+            raise InputError(f"{part.sessions}, line {number}: expected utterance and session")
+        known[words[0]] = words[1]
+    names = speech.utterances.to_series()
+    for name in names:
+        if name not in known:
+            raise InputError(part.sessions, "a session of every utterance", f"none of {name}")
+    return replace(speech, sessions=Ids.from_strings([known[name] for name in names]))
 
 
 def _table(one: ScoreTable) -> Scores:
@@ -357,21 +281,6 @@ def set_tables(sets: Mapping[str, Mapping[str, Scores]]) -> dict[str, Scores]:
         except InputError:
             tables |= {f"{label} {part.upper()}": one for part, one in lists.items()}
     return tables
-
-
-def _sessions(path: Path, embeddings: Embeddings) -> Ids:
-    assert embeddings.utterances is not None
-    known = {}
-    for number, line in enumerate(text_lines(path), start=1):
-        parts = line.split()
-        if len(parts) != 2:
-            raise InputError(f"{path}, line {number}: expected utterance and session")
-        known[parts[0]] = parts[1]
-    names = embeddings.utterances.to_series()
-    for name in names:
-        if name not in known:
-            raise InputError(f"{path}: expected a session of every utterance, found none of {name}")
-    return Ids.from_strings([known[name] for name in names])
 
 
 def enrolling(
@@ -421,10 +330,3 @@ def _numbered(embeddings: Embeddings) -> Ids:
     place = table.select(pl.int_range(pl.len()).over("speaker") + 1).to_series()
     named = zip(table["speaker"], place, strict=True)
     return Ids.from_strings([f"{name}-{n:04d}" for name, n in named])
-
-
-def _without(embeddings: Embeddings, unread: Mapping[str, str]) -> Embeddings:
-    """The same without utterances that could not be read in some set."""
-    assert embeddings.utterances is not None
-    kept = ~embeddings.utterances.to_series().is_in(list(unread)).to_numpy()
-    return embeddings if kept.all() else embeddings.select(kept)

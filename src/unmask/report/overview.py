@@ -13,7 +13,7 @@ import numpy as np
 from unmask.estimate import Estimate, Interval
 from unmask.report.config import ORIGINAL, Config
 from unmask.report.documents import Document, Row
-from unmask.report.headline import WORST, Match, find, largest
+from unmask.report.headline import WORST, Match, Rows, find, largest
 from unmask.report.inputs import set_label
 from unmask.trials import Scores
 
@@ -25,9 +25,7 @@ _FROM = {"deid": "OP", "g_vd": "PP"}
 """Which trials a number of all three lists stands beside."""
 
 
-def overview(
-    config: Config, rows: Mapping[str, Sequence[Row]], tables: Mapping[str, Scores]
-) -> Document:
+def overview(config: Config, rows: Rows, tables: Mapping[str, Scores]) -> Document:
     """The table, from the ``rows`` of all sections by framework and the score ``tables``.
 
     Safeguards of which scores were given have a row for each set and each list OO, OP, PP, and the
@@ -35,48 +33,46 @@ def overview(
     Safeguards of which voices were given have one row: the strongest attack on each number. Score
     tables have a row for each system.
     """
-    made: list[Row] = []
     notes: list[str] = []
     voices = [one.name for one in config.safeguards if one.given and not one.hidden]
-    for name in [*([ORIGINAL] if voices else []), *voices]:
-        numbers = _strongest(name, rows)
-        if numbers:
-            made.append(Row({"system": name, "set": "", "trials": STRONGEST}, numbers))
+    made = [
+        Row({"system": name, "set": "", "trials": STRONGEST}, numbers)
+        for name in ((ORIGINAL, *voices) if voices else ())
+        if (numbers := _strongest(name, rows))
+    ]
     for one in config.safeguards:
         labels = {set_label(one.name, given.set): given.set or "" for given in one.scores}
         parts = [row for label in labels for row in _of_set(one.name, label, labels[label], rows)]
         made += parts
         people = {of_set: _people(tables.get(label)) for label, of_set in labels.items()}
         made += _averages(one.name, parts, people, notes)
-    own = {set_label(s.name, given.set) for s in config.safeguards for given in s.scores}
+    own = tuple(set_label(s.name, given.set) for s in config.safeguards for given in s.scores)
     for row in rows.get("verification", ()):
         table = row.conditions.get("table", "")
         whole = "group" not in row.conditions and any(e.metric == "eer" for e in row.estimates)
-        if table and whole and not any(table.startswith(label) for label in own):
+        if table and whole and not table.startswith(own):
             where = {"system": row.conditions["system"], "set": table, "trials": ""}
             made.append(Row(where, _ordered(row.estimates)))
     links = (e.params.get("count") for row in made for e in row.estimates if _is_link(e))
     counts = sorted({int(count) for count in links if count is not None})
     used = [name for name in ("system", "set", "trials") if any(r.conditions[name] for r in made)]
-    kept = (
+    kept = [
         Row(
             {name: row.conditions[name] for name in used},
-            tuple(replace(e, params={}, no_interval="") for e in row.estimates),
+            [replace(e, params={}, no_interval="") for e in row.estimates],
         )
         for row in made
-    )
+    ]
     if counts:
         span = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else f"{counts[0]}"
         notes.insert(0, f"Linkability among all enrolled speakers of a set (N′ = {span})")
         lone = [row for row in made if any(map(_is_link, row.estimates))]
         if not all(any(e.metric == "singling_out" for e in row.estimates) for row in lone):
             notes.append("Singling Out needs two recordings of each speaker that is tested")
-    return Document(
-        tuple(kept), notes=tuple(dict.fromkeys(notes)), seed=config.seed, title=config.title
-    )
+    return Document(kept, notes=list(dict.fromkeys(notes)), seed=config.seed, title=config.title)
 
 
-def _of_set(system: str, label: str, name: str, rows: Mapping[str, Sequence[Row]]) -> Iterator[Row]:
+def _of_set(system: str, label: str, name: str, rows: Rows) -> Iterator[Row]:
     for part in ("OO", "OP", "PP"):
         estimates = [
             estimate
@@ -97,7 +93,7 @@ def _of_set(system: str, label: str, name: str, rows: Mapping[str, Sequence[Row]
             yield Row({"system": system, "set": name, "trials": part}, _ordered(estimates))
 
 
-def _strongest(name: str, rows: Mapping[str, Sequence[Row]]) -> tuple[Estimate, ...]:
+def _strongest(name: str, rows: Rows) -> tuple[Estimate, ...]:
     """The numbers of the strongest attack on a safeguard of which voices were given."""
 
     def matches(key: str, metric: str, **more: str) -> list[Match]:

@@ -11,11 +11,11 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from unmask.data import demo_scores
 from unmask.errors import InputError
@@ -47,8 +47,10 @@ def starter_config(folder: str | Path, *, base: Path | None = None) -> str:
     if not where.is_dir():
         raise InputError(f"{folder}: expected a folder, found none")
     start = base or where.resolve()
-    tree = walk_tree(where)
-    return _of_tree(tree, where, start) if any(tree) else _of_files(where, start)
+    systems, vectors = walk_tree(where)
+    if systems or vectors:
+        return _of_tree(systems, vectors, where, start)
+    return _of_files(where, start)
 
 
 def _of_files(where: Path, start: Path) -> str:
@@ -117,7 +119,7 @@ def _rendered(where: Path, **values: Any) -> str:
     return template.render(title=title, frameworks=FRAMEWORKS, attackers=ATTACKERS, **values)
 
 
-def _of_tree(tree: Tree, where: Path, start: Path) -> str:
+def _of_tree(systems: dict[str, Sets], vectors: Vectors, where: Path, start: Path) -> str:
     """The sets of a VoicePrivacy or Kaldi tree: score files, or x-vectors of the first set."""
 
     def named(path: Path | None) -> str | None:
@@ -129,10 +131,10 @@ def _of_tree(tree: Tree, where: Path, start: Path) -> str:
             {"set": name, **{part: named(files.get(part)) for part in parts}}
             for name, files in sorted(sets.items())
         ]
-        for system, sets in tree.systems.items()
+        for system, sets in systems.items()
     }
     voices: dict[str, Any] = {}
-    pairs = {name: tags for name, tags in tree.vectors.items() if "" in tags and len(tags) > 1}
+    pairs = {name: tags for name, tags in vectors.items() if "" in tags and len(tags) > 1}
     if not scored and pairs:
         name, tags = next(iter(pairs.items()))
         voices = {
@@ -147,7 +149,7 @@ def _of_tree(tree: Tree, where: Path, start: Path) -> str:
             "others": [other for other in pairs if other != name],
         }
     elif not scored:
-        alike = f"{len(tree.vectors)} sets of x-vectors of one kind only"
+        alike = f"{len(vectors)} sets of x-vectors of one kind only"
         raise InputError(where, "scores, or x-vectors original and protected", alike)
     return _rendered(where, scored=scored, **voices)
 
@@ -183,17 +185,12 @@ Sets = dict[str, dict[str, Path | None]]
 """Files of each list of trials: scores by oo, op and pp, key and speakers."""
 
 
-class Tree(NamedTuple):
-    """What a folder holds: sets of score files by system, and x-vectors by set and safeguard ("" is
-    unprotected) with their utt2spk.
-    """
-
-    systems: dict[str, Sets]
-    vectors: dict[str, dict[str, tuple[Path, Path | None]]]
+Vectors = dict[str, dict[str, tuple[Path, Path | None]]]
+"""X-vectors by set and safeguard, "" where unprotected, with their utt2spk."""
 
 
-def walk_tree(folder: Path) -> Tree:
-    """Look through a folder for score files and x-vectors in places named as VoicePrivacy does."""
+def walk_tree(folder: Path) -> tuple[dict[str, Sets], Vectors]:
+    """Sets of score files by system, and x-vectors, in places named as VoicePrivacy does."""
     data: dict[str, Path] = {}
     scored: dict[tuple[Path, str], Sets] = {}
     plain: dict[Path, dict[str, Path]] = {}
@@ -209,26 +206,27 @@ def walk_tree(folder: Path) -> Tree:
         scores = next((place / name for name in _SCORES if name in names), None)
         if pair is None or scores is None:
             continue
-        name, root = _set_name(pair), place.parent
-        enrolled, tested = pair["enrolled"] or "", pair["tested"] or ""
+        name, tested = _set_name(pair), pair["tested"]
         if not tested:
-            plain.setdefault(root, {})[name] = scores
+            plain.setdefault(place.parent, {})[name] = scores
             continue
-        sets = scored.setdefault((root, tested.lstrip("_")), {})
-        sets.setdefault(name, {})["pp" if enrolled else "op"] = scores
+        sets = scored.setdefault((place.parent, tested.lstrip("_")), {})
+        sets.setdefault(name, {})["pp" if pair["enrolled"] else "op"] = scores
     if not scored:
         scored = {(root, ""): {name: {} for name in sets} for root, sets in plain.items()}
-    for (root, _), sets in scored.items():
+    systems = {}
+    for (root, tag), sets in scored.items():
         for name, files in sets.items():
             files["oo"] = plain.get(root, {}).get(name)
             files["key"], files["speakers"] = _lists_of(name, data)
-    return Tree(
-        {_called(root, tag, scored, folder): sets for (root, tag), sets in scored.items()},
-        {
-            name: {tag: (path, _lists_of(name, data)[1]) for tag, path in sorted(tags.items())}
-            for name, tags in sorted(vectors.items())
-        },
-    )
+        # A system goes by its suffix, by its folder too where another has the same.
+        where = root.relative_to(folder).as_posix() if root != folder else folder.resolve().name
+        alone = tag and sum(other == tag for _, other in scored) == 1
+        systems[tag if alone else f"{tag} {where}".strip()] = sets
+    return systems, {
+        name: {tag: (path, _lists_of(name, data)[1]) for tag, path in sorted(tags.items())}
+        for name, tags in sorted(vectors.items())
+    }
 
 
 def _folders(folder: Path) -> Iterator[tuple[Path, set[str]]]:
@@ -252,15 +250,5 @@ def _lists_of(name: str, data: dict[str, Path]) -> tuple[Path | None, Path | Non
         for folder, place in sorted(data.items(), key=lambda item: len(item[0]))
         if (match := _DATA.fullmatch(folder)) and _set_name(match) == name
     ]
-    trials, whose = (
-        next((place / file for place in same if (place / file).is_file()), None)
-        for file in ("trials", "utt2spk")
-    )
-    return trials, whose
-
-
-def _called(root: Path, tag: str, every: Iterable[tuple[Path, str]], top: Path) -> str:
-    """A system by its suffix; by its folder too where another has the same."""
-    alone = sum(other == tag for _, other in every) == 1
-    where = root.relative_to(top).as_posix() if root != top else top.resolve().name
-    return tag if tag and alone else " ".join(part for part in (tag, where) if part)
+    trials, whose = ([one / file for one in same] for file in ("trials", "utt2spk"))
+    return next(filter(Path.is_file, trials), None), next(filter(Path.is_file, whose), None)

@@ -19,7 +19,10 @@ def _(sweep: LegalSweep) -> Document:
         ranks = sweep.ranks.get((attacker, length))
         candidates = () if ranks is None else (ranks.candidates,)
         for count in sorted({*sweep.counts(length), *candidates}):
-            estimates = _estimates(sweep, attacker, length, count)
+            measured = {m: sweep.estimate(attacker, m, length, count) for m in sweep.metrics}
+            estimates = [one for one in measured.values() if one is not None]
+            for metric in (m for m, one in measured.items() if one is not None):
+                estimates += sweep.details(attacker, metric, length, count)
             if ranks is not None and ranks.candidates == count:
                 estimates += ranks.estimates
             where = {"attacker": attacker, "L": str(length), "N": str(count)}
@@ -72,13 +75,6 @@ def _by_chance(estimate: Estimate) -> Estimate:
     return replace(estimate, value=float(estimate.chance or 0), interval=None, no_interval="")
 
 
-def _estimates(sweep: LegalSweep, attacker: str, length: int, count: int) -> tuple[Estimate, ...]:
-    measured = {metric: sweep.estimate(attacker, metric, length, count) for metric in sweep.metrics}
-    estimates = {metric: one for metric, one in measured.items() if one is not None}
-    details = (sweep.details(attacker, metric, length, count) for metric in estimates)
-    return (*estimates.values(), *(detail for some in details for detail in some))
-
-
 def _how(sweep: LegalSweep) -> list[str]:
     """Over whom the intervals are, for each metric, and how the strongest attack was chosen."""
     over: dict[str, Interval | None] = {}
@@ -89,10 +85,9 @@ def _how(sweep: LegalSweep) -> list[str]:
         for metric, made in over.items()
         if made is not None
     ]
-    lines = []
+    lines = [note("splits", splits=SPLITS)]
     made = next((one for one in over.values() if one is not None), None)
     if made is not None:
-        lines.append(
-            f"In brackets: {100 * made.level:g} % intervals, {'; '.join(parts)} (seed {made.seed})."
-        )
-    return [*lines, note("splits", splits=SPLITS)]
+        about = f"{100 * made.level:g} % intervals, {'; '.join(parts)}"
+        lines.insert(0, f"In brackets: {about} (seed {made.seed}).")
+    return lines

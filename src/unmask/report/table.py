@@ -7,9 +7,10 @@ import io
 import math
 import re
 import textwrap
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib import resources
+from typing import Any, Self
 
 from unmask.base import machine_unit, no_formula, one_line, visible
 from unmask.errors import InputError
@@ -89,35 +90,57 @@ def _plain(value: Parameter) -> str:
 
 @dataclass(frozen=True)
 class Grid:
-    """A table of strings: ``keys`` columns on the left are text, the others numbers."""
+    """A table laid out: ``keys`` columns on the left name the rows, the others have numbers."""
 
-    header: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
+    header: Sequence[Any]
+    rows: Sequence[Sequence[Any]]
     keys: int
+
+    @classmethod
+    def of(cls, rows: Sequence[Row], cells: Sequence[Mapping[str, Any]], empty: Any) -> Grid:
+        """Conditions down, the headings of ``cells`` across, ``empty`` where a row has none."""
+        names = list(dict.fromkeys(name for row in rows for name in row.conditions))
+        headings = _merged(list(map(list, cells)))
+        lines = [
+            (*(row.conditions.get(n, "") for n in names), *(own.get(h, empty) for h in headings))
+            for row, own in zip(rows, cells, strict=True)
+        ]
+        return cls((*names, *headings), lines, len(names))
+
+    def turned(self, joint: str) -> Grid:
+        """Metrics down; conditions across, put together by ``joint``."""
+        names = [joint.join(filter(None, line[: self.keys])) or "value" for line in self.rows]
+        columns = list(zip(self.header, *self.rows, strict=True))[self.keys :]
+        return Grid(("metric", *names), columns, 1)
+
+    def parts(self, sizes: Sequence[int], most: int) -> list[Self]:
+        """Columns in parts that, with those of the keys, are at most ``most`` wide together."""
+        keys = list(range(self.keys))
+        parts: list[list[int]] = [[]]
+        for i in range(self.keys, len(sizes)):
+            if parts[-1] and sum(sizes[j] for j in (*keys, *parts[-1], i)) > most:
+                parts.append([])
+            parts[-1].append(i)
+
+        def only(part: Sequence[int], line: Sequence[Any]) -> list[Any]:
+            return [line[i] for i in (*keys, *part)]
+
+        return [
+            replace(self, header=only(part, self.header), rows=[only(part, r) for r in self.rows])
+            for part in parts
+        ]
 
 
 def grid(rows: Sequence[Row]) -> Grid:
     """Conditions down and metrics across; the other way round for few rows of many metrics."""
-    names = list(dict.fromkeys(name for row in rows for name in row.conditions))
     cells = [
         dict(zip(row.columns or map(label, row.estimates), map(cell, row.estimates), strict=True))
         for row in rows
     ]
-    headings = _merged(list(map(list, cells)))
-    lines = [
-        tuple(row.conditions.get(name, "") for name in names)
-        + tuple(row_cells.get(heading, "") for heading in headings)
-        for row, row_cells in zip(rows, cells, strict=True)
-    ]
-    if len(headings) <= _METRICS_ACROSS or len(rows) > min(len(headings), _FEW_ROWS):
-        return Grid((*names, *headings), tuple(lines), len(names))
-    columns = [
-        " ".join(value for value in line[: len(names)] if value) or "value" for line in lines
-    ]
-    turned = [
-        (heading, *(line[len(names) + i] for line in lines)) for i, heading in enumerate(headings)
-    ]
-    return Grid(("metric", *columns), tuple(turned), 1)
+    whole = Grid.of(rows, cells, "")
+    across = len(whole.header) - whole.keys
+    few = across > _METRICS_ACROSS and len(rows) <= min(across, _FEW_ROWS)
+    return whole.turned(" ") if few else whole
 
 
 def _merged(lists: Sequence[Sequence[str]]) -> list[str]:
@@ -148,31 +171,11 @@ def text(document: Document, *, width: int | None = None) -> str:
     return "\n".join([*parts, *lines]) + "\n"
 
 
-def column_parts(sizes: Sequence[int], keys: Sequence[int], most: int) -> list[list[int]]:
-    """Columns in parts that, after those of the ``keys``, are at most ``most`` wide together."""
-    parts: list[list[int]] = [[]]
-    for i in (i for i in range(len(sizes)) if i not in keys):
-        if parts[-1] and sum(sizes[j] for j in (*keys, *parts[-1], i)) > most:
-            parts.append([])
-        parts[-1].append(i)
-    return parts
-
-
 def _split(whole: Grid, width: int) -> list[Grid]:
-    keys = list(range(whole.keys))
-    parts = column_parts([size + _GAP for size in _sizes(whole)], keys, width)
-    return [
-        Grid(
-            tuple(whole.header[i] for i in keys + part),
-            tuple(
-                tuple(line[i] for i in keys + part)
-                for line in whole.rows
-                if len(parts) == 1 or any(line[i] for i in part)
-            ),
-            whole.keys,
-        )
-        for part in parts
-    ]
+    parts = whole.parts([size + _GAP for size in _sizes(whole)], width)
+    if len(parts) == 1:
+        return parts
+    return [replace(part, rows=[r for r in part.rows if any(r[part.keys :])]) for part in parts]
 
 
 def _rich(part: Grid, width: int) -> str:
@@ -182,7 +185,11 @@ def _rich(part: Grid, width: int) -> str:
     from rich.text import Text
 
     table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    fits = _needed(part) <= width
+    sizes = _sizes(part)
+    # Where the table is too wide, keys may be broken to columns of ten.
+    least = [min(size, 10) if i < part.keys else size for i, size in enumerate(sizes)]
+    gaps = _GAP * (len(sizes) - 1)
+    fits = sum(sizes) + gaps <= width
     for i, heading in enumerate(part.header):
         key = i < part.keys
         table.add_column(
@@ -194,17 +201,9 @@ def _rich(part: Grid, width: int) -> str:
     for line in part.rows:
         table.add_row(*(Text(value) for value in line))
     out = io.StringIO()
-    least = _needed(part, of_keys=10)
-    Console(file=out, width=max(width, least), color_system=None, legacy_windows=False).print(table)
+    wide = max(width, sum(least) + gaps)
+    Console(file=out, width=wide, color_system=None, legacy_windows=False).print(table)
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
-
-
-def _needed(part: Grid, *, of_keys: int | None = None) -> int:
-    """Columns that a table takes; text may be broken to columns ``of_keys`` wide."""
-    sizes = _sizes(part)
-    if of_keys is not None:
-        sizes[: part.keys] = [min(size, of_keys) for size in sizes[: part.keys]]
-    return sum(size + _GAP for size in sizes) - _GAP
 
 
 def _sizes(whole: Grid) -> list[int]:

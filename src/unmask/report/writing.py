@@ -27,7 +27,7 @@ _NEW = ".new-"
 FILING = ("filing.html", "filing.pdf")
 ORDER = (*FILING, "figures", "tables", "assessment.toml", "results.json", PAGE)
 _MARKS = re.compile(r"([*_`<])")
-_SUFFIXES = {"md": "md", "latex": "tex"}
+_SUFFIXES = {"csv": "csv", "md": "md", "latex": "tex"}
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 _SECONDS = 180
 _DATES = re.compile(rb"/(CreationDate|ModDate) \(D:(\d{14})")
@@ -45,7 +45,7 @@ def write_report(
     ``file_copy`` adds the filing copy, as PDF too where there is a Chromium to print it. One run
     writes at a time; what a killed one left half made is removed, and so is an older filing copy.
     """
-    folder = Path(output)
+    folder, tell = Path(output), listener or (lambda what, done, total: None)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with locked(folder):
@@ -53,10 +53,9 @@ def write_report(
                 shutil.rmtree(left)
             with tempfile.TemporaryDirectory(prefix=_NEW, dir=folder) as temporary:
                 made = Path(temporary)
-                _make(assessment, made, folder, listener)
+                _make(assessment, made, folder, tell)
                 if file_copy:
-                    if listener is not None:
-                        listener("printing the filing copy", 0, 1)
+                    tell("printing the filing copy", 0, 1)
                     page, pdf = (made / name for name in FILING)
                     write_whole(page, filing_html(assessment).encode())
                     print_pdf(page, pdf, date=assessment.date)
@@ -67,29 +66,28 @@ def write_report(
     return folder / PAGE
 
 
-def _make(assessment: Assessment, made: Path, folder: Path, listener: Listener | None) -> None:
+def _make(assessment: Assessment, made: Path, folder: Path, tell: Listener) -> None:
     write_whole(made / PAGE, render_html(assessment).encode())
     write_whole(made / "results.json", assessment.document.to_json().encode() + b"\n")
     redact = assessment.config.redact
     config = to_toml(assessment.config, base=None if redact else folder.resolve())
     write_whole(made / "assessment.toml", config.encode())
     (made / "tables").mkdir()
-    for suffix in ("csv", *_SUFFIXES):
-        if assessment.overview.rows:
-            path = made / "tables" / f"overview.{_SUFFIXES.get(suffix, suffix)}"
-            write_whole(path, render(assessment.overview, suffix).encode())
+    for format, suffix in _SUFFIXES.items() if assessment.overview.rows else ():
+        path = made / "tables" / f"overview.{suffix}"
+        write_whole(path, render(assessment.overview, format).encode())
     tables = {"speakers": assessment.least} if assessment.least else {}
     tables |= {section.key: section.tables for section in assessment.sections}
     for name, blocks in tables.items():
-        rows = tuple(row for block in blocks for row in block.rows)
-        whole = Document(rows, seed=assessment.config.seed)
-        write_whole(made / "tables" / f"{name}.csv", render(whole, "csv").encode())
+        whole = [Document([row for block in blocks for row in block.rows])]
+        apart = [Document(block.rows, title=block.title) for block in blocks if block.rows]
         for format, suffix in _SUFFIXES.items():
-            parts = []
-            for block in (block for block in blocks if block.rows):
-                title = _MARKS.sub(r"\\\1", block.title)
-                table = render(Document(block.rows, title=block.title), format)
-                parts.append(f"**{title}**\n\n{table}" if format == "md" else table)
+            parts = [render(one, format) for one in (whole if format == "csv" else apart)]
+            if format == "md":
+                titles = (_MARKS.sub(r"\\\1", one.title) for one in apart)
+                parts = [
+                    f"**{title}**\n\n{part}" for title, part in zip(titles, parts, strict=True)
+                ]
             write_whole(made / "tables" / f"{name}.{suffix}", "\n".join(parts).encode())
     (made / "figures").mkdir()
     figures, kinds = assessment.figures, assessment.config.figures
@@ -97,8 +95,7 @@ def _make(assessment: Assessment, made: Path, folder: Path, listener: Listener |
     with ThreadPoolExecutor(2) as pool:
         jobs = [pool.submit(_draw, figure, kinds, made / "figures", kept) for figure in figures]
         for done, job in enumerate(jobs):
-            if listener is not None:
-                listener("drawing figures", done, len(figures))
+            tell("drawing figures", done, len(figures))
             job.result()
 
 

@@ -10,6 +10,7 @@ import multiprocessing
 import os
 import re
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import (
@@ -24,6 +25,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from queue import SimpleQueue
@@ -261,12 +263,21 @@ class Devices(Pool):
 
 def one_blas_thread() -> AbstractContextManager[Any]:
     """One thread of BLAS until it is closed; without threadpoolctl, as many as BLAS likes."""
+    known = [name in sys.modules for name in ("numpy", "scipy.linalg", "torch")]
+    libraries = _libraries(*known)
+    return nullcontext() if libraries is None else libraries.limit(limits=1, user_api="blas")
+
+
+@cache
+def _libraries(*known: bool) -> Any:
+    """The libraries of BLAS that are loaded, which takes long to find out: once for each set of
+    modules that bring one.
+    """
     try:
-        from threadpoolctl import threadpool_limits
+        from threadpoolctl import ThreadpoolController
     except ImportError:
-        return nullcontext()
-    limits: AbstractContextManager[Any] = threadpool_limits(limits=1, user_api="blas")
-    return limits
+        return None
+    return ThreadpoolController()
 
 
 def pin() -> None:

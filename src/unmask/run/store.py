@@ -16,7 +16,7 @@ from dataclasses import fields, is_dataclass
 from importlib import import_module
 from mmap import mmap
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -26,29 +26,42 @@ from unmask.errors import InputError
 from unmask.run.files import atomic_file, check_memory, check_room, write_whole
 
 Arrays = dict[str, npt.NDArray[Any]]
-_TREE = "tree"
+_TREE, _DATA = "tree", "data"
 _PACKAGE = "unmask."
 
 
 def to_bytes(value: Any) -> bytes:
-    """The value as an npz archive with fixed times, so that equal values give equal bytes."""
+    """The value as an npz archive: its tree, and the bytes of all its arrays, one after another;
+    times are fixed, so that equal values give equal bytes.
+    """
     arrays: dict[str, np.ndarray] = {}
-    tree = json.dumps(_encode(value, arrays), ensure_ascii=False, allow_nan=False)
-    arrays[_TREE] = np.frombuffer(tree.encode(), dtype=np.uint8)
+    tree = _encode(value, arrays)
+    aligned = sorted(arrays.items(), key=lambda one: -one[1].dtype.alignment)
+    kinds = [[name, array.dtype.str, array.size] for name, array in aligned]
+    text = json.dumps([tree, kinds], ensure_ascii=False, allow_nan=False)
+    data = b"".join(np.ascontiguousarray(array).tobytes() for _, array in aligned)
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-        for name, array in arrays.items():
+        for name, content in ((_TREE, text.encode()), (_DATA, data)):
             part = io.BytesIO()
-            np.lib.format.write_array(part, np.ascontiguousarray(array), allow_pickle=False)
+            np.lib.format.write_array(part, np.frombuffer(content, np.uint8), allow_pickle=False)
             archive.writestr(zipfile.ZipInfo(f"{name}.npy"), part.getvalue())
     return buffer.getvalue()
 
 
 def from_bytes(content: bytes, name: str = "value") -> Any:
     """The value that :func:`to_bytes` wrote; ``name`` names it where it is damaged."""
-    arrays = load_arrays(io.BytesIO(content), name)
+    members = load_arrays(io.BytesIO(content), name)
     try:
-        return _decode(json.loads(arrays[_TREE].tobytes().decode()), arrays)
+        tree, kinds = json.loads(members[_TREE].tobytes().decode())
+        data, arrays = members[_DATA].data, {}
+        for own, kind, size in kinds:
+            used = size * np.dtype(kind).itemsize
+            arrays[own] = _plain((size,), np.dtype(kind), data[:used])
+            data = data[used:]
+        if len(data):
+            raise ValueError(f"{len(data)} bytes too many")
+        return _decode(tree, arrays)
     except Exception as error:
         raise InputError(name, "a kept value", f"a damaged one ({error})") from None
 
@@ -131,9 +144,16 @@ def npy_array(content: bytes) -> npt.NDArray[Any]:
     """The array of an npy file, of which the bytes must be all there; pickled ones are refused."""
     stream = io.BytesIO(content)
     shape, by_columns, kind = npy_header(stream)
+    data = bytearray(content[stream.tell() :])
+    return _plain(shape, kind, data, order="F" if by_columns else "C")
+
+
+def _plain(
+    shape: tuple[int, ...], kind: np.dtype[Any], data: Any, *, order: Literal["C", "F"] = "C"
+) -> npt.NDArray[Any]:
+    """An array of these bytes, if it is one of numbers or text and they are as many as it needs."""
     if kind.hasobject:
         raise ValueError("expected plain arrays, found pickled objects, which are not read")
-    data = bytearray(content[stream.tell() :])
     size = math.prod(shape) * kind.itemsize
     if min(shape, default=0) < 0 or len(data) != size:
         raise ValueError(f"expected {size} bytes of numbers as declared, found {len(data)}")
@@ -141,7 +161,7 @@ def npy_array(content: bytes) -> npt.NDArray[Any]:
         codes = np.frombuffer(data, kind.str[0] + "u4")
         if (codes > 0x10FFFF).any() or ((codes >= 0xD800) & (codes <= 0xDFFF)).any():
             raise ValueError("expected text, found numbers that are no characters")
-    return np.ndarray(shape, kind, data, order="F" if by_columns else "C")
+    return np.ndarray(shape, kind, data, order=order)
 
 
 def _mapped(path: Path) -> npt.NDArray[Any]:
@@ -181,7 +201,7 @@ def _encode(
     if isinstance(value, float):
         return value if np.isfinite(value) else {"$": "float", "v": str(value)}
     if isinstance(value, np.ndarray):
-        if value.dtype.hasobject:
+        if value.dtype.kind in "OV":
             raise TypeError("an array of objects cannot be stored")
         if once is not None and isinstance(getattr(value, "base", None), mmap):
             path = Path(str(getattr(value, "filename", "")))
@@ -199,6 +219,9 @@ def _encode(
     if isinstance(value, tuple):
         return {"$": "tuple", "v": [_encode(item, arrays, once=once) for item in value]}
     if isinstance(value, Mapping):
+        if all(type(key) is str for key in value):
+            parts = {key: _encode(part, arrays, once=once) for key, part in value.items()}
+            return {"$": "named", "v": parts}
         pairs = [
             [_encode(k, arrays, once=once), _encode(v, arrays, once=once)] for k, v in value.items()
         ]
@@ -237,6 +260,8 @@ def _decode(node: Any, arrays: dict[str, np.ndarray], *, files: bool = False) ->
             return pl.Series(value, dtype=pl.String)
         case "tuple":
             return tuple(decoded(item) for item in value)
+        case "named":
+            return {name: decoded(part) for name, part in value.items()}
         case "mapping":
             return {decoded(k): decoded(v) for k, v in value}
         case "object":

@@ -26,6 +26,11 @@ _REDUCE: dict[str, np.ufunc] = {"sum": np.add, "min": np.minimum, "max": np.maxi
 class Numpy:
     """Arrays of this process."""
 
+    arange: Any = staticmethod(np.arange)
+    where: Any = staticmethod(np.where)
+    isnan: Any = staticmethod(np.isnan)
+    nonzero: Any = staticmethod(np.nonzero)
+
     def chunk(self, here: int, there: int, width: int) -> int:
         """Rows to take at a time against ``width`` columns: ``here`` of them on a processor, as
         many as make ``there`` cells on a device.
@@ -36,7 +41,7 @@ class Numpy:
         """An array where the work happens. It is kept there as long as the array itself lives, so
         what is shared goes there once; the array must not change meanwhile.
         """
-        return array
+        return np.asarray(array)
 
     def host(self, values: Any) -> npt.NDArray[Any]:
         """Back to an array of this process."""
@@ -45,10 +50,6 @@ class Numpy:
     def zeros(self, shape: int | tuple[int, ...], kind: str = "int64") -> Any:
         """Zeros of a type: int64, float64, bool …"""
         return np.zeros(shape, kind)
-
-    def arange(self, start: int, stop: int) -> Any:
-        """Start … stop − 1."""
-        return np.arange(start, stop)
 
     def product(self, rows: Any, columns: Any, out: Any = None) -> Any:
         """Inner product of every row with every row of ``columns``, in the precision of both; on a
@@ -64,18 +65,6 @@ class Numpy:
         values[mask] = value
         return values
 
-    def where(self, mask: Any, values: Any, others: Any) -> Any:
-        """``values`` where the mask is, ``others`` elsewhere."""
-        return np.where(mask, values, others)
-
-    def isnan(self, values: Any) -> Any:
-        """Which are NaN."""
-        return np.isnan(values)
-
-    def nonzero(self, flags: Any) -> tuple[IntArray, ...]:
-        """Indices of what is true, as arrays of this process."""
-        return np.nonzero(flags)
-
     def repeat(self, sizes: Any) -> Any:
         """0 as often as ``sizes`` says first, then 1 …: the group of each row."""
         return np.repeat(np.arange(len(sizes)), sizes)
@@ -88,6 +77,10 @@ class Numpy:
         """How often each of ``size`` cells occurs, or the sum of its weights."""
         weights = None if weights is None else weights.reshape(-1)
         return np.bincount(cells.reshape(-1), weights, minlength=size)
+
+    def totals(self, values: Any, axis: int) -> Any:
+        """Sums along an axis in double precision."""
+        return values.sum(axis=axis, dtype=np.float64)
 
     def column_sums(self, flags: Any) -> Any:
         """How many rows of each column are true, in bytes where they suffice."""
@@ -211,6 +204,9 @@ class Torch:
         if weights is None:
             return self.torch.bincount(cells, minlength=size)
         return self.zeros(size, "float64").index_add_(0, cells, weights.reshape(-1).double())
+
+    def totals(self, values: Any, axis: int) -> Any:
+        return values.sum(dim=axis, dtype=self.torch.float64)
 
     def column_sums(self, flags: Any) -> Any:
         return flags.sum(dim=0)

@@ -6,7 +6,7 @@ A matrix product rounds differently for different shapes: scores come from tiles
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from unmask.base import FloatArray
 from unmask.errors import InputError
-from unmask.run import ranges_of
-from unmask.scoring.cosine import AsNorm, Cosine, Fused, Projected, Rows, TwoSided, Whitening
+from unmask.run import one_blas_thread, ranges_of
+from unmask.scoring.cosine import AsNorm, Cosine, Projected, Rows, TwoSided, Whitening
 from unmask.scoring.plda import Plda
 from unmask.trials import Embeddings
 
@@ -71,7 +71,8 @@ def backend_named(
         raise InputError("back-end", f"{names} or a file (npz)", name)
     if data is None:
         raise InputError(f"back-end {name}", "embeddings to train on", "none")
-    return TRAINED[name](data, **options)
+    with one_blas_thread():
+        return TRAINED[name](data, **options)
 
 
 def product_sides(backend: Backend, prepared: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -86,18 +87,27 @@ def product_sides(backend: Backend, prepared: FloatArray) -> tuple[FloatArray, F
     if isinstance(backend, Plda):
         rest, own, one = prepared[:, :-1], prepared[:, -1:], np.ones((len(prepared), 1))
         return np.hstack([rest, own, one]), np.hstack([rest, one, own])
-    if not isinstance(backend, (Cosine, Whitening)):
+    if not isinstance(backend, Cosine):
         raise InputError("back-end", "cosine, wccn or plda", backend.name)
     return prepared, prepared
 
 
-def fused(backends: Sequence[Backend], weights: FloatArray) -> Fused:
-    """The sum of the scores of ``backends``, each times its weight."""
+@dataclass(frozen=True, eq=False)
+class Fused(TwoSided):
+    """Σ w_k·s_k: the sum of the scores of ``members``, each times its weight."""
 
-    def member(backend: Backend, vectors: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-        return product_sides(backend, backend.prepare(vectors))
+    members: Sequence[Backend]
+    weights: FloatArray
 
-    return Fused([partial(member, one) for one in backends], weights)
+    @property
+    def name(self) -> str:
+        return "fusion"
+
+    def sides(self, vectors: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """The rows of all members beside each other, those of enrolment times the weight."""
+        pairs = [product_sides(one, one.prepare(vectors)) for one in self.members]
+        left = [w * one for w, (one, _) in zip(self.weights, pairs, strict=True)]
+        return np.hstack(left), np.hstack([other for _, other in pairs])
 
 
 def score_matrix(backend: Backend, enrol: npt.ArrayLike, test: npt.ArrayLike) -> FloatArray:

@@ -6,7 +6,6 @@ of labelled vectors that every trained back-end starts from.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -155,7 +154,7 @@ class Cosine:
 
 
 @dataclass(frozen=True, eq=False)
-class Whitening:
+class Whitening(Cosine):
     """Centre, map so that a covariance becomes the identity, then cosine.
 
     ``within``: the within-speaker covariance (WCCN), which plays down the directions in which one
@@ -194,10 +193,6 @@ class Whitening:
         """Normalised, centred, whitened and normalised again."""
         rows = unit_rows(vectors, dimension=self.centre.size)
         return length_normalised((rows - self.centre) @ self.projection)
-
-    def score_block(self, enrol: Rows, test: Rows) -> Rows:
-        """Cosines of every enrolment row with every test row."""
-        return np.asarray(enrol @ test.T)
 
 
 class Projected(Whitening):
@@ -280,21 +275,3 @@ class AsNorm(TwoSided):
         shift, one = -closest.mean(axis=1, keepdims=True) * scale, np.ones((len(rows), 1))
         left, right = [rows * scale, rows, shift, one], [rows, rows * scale, one, shift]
         return np.hstack(left), np.hstack(right)
-
-
-@dataclass(frozen=True, eq=False)
-class Fused(TwoSided):
-    """Σ w_k·s_k over back-ends: ``members`` give the rows of both sides of each, ``weights`` w."""
-
-    members: Sequence[Callable[[npt.ArrayLike], tuple[FloatArray, FloatArray]]]
-    weights: FloatArray
-
-    @property
-    def name(self) -> str:
-        return "fusion"
-
-    def sides(self, vectors: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """The rows of all members beside each other, those of enrolment times the weight."""
-        pairs = [member(vectors) for member in self.members]
-        left = [w * one for w, (one, _) in zip(self.weights, pairs, strict=True)]
-        return np.hstack(left), np.hstack([other for _, other in pairs])

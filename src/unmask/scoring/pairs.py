@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from unmask.base import Codes, Rows32
 from unmask.errors import InputError
-from unmask.run import NUMPY, Range, ranges_of
+from unmask.run import Range, Xp, ranges_of
 
 TILE = 1024
 BLOCK = 8192
@@ -68,28 +68,32 @@ class Pairs:
             if not self.unordered or columns[1] - 1 > rows[0]
         ]
 
-    def shares(self, parts: int, *, ordered: bool) -> list[Block]:
-        """Blocks of whole rows on the grid with about as many pairs each; of all pairs, if
-        ``ordered``, of those that count otherwise.
-        """
+    def shares(self, parts: int) -> list[Block]:
+        """Blocks of whole rows on the grid with about as many of the pairs that count each."""
         share = np.linspace(0, 1, parts + 1)
-        if self.unordered and not ordered:
+        if self.unordered:
             share = 1 - np.sqrt(1 - share)
         rows = len(self.enrol)
         cut = np.minimum(np.round(share * rows / self.grid).astype(int) * self.grid, rows)
         cut[-1] = rows
         return [(int(a), int(b), 0, len(self.test)) for a, b in pairwise(cut) if a < b]
 
-    def tiles(self, block: Block) -> Iterator[Tile]:
-        """Tiles of a block that hold a trial."""
-        for top, bottom in self._cut(*block[:2]):
-            for left, right in self._cut(*block[2:]):
-                if not self.unordered or right - 1 > top:
-                    yield Tile(self, (top, bottom), (left, right))
+    def tiles(self, xp: Xp, block: Block, *, cells: int = 1) -> Iterator[Tile]:
+        """Tiles of a block that hold a trial: those of the grid on a processor, on a device whole
+        rows with about so many ``cells``.
+        """
+        width = block[3] - block[2]
+        across = xp.chunk(self.grid, width, 1)
+        for top, bottom in self._cut(*block[:2], xp.chunk(self.grid, cells, width)):
+            for left, right in self._cut(*block[2:], across):
+                if not self.unordered:
+                    yield Tile(xp, self, (top, bottom), (left, right))
+                elif right - 1 > top:
+                    yield Tile(xp, self, (top, bottom), (max(left, top), right))
 
-    def band(self, rows: Range) -> Iterator[Tile]:
+    def band(self, xp: Xp, rows: Range) -> Iterator[Tile]:
         """Tiles of some rows that may hold a pair of one speaker."""
-        for top, bottom in self._cut(*rows):
+        for top, bottom in self._cut(*rows, self.grid):
             first, last = self.enrol.speaker[top], self.enrol.speaker[bottom - 1]
             start = int(np.searchsorted(self.test.speaker, first))
             stop = int(np.searchsorted(self.test.speaker, last, side="right"))
@@ -98,18 +102,19 @@ class Pairs:
             if start >= stop:
                 continue
             for left in range(start // self.grid * self.grid, stop, self.grid):
-                yield Tile(self, (top, bottom), (left, min(left + self.grid, len(self.test))))
+                yield Tile(xp, self, (top, bottom), (left, min(left + self.grid, len(self.test))))
 
-    def _cut(self, start: int, stop: int) -> list[Range]:
+    def _cut(self, start: int, stop: int, step: int) -> list[Range]:
         if start % self.grid:
             raise InputError(f"blocks begin at a multiple of {self.grid} rows, found {start}")
-        return [(top, min(top + self.grid, stop)) for top in range(start, stop, self.grid)]
+        return [(top, min(top + step, stop)) for top in range(start, stop, step)]
 
 
 @dataclass(frozen=True, eq=False)
 class Tile:
-    """One product of the grid."""
+    """Some rows against some columns: one product."""
 
+    xp: Xp
     pairs: Pairs
     rows: Range
     columns: Range
@@ -119,12 +124,10 @@ class Tile:
         """Number of scores."""
         return (self.rows[1] - self.rows[0]) * (self.columns[1] - self.columns[0])
 
-    def scores(self, out: Rows32) -> Rows32:
-        """Scores of the tile, written to the front of ``out``."""
-        enrol = np.asarray(self.pairs.enrol.rows)[slice(*self.rows)]
-        test = np.asarray(self.pairs.test.rows)[slice(*self.columns)]
-        scores: Rows32 = NUMPY.product(enrol, test, out)
-        return scores
+    def scores(self, out: Rows32 | None = None) -> Any:
+        """Scores of the tile, written to the front of ``out``, if there is one."""
+        enrol = self.xp.put(self.pairs.enrol.rows)[slice(*self.rows)]
+        return self.xp.product(enrol, self.xp.put(self.pairs.test.rows)[slice(*self.columns)], out)
 
     @property
     def is_plain(self) -> bool:
@@ -137,11 +140,12 @@ class Tile:
             or test[self.columns[1] - 1] < enrol[self.rows[0]]
         )
 
-    def trials(self, *, target: bool) -> npt.NDArray[np.bool_]:
+    def trials(self, *, target: bool) -> Any:
         """Which pairs are trials of a class."""
-        enrol = self.pairs.enrol.speaker[slice(*self.rows), None]
-        test = self.pairs.test.speaker[None, slice(*self.columns)]
+        xp = self.xp
+        enrol = xp.put(self.pairs.enrol.speaker)[slice(*self.rows), None]
+        test = xp.put(self.pairs.test.speaker)[None, slice(*self.columns)]
         wanted = enrol == test if target else enrol != test
         if self.pairs.unordered and self.columns[0] < self.rows[1]:
-            wanted &= np.arange(*self.rows)[:, None] < np.arange(*self.columns)[None, :]
-        return np.asarray(wanted)
+            wanted &= xp.arange(*self.rows)[:, None] < xp.arange(*self.columns)[None, :]
+        return wanted

@@ -15,7 +15,18 @@ import numpy as np
 import numpy.typing as npt
 
 from unmask.base import BoolArray, FloatArray, IntArray, Lookup, Rows32, ceiling, lazy
-from unmask.run import Arrays, Range, Torch, Xp, accumulate, current_place, narrow, ranges_of, run
+from unmask.run import (
+    NUMPY,
+    Arrays,
+    Range,
+    Torch,
+    Xp,
+    accumulate,
+    current_place,
+    narrow,
+    ranges_of,
+    run,
+)
 from unmask.scoring.cosine import Rows
 from unmask.scoring.pairs import BLOCK, Block, Pairs, Tile
 
@@ -68,7 +79,7 @@ class TargetScores:
 def target_scores(xp: Xp, pairs: Pairs, rows: Range) -> Arrays:
     """Distinct scores of the pairs of one speaker in some rows, and how often each occurs."""
     buffer = np.empty(pairs.grid**2, np.float32)
-    own = [tile.scores(buffer)[tile.trials(target=True)] for tile in pairs.band(rows)]
+    own = [tile.scores(buffer)[tile.trials(target=True)] for tile in pairs.band(NUMPY, rows)]
     scores, counts = np.unique(np.concatenate([np.zeros(0, np.float32), *own]), return_counts=True)
     return {"scores": scores, "counts": counts.astype(np.int64)}
 
@@ -100,7 +111,7 @@ class CountAmong:
         place = current_place()
         blocks = self.pairs.blocks(targets=targets, block=block)
         if place.on == "cuda":
-            blocks = self.pairs.shares(len(place.devices), ordered=False)
+            blocks = self.pairs.shares(len(place.devices))
         none = np.zeros(self.knots.size, np.int64)
         start: Arrays = {"below": none, "equal": none.copy(), **_sums(0, 0)}
         total = accumulate(count_block, self, blocks, start, _add)
@@ -135,7 +146,7 @@ def count_block(xp: Xp, counting: CountAmong, block: Block) -> Arrays:
     piece = np.empty(capacity, np.float32)
     spare = np.empty(pairs.grid**2, np.float32)
     filled = total = loss = 0
-    for tile in pairs.tiles(block):
+    for tile in pairs.tiles(xp, block):
         if filled + tile.size > capacity:
             add_counts(below, equal, piece[:filled], knots)
             filled = 0
@@ -167,21 +178,14 @@ def add_counts(below: IntArray, equal: IntArray, piece: Rows, knots: Rows) -> No
 def _on_device(xp: Torch, counting: CountAmong, block: Block) -> Arrays:
     """The same for whole rows: triton counts inside its product, plain torch in strips."""
     pairs, knots = counting.pairs, counting.knots
-    enrol, test = xp.put(pairs.enrol.rows), xp.put(pairs.test.rows)
-    one, other = xp.put(pairs.enrol.speaker), xp.put(pairs.test.speaker)
     possible = np.ones(knots.size, bool) if pairs.llr else np.abs(knots) <= WIDEST_COSINE
     lookup = Lookup(knots[possible], "both")
     last = 2 * lookup.boundaries.size + 1
     cells = xp.zeros(last + 1)
     fused = fuses(xp)
-    column = xp.arange(0, len(test))
     loss = 0.0
-    for top, bottom in ranges_of(block[1] - block[0], xp.chunk(1, STRIP, len(test))):
-        rows = slice(block[0] + top, block[0] + bottom)
-        scores = xp.product(enrol[rows], test)
-        counted = one[rows, None] != other[None, :]
-        if pairs.unordered:
-            counted &= column[rows, None] < column[None, :]
+    for tile in pairs.tiles(xp, block, cells=STRIP):
+        scores, counted = tile.scores(), tile.trials(target=False)
         if not fused:
             cells += xp.bincount(xp.where(counted, xp.among(lookup, scores), last), last + 1)
         losses = xp.softplus(scores, wide=pairs.llr) * counted
@@ -191,9 +195,11 @@ def _on_device(xp: Torch, counting: CountAmong, block: Block) -> Arrays:
         return tally_of(counts[1::2], counts[::2], knots, possible, loss)
     from unmask.scoring.triton_roc import count_nontargets
 
-    bounds = xp.put(lookup.boundaries)
+    sides = pairs.enrol.rows, pairs.test.rows, pairs.enrol.speaker, pairs.test.speaker
+    enrol, test, one, other = map(xp.put, sides)
+    bounds, unordered = xp.put(lookup.boundaries), pairs.unordered
     ties = count_nontargets(
-        enrol, test, one, other, bounds, symmetric=pairs.unordered, rows=(block[0], block[1])
+        enrol, test, one, other, bounds, symmetric=unordered, rows=(block[0], block[1])
     )
     return tally_of(ties.equal, ties.between, knots, possible, loss)
 
@@ -264,7 +270,7 @@ class CountBySpeaker:
         place = current_place()
         blocks = self.pairs.blocks(targets=0, block=block)
         if place.on == "cuda":
-            blocks = self.pairs.shares(len(place.devices), ordered=True)
+            blocks = self.pairs.shares(len(place.devices))
         shape = self.speakers, self.bins
         start = [np.zeros(shape[: 1 if "loss" in name else 2], np.int64) for name in _SUMS]
         total = accumulate(
@@ -307,11 +313,10 @@ class _Side:
         codes = self._codes[rows[0] - self._start : rows[1] - self._start].astype(np.int64)
         return slice(int(codes[0]), int(codes[-1]) + 1), codes - codes[0]
 
-    def count(self, table: IntArray, speakers: slice, cells: IntArray) -> None:
+    def count(self, xp: Xp, table: IntArray, speakers: slice, cells: Any) -> None:
         """Count cells: bins, offset by the speaker."""
         size = (speakers.stop - speakers.start) * self._bins
-        counts = np.bincount(cells.reshape(-1), minlength=size)
-        table[speakers] += counts.reshape(-1, self._bins)
+        table[speakers] += xp.host(xp.bincount(cells, size)).reshape(-1, self._bins)
 
     def add_loss(self, table: IntArray, rows: Range, loss: FloatArray) -> None:
         """Add the loss of each row, in whole units per speaker."""
@@ -321,77 +326,39 @@ class _Side:
 
 def count_by_speaker(xp: Xp, counting: CountBySpeaker, block: Block) -> Arrays:
     """Counts of a block by the speakers of its rows and of its columns."""
-    if isinstance(xp, Torch):
-        return _by_speaker_on_device(xp, counting, block)
     pairs, bins = counting.pairs, counting.bins
     rows = _Side(np.asarray(pairs.enrol.speaker[block[0] : block[1]]), block[0], bins)
     columns = _Side(np.asarray(pairs.test.speaker[block[2] : block[3]]), block[2], bins)
-    for tile in pairs.tiles(block):
-        _count_tile(xp, counting, tile, rows, columns)
+    for tile in pairs.tiles(xp, block, cells=STRIP // 4):
+        _count_tile(counting, tile, rows, columns)
     return {**rows.arrays("rows"), **columns.arrays("columns")}
 
 
-def _count_tile(xp: Xp, counting: CountBySpeaker, tile: Tile, rows: _Side, columns: _Side) -> None:
-    """Count a tile, a strip of rows at a time: strips stay in the cache."""
-    scores = tile.scores(np.empty(tile.size, np.float32))
-    wide, bins = tile.pairs.llr, counting.bins
+def _count_tile(counting: CountBySpeaker, tile: Tile, rows: _Side, columns: _Side) -> None:
+    """Count a tile, on a processor a strip of rows at a time: strips stay in the cache."""
+    xp, wide, bins = tile.xp, tile.pairs.llr, counting.bins
+    scores = tile.scores()
     own = other = None
     if not tile.is_plain:
         own, other = tile.trials(target=True), tile.trials(target=False)
-    tested, column = columns.part(tile.columns)
-    accepted = np.zeros(scores.shape[1])
-    for top, bottom in ranges_of(len(scores), _STRIP_ROWS):
+    tested, codes = columns.part(tile.columns)
+    column, accepted = xp.put(codes) * bins, np.zeros(codes.size)
+    for top, bottom in ranges_of(len(scores), xp.chunk(_STRIP_ROWS, len(scores), 1)):
         strip = scores[top:bottom]
         numbers = tile.rows[0] + top, tile.rows[0] + bottom
-        enrolled, row = rows.part(numbers)
+        enrolled, codes = rows.part(numbers)
         bin_of = xp.among(counting.lookup, strip)
-        in_row, in_column = bin_of + row[:, None] * bins, bin_of + column * bins
+        in_row, in_column = bin_of + xp.put(codes)[:, None] * bins, bin_of + column
         loss = xp.softplus(strip, wide=wide)
         if own is not None and other is not None:
             within, between = own[top:bottom], other[top:bottom]
-            rows.count(rows.target, enrolled, in_row[within])
-            missed = np.where(within, xp.softplus(-strip, wide=wide), 0)
-            rows.add_loss(rows.target_loss, numbers, missed.sum(axis=1, dtype=np.float64))
+            rows.count(xp, rows.target, enrolled, in_row[within])
+            missed = xp.totals(xp.where(within, xp.softplus(-strip, wide=wide), 0), 1)
+            rows.add_loss(rows.target_loss, numbers, xp.host(missed))
             in_row, in_column = in_row[between], in_column[between]
-            loss = np.where(between, loss, 0)
-        rows.count(rows.nontarget, enrolled, in_row)
-        columns.count(columns.nontarget, tested, in_column)
-        rows.add_loss(rows.nontarget_loss, numbers, loss.sum(axis=1, dtype=np.float64))
-        accepted += loss.sum(axis=0, dtype=np.float64)
+            loss = xp.where(between, loss, 0)
+        rows.count(xp, rows.nontarget, enrolled, in_row)
+        columns.count(xp, columns.nontarget, tested, in_column)
+        rows.add_loss(rows.nontarget_loss, numbers, xp.host(xp.totals(loss, 1)))
+        accepted += xp.host(xp.totals(loss, 0))
     columns.add_loss(columns.nontarget_loss, tile.columns, accepted)
-
-
-def _by_speaker_on_device(xp: Torch, counting: CountBySpeaker, block: Block) -> Arrays:
-    """The same for whole rows; where pairs are unordered, nontargets count in both orders."""
-    pairs, bins, speakers = counting.pairs, counting.bins, counting.speakers
-    enrol, test = xp.put(pairs.enrol.rows), xp.put(pairs.test.rows)
-    other = xp.put(pairs.test.speaker).long()[None, :]
-    own_of = xp.put(pairs.enrol.speaker).long()
-    column = xp.arange(0, len(test))
-    counts = [xp.zeros(speakers * bins) for _ in range(2)]
-    losses = [xp.zeros(speakers, "float64") for _ in range(2)]
-
-    def add(kind: int, speaker: Any, bin_of: Any, loss: Any) -> None:
-        counts[kind] += xp.bincount(speaker * bins + bin_of, speakers * bins)
-        losses[kind] += xp.bincount(speaker, speakers, loss)
-
-    for top, bottom in ranges_of(block[1] - block[0], xp.chunk(1, STRIP // 4, len(test))):
-        rows = slice(block[0] + top, block[0] + bottom)
-        own, scores = own_of[rows, None], xp.product(enrol[rows], test)
-        bin_of = xp.among(counting.lookup, scores)
-        within = own == other
-        between = ~within
-        if pairs.unordered:
-            within &= column[rows, None] < column[None, :]
-        for kind, chosen in enumerate((within, between)):
-            loss = xp.softplus(scores[chosen] * (1 if kind else -1), wide=pairs.llr)
-            add(kind, own.expand_as(chosen)[chosen], bin_of[chosen], loss)
-            if kind and not pairs.unordered:
-                add(kind, other.expand_as(chosen)[chosen], bin_of[chosen], loss)
-    tables = [xp.host(table).reshape(speakers, bins) for table in counts]
-    tables += [np.rint(xp.host(loss) / UNIT).astype(np.int64) for loss in losses]
-    zero = np.asarray(0)
-    part: Arrays = {"rows_first": zero, "columns_first": zero}
-    for name, table in zip(_SUMS, tables, strict=True):
-        part |= {f"rows_{name}": narrow(table), f"columns_{name}": table[:0]}
-    return part

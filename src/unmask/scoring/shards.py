@@ -23,7 +23,7 @@ from unmask.base import Codes, FloatArray, IntArray, Vectors
 from unmask.errors import InputError
 from unmask.run import check_room, current_place, keeping, load_arrays, npy_header, store, workplace
 from unmask.scoring.backend import Backend, product_sides
-from unmask.scoring.cosine import Cosine, Whitening
+from unmask.scoring.cosine import Cosine
 from unmask.scoring.pairs import Pairs, Side
 from unmask.scoring.plda import Plda
 from unmask.trials import (
@@ -32,7 +32,6 @@ from unmask.trials import (
     ParquetFile,
     Source,
     Speakers,
-    assign,
     embedding_columns,
     read_embeddings,
     refuse_repeated,
@@ -102,6 +101,8 @@ class Filed:
 
 Shard: TypeAlias = Embeddings | Filed
 """Part of a set of embeddings, in memory or in a file."""
+Columns = tuple[str, int, dict[str, Any]]
+"""Where the vectors of a file are, how many components they have, and who speaks, by role."""
 
 
 def shards_of(
@@ -122,34 +123,35 @@ def shards_of(
 
 
 def _shard(path: Path, speakers: Speakers | None) -> Shard:
-    if path.suffix == ".npy" and path.is_file() and speakers is not None:
-        return _npy_shard(path, speakers)
-    opened = {".npz": _npz_columns, ".parquet": _parquet_columns}.get(path.suffix)
-    if opened is not None and path.is_file() and speakers is None:
-        contents = opened(path)
-        if contents is not None:
-            member, dimension, columns = contents
-            ids = {role: text_ids(column, role, str(path)) for role, column in columns.items()}
-            spoken, uttered = ids["speakers"], ids.get("utterances")
-            return Filed(path, member, spoken, uttered, dimension, _source(path, spoken))
-    return read_embeddings(path, speakers=speakers)
+    read = {".npy": _npy_columns, ".npz": _npz_columns, ".parquet": _parquet_columns}
+    known = path.is_file() and path.suffix in read and (speakers is None) == (path.suffix != ".npy")
+    contents = read[path.suffix](path, speakers) if known else None
+    if contents is None:  # what is wrong with a file is told by the reader of whole ones
+        return read_embeddings(path, speakers=speakers)
+    member, dimension, columns = contents
+    ids = {role: text_ids(columns[role], role, str(path)) for role in _NAMED if role in columns}
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    kind, count = path.suffix.removeprefix("."), ids["speakers"].n_unique
+    about = f"{kind} embeddings, read in slices"
+    source = Source(str(path), digest, f"{kind}-embeddings", speakers=count, detected=about)
+    return Filed(path, member, ids["speakers"], ids.get("utterances"), dimension, source)
 
 
-def _npy_shard(path: Path, speakers: Speakers) -> Shard:
-    rule = speaker_rule(speakers)
+def _npy_columns(path: Path, speakers: Speakers | None) -> Columns | None:
+    """The rows of a matrix are the utterances of a table of speakers, in its order."""
+    table = None if speakers is None else speaker_rule(speakers).table
     try:
         vectors = np.load(path, mmap_mode="r", allow_pickle=False)
     except Exception as error:
         raise InputError(f"{path}: the npy file cannot be read ({error})") from None
     is_matrix = vectors.ndim == 2 and vectors.dtype.kind == "f"
-    if rule.table is None or not is_matrix or rule.table.height != len(vectors):
-        return read_embeddings(path, speakers=speakers)
-    uttered = Ids.from_strings(rule.table["utterance"])
-    spoken = assign(uttered, rule)
-    return Filed(path, "", spoken, uttered, vectors.shape[1], _source(path, spoken))
+    if table is None or not is_matrix or table.height != len(vectors):
+        return None
+    return "", vectors.shape[1], {"speakers": table["speaker"], "utterances": table["utterance"]}
 
 
-def _npz_columns(path: Path) -> tuple[str, int, dict[str, Any]] | None:
+def _npz_columns(path: Path, speakers: Speakers | None) -> Columns | None:
     """Where the vectors of an npz file are and the identifiers, if it has the usual names."""
     try:
         with zipfile.ZipFile(path) as archive:
@@ -166,14 +168,14 @@ def _npz_columns(path: Path) -> tuple[str, int, dict[str, Any]] | None:
         named = {role: roles[role] for role in _NAMED if role in roles}
         arrays = load_arrays(path, str(path), only=[members[name] for name in named.values()])
         columns = {role: arrays[name] for role, name in named.items()}
-    except Exception:  # what is wrong with it is told by the reader of whole files
+    except Exception:
         return None
     if "speakers" not in named or any(one.shape != shape[:1] for one in columns.values()):
         return None
     return vectors, int(shape[1]), columns
 
 
-def _parquet_columns(path: Path) -> tuple[str, int, dict[str, Any]] | None:
+def _parquet_columns(path: Path, speakers: Speakers | None) -> Columns | None:
     try:
         file = ParquetFile.opened(path)
         roles = embedding_columns(file.schema)
@@ -185,16 +187,6 @@ def _parquet_columns(path: Path) -> tuple[str, int, dict[str, Any]] | None:
     if "speakers" not in named or not len(head) or not head.dtype.is_nested():
         return None
     return head.name, len(head[0]), {role: ids[name] for role, name in named.items()}
-
-
-def _source(path: Path, speakers: Ids) -> Source:
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    kind = path.suffix.removeprefix(".")
-    detected = f"{kind} embeddings, read in slices"
-    return Source(
-        str(path), digest, f"{kind}-embeddings", speakers=speakers.n_unique, detected=detected
-    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -280,7 +272,7 @@ class Layout:
         """All pairs of prepared rows, which lie on disk; meanwhile jobs keep beside them what is
         done, so that the same call goes on from there after a fault.
         """
-        if not isinstance(backend, Cosine | Whitening | Plda):
+        if not isinstance(backend, Cosine | Plda):
             wanted = "cosine, whitening or PLDA on embeddings from disk"
             raise InputError("back-end", wanted, backend.name)
         key, state = self.key(backend), current_place().state

@@ -50,19 +50,15 @@ class Extraction:
 @dataclass(frozen=True)
 class Embedded:
     """What :func:`embed` made: embeddings of all recordings that could be read, None if none could,
-    the seconds behind each, and a line for each recording that failed or has something to know.
+    the seconds of audio behind them, a line for each recording that failed or has something to
+    know.
     """
 
     embeddings: Embeddings | None
-    durations: tuple[float, ...]
+    seconds: float
     failures: tuple[str, ...]
     remarks: tuple[str, ...]
     encoder: str
-
-    @property
-    def seconds(self) -> float:
-        """Seconds of audio embedded."""
-        return float(sum(self.durations))
 
 
 def embed(
@@ -105,7 +101,7 @@ def embed(
     )
     full = [shard for shard in shards if shard["owner"].size]
     if not full:
-        return Embedded(None, (), failures, remarks, loaded.name)
+        return Embedded(None, 0.0, failures, remarks, loaded.name)
     owner, segment, vectors, seconds = (
         np.concatenate([shard[name] for shard in full])
         for name in ("owner", "segment", "vectors", "seconds")
@@ -117,7 +113,7 @@ def embed(
     sessions = [one.session for one in owners]
     speakers = [one.speaker for one in owners]
     embeddings = Embeddings(vectors, speakers, names, None if None in sessions else sessions)
-    return Embedded(embeddings, tuple(seconds.tolist()), failures, remarks, loaded.name)
+    return Embedded(embeddings, float(seconds.sum()), failures, remarks, loaded.name)
 
 
 def forget(parts: str | os.PathLike[str]) -> None:

@@ -17,6 +17,7 @@ from unmask.base import FloatArray, IntArray, length_normalised
 from unmask.errors import InputError
 from unmask.estimate import Notice
 from unmask.run import Arrays, Range, Xp, part, ranges_of, run, store, text_lines
+from unmask.scoring import average_groups
 from unmask.speech.audio import SAMPLE_RATE, failure, file_workers, read_audio, write_audio
 from unmask.speech.corpus import Recording, first_of_each
 from unmask.speech.embedding import embed
@@ -183,14 +184,15 @@ def pooled_voices(
     """
     own_speakers, pool_speakers = ([one.speaker for one in some] for some in (recordings, pool))
     _check(own_speakers, pool_speakers, farthest, average)
+    own_some, pool_some = _first(recordings), _first(pool)
     with part(0, 4):
-        own_vectors = _speaker_vectors(recordings, encoder, None)
+        own_vectors = _speaker_vectors(own_some, encoder, None)
     with part(1, 4):
-        pool_vectors = _speaker_vectors(pool, encoder, embeddings)
+        pool_vectors = _speaker_vectors(pool_some, encoder, embeddings)
     with part(2, 4):
-        own = _voices(recordings)
+        own = _voices(own_some)
     with part(3, 4):
-        known = _voices(pool)
+        known = _voices(pool_some)
     names = [name for name in pool_vectors if name in known]
     voices, sizes = {}, []
     for speaker, vector in own_vectors.items():
@@ -247,41 +249,37 @@ def _speaker_vectors(
 ) -> dict[str, FloatArray]:
     """The mean direction of each speaker's recordings."""
     if embeddings is None:
-        result = embed(_first(recordings), encoder)
+        result = embed(recordings, encoder)
         if result.embeddings is None or result.failures:
             raise InputError(result.failures[0] if result.failures else "pool: no recordings")
         embeddings = result.embeddings
-    wanted = {one.speaker for one in recordings}
-    vectors = length_normalised(np.asarray(embeddings.vectors, dtype=np.float64))
-    speakers = np.array(embeddings.speakers.to_series().to_list())
-    missing = sorted(wanted - set(speakers.tolist()))
+    wanted, ids = {one.speaker for one in recordings}, embeddings.speakers
+    means = average_groups(embeddings.vectors, ids.codes)
+    known = dict(zip(ids.names.gather(ids.used).to_list(), means, strict=True))
+    missing = sorted(wanted - known.keys())
     if missing:
         raise InputError("pool", "an embedding of every speaker", f"none of {missing[0]}")
-    return {
-        name: length_normalised(vectors[speakers == name].mean(axis=0)[None])[0]
-        for name in sorted(wanted)
-    }
+    return {name: known[name] for name in sorted(wanted)}
 
 
-def _first(recordings: Sequence[Recording]) -> list[Recording]:
+def _first(recordings: Sequence[Recording]) -> tuple[Recording, ...]:
     """At most so many recordings of each speaker, in the order given."""
     rows = first_of_each((one.speaker for one in recordings), MOST_RECORDINGS)
-    return [recordings[row] for row in rows]
+    return tuple(recordings[row] for row in rows)
 
 
 def _voices(recordings: Sequence[Recording]) -> dict[str, Voice]:
     """The voice of each speaker from some recordings."""
-    chosen = _first(recordings)
-    paths = tuple(str(one.path) for one in chosen)
+    paths = tuple(str(one.path) for one in recordings)
     sums: dict[str, FloatArray] = {}
-    with file_workers(alone=len(chosen) < 2):
-        results = run(_measured, paths, ranges_of(len(chosen), 1))
-        for one, result in zip(chosen, results, strict=True):
+    with file_workers(alone=len(paths) < 2):
+        results = run(_measured, paths, ranges_of(len(paths), 1))
+        for one, result in zip(recordings, results, strict=True):
             if "failure" in result:
                 raise InputError(str(result["failure"]))
             sums[one.speaker] = sums.get(one.speaker, 0.0) + result["moments"]
     voices = {}
-    for one in chosen:
+    for one in recordings:
         if (voice := voice_of(sums[one.speaker])) is None:
             raise InputError(f"{one.path}: expected voiced speech of {one.speaker}, found none")
         voices[one.speaker] = voice

@@ -91,13 +91,12 @@ def from_poles(roots: ComplexArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class Transformed:
-    """Transformed samples, the gain applied to them, and ``guarded_db``, what the peak guard took
-    off that gain: 0 where the level of the input could be restored.
+    """Transformed samples, and ``guarded_db``, what the peak guard took off their gain: 0 where the
+    level of the input could be restored.
     """
 
     samples: FloatArray
-    gain_db: float
-    guarded_db: float
+    guarded_db: float = 0.0
 
 
 def warp_poles(roots: ComplexArray, alpha: float) -> ComplexArray:
@@ -107,14 +106,14 @@ def warp_poles(roots: ComplexArray, alpha: float) -> ComplexArray:
     return np.where(roots.imag == 0.0, roots, np.abs(roots) * np.exp(1j * moved))
 
 
-def mcadams(samples: npt.ArrayLike, alpha: float, *, restore_level: bool = True) -> Transformed:
+def mcadams(samples: npt.ArrayLike, alpha: float) -> Transformed:
     """Disguise a voice by moving the poles of its linear prediction filter (McAdams, 1984).
 
     ``samples`` are one channel at 16 kHz. Frames of 20 ms overlap by half under a square-root Hann
     window. Each frame is split into A(z) of order 20 and its residual, the pole angles are raised
     to ``alpha``, the residual is filtered with the new 1/A(z), windowed again and overlap-added:
-    ``alpha = 1`` gives the input back. With ``restore_level`` the output gets the level (root mean
-    square) of the input, as far as the peaks allow.
+    ``alpha = 1`` gives the input back. The output gets the level (root mean square) of the input,
+    as far as the peaks allow.
     """
     signal = np.asarray(samples, dtype=np.float64)
     if signal.ndim != 1:
@@ -140,22 +139,18 @@ def mcadams(samples: npt.ArrayLike, alpha: float, *, restore_level: bool = True)
         moved = synthesis(residual(some, filters), new_filters) * window
         output[start:stop] += moved[:, :hop]
         output[start + 1 : stop + 1] += moved[:, hop:]
-    result = output.reshape(-1)[hop : hop + signal.size]
-    return restored(result, signal) if restore_level else Transformed(result, 0.0, 0.0)
+    return restored(output.reshape(-1)[hop : hop + signal.size], signal)
 
 
 def restored(samples: FloatArray, reference: FloatArray) -> Transformed:
     """Give ``samples`` the root mean square of ``reference``, or less if peaks would clip."""
     energy = float(np.sqrt(np.mean(samples**2)))
     if energy == 0.0:
-        return Transformed(samples, 0.0, 0.0)
+        return Transformed(samples)
     wanted = float(np.sqrt(np.mean(reference**2))) / energy
-    peak = float(np.abs(samples).max())
-    gain = min(wanted, PEAK_CEILING / peak)
-    if gain == 0.0:
-        return Transformed(samples * 0.0, -np.inf, 0.0)
-    guarded = 20.0 * float(np.log10(wanted / gain))
-    return Transformed(samples * gain, 20.0 * float(np.log10(gain)), guarded)
+    gain = min(wanted, PEAK_CEILING / float(np.abs(samples).max()))
+    guarded = 20.0 * float(np.log10(wanted / gain)) if gain > 0.0 else 0.0
+    return Transformed(samples * gain, guarded)
 
 
 FLOOR, CEILING = 65.0, 500.0

@@ -1,18 +1,13 @@
 """How a system fails: C-P maps over hard trials, worst-case false alarms, extrapolation."""
 
-from unmask.stress.cpmap.configs import (
-    ConfigScores as ConfigScores,
+from unmask.stress.cpmap.comparison import (
+    OUTCOMES as OUTCOMES,
     CpConfig as CpConfig,
     CpPosition as CpPosition,
-    cp_position as cp_position,
-    trial_bias as trial_bias,
-)
-from unmask.stress.cpmap.delta import (
-    OUTCOMES as OUTCOMES,
     CpRoadmap as CpRoadmap,
     DeltaCpMap as DeltaCpMap,
     DeltaIntervals as DeltaIntervals,
-    cp_roadmap as cp_roadmap,
+    cp_position as cp_position,
     delta_cp_map as delta_cp_map,
 )
 from unmask.stress.cpmap.intervals import cp_intervals as cp_intervals
@@ -20,14 +15,15 @@ from unmask.stress.cpmap.maps import (
     Contour as Contour,
     CpMap as CpMap,
     CpMetric as CpMetric,
-    CpSummary as CpSummary,
     contour as contour,
     cp_map as cp_map,
 )
 from unmask.stress.cpmap.systems import (
+    ConfigScores as ConfigScores,
     CpAssessment as CpAssessment,
     cells_table as cells_table,
     cp_maps as cp_maps,
+    trial_bias as trial_bias,
 )
 from unmask.stress.extrapolation.choose import (
     ModelComparison as ModelComparison,
@@ -49,7 +45,6 @@ from unmask.stress.impostors.pair_scores import (
 from unmask.stress.impostors.rates import (
     WorstCase as WorstCase,
     simulate_worst_case as simulate_worst_case,
-    worst_case_by_target as worst_case_by_target,
     worst_case_false_alarms as worst_case_false_alarms,
 )
 from unmask.stress.impostors.uncertainty import GROUPS as GROUPS

@@ -17,8 +17,8 @@ from unmask.scoring import Backend, backend_named
 from unmask.stress.extrapolation.choose import Ready
 from unmask.stress.extrapolation.fitted import Extrapolation, Prediction
 from unmask.stress.extrapolation.models import checked_name
-from unmask.stress.impostors.pair_scores import Data, PairScores, as_counts, pairs
-from unmask.stress.impostors.rates import Proxy, Sample, WorstCase, crossed_pairs, crossed_rates
+from unmask.stress.impostors.pair_scores import Data, Proxy, as_counts, pairs
+from unmask.stress.impostors.rates import Sample, WorstCase, crossed_rates
 from unmask.stress.impostors.uncertainty import GROUPS, LEVEL, Crossed, Jackknife
 from unmask.stress.impostors.voices import EmbeddedVoices
 from unmask.trials import Embeddings, Scores
@@ -229,7 +229,7 @@ def worst_case(  # type: ignore[misc]
         ).checked()
         if isinstance(proxy, (Scores, Embeddings)):
             proxy = pairs(proxy, both_ways=both_ways, backend=proxy_backend, per_pair=1)
-        source = _Pairs(kept, crossed_pairs(kept, proxy, split=split, seed=seed), target)
+        source = _Pairs(Crossed.of(kept, proxy, split=split, seed=seed), target)
     if counts is not None:
         if population is not None or compare or p_target or target_rates:
             raise InputError(
@@ -248,12 +248,12 @@ def worst_case(  # type: ignore[misc]
     points = thresholds_of_roc(roc, thresholds=thresholds, p_target=p_target)
     levels = np.array([point.threshold for point in points])
     exact = source.measured(levels, spaced_counts(impostors, _EMPIRICAL), jackknife)
-    crossed, fitted_to, proxied, sample = source.sample()
-    ready = Ready(crossed, fitted_to, jackknife, proxied=proxied)
+    crossed, sample = source.sample()
+    ready = Ready(crossed, jackknife)
     fitted = ready.fitted(model)
     reach = np.union1d(spaced_counts(max(reached, 2), _PREDICTED), impostors)
     top = max(fitted.thresholds[1], float(levels.max()))
-    grid = np.linspace(float(np.quantile(fitted_to.scores, 0.02)), top, _MAP)
+    grid = np.linspace(float(np.quantile(crossed.pairs.scores, 0.02)), top, _MAP)
     return WorstCaseStudy(
         points,
         reached,
@@ -264,7 +264,7 @@ def worst_case(  # type: ignore[misc]
         tuple(_needed(rate, reached, fitted, roc, level) for rate in target_rates),
         {rate: fitted.thresholds_for(rate, reach) for rate in target_rates or LIMITS},
         fitted,
-        fitted_to.skipped,
+        crossed.pairs.skipped,
         sample,
         {
             name: ready.fitted(name).predict_interval(reach, levels, level=level).above(exact)
@@ -276,38 +276,30 @@ def worst_case(  # type: ignore[misc]
 @dataclass(frozen=True, eq=False)
 class _Pairs:
     """Scores of pairs in memory. A study asks any source for the fewest ``impostors`` of a target,
-    the ``roc``, rates ``measured``, and a ``sample`` to fit to: pairs with those that choose, pairs
-    as they are, whether a proxy chose, and whether they are a part of all.
+    the ``roc``, rates ``measured``, and a ``sample`` to fit to, with which part of all it is.
     """
 
-    pairs: PairScores
     crossed: Crossed
     target: npt.ArrayLike | None
 
     @property
     def impostors(self) -> int:
-        return self.pairs.max_count
+        return self.crossed.pairs.max_count
 
     def roc(self, thresholds: Sequence[float]) -> Roc:
         if self.target is None:
             raise InputError("target: expected same-speaker scores, which tell misses, found none")
-        return Roc.from_scores(self.target, self.pairs.scores, thresholds=thresholds)
+        return Roc.from_scores(self.target, self.crossed.pairs.scores, thresholds=thresholds)
 
     def measured(
         self, thresholds: npt.ArrayLike, counts: npt.ArrayLike, jackknife: Jackknife
     ) -> WorstCase:
-        whole = self.crossed.whole
-        return WorstCase.around(
-            crossed_rates(self.crossed, thresholds, counts, jackknife.of(whole)),
-            jackknife,
-            targets=len(whole.target_names),
-            impostors=whole.max_count,
-            per_pair=self.crossed.per_pair,
-            split=bool(self.crossed.folds),
-        )
+        pairs, split = self.crossed.pairs, bool(self.crossed.folds)
+        rates = crossed_rates(self.crossed, thresholds, counts, jackknife.of(pairs))
+        return WorstCase.around(rates, jackknife, pairs, pairs.per_pair, split=split)
 
-    def sample(self) -> tuple[Crossed, PairScores, bool, Sample | None]:
-        return self.crossed, self.pairs, self.crossed.whole is not self.pairs, None
+    def sample(self) -> tuple[Crossed, Sample | None]:
+        return self.crossed, None
 
 
 def _needed(rate: float, count: int, fitted: Extrapolation, roc: Roc, level: float) -> Needed:

@@ -117,46 +117,41 @@ def streamed_scores(
     check_choice("missing", missing)
     check_choice("duplicates", duplicates)
     role = "scores" if key is None else "scores for a key"
-    opened = [_open(path, role, format, systems) for path in paths]
-    if key is not None:
-        opened.append(_open(key, "a key", None, None))
+    streams = [_open(path, role, format, systems) for path in paths]
+    keys = [] if key is None else [_open(key, "a key", None, None)]
     rule = None if speakers is None else speaker_rule(speakers)
-    streams = [table for table, _ in opened][: len(paths)]
     for stream in streams:
-        if not stream.has_ids and (key is not None or rule):
+        if not stream.has_ids and (keys or rule):
             raise problems.no_identifiers(stream.name)
         if not stream.has_ids and len(streams) > 1:
             raise problems.no_identifiers(stream.name, problems.TRIAL_BY_TRIAL)
-    if key is None and not any("label" in stream.columns for stream in streams):
+    if not keys and not any("label" in stream.columns for stream in streams):
         raise problems.unlabelled(streams[0].name)
-    one_sided = len({"side" in table.columns for table, _ in opened}) > 1
-    buckets = 1 + min(max(rows for _, rows in opened) // PARTITION, MOST_BUCKETS)
+    opened = [*streams, *keys]
+    one_sided = len({"side" in table.columns for table in opened}) > 1
+    buckets = 1 + min(max(table.rows.expected() for table in opened) // PARTITION, MOST_BUCKETS)
     with scratch_folder() as folder:
         tables = []
-        for i, (table, _) in enumerate(opened):
-            scored = i < len(paths)
+        for i, table in enumerate(opened):
             named = SPEAKERS if table.has_speakers else ()
-            if rule and scored:
+            if rule and table not in keys:
                 named = IDENTIFIERS[:2] if i == 0 else ()
-            names = list(table.systems) if scored else []
+            names = [] if table in keys else list(table.systems)
             tables.append(_Spooled(table, folder / str(i), names, named, one_sided, buckets))
         carried = CARRIED if len(tables) > 1 else 0
-        sizes = zip(tables, opened, strict=True)
-        needed = sum((table.row_bytes + carried) * rows for table, (_, rows) in sizes)
+        needed = sum((one.row_bytes + carried) * one.table.rows.expected() for one in tables)
         check_room(folder, needed, "temporary files", named=folder.parent)
         for i, spooled in enumerate(tables):
             with part(i, len(tables)):
                 spooled.read()
             spooled.drop_absent(missing)
             spooled.drop_repeats(duplicates)
-        labels = tables.pop() if key is not None else None
+        labels = tables.pop() if keys else None
         yield _joined(tables, labels, rule, missing)
 
 
-def _open(
-    path: str | Path, role: str, format: str | None, systems: Sequence[str] | None
-) -> tuple[Table, int]:
-    """A file as a table, and about how many rows it has."""
+def _open(path: str | Path, role: str, format: str | None, systems: Sequence[str] | None) -> Table:
+    """A file as a table."""
     if str(path) == "-":
         raise InputError("-", "a file that can be read twice", "standard input")
     with Input(path) as source:
@@ -164,12 +159,11 @@ def _open(
         table = open_table(source, format=format, role=role, systems=systems, again=True)
         if table is None:
             raise InputError(path, "text, gzip or parquet to be read in batches", source.container)
-        expected = table.rows.expected(source)
     if role == "a key":
         problems.check_key(table.name, table.format, "label" in table.columns, table.has_ids)
     elif not table.systems:
         raise problems.only_a_key(table.name, table.format)
-    return table, expected
+    return table
 
 
 @dataclass(eq=False)
@@ -360,7 +354,7 @@ def _joined(
     first, *others = tables
     if rule:
         first.name_speakers(rule)
-    known = [(first if rule else table).tally()[2] for table in tables]
+    known = [first.tally()[2]] * len(tables) if rule else [table.tally()[2] for table in tables]
     for other in others:
         lone, conflict = _matched(first, other, speakers=first.speakers is None, drop=False)
         if lone[0][0] or lone[1][0]:
@@ -368,14 +362,12 @@ def _joined(
         if conflict:
             raise problems.other_labels(other.name, first.name, conflict)
     counts, spoken, _ = first.tally(check=True)
-    sources: dict[Source, None] = {}
+    labels = [key.source(*key.tally()[::2])] if key else []
+    sources: list[Source] = []
     for table, speakers, without in zip(tables, known, unscored, strict=True):
-        sources[table.source(counts, speakers)] = None
-        if key:
-            labelled, _, everyone = key.tally()
-            sources[replace(key.source(labelled, everyone), missing=without)] = None
-        if rule and rule.source:
-            sources[rule.source] = None
+        sources += [table.source(counts, speakers)]
+        sources += [replace(label, missing=without) for label in labels]
+        sources += [rule.source] if rule and rule.source else []
     names = distinct_names([table.name for table in tables], [table.systems for table in tables])
     systems = {
         name: (table, system)
@@ -384,7 +376,8 @@ def _joined(
     }
     named = first.speakers[1] if first.speakers else None
     digest = first.table.rows.sha256[:8]
-    return StreamedScores(counts, tuple(sources), named, spoken, digest, systems)
+    unique = tuple(dict.fromkeys(sources))
+    return StreamedScores(counts, unique, named, spoken, digest, systems)
 
 
 def _matched(

@@ -30,7 +30,7 @@ from unmask.trials.readers.arrays import (
 from unmask.trials.readers.detect import embedding_columns, normalise
 from unmask.trials.readers.files import Input
 from unmask.trials.readers.guard import load_parquet
-from unmask.trials.readers.tables import Parsed, TypedRows, open_table, open_typed
+from unmask.trials.readers.tables import Parsed, TypedRows, open_headed, open_table
 from unmask.trials.scores import Scores
 from unmask.trials.speakers import Speakers, assign, assign_speakers, speaker_rule
 from unmask.trials.trial_list import OnProblem, Source, Trials, check_choice
@@ -155,7 +155,9 @@ def _parse_frame(data: Any, systems: Sequence[str] | None) -> Parsed:
         data = pl.DataFrame({str(name): list(data[name]) for name in data.columns})
     digest = hashlib.sha256(data.write_ipc(None).getbuffer()).hexdigest()
     rows = TypedRows("table", data)
-    parsed = open_typed(rows, "system", "parquet", as_key=False, systems=systems).in_memory()
+    parsed = open_headed(
+        rows, "system", as_key=False, systems=systems, format="parquet"
+    ).in_memory()
     check_systems("table", list(parsed.systems), systems)
     return replace(parsed, sha256=digest)
 

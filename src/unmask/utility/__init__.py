@@ -13,7 +13,6 @@ from unmask.utility.result import (
     METRICS as METRICS,
     WEAK as WEAK,
     Utility as Utility,
-    unweighted_average_recall as unweighted_average_recall,
     utility_of as utility_of,
 )
 from unmask.utility.words import (

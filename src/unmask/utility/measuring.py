@@ -66,23 +66,18 @@ def pitch(samples: npt.ArrayLike) -> FloatArray:
 
 def melody(original: FloatArray, protected: FloatArray) -> Melody:
     """Compare two tracks of pitch; where one is longer, the other is stretched to its frames."""
-    length = max(original.size, protected.size)
-    first, second = (_stretched(track, length) for track in (original, protected))
-    both = (first > 0.0) & (second > 0.0)
+    length, tracks = max(original.size, protected.size), []
+    for track in (original, protected):  # the frame nearest in relative time
+        frame = np.rint(np.linspace(0, track.size - 1, length)).astype(np.int64)
+        tracks.append(track[frame] if track.size else np.zeros(length))
+    both = (tracks[0] > 0.0) & (tracks[1] > 0.0)
     if both.sum() < LEAST_FRAMES:
         return Melody(float("nan"), float("nan"))
-    a, b = first[both], second[both]
+    a, b = (track[both] for track in tracks)
     shift = float(np.mean(12.0 * np.log2(b / a)))
     a, b = a - a.mean(), b - b.mean()
     power = float(np.sqrt(np.sum(a**2) * np.sum(b**2)))
     return Melody(float(np.sum(a * b)) / power if power > 0.0 else float("nan"), shift)
-
-
-def _stretched(track: FloatArray, length: int) -> FloatArray:
-    """The frame nearest in relative time; voicing is not interpolated."""
-    if not track.size:
-        return np.zeros(length)
-    return np.asarray(track[np.rint(np.linspace(0, track.size - 1, length)).astype(np.int64)])
 
 
 class Dnsmos(NamedTuple):
@@ -199,8 +194,15 @@ def measure(
         if name == ORIGINAL:
             raise InputError(f"safeguards: {ORIGINAL!r} is the name of unprotected speech")
         conditions[name] = _paired(original, files, name)
+    given, guessed = hypotheses or {}, predictions or {}
+    _check_given("hypotheses", given, conditions, whole=recogniser is None)
+    _check_given("predictions", guessed, conditions, whole=True)
+    if given and transcripts is None:
+        raise InputError("hypotheses", "transcripts to compare them with", "none")
+    if transcripts is not None and recogniser is None and not given:
+        raise InputError("transcripts", "a recogniser or hypotheses", "neither")
+    labelled = _labels(labels, guessed, original)
     notices: list[Notice] = []
-    given = hypotheses or {}
     references, listens = None, None
     if transcripts is not None:
         references, listens = _of_all(transcripts, original, _ENTRY + "transcripts"), recogniser
@@ -243,7 +245,7 @@ def measure(
         tuple(one.speaker for one in original),
         values,
         "" if references is None else "given" if listens is None else listens.name,
-        *_labels(labels, predictions or {}, original),
+        *labelled,
         tuple(notices),
     )
 
@@ -279,6 +281,16 @@ def _measured(recogniser: Recogniser | None, xp: Xp, shared: _Shared, rows: Rang
                 one["failure"] = failure(path, error)
         results.append(row)
     return {"rows": np.array(json.dumps(results))}
+
+
+def _check_given(
+    what: str, given: Mapping[str, object], conditions: Mapping[str, object], *, whole: bool
+) -> None:
+    """Refuse what is given of a condition that is none, or if ``whole`` of some of them only."""
+    for name in given.keys() - conditions.keys():
+        raise InputError(what, f"one of the conditions {', '.join(conditions)}", name)
+    for name in conditions.keys() - given.keys() if given and whole else ():
+        raise InputError(what, "those of every condition", f"none of {name}")
 
 
 def _paired(
@@ -345,10 +357,10 @@ def _labels(
     predictions: Mapping[str, Mapping[str, str]],
     files: Sequence[Recording],
 ) -> tuple[tuple[str, ...], FloatArray | None, dict[str, FloatArray]]:
+    if bool(predictions) != (labels is not None):
+        raise InputError("labels: expected labels and predictions of them, found only one of both")
     if labels is None:
         return (), None, {}
-    if not predictions:
-        raise InputError("labels: expected predictions of them too, found none")
     truth = _of_all(labels, files, _ENTRY + "labels")
     classes = tuple(sorted(set(truth)))
     number = {one: float(n) for n, one in enumerate(classes)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -53,6 +53,8 @@ METRICS: Mapping[str, Metric] = {
     "seconds": Metric("seconds", None, "s", None, MetricRange(0.0), "near the original", False),
 }
 UAR = "uar"
+Sums = tuple[FloatArray, FloatArray]
+"""Σ of numerators and denominators by speaker, condition and class (one where there are none)."""
 _RECALL = Metric("", None, "%", None, MetricRange(0.0, 1.0), "higher")
 
 
@@ -104,25 +106,24 @@ def utility_of(
     names, owner = np.unique(measurements.speakers, return_inverse=True)
     conditions = measurements.conditions
     drawn = draws(len(names), replicates, seed)
-    sums: dict[str, Callable[[FloatArray], FloatArray]] = {}
+    sums: dict[str, Sums] = {}
     counts: dict[str, dict[str, int]] = {}
     for metric, how in METRICS.items():
         if how.over in ("rho_f0", "semitones") and len(conditions) == 1:
             continue
-        over, of = _sums(measurements, how, owner, len(names))
-        if not (of.sum(axis=0) > 0).all():
-            continue
-        sums[metric] = _ratio(over, of)
-        counts[metric] = {how.of or "utterances": int(of[:, 0].sum())}
-    if measurements.labels is not None and set(measurements.predictions) >= set(conditions):
-        sums[UAR] = _recall(measurements, owner, len(names))
+        of = _sums(measurements, how, owner)
+        if (of[1].sum(axis=0) > 0).all():
+            sums[metric] = of
+            counts[metric] = {how.of or "utterances": int(of[1][:, 0].sum())}
+    if measurements.labels is not None:
+        sums[UAR] = _recalls(measurements, owner)
         counts[UAR] = {"utterances": len(owner)}
     if not sums:
         raise InputError("utility: expected something measured of every condition, found nothing")
     whole = np.ones((1, len(names)))
     made = Replicates(
-        {metric: of(drawn) for metric, of in sums.items()},
-        {metric: of(whole)[:, 0] for metric, of in sums.items()},
+        {metric: _values(of, drawn) for metric, of in sums.items()},
+        {metric: _values(of, whole)[:, 0] for metric, of in sums.items()},
         len(names),
         "speaker",
         seed,
@@ -137,62 +138,44 @@ def utility_of(
         )
         for n, name in enumerate(conditions)
     }
-    notices = [*measurements.notices, *_weak(estimates, measurements.recogniser)]
+    notices = [*measurements.notices, *_voiceless(measurements)]
+    notices += _weak(estimates, measurements.recogniser)
     few = few_speakers(len(names))
     notices += [Notice("few-speakers", ORIGINAL, few)] if few else []
     return Utility(estimates, measurements.recogniser, len(names), len(owner), tuple(notices), seed)
 
 
-def unweighted_average_recall(labels: Sequence[str], predictions: Sequence[str]) -> float:
-    """UAR = mean over classes of the share of a class's utterances that are predicted rightly.
-
-    Classes are those of ``labels``; chance is 1/classes whatever their sizes.
-    """
-    if len(labels) != len(predictions) or not len(labels):
-        raise InputError(
-            f"labels: expected as many as predictions, found {len(labels)} and {len(predictions)}"
-        )
-    truth, given = np.asarray(labels), np.asarray(predictions)
-    return float(np.mean([np.mean(given[truth == one] == one) for one in np.unique(truth)]))
-
-
-def _sums(
-    measurements: Measurements, how: Metric, owner: IntArray, speakers: int
-) -> tuple[FloatArray, FloatArray]:
-    """Σ of numerator and denominator by speaker and condition; undefined in one counts in none."""
+def _sums(measurements: Measurements, how: Metric, owner: IntArray) -> Sums:
+    """Of a ratio; undefined in one condition counts in none."""
     every = measurements.values.values()
     over = np.array([values[how.over] for values in every])
     of = np.array([values[how.of] if how.of else np.ones(len(owner)) for values in every])
     if how.over == "rho_f0":
         over[0] = np.where(np.isfinite(over[0]), over[0], 1.0)
     good = np.isfinite(over + of).all(axis=0)
-    sums = np.zeros((2, speakers, len(over)))
-    np.add.at(sums[0], owner[good], over[:, good].T)
-    np.add.at(sums[1], owner[good], of[:, good].T)
+    sums = np.zeros((2, owner.max() + 1, len(over), 1))
+    for values, total in zip((over, of), sums, strict=True):
+        np.add.at(total[:, :, 0], owner[good], values[:, good].T)
     return sums[0], sums[1]
 
 
-def _ratio(over: FloatArray, of: FloatArray) -> Callable[[FloatArray], FloatArray]:
-    def value(times: FloatArray) -> FloatArray:
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return np.asarray(((times @ over) / (times @ of)).T)
-
-    return value
-
-
-def _recall(
-    measurements: Measurements, owner: IntArray, speakers: int
-) -> Callable[[FloatArray], FloatArray]:
+def _recalls(measurements: Measurements, owner: IntArray) -> Sums:
+    """Of the recall of each class: UAR is their mean, whatever the sizes of the classes."""
     assert measurements.labels is not None
     truth = measurements.labels.astype(np.int64)
-    total = np.zeros((speakers, len(measurements.classes)))
-    np.add.at(total, (owner, truth), 1.0)
-    right = []
-    for name in measurements.conditions:
-        hit = np.zeros_like(total)
-        np.add.at(hit, (owner, truth), (measurements.predictions[name] == truth).astype(float))
-        right.append(_ratio(hit, total))
-    return lambda times: np.stack([np.mean(recall(times).T, axis=-1) for recall in right])
+    conditions = measurements.conditions
+    sums = np.zeros((2, owner.max() + 1, len(conditions), len(measurements.classes)))
+    for n, name in enumerate(conditions):
+        np.add.at(sums[0, :, n], (owner, truth), measurements.predictions[name] == truth)
+        np.add.at(sums[1, :, n], (owner, truth), 1.0)
+    return sums[0], sums[1]
+
+
+def _values(sums: Sums, times: FloatArray) -> FloatArray:
+    """Σ over / Σ of by condition and draw, in which each speaker stands ``times`` times."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        over, of = (np.tensordot(times, one, axes=1) for one in sums)
+        return np.asarray((over / of).mean(axis=-1).T)
 
 
 def _estimates(
@@ -235,6 +218,20 @@ def _estimates(
             Estimate(f"{metric}_difference", difference, interval=apart, **fixed),
         ]
     return numbers
+
+
+def _voiceless(measurements: Measurements) -> list[Notice]:
+    """Utterances that lost their melody have none to compare, and count in no mean of it."""
+    before = np.isfinite(measurements.values[ORIGINAL]["rho_f0"])
+    notices = []
+    for name in measurements.conditions[1:]:
+        lost = int((before & np.isnan(measurements.values[name]["rho_f0"])).sum())
+        sentence = (
+            f"{lost} of {int(before.sum())} utterances have too little pitch left to compare: they"
+            " are left out of ρ_F0, which is higher than what listeners hear"
+        )
+        notices += [Notice("no-pitch", name, sentence)] if lost else []
+    return notices
 
 
 def _weak(estimates: Mapping[str, Sequence[Estimate]], recogniser: str) -> list[Notice]:

@@ -22,11 +22,11 @@ from unmask.scoring import (
     AlignedCosine,
     Alignment,
     Backend,
+    Fused,
     average_groups,
     backend_named,
     centring,
     coral,
-    fused,
     procrustes,
     score_matrix,
     wasserstein_procrustes,
@@ -40,6 +40,7 @@ ALIGNED = (*UNLABELLED, "procrustes")
 """Back-ends that are a cosine after an alignment."""
 LEARNT = ("procrustes", "asnorm", "fusion")
 """Those that learn from training speakers, who must not be attacked."""
+_PAIRED = ("procrustes", "fusion")
 MEMBERS = ("cosine", "centred", "wccn", "plda")
 """What is fused."""
 Pairs = tuple[Embeddings, Embeddings]
@@ -99,16 +100,65 @@ class Attacker:
                     f"back-end {name}: training and test speakers must differ, found"
                     f" {len(shared)} in both (first: {min(shared)})"
                 )
+        if name in _PAIRED and self.pairs is None:
+            wanted = "pairs of original and protected training speech"
+            raise InputError(f"back-end {name}", wanted, "none")
         if name in ALIGNED:
-            enrol, test = _aligned(str(name), self.enrol, self.test, self.pairs)
-            return replace(self, enrol=enrol, test=test, backend=AlignedCosine(str(name)))
-        if name == "fusion":
-            return replace(self, backend=_fusion(self.train, self.pairs))
-        return replace(self, backend=backend_named(name, self.train))
+            return self._aligned(str(name))
+        backend = self._fusion() if name == "fusion" else backend_named(name, self.train)
+        return replace(self, backend=backend)
+
+    def _aligned(self, name: str) -> Attacker:
+        """Enrolment and test brought together by the alignment of a ``name`` of :data:`ALIGNED`."""
+        enrol, test = self.enrol, self.test
+        refuse_dimensions(enrol, test)
+        there = centring(test.vectors)
+        if name == "whitened":
+            here, there = whitening(enrol.vectors), whitening(test.vectors)
+        elif name == "coral":
+            here = coral(enrol.vectors, test.vectors)
+        elif name == "wasserstein":
+            here = wasserstein_procrustes(enrol.vectors, test.vectors)
+        else:
+            assert self.pairs is not None
+            original, protected = _matched(self.pairs)
+            turn = procrustes(original.vectors, protected.vectors).matrix
+            here = Alignment(centring(enrol.vectors).centre, turn)
+        return replace(
+            self,
+            enrol=replace(enrol, vectors=here.apply(enrol.vectors)),
+            test=replace(test, vectors=there.apply(test.vectors)),
+            backend=AlignedCosine(name),
+        )
+
+    def _fusion(self) -> Backend:
+        """:data:`MEMBERS` trained on ``train`` (on both sets of ``pairs`` where there is none),
+        weighed by trials of one set of ``pairs`` against the other: of every second speaker, by
+        members trained on the others, so that none is trusted for what it learnt by heart.
+        """
+        assert self.pairs is not None
+        data = pooled(self.pairs) if self.train is None else self.train
+        names = sorted(set.intersection(*(set(one.speakers.to_series()) for one in self.pairs)))
+        if len(names) < 8:
+            raise InputError(f"back-end fusion: expected 8 training speakers, found {len(names)}")
+        weighed = names[::2]
+        members = [backend_named(name, of_people(data, weighed, inside=False)) for name in MEMBERS]
+        enrol, test = (of_people(one, weighed) for one in self.pairs)
+        made = [score_matrix(member, enrol.vectors, test.vectors) for member in members]
+        scores = np.stack(made, axis=-1)
+        own, tested = (one.speakers.to_series().to_numpy() for one in (enrol, test))
+        same, other = own[:, None] == tested, np.ones(scores.shape[:2], dtype=bool)
+        if enrol.utterances is not None and test.utterances is not None:
+            here, there = (
+                ids.to_series().to_numpy() for ids in (enrol.utterances, test.utterances)
+            )
+            other = here[:, None] != there
+        weights = fusion_weights(scores[same & other], scores[~same])
+        return Fused([backend_named(name, data) for name in MEMBERS], weights)
 
     def allows(self, backend: str) -> bool:
         """Whether there are the data that a back-end of this name is trained on."""
-        if backend in ("procrustes", "fusion"):
+        if backend in _PAIRED:
             return self.pairs is not None
         return backend in FREE or self.train is not None
 
@@ -206,13 +256,13 @@ class Attacker:
         parts = []
         for n in range(folds):
             group = {names[i] for i in order[n::folds]}
-            data, pairs = self.train, self.pairs
-            if data is not None:
-                data = _among(data, group, inside=False).normalised()
-            if pairs is not None:
-                pairs = _among(pairs[0], group, inside=False), _among(pairs[1], group, inside=False)
-            known, asked = (_among(one, group, inside=True) for one in (enrol, test))
-            fold = replace(self, enrol=known, test=asked, train=data, pairs=pairs)
+            fold = replace(self, enrol=_among(enrol, group), test=_among(test, group))
+            if self.train is not None:
+                others = _among(self.train, group, inside=False)
+                fold = replace(fold, train=others.normalised())
+            if self.pairs is not None:
+                first, second = (_among(one, group, inside=False) for one in self.pairs)
+                fold = replace(fold, pairs=(first, second))
             parts.append({name: replace(fold, backend=name).ready() for name in backends})
         return HeldOut(tuple(parts))
 
@@ -316,31 +366,13 @@ def every_second(embeddings: Embeddings) -> tuple[Embeddings, Embeddings]:
     return embeddings.select(first), embeddings.select(~first)
 
 
-def _among(embeddings: Embeddings, group: set[str], *, inside: bool) -> Embeddings:
-    """The utterances of the speakers of a group, or of all others."""
+def _among(embeddings: Embeddings, group: set[str], *, inside: bool = True) -> Embeddings:
+    """The utterances of the speakers of a group, or of all others; there must be some."""
     there = set(embeddings.speakers.to_series())
     if not (there & group if inside else there - group):
         where = "tested" if inside else "left to train on"
         raise InputError(f"attack: no speakers {where}: training and test speakers must differ")
     return of_people(embeddings, group, inside=inside)
-
-
-def _aligned(name: str, enrol: Embeddings, test: Embeddings, pairs: Pairs | None) -> Pairs:
-    """Enrolment and test brought together by the alignment of a ``name`` of :data:`ALIGNED`."""
-    refuse_dimensions(enrol, test)
-    there = centring(test.vectors)
-    if name == "whitened":
-        here, there = whitening(enrol.vectors), whitening(test.vectors)
-    elif name == "coral":
-        here = coral(enrol.vectors, test.vectors)
-    elif name == "wasserstein":
-        here = wasserstein_procrustes(enrol.vectors, test.vectors)
-    else:
-        original, protected = _matched(_given(name, pairs))
-        turn = procrustes(original.vectors, protected.vectors).matrix
-        here = Alignment(centring(enrol.vectors).centre, turn)
-    known, asked = here.apply(enrol.vectors), there.apply(test.vectors)
-    return replace(enrol, vectors=known), replace(test, vectors=asked)
 
 
 def _matched(pairs: Pairs) -> Pairs:
@@ -356,31 +388,6 @@ def _matched(pairs: Pairs) -> Pairs:
         wanted = "utterances that are in the original and in the protected training set"
         raise InputError("pairs", wanted, len(both))
     return first.select(both["first"].to_numpy()), second.select(both["second"].to_numpy())
-
-
-def _fusion(data: Embeddings | None, pairs: Pairs | None) -> Backend:
-    """:data:`MEMBERS` trained on ``data`` (on both sets of ``pairs`` where there is none), weighed
-    by trials of one set of ``pairs`` against the other: of every second speaker, by members trained
-    on the others, so that none is trusted for what it learnt by heart.
-    """
-    pairs = _given("fusion", pairs)
-    data = pooled(pairs) if data is None else data
-    names = sorted(set(pairs[0].speakers.to_series()) & set(pairs[1].speakers.to_series()))
-    if len(names) < 8:
-        raise InputError(f"back-end fusion: expected 8 training speakers, found {len(names)}")
-    weighed = names[::2]
-    members = [backend_named(name, of_people(data, weighed, inside=False)) for name in MEMBERS]
-    enrol, test = (of_people(one, weighed) for one in pairs)
-    scores = np.stack(
-        [score_matrix(member, enrol.vectors, test.vectors) for member in members], axis=-1
-    )
-    own, tested = (one.speakers.to_series().to_numpy() for one in (enrol, test))
-    same, other = own[:, None] == tested, np.ones(scores.shape[:2], dtype=bool)
-    if enrol.utterances is not None and test.utterances is not None:
-        here, there = (ids.to_series().to_numpy() for ids in (enrol.utterances, test.utterances))
-        other = here[:, None] != there
-    weights = fusion_weights(scores[same & other], scores[~same])
-    return fused([backend_named(name, data) for name in MEMBERS], weights)
 
 
 def pooled(sets: Sequence[Embeddings]) -> Embeddings:
@@ -403,10 +410,3 @@ def of_people(
     """The utterances of some ``people``, or of all others where not ``inside``."""
     chosen = embeddings.speakers.to_series().is_in(list(people)).to_numpy()
     return embeddings.select(chosen if inside else ~chosen)
-
-
-def _given(name: str, pairs: Pairs | None) -> Pairs:
-    if pairs is None:
-        wanted = "pairs of original and protected training speech"
-        raise InputError(f"back-end {name}", wanted, "none")
-    return pairs

@@ -16,6 +16,7 @@ import polars as pl
 from unmask.base import FloatArray, IntArray
 from unmask.errors import InputError
 from unmask.privacy.legal.curve import Resampling
+from unmask.run import Xp
 from unmask.scoring import Backend, backend_named, product_sides
 from unmask.trials import Embeddings, Ids, lookup
 
@@ -23,6 +24,7 @@ EnrolLength = int | Literal["all"] | None
 """Utterances averaged in enrolment; None is the depth of Vauquier 2025, 3.4."""
 MOST_CONVERSATIONS = 10
 _ROWS = 1 << 15
+_AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,8 +56,8 @@ def enrolment(
     most = total if length == "all" else np.full(len(total), _positive(length))
     sizes = np.minimum(total, most)
     vectors = average(embeddings, rows[rank < np.repeat(sizes, total)], sizes)
-    short = int((total < most).sum())
-    return Conversations(vectors, np.arange(len(total)), _names(embeddings), short=short)
+    names = embeddings.speakers.names.gather(embeddings.speakers.used)
+    return Conversations(vectors, np.arange(len(total)), names, short=int((total < most).sum()))
 
 
 def conversations(
@@ -79,7 +81,7 @@ def conversations(
     kept = np.where(enough, kept, 0)
     chosen = rows[rank < np.repeat(kept * length, total)]
     vectors = average(embeddings, chosen, np.full(int(kept.sum()), length))
-    names = _names(embeddings).filter(pl.Series(enough))
+    names = embeddings.speakers.names.gather(embeddings.speakers.used[enough])
     speakers = np.repeat(np.arange(len(names)), kept[enough])
     return Conversations(vectors, speakers, names, left_out=int((~enough).sum()))
 
@@ -133,10 +135,6 @@ def _shuffled(
     return rows, np.arange(len(dense)) - np.repeat(starts, total), total
 
 
-def _names(embeddings: Embeddings) -> pl.Series:
-    return embeddings.speakers.names.gather(embeddings.speakers.used)
-
-
 def refuse_dimensions(enrol: Embeddings, test: Embeddings) -> None:
     """Vectors of different dimensions have no score."""
     if enrol.dimension != test.dimension:
@@ -181,8 +179,7 @@ def side_values(
     embeddings: Embeddings, names: pl.Series, attributes: Sequence[str]
 ) -> list[tuple[str, ...]]:
     """The value of every attribute for each named speaker; it must be one per speaker."""
-    speakers = embeddings.speakers.to_series()
-    values: list[list[str]] = []
+    speakers, values = embeddings.speakers.to_series(), []
     for attribute in attributes:
         column = column_of(embeddings, attribute).to_series()
         one = pl.DataFrame({"speaker": speakers, "value": column}).unique(maintain_order=True)
@@ -190,9 +187,52 @@ def side_values(
         if len(unclear):
             actual = f"several for {len(unclear)} speakers (first: {unclear[0]})"
             raise InputError(attribute, "one value per speaker", actual)
-        table = dict(zip(one["speaker"], one["value"], strict=True))
+        table = dict(one.iter_rows())
         values.append([table[name] for name in names])
     return list(zip(*values, strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows of enrolment and of test whose inner products are scores; with side information a pair
+    whose codes differ cannot be one speaker: it scores −inf.
+    """
+
+    enrol: FloatArray
+    test: FloatArray
+    enrol_side: IntArray | None = None
+    test_side: IntArray | None = None
+
+    def exact(self, enrol: IntArray | int, test: IntArray) -> FloatArray:
+        """Double-precision scores of pairs; equal vectors give equal scores, wherever they are."""
+        scores = np.empty(test.size)
+        for start in range(0, test.size, _AT_ONCE):
+            some = slice(start, start + _AT_ONCE)
+            known = self.enrol[enrol if isinstance(enrol, int) else enrol[some]]
+            scores[some] = (self.test[test[some]] * known).sum(axis=1)
+        if self.enrol_side is None or self.test_side is None:
+            return scores
+        return np.where(self.test_side[test] == self.enrol_side[enrol], scores, -np.inf)
+
+    def rule_out(
+        self, xp: Xp, scores: Any, enrol: slice, test: slice, *, turned: bool = False
+    ) -> None:
+        """Set the scores (enrol × test, or ``turned``) of pairs whose codes differ to −inf."""
+        if self.enrol_side is not None and self.test_side is not None:
+            codes = xp.put(self.enrol_side)[enrol], xp.put(self.test_side)[test]
+            rows, columns = codes[::-1] if turned else codes
+            xp.fill(scores, rows[:, None] != columns, -np.inf)
+
+
+def rounding(rows: FloatArray, others: FloatArray) -> FloatArray:
+    """Bound on the difference of two single-precision scores of each row from the truth.
+
+    An inner product of d terms errs by at most (d + 2)·u·‖a‖·‖b‖ with u = 2⁻²⁴, rounding of the
+    vectors to single precision included; a difference of two such scores by twice that.
+    """
+    longest = float(np.sqrt(np.einsum("ij,ij->i", others, others).max()))
+    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+    return np.asarray(2 * (rows.shape[1] + 4) * 2.0**-24 * lengths * longest)
 
 
 @dataclass(frozen=True, eq=False)

@@ -73,6 +73,12 @@ class Noted(Tabular):
         return tuple(notice.sentence for notice in self.notices)  # type: ignore[attr-defined]
 
 
+def residual(value: FloatArray, chance: FloatArray) -> FloatArray:
+    """Residual risk (value − chance)/(1 − chance)."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray((value - chance) / (1 - chance))
+
+
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Curve(Noted):
     """The success of one attacker against numbers of speakers.
@@ -106,9 +112,8 @@ class Curve(Noted):
 
     @property
     def residual(self) -> FloatArray:
-        """Residual risk (value − chance)/(1 − chance); 0 is chance, 1 certain success."""
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return np.asarray((self.value - self.chance) / (1 - self.chance))
+        """Residual risk; 0 is chance, 1 certain success."""
+        return residual(self.value, self.chance)
 
     @property
     def chance_level(self) -> FloatArray:
@@ -179,16 +184,12 @@ class Curve(Noted):
 
     def details(self, i: int) -> tuple[Estimate, ...]:
         """Residual risk and the value of the negated score at the i-th count."""
-        plain, chance = self.estimate(i), self.chance[i]
-
-        def residual(share: float) -> float:
-            with np.errstate(invalid="ignore", divide="ignore"):
-                return float((share - chance) / (1 - chance))
-
-        made, value = plain.interval, residual(self.value[i])
-        if made is not None:
-            made = replace(made, low=residual(made.low), high=residual(made.high))
-        name = f"{self.metric}_residual"
+        plain, name, made = self.estimate(i), f"{self.metric}_residual", None
+        value, low, high = residual(
+            np.array([self.value[i], self.low[i], self.high[i]]), self.chance[i]
+        ).tolist()
+        if plain.interval is not None:
+            made = replace(plain.interval, low=low, high=high)
         details = [replace(plain, metric=name, value=value, interval=made, chance=0.0)]
         if self.negated is not None:
             details.append(replace(self.negated.estimate(i), metric=f"{self.metric}_negated"))

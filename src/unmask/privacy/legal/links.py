@@ -12,13 +12,23 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import FloatArray, IntArray, bias_corrected, in_order, lazy, mean_interval
+from unmask.base import (
+    FloatArray,
+    IntArray,
+    MetricRange,
+    bias_corrected,
+    in_order,
+    lazy,
+    mean_interval,
+)
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Notice, Parameter
 from unmask.privacy.legal.conversations import (
     MOST_CONVERSATIONS,
     EnrolLength,
+    Rows,
     as_counts,
+    rounding,
     setting,
 )
 from unmask.privacy.legal.curve import (
@@ -39,7 +49,6 @@ from unmask.trials import Embeddings
 
 Single = npt.NDArray[np.float32]
 ROWS = 1280
-_RECHECK = 1 << 16
 _STRIP = 240
 _DEVICE_SCORES = 1 << 28
 _CHANCE_DRAWS = 200
@@ -71,28 +80,11 @@ class Above:
         return Above(at_or_above, above, self.others, self.allowed)
 
 
-def rounding(test: FloatArray, enrol: FloatArray) -> FloatArray:
-    """Bound on the difference of two single-precision scores of each test vector from the truth.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Comparison(Rows):
+    """``true[i]`` is the row of ``enrol`` that belongs to test row i."""
 
-    An inner product of d terms errs by at most (d + 2)·u·‖a‖·‖b‖ with u = 2⁻²⁴, rounding of the
-    vectors to single precision included; a difference of two such scores by twice that.
-    """
-    longest = float(np.sqrt(np.einsum("ij,ij->i", enrol, enrol).max()))
-    lengths = np.sqrt(np.einsum("ij,ij->i", test, test))
-    return np.asarray(2 * (test.shape[1] + 4) * 2.0**-24 * lengths * longest)
-
-
-@dataclass(frozen=True, eq=False)
-class Comparison:
-    """Rows whose inner products are scores; ``true[i]`` is the row of ``enrol`` that belongs to
-    test row i. With side information a pair whose codes differ cannot be chosen: it scores −inf.
-    """
-
-    test: FloatArray
-    enrol: FloatArray
     true: IntArray
-    test_side: IntArray | None = None
-    enrol_side: IntArray | None = None
 
     @lazy
     def single(self) -> Single:
@@ -108,16 +100,6 @@ class Comparison:
         at = np.minimum(np.searchsorted(codes, self.test_side), codes.size - 1)
         own = self.enrol_side[self.true] == self.test_side
         return np.where(own, sizes[at], 0) - 1
-
-    def scores(self, i: IntArray, j: IntArray) -> FloatArray:
-        """Double-precision scores of pairs; equal vectors give equal scores, wherever they are."""
-        scores = np.empty(i.size)
-        for start in range(0, i.size, _RECHECK):
-            part = slice(start, start + _RECHECK)
-            scores[part] = (self.test[i[part]] * self.enrol[j[part]]).sum(axis=1)
-        if self.test_side is None or self.enrol_side is None:
-            return scores
-        return np.where(self.test_side[i] == self.enrol_side[j], scores, -np.inf)
 
 
 def count_above(comparison: Comparison, *, rows: int | None = None) -> Above:
@@ -135,7 +117,7 @@ def count_rows(xp: Xp, comparison: Comparison, rows: Range) -> Arrays:
     """Counts of a range of test rows; the pairs too close to call are settled on the host."""
     some = slice(*rows)
     true = comparison.true[some]
-    own = comparison.scores(np.arange(*rows), true)
+    own = comparison.exact(true, np.arange(*rows))
     margin = rounding(comparison.test[some], comparison.enrol)
     low, high = (xp.put(_outward(own + sign * margin, own, sign * np.inf)) for sign in (-1.0, 1.0))
     test, enrol = xp.put(comparison.test[some].astype(np.float32)), comparison.single
@@ -144,9 +126,7 @@ def count_rows(xp: Xp, comparison: Comparison, rows: Range) -> Arrays:
     step = xp.chunk(_STRIP, _DEVICE_SCORES, own.size)
     for first, last in ranges_of(len(enrol), step):
         scores = xp.product(xp.put(enrol)[first:last], test)
-        if comparison.test_side is not None and comparison.enrol_side is not None:
-            codes = xp.put(comparison.enrol_side)[first:last, None]
-            xp.fill(scores, codes != xp.put(comparison.test_side)[some], -np.inf)
+        comparison.rule_out(xp, scores, slice(first, last), some)
         reaches, exceeds = scores >= low, scores > high
         reached, exceeded = xp.column_sums(reaches), xp.column_sums(exceeds)
         sure += exceeded
@@ -158,7 +138,7 @@ def count_rows(xp: Xp, comparison: Comparison, rows: Range) -> Arrays:
     i, j = np.concatenate(close_i), np.concatenate(close_j)
     other = j != true[i]
     i, j = i[other], j[other]
-    exact = comparison.scores(rows[0] + i, j)
+    exact = comparison.exact(j, rows[0] + i)
     above = xp.host(sure) + np.bincount(i[exact > own[i]], minlength=own.size)
     equal = np.bincount(i[exact == own[i]], minlength=own.size)
     return {"at_or_above": above + equal, "above": above}
@@ -283,8 +263,7 @@ def linkability(
     sizes = as_counts(asked_for, speakers=len(known.names), least=1, where="enrolment")
     if len(known.names) < 2:
         raise InputError("enrolment: expected at least 2 speakers to choose from, found 1")
-    left, right, enrol_side, test_side = both.rows()
-    above = count_above(Comparison(right, left, true, test_side, enrol_side))
+    above = count_above(Comparison(*both.rows(), true=true))
     first = np.cumsum(recordings) - recordings
 
     def curve(counted: Above) -> Linkability:
@@ -453,12 +432,13 @@ def _bits(
     the high end the highest of these and of the bits with their bias. Where a MeanD as large is
     ``usual`` for uniform ranks both low ends are 0, and so where one is: they are 0 together.
     """
-    most = (0.0, float(np.round(np.log2(candidates), _PLACES)))
+    most = MetricRange(0.0, float(np.round(np.log2(candidates), _PLACES)))
+    ranges = most, MetricRange(), MetricRange(overfit=0.0)
     limits = []
     for value, column in zip(values, drawn.T, strict=True):
-        scaled = bias_corrected(value, column, speakers, level=level, bounds=most)
-        plain = bias_corrected(value, column, speakers, level=level)
-        biased = bias_corrected(value, column, speakers, level=level, overfit=0.0)
-        ends = np.clip([scaled, plain, biased], *most)
+        ends = np.clip(
+            [bias_corrected(value, column, speakers, level=level, within=one) for one in ranges],
+            *most[:2],
+        )
         limits.append((float(np.fmin.reduce(ends[:, 0])), float(np.fmax.reduce(ends[:, 1]))))
     return [(0.0, high) for _, high in limits] if usual or limits[0][0] == 0 else limits

@@ -258,7 +258,7 @@ def _larger(
     variant = max(risks, key=lambda name: risks[name][0])
     value, variance = risks[variant]
     low, high = risk_interval(np.array([value]), variance, n["speakers"], how)
-    interval = Interval(float(low[0]), float(high[0]), how.level, method, how.replicates, how.seed)
+    interval = Interval(float(low[0]), float(high[0]), how.level, method, 0, how.seed)
     asked = how.replicates > 0
     return Estimate(
         metric,

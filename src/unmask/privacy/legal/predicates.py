@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,12 +17,11 @@ import numpy.typing as npt
 
 from unmask.base import BoolArray, FloatArray, IntArray, lazy
 from unmask.errors import InputError
-from unmask.privacy.legal.links import rounding
-from unmask.run import Arrays, Range, Xp, narrow, ranges_of, run
+from unmask.privacy.legal.conversations import Rows, rounding
+from unmask.run import NUMPY, Arrays, Range, Xp, narrow, ranges_of, run
 
 Row = npt.NDArray[np.float32]
 Slots = npt.NDArray[np.int16]
-Words = npt.NDArray[np.uint32]
 Exact = Callable[[IntArray], FloatArray]
 """Gives double-precision scores of one enrolment speaker with some conversations."""
 Attack = tuple[int, Row, float, tuple[Exact, ...]]
@@ -75,15 +73,6 @@ class Draw(NamedTuple):
     order: IntArray
     position: IntArray
     slots: Slots
-
-
-def drawn(speaker: int, slots: Slots, rng: np.random.Generator) -> Draw:
-    """One draw for one enrolment speaker."""
-    order = rng.permutation(slots.shape[1])
-    order = np.concatenate([[speaker], order[order != speaker]])
-    position = np.empty_like(order)
-    position[order] = np.arange(len(order))
-    return Draw(order, position, slots)
 
 
 class Best:
@@ -246,8 +235,8 @@ class Protocol:
     speakers: IntArray
     counts: IntArray
     slots: Slots
-    entropy: Words
-    key: Words
+    entropy: tuple[int, ...]
+    key: tuple[int, ...]
 
     @classmethod
     def of(
@@ -267,19 +256,20 @@ class Protocol:
         fold_seed, draw_seed = seed.spawn(2)
         sizes = population.per_speaker
         slots = np.stack([test_slots(sizes, folds, child) for child in fold_seed.spawn(draws)])
-        key = np.asarray(draw_seed.spawn_key, dtype=np.uint32)
-        return cls(population, speakers, counts, slots, _words(seed.entropy), key)
+        entropy = tuple(int(n) for n in np.atleast_1d(np.asarray(seed.entropy, dtype=object)))
+        return cls(population, speakers, counts, slots, entropy, draw_seed.spawn_key)
 
     def draws(self, e: int) -> list[Draw]:
         """The draws of an enrolment speaker."""
-        entropy, key = self.entropy.tolist(), self.key.tolist()
-        seeds = (
-            np.random.SeedSequence(entropy, spawn_key=(*key, e, d)) for d in range(len(self.slots))
-        )
-        return [
-            drawn(int(self.speakers[e]), slots, np.random.default_rng(seed))
-            for slots, seed in zip(self.slots, seeds, strict=True)
-        ]
+        drawn, own = [], self.speakers[e]
+        for d, slots in enumerate(self.slots):
+            seed = np.random.SeedSequence(list(self.entropy), spawn_key=(*self.key, e, d))
+            order = np.random.default_rng(seed).permutation(slots.shape[1])
+            order = np.concatenate([[own], order[order != own]])
+            position = np.empty_like(order)
+            position[order] = np.arange(len(order))
+            drawn.append(Draw(order, position, slots))
+        return drawn
 
     @property
     def ranks(self) -> IntArray:
@@ -314,13 +304,6 @@ class Protocol:
         return won, changes
 
 
-def _words(entropy: Any) -> Words:
-    """The entropy of a seed as numpy takes it apart: 32 bits at a time, the lowest first."""
-    numbers = [int(part) for part in (entropy if np.ndim(entropy) else [entropy])]
-    pieces = ((n >> at & 0xFFFFFFFF for at in range(0, n.bit_length() or 1, 32)) for n in numbers)
-    return np.fromiter(chain.from_iterable(pieces), dtype=np.uint32)
-
-
 def test_slots(per_speaker: IntArray, folds: int, seed: np.random.SeedSequence) -> Slots:
     """Number of the conversation a speaker is tested with, folds × speakers: every K folds a
     speaker's K conversations each serve once, in an order drawn anew.
@@ -341,33 +324,27 @@ def test_slots(per_speaker: IntArray, folds: int, seed: np.random.SeedSequence) 
 @dataclass(frozen=True, eq=False)
 class Outcome:
     """How often each conversation of an enrolment speaker was isolated (``won``: signs × enrolment
-    speakers × counts × conversations) of ``trials``; by how many attacks success rises without each
-    test speaker (``change``: signs × counts × test speakers), and the ``squares`` of its terms.
+    speakers × counts × conversations); by how many attacks success rises without each test speaker
+    (``change``: signs × counts × test speakers), and the ``squares`` of its terms.
     """
 
     protocol: Protocol
     won: IntArray
-    trials: IntArray
     change: IntArray
     squares: IntArray
 
     @property
     def success(self) -> FloatArray:
         """Share of attacks that isolate: signs × enrolment speakers × counts."""
-        return np.asarray(self.won.sum(axis=3) / self.trials.sum(axis=1)[:, None])
+        draws, folds, _ = self.protocol.slots.shape
+        return np.asarray(self.won.sum(axis=3) / (draws * folds))
 
 
-@dataclass(frozen=True, eq=False)
-class Predicates:
-    """Rows whose inner products are scores: one per enrolment speaker, one per conversation; with
-    side information a pair whose codes differ scores −inf.
-    """
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Predicates(Rows):
+    """One row per enrolment speaker, and one per conversation."""
 
     protocol: Protocol
-    enrol: FloatArray
-    test: FloatArray
-    enrol_side: IntArray | None = None
-    test_side: IntArray | None = None
 
     @lazy
     def single(self) -> Row:
@@ -383,23 +360,16 @@ class Predicates:
         """Attacks of some enrolment speakers; only products are made on a device."""
         enrol = xp.put(self.enrol[slice(*speakers)].astype(np.float32))
         scores = xp.host(xp.product(enrol, xp.put(self.single))).astype(np.float32, copy=False)
+        self.rule_out(NUMPY, scores, slice(*speakers), slice(None))
         for e, row in enumerate(scores, speakers[0]):
-            allowed = None
-            if self.enrol_side is not None and self.test_side is not None:
-                allowed = self.test_side == self.enrol_side[e]
-                row = np.where(allowed, row, np.float32(-np.inf))
-            exacts = tuple(
-                partial(_products, sign * self.enrol[e], self.test, allowed) for sign in (1, -1)
-            )
-            yield e, row, float(self.margins[e]), exacts
+            exact = partial(self.exact, e)
+            yield e, row, float(self.margins[e]), (exact, partial(_negated, exact))
 
 
-def _products(
-    enrol: FloatArray, test: FloatArray, allowed: BoolArray | None, chosen: IntArray
-) -> FloatArray:
-    """Inner products with the chosen conversations, one at a time; −inf where not allowed."""
-    scores = np.asarray((test[chosen] * enrol).sum(axis=1))
-    return scores if allowed is None else np.where(allowed[chosen], scores, -np.inf)
+def _negated(exact: Exact, chosen: IntArray) -> FloatArray:
+    """The negated scores; a pair ruled out, −inf, stays so."""
+    scores = exact(chosen)
+    return np.where(scores == -np.inf, scores, -scores)
 
 
 @dataclass(frozen=True, eq=False)
@@ -445,7 +415,6 @@ def single_out_all(shared: Predicates | GivenScores) -> Outcome:
     return Outcome(
         protocol,
         np.concatenate([part["won"] for part in parts], axis=1).astype(np.int64),
-        protocol.trials,
         np.sum([part["change"] for part in parts], axis=0),
         np.sum([part["squares"] for part in parts], axis=0),
     )

@@ -134,7 +134,7 @@ def singling_out(
         draws=draws,
         seed=both.seeds[1],
     )
-    outcome = single_out_all(Predicates(protocol, *both.rows(attackers)))
+    outcome = single_out_all(Predicates(*both.rows(attackers), protocol=protocol))
     chance = mean_calibrated_chance(protocol.population.per_speaker, protocol.speakers, sizes)
     lacking = {"number": absent, "of": len(known)}
     left_out = notice("singling_out", "left-out", "singling_out", **lacking)
@@ -146,7 +146,7 @@ def singling_out(
             **risks(outcome.success[s], both_sides(outcome, s), how),
             chance=np.full(len(sizes), np.exp(-1.0)),
             attacks=np.full(len(sizes), len(names) * folds * draws),
-            recordings=(outcome.trials > 0).sum(axis=1),
+            recordings=(protocol.trials > 0).sum(axis=1),
             noise=_noise(outcome, s),
             speakers=names,
             **both.fields,
@@ -186,8 +186,9 @@ def both_sides(outcome: Outcome, s: int) -> FloatArray:
 
 def _noise(outcome: Outcome, s: int) -> FloatArray:
     """Variance of the outcome of one test conversation about its speaker's mean, pooled."""
-    tried = outcome.trials > 0
-    shares = (outcome.won[s] / np.maximum(outcome.trials, 1)[:, None]).swapaxes(1, 2)[tried]
+    trials = outcome.protocol.trials
+    tried = trials > 0
+    shares = (outcome.won[s] / np.maximum(trials, 1)[:, None]).swapaxes(1, 2)[tried]
     owner = np.nonzero(tried)[0]
     means = np.stack([np.bincount(owner, column) for column in shares.T], axis=1)
     return recording_noise(shares, owner, means / np.bincount(owner)[:, None])

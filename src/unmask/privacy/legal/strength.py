@@ -43,6 +43,16 @@ class Strongest:
     corrected: bool
 
     @property
+    def count(self) -> int:
+        """Among how many speakers."""
+        return int(self.estimate.params["N"] or 0)
+
+    @property
+    def length(self) -> int:
+        """With conversations of how many utterances."""
+        return int(self.estimate.params["L"] or 0)
+
+    @property
     def note(self) -> str:
         """Which correction was made for the choice."""
         if self.of == 1:
@@ -53,15 +63,6 @@ class Strongest:
                 f" other half; chosen in {100 * self.chosen_share:.0f} % of the splits"
             )
         return f"largest of {self.of} attacks, not corrected for the choice: errs towards more risk"
-
-
-@dataclass(frozen=True)
-class Worst:
-    """The point of a panel with the largest risk: ``length`` utterances, ``count`` speakers."""
-
-    length: int
-    count: int
-    strongest: Strongest
 
 
 def extent(estimate: Estimate) -> tuple[float, float]:
@@ -76,8 +77,11 @@ def extent(estimate: Estimate) -> tuple[float, float]:
     return round(people * value) if people else value, low
 
 
-def strongest_of(curves: Mapping[str, Curve], count: int, *, seed: int = 0) -> Strongest:
-    """The strongest of the attackers of ``curves`` at ``count`` speakers, and its risk.
+def strongest_of(
+    curves: Mapping[str, Curve], count: int | None = None, *, seed: int = 0
+) -> Strongest:
+    """The strongest of the attackers of ``curves`` at ``count`` speakers, by default the most there
+    are, and its risk.
 
     Speakers are halved 200 times, drawn with ``seed``. With c_i the mean over splits of the
     outcome of speaker i under the attacker that succeeds most on the half without i, the value is
@@ -85,6 +89,8 @@ def strongest_of(curves: Mapping[str, Curve], count: int, *, seed: int = 0) -> S
     the attacker chosen most often, whichever is larger. Curves without outcomes of speakers (1 −
     EER) give the largest value.
     """
+    if count is None:
+        count = max((int(curve.counts.max()) for curve in curves.values()), default=0)
     at = {name: i for name, curve in curves.items() if (i := curve.index(count)) is not None}
     if not at:
         raise InputError(f"strongest attacker: no value for {count} speakers")

@@ -25,6 +25,7 @@ from unmask.privacy.legal.curve import (
     Noted,
     base_name,
     notice,
+    residual,
     spoken,
     variant_name,
     with_negated,
@@ -32,7 +33,7 @@ from unmask.privacy.legal.curve import (
 from unmask.privacy.legal.links import Linkability, Ranks, linkability
 from unmask.privacy.legal.probe import Inference, inference
 from unmask.privacy.legal.singling import singling_out
-from unmask.privacy.legal.strength import STRONG_ENOUGH, Strongest, Worst, extent, strongest_of
+from unmask.privacy.legal.strength import STRONG_ENOUGH, Strongest, extent, strongest_of
 from unmask.privacy.legal.verification import one_minus_eer
 from unmask.run import advance, part
 from unmask.trials import Source
@@ -108,10 +109,9 @@ class LegalSweep(Noted):
             return ()
         details = list(own.details(i))
         centred = self.curves.get((variant_name(attacker, CENTRED), metric, length))
-        for curve in () if centred is None else (centred, centred.negated):
-            if curve is not None:
-                name = f"{metric}_{curve.variant.replace(' ', '_')}"
-                details.append(replace(curve.estimate(i), metric=name))
+        for curve in filter(None, (centred, centred and centred.negated)):
+            name = f"{metric}_{curve.variant.replace(' ', '_')}"
+            details.append(replace(curve.estimate(i), metric=name))
         return tuple(details)
 
     def competing(
@@ -130,29 +130,25 @@ class LegalSweep(Noted):
     def shown(self, attacker: str, metric: str, length: int) -> Curve:
         """The curve of an attacker to draw: its variant that is strongest with most speakers."""
         curves = self.competing(metric, length, [attacker])
-        if not curves:
-            raise InputError(f"{metric}: no curve of {attacker} for length {length}")
-        return curves[strongest_of(curves, _largest(curves), seed=self.seed).attacker]
+        return curves[strongest_of(curves, seed=self.seed).attacker]
 
-    def strongest(self, metric: str, length: int, count: int) -> Strongest:
-        """The strongest attack on protected speech, all variants competing.
+    def strongest(self, metric: str, length: int, count: int | None = None) -> Strongest:
+        """The strongest attack on protected speech among ``count`` speakers, by default the most
+        there are, all variants competing.
 
         Chosen on half of the speakers and judged by the others (see :func:`strongest_of`); 1 − EER
         has no outcomes of speakers, there it is the largest value.
         """
-        curves = self.competing(metric, length)
-        if not any(curve.index(count) is not None for curve in curves.values()):
-            raise InputError(f"{metric}: no value for length {length} and {count} speakers")
-        return strongest_of(curves, count, seed=self.seed)
+        return strongest_of(self.competing(metric, length), count, seed=self.seed)
 
-    def worst(self, metric: str) -> Worst:
+    def worst(self, metric: str) -> Strongest:
         """The largest risk over all lengths and counts, the surest of equal ones."""
         points = []
         for length in self.lengths:
             curves = self.competing(metric, length).values()
             counts = sorted({int(n) for curve in curves for n in curve.counts})
-            points += [Worst(length, n, self.strongest(metric, length, n)) for n in counts]
-        return max(points, key=lambda point: extent(point.strongest.estimate))
+            points += [self.strongest(metric, length, n) for n in counts]
+        return max(points, key=lambda point: extent(point.estimate))
 
     @property
     def estimates(self) -> tuple[Estimate, ...]:
@@ -186,15 +182,14 @@ class LegalSweep(Noted):
         lines = []
         for metric in self.metrics:
             worst = self.worst(metric)
-            lines.append(self._sentence(metric, worst.length, worst.count, "largest risk, "))
-            for length in self.lengths:
-                count = _largest(self.competing(metric, length))
-                if (length, count) != (worst.length, worst.count):
-                    lines.append(self._sentence(metric, length, count))
+            lines.append(self._sentence(worst, "largest risk, "))
+            among_most = [self.strongest(metric, length) for length in self.lengths]
+            at = worst.length, worst.count
+            lines += [self._sentence(o) for o in among_most if (o.length, o.count) != at]
         return tuple(lines)
 
-    def _sentence(self, metric: str, length: int, count: int, what: str = "") -> str:
-        best = self.strongest(metric, length, count)
+    def _sentence(self, best: Strongest, what: str = "") -> str:
+        metric, length, count = best.estimate.metric, best.length, best.count
         text = (
             f"{TITLES[metric]}, {what}{spoken(length)}, {count:,}"
             f" speakers: strongest attacker {best.attacker}, {_shown(best.estimate)}"
@@ -298,21 +293,16 @@ def _by_control(control: Sequence[Curve], count: int) -> str:
     """What to say of an attack at chance: the control's strength is its residual risk against what
     no information reaches.
     """
-    strength = []
-    for curve in control:
-        if (i := curve.index(count)) is not None:
-            with np.errstate(invalid="ignore", divide="ignore"):
-                above = (curve.value[i] - curve.chance_level[i]) / (1 - curve.chance_level[i])
-            strength.append((float(above), float(curve.value[i])))
+    strength = [
+        (float(residual(curve.value[i], curve.chance_level[i])), float(curve.value[i]))
+        for curve in control
+        if (i := curve.index(count)) is not None
+    ]
     if not strength:
         return "without the same attack on unprotected speech this tells nothing"
     above, value = max(strength)
     reached = f"on unprotected speech the same attack reaches {100 * value:.0f} %"
     return reached if above >= STRONG_ENOUGH else f"{reached}: too weak, this tells nothing"
-
-
-def _largest(curves: Mapping[str, Curve]) -> int:
-    return max(int(curve.counts.max()) for curve in curves.values())
 
 
 def _shown(estimate: Estimate) -> str:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from unmask.base import HULL, SKEWED, FloatArray, IntArray, Lookup, in_order, lazy, score_interval
 from unmask.engine import Roc, equal_errors
-from unmask.privacy.legal.conversations import EnrolLength, as_counts, setting
+from unmask.privacy.legal.conversations import EnrolLength, Rows, as_counts, setting
 from unmask.privacy.legal.curve import Curve, Resampling, with_negated
 from unmask.run import Arrays, Range, Xp, current_place, narrow, place, ranges_of, reporting, run
 from unmask.scoring import Backend
@@ -70,9 +70,10 @@ def one_minus_eer(
     by_row, ascending = np.argsort(row), np.argsort(sizes, kind="stable")
     row = row[by_row]
     groups = _groups(row, in_order(asked.names.to_list())[by_row], len(left))
-    lists = Lists(left[order], right[by_row], row, sizes[ascending] - 1, groups)
-    if test_side is not None and enrol_side is not None:
-        lists = replace(lists, test_side=test_side[by_row], enrol_side=enrol_side[order])
+    cuts = sizes[ascending] - 1
+    lists = Lists(left[order], right[by_row], true=row, cuts=cuts, enrol_group=groups)
+    if enrol_side is not None and test_side is not None:
+        lists = replace(lists, enrol_side=enrol_side[order], test_side=test_side[by_row])
     values = np.empty((3, 2, len(sizes)))
     values[:, :, ascending] = _values(lists, how)
     if side:  # a pair ruled out stays so when negated
@@ -108,21 +109,16 @@ def _groups(tested: IntArray, numbers: IntArray, speakers: int) -> IntArray:
     return groups
 
 
-@dataclass(frozen=True, eq=False)
-class Lists:
-    """Rows whose inner products are scores; ``true[i]`` is the row of ``enrol`` that belongs to
-    test row i, and ascends. ``cuts`` are the numbers N' − 1, ascending; ``enrol_group`` numbers the
-    groups of speakers. With side information a pair whose codes differ scores −inf. ``knots`` are
-    the distinct target scores and ``coarse`` the bin of every code of theirs, once they are known.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Lists(Rows):
+    """``true[i]`` is the row of ``enrol`` that belongs to test row i, and ascends. ``cuts`` are the
+    numbers N' − 1, ascending; ``enrol_group`` numbers the groups of speakers. ``knots`` are the
+    distinct target scores and ``coarse`` the bin of every code of theirs, once they are known.
     """
 
-    enrol: FloatArray
-    test: FloatArray
     true: IntArray
     cuts: IntArray
     enrol_group: IntArray
-    test_side: IntArray | None = None
-    enrol_side: IntArray | None = None
     knots: FloatArray = field(default_factory=lambda: np.empty(0))
     coarse: IntArray = field(default_factory=lambda: np.zeros(2, dtype=np.int64))
 
@@ -159,9 +155,7 @@ class Lists:
         for left in range(columns[0] // wide * wide, columns[1], wide):
             whole = slice(left, left + wide)
             scores = xp.product(xp.put(self.test)[rows], xp.put(self.enrol)[whole])
-            if self.test_side is not None and self.enrol_side is not None:
-                codes = xp.put(self.test_side)[rows, None]
-                xp.fill(scores, codes != xp.put(self.enrol_side)[whole], -np.inf)
+            self.rule_out(xp, scores, whole, rows, turned=True)
             right = min(left + wide, columns[1])
             yield (left, right), scores[:, : right - left]
 

@@ -11,7 +11,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unmask.base import FloatArray, bias_corrected, draws, exact_bound, in_order, jackknife_error
+from unmask.base import (
+    FloatArray,
+    MetricRange,
+    bias_corrected,
+    draws,
+    exact_bound,
+    in_order,
+    jackknife_error,
+)
 from unmask.errors import InputError
 from unmask.estimate import Interval
 
@@ -139,7 +147,8 @@ class Statistic:
         if np.ptp(np.append(drawn, self.value)) < _LEAST_SPREAD:
             return None if edge is None else self.read(edge)
         drawn = drawn.mean() + self._wider(drawn) * (drawn - drawn.mean())
-        low, high = bias_corrected(self.value, drawn, speakers, level=level, bounds=self.bounds)
+        within = MetricRange(*self.bounds)
+        low, high = bias_corrected(self.value, drawn, speakers, level=level, within=within)
         if edge is not None:
             low, high = min(low, edge[0]), max(high, edge[1])
         signed = None if self.evidence is None else self.evidence.ends(speakers, level)

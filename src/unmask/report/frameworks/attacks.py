@@ -15,7 +15,7 @@ from unmask.base import FloatArray
 from unmask.errors import InputError
 from unmask.privacy import legal as law
 from unmask.report.cache import digest_of
-from unmask.report.config import CONSISTENCY, ORIGINAL, Attacker, Config
+from unmask.report.config import ORIGINAL, Attacker, Config
 from unmask.report.extractors import Speech
 from unmask.report.inputs import Inputs, counterpart
 from unmask.report.section import note
@@ -92,12 +92,10 @@ class Variant:
         return law.variant_name(f"{attacker} ({self.backend})", self.reading)
 
     @property
-    def centred(self) -> bool:
-        return self.reading in (law.CENTRED, law.CENTRED_NEGATED)
-
-    @property
-    def negated(self) -> bool:
-        return self.reading in (law.NEGATED, law.CENTRED_NEGATED)
+    def scored(self) -> tuple[str, str]:
+        """Back-end and reading of the scores that this one reads as they are or negated."""
+        centred = self.reading in (law.CENTRED, law.CENTRED_NEGATED)
+        return self.backend, law.CENTRED if centred else law.PLAIN
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,9 +115,7 @@ class Attack:
     test: Embeddings = field(repr=False)
     pairs: law.Pairs | None = field(default=None, repr=False)
     enrols_own: bool = False
-    _scored: dict[tuple[str, bool], FloatArray] = field(
-        init=False, default_factory=dict, repr=False
-    )
+    _scored: dict[tuple[str, str], FloatArray] = field(init=False, default_factory=dict, repr=False)
 
     @cached_property
     def inputs(self) -> list[str]:
@@ -151,17 +147,15 @@ class Attack:
 
     def matrix(self, variant: Variant) -> FloatArray:
         """Every enrolled speaker against every attacked utterance, scored once."""
-        key = (variant.backend, variant.centred)
-        if key not in self._scored:
-            reading = law.CENTRED if variant.centred else law.PLAIN
-            self._scored[key] = self.against(variant.backend).matrix(reading)
-        scores = self._scored[key]
-        return -scores if variant.negated else scores
+        backend, reading = variant.scored
+        if variant.scored not in self._scored:
+            self._scored[variant.scored] = self.against(backend).matrix(reading)
+        scores = self._scored[variant.scored]
+        return scores if variant.reading == reading else -scores
 
     def hold(self, *variants: Variant) -> None:
         """Let go of all scores but those of ``variants``."""
-        held = {(one.backend, one.centred) for one in variants}
-        for key in self._scored.keys() - held:
+        for key in self._scored.keys() - {one.scored for one in variants}:
             del self._scored[key]
 
     @cached_property
@@ -190,12 +184,14 @@ class Attack:
         rows = np.tile(np.arange(tests), models)
         own = lookup(self.test.speakers.names, self._models)[self.test.speakers.codes]
         assert self.test.utterances is not None
-        columns = {}
-        for name, ids in self.test.columns.items():
-            of_speaker = _first_value(self.enrol, name)
-            if of_speaker is not None:
-                columns[f"enrol_{name}"] = of_speaker.take(enrol.codes)
-                columns[f"test_{name}"] = ids.take(rows)
+        columns, speakers = {}, self.enrol.speakers.codes
+        _, first, of = np.unique(speakers, return_index=True, return_inverse=True)
+        for name in (one for one in self.test.columns if one in self.enrol.columns):
+            ids = self.enrol.columns[name]
+            # An attribute that has one value for each speaker.
+            if (ids.codes[first][of] == ids.codes).all():
+                columns[f"enrol_{name}"] = ids.take(first).take(enrol.codes)
+                columns[f"test_{name}"] = self.test.columns[name].take(rows)
         return Scores(
             enrol,
             self.test.utterances.take(rows),
@@ -207,27 +203,14 @@ class Attack:
         )
 
 
-def _first_value(embeddings: Embeddings, column: str) -> Ids | None:
-    """The attribute of each speaker, if it has one value per speaker."""
-    if column not in embeddings.columns:
-        return None
-    ids = embeddings.columns[column]
-    _, first, of = np.unique(embeddings.speakers.codes, return_index=True, return_inverse=True)
-    value = ids.codes[first]
-    return Ids(value, ids.names) if (value[of] == ids.codes).all() else None
-
-
 @dataclass(frozen=True, eq=False)
 class Attacks:
     """Attacks by safeguard, ``original`` first: the same back-ends on unprotected speech.
 
-    ``consistency`` enrols the attacked run itself, by safeguard: how stable and distinct
-    pseudo-voices are, and no attack. ``missing`` tells, by safeguard and attacker, why an attacker
-    was not run.
+    ``missing`` tells, by safeguard and attacker, why an attacker was not run.
     """
 
     of: Mapping[str, tuple[Attack, ...]]
-    consistency: Mapping[str, Attack]
     missing: Mapping[tuple[str, str], str]
 
     @property
@@ -244,7 +227,7 @@ class Attacks:
 def attacks_of(config: Config, inputs: Inputs) -> Attacks:
     """Every attacker on every safeguard for which its data are there."""
     if inputs.original is None or not inputs.protected:
-        return Attacks({}, {}, {})
+        return Attacks({}, {})
     original = inputs.enrolment(inputs.original)
     control = inputs.attacked(inputs.original)
     backends = tuple(
@@ -253,12 +236,8 @@ def attacks_of(config: Config, inputs: Inputs) -> Attacks:
     of: dict[str, tuple[Attack, ...]] = {
         ORIGINAL: (Attack(ORIGINAL, ORIGINAL, "", backends, original, original, control),)
     }
-    consistency = {}
     missing = {}
-    for name, protected in inputs.protected.items():
-        test = inputs.attacked(protected)
-        run = inputs.enrolment(protected)
-        given = inputs.speech[name]
+    for name, given in inputs.speech.items():
         attacks = []
         for one in config.attackers:
             speech = inputs.trained.get((name, one.name)) if one.trains else given
@@ -273,8 +252,7 @@ def attacks_of(config: Config, inputs: Inputs) -> Attacks:
             reasons = "; ".join(f"{who}: {why}" for (n, who), why in missing.items() if n == name)
             raise InputError(f"attackers: none can attack {name} ({reasons})")
         of[name] = tuple(attacks)
-        consistency[name] = Attack(name, CONSISTENCY, "", ("cosine",), run, run, test)
-    return Attacks(of, consistency, missing)
+    return Attacks(of, missing)
 
 
 def _attack(safeguard: str, one: Attacker, inputs: Inputs, speech: Speech) -> Attack:

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from unmask import figures as charts
-from unmask.report.cache import Step
 from unmask.report.config import ORIGINAL
 from unmask.report.documents import Document, Row, document, figures_of
-from unmask.report.frameworks.study import Framework, Results, Study, Table
+from unmask.report.frameworks.study import Framework, Plan, Results, Study
 from unmask.report.section import Section, TableBlock, note, noted, percent
 from unmask.stress import Contour, CpAssessment, CpMap, DeltaCpMap, contour, cp_maps
 
@@ -85,20 +84,20 @@ def _(assessment: CpAssessment, *, further: Sequence[CpAssessment] = ()) -> list
     for end, one in every.items():
         lines = _contours(one)
         if len(one.maps) > 1:
-            figures.append(charts.cp_map_figure(one.maps, contours=lines, name=f"cp_map{end}"))
+            figures.append(charts.cp_map_figure(one.maps, contours=lines).called(f"cp_map{end}"))
         on_it: Any = {"contours": lines, "positions": one.positions}
         for number, (name, cp) in enumerate(one.maps.items(), start=1):
             title, drawn = f"C-P map of {name}", f"cp_map{end}_{number}"
-            figures.append(charts.cp_map_figure({name: cp}, **on_it, name=drawn, title=title))
+            figures.append(charts.cp_map_figure({name: cp}, **on_it).called(drawn, title))
     for number, (name, bias) in enumerate(assessment.bias.items(), start=1):
         if len(bias) > 1:
             title, drawn = f"Trial bias: {name} on other trials", f"trial_bias_{number}"
-            figures.append(charts.trial_bias_figure(bias, name=drawn, title=title))
+            figures.append(charts.trial_bias_figure(bias).called(drawn, title))
     if assessment.deltas:
         paired = zip(*(one.deltas for one in every.values()), strict=True)
         figures.append(charts.delta_cp_map_figure([delta for pair in paired for delta in pair]))
     return figures + [
-        charts.roadmap_figure(one.roadmap, name=f"cp_roadmap{end}")
+        charts.roadmap_figure(one.roadmap).called(f"cp_roadmap{end}")
         for end, one in every.items()
         if one.roadmap is not None
     ]
@@ -108,28 +107,24 @@ figures_of.register(CpMap, lambda result: [charts.cp_map_figure({"system": resul
 figures_of.register(DeltaCpMap, lambda result: [charts.delta_cp_map_figure([result])])
 
 
-def _step(table: Table, study: Study) -> Step:
+def _later(study: Study) -> Plan:
     """Maps of all systems of a table; with the original among them, each safeguard against it.
 
     Without references all compared systems order the trials alike, by the mean of their ranks.
     """
-    config, against = study.config, ORIGINAL if ORIGINAL in table.systems else None
-    options = {
-        **config.cpmap.model_dump(),
-        "level": config.intervals.level,
-        "seed": config.seed,
-        "references": list(table.references),
-        "deltas": None
-        if against is None
-        else [(against, n) for n in table.systems if n != against],
-    }
-    return Step(
-        f"C-P maps of {table.name}",
-        table.inputs,
-        {**options, "systems": table.systems},
-        lambda: cp_maps(table.load(), **options),
-        weight=1 + table.size * len(table.systems) * config.cpmap.replicates / 3e6,
-    )
+    config, steps = study.config, {}
+    for table in study.compared():
+        others = [name for name in table.systems if name != ORIGINAL]
+        options = {
+            **config.cpmap.model_dump(),
+            "level": config.intervals.level,
+            "seed": config.seed,
+            "references": list(table.references),
+            "deltas": [(ORIGINAL, n) for n in others] if ORIGINAL in table.systems else None,
+        }
+        weight = 1 + table.size * len(table.systems) * config.cpmap.replicates / 3e6
+        steps[table.name] = table.step("C-P maps", cp_maps, options, weight)
+    return {"maps": steps}
 
 
 def _section(study: Study, results: Results) -> Section:
@@ -145,9 +140,14 @@ def _section(study: Study, results: Results) -> Section:
         for full, *_, hardest in [result.estimates(system)]
     ]
     for number, (name, result) in enumerate(assessments.items(), start=1):
-        title, drawn = f"{name}: {_hardest(result)}", f"cp_map_{number}"
-        lines = _contours(result)
-        figures.append(charts.cp_map_figure(result.maps, contours=lines, name=drawn, title=title))
+        worst, cp = max(result.maps.items(), key=lambda m: m[1].hardest_decile - m[1].full)
+        hard, every = (
+            f"{100 * value:.1f} %" if cp.metric.name == "eer" else f"{value:.3f}"
+            for value in (cp.hardest_decile, cp.full)
+        )
+        title = f"{name}: hard trials cost most under {worst}, {hard} instead of {every}"
+        lines, drawn = _contours(result), f"cp_map_{number}"
+        figures.append(charts.cp_map_figure(result.maps, contours=lines).called(drawn, title))
         answer += [line for delta in result.deltas for line in _everywhere(delta)]
         mixed = [delta for delta in result.deltas if not _everywhere(delta)]
         if mixed:
@@ -156,7 +156,7 @@ def _section(study: Study, results: Results) -> Section:
                 for delta in mixed
             )
             drawn = f"delta_cp_map_{number}"
-            figures.append(charts.delta_cp_map_figure(mixed, name=drawn, title=f"{name}: {won}"))
+            figures.append(charts.delta_cp_map_figure(mixed).called(drawn, f"{name}: {won}"))
         maps, _, compared = _rows(result, table=name)
         rows += maps
         deltas += compared
@@ -167,16 +167,6 @@ def _section(study: Study, results: Results) -> Section:
     return Section("cpmap", answer, figures, blocks, noted(assessments))
 
 
-def _hardest(result: CpAssessment) -> str:
-    """The system whose errors grow most on hard trials."""
-    name, cp = max(result.maps.items(), key=lambda one: one[1].hardest_decile - one[1].full)
-    values = (
-        (f"{100 * value:.1f} %" if cp.metric.name == "eer" else f"{value:.3f}")
-        for value in (cp.hardest_decile, cp.full)
-    )
-    return f"hard trials cost most under {name}, {' instead of '.join(values)}"
-
-
 def _everywhere(delta: DeltaCpMap) -> list[str]:
     """A sentence in place of a map of one colour."""
     for share, word in ((delta.lose, "more"), (delta.win, "fewer")):
@@ -185,10 +175,4 @@ def _everywhere(delta: DeltaCpMap) -> list[str]:
     return []
 
 
-FRAMEWORK = Framework(
-    "cpmap",
-    _section,
-    later=lambda study: {"maps": {one.name: _step(one, study) for one in study.compared()}},
-    trials=True,
-    main="maps",
-)
+FRAMEWORK = Framework("cpmap", _section, later=_later, trials=True, main="maps")

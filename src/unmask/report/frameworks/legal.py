@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from unmask import figures as charts
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
 from unmask.privacy import legal as law
-from unmask.report.cache import Step, Work, cache_of
+from unmask.report.cache import Step, Work, cache_of, digest_of
 from unmask.report.config import CONSISTENCY, ORIGINAL, Config
 from unmask.report.documents import Row, figures_of
 from unmask.report.frameworks.attacks import Attack, Variant, attacks_of
@@ -22,7 +23,6 @@ from unmask.report.frameworks.study import Framework, Plan, Results, Study
 from unmask.report.headline import ALL, CONTROL, WORST
 from unmask.report.inputs import read_inputs
 from unmask.report.section import Choice, Section, TableBlock, note, shown, whole_percent
-from unmask.trials import Embeddings
 
 figures_of.register(law.LegalSweep, lambda sweep: charts.legal_figures(sweep))
 
@@ -31,7 +31,7 @@ figures_of.register(law.LegalSweep, lambda sweep: charts.legal_figures(sweep))
 def _(curve: law.RiskCurve) -> list[charts.Figure]:
     line = charts.RiskLine("attacked", "attacker", curve.metric, 1, curve)
     colours = charts.system_colours(["attacked"])
-    return [charts.risk_comparison([line], colours=colours, name=curve.metric)]
+    return [charts.risk_comparison([line], colours=colours).called(curve.metric)]
 
 
 def with_fitting_lengths(
@@ -97,44 +97,36 @@ def _attackers(attack: Attack) -> dict[str, law.Attacker]:
     return {attack.label(Variant(name)): attack.against(name) for name in attack.backends}
 
 
-def _sweep_step(attack: Attack, config: Config) -> Step:
-    """All curves of one attacker, in every variant."""
-    options = _options(config) | {"lengths": _fitting(config.legal.lengths, [attack])}
-    return Step(
-        f"linkability and singling out of {attack.safeguard}, {attack.attacker}",
-        attack.inputs,
-        {**options, "backends": attack.backends},
-        lambda: law.legal(_attackers(attack), **options),
-        weight=1.0 * len(options["lengths"]),
-    )
-
-
-def _consistency(enrol: Embeddings, test: Embeddings, **options: Any) -> law.LegalSweep:
-    """How often a protected utterance is closest to its own speaker's others of the same run."""
-    only: dict[str, Any] = {"metrics": ("linkability",), "variants": (law.PLAIN,)}
-    return law.legal({CONSISTENCY: law.Attacker(enrol, test)}, **only, **options)
-
-
-def _inferred(one: Embeddings, original: Embeddings, **options: Any) -> law.Inference:
-    return law.inference(one, unprotected=original, **options)
-
-
 def _steps(study: Study) -> Plan:
-    """A sweep of each attacker, what is inferred from each safeguard, consistency of pseudonyms."""
+    """A sweep of each attacker in every variant; what is inferred from each safeguard; how often a
+    protected utterance is closest to its own speaker's others of the same run.
+    """
     config, inputs = study.config, study.inputs
     if inputs.original is None or not study.attacks.of:
         return {}
-    probes, consistency, original = {}, {}, inputs.original
+    legal, sweeps, probes, consistency = config.legal, {}, {}, {}
+    for attack in study.attacks.every:
+        how = _options(config) | {"lengths": _fitting(legal.lengths, [attack])}
+        sweeps[attack.safeguard, attack.attacker] = Step(
+            f"linkability and singling out of {attack.safeguard}, {attack.attacker}",
+            attack.inputs,
+            {**how, "backends": attack.backends},
+            partial(law.legal, _attackers(attack), **how),
+            weight=1.0 * len(how["lengths"]),
+        )
     for name, protected in inputs.protected.items():
-        for attribute, bands in config.legal.attributes.items():
-            how = {"attribute": attribute, "bands": bands, "weight": 2.0, **config.drawn}
+        for attribute, bands in legal.attributes.items():
+            how = {"unprotected": inputs.original, "attribute": attribute, "bands": bands}
             what = f"inference of {attribute} from {name}"
-            probes[name, attribute] = Step.of(what, _inferred, protected, original, **how)
-    for name, run in study.attacks.consistency.items():
-        how = {"counts": config.legal.counts, "lengths": config.legal.lengths[:1], **config.drawn}
-        what = f"{CONSISTENCY} of {name}"
-        consistency[name] = Step.of(what, _consistency, run.enrol, run.test, weight=0.5, **how)
-    sweeps = study.per_attack(_sweep_step)
+            probes[name, attribute] = Step.of(
+                what, law.inference, protected, weight=2.0, **how, **config.drawn
+            )
+        sides = inputs.enrolment(protected), inputs.attacked(protected)
+        how = {"counts": legal.counts, "lengths": legal.lengths[:1], **config.drawn}
+        how |= {"metrics": ("linkability",), "variants": (law.PLAIN,)}
+        same = partial(law.legal, {CONSISTENCY: law.Attacker(*sides)}, **how)
+        what, data = f"{CONSISTENCY} of {name}", [digest_of(one) for one in sides]
+        consistency[name] = Step(what, data, how, same, weight=0.5)
     return {"sweeps": sweeps, "probes": probes, "consistency": consistency}
 
 
@@ -147,50 +139,33 @@ class LegalResults:
     the fewest utterances among all candidates.
     """
 
-    def __init__(
-        self,
-        config: Config,
-        sweeps: Mapping[tuple[str, str], law.LegalSweep],
-        probes: Mapping[tuple[str, str], law.Inference],
-        consistency: Mapping[str, law.LegalSweep],
-    ) -> None:
-        self.sweeps, self.probes, self.consistency = sweeps, probes, consistency
+    def __init__(self, config: Config, results: Results) -> None:
+        sweeps: Mapping[tuple[str, str], law.LegalSweep] = results["sweeps"]
+        self.probes: Mapping[tuple[str, str], law.Inference] = results["probes"]
+        self.consistency: Mapping[str, law.LegalSweep] = results["consistency"]
         self.metrics: tuple[str, ...] = config.legal.metrics
         self.first, self.seed = config.legal.lengths[0], config.seed
-        self.whole = {
-            name: self._joined([s for (n, _), s in sweeps.items() if n == name])
-            for name in dict.fromkeys(name for name, _ in sweeps)
-        }
+        self.whole: dict[str, law.LegalSweep] = {}
+        self.shown: dict[str, dict[tuple[str, str, int], law.Curve]] = {}
+        self.points: dict[tuple[str, str], dict[str, law.Strongest]] = {}
+        for name in dict.fromkeys(name for name, _ in sweeps):
+            by = {who: one for (safeguard, who), one in sweeps.items() if safeguard == name}
+            curves = {key: curve for one in by.values() for key, curve in one.curves.items()}
+            ranks = {key: rank for one in by.values() for key, rank in one.ranks.items()}
+            whole = law.LegalSweep(curves, ranks, {}, None, None, self.seed)
+            self.whole[name], self.shown[name] = whole, {}
+            for who, metric, length in product(by, self.metrics, whole.lengths):
+                best = by[who].strongest(metric, length, _most(whole, metric, length))
+                self.shown[name][who, metric, length] = curves[best.attacker, metric, length]
+            for metric in self.metrics:
+                most = whole.strongest(metric, min(whole.lengths))
+                self.points[name, metric] = {WORST: whole.worst(metric), ALL: most}
         self.safeguards = tuple(name for name in self.whole if name != ORIGINAL)
-        self.shown = {name: self._shown(name) for name in self.whole}
-        self.points: dict[tuple[str, str], dict[str, law.Worst]] = {
-            (name, metric): {
-                WORST: sweep.worst(metric),
-                ALL: _among_most(sweep, metric, min(sweep.lengths)),
-            }
-            for name, sweep in self.whole.items()
-            for metric in self.metrics
-        }
-
-    def _joined(self, sweeps: Sequence[law.LegalSweep]) -> law.LegalSweep:
-        curves = {key: curve for one in sweeps for key, curve in one.curves.items()}
-        ranks = {key: rank for one in sweeps for key, rank in one.ranks.items()}
-        return law.LegalSweep(curves, ranks, {}, None, None, self.seed)
-
-    def _shown(self, safeguard: str) -> dict[tuple[str, str, int], law.Curve]:
-        shown, whole = {}, self.whole[safeguard]
-        attackers = {who: sweep for (name, who), sweep in self.sweeps.items() if name == safeguard}
-        for key in product(attackers, self.metrics, whole.lengths):
-            attacker, metric, length = key
-            count = _most(whole, metric, length)
-            label = attackers[attacker].strongest(metric, length, count).attacker
-            shown[key] = whole.curves[label, metric, length]
-        return shown
 
     def leading(self, safeguard: str, metric: str, length: int) -> tuple[str, law.Curve]:
         """The attack that is strongest among most speakers, and its curve."""
         whole = self.whole[safeguard]
-        label = _among_most(whole, metric, length).strongest.attacker
+        label = whole.strongest(metric, length).attacker
         return label, whole.curves[label, metric, length]
 
     def sweep(self, safeguard: str) -> law.LegalSweep:
@@ -228,15 +203,9 @@ def _most(sweep: law.LegalSweep, metric: str, length: int) -> int:
     return max(int(curve.counts.max()) for curve in sweep.competing(metric, length).values())
 
 
-def _among_most(sweep: law.LegalSweep, metric: str, length: int) -> law.Worst:
-    """The strongest attack with most speakers."""
-    count = _most(sweep, metric, length)
-    return law.Worst(length, count, sweep.strongest(metric, length, count))
-
-
 def _section(study: Study, groups: Results) -> Section:
     """Risk against the number of speakers, all safeguards together and each on its own."""
-    results, colours = LegalResults(study.config, **groups), study.colours
+    results, colours = LegalResults(study.config, groups), study.colours
     lines = []
     for name, whole in results.whole.items():
         for metric, length in product(results.metrics, whole.lengths):
@@ -245,24 +214,34 @@ def _section(study: Study, groups: Results) -> Section:
             lines.append(charts.RiskLine(name, who, metric, length, curve))
     metric = results.metrics[0]
     worst = {name: results.points[name, metric][WORST] for name in results.whole}
-    values = {n: whole_percent(float(w.strongest.estimate.value)) for n, w in worst.items()}
+    values = {n: whole_percent(float(w.estimate.value)) for n, w in worst.items()}
     each = ", ".join(f"{n} {values[n]}" for n in results.safeguards)
     title = f"{law.TITLES[metric]} at worst: {each}; unprotected {values[ORIGINAL]}"
-    comparison = charts.risk_comparison(lines, colours=colours, original=ORIGINAL, title=title)
+    comparison = charts.risk_comparison(lines, colours=colours, original=ORIGINAL)
+    comparison = comparison.called(title=title)
     sweeps = {name: results.sweep(name) for name in results.safeguards}
 
     def panel(drawn: str, name: str, sweep: law.LegalSweep) -> charts.Figure:
-        most = f"{worst[name].strongest.attacker} succeeds most, {values[name]} among"
+        most = f"{worst[name].attacker} succeeds most, {values[name]} among"
         title = f"{name}: {most} {worst[name].count:,} speakers"
-        return charts.legal_panel(sweep, colour=colours[name], name=drawn, title=title)
+        return charts.legal_panel(sweep, colour=colours[name]).called(drawn, title)
 
+    answers = []
+    for name, metric in product(results.safeguards, results.metrics):
+        most = results.points[name, metric][WORST]
+        estimate = most.estimate
+        answers.append(
+            f"{name}: {law.TITLES[metric]} up to {shown(estimate, 1, scale=100)} %, among"
+            f" {most.count:,} speakers with {law.spoken(most.length)}, by"
+            f" {most.attacker}; chance {100 * float(estimate.chance or 0):.1f} %."
+        )
     counts = {int(n) for line in lines for n in line.curve.counts}
     one = f"All attacks are among {min(counts):,} speakers: there is no curve to draw."
     drawn: list[charts.Figure | Choice] = [comparison]
     drawn.append(Choice.of("Every attacker on", "legal_panel", sweeps, panel))
     return Section(
         key="legal",
-        answer=[*_answers(results), *([one] if len(counts) == 1 else [])],
+        answer=[*answers, *([one] if len(counts) == 1 else [])],
         figures=[] if len(counts) == 1 else drawn,
         tables=_tables(results),
         notices=[
@@ -271,19 +250,6 @@ def _section(study: Study, groups: Results) -> Section:
             for one in sweep.notices
         ],
     )
-
-
-def _answers(results: LegalResults) -> list[str]:
-    lines = []
-    for name, metric in product(results.safeguards, results.metrics):
-        worst = results.points[name, metric][WORST]
-        estimate = worst.strongest.estimate
-        lines.append(
-            f"{name}: {law.TITLES[metric]} up to {shown(estimate, 1, scale=100)} %, among"
-            f" {worst.count:,} speakers with {law.spoken(worst.length)}, by"
-            f" {worst.strongest.attacker}; chance {100 * float(estimate.chance or 0):.1f} %."
-        )
-    return lines
 
 
 def _tables(results: LegalResults) -> list[TableBlock]:
@@ -354,14 +320,13 @@ def _strongest(results: LegalResults, metric: str) -> list[Row]:
     at -= {(risk.length, risk.count) for _, risk in points[ORIGINAL]}
     for length, count in sorted(at):
         if any(c.index(count) is not None for c in control.competing(metric, length).values()):
-            same = law.Worst(length, count, control.strongest(metric, length, count))
-            points[ORIGINAL].append((CONTROL, same))
+            points[ORIGINAL].append((CONTROL, control.strongest(metric, length, count)))
     rows = []
     for name, some in points.items():
         for point, risk in some:
-            where = {"safeguard": name, "attacker": risk.strongest.attacker, "point": point}
+            where = {"safeguard": name, "attacker": risk.attacker, "point": point}
             where |= {"utterances": str(risk.length), "speakers": f"{risk.count:,}"}
-            rows.append(Row(where, [risk.strongest.estimate]))
+            rows.append(Row(where, [risk.estimate]))
     return rows
 
 

@@ -10,13 +10,7 @@ from typing import Any
 
 from unmask import figures as charts
 from unmask.estimate import Estimate
-from unmask.privacy import (
-    Pseudonymisation,
-    disclosure_of,
-    pseudonymisation,
-    similarity as similar,
-    zoo,
-)
+from unmask.privacy import Pseudonymisation, disclosure_of, similarity as similar, zoo
 from unmask.report.cache import Step, digest_of
 from unmask.report.config import ORIGINAL
 from unmask.report.documents import Document, Row, document, figures_of
@@ -86,11 +80,9 @@ def _notes(assessment: similar.PrivacyAssessment) -> list[str]:
         if worst:
             notes.append(f"{safeguard.system}{where}: least protected are {worst}.")
         notes += [n.about(f"{safeguard.system}{where}").line for n in safeguard.result.notes]
-        strongest = safeguard.result.strongest
-        notes.append(
-            f"{safeguard.system}{where}: strongest of {len(strongest.tried)} attacks tried"
-            f" ({', '.join(strongest.tried)}): {strongest.attacker}."
-        )
+        best = safeguard.result.strongest
+        said = f"strongest of {len(best.tried)} attacks tried ({', '.join(best.tried)})"
+        notes.append(f"{safeguard.system}{where}: {said}: {best.attacker}.")
     result = next(iter(assessment)).result
     notes.append(note("lowest_deid"))
     if result.replicates:
@@ -139,10 +131,18 @@ def _of_set(
         if result.negated_discloses_more:
             negated[system] = disclosure_of(roc.negated(), system=system)
     speakers = {system: result.per_speaker for system, result in results.items()}
+    views = {system: similar.quadrants(result, order=order) for system, result in results.items()}
+    large = max(len(view.labels) for view in views.values()) > MOST_IN_ONE_FIGURE
+    matrices = {"": views}
+    if large and len(views) > 1:
+        matrices = {f"_{_plain(system)}": {system: view} for system, view in views.items()}
     figures = [
-        *_matrices(results, order, suffix),
-        charts.disclosure_profiles(disclosures, negated=negated, colours=colours, name=drawn),
-        charts.speaker_protection(speakers, colours=colours, name=f"speaker_protection{suffix}"),
+        *(
+            charts.similarity_matrices(some).called(f"similarity_matrices{which}{suffix}")
+            for which, some in matrices.items()
+        ),
+        charts.disclosure_profiles(disclosures, negated=negated, colours=colours).called(drawn),
+        charts.speaker_protection(speakers, colours=colours).called(f"speaker_protection{suffix}"),
         _zoo({"OO": first.sets["oo"]}, ORIGINAL, order, suffix),
     ]
     for system, result in results.items():
@@ -150,22 +150,8 @@ def _of_set(
         figures.append(_zoo(protected, system, order, suffix))
     for s in (one for one in chosen if one.distortions):
         drawn = f"calibration_distortion_{_plain(s.system)}{suffix}"
-        figures.append(charts.calibration_profiles(s.distortions, name=drawn))
+        figures.append(charts.calibration_profiles(s.distortions).called(drawn))
     return figures
-
-
-def _matrices(
-    results: Mapping[str, Pseudonymisation], order: str, suffix: str
-) -> list[charts.Figure]:
-    """All safeguards in one figure, or in one figure each where the matrices are large."""
-    views = {system: similar.quadrants(result, order=order) for system, result in results.items()}
-    name = "similarity_matrices"
-    if max(len(view.labels) for view in views.values()) <= MOST_IN_ONE_FIGURE or len(views) == 1:
-        return [charts.similarity_matrices(views, name=f"{name}{suffix}")]
-    return [
-        charts.similarity_matrices({system: view}, name=f"{name}_{_plain(system)}{suffix}")
-        for system, view in views.items()
-    ]
 
 
 def _zoo(
@@ -174,8 +160,7 @@ def _zoo(
     return charts.zoo_plots(
         {name: zoo(own) for name, own in sets.items()},
         matrices={name: similar.single(own, order=order) for name, own in sets.items()},
-        name=f"zoo_{_plain(system)}{suffix}",
-    )
+    ).called(f"zoo_{_plain(system)}{suffix}")
 
 
 def _plain(name: str) -> str:
@@ -197,7 +182,7 @@ def _steps(study: Study) -> Plan:
             f"voice similarity of {name}",
             list(dict.fromkeys(digest_of(one) for one in (*voices, *held))),
             {**all_pairs, "attackers": list(rivals)},
-            partial(pseudonymisation, *voices, attackers=rivals, **all_pairs),
+            partial(similar.pseudonymisation, *voices, attackers=rivals, **all_pairs),
             weight=2.0 + 0.5 * len(rivals),
         )
         if protected.sessions is not None and protected.sessions.n_unique > 1:
@@ -207,9 +192,8 @@ def _steps(study: Study) -> Plan:
     for name, sets in inputs.sets.items():
         scores = [sets[part] for part in ("oo", "op", "pp") if part in sets]
         if len(scores) == 3:
-            matrices[name] = Step.of(
-                f"voice similarity of {name}", pseudonymisation, *scores, weight=2.0, **all_pairs
-            )
+            what, of = f"voice similarity of {name}", similar.pseudonymisation
+            matrices[name] = Step.of(what, of, *scores, weight=2.0, **all_pairs)
     return {"matrices": matrices, "sessions": within}
 
 
@@ -221,17 +205,17 @@ def _section(study: Study, results: Results) -> Section:
     def matrices(drawn: str, name: str, result: Pseudonymisation) -> charts.Figure:
         title = f"{name}: {whole_percent(_left(result))} of what ties a voice to its owner is left"
         views = {name: similar.quadrants(result)}
-        return charts.similarity_matrices(views, name=drawn, title=title)
+        return charts.similarity_matrices(views).called(drawn, title)
 
     def speakers(drawn: str, name: str, result: Pseudonymisation) -> charts.Figure:
         own, people = 100 * result.per_speaker.deid, {name: result.per_speaker}
         low, high = math.floor(own.min()), math.floor(own.max() + 1e-9)
         title = f"{name}: DeID from {low} to {high} %, person by person"
-        return charts.speaker_protection(people, colours=study.colours, name=drawn, title=title)
+        return charts.speaker_protection(people, colours=study.colours).called(drawn, title)
 
     def zoos(drawn: str, name: str, result: Pseudonymisation) -> charts.Figure:
         title = f"{name}: who is recognised and who is confused among protected voices"
-        return charts.zoo_plots({name: zoo(result.sets["pp"])}, name=drawn, title=title)
+        return charts.zoo_plots({name: zoo(result.sets["pp"])}).called(drawn, title)
 
     best, most = min(every.items(), key=lambda one: _left(one[1]))
     hidden = f"{best} hides owners most, {whole_percent(_left(most))} of resemblance left"
@@ -248,7 +232,9 @@ def _section(study: Study, results: Results) -> Section:
         answer=[_answer(name, result) for name, result in every.items()],
         figures=[
             Choice.of("Matrices of", "similarity", every, matrices),
-            charts.distinctiveness(points, colours=study.colours, title=cost.replace("-", "−")),
+            charts.distinctiveness(points, colours=study.colours).called(
+                title=cost.replace("-", "−")
+            ),
             Choice.of("Speakers under", "speaker_protection", every, speakers),
             Choice.of("Zoo of", "zoo", every, zoos),
         ],

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from unmask.base import FloatArray, IntArray
-from unmask.engine import Battery, Evaluation, SystemResult, evaluate, group_masks
+from unmask.engine import SystemResult, evaluate
 from unmask.errors import InputError
 from unmask.estimate import Notice
 from unmask.privacy.legal import count_above_in_scores
@@ -18,7 +18,6 @@ from unmask.report.config import ORIGINAL, Config
 from unmask.report.frameworks.attacks import ATTACKS, Attack, Attacks, Variant
 from unmask.report.inputs import Inputs
 from unmask.report.section import Section
-from unmask.run import part
 from unmask.trials import Scores
 
 WEAKER = "made for the strongest reading of each attacker only"
@@ -62,13 +61,13 @@ class Trialled:
         return float(self.result[metric].value)
 
 
-def trial_step(attack: Attack, config: Config) -> Step:
+def _trial_step(attack: Attack, config: Config) -> Step:
     """Score the trials of an attack in every variant and measure them.
 
     Intervals are made for the strongest variant by D_ECE and by EER; the others are there to show
     what they were chosen from.
     """
-    params = {**config.trials, "backends": attack.backends}
+    how = config.trials
 
     def compute() -> tuple[Trialled, ...]:
         if attack.size > config.verification.max_trials:
@@ -77,12 +76,11 @@ def trial_step(attack: Attack, config: Config) -> Step:
                 f" {len(attack.test):,} utterances make more than"
                 f" {config.verification.max_trials:,} trials"
             )
-        battery = Battery(p_target=params["p_target"], fpr=params["fpr"])
-        how, models = config.of_trials, attack.enrol.n_speakers
+        models = attack.enrol.n_speakers
         trialled = {}
         for variant in attack.variants:
             scores = attack.scores(variant)
-            result = evaluate(scores, battery=battery, **{**how, "replicates": 0}).results[0]
+            result = evaluate(scores, **{**how, "replicates": 0}).results[0]
             bare = tuple(replace(e, no_interval=WEAKER) for e in result.estimates)
             trialled[variant] = Trialled(
                 attack.safeguard,
@@ -96,14 +94,15 @@ def trial_step(attack: Attack, config: Config) -> Step:
         chosen = dict.fromkeys(strongest(tuple(trialled.values()), m).variant for m in MOST)
         attack.hold(*chosen)
         if how["replicates"]:
-            again = evaluate(attack.scores(*chosen), battery=battery, **how)
+            again = evaluate(attack.scores(*chosen), **how)
             for variant, result in zip(chosen, again, strict=True):
                 one = trialled[variant]
                 trialled[variant] = replace(one, result=result, notices=again.notices)
         return tuple(trialled.values())
 
     what = f"verification of {attack.safeguard}, {attack.attacker}"
-    seconds = 1 + attack.size * params["replicates"] / 5e6
+    params = {**how, "backends": attack.backends}
+    seconds = 1 + attack.size * how["replicates"] / 5e6
     return Step(what, attack.inputs, params, compute, weight=seconds)
 
 
@@ -111,38 +110,6 @@ def strongest(trialled: Sequence[Trialled], metric: str) -> Trialled:
     """The attack that discloses most by a metric; the first of equals."""
     sign = MOST.get(metric, 1.0)
     return max(trialled, key=lambda one: sign * one.value(metric))
-
-
-def leaders(trialled: Sequence[Trialled], metric: str) -> tuple[Trialled, ...]:
-    """The strongest variant of each attacker by a metric, in the order of the attackers."""
-    names = dict.fromkeys(one.attacker for one in trialled)
-    return tuple(strongest([o for o in trialled if o.attacker == name], metric) for name in names)
-
-
-def group_step(attack: Attack, variant: Variant, config: Config, by: str) -> Step:
-    """Measure an attack within and between the groups of a column, such as women and men."""
-    how = config.of_trials
-
-    def compute() -> Evaluation:
-        scores = attack.scores(variant)
-        parts = []
-        notices: list[Notice] = []
-        masks = group_masks(scores, by)
-        for index, (group, mask) in enumerate(masks):
-            chosen = scores.select(mask)
-            if not (chosen.is_target.any() and chosen.is_nontarget.any()):
-                sentence = f"group {group} has no trials of both kinds and is left out"
-                notices.append(Notice("group-left-out", "", sentence))
-                continue
-            with part(index, len(masks)):
-                evaluation = evaluate(chosen, **how)
-            parts.append(replace(evaluation.results[0], group=group))
-            notices += [notice.about(f"group {group}") for notice in evaluation.notices]
-        return Evaluation(tuple(parts), (), tuple(notices), config.seed)
-
-    what = f"groups of {by} under {attack.safeguard}, {attack.attacker}"
-    params = {**how, "by": by, "variant": [variant.backend, variant.reading]}
-    return Step(what, attack.inputs, params, compute, weight=1.5)
 
 
 def _identified(scores: Scores, models: int) -> tuple[tuple[str, ...], FloatArray, IntArray]:
@@ -176,6 +143,19 @@ class Table:
     speakers: bool = True
     references: Sequence[str] = ()
 
+    def step(
+        self, what: str, function: Callable[..., Any], options: Mapping[str, Any], weight: float
+    ) -> Step:
+        """``function`` of the scores and ``options``; ``what`` of this table it makes."""
+        params = {**options, "systems": self.systems}
+        return Step(
+            f"{what} of {self.name}",
+            self.inputs,
+            params,
+            lambda: function(self.load(), **options),
+            weight,
+        )
+
 
 @dataclass(eq=False)
 class Study:
@@ -192,9 +172,10 @@ class Study:
     tables: Mapping[str, Scores]
     trialled: Mapping[str, Sequence[Trialled]] = field(default_factory=dict)
 
-    def per_attack(self, make: Callable[[Attack, Config], Step]) -> dict[tuple[str, str], Step]:
-        """A step for each attack, by safeguard and attacker."""
-        return {(a.safeguard, a.attacker): make(a, self.config) for a in self.attacks.every}
+    def trials(self) -> dict[tuple[str, str], Step]:
+        """A step that tries each attack, by safeguard and attacker."""
+        every = self.attacks.every
+        return {(one.safeguard, one.attacker): _trial_step(one, self.config) for one in every}
 
     def tried(self, done: Mapping[tuple[str, str], Sequence[Trialled]]) -> None:
         """Take the tried attacks; of their scores only those of the strongest are held."""

@@ -75,7 +75,12 @@ def trusted(
     if speech.shares or backend in law.FREE:
         series = {speech.people: [attacker]}
         for part in speech.shares.values():
-            series[part.people] = [_through(attack, backend, inputs, part)]
+            own = attack.enrols_own and "own" in part.known
+            enrol = inputs.enrolment(part.known["own" if own else "original"])
+            train = law.pooled(list(part.learnt.values()))
+            sides = enrol, inputs.attacked(part.protected)
+            fewer = law.Attacker(*sides, backend, train, consistency=False)
+            series[part.people] = [fewer]
         best, seen = attacker, None
     else:
         series = law.on_fewer(attacker, seed=seed)
@@ -112,14 +117,6 @@ def trusted(
     return Trusted(attack.safeguard, attack.attacker, backend, controls, curve)
 
 
-def _through(attack: Attack, backend: str, inputs: Inputs, part: Speech) -> law.Attacker:
-    """The attacker with an extractor that was trained on fewer people."""
-    own = attack.enrols_own and "own" in part.known
-    enrol = inputs.enrolment(part.known["own" if own else "original"])
-    train = law.pooled(list(part.learnt.values()))
-    return law.Attacker(enrol, inputs.attacked(part.protected), backend, train, consistency=False)
-
-
 def _later(study: Study) -> Plan:
     """Each trained attacker with its strongest trained back-end."""
     how: dict[str, Any] = {"level": study.config.intervals.level, "seed": study.config.seed}
@@ -153,7 +150,7 @@ def _section(study: Study, results: Results) -> Section:
         curves_of.setdefault(name, {})[one.label] = one.curve
 
     def panel(drawn: str, _: str, some: dict[str, law.LearningCurve]) -> charts.Figure:
-        return charts.learning_curves(some, name=drawn)
+        return charts.learning_curves(some).called(drawn)
 
     panels = Choice.of("Learning curves on", "learning_curves", curves_of, panel)
     rows, curves = [], []

@@ -12,13 +12,12 @@ from typing import Any
 
 from unmask import figures as charts, utility as costs
 from unmask.errors import InputError
-from unmask.estimate import Estimate
 from unmask.report.cache import Step
 from unmask.report.config import ORIGINAL, Config
 from unmask.report.documents import Document, Row, document
 from unmask.report.extractors import recordings_of
 from unmask.report.frameworks.study import Framework, Plan, Results, Study
-from unmask.report.headline import find, legal_number
+from unmask.report.headline import Rows, find, numbers_of
 from unmask.report.section import Section, TableBlock, shown
 from unmask.speech import Recording
 
@@ -127,55 +126,45 @@ def _section(study: Study, results: Results) -> Section:
     return Section(UTILITY, answer, [], tables, notices)
 
 
-def _ends(estimate: Estimate) -> tuple[float, float] | None:
-    interval = estimate.interval
-    return None if interval is None else (interval.low, interval.high)
-
-
 def _said(result: costs.Utility, name: str) -> str:
     parts = []
-    wer, bare = result.estimate(name, "wer"), result.estimate(ORIGINAL, "wer")
+    wer, rho, mos = (result.estimate(name, m) for m in ("wer", "rho_f0", "dnsmos_ovrl"))
+    bare = result.estimate(ORIGINAL, "wer")
     if wer is not None and bare is not None:
         parts.append(
             f"{shown(wer, 1, scale=100)} % of words wrong, {shown(bare, 1, scale=100)} % of"
             f" unprotected ones ({result.recogniser})"
         )
-    rho = result.estimate(name, "rho_f0")
-    if rho is not None:
-        parts.append(f"pitch correlated by {shown(rho, 2)}")
-    mos = result.estimate(name, "dnsmos_ovrl")
-    if mos is not None:
-        parts.append(f"DNSMOS {shown(mos, 2)}")
+    parts += [f"pitch correlated by {shown(rho, 2)}"] if rho is not None else []
+    parts += [f"DNSMOS {shown(mos, 2)}"] if mos is not None else []
     return f"{name}: {'; '.join(parts)}." if parts else ""
 
 
-def plane_of(
-    names: Sequence[str], rows: Mapping[str, Sequence[Row]], colours: Mapping[str, str]
-) -> charts.Figure | None:
+def plane_of(study: Study, rows: Rows) -> charts.Figure | None:
     """Risk of the strongest attacker against what protection costs, of all safeguards of which
     both were measured; None where there is none.
     """
-    legal, utility = rows.get("legal", ()), rows.get(UTILITY, ())
+    utility = rows.get(UTILITY, ())
     metric = next((m for m in _COSTS if find(utility, m, safeguard=ORIGINAL)), None)
     if metric is None:
         return None
     title, scale, better = _COSTS[metric]
     points, chances = [], []
-    for name in (ORIGINAL, *names):
-        risk = legal_number(legal, "linkability", name)
+    for name in (ORIGINAL, *study.inputs.safeguards):
+        risk = next((n for n in numbers_of(rows, name) if n.label == "Linkability"), None)
         cost = find(utility, metric, safeguard=name)
         if risk is not None and cost:
-            points.append(
-                charts.PlanePoint(
-                    name,
-                    float(risk.estimate.value),
-                    float(cost[0].estimate.value),
-                    _ends(risk.estimate),
-                    _ends(cost[0].estimate),
-                    f"{risk.attacker}, {risk.what}",
-                    anchor=name == ORIGINAL,
-                )
+            one, other = risk.estimate, cost[0].estimate
+            point = charts.PlanePoint(
+                name,
+                float(one.value),
+                float(other.value),
+                one.interval,
+                other.interval,
+                f"{risk.attacker}, {risk.what}",
+                anchor=name == ORIGINAL,
             )
+            points.append(point)
             chances.append(risk.chance)
     if len(points) < 2 or points[0].system != ORIGINAL:
         return None
@@ -188,7 +177,7 @@ def plane_of(
         scale=scale,
         more_is_better=better,
         chance=min(chances),
-        colours={**colours, SILENCE: "#000000"},
+        colours={**study.colours, SILENCE: "#000000"},
     ).plain()
 
 

@@ -9,24 +9,18 @@ from functools import partial
 from typing import Any
 
 from unmask import figures as charts
-from unmask.engine import Battery, Comparison, Evaluation, Roc, curves, det_bands, evaluate
+from unmask.engine import Comparison, Evaluation, Roc, curves, det_bands, evaluate, group_masks
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
 from unmask.privacy.legal import matrix_risks
 from unmask.report.cache import Step
+from unmask.report.config import Config
 from unmask.report.documents import Row, figures_of
-from unmask.report.frameworks.study import (
-    Framework,
-    Plan,
-    Results,
-    Study,
-    Trialled,
-    group_step,
-    leaders,
-    strongest,
-)
+from unmask.report.frameworks.attacks import Attack, Variant
+from unmask.report.frameworks.study import Framework, Plan, Results, Study, Trialled, strongest
 from unmask.report.section import Section, TableBlock, note, noted, shown
 from unmask.report.table import label
+from unmask.run import part
 from unmask.stress import cp_maps, worst_case
 from unmask.trials import Scores
 
@@ -85,7 +79,7 @@ def _(comparison: Comparison) -> list[charts.Figure]:
         {} if interval is None else {"level": interval.level, "seed": comparison.seed}
     )
     bands = det_bands(scores, **drawn) if drawn else {}
-    figures = [charts.det(lines, bands=bands, hull=False, name="compare_det"), differences]
+    figures = [charts.det(lines, bands=bands, hull=False).called("compare_det"), differences]
     with suppress(InputError):
         maps = cp_maps(scores, systems=names, grid=_GRID, replicates=0)
         figures += [figure for figure in figures_of(maps) if figure.name.startswith("delta")]
@@ -96,18 +90,10 @@ def _(comparison: Comparison) -> list[charts.Figure]:
     return figures
 
 
-def _evaluated(
-    scores: Scores,
-    *,
-    p_target: Sequence[float],
-    fpr: Sequence[float],
-    by: str | None,
-    **options: Any,
-) -> Evaluation:
+def _evaluated(scores: Scores, *, by: str | None, **options: Any) -> Evaluation:
     """A score table; ``by`` groups it where it has that column."""
-    battery = Battery(p_target=tuple(p_target), fpr=tuple(fpr))
     grouped = by if {by, f"enrol_{by}"} & set(scores.columns) else None
-    return replace(evaluate(scores, by=grouped, battery=battery, **options), scores=None)
+    return replace(evaluate(scores, by=grouped, **options), scores=None)
 
 
 def _steps(study: Study) -> Plan:
@@ -121,17 +107,44 @@ def _steps(study: Study) -> Plan:
     return {"tables": tables, "risks": risks}
 
 
+def _leaders(trialled: Sequence[Trialled], metric: str) -> tuple[Trialled, ...]:
+    """The strongest variant of each attacker by a metric, in the order of the attackers."""
+    names = dict.fromkeys(one.attacker for one in trialled)
+    return tuple(strongest([o for o in trialled if o.attacker == name], metric) for name in names)
+
+
+def _group_step(attack: Attack, variant: Variant, config: Config, by: str) -> Step:
+    """Measure an attack within and between the groups of a column, such as women and men."""
+    how = config.of_trials
+
+    def compute() -> Evaluation:
+        scores = attack.scores(variant)
+        parts = []
+        notices: list[Notice] = []
+        masks = group_masks(scores, by)
+        for index, (group, mask) in enumerate(masks):
+            chosen = scores.select(mask)
+            if not (chosen.is_target.any() and chosen.is_nontarget.any()):
+                sentence = f"group {group} has no trials of both kinds and is left out"
+                notices.append(Notice("group-left-out", "", sentence))
+                continue
+            with part(index, len(masks)):
+                evaluation = evaluate(chosen, **how)
+            parts.append(replace(evaluation.results[0], group=group))
+            notices += [notice.about(f"group {group}") for notice in evaluation.notices]
+        return Evaluation(tuple(parts), (), tuple(notices), config.seed)
+
+    what = f"groups of {by} under {attack.safeguard}, {attack.attacker}"
+    params = {**how, "by": by, "variant": [variant.backend, variant.reading]}
+    return Step(what, attack.inputs, params, compute, weight=1.5)
+
+
 def _later(study: Study) -> Plan:
     """The strongest attack on each safeguard, by the groups of a column."""
     by = study.config.verification.by
     attacks = {} if by is None else study.strongest()
-    groups = {name: group_step(*attack, study.config, str(by)) for name, attack in attacks.items()}
+    groups = {name: _group_step(*attack, study.config, str(by)) for name, attack in attacks.items()}
     return {"groups": groups}
-
-
-def named_colours(systems: Mapping[str, Trialled], colours: Mapping[str, str]) -> dict[str, str]:
-    """The safeguard's colour for each system of a chart."""
-    return {label: colours.get(one.safeguard, charts.ORIGINAL) for label, one in systems.items()}
 
 
 def _section(study: Study, results: Results) -> Section:
@@ -152,8 +165,8 @@ def _section(study: Study, results: Results) -> Section:
         rates = ", ".join(f"{n} {100 * one.value('eer'):.1f} %" for n, one in chosen.items())
         title = f"Equal error rate of the strongest attacker: {rates}"
         lines = {name: det_curve(one.result.roc) for name, one in chosen.items()}
-        colours = named_colours(chosen, study.colours)
-        figures.append(charts.det(lines, colours=colours, name="det_attacks", title=title))
+        colours = {name: study.colours[name] for name in chosen}
+        figures.append(charts.det(lines, colours=colours).called("det_attacks", title))
         title, said = "Attackers as verification systems", f"{note('chosen')} {note('two_rates')}"
         blocks += variant_blocks(title, trialled, "eer", _ERRORS, wide=2, note=said)
         by = []
@@ -169,7 +182,7 @@ def _section(study: Study, results: Results) -> Section:
         rate = 100 * float(best["eer"].value)
         title = f"{name}: {best.system} errs least, equal error rate {rate:.1f} %"
         lines = {one.system: det_curve(one.roc) for one in whole}
-        figures.append(charts.det(lines, name=f"det_scores_{number}", title=title))
+        figures.append(charts.det(lines).called(f"det_scores_{number}", title))
         blocks += _table_blocks(name, evaluation, results["risks"].get(name, {}))
         answer += [
             f"{name}, {one.system}: equal error rate {shown(one['eer'], 2, scale=100)} %."
@@ -189,7 +202,7 @@ def notices_of(trialled: Mapping[str, Sequence[Trialled]], metric: str) -> list[
     return [
         notice.about(one.name)
         for variants in trialled.values()
-        for one in leaders(variants, metric)
+        for one in _leaders(variants, metric)
         for notice in one.notices
     ]
 
@@ -214,7 +227,7 @@ def variant_blocks(
             for one in every
         ]
 
-    first = [one for variants in trialled.values() for one in leaders(variants, metric)]
+    first = [one for variants in trialled.values() for one in _leaders(variants, metric)]
     others = [one for variants in trialled.values() for one in variants if one not in first]
     rest = () if wide is None else metrics[wide:]
     return [

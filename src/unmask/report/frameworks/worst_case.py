@@ -12,9 +12,8 @@ import numpy as np
 from unmask import figures as charts, stress
 from unmask.engine import Roc
 from unmask.estimate import Notice, Noticed
-from unmask.report.cache import Step
 from unmask.report.documents import Document, Row, document, figures_of
-from unmask.report.frameworks.study import Framework, Plan, Results, Study, Table
+from unmask.report.frameworks.study import Framework, Plan, Results, Study
 from unmask.report.section import Section, TableBlock, note, noted, percent, whole_percent
 from unmask.run import part
 from unmask.trials import Scores, Source
@@ -70,7 +69,8 @@ def _(studies: Mapping[str, stress.WorstCaseStudy], *, inputs: tuple[Source, ...
             "P_miss [%]",
         )
         for place, point in enumerate(study.operating):
-            threshold = f"{point.name} ({_weight(point.name)}) = {point.threshold:.4g}"
+            weight = _WEIGHTS.get(point.name, "as asked")
+            threshold = f"{point.name} ({weight}) = {point.threshold:.4g}"
             if point.name.lstrip("-")[:1].isdigit():
                 threshold = point.name
             rows.append(Row({**where, "threshold": threshold}, study.estimates(place), columns))
@@ -156,29 +156,7 @@ def _counts(study: stress.WorstCaseStudy, said: str) -> str:
     return f"{text} Models that fit about as well give at N = {study.population:,}: {spread}."
 
 
-def _weight(name: str) -> str:
-    return _WEIGHTS.get(name, "as asked")
-
-
 figures_of.register(stress.WorstCaseStudy, lambda study: list(charts.worst_case_figures(study)))
-
-
-def _step(table: Table, study: Study) -> Step:
-    config = study.config
-    options = {
-        **config.worst_case.model_dump(),
-        "level": config.intervals.level,
-        "groups": stress.GROUPS if config.intervals.replicates else 0,
-        "seed": config.seed,
-        "far": table.name in study.tables,
-    }
-    return Step(
-        f"worst case of {table.name}",
-        table.inputs,
-        {**options, "systems": table.systems},
-        lambda: growth_of(table.load(), **options),
-        weight=(6.0 if options["far"] else 0.5) * len(table.systems),
-    )
 
 
 def growth_of(
@@ -282,7 +260,7 @@ def _section(study: Study, results: Results) -> Section:
         )
         own = colours if all(one.system in colours for one in growth.systems) else None
         drawn = f"worst_case_{number}"
-        figures.append(charts.worst_case_growth(lines, colours=own, name=drawn, title=title))
+        figures.append(charts.worst_case_growth(lines, colours=own).called(drawn, title))
         answers += [_answer(one) for one in growth.systems]
         for one in growth.systems:
             where = {"table": name, "system": one.system}
@@ -318,8 +296,9 @@ def _answer(one: SystemGrowth) -> str:
     point = one.operating[_CHART]
     exact, width = one.measured, len(one.operating)
     near = exact.estimates[-width + _CHART]
+    weight = _WEIGHTS.get(point.name, "as asked")
     nearest = (
-        f"{one.system}: at {point.name} ({_weight(point.name)}), the one closest"
+        f"{one.system}: at {point.name} ({weight}), the one closest"
         f" of {int(exact.counts[-1]):,} voices passes, in one attempt,"
         f" {percent(near)} of the time"
     )
@@ -330,7 +309,18 @@ def _answer(one: SystemGrowth) -> str:
 
 
 def _later(study: Study) -> Plan:
-    return {"growth": {t.name: _step(t, study) for t in study.compared() if t.speakers}}
+    config, steps = study.config, {}
+    for table in (one for one in study.compared() if one.speakers):
+        options = {
+            **config.worst_case.model_dump(),
+            "level": config.intervals.level,
+            "groups": stress.GROUPS if config.intervals.replicates else 0,
+            "seed": config.seed,
+            "far": table.name in study.tables,
+        }
+        weight = (6.0 if options["far"] else 0.5) * len(table.systems)
+        steps[table.name] = table.step("worst case", growth_of, options, weight)
+    return {"growth": steps}
 
 
 FRAMEWORK = Framework("worst_case", _section, later=_later, trials=True, main="growth")

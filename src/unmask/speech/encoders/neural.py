@@ -26,7 +26,7 @@ from unmask.speech.audio import (
     mel_spectrogram,
     without_pauses,
 )
-from unmask.speech.encoders import installed_path, weights_of
+from unmask.speech.encoders import weights_of
 from unmask.speech.encoders.networks import GE2E, CamPlusPlus, build
 from unmask.speech.training.card import fingerprint_of_folder, recipe_of, weights_of_folder
 
@@ -40,17 +40,14 @@ _LOWEST_HZ = 20.0
 _SMALLEST = torch.finfo(torch.float32).eps
 
 
-def mel(hertz: float) -> float:
-    """The mel scale of Kaldi: 1127 ln(1 + f / 700)."""
-    return 1127.0 * math.log(1.0 + hertz / 700.0)
-
-
 def mel_bands(bins: int) -> Tensor:
-    """Triangles of equal width on the mel scale, 20 Hz to half the sampling rate: (bins, lines)."""
-    low, high = mel(_LOWEST_HZ), mel(SAMPLE_RATE / 2)
+    """Triangles of equal width on Kaldi's mel scale, 1127 ln(1 + f / 700), from 20 Hz to half the
+    sampling rate: (bins, lines).
+    """
+    line = torch.arange(_FFT // 2, dtype=torch.float64) * SAMPLE_RATE / _FFT
+    ends = torch.tensor([_LOWEST_HZ, SAMPLE_RATE / 2], dtype=torch.float64)
+    lines, (low, high) = (1127.0 * torch.log(1.0 + hertz / 700.0) for hertz in (line, ends))
     width = (high - low) / (bins + 1)
-    hertz = [line * SAMPLE_RATE / _FFT for line in range(_FFT // 2)]
-    lines = torch.tensor([mel(one) for one in hertz], dtype=torch.float64)
     left = low + width * torch.arange(bins, dtype=torch.float64)[:, None]
     rising = (lines - left) / width
     return torch.minimum(rising, 2.0 - rising).clamp(min=0.0).float()
@@ -182,8 +179,9 @@ class Published:
 
     def __init__(self, device: str) -> None:
         self.device = checked(device)
-        self.fingerprint = weights_of(self.name).fingerprint
-        state = torch.load(installed_path(self.name), weights_only=True, map_location="cpu")
+        weights = weights_of(self.name)
+        self.fingerprint = weights.fingerprint
+        state = torch.load(weights.checked(), weights_only=True, map_location="cpu")
         state = state.get("model_state", state)
         self.network = self.kind()
         kept = {k: v for k, v in state.items() if not k.startswith("similarity")}

@@ -91,8 +91,10 @@ class Mixture:
     def full(self) -> bool:
         return self.roots.ndim == 3
 
-    def log_likelihoods(self, frames: Tensor) -> Tensor:
-        """Logarithms of w_k N(x_n; μ_k, Σ_k), (N, K)."""
+    def responsibilities(self, frames: Tensor) -> tuple[Tensor, Tensor]:
+        """Posterior of each component (N, K), and log p(x_n) of each frame, the sum over k of
+        w_k N(x_n; μ_k, Σ_k).
+        """
         constant = self.weights.log() - 0.5 * frames.shape[1] * math.log(2.0 * math.pi)
         if not self.full:
             precision = self.roots.square()
@@ -101,24 +103,22 @@ class Mixture:
                 - 2.0 * frames @ (precision * self.means).T
                 + (precision * self.means.square()).sum(1)
             )
-            return constant + self.roots.log().sum(1) - 0.5 * squares
-        columns = [
-            ((frames - mean) @ root.T).square().sum(1)
-            for mean, root in zip(self.means, self.roots, strict=True)
-        ]
-        logs = torch.diagonal(self.roots, dim1=1, dim2=2).log().sum(1)
-        return constant + logs - 0.5 * torch.stack(columns, dim=1)
+            logs = self.roots.log().sum(1)
+        else:
+            columns = [
+                ((frames - mean) @ root.T).square().sum(1)
+                for mean, root in zip(self.means, self.roots, strict=True)
+            ]
+            squares = torch.stack(columns, dim=1)
+            logs = torch.diagonal(self.roots, dim1=1, dim2=2).log().sum(1)
+        joint = constant + logs - 0.5 * squares
+        total = torch.logsumexp(joint, dim=1)
+        return (joint - total[:, None]).exp(), total
 
     def blocks(self, frames: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         """Frames in parts that fit into memory, with their :meth:`responsibilities`."""
         for part in frames.split(max(1, _BLOCK // len(self.means))):
             yield part, *self.responsibilities(part)
-
-    def responsibilities(self, frames: Tensor) -> tuple[Tensor, Tensor]:
-        """Posterior of each component (N, K), and log p(x_n) of each frame."""
-        joint = self.log_likelihoods(frames)
-        total = torch.logsumexp(joint, dim=1)
-        return (joint - total[:, None]).exp(), total
 
 
 def fit_mixture(
@@ -274,13 +274,13 @@ class Extraction:
     def __post_init__(self) -> None:
         self.recipe, self.device = self.run.recipe, self.run.group.device
         self.front = Front(self.recipe.bins).to(self.device)
-        self.position, kept = self.run.read()
+        kept = self.run.read()
         self.tensors = {k: torch.from_numpy(v).to(self.device) for k, v in kept.items()}
-        self.begun, self.first = time.perf_counter(), self.position
+        self.begun, self.first = time.perf_counter(), self.run.position
 
     def train(self, apart: Corpus | None) -> tuple[Tensors, dict[str, Any]]:
         """Background model and total variability, and what the card says of them."""
-        recipe, done = self.recipe, self.position.step
+        recipe, done = self.recipe, self.first.step
         half, seed = recipe.iterations, recipe.seed
         rows = range(len(self.corpus.samples))
         with torch.inference_mode():
@@ -307,21 +307,21 @@ class Extraction:
                 heard = partial(ivectors, self.front, self.tensors)
                 vectors = by_length(samples, heard, self.device)
                 eer = equal_error_rate(vectors - vectors.mean(0), labels)
-        *curve, (step, loss, _) = self.position.curve
-        position = replace(self.position, curve=(*curve, (step, loss, eer)))
+        *curve, (step, loss, _) = self.run.position.curve
+        self.run.position = replace(self.run.position, curve=(*curve, (step, loss, eer)))
         whole = {k: v.cpu().numpy().astype(np.float32) for k, v in self.tensors.items()}
-        return whole, self.run.card(position, 2 * half, eer)
+        return whole, self.run.card(2 * half, eer)
 
     def _keep(self, value: float, **tensors: Tensor) -> None:
         """A checkpoint after an iteration, and a word of it."""
         self.tensors |= tensors
-        done, spent = self.position.step + 1, time.perf_counter() - self.begun
-        curve = (*self.position.curve, (done, -value, None))
-        self.position = Position(done, curve, self.first.seconds + spent)
+        done, spent = self.run.position.step + 1, time.perf_counter() - self.begun
+        curve = (*self.run.position.curve, (done, -value, None))
+        self.run.position = Position(done, curve, self.first.seconds + spent)
         if self.run.group.rank == 0:
-            self.run.write(self.position, {k: v.cpu().numpy() for k, v in self.tensors.items()})
+            self.run.write({k: v.cpu().numpy() for k, v in self.tensors.items()})
         pace = spent / (done - self.first.step)
-        self.run.report(self.position, done, 2 * self.recipe.iterations, -value, pace)
+        self.run.report(done, 2 * self.recipe.iterations, -value, pace)
 
     def _frames(self, row: int) -> Tensor:
         samples = torch.from_numpy(np.array(self.corpus.samples.row(row))).to(self.device)
@@ -330,7 +330,11 @@ class Extraction:
     def _some_frames(self, rows: range) -> Tensor:
         """What the background model learns from."""
         each = max(1, MOST_FRAMES // len(rows))
-        chosen = torch.cat([_evenly(self._frames(row), each) for row in rows]).double()
+        some = []
+        for frames in map(self._frames, rows):
+            places = torch.linspace(0, len(frames) - 1, min(each, len(frames))).long()
+            some.append(frames[places.to(frames.device)])
+        chosen = torch.cat(some).double()
         if len(chosen) < 2 * self.recipe.components:
             raise InputError(
                 f"components: expected at most {len(chosen) // 2} for {len(chosen)} frames, found"
@@ -358,13 +362,6 @@ def seconds_of(recipe: Recipe, utterances: int, device: torch.device) -> float:
     heard = 300 * utterances
     gaussians = each / frames * (recipe.iterations * min(heard, MOST_FRAMES) + heard)
     return gaussians + last / some * recipe.iterations * utterances
-
-
-def _evenly(frames: Tensor, most: int) -> Tensor:
-    """At most so many frames, at equal distances."""
-    if len(frames) <= most:
-        return frames
-    return frames[torch.linspace(0, len(frames) - 1, most).long().to(frames.device)]
 
 
 def ivectors(front: Front, tensors: Mapping[str, Tensor], samples: Tensor) -> Tensor:

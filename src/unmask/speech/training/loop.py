@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from itertools import islice
@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from unmask.base import IntArray, one_line
 from unmask.errors import InputError
-from unmask.speech.encoders import installed_path
+from unmask.speech.encoders import weights_of
 from unmask.speech.encoders.networks import Angular, Softmax, build, margin_at
 from unmask.speech.encoders.neural import Filterbanks, by_length
 from unmask.speech.training.card import Recipe, Tensors, recipe_of, weights_of_folder
@@ -204,16 +204,15 @@ class Loop:
         self.margin_steps = self.steps // 5 if rise is None else rise
         self.device = self.run.group.device
         self.mixed = recipe.precision != "fp32" and self.device.type == "cuda"
-        self.position = Position()
         self.best: Tensors = {}
 
     def train(self) -> tuple[Tensors, dict[str, Any]]:
         """Go on from the checkpoint to the end; the weights of the best validation, or the last
         ones where nothing validates, and what the card says of them.
         """
-        self.position, self.best = self.run.restore(self.model, self.optimiser)
+        self.best = self.run.restore(self.model, self.optimiser)
         moving = self.run.group.wrapped(self.model)
-        first = self.position.step
+        first = self.run.position.step
         if first < self.steps and not self._over():
             with (
                 _one_line(self.run),
@@ -221,17 +220,18 @@ class Loop:
                 ahead(self.plan, first, self.steps, self.device) as batches,
             ):
                 self._steps(moving, batches)
-        position, lowest = self.position, self.position.lowest
+        position = self.run.position
+        lowest = position.lowest
         step, _, eer = position.curve[lowest[-1]] if lowest else (position.step, 0.0, None)
-        return self.best or arrays_of(self.model.encoder), self.run.card(position, step, eer)
+        return self.best or arrays_of(self.model.encoder), self.run.card(step, eer)
 
     def _steps(self, moving: nn.Module, batches: Iterator[dict[str, Tensor]]) -> None:
-        started, before, first = time.perf_counter(), self.position.seconds, self.position.step
+        started, before = time.perf_counter(), self.run.position
         moving.train()
         total = torch.zeros((), device=self.device, dtype=torch.float64)
         summed, reported = 0, started
         look = 1 if self.device.type == "cpu" else _BLOCK
-        for step, batch in enumerate(batches, start=first):
+        for step, batch in enumerate(batches, start=before.step):
             total += self.step(moving, step, batch).detach()
             summed += 1
             done = step + 1
@@ -241,10 +241,11 @@ class Loop:
                 now = time.perf_counter()
                 if now - reported > _REPORT_SECONDS or ending:
                     reported = now
-                    loss, pace = float(total) / summed, (now - started) / (done - first)
-                    self.run.report(self.position, done, self.steps, loss, pace)
+                    loss, pace = float(total) / summed, (now - started) / (done - before.step)
+                    self.run.report(done, self.steps, loss, pace)
             if ending:
-                self._keep(done, float(total) / summed, before + time.perf_counter() - started)
+                spent = before.seconds + time.perf_counter() - started
+                self._keep(done, float(total) / summed, spent)
                 total.zero_()
                 summed = 0
                 moving.train()
@@ -273,13 +274,13 @@ class Loop:
 
     def _over(self) -> bool:
         """Whether the EER has not fallen for as many validations as patience lasts."""
-        patience, lowest = self.run.recipe.patience, self.position.lowest
-        stale = len(self.position.curve) - 1 - lowest[0] if lowest else 0
+        patience, lowest = self.run.recipe.patience, self.run.position.lowest
+        stale = len(self.run.position.curve) - 1 - lowest[0] if lowest else 0
         return patience is not None and stale >= patience
 
     def _refuse_nan(self, total: float, step: int) -> None:
         if not math.isfinite(total):
-            kept, rate = self.position.step, self.run.recipe.rate
+            kept, rate = self.run.position.step, self.run.recipe.rate
             left = f"the checkpoint of step {kept} is kept" if kept else "nothing is written"
             reason = f"the loss is not finite at step {step}: expected a lower rate than {rate:g}"
             raise InputError(f"training: {reason}; {left}")
@@ -289,12 +290,12 @@ class Loop:
         if first:
             self.model.eval()
             eer = self.validate() if self.validate is not None else None
-        curve = (*self.position.curve, (step, round(loss, 6), eer))
-        self.position = Position(step, curve, seconds)
+        curve = (*self.run.position.curve, (step, round(loss, 6), eer))
+        self.run.position = Position(step, curve, seconds)
         if first:
-            if self.position.lowest[-1:] == [len(curve) - 1]:
+            if self.run.position.lowest[-1:] == [len(curve) - 1]:
                 self.best = arrays_of(self.model.encoder)
-            self.run.save(self.position, self.model, self.optimiser, self.best)
+            self.run.save(self.model, self.optimiser, self.best)
         self.run.group.wait()
 
 
@@ -314,15 +315,9 @@ def _one_line(run: Run) -> Iterator[None]:
         ) from None
 
 
-@contextmanager
-def fastest(device: torch.device) -> Iterator[None]:
+def fastest(device: torch.device) -> AbstractContextManager[None]:
     """On a GPU the fastest convolutions, chosen by trial: all crops have one length."""
-    before = torch.backends.cudnn.benchmark
-    torch.backends.cudnn.benchmark = device.type == "cuda"
-    try:
-        yield
-    finally:
-        torch.backends.cudnn.benchmark = before
+    return torch.backends.cudnn.flags(enabled=True, benchmark=device.type == "cuda")
 
 
 def new_classifier(
@@ -342,7 +337,7 @@ def new_classifier(
         if begun != recipe.network:
             raise InputError(f"{start}: expected weights of {recipe.network}, found {begun}")
         if start == "campplus":
-            weights = torch.load(installed_path(start), weights_only=True, map_location="cpu")
+            weights = torch.load(weights_of(start).checked(), weights_only=True, map_location="cpu")
         else:
             weights = {k: torch.from_numpy(v) for k, v in weights_of_folder(start).items()}
         try:
@@ -375,12 +370,8 @@ def train_network(
     loop = Loop(run, model, plan, rooms)
     if apart is not None:
         samples, labels = some_of(apart)
-
-        def validate() -> float:
-            vectors = by_length(samples, lambda s: model.encoder(model.features(s)), own.device)
-            return equal_error_rate(vectors, labels)
-
-        loop.validate = validate
+        heard = partial(by_length, samples, lambda s: model.encoder(model.features(s)), own.device)
+        loop.validate = lambda: equal_error_rate(heard(), labels)
     return loop.train()
 
 

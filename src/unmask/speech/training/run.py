@@ -8,7 +8,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -106,29 +106,32 @@ class Position:
         return [n for n, (*_, eer) in enumerate(self.curve) if known and eer == min(known)]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Run:
-    """A training as its steps need it: ``folder`` keeps the checkpoint, ``name`` says what of."""
+    """A training as its steps need it: ``folder`` keeps the checkpoint, ``name`` says what of,
+    ``position`` is where it stands.
+    """
 
     recipe: Recipe
     group: Group
     folder: Path
     name: Mapping[str, Any]
     watch: Callable[[Status], None] | None = None
+    position: Position = field(default_factory=Position)
 
-    def report(self, position: Position, done: int, steps: int, loss: float, pace: float) -> None:
-        """Say how far it is after ``done`` steps of ``pace`` seconds each, from a position on."""
+    def report(self, done: int, steps: int, loss: float, pace: float) -> None:
+        """Say how far it is after ``done`` steps of ``pace`` seconds each."""
         if self.group.rank:
             return
         advance(done, steps)
         if self.watch is not None:
-            eer = position.curve[-1][2] if position.curve else None
+            eer = self.position.curve[-1][2] if self.position.curve else None
             crops = 1 if self.recipe.network == "ivector" else self.recipe.batch
             self.watch(Status(done, steps, loss, crops / pace, pace * (steps - done), eer))
 
-    def card(self, position: Position, steps: int, eer: float | None) -> dict[str, Any]:
+    def card(self, steps: int, eer: float | None) -> dict[str, Any]:
         """What the card says of the training: ``steps`` of the weights taken, their EER."""
-        device = self.group.device
+        device, position = self.group.device, self.position
         return {
             "steps": steps,
             "steps_done": position.step,
@@ -138,39 +141,36 @@ class Run:
             "eer": eer,
         }
 
-    def write(self, position: Position, tensors: Tensors) -> None:
+    def write(self, tensors: Tensors) -> None:
         """Keep where the run stands, with the ``tensors`` it goes on from."""
-        note = json.dumps({"run": self.name, **asdict(position)})
+        note = json.dumps({"run": self.name, **asdict(self.position)})
         write_tensors(self.folder / CHECKPOINT, tensors, note)
 
-    def read(self) -> tuple[Position, Tensors]:
-        """Where the run was left, if it is there and this one."""
+    def read(self) -> Tensors:
+        """Go back to where the run was left, if it is there and this one, and to its tensors."""
         path = self.folder / CHECKPOINT
         if not path.is_file():
-            return Position(), {}
+            return {}
         tensors, note = read_tensors(path)
         with self._own():
             known = json.loads(note)
             curve = tuple((step, loss, eer) for step, loss, eer in known["curve"])
             position, name = Position(int(known["step"]), curve, known["seconds"]), known["run"]
         refuse_other(self.name, name, f"{path}: expected a checkpoint")
-        return position, tensors
+        self.position = position
+        return tensors
 
-    def save(
-        self, position: Position, model: nn.Module, optimiser: torch.optim.Optimizer, best: Tensors
-    ) -> None:
+    def save(self, model: nn.Module, optimiser: torch.optim.Optimizer, best: Tensors) -> None:
         """Keep the run of a network; ``best`` are the weights of the best validation so far."""
         tensors: Tensors = {f"model/{k}": v for k, v in arrays_of(model).items()}
         for number, state in optimiser.state_dict()["state"].items():
             for k, v in state.items():
                 tensors[f"optimiser/{number}/{k}"] = np.asarray(v.detach().cpu().numpy())
-        self.write(position, tensors | {f"best/{k}": v for k, v in best.items()})
+        self.write(tensors | {f"best/{k}": v for k, v in best.items()})
 
-    def restore(
-        self, model: nn.Module, optimiser: torch.optim.Optimizer
-    ) -> tuple[Position, Tensors]:
-        """Take up the kept run of a network, if there is one; the best weights come with it."""
-        position, tensors = self.read()
+    def restore(self, model: nn.Module, optimiser: torch.optim.Optimizer) -> Tensors:
+        """Take up the kept run of a network, if there is one: its best weights."""
+        tensors = self.read()
         parts: dict[str, Tensors] = {"model": {}, "optimiser": {}, "best": {}}
         with self._own():
             for name, value in tensors.items():
@@ -183,7 +183,7 @@ class Run:
                     number, _, key = name.partition("/")
                     state.setdefault(int(number), {})[key] = torch.from_numpy(value)
                 optimiser.load_state_dict({**optimiser.state_dict(), "state": state})
-        return position, parts["best"]
+        return parts["best"]
 
     @contextmanager
     def _own(self) -> Iterator[None]:

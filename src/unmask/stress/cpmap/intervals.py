@@ -27,8 +27,14 @@ from unmask.engine import Units
 from unmask.errors import InputError
 from unmask.estimate import Interval
 from unmask.run import Arrays, Range, Xp, ranges_of, run
-from unmask.stress.cpmap.configs import CpConfig, PositionIntervals
-from unmask.stress.cpmap.delta import TOLERANCE, DeltaIntervals, proportions, relative_change
+from unmask.stress.cpmap.comparison import (
+    TOLERANCE,
+    CpConfig,
+    DeltaIntervals,
+    PositionIntervals,
+    proportions,
+    relative_change,
+)
 from unmask.stress.cpmap.kernels import Hardness, Listed, Pair, Times
 from unmask.stress.cpmap.maps import CpIntervals, CpMetric, check_grid, layout
 
@@ -39,11 +45,14 @@ _TOGETHER = 4
 
 @dataclass(frozen=True)
 class CpUncertainty:
-    """Intervals of maps, of comparisons, and of trial configs (by system, then by config)."""
+    """Intervals of maps, of comparisons, and of trial configs (by system, then by config);
+    ``undefined`` replicates left a class of trials empty.
+    """
 
     maps: tuple[CpIntervals, ...]
     deltas: tuple[DeltaIntervals, ...]
     positions: tuple[tuple[PositionIntervals, ...], ...]
+    undefined: int
 
 
 def cp_intervals(
@@ -99,6 +108,7 @@ def cp_intervals(
         tuple(
             tuple(spread.of_position(i, j) for j in range(len(configs))) for i in range(len(scores))
         ),
+        spread.undefined,
     )
 
 
@@ -114,18 +124,11 @@ class Plan:
     tolerance: float
 
     def of(self, times: Times) -> Arrays:
-        """Numbers of the list in which each trial stands ``times`` times, NaN where a class is
-        empty: ``cells`` by system with the hardest tenth last, the share of ``ties`` by comparison,
-        and ``positions`` (x, y, metric) by system and config.
+        """Numbers of the list in which each trial stands ``times`` times: ``cells`` by system with
+        the hardest tenth last, the share of ``ties`` by comparison, and ``positions`` (x, y,
+        metric) by system and config.
         """
         sizes = int(times[0].sum()), int(times[1].sum())
-        number, width = len(self.systems), self.steps[0] * self.steps[1] + 1
-        if not all(sizes):
-            return {
-                "cells": np.full((number, width), np.nan),
-                "ties": np.full(len(self.compared), np.nan),
-                "positions": np.full((number, len(self.configs), 3), np.nan),
-            }
         *each, defined = layout(sizes, self.steps)
         cells = np.stack([self.metric.of(one.trials(times), *each) for one in self.systems])
         ties = [
@@ -138,7 +141,7 @@ class Plan:
         return {
             "cells": cells,
             "ties": np.array(ties),
-            "positions": np.array(positions).reshape(number, len(self.configs), 3),
+            "positions": np.array(positions).reshape(len(cells), len(self.configs), 3),
         }
 
     def _position(self, listed: Listed, times: Times, config: CpConfig) -> tuple[float, ...]:
@@ -162,31 +165,11 @@ def trial_times(units: Units, times: IntArray) -> Times:
 
 
 def replicates_of(xp: Xp, shared: tuple[Plan, Units, int], rows: Range) -> Arrays:
-    """The numbers of some replicates, replicates first."""
+    """The numbers of some replicates, replicates first, but of those that leave a class empty."""
     plan, units, seed = shared
-    drawn = (units.draw(seed, index).astype(np.int64) for index in range(*rows))
-    parts = [plan.of(trial_times(units, times)) for times in drawn]
-    return {name: np.stack([part[name] for part in parts]) for name in parts[0]}
-
-
-class _Moments:
-    """Standard deviation of arrays that come one by one, around a first guess."""
-
-    def __init__(self, guess: FloatArray) -> None:
-        self._guess, self._sums, self._count = guess, np.zeros((2, *guess.shape)), 0
-
-    def add(self, values: FloatArray) -> None:
-        away = values - self._guess
-        self._sums += away, away**2
-        self._count += 1
-
-    @property
-    def deviation(self) -> FloatArray:
-        if self._count < 2:
-            return np.full(self._guess.shape, np.nan)
-        first, second = self._sums
-        spread = np.maximum(second - first**2 / self._count, 0.0)
-        return np.asarray(np.sqrt(spread / (self._count - 1)))
+    drawn = (trial_times(units, units.draw(seed, n).astype(np.int64)) for n in range(*rows))
+    parts = [plan.of(times) for times in drawn if times[0].any() and times[1].any()]
+    return {name: np.array([one[name] for one in parts]) for name in ("cells", "ties", "positions")}
 
 
 class _Spread:
@@ -199,7 +182,7 @@ class _Spread:
         self.level, self.replicates, self.seed = level, replicates, seed
         self.method = units.method
         self.units = units.strata[0] if units.method == "speaker" else min(units.strata)
-        sizes = plan.systems[0].sizes
+        sizes, number = plan.systems[0].sizes, len(plan.systems)
         targets, nontargets, self.defined = layout(sizes, plan.steps)
         # Half a trial of the smaller class of each cell: no rate is told apart from 0 below it.
         self.least = 0.5 / np.minimum(targets, nontargets)
@@ -207,33 +190,36 @@ class _Spread:
             np.sqrt(self.units / max(self.units - 1, 1))
         )
         self.sample = plan.of((np.ones(sizes[0], np.int64), np.ones(sizes[1], np.int64)))
-        self.logits = _Moments(self._logit(self.sample["cells"]))
-        self.differences = _Moments(self._differences(self.sample["cells"]))
+        self.centre = self._scaled(self.sample["cells"])
+        sums = np.zeros((2, *self.centre.shape))
         several = self.units > 1 or self.method != "speaker"
         ranges = ranges_of(replicates, _TOGETHER) if several else []
-        scalars, ties, positions = [], [], []
+        scalars: list[FloatArray] = []
+        ties: list[FloatArray] = []
+        positions: list[FloatArray] = []
         for part in run(replicates_of, (plan, units, seed), ranges):
-            for cells, tied, placed in zip(
-                part["cells"], part["ties"], part["positions"], strict=True
-            ):
-                if np.isnan(cells[0, -1]):
-                    continue
-                self.logits.add(self._logit(cells))
-                self.differences.add(self._differences(cells))
+            for cells in part["cells"]:
+                off = self._scaled(cells) - self.centre
+                sums += off, off**2
                 scalars.append(self._scalars(cells))
-                ties.append(tied)
-                positions.append(placed)
-        drawn, number = len(scalars), len(plan.systems)
+            ties += list(part["ties"])
+            positions += list(part["positions"])
+        drawn = len(scalars)
         self.undefined = replicates - drawn
         self.scalars = np.array(scalars).reshape(drawn, number, 3)
         self.ties = np.array(ties).reshape(drawn, len(plan.compared))
         self.positions = np.array(positions).reshape(drawn, number, len(plan.configs), 3)
+        self.away = np.full(self.centre.shape, np.nan)
+        if drawn > 1:
+            spread = np.maximum(sums[1] - sums[0] ** 2 / drawn, 0.0)
+            self.away = self.reach * np.sqrt(spread / (drawn - 1))
 
-    def _logit(self, cells: FloatArray) -> FloatArray:
-        return np.asarray(logit(np.clip(cells, self.least, 1 - self.least)))
-
-    def _differences(self, cells: FloatArray) -> FloatArray:
-        return np.array([cells[old] - cells[new] for old, new in self.plan.compared])
+    def _scaled(self, cells: FloatArray) -> FloatArray:
+        """Logits of the cells of each system, then differences of those compared."""
+        old, new = np.array(self.plan.compared, dtype=np.int64).reshape(-1, 2).T
+        return np.concatenate(
+            [logit(np.clip(cells, self.least, 1 - self.least)), cells[old] - cells[new]]
+        )
 
     def _scalars(self, cells: FloatArray) -> FloatArray:
         """By system: all trials, mean of the well-defined cells, hardest tenth."""
@@ -289,8 +275,7 @@ class _Spread:
             for i, bound in enumerate((-2, -2, -1))
         )
         cells = self.sample["cells"][system][self.defined]
-        centre = self._logit(self.sample["cells"])[system][self.defined]
-        away = self.reach * self.logits.deviation[system][self.defined]
+        centre, away = self.centre[system, self.defined], self.away[system, self.defined]
         limit = float(logit(min(max(self.below, 0.0), 1.0)))
         share = self._nothing or self._share(
             np.mean(centre + away < limit),
@@ -304,12 +289,12 @@ class _Spread:
         """Intervals of win, tie and lose of one comparison."""
         none, steps = self._nothing, self.plan.steps
         if none is not None:
-            return DeltaIntervals(none, none, none, steps, self.undefined)
+            return DeltaIntervals(none, none, none, steps)
         cells, tolerance = self.sample["cells"], self.plan.tolerance
         old, new = (cells[system] for system in self.plan.compared[row])
         win, tie, lose = proportions(relative_change(old, new), self.defined, tolerance)
-        away = self.reach * self.differences.deviation[row][self.defined]
-        centre = self._differences(cells)[row][self.defined]
+        centre = self.centre[len(cells) + row, self.defined]
+        away = self.away[len(cells) + row, self.defined]
         margin = tolerance * old[self.defined]
         low, high = centre - away, centre + away
         tied = np.sort(self.ties[:, row][~np.isnan(self.ties[:, row])])
@@ -320,7 +305,6 @@ class _Spread:
             self._share(np.mean((low >= -margin) & (high <= margin)), tie, most, away),
             self._share(np.mean(high < -margin), lose, np.mean(low < -margin), away),
             steps,
-            self.undefined,
         )
 
     def of_position(self, system: int, config: int) -> PositionIntervals:

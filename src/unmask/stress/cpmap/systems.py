@@ -7,25 +7,76 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
-from unmask.base import FloatArray, Tabular, estimate_row
-from unmask.engine import auto_replicates, units_of
+from unmask.base import BoolArray, FloatArray, IntArray, Tabular, as_scores, estimate_row
+from unmask.engine import Roc, auto_replicates, units_of
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice, Noticed
-from unmask.stress.cpmap.configs import (
-    ConfigScores,
+from unmask.stress.cpmap.comparison import (
+    CpConfig,
     CpPosition,
+    CpRoadmap,
+    DeltaCpMap,
+    Edge,
     cp_position,
-    trial_bias,
-    trial_configs,
+    delta_cp_map,
+    is_tree,
+    steps_of,
 )
-from unmask.stress.cpmap.delta import CpRoadmap, DeltaCpMap, Edge, delta_cp_map, is_tree, steps_of
 from unmask.stress.cpmap.intervals import BELOW, INTERVAL_GRID, CpUncertainty, cp_intervals
 from unmask.stress.cpmap.maps import CpMap, CpMetric, check_grid, cp_map
-from unmask.trials import Scores, Source, TrialList
+from unmask.trials import Ids, Scores, Source, TrialList, match, trial_codes
 
 AUTO_TRIALS = 200_000
+
+
+@dataclass(frozen=True, eq=False)
+class ConfigScores:
+    """Scores of one trial config: densities of both classes over ``edges``, and their raw EER."""
+
+    name: str
+    edges: FloatArray
+    target: FloatArray
+    nontarget: FloatArray
+    eer: float
+    threshold: float
+    targets: int
+    nontargets: int
+
+
+def trial_bias(
+    configs: Mapping[str, tuple[npt.ArrayLike, npt.ArrayLike]], *, bins: int = 60
+) -> tuple[ConfigScores, ...]:
+    """Densities of the scores of every config over the same ``bins`` (Li 2022, Figure 1).
+
+    ``configs`` gives (target, nontarget) scores of one system by the name of the trial config. The
+    system is the same in all: what differs is which trials were put to it. Infinite scores lie in
+    no bin, but count in the densities.
+    """
+    if not configs:
+        raise InputError("trial bias: expected at least one trial config, found none")
+    scores = {
+        name: (as_scores(pair[0], f"{name} target"), as_scores(pair[1], f"{name} nontarget"))
+        for name, pair in configs.items()
+    }
+    every = np.concatenate([part for pair in scores.values() for part in pair])
+    every = every[np.isfinite(every)]
+    low, high = (every.min(), every.max()) if every.size else (0.0, 0.0)
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    edges = np.linspace(low, high, bins + 1)
+    width = edges[1] - edges[0]
+    densities = []
+    for name, pair in scores.items():
+        point = Roc.from_scores(*pair).eer_point(estimator="raw")
+        target, nontarget = (np.histogram(s, edges)[0] / (s.size * width) for s in pair)
+        sizes = pair[0].size, pair[1].size
+        densities.append(
+            ConfigScores(name, edges, target, nontarget, point.value, point.threshold, *sizes)
+        )
+    return tuple(densities)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -182,6 +233,12 @@ def cp_maps(
             seed=seed,
             **hardness,
         )
+        if sure.undefined:
+            sentence = (
+                f"{sure.undefined} of {number} replicates left a class empty and do not count: "
+                "too few speakers for a reliable interval"
+            )
+            remarks = [*remarks, Notice("empty-replicates", "", sentence)]
     by = f"{combine}({','.join(chosen)})" if len(chosen) > 1 else "".join(chosen) or "own"
     options = {"metric": metric, "p_target": p_target, "c_miss": c_miss, "c_fa": c_fa, **hardness}
     maps, positions = {}, {}
@@ -252,3 +309,80 @@ def _reference(scores: Scores, name: str) -> FloatArray:
         word = ids.names.filter(numbers.is_null())[0]
         raise InputError(f"reference {name}: expected a number for every trial, found {word!r}")
     return np.asarray(numbers.to_numpy()[ids.codes], np.float64)
+
+
+def trial_configs(
+    scores: Scores, subset: TrialList | None, subset_name: str
+) -> tuple[tuple[CpConfig, ...], list[Notice]]:
+    """The trial configs that can be told from a table, all trials first, and the ``subset``."""
+    counted = np.asarray(scores.is_target | scores.is_nontarget)
+    masks: dict[str, BoolArray] = {"all trials": counted}
+    notices: list[Notice] = []
+    if scores.enrol is not None and scores.test is not None:
+        both = Ids.concatenate([scores.enrol, scores.test]).alphabetical()
+        left, right = np.split(both.codes.astype(np.int64), 2)
+        sides = left[counted], right[counted]
+        if full_cross_pairing(*sides):
+            masks = {"full cross-pairing": counted}
+        if scores.enrol_speaker is not None:
+            fixed = np.zeros(counted.size, bool)
+            fixed[counted] = enrolment_fixed(*sides, scores.enrol_speaker.codes[counted])
+            if _has_both(scores, fixed):
+                masks["enrolment-fixed"] = fixed
+            else:
+                sentence = "enrolment-fixed cross-pairing leaves a class empty: not placed"
+                notices.append(Notice("empty-class", "", sentence))
+    if subset is not None:
+        rows = match(trial_codes(subset.ids, scores.ids), scores.codes)
+        unknown = np.flatnonzero(rows < 0)
+        if unknown.size:
+            first = " ".join(ids.decode(int(unknown[0])) for ids in subset.ids[:2])
+            raise InputError(
+                f"{subset_name}: {unknown.size} of its {len(subset)} trials have no score (first:"
+                f" {first})"
+            )
+        if subset.label is not None and scores.label is not None:
+            conflict = int((subset.label != scores.label[rows]).sum())
+            if conflict:
+                problem = f"{conflict} trials are labelled otherwise than in the scores"
+                raise InputError(f"{subset_name}: {problem}")
+        masks[subset_name] = mask = np.zeros(len(scores), bool)
+        mask[rows] = True
+        if not _has_both(scores, mask):
+            raise InputError(f"{subset_name}: expected trials of both classes, found one only")
+    configs = (
+        CpConfig(name, mask[scores.is_target], mask[scores.is_nontarget])
+        for name, mask in masks.items()
+    )
+    return tuple(configs), notices
+
+
+def enrolment_fixed(
+    enrol: npt.NDArray[np.integer], test: npt.NDArray[np.integer], speaker: npt.NDArray[np.integer]
+) -> BoolArray:
+    """The trials of enrolment-fixed cross-pairing among those of a list (Li 2022, section 2). One
+    enrolment is fixed per ``speaker``, the one with most trials (the lowest code), and compared
+    with all utterances that are not fixed; a pair that stands in the other order only counts too.
+    """
+    pairs, counts = np.unique(np.stack([speaker, enrol]), axis=1, return_counts=True)
+    best = np.lexsort([pairs[1], -counts, pairs[0]])
+    first = np.r_[True, np.diff(pairs[0][best]) != 0]
+    fixed = pairs[1][best][first]
+    enrolled, tested = np.isin(enrol, fixed), np.isin(test, fixed)
+    size = 1 + max(int(enrol.max(initial=0)), int(test.max(initial=0)))
+    there = enrol.astype(np.int64) * size + test
+    back = test.astype(np.int64) * size + enrol
+    reversed_only = ~enrolled & tested & ~np.isin(back, there)
+    return np.asarray((enrolled & ~tested) | reversed_only)
+
+
+def full_cross_pairing(enrol: IntArray, test: IntArray) -> bool:
+    """Whether a list pairs every utterance with every other (in one order or in both)."""
+    pairs = np.unique(np.sort(np.stack([enrol, test]), axis=0), axis=1)
+    utterances = np.unique(pairs).size
+    different = int((pairs[0] != pairs[1]).sum())
+    return different == utterances * (utterances - 1) // 2
+
+
+def _has_both(scores: Scores, mask: BoolArray) -> bool:
+    return bool((mask & scores.is_target).any() and (mask & scores.is_nontarget).any())

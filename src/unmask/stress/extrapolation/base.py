@@ -13,7 +13,6 @@ a table, refined by Gauss–Newton, and so eliminated from the fit.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -235,30 +234,6 @@ def fitted_warp(table: FloatArray, axis: FloatArray, surface: Rates) -> Warp:
     steep = np.gradient(table, axis, axis=1)
     at = np.stack([np.interp(values, axis, row) for row in steep])
     return Warp.through(surface.thresholds, values, weights @ at**2)
-
-
-def read(thresholds: FloatArray, warp: Warp | None, location: float, log_unit: float) -> FloatArray:
-    """Thresholds on the axis of a model: warped, or (τ − m)/s without a warping."""
-    if warp is not None:
-        return warp(thresholds)
-    return np.asarray((thresholds - location) / np.exp(log_unit))
-
-
-def away(
-    surface: Rates,
-    table: Callable[[FloatArray], FloatArray],
-    axis: FloatArray,
-    affine: tuple[float, float] | None,
-) -> FloatArray:
-    """Weighted errors of a model on the training cells, from its rates ``table`` on an axis;
-    thresholds are read through the ``affine`` map, or warped as is best where there is none.
-    """
-    weights = weights_of(surface.counts)
-    if affine is None:
-        _, fitted = eliminate(table(axis), axis, surface.values, weights)
-    else:
-        fitted = table(read(surface.thresholds, None, *affine))
-    return np.asarray((np.sqrt(weights)[:, None] * (fitted - surface.values)).ravel())
 
 
 TAIL = 0.02

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import FloatArray, IntArray, Tabular
+from unmask.base import FloatArray, Tabular
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice, Parameter
 from unmask.run import advance, place, reporting
@@ -31,14 +31,8 @@ from unmask.stress.extrapolation.base import (
 )
 from unmask.stress.extrapolation.fitted import Extrapolation
 from unmask.stress.extrapolation.models import MODELS, checked_name, fit_model, fits_rates
-from unmask.stress.impostors.pair_scores import PairScores, as_counts, as_pairs
-from unmask.stress.impostors.rates import (
-    Proxy,
-    Rates,
-    crossed_pairs,
-    crossed_rates,
-    worst_case_false_alarms,
-)
+from unmask.stress.impostors.pair_scores import PairScores, Proxy, as_counts, as_pairs
+from unmask.stress.impostors.rates import Rates, crossed_rates, worst_case_false_alarms
 from unmask.stress.impostors.uncertainty import GROUPS, Crossed, Jackknife
 
 CANDIDATES: tuple[str, ...] = ("ls-target+", "ls+")
@@ -67,6 +61,8 @@ _FAMILY_NOTICE = Notice(
 )
 
 Training = Literal["exact", "paper"]
+Truth = tuple[Rates, FloatArray]
+"""Exact rates on which models are judged, and those at the largest training count."""
 
 
 def extrapolate(
@@ -94,14 +90,9 @@ def extrapolate(
     """
     if training not in ("exact", "paper"):
         raise InputError(f"training: expected exact or paper, found {training}")
-    pairs = as_pairs(scores)
-    ready = Ready(
-        crossed_pairs(pairs, proxy, split=split, seed=seed),
-        pairs,
-        Jackknife(groups if training == "exact" else 0, seed=seed),
-        max_count=max_count,
-        proxied=proxy is not None,
-    )
+    crossed = Crossed.of(as_pairs(scores), proxy, split=split, seed=seed)
+    jackknife = Jackknife(groups if training == "exact" else 0, seed=seed)
+    ready = Ready(crossed, jackknife, max_count=max_count)
     return ready.fitted(model) if training == "exact" else ready.trained(model)
 
 
@@ -109,24 +100,19 @@ class Ready:
     """What every model is fitted to; where a proxy chose, those that read scores are refused."""
 
     def __init__(
-        self,
-        crossed: Crossed,
-        pairs: PairScores,
-        jackknife: Jackknife,
-        *,
-        max_count: int | None = None,
-        proxied: bool = False,
+        self, crossed: Crossed, jackknife: Jackknife, *, max_count: int | None = None
     ) -> None:
-        self.crossed, self.pairs, self.proxied, self.seed = crossed, pairs, proxied, jackknife.seed
-        self.largest = checked_max_count(max_count or crossed.whole.max_count, crossed.whole)
-        self.groups, self.moments = jackknife.of(pairs), Moments.of(pairs)
+        self.crossed, self.pairs, self.seed = crossed, crossed.pairs, jackknife.seed
+        self.largest = checked_max_count(max_count or self.pairs.max_count, self.pairs)
+        self.groups, self.moments = jackknife.of(self.pairs), Moments.of(self.pairs)
         with place(), reporting(None):
             self.surface = training_surface(crossed, self.largest, self.groups)
 
     def fitted(self, model: str) -> Extrapolation:
         """Fit a model, or the mean of those that fit about equally well."""
         named = () if model == "auto" else (checked_name(model),)
-        if self.proxied and not all(fits_rates(name) for name in named):
+        proxied = self.crossed.whole is not self.pairs
+        if proxied and not all(fits_rates(name) for name in named):
             raise InputError(f"proxy: expected a model fitted to rates, found {model}")
         tried = tuple(dict.fromkeys((*named, *CANDIDATES)))
         total, done = (self.groups.number if self.groups else 0) + 2 * len(tried) + 1, count(1)
@@ -155,8 +141,8 @@ class Ready:
             without.append(self._without(group, part, chosen))
             advance(min(next(done), total), total)
         advance(total, total)
-        bare = self._extrapolation(chosen, *notices)
-        return replace(bare, replicates=tuple(without), rivals=rivals, guard=guard, errors=errors)
+        more = {"replicates": tuple(without), "rivals": rivals, "guard": guard, "errors": errors}
+        return self._extrapolation(chosen, *notices, **more)
 
     def trained(self, model: str) -> Extrapolation:
         """Train a model by the recipe of the paper."""
@@ -167,14 +153,13 @@ class Ready:
         )
         return self._extrapolation(trained, notice)
 
-    def _extrapolation(self, model: Model, *notices: Notice) -> Extrapolation:
-        """A model with what was measured with all impostors, without intervals and rivals."""
-        whole = self.crossed.whole
-        seen = float(self.pairs.scores.min()), float(self.pairs.scores.max())
-        cases = len(whole.target_names) * whole.max_count / self.largest
+    def _extrapolation(self, model: Model, *notices: Notice, **more: Any) -> Extrapolation:
+        """A model with what was measured with all impostors, and ``more`` that is known of it."""
+        pairs = self.pairs
+        seen = float(pairs.scores.min()), float(pairs.scores.max())
+        cases = len(pairs.target_names) * pairs.max_count / self.largest
         measured = Measured.of(self.surface, cases, seen[1])
-        known = self.largest, seen, self.seed, notices, measured
-        return Extrapolation(model, (), (), None, {}, *known)
+        return Extrapolation(model, measured, self.largest, seen, self.seed, notices, **more)
 
     def _without(self, group: int, surface: Rates, model: Model) -> Model:
         """The same model without a group of speakers; its moments only where it rests on them."""
@@ -202,38 +187,15 @@ def _tried(
         return {}, {}, names[:1], (Notice("none-held-out", "", sentence),)
     trained = surface.up_to(max(int(HELD_OUT * largest), 3))
     later = surface.counts > trained.counts.max()
-    judged = Judged(
-        surface.counts[later], surface.thresholds, surface.values[later], trained.values[-1]
-    )
+    beyond = Rates(surface.counts[later], surface.thresholds, surface.values[later])
     fits = {name: fit(name, trained) for name in names}
-    errors = {name: judged.error(model).mae_hard for name, model in fits.items()}
+    errors = {
+        name: ModelError.of(model, (beyond, trained.values[-1])).mae_hard
+        for name, model in fits.items()
+    }
     ranked = sorted(names, key=lambda name: errors[name])
     limit = max(_ABOUT_AS_WELL * errors[ranked[0]], _NEVER_WORSE)
     return fits, errors, tuple(name for name in ranked if errors[name] <= limit), ()
-
-
-@dataclass(frozen=True, eq=False)
-class Judged:
-    """Cells on which models are judged: exact rates, and those at the largest training count."""
-
-    counts: IntArray
-    thresholds: FloatArray
-    values: FloatArray
-    reference: FloatArray
-
-    def error(self, model: Model | str, seconds: float = 0.0) -> ModelError:
-        """Mean absolute errors of a model, or of the reference carried forward under a name; hard
-        are thresholds whose reference rate lies between 2 % and 98 %.
-        """
-        if isinstance(model, str):
-            name, rates = model, self.reference
-        else:
-            name, rates = model.name, model.rates(self.counts, self.thresholds)
-        error = np.abs(rates - self.values)
-        some = (self.reference > HARD[0]) & (self.reference < HARD[1])
-        hard = error[:, some] if some.any() else error
-        by_count = tuple(zip(error.mean(axis=1).tolist(), hard.mean(axis=1).tolist(), strict=True))
-        return ModelError(name, float(error.mean()), float(hard.mean()), seconds, by_count)
 
 
 @dataclass(frozen=True)
@@ -245,6 +207,20 @@ class ModelError:
     mae_hard: float
     seconds: float
     by_count: tuple[tuple[float, float], ...]
+
+    @classmethod
+    def of(cls, model: Model | None, truth: Truth, seconds: float = 0.0) -> ModelError:
+        """Errors of a model, or without one of the reference carried forward; hard are thresholds
+        whose reference rate lies between 2 % and 98 %.
+        """
+        exact, reference = truth
+        rates = reference if model is None else model.rates(exact.counts, exact.thresholds)
+        error = np.abs(rates - exact.values)
+        some = (reference > HARD[0]) & (reference < HARD[1])
+        hard = error[:, some] if some.any() else error
+        by_count = tuple(zip(error.mean(axis=1).tolist(), hard.mean(axis=1).tolist(), strict=True))
+        name = CARRY_FORWARD if model is None else model.name
+        return cls(name, float(error.mean()), float(hard.mean()), seconds, by_count)
 
 
 @dataclass(frozen=True, repr=False)
@@ -282,7 +258,7 @@ def compare_models(
     *,
     models: Sequence[str] = MODELS,
     max_count: int | None = None,
-    truth: Judged | None = None,
+    truth: Truth | None = None,
     split: bool = True,
     population: str = "population",
 ) -> ModelComparison:
@@ -297,21 +273,21 @@ def compare_models(
     crossed = Crossed.of(pairs, split=split)
     if truth is None:
         largest = max_count or max(int(HELD_OUT * pairs.max_count), 3)
-        surface, judged = held_out(crossed, largest)
+        surface, truth = held_out(crossed, largest)
     else:
         largest = max_count or pairs.max_count
-        surface, judged = training_surface(crossed, largest), truth
+        surface = training_surface(crossed, largest)
     moments = Moments.of(pairs)
-    rows = [judged.error(CARRY_FORWARD)]
+    rows = [ModelError.of(None, truth)]
     for done, name in enumerate(models, start=1):
         begin = time.perf_counter()
         model = fit_model(checked_name(name), surface, moments)
-        rows.append(judged.error(model, time.perf_counter() - begin))
+        rows.append(ModelError.of(model, truth, time.perf_counter() - begin))
         advance(done, len(models))
-    return ModelComparison(population, largest, tuple(int(n) for n in judged.counts), tuple(rows))
+    return ModelComparison(population, largest, tuple(truth[0].counts.tolist()), tuple(rows))
 
 
-def held_out(crossed: Crossed, count: int) -> tuple[Rates, Judged]:
+def held_out(crossed: Crossed, count: int) -> tuple[Rates, Truth]:
     """Training cells with N ≤ ``count`` and cells beyond to judge on, from one pass."""
     pairs = crossed.whole
     train = training_counts(checked_max_count(count, pairs))
@@ -324,13 +300,13 @@ def held_out(crossed: Crossed, count: int) -> tuple[Rates, Judged]:
     ).values
     surface = Rates(train, inner, values[: train.size, : inner.size])
     judged = values[train.size :, inner.size :]
-    return surface, Judged(later, outer, judged, judged[0])
+    return surface, (Rates(later, outer, judged), judged[0])
 
 
 def truth_of(
     pairs: PairScores, thresholds: npt.ArrayLike, counts: npt.ArrayLike, values: npt.ArrayLike
-) -> Judged:
+) -> Truth:
     """Known rates (counts, thresholds) of a population of which ``pairs`` is a part."""
     levels = np.asarray(thresholds, dtype=np.float64)
     reference = worst_case_false_alarms(pairs, levels, counts=[pairs.max_count])[0]
-    return Judged(as_counts(counts), levels, np.asarray(values, dtype=np.float64), reference)
+    return Rates(as_counts(counts), levels, np.asarray(values, dtype=np.float64)), reference

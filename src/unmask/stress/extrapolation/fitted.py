@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -79,15 +79,15 @@ class Extrapolation:
     """
 
     model: Model
-    replicates: tuple[Model, ...]
-    rivals: tuple[Model, ...]
-    guard: Model | None
-    errors: Mapping[str, float]
+    measured: Measured
     max_count: int
     thresholds: tuple[float, float]
     seed: int
     notices: tuple[Notice, ...] = ()
-    measured: Measured | None = None
+    replicates: tuple[Model, ...] = ()
+    rivals: tuple[Model, ...] = ()
+    guard: Model | None = None
+    errors: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -118,10 +118,7 @@ class Extrapolation:
         return Prediction(*band, self.name, spread_low, spread_high, rivals, notices)
 
     def _values(self, n: IntArray, levels: FloatArray) -> FloatArray:
-        rates = _rates(self.model, n, levels)
-        if self.measured is None:
-            return rates
-        return self._floored(n, rates, self.measured.rates(levels))
+        return self._floored(n, _rates(self.model, n, levels), self.measured.rates(levels))
 
     def _floored(self, n: IntArray, rates: FloatArray, floor: FloatArray) -> FloatArray:
         """Rates of all impostors at hand or more, no lower than a floor."""
@@ -149,9 +146,8 @@ class Extrapolation:
         low, high = expit(middle - quantile * np.sqrt(down)), expit(middle + quantile * np.sqrt(up))
         if self.guard is not None:
             high = np.maximum(high, _rates(self.guard, n, levels))
-        if self.measured is not None:
-            lowest, highest = self.measured.ends(levels, level)
-            low, high = self._floored(n, low, lowest), self._floored(n, high, highest)
+        lowest, highest = self.measured.ends(levels, level)
+        low, high = self._floored(n, low, lowest), self._floored(n, high, highest)
         # A lower end holds for more voices and lower thresholds too, an upper end the other way.
         low = _monotone(np.minimum(low, values), n, levels)
         return low, -_monotone(-np.maximum(high, values), -n, -levels)

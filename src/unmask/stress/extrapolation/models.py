@@ -52,14 +52,14 @@ from unmask.stress.extrapolation.base import (
     Model,
     Moments,
     Warp,
-    away,
     centres,
     closest_mass,
+    eliminate,
     fitted_warp,
     normal_nodes,
-    read,
     rising,
     tail_quantiles,
+    weights_of,
 )
 from unmask.stress.impostors.rates import Rates
 
@@ -158,22 +158,20 @@ class Parametric(Model):
     warp: Warp | None
 
     def rates(self, counts: IntArray, thresholds: FloatArray) -> FloatArray:
-        affine = (self.given.get(name, 0.0) for name in _AFFINE)
-        axis = read(thresholds, self.warp, *affine)
-        return np.clip(_table(self.name, self.given, counts, axis), 0.0, 1.0)
+        return np.clip(self.table(counts, self.axis(thresholds)), 0.0, 1.0)
 
+    def axis(self, thresholds: FloatArray) -> FloatArray:
+        """Thresholds in units of the model: warped, or (τ − m)/s without a warping."""
+        if self.warp is not None:
+            return self.warp(thresholds)
+        location, log_unit = (self.given.get(name, 0.0) for name in _AFFINE)
+        return np.asarray((thresholds - location) / np.exp(log_unit))
 
-def _table(
-    name: str,
-    given: Mapping[str, float],
-    counts: IntArray,
-    axis: FloatArray,
-    edges: FloatArray = EDGES,
-) -> FloatArray:
-    """P_N (counts, axis) of a model, on the axis of its own units."""
-    if not name.startswith("plda"):
-        return location_table(given, counts, axis, edges)
-    return plda_table(np.exp([given[name] for name in _WITHIN]), counts, axis, edges)
+    def table(self, counts: IntArray, axis: FloatArray, edges: FloatArray = EDGES) -> FloatArray:
+        """P_N (counts, axis), on the axis of its own units."""
+        if not self.name.startswith("plda"):
+            return location_table(self.given, counts, axis, edges)
+        return plda_table(np.exp([self.given[name] for name in _WITHIN]), counts, axis, edges)
 
 
 def fit_parametric(
@@ -196,16 +194,19 @@ def fit_parametric(
         plain = fit_parametric(name.replace("-cdf", ""), surface, moments).given
         begin |= {**plain, **gaussian_base(np.exp(plain["log_scale"]))}
 
+    weights = weights_of(surface.counts)
+
     def residual(vector: FloatArray) -> FloatArray:
+        """Weighted errors on the training cells, thresholds warped as is best."""
         given = dict(zip(names, vector, strict=True))
-        errors = away(
-            surface,
-            lambda axis: _table(name, given, surface.counts, axis, FIT_EDGES),
-            axis,
-            None if warped else (given["location"], given["log_spread"]),
-        )
+        model = Parametric(name, given, None)
+        places = axis if warped else model.axis(surface.thresholds)
+        rates = model.table(surface.counts, places, FIT_EDGES)
+        if warped:
+            _, rates = eliminate(rates, axis, surface.values, weights)
+        errors = np.sqrt(weights)[:, None] * (rates - surface.values)
         near = [_HELD[one][1] * (given[one] - _HELD[one][0]) for one in names if one in _HELD]
-        return np.concatenate([errors, near])
+        return np.concatenate([errors.ravel(), near])
 
     usual = (-np.inf, np.inf, 0.3 if plda else 0.1)
     low, high, step = zip(*(_RANGES.get(one, usual) for one in names), strict=True)
@@ -220,11 +221,10 @@ def fit_parametric(
         xtol=1e-4 if plda else 1e-6,
         max_nfev=3 if brief else most,
     )
-    given = dict(zip(names, solution.x.tolist(), strict=True))
+    fitted = Parametric(name, dict(zip(names, solution.x.tolist(), strict=True)), None)
     if not warped:
-        return Parametric(name, given, None)
-    table = _table(name, given, surface.counts, axis)
-    return Parametric(name, given, fitted_warp(table, axis, surface))
+        return fitted
+    return replace(fitted, warp=fitted_warp(fitted.table(surface.counts, axis), axis, surface))
 
 
 def _start(moments: Moments, spread: float) -> dict[str, float]:
@@ -245,7 +245,7 @@ def _start(moments: Moments, spread: float) -> dict[str, float]:
 def gaussian_base(scale: float) -> dict[str, float]:
     """Steps of the base that make it a normal distribution of this standard deviation."""
     steps = np.maximum(np.diff(ndtr(KNOTS / scale)), 1e-4)
-    return {f"base{k}": float(value) for k, value in enumerate(np.log(steps))}
+    return dict(zip(_BASE, np.log(steps).tolist(), strict=True))
 
 
 def fit_generative(moments: Moments) -> Parametric:
@@ -276,7 +276,10 @@ def location_table(
     shift, spread = given.get("target_shift", 0.0), given.get("target_spread", 0.0)
     slope = given.get("slope", 0.0)
     effects, of_effect = normal_nodes(_TARGET_NODES if shift or spread else 1)
-    heights = _base(given)
+    heights = None
+    if "base0" in given:
+        steps = softmax([given[name] for name in _BASE])
+        heights = np.concatenate([[0.0], np.cumsum(steps)])
     varied = float(np.exp(given["log_scale_spread"]))
     noise, of_noise = normal_nodes(_SCALE_NODES if varied > _ONE_SCALE else 1)
     quantile = quantiles(given, centres(edges))
@@ -308,14 +311,6 @@ def quantiles(given: Mapping[str, float], z: FloatArray) -> FloatArray:
     )
     reached = np.where(above < 0.5, -ndtri(np.maximum(above, 1e-300)), plain)
     return np.asarray(np.interp(z, np.maximum.accumulate(reached), grid))
-
-
-def _base(given: Mapping[str, float]) -> FloatArray | None:
-    """Heights of the general base distribution at the knots."""
-    if "base0" not in given:
-        return None
-    steps = softmax([given[f"base{k}"] for k in range(KNOTS.size - 1)])
-    return np.concatenate([[0.0], np.cumsum(steps)])
 
 
 @cache

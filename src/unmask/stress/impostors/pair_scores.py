@@ -4,7 +4,8 @@ made from what users have: score lists with speaker ids, embeddings, arrays.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -21,8 +22,46 @@ LEAST_SPEAKERS = 3
 TIE = 2.0**-40
 
 
+class Targets(ABC):
+    """Speakers who are attacked, each by so many ``impostors``."""
+
+    target_names: tuple[str, ...]
+
+    @property
+    @abstractmethod
+    def impostors(self) -> IntArray:
+        """Number of impostors M of each target."""
+
+    @property
+    def max_count(self) -> int:
+        """Largest N for which every target has N impostors."""
+        return int(self.impostors.min())
+
+    def check_speakers(self) -> None:
+        """Enough targets, and enough impostors for each of them."""
+        if len(self.target_names) < LEAST_SPEAKERS:
+            raise InputError("targets", f"at least {LEAST_SPEAKERS}", len(self.target_names))
+        if self.max_count < LEAST_SPEAKERS:
+            least = f"at least {LEAST_SPEAKERS} for every target"
+            raise InputError("impostors", least, f"{self.max_count} for {self._fewest}")
+
+    def possible(self, counts: npt.ArrayLike) -> IntArray:
+        """Whole counts from 1 to the fewest impostors that any target has."""
+        values = as_counts(counts)
+        if values.max() > self.max_count:
+            raise InputError(
+                f"counts: expected at most {self.max_count}, the number of impostors of target"
+                f" {self._fewest}, found {values.max()} (larger populations need extrapolate)"
+            )
+        return values
+
+    @property
+    def _fewest(self) -> str:
+        return self.target_names[int(self.impostors.argmin())]
+
+
 @dataclass(frozen=True, eq=False)
-class PairScores:
+class PairScores(Targets):
     """Scores of every (target, impostor) pair; :func:`~unmask.stress.pairs` makes them of data.
 
     Pair p is of target ``target[p]`` and impostor ``impostor[p]`` (codes into the two tables of
@@ -121,6 +160,72 @@ class PairScores:
             names,
         )
 
+    @classmethod
+    def from_embeddings(
+        cls,
+        embeddings: Embeddings,
+        backend: Backend,
+        *,
+        per_pair: int | None = None,
+        targets: int | None = None,
+        attack: BoolArray | None = None,
+    ) -> PairScores:
+        """From the scores of all utterances of every two speakers, as :func:`pairs` tells. Of the
+        utterances, ``attack`` marks those whose scores are kept; those of the others then choose
+        (all of a speaker who has no others).
+        """
+        vectors = backend.prepare(embeddings.vectors)
+        present, speakers = np.unique(embeddings.speakers.codes, return_inverse=True)
+        names = tuple(str(embeddings.speakers.names[int(code)]) for code in present)
+        chosen = np.arange(len(names))
+        if targets is not None:
+            if targets < 1:
+                raise InputError(f"targets: expected at least 1, found {targets}")
+            steps = np.linspace(0, len(names) - 1, min(targets, len(names)))
+            chosen = np.unique(np.rint(steps).astype(np.int64))
+        attacks = np.ones(speakers.size, dtype=np.bool_) if attack is None else attack
+        order = np.flatnonzero(attacks)[np.argsort(speakers[attacks], kind="stable")]
+        sizes = np.bincount(speakers[attacks], minlength=len(names))
+        edges, chooses = from_zero(sizes), np.ones(speakers.size, dtype=np.bool_)
+        if attack is not None:
+            alone = np.bincount(speakers[~attack], minlength=len(names)) == 0
+            chooses = ~attack | alone[speakers]
+        choosing = np.bincount(speakers[chooses], minlength=len(names))
+        partly = per_pair is not None or attack is not None
+        kept, counts, means = [], [], []
+        for k in chosen:
+            own = speakers == k
+            whole = np.asarray(backend.score_block(vectors[own], vectors), np.float64)
+            block = whole[attacks[own]][:, order]
+            rows = block.shape[0]
+            most = np.inf if per_pair is None else per_pair
+            take = np.minimum(rows * sizes, most).astype(np.int64)
+            take[k] = 0
+            other = np.repeat(np.arange(len(names)), take)
+            place = np.arange(other.size) - from_zero(take)[other]
+            row, column = place // sizes[other], place % sizes[other]
+            if per_pair is not None:
+                # Down the diagonals: utterances recur on either side as late as possible.
+                row = place % rows
+                column = (place + place // np.lcm(rows, sizes[other])) % sizes[other]
+            kept.append(block[row, edges[other] + column])
+            counts.append(take)
+            sums = np.bincount(
+                speakers[chooses], whole[chooses[own]][:, chooses].sum(axis=0), minlength=len(names)
+            )
+            means.append(sums / np.maximum(choosing[k] * choosing, 1))
+        take = np.stack(counts)
+        target, impostor = np.nonzero(take)
+        return cls(
+            np.concatenate(kept),
+            from_zero(take[target, impostor]),
+            target,
+            impostor,
+            tuple(names[k] for k in chosen),
+            names,
+            means=np.stack(means)[target, impostor] if partly else None,
+        )
+
     def __post_init__(self) -> None:
         reject_nan(self.scores, "pair")
 
@@ -143,9 +248,9 @@ class PairScores:
         return np.diff(self.first)
 
     @property
-    def max_count(self) -> int:
-        """Largest N for which every target has N impostors."""
-        return int(self.impostors.min())
+    def per_pair(self) -> float:
+        """Median number of scores of a pair."""
+        return float(np.median(self.sizes))
 
     @cached_property
     def similarity(self) -> FloatArray:
@@ -164,7 +269,7 @@ class PairScores:
         """The same pairs, or an error where no worst case can be told from them."""
         if len(self) == 0:
             raise InputError("pair scores: expected pairs of different speakers, found none")
-        check_speakers(self.impostors, self.target_names)
+        self.check_speakers()
         single = self.sizes < 2
         check_single_scores(int(single.sum()), single.size, self._pair_name(int(single.argmax())))
         infinite = int(np.isinf(self.scores).sum())
@@ -199,25 +304,39 @@ class PairScores:
             means=None if self.means is None else self.means[keep],
         )
 
-    def attacked(self, scores: FloatArray, sizes: IntArray, means: FloatArray) -> PairScores:
-        """The same pairs, attacked with these scores and chosen by these means."""
-        return replace(self, scores=scores, start=from_zero(sizes), means=means)
-
-    def tie(self, similarity: FloatArray) -> float:
+    @property
+    def tie(self) -> float:
         """Similarities that differ by no more are equal: 2⁻⁴⁰ of their range, above rounding."""
-        return float(np.ptp(similarity)) * TIE
+        return float(np.ptp(self.similarity)) * TIE
 
-    def closeness(self, similarity: FloatArray) -> IntArray:
+    @property
+    def closeness(self) -> IntArray:
         """Numbers that order each target's pairs by similarity, the same for equally close ones."""
-        order = np.lexsort((-similarity, self.target))
-        apart = gaps(similarity[order]) > self.tie(similarity)
+        order = np.lexsort((-self.similarity, self.target))
+        apart = -np.diff(self.similarity[order]) > self.tie
         code = np.empty(order.size, dtype=np.int64)
-        later = apart | (np.diff(self.target[order]) > 0)
-        code[order] = -from_zero(later.astype(np.int64))
+        code[order] = -from_zero(apart | (np.diff(self.target[order]) > 0))
         return code
 
-    def similarity_of(self, proxy: PairScores) -> FloatArray:
-        """Mean proxy score of each of these pairs, matched by the names of the speakers."""
+    def chosen_by(self, proxy: Proxy) -> PairScores:
+        """The same pairs, chosen by a proxy's scores: of pairs, matched by the names of the
+        speakers, or an array whose first axes are targets and impostors.
+        """
+        if proxy is None:
+            return self
+        if isinstance(proxy, PairScores):
+            return replace(self, means=proxy.similarity[self._places_in(proxy)])
+        values = np.asarray(proxy, dtype=np.float64)
+        shape = (len(self.target_names), len(self.impostor_names))
+        if values.ndim not in (2, 3) or values.shape[:2] != shape:
+            wanted = f"{shape[0]} targets × {shape[1]} impostors"
+            raise InputError("proxy", wanted, f"shape {values.shape}")
+        reject_nan(values.reshape(-1), "proxy")
+        means = values if values.ndim == 2 else values.mean(axis=2)
+        return replace(self, means=means[self.target, self.impostor])
+
+    def _places_in(self, proxy: PairScores) -> IntArray:
+        """Where a proxy has each of these pairs."""
         known = {name: k for k, name in enumerate(proxy.target_names)}
         other = {name: k for k, name in enumerate(proxy.impostor_names)}
         row = np.array([known.get(name, -1) for name in self.target_names])[self.target]
@@ -232,7 +351,7 @@ class PairScores:
                 f"proxy: {int(absent.sum())} of {absent.size} pairs have no proxy score,"
                 f" the first {self._pair_name(int(absent.argmax()))}"
             )
-        return proxy.similarity[place]
+        return place
 
     def _pair_name(self, pair: int) -> str:
         target = self.target_names[self.target[pair]]
@@ -245,26 +364,9 @@ def as_pairs(scores: PairScores | npt.ArrayLike) -> PairScores:
     return pairs.checked()
 
 
-def gaps(ordered: FloatArray) -> FloatArray:
-    """Differences of neighbours in descending order."""
-    return np.asarray(ordered[:-1] - ordered[1:])
-
-
-def from_zero(sizes: IntArray) -> IntArray:
+def from_zero(sizes: IntArray | BoolArray) -> IntArray:
     """Running totals, 0 first."""
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-
-
-def check_speakers(impostors: IntArray, target_names: Sequence[str]) -> None:
-    """Enough targets, and enough impostors for each of them."""
-    if len(target_names) < LEAST_SPEAKERS:
-        raise InputError(f"targets: expected at least {LEAST_SPEAKERS}, found {len(target_names)}")
-    fewest = int(impostors.argmin())
-    if impostors[fewest] < LEAST_SPEAKERS:
-        raise InputError(
-            f"impostors: expected at least {LEAST_SPEAKERS} for every target,"
-            f" found {impostors[fewest]} for {target_names[fewest]}"
-        )
 
 
 def check_single_scores(single: int, pairs: int, first: str) -> None:
@@ -288,20 +390,7 @@ def as_counts(counts: npt.ArrayLike) -> IntArray:
     return given.astype(np.int64)
 
 
-def possible_counts(
-    counts: npt.ArrayLike, impostors: IntArray, target_names: Sequence[str]
-) -> IntArray:
-    """Whole counts from 1 to the fewest impostors that any target has."""
-    values = as_counts(counts)
-    fewest = int(impostors.argmin())
-    if values.max() > impostors[fewest]:
-        raise InputError(
-            f"counts: expected at most {impostors[fewest]}, the number of impostors of target"
-            f" {target_names[fewest]}, found {values.max()} (larger populations need extrapolate)"
-        )
-    return values
-
-
+Proxy = PairScores | npt.ArrayLike | None
 Data = Scores | Embeddings | PairScores | npt.ArrayLike
 
 
@@ -313,7 +402,6 @@ def pairs(
     backend: Backend | str = "cosine",
     per_pair: int | None = None,
     targets: int | None = None,
-    attack: BoolArray | None = None,
     skip_single: bool = False,
     min_impostors: int | None = None,
 ) -> PairScores:
@@ -326,8 +414,7 @@ def pairs(
     Of :class:`Embeddings` these are the scores by ``backend`` of all utterances of every two
     speakers, or ``per_pair`` of them: similarities are mean scores over all utterances even so.
     ``targets`` takes that many of the speakers as targets, spread evenly over the set; all the
-    others remain their impostors. Of the utterances, ``attack`` marks those whose scores are kept;
-    those of the others then choose (all of a speaker who has no others).
+    others remain their impostors.
 
     An array is targets × impostors × scores. From all kinds ``skip_single`` leaves out pairs with
     one score, and targets that then have fewer than ``min_impostors`` go, if that is given.
@@ -340,85 +427,12 @@ def pairs(
         kept = PairScores.from_trials(*sides, data.scores(system)[rows], both_ways=both_ways)
     elif isinstance(data, Embeddings):
         scorer = backend_named(backend)
-        vectors = scorer.prepare(data.vectors)
-        present, codes = np.unique(data.speakers.codes, return_inverse=True)
-        names = [str(data.speakers.names[int(code)]) for code in present]
-
-        def block(speaker: int) -> FloatArray:
-            return np.asarray(scorer.score_block(vectors[codes == speaker], vectors), np.float64)
-
-        chosen = None if targets is None else evenly(len(names), targets)
-        kept = pairs_of_blocks(
-            block, codes, names, per_pair=per_pair, targets=chosen, attack=attack
-        )
+        kept = PairScores.from_embeddings(data, scorer, per_pair=per_pair, targets=targets)
     else:
         kept = data if isinstance(data, PairScores) else PairScores.from_array(data)
     if skip_single:
         kept = kept.without_single_scores()
     return kept if min_impostors is None else kept.with_impostors(min_impostors)
-
-
-def pairs_of_blocks(
-    score: Callable[[int], FloatArray],
-    speakers: IntArray,
-    names: Sequence[str],
-    *,
-    per_pair: int | None = None,
-    targets: IntArray | None = None,
-    attack: BoolArray | None = None,
-) -> PairScores:
-    """From embeddings' scores: ``score(k)`` gives utterances of speaker k × all utterances, which
-    have the codes ``speakers``; ``per_pair``, ``targets`` (codes) and ``attack`` are those of
-    :func:`pairs`.
-    """
-    kept_rows = np.ones(speakers.size, dtype=np.bool_) if attack is None else attack
-    order = np.flatnonzero(kept_rows)[np.argsort(speakers[kept_rows], kind="stable")]
-    sizes = np.bincount(speakers[kept_rows], minlength=len(names))
-    edges, chooses = from_zero(sizes), np.ones(speakers.size, dtype=np.bool_)
-    if attack is not None:
-        alone = np.bincount(speakers[~attack], minlength=len(names)) == 0
-        chooses = ~attack | alone[speakers]
-    choosing = np.bincount(speakers[chooses], minlength=len(names))
-    chosen = np.arange(len(names)) if targets is None else targets
-    kept, counts, means = [], [], []
-    for k in chosen:
-        whole = np.asarray(score(int(k)), dtype=np.float64)
-        own = speakers == k
-        block = whole[kept_rows[own]][:, order]
-        rows = block.shape[0]
-        take = np.minimum(rows * sizes, np.inf if per_pair is None else per_pair).astype(np.int64)
-        take[k] = 0
-        other = np.repeat(np.arange(len(names)), take)
-        place = np.arange(other.size) - from_zero(take)[other]
-        row, column = place // sizes[other], place % sizes[other]
-        if per_pair is not None:
-            # Down the diagonals: utterances recur on either side as late as possible.
-            row = place % rows
-            column = (place + place // np.lcm(rows, sizes[other])) % sizes[other]
-        kept.append(block[row, edges[other] + column])
-        counts.append(take)
-        sums = np.bincount(
-            speakers[chooses], whole[chooses[own]][:, chooses].sum(axis=0), minlength=len(names)
-        )
-        means.append(sums / np.maximum(choosing[k] * choosing, 1))
-    take = np.stack(counts)
-    target, impostor = np.nonzero(take)
-    return PairScores(
-        np.concatenate(kept),
-        from_zero(take[target, impostor]),
-        target,
-        impostor,
-        tuple(names[int(k)] for k in chosen),
-        tuple(names),
-        means=None if per_pair is None and attack is None else np.stack(means)[target, impostor],
-    )
-
-
-def evenly(size: int, chosen: int) -> IntArray:
-    """``chosen`` of ``size`` numbers in even steps, the first and the last included."""
-    if chosen < 1:
-        raise InputError(f"targets: expected at least 1, found {chosen}")
-    return np.unique(np.rint(np.linspace(0, size - 1, min(chosen, size))).astype(np.int64))
 
 
 def groups_of(
@@ -430,15 +444,9 @@ def groups_of(
     """
     if by is None:
         return {"all": data}, ()
-    if isinstance(data, Embeddings):
-        if by not in data.columns:
-            known = ", ".join(data.columns) or "none"
-            raise InputError(f"no column {by} to group by: the columns are {known}")
-        column = data.columns[by]
-        codes = {str(column.names[int(code)]): code for code in column.used}
-        return {name: data.select(column.codes == codes[name]) for name in sorted(codes)}, ()
     parts = {group: data.select(mask) for group, mask in group_masks(data, by)}
-    left = sorted(group for group, part in parts.items() if not part.is_target.any())
+    tables = {group: part for group, part in parts.items() if isinstance(part, Scores)}
+    left = sorted(group for group, part in tables.items() if not part.is_target.any())
     if len(left) == len(parts):
         raise InputError(f"by {by}: expected a group with target trials, found none")
     return {group: part for group, part in parts.items() if group not in left}, tuple(left)

@@ -23,13 +23,7 @@ from unmask.base import FloatArray, IntArray, Lookup, lazy, reject_nan
 from unmask.errors import InputError
 from unmask.estimate import Notice, Parameter
 from unmask.run import NUMPY, Arrays, Range, Xp, part, run
-from unmask.stress.impostors.pair_scores import (
-    PairScores,
-    as_pairs,
-    from_zero,
-    gaps,
-    possible_counts,
-)
+from unmask.stress.impostors.pair_scores import PairScores, Proxy, Targets, as_pairs, from_zero
 from unmask.stress.impostors.uncertainty import (
     FEW,
     Band,
@@ -44,7 +38,6 @@ from unmask.stress.impostors.uncertainty import (
 SCORES = 1 << 21
 _TOGETHER = 32
 _NEGLIGIBLE = 1e-200  # subnormal weights change nothing and slow a product twentyfold
-Proxy = PairScores | npt.ArrayLike | None
 
 
 def worst_case_false_alarms(
@@ -63,27 +56,15 @@ def worst_case_false_alarms(
     of another system for the same pairs, or a targets × impostors matrix of similarities) the
     adversary chooses by the proxy and attacks the real one.
     """
-    flat = _flat(as_pairs(scores), thresholds, counts, proxy)
+    flat = FlatPairs.of(as_pairs(scores).chosen_by(proxy), thresholds, counts)
+    targets = len(flat.pairs.target_names)
     totals: dict[int, FloatArray] = {}
-    for rates, _ in flat.ranked(NUMPY, (0, flat.first.size - 1)):
+    for rates, _ in flat.ranked(NUMPY, (0, targets)):
         size = rates.shape[0]
         totals[size] = totals[size] + rates if size in totals else rates
     surface = sum(closest_weights(size, flat.counts) @ total for size, total in totals.items())
-    mean = np.clip(np.asarray(surface) / (flat.first.size - 1), 0.0, 1.0)
+    mean = np.clip(np.asarray(surface) / targets, 0.0, 1.0)
     return np.asarray(mean[:, flat.levels.index])
-
-
-def worst_case_by_target(
-    scores: PairScores | npt.ArrayLike,
-    thresholds: npt.ArrayLike,
-    *,
-    counts: npt.ArrayLike,
-    proxy: Proxy = None,
-) -> FloatArray:
-    """The same for each target alone, (targets, counts, thresholds), on the current place."""
-    flat = _flat(as_pairs(scores), thresholds, counts, proxy)
-    each = [one["each"] for one in run(surfaces, flat, flat.ranges())]
-    return np.asarray(np.concatenate(each)[:, :, flat.levels.index])
 
 
 def simulate_worst_case(
@@ -102,10 +83,8 @@ def simulate_worst_case(
     """
     if simulations < 2:
         raise InputError(f"simulations: expected at least 2, found {simulations}")
-    pairs = as_pairs(scores)
-    levels = Levels.of(thresholds)
-    wanted = possible_counts(counts, pairs.impostors, pairs.target_names)
-    closeness = pairs.closeness(_similarity(pairs, proxy))
+    pairs, levels = as_pairs(scores).chosen_by(proxy), Levels.of(thresholds)
+    wanted, closeness = pairs.possible(counts), pairs.closeness
     rng = np.random.default_rng(seed)
     rates = np.empty((wanted.size, simulations, levels.values.size))
     for c, count in enumerate(wanted):
@@ -180,7 +159,7 @@ def closest_first(
         kept = int(np.searchsorted(-ordered, np.inf))
         order, ordered = order[:kept], ordered[:kept]
     rates = above[order] / trials[order, None]
-    starts = np.concatenate([[0], np.flatnonzero(gaps(ordered) > tie) + 1])
+    starts = np.concatenate([[0], np.flatnonzero(-np.diff(ordered) > tie) + 1])
     if starts.size == order.size:
         return rates, order
     sizes = np.diff(np.append(starts, order.size))
@@ -191,13 +170,12 @@ def closest_first(
 @dataclass(frozen=True, eq=False)
 class Ranked(ABC):
     """What the tasks of a job share: what is asked, of targets whose impostors can be ranked;
-    similarities that differ by ``tie`` or less are equal, ``groups`` of speakers leave in turn.
+    ``groups`` of speakers leave in turn.
     """
 
     levels: Levels
     counts: IntArray
     groups: Groups | None
-    tie: float
 
     @abstractmethod
     def ranked(self, xp: Xp, targets: Range) -> Iterator[tuple[FloatArray, IntArray]]:
@@ -268,71 +246,34 @@ def target_ranges(sizes: IntArray, most: int) -> list[Range]:
 
 @dataclass(frozen=True, eq=False)
 class FlatPairs(Ranked):
-    """Scores of pairs: a target's begin at ``first``, a pair's scores at ``start``."""
+    """Scores of pairs in memory."""
 
-    scores: FloatArray
-    start: IntArray
-    first: IntArray
-    impostor: IntArray
-    similarity: FloatArray
+    pairs: PairScores
 
     @classmethod
     def of(
         cls,
         pairs: PairScores,
-        similarity: FloatArray,
-        levels: Levels,
+        thresholds: npt.ArrayLike,
         counts: npt.ArrayLike,
         groups: Groups | None = None,
     ) -> FlatPairs:
-        """Pairs chosen by these similarities."""
-        possible = possible_counts(counts, pairs.impostors, pairs.target_names)
-        flat = pairs.scores, pairs.start, pairs.first, pairs.impostor
-        return cls(levels, possible, groups, pairs.tie(similarity), *flat, similarity)
+        """Check what is asked of some pairs."""
+        return cls(Levels.of(thresholds), pairs.possible(counts), groups, pairs)
 
     def ranges(self) -> list[Range]:
-        return target_ranges(np.diff(self.start[self.first]), SCORES)
+        return target_ranges(np.diff(self.pairs.start[self.pairs.first]), SCORES)
 
     def ranked(self, xp: Xp, targets: Range) -> Iterator[tuple[FloatArray, IntArray]]:
+        pairs, tie = self.pairs, self.pairs.tie
         for target in range(*targets):
-            begin, end = self.first[target : target + 2]
-            bounds = self.start[begin : end + 1]
+            some = slice(*pairs.first[target : target + 2])
+            bounds = pairs.start[some.start : some.stop + 1]
             sizes = np.diff(bounds)
-            scores = xp.put(self.scores[bounds[0] : bounds[-1]])
-            above = self.levels.above(xp, scores, xp.repeat(xp.put(sizes)), end - begin)
-            rates, order = closest_first(
-                xp.host(above), sizes, self.similarity[begin:end], self.tie
-            )
-            yield rates, self.impostor[begin:end][order]
-
-
-def _flat(
-    pairs: PairScores, thresholds: npt.ArrayLike, counts: npt.ArrayLike, proxy: Proxy
-) -> FlatPairs:
-    return FlatPairs.of(pairs, _similarity(pairs, proxy), Levels.of(thresholds), counts)
-
-
-def _similarity(pairs: PairScores, proxy: Proxy) -> FloatArray:
-    if proxy is None:
-        return pairs.similarity
-    if isinstance(proxy, PairScores):
-        return pairs.similarity_of(proxy)
-    values = np.asarray(proxy, dtype=np.float64)
-    shape = (len(pairs.target_names), len(pairs.impostor_names))
-    if values.ndim not in (2, 3) or values.shape[:2] != shape:
-        raise InputError(
-            f"proxy: expected {shape[0]} targets × {shape[1]} impostors, found shape {values.shape}"
-        )
-    reject_nan(values.reshape(-1), "proxy")
-    means = values if values.ndim == 2 else values.mean(axis=2)
-    return np.asarray(means[pairs.target, pairs.impostor])
-
-
-def crossed_pairs(pairs: PairScores, proxy: Proxy, *, split: bool, seed: int) -> Crossed:
-    """Pairs with the scores that choose: their own in folds, or a proxy's."""
-    if proxy is not None:
-        return Crossed(pairs.attacked(pairs.scores, pairs.sizes, _similarity(pairs, proxy)))
-    return Crossed.of(pairs, split=split, seed=seed)
+            scores = xp.put(pairs.scores[bounds[0] : bounds[-1]])
+            above = self.levels.above(xp, scores, xp.repeat(xp.put(sizes)), sizes.size)
+            rates, order = closest_first(xp.host(above), sizes, pairs.similarity[some], tie)
+            yield rates, pairs.impostor[some][order]
 
 
 @dataclass(frozen=True, eq=False)
@@ -363,23 +304,22 @@ def crossed_rates(
     crossed: Crossed, thresholds: npt.ArrayLike, counts: npt.ArrayLike, groups: Groups | None
 ) -> Rates:
     """The middle of the rates that all scores of a pair choose and those that others choose."""
-    levels = Levels.of(thresholds)
-    jobs = [
-        FlatPairs.of(one, one.similarity, levels, counts, groups)
-        for one in (crossed.whole, *crossed.folds)
-    ]
-    edge = 0.5 / (len(crossed.whole.target_names) * crossed.per_pair)
-    return rates_of(jobs, fold_weight(crossed.whole.sizes), edge)
+    parts = crossed.whole, *crossed.folds
+    jobs = [FlatPairs.of(one, thresholds, counts, groups) for one in parts]
+    return rates_of(jobs, crossed.whole.sizes, crossed.whole.per_pair)
 
 
-def rates_of(jobs: Sequence[Ranked], weight: float, edge: float) -> Rates:
-    """Join what all scores chose (first) with what the folds chose (the others), if any."""
+def rates_of(jobs: Sequence[Ranked], sizes: IntArray, per_pair: float) -> Rates:
+    """Join what all scores chose (first) with what the folds chose (the others), if any; ``sizes``
+    are numbers of what is dealt into folds.
+    """
     levels, counts, groups = jobs[0].levels, jobs[0].counts, jobs[0].groups
     results = []
     for number, job in enumerate(jobs):
         with part(number, len(jobs)):
             parts = list(run(surfaces, job, job.ranges()))
-        means = np.concatenate([one["each"] for one in parts]).mean(axis=0, keepdims=True)
+        each = np.concatenate([one["each"] for one in parts])
+        means = each.mean(axis=0, keepdims=True)
         if groups is not None:
             total = np.sum([one["without"] for one in parts], axis=0)
             staying = np.clip(total / groups.staying()[:, None, None], 0.0, 1.0)
@@ -387,7 +327,8 @@ def rates_of(jobs: Sequence[Ranked], weight: float, edge: float) -> Rates:
         results.append(means)
     whole, *folds = results
     if folds:
-        whole = middle(whole, np.mean(folds, axis=0), weight, edge)
+        edge = 0.5 / (len(each) * per_pair)
+        whole = middle(whole, np.mean(folds, axis=0), fold_weight(sizes), edge)
     whole = whole[:, :, levels.index]
     fewer = counts if groups is None else groups.fewer(counts)
     return Rates(counts, levels.values[levels.index], whole[0], whole[1:], fewer)
@@ -417,20 +358,13 @@ class WorstCase(Band):
 
     @classmethod
     def around(
-        cls,
-        rates: Rates,
-        jackknife: Jackknife,
-        *,
-        targets: int,
-        impostors: int,
-        per_pair: float,
-        split: bool,
+        cls, rates: Rates, jackknife: Jackknife, targets: Targets, per_pair: float, *, split: bool
     ) -> WorstCase:
         """Intervals around rates."""
         low = high = np.full(rates.values.shape, np.nan)
-        counts, level = rates.counts, jackknife.level
+        counts, level, size = rates.counts, jackknife.level, len(targets.target_names)
         if len(rates.without):
-            cases = targets * impostors / counts
+            cases = size * targets.max_count / counts
             low, high = interval(rates.values, rates.without, level, cases=cases)
             order = np.argsort(counts, kind="stable")
             # Rates rise with N, and so do the ends: each is moved outwards where it would not.
@@ -438,7 +372,7 @@ class WorstCase(Band):
             high[order] = np.maximum.accumulate(high[order])
         band = counts, rates.thresholds, rates.values, low, high, level
         made = len(rates.without), jackknife.seed
-        return cls(*band, *made, targets, impostors, per_pair, split)
+        return cls(*band, *made, size, targets.max_count, per_pair, split)
 
     @property
     def notices(self) -> tuple[Notice, ...]:

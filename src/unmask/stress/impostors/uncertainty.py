@@ -20,17 +20,17 @@ of a rate without group g, the variance is (G − 1)/G·Σ(θ_g − mean θ)², 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import expit, logit, ndtr, ndtri
+from scipy.special import betaincinv, expit, logit, ndtr, ndtri
 
-from unmask.base import FloatArray, IntArray, Tabular, jackknife_error, quantile_t
+from unmask.base import BoolArray, FloatArray, IntArray, Tabular, jackknife_error, quantile_t
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Noticed, Parameter
-from unmask.stress.impostors.pair_scores import PairScores
+from unmask.stress.impostors.pair_scores import PairScores, Proxy, from_zero
 
 FOLDS = 4
 FEW = 30
@@ -66,8 +66,43 @@ class Jackknife:
             raise InputError(f"level: expected a share between 0 and 1, found {self.level}")
 
     def of(self, pairs: PairScores) -> Groups | None:
-        """The speakers of some pairs in groups, if intervals are wanted."""
-        return Groups.of(pairs, self.groups, seed=self.seed) if self.groups else None
+        """The speakers of some pairs in groups, if intervals are wanted. The same name is the same
+        person, unless someone is their own impostor: then the two sides are different people and
+        are dealt apart.
+        """
+        if not self.groups:
+            return None
+        used, names = np.unique(pairs.impostor), pairs.impostor_names
+        code = {names[k]: index for index, k in enumerate(used)}
+        own = np.array([code.get(name, -1) for name in pairs.target_names])
+        among = np.full(len(names), -1)
+        among[used] = np.arange(used.size)
+        apart = bool((own[pairs.target] == among[pairs.impostor]).any())
+        others = np.arange(own.size) if apart else np.flatnonzero(own < 0)
+        own[others] = used.size + np.arange(others.size)
+        group = np.full(len(names), -1)
+
+        def least(dealt: IntArray) -> int:
+            size = int(dealt.max()) + 1
+            group[used] = dealt[: used.size]
+            leaving = np.bincount(
+                pairs.target * size + group[pairs.impostor], minlength=own.size * size
+            )
+            return int((pairs.impostors[:, None] - leaving.reshape(own.size, size)).min())
+
+        made = self.dealt(used.size + others.size, least)
+        return replace(made, target=made.target[own], impostor=group)
+
+    def dealt(self, speakers: int, least: Callable[[IntArray], int]) -> Groups:
+        """Groups of as equal a size as ``speakers`` allow; one for each speaker where else a target
+        lost all impostors, of whom ``least`` tells how many always remain.
+        """
+        for size in (-(-speakers // -(-speakers // self.groups)), speakers):
+            group = np.random.default_rng(self.seed).permutation(speakers) % size
+            remaining = least(group)
+            if remaining > 0:
+                return Groups(size, group, group, remaining)
+        raise InputError("jackknife: a target loses all impostors with a single speaker")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -109,35 +144,43 @@ class Band(Tabular, Noticed):
 
 @dataclass(frozen=True, eq=False)
 class Crossed:
-    """Pairs as they are, and the folds of their scores that attack what the others chose."""
+    """Pairs, the ``whole`` of them as they are chosen (by a proxy, if there is one), and the folds
+    of their scores that attack what the others chose.
+    """
 
+    pairs: PairScores
     whole: PairScores
     folds: tuple[PairScores, ...] = ()
 
     @classmethod
-    def of(cls, pairs: PairScores, *, split: bool = True, seed: int = 0) -> Crossed:
+    def of(
+        cls, pairs: PairScores, proxy: Proxy = None, *, split: bool = True, seed: int = 0
+    ) -> Crossed:
         """Deal the scores of each pair; pairs chosen by other scores (``means``) stay whole."""
-        if not split or pairs.means is not None:
-            return cls(pairs)
+        whole = pairs.chosen_by(proxy)
+        if not split or whole.means is not None:
+            return cls(pairs, whole)
         sizes = pairs.sizes
         pair = np.repeat(np.arange(len(pairs)), sizes)
         order = np.lexsort((np.random.default_rng(seed).random(pair.size), pair))
         scores = pairs.scores[order]
-        most = np.minimum(sizes, FOLDS)
-        dealt = (np.arange(pair.size) - pairs.start[:-1][pair]) % most[pair]
         total = np.add.reduceat(scores, pairs.start[:-1])
         folds = []
-        for fold in range(min(FOLDS, int(sizes.max()))):
-            attack = dealt == (fold % most)[pair]
+        for attack in attacking(sizes):
             count = np.bincount(pair[attack], minlength=len(pairs))
             part = np.bincount(pair[attack], scores[attack], minlength=len(pairs))
-            folds.append(pairs.attacked(scores[attack], count, (total - part) / (sizes - count)))
-        return cls(pairs, tuple(folds))
+            means = (total - part) / (sizes - count)
+            folds.append(replace(pairs, scores=scores[attack], start=from_zero(count), means=means))
+        return cls(pairs, whole, tuple(folds))
 
-    @property
-    def per_pair(self) -> float:
-        """Median number of scores of a pair."""
-        return float(np.median(self.whole.sizes))
+
+def attacking(sizes: IntArray) -> Iterator[BoolArray]:
+    """For each fold, which of things in runs of these sizes attack: every fourth, one of fewer."""
+    run = np.repeat(np.arange(sizes.size), sizes)
+    rank = np.arange(run.size) - from_zero(sizes)[run]
+    most = np.minimum(sizes, FOLDS)
+    for fold in range(min(FOLDS, int(sizes.max()))):
+        yield rank % most[run] == (fold % most)[run]
 
 
 def fold_weight(sizes: IntArray) -> float:
@@ -165,46 +208,6 @@ class Groups:
     impostor: IntArray
     least: int
 
-    @classmethod
-    def of(cls, pairs: PairScores, number: int, *, seed: int) -> Groups:
-        """Deal the speakers of some pairs. The same name is the same person, unless someone is
-        their own impostor: then the two sides are different people and are dealt apart.
-        """
-        used, names = np.unique(pairs.impostor), pairs.impostor_names
-        code = {names[k]: index for index, k in enumerate(used)}
-        own = np.array([code.get(name, -1) for name in pairs.target_names])
-        among = np.full(len(names), -1)
-        among[used] = np.arange(used.size)
-        apart = bool((own[pairs.target] == among[pairs.impostor]).any())
-        others = np.arange(own.size) if apart else np.flatnonzero(own < 0)
-        own[others] = used.size + np.arange(others.size)
-        group = np.full(len(names), -1)
-
-        def least(dealt: IntArray) -> int:
-            size = int(dealt.max()) + 1
-            group[used] = dealt[: used.size]
-            leaving = np.bincount(
-                pairs.target * size + group[pairs.impostor], minlength=own.size * size
-            )
-            return int((pairs.impostors[:, None] - leaving.reshape(own.size, size)).min())
-
-        made = cls.dealt(number, used.size + others.size, seed, least)
-        return replace(made, target=made.target[own], impostor=group)
-
-    @classmethod
-    def dealt(
-        cls, number: int, speakers: int, seed: int, least: Callable[[IntArray], int]
-    ) -> Groups:
-        """Groups of as equal a size as ``speakers`` allow, at most ``number``; one for each speaker
-        where else a target lost all impostors, of whom ``least`` tells how many always remain.
-        """
-        for size in (even(number, speakers), speakers):
-            group = np.random.default_rng(seed).permutation(speakers) % size
-            remaining = least(group)
-            if remaining > 0:
-                return cls(size, group, group, remaining)
-        raise InputError("jackknife: a target loses all impostors with a single speaker")
-
     def staying(self) -> IntArray:
         """Targets that remain without each group."""
         return self.target.size - np.bincount(self.target, minlength=self.number)
@@ -212,11 +215,6 @@ class Groups:
     def fewer(self, counts: IntArray) -> IntArray:
         """Counts of at most the impostors that always remain."""
         return np.minimum(counts, self.least)
-
-
-def even(number: int, speakers: int) -> int:
-    """At most ``number`` groups of as equal a size as the speakers allow."""
-    return -(-speakers // -(-speakers // number))
 
 
 def log_odds(rates: FloatArray, size: FloatArray | float) -> FloatArray:
@@ -237,16 +235,11 @@ def interval(
     inner = np.clip(values, 1e-12, 1 - 1e-12)
     low = np.minimum(expit(logit(inner) - half), expit(log_odds(values, size) - half))
     high = np.maximum(expit(logit(inner) + half), expit(log_odds(values, size) + half))
-    tail = (1 - level) / 2
     hits, others = size * values, size * (1 - values)
-    high = np.where(hits < _FEW_CASES, np.maximum(high, _upper(hits, others, tail)), high)
-    low = np.where(others < _FEW_CASES, np.minimum(low, 1 - _upper(others, hits, tail)), low)
+    share = 1 - (1 - level) / 2
+    upper = betaincinv(hits + 1, np.maximum(others, 1e-9), share)
+    lower = 1 - betaincinv(others + 1, np.maximum(hits, 1e-9), share)
+    high = np.where(hits < _FEW_CASES, np.maximum(high, upper), high)
+    low = np.where(others < _FEW_CASES, np.minimum(low, lower), low)
     low = np.where(values <= 0, 0.0, np.minimum(low, values))
     return low, np.where(values >= 1, 1.0, np.maximum(high, values))
-
-
-def _upper(hits: FloatArray, others: FloatArray, tail: float) -> FloatArray:
-    """Clopper–Pearson upper bound of hits/(hits + others)."""
-    from scipy.stats import beta
-
-    return np.asarray(beta.ppf(1 - tail, hits + 1, np.maximum(others, 1e-9)))

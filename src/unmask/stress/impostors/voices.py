@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,11 +24,9 @@ from unmask.scoring import Backend, product_sides
 from unmask.stress.impostors.pair_scores import (
     TIE,
     PairScores,
+    Targets,
     check_single_scores,
-    check_speakers,
     from_zero,
-    pairs,
-    possible_counts,
 )
 from unmask.stress.impostors.rates import (
     Levels,
@@ -35,11 +34,10 @@ from unmask.stress.impostors.rates import (
     Sample,
     WorstCase,
     closest_first,
-    crossed_pairs,
     rates_of,
     target_ranges,
 )
-from unmask.stress.impostors.uncertainty import FOLDS, Crossed, Groups, Jackknife, fold_weight
+from unmask.stress.impostors.uncertainty import Crossed, Groups, Jackknife, attacking
 from unmask.trials import Embeddings
 
 ROWS = 960
@@ -57,12 +55,12 @@ _LEAST_TARGETS = 50
 
 
 @dataclass(frozen=True, eq=False)
-class SpeakerOrder:
+class SpeakerOrder(Targets):
     """Where each row of a set stands by speaker, in the order of the speakers' codes: speaker k has
     the rows from ``edges[k]`` to ``edges[k + 1]``, and row i of the set becomes row ``index[i]``.
     """
 
-    names: tuple[str, ...]
+    target_names: tuple[str, ...]
     edges: IntArray
     index: IntArray
 
@@ -92,40 +90,31 @@ class SpeakerOrder:
     @property
     def impostors(self) -> IntArray:
         """Number of impostors of each target, without pairs of one score."""
-        count = np.full(len(self.names), len(self.names) - 1)
+        count = np.full(self.sizes.size, self.sizes.size - 1)
         count[self.single] -= max(self.single.size - 1, 0)
         return count
 
     def groups(self, jackknife: Jackknife) -> Groups:
         """Deal the speakers into groups that leave together, as targets and as impostors."""
-        speakers, several = len(self.names), self.sizes > 1
+        speakers, several = self.sizes.size, self.sizes > 1
 
         def least(dealt: IntArray) -> int:
             every = speakers - 1 - int(np.bincount(dealt).max())
             paired = int(several.sum() - np.bincount(dealt[several], minlength=1).max())
             return every if several.all() else min(every, paired)
 
-        return Groups.dealt(jackknife.groups, speakers, jackknife.seed, least)
+        return jackknife.dealt(speakers, least)
 
     def among(self, proxy: SpeakerOrder) -> list[int]:
         """The numbers of these speakers among those of a proxy."""
-        known = {name: k for k, name in enumerate(proxy.names)}
-        missing = [name for name in self.names if name not in known]
+        known = {name: k for k, name in enumerate(proxy.target_names)}
+        missing = [name for name in self.target_names if name not in known]
         if missing:
             raise InputError(
-                f"proxy: {len(missing)} of {len(self.names)} speakers have no embeddings there,"
+                f"proxy: {len(missing)} of {self.sizes.size} speakers have no embeddings there,"
                 f" the first {missing[0]}"
             )
-        return [known[name] for name in self.names]
-
-
-def attacking(sizes: IntArray) -> Iterator[BoolArray]:
-    """For each fold, the utterances that attack: every fourth of a speaker's, one of fewer."""
-    speaker = np.repeat(np.arange(sizes.size), sizes)
-    rank = np.arange(speaker.size) - from_zero(sizes)[:-1][speaker]
-    most = np.minimum(sizes, FOLDS)
-    for fold in range(min(FOLDS, int(sizes.max()))):
-        yield rank % most[speaker] == (fold % most)[speaker]
+        return [known[name] for name in self.target_names]
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,41 +140,39 @@ class SpeakerRows:
             raise InputError(f"embeddings: all {len(rows)} vectors are equal once prepared")
         return cls(order.edges, *product_sides(scorer, rows))
 
-    @property
-    def means(self) -> tuple[FloatArray, FloatArray]:
-        """Mean row of each speaker, as target and as impostor."""
+    def means(self, chooses: BoolArray) -> tuple[FloatArray, FloatArray]:
+        """Mean of the rows of each speaker that choose, as target and as impostor."""
+        starts = self.edges[:-1]
+        size = np.add.reduceat(chooses, starts, dtype=np.int64)[:, None]
         target, impostor = (
-            np.add.reduceat(side, self.edges[:-1], axis=0) / np.diff(self.edges)[:, None]
+            np.add.reduceat(side * chooses[:, None], starts, axis=0) / size
             for side in (self.enrol, self.test)
         )
         return target, impostor
 
     def folds(self) -> Iterator[tuple[SpeakerRows, tuple[FloatArray, FloatArray]]]:
-        """Rows that attack, and the mean rows of the others, which choose."""
-        for attack in attacking(np.diff(self.edges)):
-            sizes = np.add.reduceat(attack.astype(np.int64), self.edges[:-1])
-            left = np.diff(self.edges) - sizes
-            means = []
-            for side in (self.enrol, self.test):
-                total = np.add.reduceat(side, self.edges[:-1], axis=0)
-                part = np.add.reduceat(side * attack[:, None], self.edges[:-1], axis=0)
-                chosen = np.where(left[:, None] > 0, total - part, total)
-                means.append(chosen / np.where(left > 0, left, left + sizes)[:, None])
+        """Rows that attack, and the mean rows of the others, which choose (all of one alone)."""
+        sizes = np.diff(self.edges)
+        for attack in attacking(sizes):
+            some = np.add.reduceat(attack, self.edges[:-1], dtype=np.int64)
             enrol = self.enrol[attack]
             test = enrol if self.test is self.enrol else self.test[attack]
-            yield SpeakerRows(from_zero(sizes), enrol, test), (means[0], means[1])
+            means = self.means(~attack | np.repeat(some == sizes, sizes))
+            yield SpeakerRows(from_zero(some), enrol, test), means
 
 
 @dataclass(frozen=True, eq=False)
 class Voices(Ranked):
     """Rows that attack, mean rows of all speakers as target and as impostor, whose products are
     similarities, and how many ``utterances`` each has, on whichever rows a fold rests.
+    Similarities that differ by ``tie`` or less are equal.
     """
 
     rows: SpeakerRows
     target_means: FloatArray
     impostor_means: FloatArray
     utterances: IntArray
+    tie: float = 0.0
 
     @lazy
     def sizes(self) -> IntArray:
@@ -310,16 +297,16 @@ class EmbeddedVoices:
         """The speakers, if a worst case can be told from them."""
         order = SpeakerOrder.of(self.embeddings)
         if order.skipped and not self.skip_single:
-            target, impostor = (order.names[k] for k in order.single[:2])
-            every = len(order.names) * (len(order.names) - 1)
+            target, impostor = (order.target_names[k] for k in order.single[:2])
+            every = order.sizes.size * (order.sizes.size - 1)
             check_single_scores(order.skipped, every, f"target {target}, impostor {impostor}")
-        check_speakers(order.impostors, order.names)
+        order.check_speakers()
         return order
 
     @property
     def impostors(self) -> int:
         """Number of impostors that every target has."""
-        return int(self.order.impostors.min())
+        return self.order.max_count
 
     def roc(self, thresholds: Sequence[float]) -> Roc:
         """The ROC statistic of all pairs of utterances."""
@@ -332,49 +319,45 @@ class EmbeddedVoices:
         neither side of a score that chooses (but for a speaker who has only one).
         """
         levels, order = Levels.of(thresholds), self.order
-        wanted = possible_counts(counts, order.impostors, order.names)
+        wanted = order.possible(counts)
         rows = SpeakerRows.of(self.embeddings, order, self.backend)
         dealt = order.groups(jackknife) if jackknife.groups else None
         if self.proxy is not None:
             other = SpeakerOrder.of(self.proxy)
             chosen = order.among(other)
-            target, impostor = SpeakerRows.of(self.proxy, other, self.proxy_backend).means
+            choosing = SpeakerRows.of(self.proxy, other, self.proxy_backend)
+            target, impostor = choosing.means(np.ones(other.index.size, np.bool_))
             parts = [(rows, (target[chosen], impostor[chosen]))]
         else:
-            parts = [(rows, rows.means), *(rows.folds() if self.split else ())]
-        asked = levels, wanted, dealt, 0.0
+            means = rows.means(np.ones(order.index.size, np.bool_))
+            parts = [(rows, means), *(rows.folds() if self.split else ())]
+        asked = levels, wanted, dealt
         jobs = [Voices(*asked, attack, *means, order.sizes).with_tie() for attack, means in parts]
         per_pair = float(np.median(order.sizes)) ** 2
-        edge = 0.5 / (len(order.names) * per_pair)
-        return WorstCase.around(
-            rates_of(jobs, fold_weight(order.sizes), edge),
-            jackknife,
-            targets=len(order.names),
-            impostors=self.impostors,
-            per_pair=per_pair,
-            split=len(jobs) > 1,
-        )
+        rates = rates_of(jobs, order.sizes, per_pair)
+        return WorstCase.around(rates, jackknife, order, per_pair, split=len(jobs) > 1)
 
-    def sample(self) -> tuple[Crossed, PairScores, bool, Sample | None]:
+    def sample(self) -> tuple[Crossed, Sample | None]:
         """At most ``per_pair`` scores of a pair, and as many targets as fit; all if they do."""
         order, per_pair = self.order, self.per_pair
-        sizes, speakers = order.sizes, len(order.names)
+        sizes, speakers = order.sizes, order.sizes.size
         of_target = np.minimum(np.median(sizes) * sizes, per_pair).sum()
         targets = min(max(int(_FITTED / of_target), _LEAST_TARGETS), speakers)
         everything = targets == speakers and sizes.max() ** 2 <= per_pair
-
-        def some(attack: BoolArray | None) -> PairScores:
-            kept = None if everything else per_pair
-            options: dict[str, Any] = {"per_pair": kept, "targets": targets, "attack": attack}
-            return pairs(self.embeddings, backend=self.backend, **options)
-
-        whole = some(None)
+        some = partial(
+            PairScores.from_embeddings,
+            self.embeddings,
+            self.backend,
+            per_pair=None if everything else per_pair,
+            targets=targets,
+        )
+        whole = some()
         several = whole.sizes > 1
         kept = replace(whole.select(several), skipped=order.skipped)
         sample = None if everything else Sample(targets, per_pair)
         if self.proxy is not None:
-            chosen = pairs(self.proxy, backend=self.proxy_backend, per_pair=1)
-            return crossed_pairs(kept, chosen, split=False, seed=0), kept, True, sample
+            chosen = PairScores.from_embeddings(self.proxy, self.proxy_backend, per_pair=1)
+            return Crossed(kept, kept.chosen_by(chosen)), sample
         folds = attacking(sizes) if self.split else ()
-        crossed = Crossed(kept, tuple(some(mask[order.index]).select(several) for mask in folds))
-        return crossed, kept, False, sample
+        attacks = (some(attack=mask[order.index]).select(several) for mask in folds)
+        return Crossed(kept, kept, tuple(attacks)), sample

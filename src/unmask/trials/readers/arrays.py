@@ -23,7 +23,7 @@ from unmask.trials.ids import text_ids
 from unmask.trials.problems import LABEL, no_trials, refuse_nan
 from unmask.trials.readers.files import Input
 from unmask.trials.readers.guard import decoded
-from unmask.trials.readers.tables import Parsed, TypedRows, open_typed
+from unmask.trials.readers.tables import Parsed, TypedRows, open_headed
 from unmask.trials.trial_list import NONTARGET, TARGET, UNKNOWN, encode_labels
 
 CLASSES = (("tar", "non"), ("target", "nontarget"), ("tgt", "imp"))
@@ -51,7 +51,7 @@ def parse_npz(source: Input, *, as_key: bool, systems: Sequence[str] | None) -> 
         cells = {
             "scores": None if as_key else scores,
             "mask": arrays.get("mask"),
-            "labels": None if labels is None else _signed(labels, name),
+            "labels": None if labels is None else _classes(labels, name),
         }
         return _matrix(source, "npz", arrays["enrol"], arrays["test"], cells)
     if scores is not None and labels is not None and len(arrays) == 2:
@@ -68,7 +68,7 @@ def parse_npz(source: Input, *, as_key: bool, systems: Sequence[str] | None) -> 
         raise InputError(name, layout, f"{held or 'an empty archive'}{hint}")
     columns = {"label" if key == "labels" else key: _series(a, name) for key, a in arrays.items()}
     rows = TypedRows(name, pl.DataFrame(columns))
-    return open_typed(rows, source.stem, "npz", as_key=as_key, systems=systems).in_memory()
+    return open_headed(rows, source.stem, as_key=as_key, systems=systems, format="npz").in_memory()
 
 
 def _series(array: np.ndarray, name: str) -> pl.Series:
@@ -113,20 +113,27 @@ def _labels_of(words: pl.Series, where: Callable[[int], str]) -> Labels:
     return labels
 
 
-def _signed(labels: np.ndarray, name: str) -> np.ndarray:
-    """Labels of a matrix as 1, -1 and 0 for no trial; where -1 is absent, 0 means nontarget."""
+def _classes(labels: np.ndarray, name: str, nontarget: int | None = None) -> np.ndarray:
+    """Labels of a matrix in words or numbers, ``UNKNOWN`` for no trial. In numbers 1 is a target,
+    -1 a nontarget and 0 no trial; unless ``nontarget`` is given, 0 is one where -1 is absent.
+    """
     if labels.dtype.kind in "US":
         words = _labels_of(_words(labels, name), lambda row: f"{name}, labels, entry {row + 1}")
-        labels = words.reshape(labels.shape)
-    if labels.dtype.kind == "b" or not (labels == -1).any():
-        return np.where(labels == 1, 1, np.where(labels == 0, -1, 2))
-    return labels
+        return words.reshape(labels.shape)
+    if labels.dtype.kind not in "biuf":
+        raise InputError(name, "labels as numbers or words", labels.dtype)
+    odd = ~np.isin(labels, (-1, 0, 1))
+    if odd.any():
+        raise InputError(name, "labels 1, -1 or 0", f"{labels[odd][0]!r}")
+    if nontarget is None:
+        nontarget = -1 if (labels == -1).any() else 0
+    return np.select([labels == 1, labels == nontarget], [TARGET, NONTARGET], UNKNOWN)
 
 
 def _matrix(
     source: Input, format: str, rows: Any, columns: Any, cells: Mapping[str, Any]
 ) -> Parsed:
-    """Read the scores of a matrix: those in ``mask`` and with ``labels`` 1 or -1 are trials."""
+    """Read the scores of a matrix: those in ``mask`` and with known ``labels`` are trials."""
     name = source.name
     enrol, test = text_ids(rows, "enrol", name), text_ids(columns, "test", name)
     shape = (len(enrol), len(test))
@@ -137,10 +144,7 @@ def _matrix(
     if mask is not None:
         chosen &= mask != 0
     if labels is not None:
-        unknown = ~np.isin(labels, (-1, 0, 1))
-        if unknown.any():
-            raise InputError(name, "labels 1, -1 or 0", f"{labels[unknown][0]!r}")
-        chosen &= labels != 0
+        chosen &= labels != UNKNOWN
     i, j = np.nonzero(chosen)
     if not len(i):
         raise no_trials(name)
@@ -153,7 +157,7 @@ def _matrix(
         values = systems[source.stem] = scores[i, j].astype(np.float64)
         refuse_nan(values, where, "a score")
     if labels is not None:
-        labels = np.where(labels[i, j] == 1, TARGET, NONTARGET).astype(np.int8)
+        labels = labels[i, j].astype(np.int8)
     trials = {"enrol": enrol.take(i), "test": test.take(j), "label": labels}
     return Parsed(name, format_named(format), where, trials, systems)
 
@@ -261,5 +265,6 @@ def parse_bosaris(source: Input, *, as_key: bool) -> Parsed:
         raise InputError(f"{source.name}: {error}") from None
     if scores is None and labels is None:
         raise InputError(source.name, "scores or labels", "an index of trials without either")
+    labels = None if labels is None else _classes(labels, source.name, -1)
     cells = {"scores": values, "mask": chosen, "labels": labels}
     return _matrix(source, "bosaris" if scores else "bosaris-key", rows, columns, cells)

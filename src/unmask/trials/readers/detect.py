@@ -8,7 +8,6 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -68,24 +67,16 @@ def is_number(text: str) -> bool:
     return "_" not in text
 
 
-@dataclass(frozen=True)
-class Header:
-    """Columns of a table with header, by role; all names are the file's own."""
-
-    roles: dict[str, str]
-    systems: tuple[str, ...]
-    columns: tuple[str, ...]
-
-
 def interpret(
     names: Sequence[str],
     numeric: Iterable[str],
     *,
     where: str,
     systems: Sequence[str] | None = None,
-) -> Header:
-    """Give every column of a header its role; those of ``numeric`` columns, which hold only numbers
-    or nothing, that have no other role and are not known as metadata are systems.
+) -> tuple[dict[str, str], tuple[str, ...], tuple[str, ...]]:
+    """The columns of a header by role, the systems and the metadata, all by the file's own names;
+    those of ``numeric`` columns, which hold only numbers or nothing, that have no other role and
+    are not known as metadata are systems.
     """
     roles: dict[str, str] = {}
     for name in names:
@@ -110,7 +101,7 @@ def interpret(
         raise unknown_systems(where, scored, unknown)
     chosen = scored if systems is None else systems
     columns = tuple(name for name in free if name not in scored and name not in chosen)
-    return Header(roles, tuple(chosen), columns)
+    return roles, tuple(chosen), columns
 
 
 def _is_whole(value: str) -> bool:

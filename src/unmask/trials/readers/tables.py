@@ -19,15 +19,7 @@ from unmask.errors import InputError
 from unmask.trials.formats import Format, format_named
 from unmask.trials.ids import Encoder, as_text
 from unmask.trials.problems import LABEL, Faults, check_systems, no_trials
-from unmask.trials.readers.detect import (
-    GENERIC_SCORES,
-    Header,
-    interpret,
-    is_number,
-    layout_of,
-    normalise,
-    take_sample,
-)
+from unmask.trials.readers import detect
 from unmask.trials.readers.files import Input
 from unmask.trials.readers.guard import ParquetFile, load_parquet
 from unmask.trials.readers.text import ABSENT, SPEAKERS, TextTable
@@ -63,6 +55,9 @@ class TypedRows:
         if not table.height:
             raise no_trials(name)
         self._whole: dict[str, bool] = {}
+        kinds = [(name, kind) for name, kind in self.schema.items() if not kind.is_nested()]
+        self.names = [name for name, kind in kinds if kind not in (pl.Binary, pl.Object)]
+        self.numeric = [name for name, kind in kinds if kind.is_numeric()]
 
     @cached_property
     def sha256(self) -> str:
@@ -74,7 +69,7 @@ class TypedRows:
         """Where a row stands in the file."""
         return f"{self.name}, row {row + 1}"
 
-    def expected(self, source: Input) -> int:
+    def expected(self) -> int:
         """How many rows there are."""
         return self._table.height
 
@@ -200,7 +195,7 @@ class Table:
                 scores[system].append(numbers)
             labels += [] if batch.label is None else [batch.label]
         ids = {column: encoder.finish() for column, encoder in encoders.items()}
-        columns = {normalise(column): ids[column] for column in self.metadata}
+        columns = {detect.normalise(column): ids[column] for column in self.metadata}
         if "side" in self.columns:
             columns["side"] = ids[self.columns["side"]]
         sides = ("enrol", "test", *(SPEAKERS if self.has_speakers else ()))
@@ -238,23 +233,21 @@ def open_table(
     if source.container == "parquet" and not (again and source.compressed):
         table = ParquetFile.opened(Path(source.name)) if again else load_parquet(source)
         rows = TypedRows(source.name, table)
-        return open_typed(rows, source.stem, "parquet", as_key=as_key, systems=systems)
+        return open_headed(rows, source.stem, as_key=as_key, systems=systems, format="parquet")
     if source.container != "text":
         return None
-    sample = take_sample(source)
-    chosen = layout_of(source, sample, format=format, role=role, keep=not again)
+    sample = detect.take_sample(source)
+    chosen = detect.layout_of(source, sample, format=format, role=role, keep=not again)
     if chosen is None:
         assert sample.header is not None
         names, layout = sample.header, " ".join(sample.header)
         numeric = [
             name
             for i, name in enumerate(names)
-            if all(value in ABSENT or is_number(value) for value in set(sample.columns[i]))
+            if all(value in ABSENT or detect.is_number(value) for value in set(sample.columns[i]))
         ]
-        header = interpret(names, numeric, where=f"{sample.name}, line 1", systems=systems)
-        text = TextTable(source, sample.dialect, names, layout=layout, header=True, again=again)
-        stem = None if systems else source.stem
-        return _headed(text, _table_format(header, names), header, as_key=as_key, stem=stem)
+        text = TextTable(source, sample.dialect, names, layout, numeric, again=again)
+        return open_headed(text, source.stem, as_key=as_key, systems=systems)
     layout_format, remark = chosen
     names = tuple(
         f"{role} {i}" if role == "number" else role for i, role in enumerate(layout_format.roles)
@@ -266,30 +259,13 @@ def open_table(
     }
     scored = {source.stem: "score"} if "score" in names else {}
     check_systems(source.name, list(scored), systems)
-    text = TextTable(source, sample.dialect, names, layout=layout_format.layout, again=again)
+    text = TextTable(source, sample.dialect, names, layout_format.layout, again=again)
     return Table(text, layout_format, columns, scored, remarks=(remark,) if remark else ())
 
 
-def open_typed(
-    rows: TypedRows, stem: str, format: str, *, as_key: bool, systems: Sequence[str] | None
-) -> Table:
-    """A table that carries types; the names of its columns say their roles."""
-    plain = {
-        column: kind
-        for column, kind in rows.schema.items()
-        if not kind.is_nested() and kind not in (pl.Binary, pl.Object)
-    }
-    numeric = [column for column, kind in plain.items() if kind.is_numeric()]
-    header = interpret(list(plain), numeric, where=rows.name, systems=systems)
-    if not header.roles.keys() & {"enrol", "test", "label"} or not (header.systems or as_key):
-        wanted = "columns such as enrol, test, label and one per system"
-        raise InputError(rows.name, wanted, ", ".join(rows.schema) or "none")
-    return _headed(rows, format, header, as_key=as_key, stem=None if systems is not None else stem)
-
-
-def _table_format(header: Header, names: Sequence[str]) -> str:
+def _table_format(names: Sequence[str], scored: bool) -> str:
     """Which of the formats with a header these column names are."""
-    columns, scored = {normalise(name) for name in names}, bool(header.systems)
+    columns = {detect.normalise(name) for name in names}
     if {"modelid", "segmentid"} <= columns:
         if "llr" in columns and "targettype" not in columns:
             return "nist-scores"
@@ -303,27 +279,44 @@ def _table_format(header: Header, names: Sequence[str]) -> str:
     return "long" if scored else "long-key"
 
 
-def _headed(
-    rows: TextTable | TypedRows, format: str, header: Header, *, as_key: bool, stem: str | None
+def open_headed(
+    rows: TextTable | TypedRows,
+    stem: str,
+    *,
+    as_key: bool,
+    systems: Sequence[str] | None,
+    format: str | None = None,
 ) -> Table:
-    """A table with named columns; a lone system with a name that says nothing is named ``stem``."""
-    roles = header.roles
+    """A table whose columns are named, which says their roles; a lone system with a name that says
+    nothing is named ``stem``, unless it was asked for by name.
+    """
+    where = f"{rows.name}, line 1" if isinstance(rows, TextTable) else rows.name
+    numeric = rows.numeric or ()
+    roles, scored, described = detect.interpret(rows.names, numeric, where=where, systems=systems)
+    format = format or _table_format(rows.names, bool(scored))
+    if isinstance(rows, TypedRows) and (
+        not roles.keys() & {"enrol", "test", "label"} or not (scored or as_key)
+    ):
+        wanted = "columns such as enrol, test, label and one per system"
+        raise InputError(rows.name, wanted, ", ".join(rows.schema) or "none")
     sides = [role for role in ("enrol", "test") if role in roles]
     if len(sides) == 1:
         other = "test" if sides == ["enrol"] else "enrol"
         actual = f"{roles[sides[0]]!r} and none for {other}"
         raise InputError(rows.name, "columns for enrol and test", actual)
-    systems = {} if as_key else {name: name for name in header.systems}
-    remarks = [f"systems: {', '.join(systems)}"] if systems else []
+    chosen = {} if as_key else {name: name for name in scored}
+    remarks = [f"systems: {', '.join(chosen)}"] if chosen else []
     if ("enrol_speaker" in roles) != ("test_speaker" in roles):
         remarks.append("speakers known on one side only, so not used")
     metadata: dict[str, str] = {}
-    for column in header.columns:
-        other = metadata.setdefault(normalise(column), column)
+    for column in described:
+        other = metadata.setdefault(detect.normalise(column), column)
         if other != column:
             raise InputError(rows.name, "columns of different names", f"{other!r} and {column!r}")
     named = dict.fromkeys([*metadata, *(["side"] if "side" in roles else [])])
     remarks += [f"metadata: {', '.join(named)}"] if named else []
-    if stem is not None and [normalise(name) in GENERIC_SCORES for name in systems] == [True]:
-        systems = dict.fromkeys([stem], *systems)
-    return Table(rows, format_named(format), roles, systems, header.columns, tuple(remarks))
+    if not systems and [detect.normalise(name) in detect.GENERIC_SCORES for name in chosen] == [
+        True
+    ]:
+        chosen = dict.fromkeys([stem], *chosen)
+    return Table(rows, format_named(format), roles, chosen, described, tuple(remarks))

@@ -80,17 +80,22 @@ def _decoded(line: bytes, name: str, number: int) -> str:
 class TextTable:
     """Rows of a text table that is read block by block, compressed or not.
 
-    ``names`` are of its columns; ``layout`` says in messages what was expected, ``header`` that the
-    first line holds names. With ``again`` the file is opened anew for each pass.
+    ``names`` are of its columns; ``layout`` says in messages what was expected, ``numeric``, where
+    the first line is a header, which columns hold numbers. With ``again`` the file is opened anew
+    for each pass.
     """
 
     source: Input
     dialect: Dialect
     names: Sequence[str]
     layout: str
-    header: bool = False
+    numeric: Sequence[str] | None = None
     again: bool = False
     sha256: str = ""
+
+    @property
+    def header(self) -> bool:
+        return self.numeric is not None
 
     @property
     def name(self) -> str:
@@ -100,8 +105,9 @@ class TextTable:
         """Where a row stands in the file."""
         return f"{self.name}, line {row + 1 + self.header}"
 
-    def expected(self, source: Input) -> int:
+    def expected(self) -> int:
         """About how many rows there are, from the length of the first lines."""
+        source = self.source
         lines = max(source.head.count(b"\n"), 1)
         stored = os.stat(self.name).st_size * (GZIP_EXPANSION if source.compressed else 1)
         return lines if source.drained else stored * lines // len(source.head)

@@ -1,21 +1,26 @@
-"""Delta C-P maps: where one system beats another, and the roadmap of a tree of systems."""
+"""What a map is compared with: another map of the same trials, in a tree of systems if there are
+several (Li 2022, section 4.5), and subsets of its trials.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
-from typing import Any, final
+from typing import final
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from unmask.base import BoolArray, FloatArray
+from unmask.base import BoolArray, FloatArray, as_scores
+from unmask.engine import Roc
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Notice
-from unmask.stress.cpmap.maps import Cells, CpMap, cp_map
+from unmask.stress.cpmap.maps import Cells, CpMap
 
+LARGEST_MISFIT = 0.2
+_CHANCE = 1.36  # Kolmogorov and Smirnov: the distance that 5 % of samples exceed, times √n
 TOLERANCE = 1e-5
 OUTCOMES = ("win", "tie", "lose")
 Edge = tuple[str, str]
@@ -24,16 +29,12 @@ Edge = tuple[str, str]
 @final
 @dataclass(frozen=True)
 class DeltaIntervals:
-    """Intervals of the three proportions, found on a map of ``grid`` steps a side.
-
-    ``undefined`` counts the replicates in which no cell was well-defined.
-    """
+    """Intervals of the three proportions, found on a map of ``grid`` steps a side."""
 
     win: Interval
     tie: Interval
     lose: Interval
     grid: tuple[int, int]
-    undefined: int = 0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -101,7 +102,11 @@ def delta_cp_map(reference: CpMap, test: CpMap, *, tolerance: float = TOLERANCE)
     """
     names = reference.system or "the reference system", test.system or "the test system"
     both = list(zip(names, (reference, test), strict=True))
-    _require_same_counts({name: tuple(cp.n.values()) for name, cp in both})
+    if reference.n != test.n:
+        each = ", ".join(
+            f"{name} {cp.n['target']} target and {cp.n['nontarget']} nontarget" for name, cp in both
+        )
+        raise InputError(f"systems on different trial lists: {each} trials")
     if reference.values.shape != test.values.shape:
         grids = " and ".join(f"{cp.x.size} x {cp.y.size}" for _, cp in both)
         raise InputError(f"delta map: expected two maps on one grid, found {grids}")
@@ -151,12 +156,6 @@ def delta_cp_map(reference: CpMap, test: CpMap, *, tolerance: float = TOLERANCE)
     )
 
 
-def _require_same_counts(sizes: Mapping[str, tuple[int, ...]]) -> None:
-    if len(set(sizes.values())) > 1:
-        each = ", ".join(f"{name} {t} target and {n} nontarget" for name, (t, n) in sizes.items())
-        raise InputError(f"systems on different trial lists: {each} trials")
-
-
 @dataclass(frozen=True, eq=False)
 class CpRoadmap:
     """A tree of systems: the map of each, and the delta map of each against the one it grew from.
@@ -200,31 +199,6 @@ def is_tree(edges: Sequence[Edge], names: Sequence[str]) -> bool:
     return len(edges) == len(names) - 1 and sizes[:1] == [1] and sum(sizes) == len(names)
 
 
-def cp_roadmap(
-    systems: Mapping[str, tuple[npt.ArrayLike, npt.ArrayLike]],
-    *,
-    edges: Sequence[Edge] | None = None,
-    **options: Any,
-) -> CpRoadmap:
-    """Maps of systems and a delta map per step from one to the next (Li 2022, Figure 11).
-
-    ``systems`` gives (target, nontarget) scores by name. ``edges`` are steps (old, new) that form a
-    tree over them; by default each system follows the one before. ``options`` are those of
-    :func:`cp_map`; without hardness the mean of the ranks of all systems orders the trials, which
-    favours none of them.
-    """
-    if not systems:
-        raise InputError("roadmap: expected at least one system, found none")
-    _require_same_counts({name: (np.size(t), np.size(n)) for name, (t, n) in systems.items()})
-    if options.get("target_hardness") is None and options.get("nontarget_hardness") is None:
-        options["target_hardness"] = [pair[0] for pair in systems.values()]
-        options["nontarget_hardness"] = [pair[1] for pair in systems.values()]
-    steps = steps_of(list(systems), edges)
-    maps = {name: cp_map(*pair, system=name, **options) for name, pair in systems.items()}
-    deltas = [delta_cp_map(maps[old], maps[new]) for old, new in steps]
-    return CpRoadmap(tuple(maps.values()), tuple(deltas))
-
-
 def steps_of(names: Sequence[str], edges: Sequence[Edge] | None) -> list[Edge]:
     """The comparisons asked for, by default of each system with the one before it."""
     steps = list(pairwise(names)) if edges is None else list(edges)
@@ -232,3 +206,135 @@ def steps_of(names: Sequence[str], edges: Sequence[Edge] | None) -> list[Edge]:
         if name not in names:
             raise InputError(f"delta: expected one of the systems {', '.join(names)}, found {name}")
     return steps
+
+
+@dataclass(frozen=True, eq=False)
+class CpConfig:
+    """A trial config: a name, and which targets and which nontargets of a map belong to it."""
+
+    name: str
+    target: BoolArray
+    nontarget: BoolArray
+
+
+@final
+@dataclass(frozen=True)
+class PositionIntervals:
+    """Intervals of a position; None where a number is fixed by definition or at its bound."""
+
+    x: Interval | None
+    y: Interval | None
+    value: Interval
+    gap: Interval | None
+
+
+@dataclass(frozen=True)
+class CpPosition:
+    """A subset of the trials placed on a map, by :func:`cp_position`.
+
+    ``x`` and ``y``: the share of hardest targets and nontargets whose mean hardness is that of the
+    subset, at most 1; ``easier`` tells that the subset is easier than all trials, in either class.
+    ``misfit`` is how far its trials are from the hardest share in shape (the largest distance of
+    the two distribution functions of hardness, in the worse class); where it is too large no cell
+    stands for the subset, and ``x``, ``y`` and ``cell`` are NaN. ``value``: the metric on the
+    subset itself. ``cell``: the map's value where it is placed. ``gap``: ``value`` minus that of
+    all trials, the benchmark-deployment gap of Li 2022.
+    """
+
+    name: str
+    x: float
+    y: float
+    value: float
+    cell: float
+    gap: float
+    targets: int
+    nontargets: int
+    easier: bool
+    misfit: float
+    intervals: PositionIntervals | None = None
+
+    @property
+    def placed(self) -> bool:
+        """Whether a cell of the map stands for the subset."""
+        return not np.isnan(self.x)
+
+    @property
+    def notices(self) -> tuple[Notice, ...]:
+        """What to know about where it stands."""
+        if not self.placed:
+            sentence = (
+                "its trials are no mixture that a cell of the map stands for (hardness differs from"
+                f" the nearest one by {self.misfit:.2f} in distribution): its value is given, but"
+                " no position"
+            )
+            return (Notice("no-position", self.name, sentence),)
+        sentence = "a class is easier than in all trials, so it stands at the edge of the map"
+        return (Notice("easier", self.name, sentence),) if self.easier else ()
+
+
+def cp_position(
+    cp_map: CpMap,
+    target: npt.ArrayLike,
+    nontarget: npt.ArrayLike,
+    target_chosen: npt.ArrayLike,
+    nontarget_chosen: npt.ArrayLike,
+    *,
+    name: str = "subset",
+) -> CpPosition:
+    """Place a subset of the trials that made ``cp_map``.
+
+    ``target`` and ``nontarget`` are the scores that made the map; the masks ``target_chosen`` and
+    ``nontarget_chosen`` say which trials belong to the subset ``name``.
+
+    Trials stand at places 0 … 1 along each axis, hardest first. The hardest share x has the mean
+    place x/2, so a subset of mean place m is put at min(1, 2m): a prefix lands on its own cell. A
+    subset that is no mixture like that (a middle band, the easy half) is given no position: its
+    places are further than 0.2, beyond what chance explains (1.36/√n), from an even spread over
+    (0, min(1, 2m)).
+    """
+    from scipy.stats import kstest
+
+    targets, nontargets = as_scores(target, "target"), as_scores(nontarget, "nontarget")
+    t = _mask(target_chosen, targets.size, cp_map.target_place, f"{name} target")
+    n = _mask(nontarget_chosen, nontargets.size, cp_map.nontarget_place, f"{name} nontarget")
+    places = cp_map.target_place[t], cp_map.nontarget_place[n]
+    doubled = [2 * float(place.mean()) for place in places]
+    roc, metric = Roc.from_scores(targets[t], nontargets[n]), cp_map.metric
+    if metric.name == "eer":
+        value = roc.eer(estimator="raw")
+    else:
+        value = roc.min_dcf(p_target=metric.p_target, c_miss=metric.c_miss, c_fa=metric.c_fa)
+    x, y = (min(share, 1.0) for share in doubled)
+    apart = [
+        float(kstest(place, "uniform", (0.0, share), method="asymp").statistic)
+        for place, share in zip(places, (x, y), strict=True)
+    ]
+    if any(
+        distance > LARGEST_MISFIT + _CHANCE / place.size**0.5
+        for distance, place in zip(apart, places, strict=True)
+    ):
+        x = y = float("nan")
+    return CpPosition(
+        name=name,
+        x=x,
+        y=y,
+        value=value,
+        cell=float("nan") if np.isnan(x) else cp_map.at(x, y),
+        gap=value - cp_map.full,
+        targets=int(t.sum()),
+        nontargets=int(n.sum()),
+        easier=max(doubled) > 1 + 1e-9,
+        misfit=max(apart),
+    )
+
+
+def _mask(chosen: npt.ArrayLike, size: int, place: FloatArray, name: str) -> BoolArray:
+    mask = np.asarray(chosen)
+    if mask.dtype != np.bool_ or mask.shape != (size,) or place.size != size:
+        raise InputError(
+            f"{name} trials: expected a boolean per trial of the map ({place.size}), "
+            f"found {mask.dtype} of shape {mask.shape} for {size} scores"
+        )
+    if not mask.any():
+        raise InputError(f"no {name} trials: both classes need at least one trial")
+    return mask
