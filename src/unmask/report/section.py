@@ -112,6 +112,11 @@ def shown(estimate: Estimate, digits: int, *, scale: float = 1.0) -> str:
     return text.replace("-", "−")
 
 
+def whole_percent(risk: float) -> str:
+    """A risk in whole percent; a little is never said to be nothing."""
+    return "less than 1 %" if 0 < risk < 0.01 else f"{100 * risk:.0f} %"
+
+
 def percent(estimate: Estimate) -> str:
     """A fraction as percent, its interval after the sign."""
     value, ends = f"{100 * float(estimate.value):.1f} %", estimate.interval

@@ -22,7 +22,7 @@ from unmask.report.frameworks.attacks import Attack, Attacks, Variant, attacks_o
 from unmask.report.frameworks.study import Framework, Plan, Results, Study
 from unmask.report.headline import ALL, CONTROL, WORST
 from unmask.report.inputs import read_inputs
-from unmask.report.section import Choice, Section, TableBlock, note, shown
+from unmask.report.section import Choice, Section, TableBlock, note, shown, whole_percent
 
 figures_of.register(law.LegalSweep, lambda sweep: charts.legal_figures(sweep))
 
@@ -210,7 +210,7 @@ def _section(study: Study, groups: Results) -> Section:
             lines.append(charts.RiskLine(name, who, metric, length, curve))
     metric = results.metrics[0]
     worst = {name: results.points[name, metric][WORST] for name in results.whole}
-    values = {n: f"{100 * float(w.estimate.value):.0f} %" for n, w in worst.items()}
+    values = {n: whole_percent(float(w.estimate.value)) for n, w in worst.items()}
     each = ", ".join(f"{n} {values[n]}" for n in results.safeguards)
     title = f"{law.TITLES[metric]} at worst: {each}; unprotected {values[ORIGINAL]}"
     comparison = charts.risk_comparison(lines, colours=colours, original=ORIGINAL)

@@ -17,7 +17,7 @@ from unmask.report.documents import Document, Row, document, figures_of
 from unmask.report.frameworks.attacks import matrix_attackers
 from unmask.report.frameworks.study import Framework, Plan, Results, Study
 from unmask.report.inputs import counterpart
-from unmask.report.section import Choice, Section, TableBlock, note, noted, percent
+from unmask.report.section import Choice, Section, TableBlock, note, noted, percent, whole_percent
 from unmask.trials import Source
 
 NARROW = 0.5
@@ -194,17 +194,18 @@ def _section(study: Study, results: Results) -> Section:
     within: Mapping[str, similar.SessionAssessment] = results["sessions"]
     matrices, speakers, zoos = {}, {}, {}
     for name, result in every.items():
-        title = f"{name}: {_left(result):.0f} % of what ties a voice to its owner is left"
+        title = f"{name}: {whole_percent(_left(result))} of what ties a voice to its owner is left"
         views = {name: similar.quadrants(result)}
         matrices[name] = charts.similarity_matrices(views).called(title=title)
         own, people = 100 * result.per_speaker.deid, {name: result.per_speaker}
-        title = f"{name}: DeID from {own.min():.0f} to {own.max():.0f} %, person by person"
+        low, high = math.floor(own.min()), math.floor(own.max() + 1e-9)
+        title = f"{name}: DeID from {low} to {high} %, person by person"
         drawn = charts.speaker_protection(people, colours=study.colours)
         speakers[name] = drawn.called(title=title)
         title = f"{name}: who is recognised and who is confused among protected voices"
         zoos[name] = charts.zoo_plots({name: zoo(result.sets["pp"])}).called(title=title)
     best, most = min(every.items(), key=lambda one: _left(one[1]))
-    hidden = f"{best} hides owners most, {_left(most):.0f} % of resemblance left"
+    hidden = f"{best} hides owners most, {whole_percent(_left(most))} of resemblance left"
     cost = f"{hidden}, at {most.g_vd:+.1f} dB of distinctiveness"
     points = [_point(name, "all", result) for name, result in every.items()]
     plane = charts.distinctiveness(points, colours=study.colours)
@@ -233,8 +234,8 @@ def _section(study: Study, results: Results) -> Section:
 
 
 def _left(result: Pseudonymisation) -> float:
-    """Resemblance that the strongest reading of the scores still finds, in percent."""
-    return 100 * (1 - float(result.strongest.deid.value))
+    """Resemblance that the strongest reading of the scores still finds, as a share."""
+    return 1 - float(result.strongest.deid.value)
 
 
 def _answer(name: str, result: Pseudonymisation) -> str:

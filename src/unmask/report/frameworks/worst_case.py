@@ -14,7 +14,7 @@ from unmask.engine import Roc
 from unmask.estimate import Notice, Noticed
 from unmask.report.documents import Document, Row, document, figures_of
 from unmask.report.frameworks.study import Framework, Plan, Results, Study
-from unmask.report.section import Section, TableBlock, note, noted, percent
+from unmask.report.section import Section, TableBlock, note, noted, percent, whole_percent
 from unmask.run import part
 from unmask.trials import Scores, Source
 
@@ -274,10 +274,10 @@ def _section(study: Study, results: Results) -> Section:
             for one in growth.systems
         ]
         most = max(growth.systems, key=lambda one: float(one.measured.values[-1, _CHART]))
-        passed = 100 * float(most.measured.values[-1, _CHART])
+        passed = whole_percent(float(most.measured.values[-1, _CHART]))
         title = (
             f"{name}: the closest of {most.measured.counts[-1]:,} voices passes up to"
-            f" {passed:.0f} % of the time ({most.system})"
+            f" {passed} of the time ({most.system})"
         )
         own = colours if all(one.system in colours for one in growth.systems) else None
         drawn = f"worst_case_{number}"

@@ -15,7 +15,7 @@ from unmask.report.frameworks.attacks import Attack, Variant
 from unmask.report.frameworks.study import TRIALS, Framework, Plan, Results, Study, strongest
 from unmask.report.frameworks.verification import notices_of, of_many, variant_blocks
 from unmask.report.headline import LARGEST_D_ECE
-from unmask.report.section import Choice, Section, TableBlock, note, noted, shown
+from unmask.report.section import Choice, Section, TableBlock, note, noted, shown, whole_percent
 
 _EVIDENCE = ("d_ece", "l_w", "tag", "min_cllr")
 
@@ -52,7 +52,7 @@ def _section(study: Study, results: Results) -> Section:
     chosen = {name: strongest(variants, "d_ece") for name, variants in trialled.items()}
     disclosures = {n: disclosure_of(one.result.roc, system=n) for n, one in chosen.items()}
     shares = {n: one.value("d_ece") / LARGEST_D_ECE for n, one in chosen.items()}
-    each = ", ".join(f"{name} {100 * share:.0f} %" for name, share in shares.items())
+    each = ", ".join(f"{name} {whole_percent(share)}" for name, share in shares.items())
     title = f"Evidence that the strongest attacker's scores give away, of all there is: {each}"
     colours = {name: study.colours[name] for name in chosen}
     figures: list[charts.Figure | Choice] = [
