@@ -109,7 +109,7 @@ def test_exchangeable_embeddings_are_flagged_with_three_chance_levels():
     assert result.chance_calibrated == pytest.approx([0.3587, 0.3511], abs=2e-4)
     assert result.threshold_rank.tolist() == [9, 9]
     assert result.at_chance.all()
-    assert "no better than chance" in " ".join(result.warnings)
+    assert "not clearly better than chance" in " ".join(result.warnings)
 
 
 def test_separable_is_certain():

@@ -14,6 +14,7 @@ import pytest
 from unmask import Estimate, InputError, Interval, render
 from unmask.report import Document, Row, json_schema
 from unmask.report.html import Number, TableView
+from unmask.report.section import whole_percent
 from unmask.report.table import WIDTH, cell, label
 from unmask.trials import Source
 
@@ -153,3 +154,15 @@ def test_a_table_wider_than_paper_comes_in_parts_that_hold_all_columns():
     assert [part.rows[1][-1].value for part in parts] == ["b1", "b3", "b4"]
     assert [part.note for part in parts] == ["", "", "note"]
     assert replace(table, rows=()).sheets(1) == [replace(table, rows=())]
+
+
+def test_a_little_risk_is_never_said_to_be_none():
+    said = [whole_percent(risk) for risk in (0.0, 1e-6, 0.004, 0.0099, 0.01, 0.126, 1.0)]
+    assert said == ["0 %", *["less than 1 %"] * 3, "1 %", "13 %", "100 %"]
+
+
+def test_a_number_without_an_interval_says_so():
+    made = Interval(0.1, 0.3, 0.95, "speaker", 10, 0)
+    rows = [Row({}, [Estimate("a", 0.2), Estimate("b", 0.2, interval=made)])]
+    said = [one["no_interval"] for one in Document(rows).to_dict()["results"]]
+    assert said == ["none was made", None]

@@ -201,8 +201,9 @@ def test_speakers_from_a_pattern_or_mapping(tmp_path: Path) -> None:
     assert key.n_speakers == 2
     with pytest.raises(InputError, match="found none for 2"):
         read_key(path, speakers="pattern:^x(.)")
-    with pytest.raises(InputError, match="a group"):
-        read_key(path, speakers="pattern:abc")
+    for several in ("abc", "^(1)(.)"):
+        with pytest.raises(InputError, match=r"a pattern with one group, found [02]"):
+            read_key(path, speakers=f"pattern:{several}")
     with pytest.raises(InputError, match="regular expression"):
         read_key(path, speakers="pattern:(")
     mapping = {"11-1-2": "p", "11-1-3": "p", "11": "p", "12-4-5": "q"}

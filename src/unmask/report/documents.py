@@ -102,7 +102,7 @@ class Document:
                     "unit": machine_unit(e.unit),
                     "interval": e.interval and [number(e.interval.low), number(e.interval.high)],
                     "level": e.interval and e.interval.level,
-                    "no_interval": e.no_interval or None,
+                    "no_interval": e.no_interval or ("" if e.interval else "none was made") or None,
                     "chance": number(e.chance),
                     "threshold": number(e.threshold),
                     "n": dict(e.n),

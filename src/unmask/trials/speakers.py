@@ -58,9 +58,12 @@ def speaker_rule(speakers: Speakers) -> SpeakerRule:
     text = str(speakers)
     if text.startswith(PATTERN):
         pattern = text.removeprefix(PATTERN)
-        if "(" not in pattern:
-            raise InputError("speakers", "a pattern with a group", f"{pattern!r}")
-        return SpeakerRule(f"the pattern {pattern}", pattern=pattern)
+        rule = SpeakerRule(f"the pattern {pattern}", pattern=pattern)
+        rule.of(pl.Series([""]))
+        groups = len(pl.Series([""]).str.extract_groups(pattern).struct.fields)
+        if groups != 1:
+            raise InputError("speakers", "a pattern with one group", f"{groups} in {pattern!r}")
+        return rule
     return read_pairs(text)
 
 

@@ -15,7 +15,7 @@ from unmask.report.frameworks.attacks import Attack, Variant
 from unmask.report.frameworks.study import TRIALS, Framework, Plan, Results, Study, strongest
 from unmask.report.frameworks.verification import notices_of, of_many, variant_blocks
 from unmask.report.headline import LARGEST_D_ECE
-from unmask.report.section import Choice, Section, TableBlock, note, noted, shown
+from unmask.report.section import Choice, Section, TableBlock, note, noted, shown, whole_percent
 
 _EVIDENCE = ("d_ece", "l_w", "tag", "min_cllr")
 
@@ -25,7 +25,7 @@ def _steps(study: Study) -> Plan:
 
     A keyless safeguard has none: its second run is the first. A related safeguard is another one.
     """
-    inputs, attacks = study.inputs, study.attacks.of
+    inputs, attacks = study.inputs, study.attacks
     how = study.config.of_trials
     steps = {}
     for name, other in inputs.again.items():
@@ -52,20 +52,20 @@ def _section(study: Study, results: Results) -> Section:
     chosen = {name: strongest(variants, "d_ece") for name, variants in trialled.items()}
     disclosures = {n: disclosure_of(one.result.roc, system=n) for n, one in chosen.items()}
     shares = {n: one.value("d_ece") / LARGEST_D_ECE for n, one in chosen.items()}
-    each = ", ".join(f"{name} {100 * share:.0f} %" for name, share in shares.items())
+    each = ", ".join(f"{name} {whole_percent(share)}" for name, share in shares.items())
     title = f"Evidence that the strongest attacker's scores give away, of all there is: {each}"
     colours = {name: study.colours[name] for name in chosen}
     figures: list[charts.Figure | Choice] = [
         charts.disclosure_profiles(disclosures, colours=colours).called(title=title)
     ]
     if distortions:
-
-        def profiles(name: str, safeguard: str, one: CalibrationDistortion) -> charts.Figure:
-            title = f"{safeguard}: a calibration learnt on another run"
-            return charts.calibration_profiles([one]).called(name, title)
-
-        stem = "calibration_distortion"
-        figures.append(Choice.of("Another run of", stem, distortions, profiles))
+        drawn = {
+            name: charts.calibration_profiles([one]).called(
+                title=f"{name}: a calibration learnt on another run"
+            )
+            for name, one in distortions.items()
+        }
+        figures.append(Choice.of("Another run of", "calibration_distortion", drawn))
     none = "is deterministic: a second run is the same, and there is none to learn from."
     said = " ".join(f"{name} {none}" for name in sorted(study.inputs.keyless))
     rows = [Row({"safeguard": name}, one.estimates) for name, one in distortions.items()]
