@@ -177,16 +177,11 @@ class Overlap:
     @property
     def estimate(self) -> Estimate:
         """The share of the tenth that both have."""
-        return Estimate(
-            "overlap",
-            self.shared / self.size,
-            "%",
-            None,
-            self.chance,
-            {"speakers": self.speakers, "tenth": self.size, "drawn": self.drawn},
-            {"by_chance": round(self.probability, 6)},
-            no_interval="an exact chance level and probability stand beside it",
-        )
+        n = {"speakers": self.speakers, "tenth": self.size, "drawn": self.drawn}
+        params = {"by_chance": round(self.probability, 6)}
+        why = "an exact chance level and probability stand beside it"
+        value = self.shared / self.size
+        return Estimate("overlap", value, "%", None, self.chance, n, params, no_interval=why)
 
 
 def overlaps(risks: Mapping[str, RiskCurve], *, share: float = SHARE) -> tuple[Overlap, ...]:
