@@ -6,7 +6,6 @@ import numpy as np
 
 import unmask as um
 from unmask.report.config import Config, CpMaps, ScoreTable
-from unmask.report.frameworks.attacks import Attacks
 from unmask.report.frameworks.cpmap import FRAMEWORK
 from unmask.report.frameworks.study import Study
 from unmask.trials import Ids
@@ -34,7 +33,7 @@ def scores():
 def study(reference=()):
     table = ScoreTable(name="table", files=("scores",), reference=reference)
     config = Config(scores=(table,), cpmap=CpMaps(grid=6, replicates=8))
-    return Study(config, None, Attacks({}, {}), {}, {"table": scores()})
+    return Study(config, None, {}, {}, {}, {"table": scores()})
 
 
 def found_by(study):

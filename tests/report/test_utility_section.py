@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from report_study import SPEAKERS, UTTERANCES
 
 from unmask.errors import InputError
+from unmask.estimate import Notice
 from unmask.report.assessment import assess
 from unmask.report.html import render_html
 from unmask.report.toml import load_config
 from unmask.run import place
-from unmask.utility import COLUMNS, Measurements, write_measurements
+from unmask.utility import COLUMNS, Measurements, utility_of, write_measurements
 
 COUNT = len(SPEAKERS) * UTTERANCES
 
@@ -50,6 +53,17 @@ def test_the_plane_stands_on_the_first_screen(study):
     page = render_html(result)
     assert page.index('id="plane"') < page.index('id="numbers"')
     assert result.plane in result.figures
+
+
+def test_a_section_that_was_kept_with_names_is_not_taken_for_a_redacted_one(study, monkeypatch):
+    measured(study)
+    named = Notice("clipped", "weak", "/voices/ada.wav: 3.0 % of its samples are clipped")
+    monkeypatch.setattr(
+        "unmask.utility.utility_of", lambda *a, **o: replace(utility_of(*a, **o), notices=(named,))
+    )
+    for change, told in (("redact=false", True), ("redact=true", False)):
+        result = assessed(study, 'frameworks=["utility"]', change)
+        assert ("ada.wav" in render_html(result)) == told
 
 
 def test_measurements_of_others_and_code_are_refused(study):

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from unmask.report.config import Config
-from unmask.report.frameworks.attacks import Attacks
 from unmask.report.frameworks.study import Study
 from unmask.report.frameworks.worst_case import FRAMEWORK, Growth, growth_of
 from unmask.trials import Ids, Scores
@@ -44,7 +43,7 @@ def study(scores: Scores) -> Study:
         scores=[{"name": "table", "files": ["none.tsv"]}],
         worst_case={"model": "gpd", "population": 200},
     )
-    return Study(config, None, Attacks({}, {}), {}, {"table": scores})
+    return Study(config, None, {}, {}, {}, {"table": scores})
 
 
 def growth(scores: Scores) -> Growth:

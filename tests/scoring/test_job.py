@@ -25,6 +25,7 @@ from jobs import (
 
 import unmask as um
 from unmask.run import accumulate, current_place, job, part, place, reporting, run, store
+from unmask.run.places import available
 
 WANTED = [float(NUMBERS[0][slice(*rows)].sum()) for rows in RANGES]
 
@@ -202,3 +203,9 @@ def test_one_run_at_a_time_in_a_state(tmp_path):
 def test_workers_without_effect_are_refused(on):
     with pytest.raises(um.InputError, match="which has workers of its own"), place(on, workers=2):
         pass
+
+
+def test_without_an_affinity_there_is_a_worker_for_each_processor(monkeypatch):
+    monkeypatch.delattr("os.sched_getaffinity", raising=False)
+    monkeypatch.setattr("os.cpu_count", lambda: 6)
+    assert available(None) == 6

@@ -55,7 +55,12 @@ def test_a_cluster_gives_the_same_bits(monkeypatch, tmp_path):
     monkeypatch.setattr(worst_case_voices, "FEW_SPEAKERS", 3)
     data = voices()
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
+        n_workers=2,
+        threads_per_worker=1,
+        processes=False,
+        protocol="tcp://",
+        dashboard_address=None,
+        silence_logs=50,
     ) as cluster:
         address = cluster.scheduler_address.replace("tcp://", "dask://")
         for way in (straight, in_memory):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -88,6 +89,13 @@ def test_a_melody_that_is_gone_is_told():
     assert not any(one.code == "no-pitch" for one in utility_of(some(), replicates=0).notices)
 
 
+def test_a_number_that_a_condition_lacks_is_told():
+    given = some(words=lambda n, count: np.full(count, np.nan if n else 5.0))
+    result = utility_of(given, replicates=0)
+    assert result.estimate("original", "wer") is None
+    assert [one.subject for one in result.notices if one.code == "not-compared"] == ["wer"]
+
+
 def test_recall_of_conditions():
     given = some()
     truth = np.tile([0.0, 1.0, 1.0], 10)
@@ -100,6 +108,12 @@ def test_recall_of_conditions():
     assert result.estimate("b2", "uar").value == 0.5
     assert result.estimate("b2", "uar").chance == 0.5
     assert result.estimate("b2", "uar_difference").value == -0.5
+    assert not any(one.code == "empty-replicates" for one in result.notices)
+    alone = np.where(np.arange(30) < 5, 0.0, 1.0)  # one speaker has all of a class
+    few = replace(whole, labels=alone, predictions={"original": alone, "b2": alone})
+    (notice,) = (n for n in utility_of(few, replicates=20).notices if n.code == "empty-replicates")
+    assert notice.subject == "uar"
+    assert "of 20 replicates give no value" in notice.sentence
     guess["b2"][:3] = 1.0  # of 10 glad ones 9 are right, of 20 sad ones 2
     again = utility_of(whole, replicates=0)
     assert again.estimate("b2", "uar").value == pytest.approx((9 / 10 + 2 / 20) / 2)

@@ -225,9 +225,8 @@ def worstcase(
             drawn = []
             for name, study in result.items():
                 which = (f"_{_SAFE.sub('-', name)}", f" ({name})") if len(result) > 1 else ("", "")
-                for one in figures_of(study):
-                    named = {"name": f"{one.name}{which[0]}", "title": f"{one.title}{which[1]}"}
-                    drawn.append(replace(one, **named))
+                some = figures_of(study)
+                drawn += [f.called(f"{f.name}{which[0]}", f"{f.title}{which[1]}") for f in some]
             if len(data) > 1:
                 drawn.append(charts.worst_case_of_systems(result))
             output.save(drawn)

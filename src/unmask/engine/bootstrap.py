@@ -295,8 +295,8 @@ def bootstrap(
     none = np.empty((len(sample), len(systems), 0))
     table = np.concatenate([none, *(part["values"] for part in parts)], axis=2)
     for row, system in enumerate(systems):
-        if system.whole is not None:
-            coarse = np.array([*statistics(system.whole).values()])
+        if (whole := system.whole) is not None:
+            coarse = np.array([*statistics(whole).values()])
             table[:, row] = _unbinned(table[:, row], np.array([*exact[row].values()]), coarse)
     values = dict(zip(sample, table, strict=True))
     about = one.units, one.method, seed, replicates

@@ -227,43 +227,29 @@ def _trials_of_files(scores: StreamedScores, system: str, roc: Roc, battery: Bat
 
 def _count(scores: StreamedScores, system: str, battery: Battery) -> Roc:
     """The statistic of a system: its distinct target scores, then the nontargets among them."""
-    losses = SummedSoftplus(), SummedSoftplus()
-    targets, counts = _targets(scores, system, losses[0])
-    roc = Roc.from_blocks(
-        targets,
-        _nontargets(scores, system, losses[1]),
-        target_weights=counts,
-        thresholds=battery.thresholds,
-    )
-    return replace(roc, loss=(losses[0].total, losses[1].total))
-
-
-def _targets(
-    scores: StreamedScores, system: str, loss: SummedSoftplus
-) -> tuple[FloatArray, FloatArray]:
-    """Distinct target scores and how often each occurs."""
-    distinct, counts = np.zeros(0), np.zeros(0)
+    missed, accepted = SummedSoftplus(), SummedSoftplus()
+    distinct, counts = np.zeros((2, 0))
     held: list[FloatArray] = []
-    waiting = 0
     for batch in scores.batches(system):
         held.append(batch.scores[batch.is_target])
-        loss.add(-held[-1])
-        waiting += held[-1].size
-        if waiting > HELD:
+        missed.add(-held[-1])
+        if sum(part.size for part in held) > HELD:
             distinct, counts = _merged(distinct, counts, held)
-            held, waiting = [], 0
-    return _merged(distinct, counts, held)
+            held = []
+    distinct, counts = _merged(distinct, counts, held)
 
+    def nontargets() -> Iterator[FloatArray]:
+        total, done = sum(scores.counts.values()), 0
+        for batch in scores.batches(system):
+            values = batch.scores[~batch.is_target]
+            accepted.add(values)
+            yield values
+            done += batch.scores.size
+            advance(done, total)
 
-def _nontargets(scores: StreamedScores, system: str, loss: SummedSoftplus) -> Iterator[FloatArray]:
-    """Nontarget scores, batch by batch."""
-    total, done = sum(scores.counts.values()), 0
-    for batch in scores.batches(system):
-        values = batch.scores[~batch.is_target]
-        loss.add(values)
-        yield values
-        done += batch.scores.size
-        advance(done, total)
+    thresholds = battery.thresholds
+    roc = Roc.from_blocks(distinct, nontargets(), target_weights=counts, thresholds=thresholds)
+    return replace(roc, loss=(missed.total, accepted.total))
 
 
 def _merged(

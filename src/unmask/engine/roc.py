@@ -329,15 +329,13 @@ def _cumulative(
     scores: FloatArray, weights: FloatArray | None, grid: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Weight of the scores under each grid point, and at most at it."""
-    if weights is None:
-        ordered = np.sort(scores)
-        reject_nan(ordered[-1:], "nontarget")
-        below, upto = (np.searchsorted(ordered, grid, side=side) for side in _SIDES)
-        return below.astype(np.float64), upto.astype(np.float64)
-    order = np.argsort(scores)
-    ordered = scores[order]
-    total = np.concatenate([[0.0], np.cumsum(weights[order])])
+    order = None if weights is None else np.argsort(scores)
+    ordered = np.sort(scores) if order is None else scores[order]
     below, upto = (np.searchsorted(ordered, grid, side=side) for side in _SIDES)
+    if weights is None:
+        reject_nan(ordered[-1:], "nontarget")
+        return below.astype(np.float64), upto.astype(np.float64)
+    total = np.concatenate([[0.0], np.cumsum(weights[order])])
     return total[below], total[upto]
 
 

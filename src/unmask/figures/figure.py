@@ -163,7 +163,7 @@ def require(things: Sized, chart: str, what: str = "system") -> None:
 def _inline(rows: list[dict[str, Any]]) -> alt.InlineData:
     """Rows as chart data, without altair's check of every cell: they are plain by construction."""
     with debug_mode(False):
-        return alt.InlineData(tuple(rows))
+        return alt.InlineData(rows)
 
 
 def _is_single(column: Any) -> bool:

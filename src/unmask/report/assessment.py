@@ -100,13 +100,13 @@ def assess(
     folder = Path(output)
     work = Work(Path(cache) if cache is not None else cache_of(folder), listener=listener)
     inputs = read_inputs(config, work, base=folder.resolve(), allow_code=allow_code, say=say)
-    attacks = attacks_of(config, inputs)
-    config, notices = with_fitting_lengths(config, attacks.of)
+    attacks, missing = attacks_of(config, inputs)
+    config, notices = with_fitting_lengths(config, attacks)
     names = [*([ORIGINAL] if inputs.original is not None else []), *inputs.safeguards]
     colours = system_colours(names, original=ORIGINAL)
     tables = {**inputs.tables, **set_tables(inputs.sets)}
     inputs = replace(inputs, notices=(*inputs.notices, *notices))
-    return _Run(Study(config, inputs, attacks, colours, tables), work).result()
+    return _Run(Study(config, inputs, attacks, missing, colours, tables), work).result()
 
 
 class _Run:
@@ -128,7 +128,7 @@ class _Run:
         trials = study.trials() if any(one.trials for one in wanted) else {}
         self._expect({TRIALS: trials}, *plans.values())
         # What is planned later is expected to take about two steps a table.
-        late = 2.0 * len(study.tables) + 2.0 * bool(study.attacks.of)
+        late = 2.0 * len(study.tables) + 2.0 * bool(study.attacks)
         self.work.total += late
         tried = self._run(TRIALS, trials)
         study.tried(tried)
@@ -163,15 +163,19 @@ class _Run:
         return results
 
     def _section(self, one: Framework, plan: Plan, results: Results) -> list[Section]:
-        """A section with its figures, kept under the keys of the steps it is made from."""
+        """A section with its figures, kept under the keys of the steps it is made from and under
+        what its sentences depend on besides.
+        """
         kept = [s for group, steps in plan.items() for n, s in steps.items() if n in results[group]]
         if not kept or (one.main is not None and not results.get(one.main)):
             return []
+        study, what = self.study, [made.what for made in kept]
+        words = {"redact": study.config.redact, "keyless": sorted(study.inputs.keyless)}
         step = Step(
             f"charts and tables of {one.key}",
             [made.key for made in kept],
-            {"colours": self.study.colours, "steps": [made.what for made in kept]},
-            lambda: one.section(self.study, results).plain(),
+            {"colours": study.colours, "steps": what, **words},
+            lambda: one.section(study, results).plain(),
         )
         self.work.expect([step])
         return list(self._run(one.key, {one.key: step}).values())
@@ -184,10 +188,10 @@ class _Run:
         every = {"speakers": [row for block in least for row in block.rows], **rows}
         return Assessment(
             config,
-            attackers=study.attacks.names,
+            attackers=study.attackers,
             facts=_facts(study),
             line=_line(study),
-            extractor=extractor_note(inputs) if study.attacks.of else "",
+            extractor=extractor_note(inputs) if study.attacks else "",
             lines=[*(c for c in made if c.numbers), *of_tables(rows.get("verification", ()))],
             limits=list(limits(made, study)),
             next_steps=list(next_steps(made, study)),
@@ -254,8 +258,8 @@ def _least(study: Study) -> tuple[Figure | None, list[TableBlock]]:
 def _facts(study: Study) -> list[tuple[str, str]]:
     inputs, attacks = study.inputs, study.attacks
     facts = []
-    if inputs.original is not None and attacks.of:
-        control = attacks.of[ORIGINAL][0]
+    if inputs.original is not None and attacks:
+        control = attacks[ORIGINAL][0]
         facts += [
             ("Speakers", f"{inputs.original.n_speakers:,}"),
             ("Utterances", f"{len(inputs.original):,}"),
@@ -264,8 +268,8 @@ def _facts(study: Study) -> list[tuple[str, str]]:
         ]
     if inputs.safeguards:
         facts.append(("Safeguards", ", ".join(inputs.safeguards)))
-    if attacks.of:
-        facts += [(f"Attacker {name}", _attacker(study, name)) for name in attacks.names]
+    if attacks:
+        facts += [(f"Attacker {name}", _attacker(study, name)) for name in study.attackers]
         facts.append(("Extractor", extractor_note(inputs)))
     for name, scores in study.tables.items():
         counts = scores.counts
@@ -277,7 +281,7 @@ def _facts(study: Study) -> list[tuple[str, str]]:
 def _attacker(study: Study, attacker: str) -> str:
     """What an attacker enrols, trains on and compares with, and whom it could not attack."""
     one = next(a for a in study.config.attackers if a.name == attacker)
-    run = (a.backends for a in study.attacks.every if a.attacker == attacker)
+    run = (a.backends for a in study.every.values() if a.attacker == attacker)
     used = dict.fromkeys(backend for backends in run for backend in backends)
     text = f"enrols {DATA[one.enrol]}; {' and '.join(used)}"
     data = " and ".join(DATA[data] for data in one.train)
@@ -286,7 +290,7 @@ def _attacker(study: Study, attacker: str) -> str:
     elif set(used) - set(FREE):
         learnt = any(speech.learnt for speech in study.inputs.speech.values())
         text += f", trained on {data}{' of other people' if learnt else ''}"
-    missing = [name for name, who in study.attacks.missing if who == attacker]
+    missing = [name for name, who in study.missing if who == attacker]
     return f"{text}. Not run on {', '.join(missing)}" if missing else text
 
 
@@ -295,7 +299,7 @@ def _line(study: Study) -> str:
     parts = []
     if speech is not None:
         parts.append(f"{speech.n_speakers:,} speakers, {len(speech):,} utterances")
-    every = {"safeguard": study.inputs.safeguards, "attacker": study.attacks.names}
+    every = {"safeguard": study.inputs.safeguards, "attacker": study.attackers}
     for what, names in every.items():
         parts += [f"{_counted(names, what)} ({', '.join(names)})"] if names else []
     parts += [_counted(tables, "score table")] if tables else []

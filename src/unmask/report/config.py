@@ -246,13 +246,9 @@ class Legal(_Part):
     """Singling Out, Linkability, inference (Vauquier 2025)."""
 
     counts: tuple[Count, ...] | None = described("Numbers of speakers N and N'.")
-    lengths: Annotated[
-        tuple[Count, ...],
-        Field(
-            min_length=1,
-            description="Utterances per conversation; by default those of 1 and 3 that fit.",
-        ),
-    ] = (1, 3)
+    lengths: Annotated[tuple[Count, ...], Field(min_length=1)] = described(
+        "Utterances per conversation; by default those of 1 and 3 that fit.", (1, 3)
+    )
     metrics: Annotated[
         tuple[Literal["singling_out", "linkability", "one_minus_eer"], ...], Field(min_length=1)
     ] = ("linkability", "singling_out")

@@ -241,7 +241,7 @@ def cards(study: Study, rows: Rows) -> list[Card]:
     made = []
     for name in inputs.safeguards:
         numbers = list(numbers_of(rows, name))
-        attacks = study.attacks.of.get(name, ())
+        attacks = study.attacks.get(name, ())
         known = {one.label(variant): one.description for one in attacks for variant in one.variants}
         extent, words, said = verdict(legal, name, known)
         if numbers and not words:
@@ -254,7 +254,7 @@ def cards(study: Study, rows: Rows) -> list[Card]:
 
 def _beside(study: Study, name: str, weak: Iterable[str]) -> Iterable[Notice]:
     """What has to stand right beside the numbers of a safeguard."""
-    for (of, attacker), why in study.attacks.missing.items():
+    for (of, attacker), why in study.missing.items():
         if of == name:
             yield Notice("attacker-not-run", name, f"the {attacker} attacker was {why}")
     yield from (Notice("weak-control", name, line) for line in weak)
@@ -286,7 +286,7 @@ def limits(cards: Sequence[Card], study: Study) -> Iterable[str]:
     """What was not tried, how few people there are, what the data cannot tell."""
     inputs = study.inputs
     untried: dict[tuple[str, str], list[str]] = {}
-    for (name, attacker), why in study.attacks.missing.items():
+    for (name, attacker), why in study.missing.items():
         untried.setdefault((attacker, why), []).append(name)
     for (attacker, why), names in untried.items():
         yield f"The {attacker} attacker was {why} ({listed(names)})."
@@ -310,7 +310,7 @@ def next_steps(cards: Sequence[Card], study: Study) -> Iterable[str]:
         for number in card.numbers:
             if number.subject and number.share(float(number.estimate.value)) >= READABLE:
                 readable.setdefault(number.subject, []).append(card.safeguard)
-    lacking = {name: inputs.speech[name].known for name, _ in study.attacks.missing}
+    lacking = {name: inputs.speech[name].known for name, _ in study.missing}
     for said, names, attribute in (
         ("exposed", [card.safeguard for card in cards if card.extent == "most"], ""),
         ("partly", [c.safeguard for c in cards if c.extent in ("some", "chance")], ""),

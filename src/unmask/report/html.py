@@ -54,14 +54,13 @@ class Numbers:
     def __call__(self, estimate: Estimate, digits: int | None = None) -> Number:
         """The estimate as it is shown; one that only follows from another has no place."""
         made, unit = estimate.interval, estimate.unit
-        low, high = (None, None) if made is None else (made.low, made.high)
-        value, low_text, high_text, chance = (
+        ends = (None, None) if made is None else (made.low, made.high)
+        value, low, high, chance = (
             one or "" if one is None or isinstance(one, str) else shown_value(one, unit, digits)
-            for one in (estimate.value, low, high, estimate.chance)
+            for one in (estimate.value, *ends, estimate.chance)
         )
         place = self.places.get(id(estimate))
-        own = estimate.value, place, estimate.signature
-        return Number(value, low_text, high_text, unit, *own, chance)
+        return Number(value, low, high, unit, estimate.value, place, estimate.signature, chance)
 
 
 @dataclass(frozen=True)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 from math import isnan
-from typing import Any, TypeVar
+from typing import Any
 
 from unmask import figures as charts
 from unmask.estimate import Estimate, HasNotices, Notice, Noticed
 from unmask.report.documents import Row
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -35,14 +33,10 @@ class Choice:
     figures: Sequence[tuple[str, charts.Figure]]
 
     @classmethod
-    def of(
-        cls, title: str, stem: str, items: Mapping[str, T], make: Callable[[str, str, T], Any]
-    ) -> Choice:
-        """A figure of each item, which ``make`` draws by its file's name, a number after ``stem``,
-        and the item's own.
-        """
-        numbered = enumerate(items.items(), start=1)
-        return cls(title, [(name, make(f"{stem}_{n}", name, i)) for n, (name, i) in numbered])
+    def of(cls, title: str, stem: str, figures: Mapping[str, charts.Figure]) -> Choice:
+        """Figures by the name of what is chosen; their files have numbers after ``stem``."""
+        numbered = enumerate(figures.items(), start=1)
+        return cls(title, [(name, one.called(f"{stem}_{n}")) for n, (name, one) in numbered])
 
     def plain(self) -> Choice:
         """The same with figures of plain values."""

@@ -7,7 +7,7 @@ import platform
 import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -49,7 +49,13 @@ def cluster(on: str, *, workers: int) -> Iterator[Cluster]:
             client = distributed.Client(address, timeout=PATIENCE, set_as_default=False)
         except (OSError, ValueError) as error:
             raise _no_scheduler(on, error) from None
-        stack.callback(_close, client)
+
+        @stack.callback
+        def leave() -> None:
+            """A scheduler that is gone, or in whatever state, cannot know and need not."""
+            with suppress(Exception):
+                client.close(timeout=2)
+
         connected = Cluster(client, on)
         connected.check()
         if on == "dask":
@@ -88,14 +94,6 @@ def _silence() -> Iterator[None]:
     finally:
         for logger, level in zip(loggers, levels, strict=True):
             logger.setLevel(level)
-
-
-def _close(client: Any) -> None:
-    """Leave the cluster; a scheduler that is gone cannot know and need not."""
-    try:
-        client.close(timeout=2)
-    except Exception:  # whatever state the connection is in, nothing more is wanted from it
-        return
 
 
 class Cluster(Pool):

@@ -151,7 +151,8 @@ def current_place() -> Place:
 def available(workers: int | None) -> int:
     """Number of workers: as asked for, or one per processor that this process may use."""
     if workers is None:
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+        may_use = getattr(os, "sched_getaffinity", lambda _: range(os.cpu_count() or 1))
+        return len(may_use(0))
     if workers < 1:
         raise InputError("workers", "1 or more", workers)
     return workers

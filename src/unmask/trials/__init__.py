@@ -1,7 +1,7 @@
 """What comes in: trials, scores and embeddings, one reader per file format."""
 
 from unmask.trials.embeddings import Embeddings, refuse_repeated
-from unmask.trials.formats import FORMATS
+from unmask.trials.formats import FORMATS, NONTARGET, TARGET, OnProblem, Source
 from unmask.trials.ids import Ids, lookup, match, share, text_ids, trial_codes
 from unmask.trials.large import ScoreBatch, StreamedScores, is_large, streamed_scores
 from unmask.trials.problems import two_speakers
@@ -10,7 +10,6 @@ from unmask.trials.readers.files import Input
 from unmask.trials.readers.guard import ParquetFile
 from unmask.trials.readers.kaldi import check_archive_folder
 from unmask.trials.reading import holds_embeddings, read_any, read_embeddings, read_key, read_scores
-from unmask.trials.scores import Scores
 from unmask.trials.speakers import Speakers, assign, read_speakers, speaker_rule
-from unmask.trials.trial_list import NONTARGET, TARGET, OnProblem, Source, TrialList, Trials
+from unmask.trials.trial_list import Scores, TrialList, Trials
 from unmask.trials.writing import embedding_format, write

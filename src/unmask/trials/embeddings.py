@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 
 from unmask.base import Vectors, as_index, read_only
 from unmask.errors import InputError
+from unmask.trials.formats import Source
 from unmask.trials.ids import Ids, text_ids
-from unmask.trials.trial_list import Source
 
 Strings = Ids | Iterable[Any]
 SLICE = 1 << 14

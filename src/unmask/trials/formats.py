@@ -1,13 +1,32 @@
-"""All file formats, in one table (``formats.csv``): their names and what they look like."""
+"""All file formats, in one table (``formats.csv``): their names and what they look like; the words
+for labels, and what is said of an input.
+"""
 
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+import numpy as np
+import polars as pl
+
+from unmask.base import Labels
 from unmask.errors import InputError
+from unmask.trials.ids import lookup
+
+OnProblem = Literal["error", "skip"]
+TARGET, NONTARGET, OTHER = 1, 0, -1
+UNKNOWN = -2
+DIGITS = {"1": TARGET, "0": NONTARGET}
+WORDS = {
+    **dict.fromkeys(("target", "tgt", "tar", "true"), TARGET),
+    **dict.fromkeys(("nontarget", "imp", "non", "false"), NONTARGET),
+    "spoof": OTHER,
+}
+VOCABULARY = {**DIGITS, **WORDS}
 
 
 @dataclass(frozen=True)
@@ -52,3 +71,46 @@ def format_named(name: str) -> Format:
             return entry
     known = ", ".join(entry.name for entry in FORMATS)
     raise InputError(f"expected a format among {known}, found {name!r}")
+
+
+def encode_labels(words: pl.Series) -> Labels:
+    """Labels of a column of words; ``UNKNOWN`` where a word is none."""
+    names = words.unique()
+    labels = [VOCABULARY.get(word.strip().lower(), UNKNOWN) for word in names.to_list()]
+    table: Labels = np.array(labels, np.int8)
+    return table[lookup(words, names)]
+
+
+def check_choice(name: str, value: str) -> None:
+    """Refuse anything but ``error`` and ``skip``."""
+    if value not in ("error", "skip"):
+        raise InputError(f"expected {name}='error' or 'skip', found {value!r}")
+
+
+@dataclass(frozen=True)
+class Source:
+    """One input: the path as given, the SHA-256 of its bytes, what was detected and counted.
+
+    Readers make it, documents list it. ``missing`` counts trials of this input that had no
+    partner in the other one (or had no score) and were left out on request, ``duplicates`` trials
+    left out because they came before. A count that does not apply is ``None``.
+    """
+
+    name: str
+    sha256: str
+    format: str
+    target: int | None = None
+    nontarget: int | None = None
+    missing: int = 0
+    duplicates: int = 0
+    speakers: int | None = None
+    detected: str = ""
+
+    def counted(self, counts: Mapping[str, int], speakers: int | None) -> Source:
+        """The same with counts of target, nontarget and other trials and of speakers."""
+        detected = self.detected
+        if counts["other"] and "neither class" not in detected:
+            detected += f"; {counts['other']} spoof trials belong to neither class"
+        target, nontarget = counts["target"], counts["nontarget"]
+        counted = replace(self, target=target, nontarget=nontarget, speakers=speakers)
+        return replace(counted, detected=detected)

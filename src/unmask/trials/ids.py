@@ -5,6 +5,7 @@ joins by (enrol, test[, side]), never by position.
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -41,7 +42,16 @@ class Ids:
         """Encode strings (any sequence, numpy array or polars series); numbers become text."""
         if isinstance(values, Ids):
             return values
-        series = _string_series(values)
+        if isinstance(values, pl.Series):
+            series = as_text(values)
+        elif isinstance(values, np.ndarray):
+            if values.ndim != 1 or values.dtype.kind not in "biufUSMO":
+                raise ValueError(f"expected one row of text, got {values.dtype} {values.shape}")
+            if values.dtype.kind == "S":
+                values = np.char.decode(values, "utf-8")
+            series = pl.Series(values.astype(str).tolist(), dtype=pl.String)
+        else:
+            series = pl.Series([str(value) for value in values], dtype=pl.String)
         if series.null_count():
             raise ValueError(f"{series.null_count()} identifiers are missing")
         names = series.unique(maintain_order=True)
@@ -94,18 +104,6 @@ def as_text(column: pl.Series) -> pl.Series:
     if column.dtype == pl.Duration:
         return column.dt.to_string("iso")
     return column.cast(pl.String, strict=False)
-
-
-def _string_series(values: pl.Series | Iterable[Any]) -> pl.Series:
-    if isinstance(values, pl.Series):
-        return as_text(values)
-    if isinstance(values, np.ndarray):
-        if values.ndim != 1 or values.dtype.kind not in "biufUSMO":
-            raise ValueError(f"expected one row of text, got {values.dtype} {values.shape}")
-        if values.dtype.kind == "S":
-            values = np.char.decode(values, "utf-8")
-        return pl.Series(values.astype(str).tolist(), dtype=pl.String)
-    return pl.Series([str(value) for value in values], dtype=pl.String)
 
 
 def lookup(values: pl.Series, names: pl.Series) -> Codes:
@@ -298,10 +296,9 @@ def distinct_names(files: Sequence[str], names: list[list[str]]) -> list[list[st
         [f"{folder}/{name}" if name in repeated and folder else name for name in group]
         for folder, group in zip(folders, names, strict=True)
     ]
-    seen: dict[str, int] = {}
-    return [[_numbered(name, seen) for name in group] for group in named]
-
-
-def _numbered(name: str, seen: dict[str, int]) -> str:
-    seen[name] = seen.get(name, 0) + 1
-    return name if seen[name] == 1 else f"{name} ({seen[name]})"
+    seen: Counter[str] = Counter()
+    for group in named:
+        for i, name in enumerate(group):
+            seen[name] += 1
+            group[i] = name if seen[name] == 1 else f"{name} ({seen[name]})"
+    return named

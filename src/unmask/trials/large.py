@@ -20,6 +20,7 @@ from unmask.base import BoolArray, FloatArray, IntArray, in_order
 from unmask.errors import InputError
 from unmask.run import advance, check_room, part, ranges_of, scratch_folder
 from unmask.trials import problems
+from unmask.trials.formats import NONTARGET, OTHER, TARGET, OnProblem, Source, check_choice
 from unmask.trials.ids import Ids, NameTable, distinct_names
 from unmask.trials.readers.files import GZIP_MAGIC, Input
 from unmask.trials.readers.tables import IDENTIFIERS, Table, open_table
@@ -27,7 +28,6 @@ from unmask.trials.readers.text import GZIP_EXPANSION, SPEAKERS
 from unmask.trials.reading import check_format
 from unmask.trials.speakers import SpeakerRule, Speakers, speaker_rule, speakers_of
 from unmask.trials.spool import RECORD, Column, Records, TrialSpool, partners, repeats
-from unmask.trials.trial_list import NONTARGET, OTHER, TARGET, OnProblem, Source, check_choice
 
 LARGE = 2 << 30
 ROWS = 1 << 20

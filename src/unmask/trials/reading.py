@@ -15,7 +15,7 @@ import polars as pl
 from unmask.base import BoolArray
 from unmask.errors import InputError
 from unmask.trials.embeddings import Embeddings
-from unmask.trials.formats import format_named
+from unmask.trials.formats import OnProblem, Source, check_choice, format_named
 from unmask.trials.ids import as_text, text_ids
 from unmask.trials.problems import check_key, check_scored, check_systems, no_score, only_a_key
 from unmask.trials.readers import kaldi
@@ -31,9 +31,8 @@ from unmask.trials.readers.detect import embedding_columns, normalise
 from unmask.trials.readers.files import Input
 from unmask.trials.readers.guard import load_parquet
 from unmask.trials.readers.tables import Parsed, TypedRows, open_headed, open_table
-from unmask.trials.scores import Scores
-from unmask.trials.speakers import Speakers, assign, assign_speakers, speaker_rule
-from unmask.trials.trial_list import OnProblem, Source, Trials, check_choice
+from unmask.trials.speakers import Speakers, assign, speaker_rule
+from unmask.trials.trial_list import Scores, Trials
 
 _SCP_LINE = re.compile(rb"^\S+[ \t]+\S+:\d+[ \t]*\r?$")
 
@@ -175,7 +174,7 @@ def _trials(parsed: Parsed, speakers: Speakers | None, duplicates: OnProblem) ->
     check_key(parsed.name, parsed.format, labelled, named)
     trials = Trials(**_columns(parsed)).without_duplicates(duplicates, where=parsed.where)
     if speakers is not None:
-        trials = assign_speakers(trials, speaker_rule(speakers))
+        trials = trials.with_speakers(speakers)
     return trials.counted()
 
 

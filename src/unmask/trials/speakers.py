@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 import polars as pl
 
 from unmask.errors import InputError
+from unmask.trials.formats import Source
 from unmask.trials.ids import Ids, lookup
 from unmask.trials.readers.files import Input
 from unmask.trials.readers.text import read_columns
-from unmask.trials.trial_list import Source, TrialList
 
 PATTERN = "pattern:"
 _LAYOUTS = {"utt2spk": "utterance speaker", "spk2gender": "speaker gender"}
 Speakers = str | Path | Mapping[str, str]
-L = TypeVar("L", bound=TrialList)
 
 
 @dataclass(frozen=True)
@@ -119,11 +117,3 @@ def speakers_of(
         actual = f"none for {len(unknown)} of {len(names)} (first: {unknown[0]})"
         raise InputError(rule.name, "a speaker for every identifier", actual)
     return speaker
-
-
-def assign_speakers(trials: L, rule: SpeakerRule) -> L:
-    """Return the trials with the speakers of both sides."""
-    enrol, test, _ = trials.ids
-    test_speaker = assign(test, rule)
-    enrol_speaker = assign(enrol, rule, known=rule.known(test_speaker.names))
-    return replace(trials, enrol_speaker=enrol_speaker, test_speaker=test_speaker)

@@ -13,11 +13,10 @@ import polars as pl
 from unmask.errors import InputError
 from unmask.run import atomic_file
 from unmask.trials.embeddings import Embeddings
-from unmask.trials.formats import LAYOUTS, Format, format_named
+from unmask.trials.formats import LAYOUTS, OTHER, Format, format_named
 from unmask.trials.ids import Ids
 from unmask.trials.readers.kaldi import check_archive_folder, encode
-from unmask.trials.scores import Scores
-from unmask.trials.trial_list import OTHER, TrialList
+from unmask.trials.trial_list import Scores, TrialList
 
 WORDS = pl.Series(["spoof", "nontarget", "target"])
 DIGITS = pl.Series(["", "0", "1"])

@@ -36,26 +36,25 @@ class Metric(NamedTuple):
     unit: str
     chance: float | None
     range: MetricRange
-    better: str
     paired: bool = True
 
 
 METRICS: Mapping[str, Metric] = {
-    "wer": Metric("word_errors", "words", "%", 1.0, MetricRange(0.0), "lower"),
-    "cer": Metric("character_errors", "characters", "%", 1.0, MetricRange(0.0), "lower"),
-    "rho_f0": Metric("rho_f0", None, "", 0.0, MetricRange(-1.0, 1.0), "higher", False),
-    "semitones": Metric("semitones", None, "semitones", None, MetricRange(), "near 0", False),
-    "dnsmos_sig": Metric("sig", None, "MOS", None, MetricRange(1.0, 5.0), "higher", False),
-    "dnsmos_bak": Metric("bak", None, "MOS", None, MetricRange(1.0, 5.0), "higher", False),
-    "dnsmos_ovrl": Metric("ovrl", None, "MOS", None, MetricRange(1.0, 5.0), "higher"),
-    "level": Metric("level", None, "dBFS", None, MetricRange(), "near the original", False),
-    "clipped": Metric("clipped", None, "%", None, MetricRange(0.0), "lower", False),
-    "seconds": Metric("seconds", None, "s", None, MetricRange(0.0), "near the original", False),
+    "wer": Metric("word_errors", "words", "%", 1.0, MetricRange(0.0)),
+    "cer": Metric("character_errors", "characters", "%", 1.0, MetricRange(0.0)),
+    "rho_f0": Metric("rho_f0", None, "", 0.0, MetricRange(-1.0, 1.0), False),
+    "semitones": Metric("semitones", None, "semitones", None, MetricRange(), False),
+    "dnsmos_sig": Metric("sig", None, "MOS", None, MetricRange(1.0, 5.0), False),
+    "dnsmos_bak": Metric("bak", None, "MOS", None, MetricRange(1.0, 5.0), False),
+    "dnsmos_ovrl": Metric("ovrl", None, "MOS", None, MetricRange(1.0, 5.0)),
+    "level": Metric("level", None, "dBFS", None, MetricRange(), False),
+    "clipped": Metric("clipped", None, "%", None, MetricRange(0.0), False),
+    "seconds": Metric("seconds", None, "s", None, MetricRange(0.0), False),
 }
 UAR = "uar"
 Sums = tuple[FloatArray, FloatArray]
 """Σ of numerators and denominators by speaker, condition and class (one where there are none)."""
-_RECALL = Metric("", None, "%", None, MetricRange(0.0, 1.0), "higher")
+_RECALL = Metric("", None, "%", None, MetricRange(0.0, 1.0))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -106,6 +105,7 @@ def utility_of(
     names, owner = np.unique(measurements.speakers, return_inverse=True)
     conditions = measurements.conditions
     drawn = draws(len(names), replicates, seed)
+    notices = [*measurements.notices, *_voiceless(measurements)]
     sums: dict[str, Sums] = {}
     counts: dict[str, dict[str, int]] = {}
     for metric, how in METRICS.items():
@@ -115,6 +115,9 @@ def utility_of(
         if (of[1].sum(axis=0) > 0).all():
             sums[metric] = of
             counts[metric] = {how.of or "utterances": int(of[1][:, 0].sum())}
+        elif any(np.isfinite(one[how.over]).any() for one in measurements.values.values()):
+            sentence = "measured of no utterance in every condition: left out"
+            notices.append(Notice("not-compared", metric, sentence))
     if measurements.labels is not None:
         sums[UAR] = _recalls(measurements, owner)
         counts[UAR] = {"utterances": len(owner)}
@@ -138,8 +141,13 @@ def utility_of(
         )
         for n, name in enumerate(conditions)
     }
-    notices = [*measurements.notices, *_voiceless(measurements)]
     notices += _weak(estimates, measurements.recogniser)
+    for metric in filter(made.undefined, sums):
+        sentence = (
+            f"{made.undefined(metric)} of {replicates} replicates give no value and do not count:"
+            " too few speakers for a reliable interval"
+        )
+        notices.append(Notice("empty-replicates", metric, sentence))
     few = few_speakers(len(names))
     notices += [Notice("few-speakers", ORIGINAL, few)] if few else []
     return Utility(estimates, measurements.recogniser, len(names), len(owner), tuple(notices), seed)

@@ -195,10 +195,10 @@ def test_speed_moves_pitch_and_length():
 def test_other_speeds_are_new_speakers_unless_told_otherwise(twelve, tmp_path):
     from unmask.speech.training.data import decode
 
-    one = decode(twelve, tmp_path / "new", speeds=[0.9, 1.1])
+    one = decode(twelve, tmp_path / "new", Recipe(speeds=(0.9, 1.1)))
     assert (len(one.speakers), len(one.samples)) == (36, 144)
     assert one.labels[:3].tolist() == [0, 12, 24]
-    same = decode(twelve, tmp_path / "same", speeds=[0.9], speeds_are_speakers=False)
+    same = decode(twelve, tmp_path / "same", Recipe(speeds=(0.9,), speeds_are_speakers=False))
     assert (len(same.speakers), same.labels[:3].tolist()) == (12, [0, 0, 0])
 
 
@@ -219,7 +219,7 @@ def test_an_epoch_takes_every_recording_once(twelve, tmp_path):
 def test_crops_of_samples_on_a_device_are_the_same(twelve, tmp_path):
     from unmask.speech.training.data import decode
 
-    samples = decode(twelve, tmp_path, speeds=[1.1]).samples
+    samples = decode(twelve, tmp_path, Recipe(speeds=(1.1,))).samples
     moved = replace(samples, whole=torch.cat([torch.from_numpy(np.array(samples.shards[0]))]))
     rows, places = np.array([0, 7, 95, 2]), np.array([0.0, 0.99, 0.5, 0.3])
     for length in (4000, 14545, 40000):

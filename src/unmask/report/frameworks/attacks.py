@@ -203,31 +203,16 @@ class Attack:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class Attacks:
-    """Attacks by safeguard, ``original`` first: the same back-ends on unprotected speech.
+Attacks = Mapping[str, tuple[Attack, ...]]
+"""Attacks by safeguard, ``original`` first: the same back-ends on unprotected speech."""
 
-    ``missing`` tells, by safeguard and attacker, why an attacker was not run.
+
+def attacks_of(config: Config, inputs: Inputs) -> tuple[Attacks, dict[tuple[str, str], str]]:
+    """Every attacker on every safeguard for which its data are there, and by safeguard and attacker
+    why others were not run.
     """
-
-    of: Mapping[str, tuple[Attack, ...]]
-    missing: Mapping[tuple[str, str], str]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Attackers that were run against some safeguard."""
-        return tuple(dict.fromkeys(a.attacker for a in self.every if a.safeguard != ORIGINAL))
-
-    @property
-    def every(self) -> tuple[Attack, ...]:
-        """All attacks, in order."""
-        return tuple(attack for some in self.of.values() for attack in some)
-
-
-def attacks_of(config: Config, inputs: Inputs) -> Attacks:
-    """Every attacker on every safeguard for which its data are there."""
     if inputs.original is None or not inputs.protected:
-        return Attacks({}, {})
+        return {}, {}
     original = inputs.enrolment(inputs.original)
     control = inputs.attacked(inputs.original)
     backends = tuple(
@@ -252,7 +237,7 @@ def attacks_of(config: Config, inputs: Inputs) -> Attacks:
             reasons = "; ".join(f"{who}: {why}" for (n, who), why in missing.items() if n == name)
             raise InputError(f"attackers: none can attack {name} ({reasons})")
         of[name] = tuple(attacks)
-    return Attacks(of, missing)
+    return of, missing
 
 
 def _attack(safeguard: str, one: Attacker, inputs: Inputs, speech: Speech) -> Attack:

@@ -18,7 +18,7 @@ from unmask.privacy import legal as law
 from unmask.report.cache import Step, Work, cache_of, digest_of
 from unmask.report.config import CONSISTENCY, ORIGINAL, Config
 from unmask.report.documents import Row, figures_of
-from unmask.report.frameworks.attacks import Attack, Variant, attacks_of
+from unmask.report.frameworks.attacks import Attack, Attacks, Variant, attacks_of
 from unmask.report.frameworks.study import Framework, Plan, Results, Study
 from unmask.report.headline import ALL, CONTROL, WORST
 from unmask.report.inputs import read_inputs
@@ -34,9 +34,7 @@ def _(curve: law.RiskCurve) -> list[charts.Figure]:
     return [charts.risk_comparison([line], colours=colours).called(curve.metric)]
 
 
-def with_fitting_lengths(
-    config: Config, attacks: Mapping[str, Sequence[Attack]]
-) -> tuple[Config, tuple[Notice, ...]]:
+def with_fitting_lengths(config: Config, attacks: Attacks) -> tuple[Config, tuple[Notice, ...]]:
     """The config with those lengths that the attacked speech of some safeguard allows, and notices
     on the others.
     """
@@ -53,7 +51,8 @@ def with_fitting_lengths(
         whose = "" if len(names) == len(attacks) else f" of {' and '.join(names)}"
         sentence = note("too_long", lengths=", ".join(map(str, longer)), whose=whose)
         notices.append(Notice("length-left-out", "", sentence))
-    return _with_lengths(config, kept), tuple(notices)
+    legal = config.legal.model_copy(update={"lengths": kept})
+    return config.model_copy(update={"legal": legal}), tuple(notices)
 
 
 def _fitting(lengths: tuple[int, ...], attacks: Iterable[Attack]) -> tuple[int, ...]:
@@ -63,10 +62,6 @@ def _fitting(lengths: tuple[int, ...], attacks: Iterable[Attack]) -> tuple[int, 
     codes = [attack.test.speakers.codes for attack in attacks]
     most = min((int(np.bincount(one).max()) // 2 for one in codes), default=0)
     return tuple(length for length in lengths if length <= most) or lengths
-
-
-def _with_lengths(config: Config, lengths: tuple[int, ...]) -> Config:
-    return config.model_copy(update={"legal": config.legal.model_copy(update={"lengths": lengths})})
 
 
 def _options(config: Config) -> dict[str, Any]:
@@ -81,16 +76,17 @@ def legal_attackers(config: Config, path: Path) -> tuple[dict[str, law.Attacker]
     """
     work = Work(cache_of(path.with_suffix("")))
     inputs = read_inputs(config, work, base=path.resolve().parent)
-    attacks = attacks_of(config, inputs)
-    if not attacks.of:
+    attacks, _ = attacks_of(config, inputs)
+    if not attacks:
         raise InputError(f"{path}: expected original and protected voices to attack, found none")
-    (control,) = attacks.of[ORIGINAL]
+    (control,), *others = attacks.values()
     attackers = {ORIGINAL: law.Attacker(control.enrol, control.test, consistency=False)}
-    for attack in attacks.every[1:]:
-        prefix = "" if len(attacks.of) == 2 else f"{attack.safeguard}, "
+    every = [attack for some in others for attack in some]
+    for attack in every:
+        prefix = "" if len(others) == 1 else f"{attack.safeguard}, "
         attackers |= {f"{prefix}{label}": one for label, one in _attackers(attack).items()}
-    config = _with_lengths(config, _fitting(config.legal.lengths, attacks.every))
-    return attackers, {**_options(config), "attributes": config.legal.attributes}
+    options = _options(config) | {"lengths": _fitting(config.legal.lengths, [control, *every])}
+    return attackers, {**options, "attributes": config.legal.attributes}
 
 
 def _attackers(attack: Attack) -> dict[str, law.Attacker]:
@@ -102,12 +98,12 @@ def _steps(study: Study) -> Plan:
     protected utterance is closest to its own speaker's others of the same run.
     """
     config, inputs = study.config, study.inputs
-    if inputs.original is None or not study.attacks.of:
+    if inputs.original is None or not study.attacks:
         return {}
     legal, sweeps, probes, consistency = config.legal, {}, {}, {}
-    for attack in study.attacks.every:
+    for key, attack in study.every.items():
         how = _options(config) | {"lengths": _fitting(legal.lengths, [attack])}
-        sweeps[attack.safeguard, attack.attacker] = Step(
+        sweeps[key] = Step(
             f"linkability and singling out of {attack.safeguard}, {attack.attacker}",
             attack.inputs,
             {**how, "backends": attack.backends},
@@ -220,12 +216,11 @@ def _section(study: Study, groups: Results) -> Section:
     comparison = charts.risk_comparison(lines, colours=colours, original=ORIGINAL)
     comparison = comparison.called(title=title)
     sweeps = {name: results.sweep(name) for name in results.safeguards}
-
-    def panel(drawn: str, name: str, sweep: law.LegalSweep) -> charts.Figure:
-        most = f"{worst[name].attacker} succeeds most, {values[name]} among"
-        title = f"{name}: {most} {worst[name].count:,} speakers"
-        return charts.legal_panel(sweep, colour=colours[name]).called(drawn, title)
-
+    panels = {}
+    for name, sweep in sweeps.items():
+        who = f"{worst[name].attacker} succeeds most, {values[name]} among"
+        title = f"{name}: {who} {worst[name].count:,} speakers"
+        panels[name] = charts.legal_panel(sweep, colour=colours[name]).called(title=title)
     answers = []
     for name, metric in product(results.safeguards, results.metrics):
         most = results.points[name, metric][WORST]
@@ -237,12 +232,11 @@ def _section(study: Study, groups: Results) -> Section:
         )
     counts = {int(n) for line in lines for n in line.curve.counts}
     one = f"All attacks are among {min(counts):,} speakers: there is no curve to draw."
-    drawn: list[charts.Figure | Choice] = [comparison]
-    drawn.append(Choice.of("Every attacker on", "legal_panel", sweeps, panel))
+    choice = Choice.of("Every attacker on", "legal_panel", panels)
     return Section(
         key="legal",
         answer=[*answers, *([one] if len(counts) == 1 else [])],
-        figures=[] if len(counts) == 1 else drawn,
+        figures=[] if len(counts) == 1 else [comparison, choice],
         tables=_tables(results),
         notices=[
             Notice(one.code, name, one.sentence)

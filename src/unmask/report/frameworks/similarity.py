@@ -101,7 +101,9 @@ def _(assessment: similar.PrivacyAssessment, *, order: str = "given") -> list[ch
     several = len(assessment.datasets) > 1
     for dataset in assessment.datasets:
         chosen = [s for s in assessment if s.dataset == dataset]
-        figures += _of_set(chosen, colours, order, f"_{_plain(dataset)}" if several else "")
+        drawn = _of_set(chosen, colours, order)
+        which = f"_{_plain(dataset)}" if several else ""
+        figures += [figure.called(f"{figure.name}{which}") for figure in drawn]
     return figures
 
 
@@ -118,49 +120,38 @@ def _point(system: str, dataset: str, result: Pseudonymisation) -> charts.Point:
 
 
 def _of_set(
-    chosen: list[similar.Safeguard], colours: dict[str, str], order: str, suffix: str
+    chosen: list[similar.Safeguard], colours: dict[str, str], order: str
 ) -> list[charts.Figure]:
     results = {s.system: s.result for s in chosen}
     first = chosen[0].result
-    drawn = f"zebra_profiles{suffix}"
     disclosures = {ORIGINAL: disclosure_of(first.sets["oo"].roc, system=ORIGINAL)}
     negated = {}
+    zoos = {ORIGINAL: {"OO": first.sets["oo"]}}
     for system, result in results.items():
         roc = result.sets["op"].roc
         disclosures[system] = disclosure_of(roc, system=system)
         if result.negated_discloses_more:
             negated[system] = disclosure_of(roc.negated(), system=system)
+        zoos[system] = {name.upper(): result.sets[name] for name in ("op", "pp")}
     speakers = {system: result.per_speaker for system, result in results.items()}
     views = {system: similar.quadrants(result, order=order) for system, result in results.items()}
     large = max(len(view.labels) for view in views.values()) > MOST_IN_ONE_FIGURE
-    matrices = {"": views}
-    if large and len(views) > 1:
-        matrices = {f"_{_plain(system)}": {system: view} for system, view in views.items()}
-    figures = [
-        *(
-            charts.similarity_matrices(some).called(f"similarity_matrices{which}{suffix}")
-            for which, some in matrices.items()
-        ),
-        charts.disclosure_profiles(disclosures, negated=negated, colours=colours).called(drawn),
-        charts.speaker_protection(speakers, colours=colours).called(f"speaker_protection{suffix}"),
-        _zoo({"OO": first.sets["oo"]}, ORIGINAL, order, suffix),
-    ]
-    for system, result in results.items():
-        protected = {name.upper(): result.sets[name] for name in ("op", "pp")}
-        figures.append(_zoo(protected, system, order, suffix))
+    if not large or len(views) == 1:
+        figures = [charts.similarity_matrices(views)]
+    else:
+        each = {name: charts.similarity_matrices({name: view}) for name, view in views.items()}
+        figures = [one.called(f"{one.name}_{_plain(system)}") for system, one in each.items()]
+    figures.append(charts.disclosure_profiles(disclosures, negated=negated, colours=colours))
+    figures.append(charts.speaker_protection(speakers, colours=colours))
+    for system, sets in zoos.items():
+        placed = {name: zoo(own) for name, own in sets.items()}
+        matrices = {name: similar.single(own, order=order) for name, own in sets.items()}
+        drawn = charts.zoo_plots(placed, matrices=matrices)
+        figures.append(drawn.called(f"zoo_{_plain(system)}"))
     for s in (one for one in chosen if one.distortions):
-        drawn = f"calibration_distortion_{_plain(s.system)}{suffix}"
-        figures.append(charts.calibration_profiles(s.distortions).called(drawn))
+        drawn = charts.calibration_profiles(s.distortions)
+        figures.append(drawn.called(f"calibration_distortion_{_plain(s.system)}"))
     return figures
-
-
-def _zoo(
-    sets: Mapping[str, similar.SimilaritySet], system: str, order: str, suffix: str
-) -> charts.Figure:
-    return charts.zoo_plots(
-        {name: zoo(own) for name, own in sets.items()},
-        matrices={name: similar.single(own, order=order) for name, own in sets.items()},
-    ).called(f"zoo_{_plain(system)}{suffix}")
 
 
 def _plain(name: str) -> str:
@@ -201,26 +192,23 @@ def _section(study: Study, results: Results) -> Section:
     """Matrices, distinctiveness against de-identification, each speaker, the zoo."""
     every: Mapping[str, Pseudonymisation] = results["matrices"]
     within: Mapping[str, similar.SessionAssessment] = results["sessions"]
-
-    def matrices(drawn: str, name: str, result: Pseudonymisation) -> charts.Figure:
+    matrices, speakers, zoos = {}, {}, {}
+    for name, result in every.items():
         title = f"{name}: {whole_percent(_left(result))} of what ties a voice to its owner is left"
         views = {name: similar.quadrants(result)}
-        return charts.similarity_matrices(views).called(drawn, title)
-
-    def speakers(drawn: str, name: str, result: Pseudonymisation) -> charts.Figure:
+        matrices[name] = charts.similarity_matrices(views).called(title=title)
         own, people = 100 * result.per_speaker.deid, {name: result.per_speaker}
         low, high = math.floor(own.min()), math.floor(own.max() + 1e-9)
         title = f"{name}: DeID from {low} to {high} %, person by person"
-        return charts.speaker_protection(people, colours=study.colours).called(drawn, title)
-
-    def zoos(drawn: str, name: str, result: Pseudonymisation) -> charts.Figure:
+        drawn = charts.speaker_protection(people, colours=study.colours)
+        speakers[name] = drawn.called(title=title)
         title = f"{name}: who is recognised and who is confused among protected voices"
-        return charts.zoo_plots({name: zoo(result.sets["pp"])}).called(drawn, title)
-
+        zoos[name] = charts.zoo_plots({name: zoo(result.sets["pp"])}).called(title=title)
     best, most = min(every.items(), key=lambda one: _left(one[1]))
     hidden = f"{best} hides owners most, {whole_percent(_left(most))} of resemblance left"
     cost = f"{hidden}, at {most.g_vd:+.1f} dB of distinctiveness"
     points = [_point(name, "all", result) for name, result in every.items()]
+    plane = charts.distinctiveness(points, colours=study.colours)
     main = [
         Row({"safeguard": n, "strongest attack": r.strongest.attacker}, r.estimates)
         for n, r in every.items()
@@ -231,12 +219,10 @@ def _section(study: Study, results: Results) -> Section:
         key="similarity",
         answer=[_answer(name, result) for name, result in every.items()],
         figures=[
-            Choice.of("Matrices of", "similarity", every, matrices),
-            charts.distinctiveness(points, colours=study.colours).called(
-                title=cost.replace("-", "−")
-            ),
-            Choice.of("Speakers under", "speaker_protection", every, speakers),
-            Choice.of("Zoo of", "zoo", every, zoos),
+            Choice.of("Matrices of", "similarity", matrices),
+            plane.called(title=cost.replace("-", "−")),
+            Choice.of("Speakers under", "speaker_protection", speakers),
+            Choice.of("Zoo of", "zoo", zoos),
         ],
         tables=[
             TableBlock("De-identification and voice distinctiveness", main),

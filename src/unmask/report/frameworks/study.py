@@ -161,21 +161,32 @@ class Table:
 class Study:
     """What every framework of an assessment works on.
 
-    ``tables`` are the score tables by name; ``trialled`` holds every variant of every attack by
-    safeguard, once the attacks have been tried.
+    ``missing`` tells, by safeguard and attacker, why an attacker was not run; ``tables`` are the
+    score tables by name; ``trialled`` holds every variant of every attack by safeguard, once the
+    attacks have been tried.
     """
 
     config: Config
     inputs: Inputs
     attacks: Attacks
+    missing: Mapping[tuple[str, str], str]
     colours: Mapping[str, str]
     tables: Mapping[str, Scores]
     trialled: Mapping[str, Sequence[Trialled]] = field(default_factory=dict)
 
+    @property
+    def every(self) -> dict[tuple[str, str], Attack]:
+        """All attacks by safeguard and attacker, in order."""
+        return {(one.safeguard, one.attacker): one for n in self.attacks for one in self.attacks[n]}
+
+    @property
+    def attackers(self) -> tuple[str, ...]:
+        """Attackers that were run against some safeguard."""
+        return tuple(dict.fromkeys(who for name, who in self.every if name != ORIGINAL))
+
     def trials(self) -> dict[tuple[str, str], Step]:
-        """A step that tries each attack, by safeguard and attacker."""
-        every = self.attacks.every
-        return {(one.safeguard, one.attacker): _trial_step(one, self.config) for one in every}
+        """A step that tries each attack."""
+        return {key: _trial_step(attack, self.config) for key, attack in self.every.items()}
 
     def tried(self, done: Mapping[tuple[str, str], Sequence[Trialled]]) -> None:
         """Take the tried attacks; of their scores only those of the strongest are held."""
@@ -184,14 +195,13 @@ class Study:
             trialled.setdefault(name, []).extend(variants)
         self.trialled = trialled
         best = {id(attack): [variant] for attack, variant in self.strongest().values()}
-        for attack in self.attacks.every:
+        for attack in self.every.values():
             attack.hold(*best.get(id(attack), ()))
 
     def strongest(self) -> dict[str, tuple[Attack, Variant]]:
         """The attack with the lowest equal error rate on each safeguard."""
         best = {name: strongest(trialled, "eer") for name, trialled in self.trialled.items()}
-        attacks = {(a.safeguard, a.attacker): a for a in self.attacks.every}
-        return {n: (attacks[n, one.attacker], one.variant) for n, one in best.items()}
+        return {n: (self.every[n, one.attacker], one.variant) for n, one in best.items()}
 
     def compared(self) -> list[Table]:
         """The strongest attacks, those on one list of trials in one table, and the given tables."""

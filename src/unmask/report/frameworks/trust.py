@@ -121,8 +121,7 @@ def _later(study: Study) -> Plan:
     """Each trained attacker with its strongest trained back-end."""
     how: dict[str, Any] = {"level": study.config.intervals.level, "seed": study.config.seed}
     steps = {}
-    for attack in study.attacks.every:
-        name, who = attack.safeguard, attack.attacker
+    for (name, who), attack in study.every.items():
         if name == ORIGINAL:
             continue
         extractor = study.inputs.trained.get((name, who))
@@ -148,11 +147,8 @@ def _section(study: Study, results: Results) -> Section:
     curves_of: dict[str, dict[str, law.LearningCurve]] = {}
     for (name, _), one in attackers.items():
         curves_of.setdefault(name, {})[one.label] = one.curve
-
-    def panel(drawn: str, _: str, some: dict[str, law.LearningCurve]) -> charts.Figure:
-        return charts.learning_curves(some).called(drawn)
-
-    panels = Choice.of("Learning curves on", "learning_curves", curves_of, panel)
+    drawn = {name: charts.learning_curves(some) for name, some in curves_of.items()}
+    panels = Choice.of("Learning curves on", "learning_curves", drawn)
     rows, curves = [], []
     for one in attackers.values():
         where = {"safeguard": one.safeguard, "attacker": one.label}

@@ -154,17 +154,10 @@ def plane_of(study: Study, rows: Rows) -> charts.Figure | None:
         risk = next((n for n in numbers_of(rows, name) if n.label == "Linkability"), None)
         cost = find(utility, metric, safeguard=name)
         if risk is not None and cost:
-            one, other = risk.estimate, cost[0].estimate
-            point = charts.PlanePoint(
-                name,
-                float(one.value),
-                float(other.value),
-                one.interval,
-                other.interval,
-                f"{risk.attacker}, {risk.what}",
-                anchor=name == ORIGINAL,
-            )
-            points.append(point)
+            x, y = risk.estimate, cost[0].estimate
+            at = float(x.value), float(y.value), x.interval, y.interval
+            said = f"{risk.attacker}, {risk.what}"
+            points.append(charts.PlanePoint(name, *at, said, anchor=name == ORIGINAL))
             chances.append(risk.chance)
     if len(points) < 2 or points[0].system != ORIGINAL:
         return None

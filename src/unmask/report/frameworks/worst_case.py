@@ -37,6 +37,30 @@ class SystemGrowth:
     measured: stress.WorstCase
     predicted: stress.Prediction | None = None
 
+    def rows(self, table: str, rates: stress.WorstCase | stress.Prediction) -> list[Row]:
+        """A row of each count and threshold; those of most impostors are last."""
+        where = {"table": table, "system": self.system}
+        cells = product((f"{int(count):,}" for count in rates.counts), self.operating)
+        return [
+            Row({**where, "threshold": point.name, "impostors": count}, (estimate,))
+            for (count, point), estimate in zip(cells, rates.estimates, strict=True)
+        ]
+
+    @property
+    def answer(self) -> str:
+        """How often the closest of all voices passes."""
+        name, last = self.operating[_CHART].name, _CHART - len(self.operating)
+        text = (
+            f"{self.system}: at {name} ({_WEIGHTS.get(name, 'as asked')}), the one closest"
+            f" of {int(self.measured.counts[-1]):,} voices passes, in one attempt,"
+            f" {percent(self.measured.estimates[last])} of the time"
+        )
+        far = self.predicted
+        if far is None:
+            return f"{text}."
+        rate = percent(far.estimates[last])
+        return f"{text}; of {int(far.counts[-1]):,}, {rate}, a model's answer."
+
 
 @dataclass(frozen=True, eq=False)
 class Growth(Noticed):
@@ -178,20 +202,17 @@ def growth_of(
     notices: list[Notice] = []
     systems = []
     chosen = scores.is_nontarget & _same_group(scores, by, notices)
-    assert scores.enrol_speaker is not None
-    assert scores.test_speaker is not None
-    target, impostor = scores.enrol_speaker.take(chosen), scores.test_speaker.take(chosen)
+    impostors = scores.select(chosen) if chosen.any() else None
     for index, system in enumerate(scores.systems):
-        if not chosen.any():
+        if impostors is None:
             sentence = "no impostor trials within the groups, left out"
             notices.append(Notice("no-impostors", system, sentence))
             continue
-        every = stress.PairScores.from_trials(target, impostor, scores.scores(system)[chosen])
+        every = stress.pairs(impostors, system=system, both_ways=False)
         pairs = _usable_pairs(every, system, notices)
         if pairs is None:
             continue
-        most = pairs.max_count
-        own = scores.targets(system)
+        most, own = pairs.max_count, scores.targets(system)
         with part(index, len(scores.systems)):
             if far:
                 reach: dict[str, Any] = {"population": population, "model": model}
@@ -261,15 +282,13 @@ def _section(study: Study, results: Results) -> Section:
         own = colours if all(one.system in colours for one in growth.systems) else None
         drawn = f"worst_case_{number}"
         figures.append(charts.worst_case_growth(lines, colours=own).called(drawn, title))
-        answers += [_answer(one) for one in growth.systems]
         for one in growth.systems:
-            where = {"table": name, "system": one.system}
-            measured = _rows(where, one.measured, one.operating)
-            width = len(one.operating)
+            answers.append(one.answer)
+            measured, width = one.rows(name, one.measured), len(one.operating)
             largest += measured[-width:]
             rest += measured[:-width]
             if one.predicted is not None:
-                beyond += _rows(where, one.predicted, one.operating)[-width:]
+                beyond += one.rows(name, one.predicted)[-width:]
     weights = "; ".join(f"{name}, {words}" for name, words in _WEIGHTS.items())
     names = f"Thresholds of least cost at even odds: {weights}."
     blocks = [
@@ -278,34 +297,6 @@ def _section(study: Study, results: Results) -> Section:
         TableBlock("Fewer impostors", rest, folded=True),
     ]
     return Section("worst_case", answers, figures, blocks, noted(every))
-
-
-def _rows(
-    where: Mapping[str, str],
-    rates: stress.WorstCase | stress.Prediction,
-    points: Sequence[stress.Operating],
-) -> list[Row]:
-    cells = product((f"{int(count):,}" for count in rates.counts), points)
-    return [
-        Row({**where, "threshold": point.name, "impostors": count}, (estimate,))
-        for (count, point), estimate in zip(cells, rates.estimates, strict=True)
-    ]
-
-
-def _answer(one: SystemGrowth) -> str:
-    point = one.operating[_CHART]
-    exact, width = one.measured, len(one.operating)
-    near = exact.estimates[-width + _CHART]
-    weight = _WEIGHTS.get(point.name, "as asked")
-    nearest = (
-        f"{one.system}: at {point.name} ({weight}), the one closest"
-        f" of {int(exact.counts[-1]):,} voices passes, in one attempt,"
-        f" {percent(near)} of the time"
-    )
-    if one.predicted is None:
-        return f"{nearest}."
-    far = one.predicted.estimates[-width + _CHART]
-    return f"{nearest}; of {int(one.predicted.counts[-1]):,}, {percent(far)}, a model's answer."
 
 
 def _later(study: Study) -> Plan:

@@ -25,7 +25,7 @@ def _steps(study: Study) -> Plan:
 
     A keyless safeguard has none: its second run is the first. A related safeguard is another one.
     """
-    inputs, attacks = study.inputs, study.attacks.of
+    inputs, attacks = study.inputs, study.attacks
     how = study.config.of_trials
     steps = {}
     for name, other in inputs.again.items():
@@ -59,13 +59,13 @@ def _section(study: Study, results: Results) -> Section:
         charts.disclosure_profiles(disclosures, colours=colours).called(title=title)
     ]
     if distortions:
-
-        def profiles(name: str, safeguard: str, one: CalibrationDistortion) -> charts.Figure:
-            title = f"{safeguard}: a calibration learnt on another run"
-            return charts.calibration_profiles([one]).called(name, title)
-
-        stem = "calibration_distortion"
-        figures.append(Choice.of("Another run of", stem, distortions, profiles))
+        drawn = {
+            name: charts.calibration_profiles([one]).called(
+                title=f"{name}: a calibration learnt on another run"
+            )
+            for name, one in distortions.items()
+        }
+        figures.append(Choice.of("Another run of", "calibration_distortion", drawn))
     none = "is deterministic: a second run is the same, and there is none to learn from."
     said = " ".join(f"{name} {none}" for name in sorted(study.inputs.keyless))
     rows = [Row({"safeguard": name}, one.estimates) for name, one in distortions.items()]

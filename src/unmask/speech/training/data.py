@@ -108,15 +108,12 @@ class Corpus:
         return {"digest": self.digest, "recordings": size, "speaker_names": self.names}
 
 
-def decode(
-    recordings: Sequence[Recording],
-    folder: Path,
-    *,
-    speeds: Sequence[float] = (),
-    speeds_are_speakers: bool = True,
-) -> Corpus:
-    """Decode recordings into ``folder``, or use what is there of an earlier run."""
+def decode(recordings: Sequence[Recording], folder: Path, recipe: Recipe | None = None) -> Corpus:
+    """Decode recordings into ``folder``, at the speeds of a recipe too, or use what is there of an
+    earlier run.
+    """
     folder.mkdir(parents=True, exist_ok=True)
+    speeds = recipe.speeds if recipe is not None else ()
     paths, stamps = tuple(str(one.path) for one in recordings), [one.stamp for one in recordings]
     every = (1.0, *speeds)
     shared = (paths, tuple(stamps), every, str(folder))
@@ -141,7 +138,7 @@ def decode(
         raise InputError(f"none of {len(recordings)} recordings could be read: {line}")
     names, codes = np.unique([one.speaker for one in kept], return_inverse=True)
     speakers, labels = names.tolist(), np.repeat(codes, len(every))
-    if speeds_are_speakers:
+    if recipe is not None and recipe.speeds_are_speakers:
         labels = labels + len(speakers) * np.tile(np.arange(len(every)), len(kept))
         others = [f"{name} at speed {speed:g}" for speed in speeds for name in speakers]
         speakers = [*speakers, *others]
@@ -266,10 +263,9 @@ def _drawn(counts: Counter[str], recipe: Recipe) -> set[str]:
     return {several[n] for n in generator.permutation(len(several))[:wanted]}
 
 
-def remarks_on(
-    recordings: Sequence[Recording], sizes: Sequence[int], recipe: Recipe
-) -> tuple[str, ...]:
-    """What a reader should know about the training recordings; ``sizes`` are their samples."""
+def remarks_on(corpus: Corpus, recipe: Recipe) -> tuple[str, ...]:
+    """What a reader should know about the training recordings."""
+    recordings, sizes = corpus.recordings, corpus.samples.sizes[:: 1 + len(recipe.speeds)].tolist()
     counts = Counter(one.speaker for one in recordings)
     single = sorted(name for name, count in counts.items() if count == 1)
     short = [one for one, size in zip(recordings, sizes, strict=True) if size < recipe.crop_samples]

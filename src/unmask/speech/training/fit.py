@@ -108,12 +108,8 @@ def _made(
     start: str | None,
 ) -> Trained:
     recipe, in_turn = run.recipe, run.group.in_turn
-    speeds, others = recipe.speeds, recipe.speeds_are_speakers
-    where = run.folder / "training"
-    corpus = in_turn(lambda: decode(training, where, speeds=speeds, speeds_are_speakers=others))
+    corpus = in_turn(lambda: decode(training, run.folder / "training", recipe))
     apart = in_turn(lambda: decode(kept, run.folder / "validation")) if kept else None
-    sizes = corpus.samples.sizes[:: 1 + len(speeds)].tolist()
-    remarks = remarks_on(corpus.recordings, sizes, recipe)
     if len(corpus.names) < 2:
         first = corpus.failures[0] if corpus.failures else "no recordings"
         raise InputError(f"training: expected at least 2 speakers, found 1 ({first})")
@@ -125,7 +121,6 @@ def _made(
         from unmask.speech.training.loop import train_network
 
         tensors, details = train_network(run, corpus, apart, start)
-    card = {"recipe": recipe.to_dict(), "run": run.name, "start": start}
     data: dict[str, Any] = {
         "speakers": len(corpus.names),
         "classes": len(corpus.speakers),
@@ -133,11 +128,11 @@ def _made(
         **corpus.card,
         **({"validation": apart.card} if apart is not None else {}),
     }
-    card |= {"data": data, **details}
+    card = {"recipe": recipe.to_dict(), "run": run.name, "start": start, "data": data, **details}
     if run.group.rank == 0:
         write_encoder(folder, tensors, card)
     failures = (*corpus.failures, *(apart.failures if apart else ()))
-    return replace(_trained(folder, card), failures=failures, remarks=remarks)
+    return replace(_trained(folder, card), failures=failures, remarks=remarks_on(corpus, recipe))
 
 
 def _run_name(

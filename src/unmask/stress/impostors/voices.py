@@ -142,10 +142,10 @@ class SpeakerRows:
 
     def means(self, chooses: BoolArray) -> tuple[FloatArray, FloatArray]:
         """Mean of the rows of each speaker that choose, as target and as impostor."""
-        starts = self.edges[:-1]
+        starts, every = self.edges[:-1], chooses.all()
         size = np.add.reduceat(chooses, starts, dtype=np.int64)[:, None]
         target, impostor = (
-            np.add.reduceat(side * chooses[:, None], starts, axis=0) / size
+            np.add.reduceat(side if every else side * chooses[:, None], starts, axis=0) / size
             for side in (self.enrol, self.test)
         )
         return target, impostor

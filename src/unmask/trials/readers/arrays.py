@@ -18,13 +18,12 @@ import polars as pl
 from unmask.base import FloatArray, Labels
 from unmask.errors import InputError
 from unmask.run import load_arrays, npy_array
-from unmask.trials.formats import format_named
+from unmask.trials.formats import NONTARGET, TARGET, UNKNOWN, encode_labels, format_named
 from unmask.trials.ids import text_ids
 from unmask.trials.problems import LABEL, no_trials, refuse_nan
 from unmask.trials.readers.files import Input
 from unmask.trials.readers.guard import decoded
 from unmask.trials.readers.tables import Parsed, TypedRows, open_headed
-from unmask.trials.trial_list import NONTARGET, TARGET, UNKNOWN, encode_labels
 
 CLASSES = (("tar", "non"), ("target", "nontarget"), ("tgt", "imp"))
 ROWS = ("ID/row_ids", "modelset", "model_names", "enroll_ids", "enrol_ids")

@@ -8,15 +8,14 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from unmask.errors import InputError
-from unmask.trials.formats import LAYOUTS, Format
+from unmask.trials.formats import DIGITS, LAYOUTS, VOCABULARY, WORDS, Format
 from unmask.trials.problems import unknown_systems
 from unmask.trials.readers.files import Input
 from unmask.trials.readers.text import Dialect, TextTable, sample_lines
-from unmask.trials.trial_list import DIGITS, VOCABULARY, WORDS
 
 EITHER = ("scores", "scores or a key")
 GENERIC_SCORES = frozenset({"score", "scores", "llr"})
@@ -118,31 +117,116 @@ _VALUES: dict[str, tuple[str, Callable[[str], bool]]] = {
 """What the values of a column are called and how they are known, by the column's role."""
 
 
-class Sample(NamedTuple):
+@dataclass(frozen=True)
+class Sample:
     """First lines of a text file, cut into columns."""
 
-    name: str
+    source: Input
     dialect: Dialect
     header: tuple[str, ...] | None
     columns: list[list[str]]
 
+    @classmethod
+    def of(cls, source: Input) -> Sample:
+        """Find separator and header of a text file."""
+        name, lines = source.name, sample_lines(source)
+        first = lines[0]
+        dialects = [Dialect(mark, quoted=mark != "\t" or '"' in first) for mark in ("\t", ",", ";")]
+        for dialect in (*dialects, Dialect(" ")):
+            fields = dialect.split(first)
+            if looks_like_header(fields):
+                if len(lines) < 2:
+                    raise InputError(f"{name}: the file has a header and no trials")
+                columns = _columns(lines, dialect, name)
+                return cls(source, dialect, tuple(fields), [column[1:] for column in columns])
+        dialect = Dialect(" ")
+        if len(first.split()) == 1:
+            dialect = next((one for one in dialects[1:] if one.separator in first), dialect)
+        return cls(source, dialect, None, _columns(lines, dialect, name))
 
-def take_sample(source: Input) -> Sample:
-    """Find separator and header of a text file."""
-    name, lines = source.name, sample_lines(source)
-    first = lines[0]
-    dialects = [Dialect(mark, quoted=mark != "\t" or '"' in first) for mark in ("\t", ",", ";")]
-    for dialect in (*dialects, Dialect(" ")):
-        fields = dialect.split(first)
-        if looks_like_header(fields):
-            if len(lines) < 2:
-                raise InputError(f"{name}: the file has a header and no trials")
-            columns = _columns(lines, dialect, name)
-            return Sample(name, dialect, tuple(fields), [column[1:] for column in columns])
-    dialect = Dialect(" ")
-    if len(first.split()) == 1:
-        dialect = next((one for one in dialects[1:] if one.separator in first), dialect)
-    return Sample(name, dialect, None, _columns(lines, dialect, name))
+    def layout(self, format: str | None, role: str, *, keep: bool) -> tuple[Format, str] | None:
+        """Layout of the file and why it is that one; ``None`` for a table with a header. Where the
+        sample fits several, the whole file is looked at, and held in memory with ``keep``.
+        """
+        name = self.source.name
+        layout = next((layout for layout in LAYOUTS if layout.name == format), None)
+        if layout is None and self.header is not None:
+            return None
+        if layout is None and format is not None:
+            raise InputError(f"{name}, line 1", f"a header ({format})", "none")
+        remark = "format given"
+        if layout is None:
+            layout, remark = self._detect(role, keep=keep)
+            commas = self.dialect.separator == "," and layout.roles[-2:] == ("digit", "score")
+            if commas and all(value.isdigit() for value in self.columns[-1]):
+                raise InputError(
+                    f"{name}: the layout is ambiguous, the last two columns are a label and a"
+                    " score or one score with a decimal comma; choose with --format-in"
+                    f" {layout.name}, or write points"
+                )
+        width, wanted = len(self.columns), len(layout.roles)
+        if width != wanted:
+            raise InputError(f"{name}, line 1", f"{wanted} columns ({layout.layout})", width)
+        return layout, remark
+
+    def _detect(self, role: str, *, keep: bool) -> tuple[Format, str]:
+        """The one layout that fits and serves as ``role``, and a remark if the role decided."""
+        source, name = self.source, self.source.name
+        needed = {"label", "digit", "word"} if role == "a key" else {"score"}
+        allowed = [one for one in LAYOUTS if role in EITHER or needed & set(one.roles)]
+        unique = [set(values) for values in self.columns]
+        fitting = candidates(unique)
+        if len([layout for layout in fitting if layout in allowed]) > 1 and not source.drained:
+            if keep:
+                source.load()
+            names = [str(i) for i in range(len(unique))]
+            table = TextTable(source, self.dialect, names, layout="as in line 1")
+            for _, frame in table.frames(names):
+                for i, column in enumerate(frame):
+                    values = column.fill_null("").unique().to_list()
+                    unique[i] = decisive([*decisive(unique[i]), *values])
+            fitting = candidates(unique)
+        usable = [layout for layout in fitting if layout in allowed]
+        if len(usable) == 1:
+            others = [layout.name for layout in fitting if layout is not usable[0]]
+            return usable[0], f"read as {role}, so not as {' or '.join(others)}" if others else ""
+        if not fitting:
+            self._refuse_odd_line(allowed)
+            known = "; ".join(f"{layout.name}: {layout.layout}" for layout in allowed)
+            wanted = f"one of the known layouts ({known}) or a header"
+            actual = "none that all lines fit; see 'unmask formats'"
+            raise InputError(f"{name}, line 1", wanted, actual)
+        listed = [f"{layout.name} ({layout.layout})" for layout in usable or fitting]
+        if not usable:
+            raise InputError(name, role, " or ".join(listed))
+        options = " or ".join(f"--format-in {layout.name}" for layout in usable)
+        fits = " and ".join(listed)
+        raise InputError(f"{name}: the layout is ambiguous, it fits {fits}; choose with {options}")
+
+    def _refuse_odd_line(self, allowed: Sequence[Format]) -> None:
+        """Name the line that keeps the file from a layout which at least half of the lines fit."""
+        lines = max(map(len, self.columns), default=0)
+        nearest = (lines / 2, lines, 0, "", "")
+        for layout in allowed:
+            if len(layout.roles) != len(self.columns):
+                continue
+            odd = {
+                row: (column, role)
+                for column, role in enumerate(layout.roles)
+                if role not in ("enrol", "test")
+                for row, value in enumerate(self.columns[column])
+                if not _fits(role, [value])
+            }
+            if odd and len(odd) <= nearest[0]:
+                row = min(odd)
+                nearest = (len(odd), row, *odd[row], f"{layout.name} ({layout.layout})")
+        _, row, column, role, layout_name = nearest
+        if layout_name:
+            raise InputError(
+                f"{self.source.name}, line {row + 1}: expected {_VALUES[role][0]} in column"
+                f" {column + 1} as in {layout_name}, which other lines fit, found"
+                f" {self.columns[column][row]!r}"
+            )
 
 
 def _columns(lines: Sequence[str], dialect: Dialect, name: str) -> list[list[str]]:
@@ -176,90 +260,3 @@ def _fits(role: str, values: Iterable[str]) -> bool:
     if role in _VALUES:
         return all(map(_VALUES[role][1], values))
     return not all(map(is_number, values)) or all(map(_is_whole, values))
-
-
-def _refuse_odd_line(sample: Sample, allowed: Sequence[Format]) -> None:
-    """Name the line that keeps the file from a layout which at least half of the lines fit."""
-    lines = max(map(len, sample.columns), default=0)
-    nearest = (lines / 2, lines, 0, "", "")
-    for layout in allowed:
-        if len(layout.roles) != len(sample.columns):
-            continue
-        odd = {
-            row: (column, role)
-            for column, role in enumerate(layout.roles)
-            if role not in ("enrol", "test")
-            for row, value in enumerate(sample.columns[column])
-            if not _fits(role, [value])
-        }
-        if odd and len(odd) <= nearest[0]:
-            row = min(odd)
-            nearest = (len(odd), row, *odd[row], f"{layout.name} ({layout.layout})")
-    _, row, column, role, layout_name = nearest
-    if layout_name:
-        raise InputError(
-            f"{sample.name}, line {row + 1}: expected {_VALUES[role][0]} in column {column + 1} as "
-            f"in {layout_name}, which other lines fit, found {sample.columns[column][row]!r}"
-        )
-
-
-def layout_of(
-    source: Input, sample: Sample, *, format: str | None, role: str, keep: bool = True
-) -> tuple[Format, str] | None:
-    """Layout of a text file and why it is that one; ``None`` for a table with a header. Where a
-    sample fits several, the whole file is looked at, and held in memory with ``keep``.
-    """
-    layout = next((layout for layout in LAYOUTS if layout.name == format), None)
-    if layout is None and sample.header is not None:
-        return None
-    if layout is None and format is not None:
-        raise InputError(f"{source.name}, line 1", f"a header ({format})", "none")
-    remark = "format given"
-    if layout is None:
-        layout, remark = _detect(source, sample, role=role, keep=keep)
-        commas = sample.dialect.separator == "," and layout.roles[-2:] == ("digit", "score")
-        if commas and all(value.isdigit() for value in sample.columns[-1]):
-            raise InputError(
-                f"{source.name}: the layout is ambiguous, the last two columns are a label and a"
-                " score or one score with a decimal comma; choose with --format-in"
-                f" {layout.name}, or write points"
-            )
-    width, wanted = len(sample.columns), len(layout.roles)
-    if width != wanted:
-        raise InputError(f"{source.name}, line 1", f"{wanted} columns ({layout.layout})", width)
-    return layout, remark
-
-
-def _detect(source: Input, sample: Sample, *, role: str, keep: bool) -> tuple[Format, str]:
-    """The one layout that fits and serves as ``role``, and a remark if the role decided."""
-    name = source.name
-    needed = {"label", "digit", "word"} if role == "a key" else {"score"}
-    allowed = [one for one in LAYOUTS if role in EITHER or needed & set(one.roles)]
-    unique = [set(values) for values in sample.columns]
-    fitting = candidates(unique)
-    if len([layout for layout in fitting if layout in allowed]) > 1 and not source.drained:
-        if keep:
-            source.load()
-        names = [str(i) for i in range(len(unique))]
-        table = TextTable(source, sample.dialect, names, layout="as in line 1")
-        for _, frame in table.frames(names):
-            for i, column in enumerate(frame):
-                values = column.fill_null("").unique().to_list()
-                unique[i] = decisive([*decisive(unique[i]), *values])
-        fitting = candidates(unique)
-    usable = [layout for layout in fitting if layout in allowed]
-    if len(usable) == 1:
-        others = [layout.name for layout in fitting if layout is not usable[0]]
-        return usable[0], f"read as {role}, so not as {' or '.join(others)}" if others else ""
-    if not fitting:
-        _refuse_odd_line(sample, allowed)
-        known = "; ".join(f"{layout.name}: {layout.layout}" for layout in allowed)
-        wanted = f"one of the known layouts ({known}) or a header"
-        raise InputError(f"{name}, line 1", wanted, "none that all lines fit; see 'unmask formats'")
-    listed = [f"{layout.name} ({layout.layout})" for layout in usable or fitting]
-    if not usable:
-        raise InputError(name, role, " or ".join(listed))
-    options = " or ".join(f"--format-in {layout.name}" for layout in usable)
-    raise InputError(
-        f"{name}: the layout is ambiguous, it fits {' and '.join(listed)}; choose with {options}"
-    )

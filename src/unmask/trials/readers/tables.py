@@ -16,14 +16,13 @@ import polars as pl
 
 from unmask.base import FloatArray, Labels
 from unmask.errors import InputError
-from unmask.trials.formats import Format, format_named
+from unmask.trials.formats import UNKNOWN, Format, encode_labels, format_named
 from unmask.trials.ids import Encoder, as_text
 from unmask.trials.problems import LABEL, Faults, check_systems, no_trials
 from unmask.trials.readers import detect
 from unmask.trials.readers.files import Input
 from unmask.trials.readers.guard import ParquetFile, load_parquet
 from unmask.trials.readers.text import ABSENT, SPEAKERS, TextTable
-from unmask.trials.trial_list import UNKNOWN, encode_labels
 
 BATCH = 1 << 20
 IDENTIFIERS = ("enrol", "test", "side")
@@ -236,8 +235,8 @@ def open_table(
         return open_headed(rows, source.stem, as_key=as_key, systems=systems, format="parquet")
     if source.container != "text":
         return None
-    sample = detect.take_sample(source)
-    chosen = detect.layout_of(source, sample, format=format, role=role, keep=not again)
+    sample = detect.Sample.of(source)
+    chosen = sample.layout(format, role, keep=not again)
     if chosen is None:
         assert sample.header is not None
         names, layout = sample.header, " ".join(sample.header)
