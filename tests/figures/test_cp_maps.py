@@ -186,6 +186,8 @@ def test_roadmap_shows_every_map_and_step(roadmap, tmp_path):
     assert len(panels) == 6
     assert len([p for p in panels if len(p["layer"]) > 1]) == 5
     assert "first → second <b>" in figure.caption
+    assert not all(cp.well_defined.all() for cp in roadmap.maps)
+    assert "Hatched: fewer than 30 trials" in figure.caption
     drawn = save(figure, tmp_path / "roadmap.svg").read_text(encoding="utf-8")
     assert "second <b>" not in drawn
     assert "second &lt;b&gt;" in drawn

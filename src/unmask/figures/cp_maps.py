@@ -56,10 +56,10 @@ def cp_map_figure(
         alt.concat(*panels, columns=columns, spacing=_SPACING),
         systems=maps,
         measured="equal error rate" if first.metric.name == "eer" else "minimum detection cost",
-        **_words(first, shades, side, several=len(maps) > 1),
+        **_words(first, shades, several=len(maps) > 1),
         lines=any(lines.values()),
         placed=bool(placed),
-        hatched=_hatched(maps.values()),
+        **_cells(list(maps.values()), side),
         intervals=any(cp.intervals is not None for cp in maps.values()),
     )
 
@@ -76,14 +76,13 @@ def _side_for(count: int, columns: int) -> float:
     return (width() - 145 - (_SPACING + 20) * (columns - 1)) / columns
 
 
-def _hatched(cells: Iterable[CpMap | DeltaCpMap]) -> bool:
-    return not all(one.well_defined.all() for one in cells)
-
-
-def _thinned(cells: CpMap | DeltaCpMap, side: float) -> int:
-    """How many cells stand behind one that is drawn along an axis, 0 where all are drawn."""
-    step = Panel.of(cells, side=side).step
-    return step if step > 1 else 0
+def _cells(cells: Sequence[CpMap | DeltaCpMap], side: float) -> dict[str, Any]:
+    """What captions say of cells: how many stand behind one that is drawn along an axis, 0 where
+    all are drawn; whether some are not well-defined.
+    """
+    step = Panel.of(cells[0], side=side).step
+    hatched = not all(one.well_defined.all() for one in cells)
+    return {"thinned": step if step > 1 else 0, "hatched": hatched}
 
 
 def _map_panel(
@@ -103,12 +102,12 @@ def _map_panel(
     axes = panel.axes(left=left, below=below)
     scale = {"type": "log" if shades.log else "linear", "scheme": SEQUENTIAL}
     options = {
-        "title": _value_title(cp),
+        "title": _value(cp)["value"],
         "format": ".2~%" if cp.metric.name == "eer" else "~g",
         "values": shades.ticks,
     }
     colour = panel.colour([shades.low, shades.high], scale, **(options if legend else {}))
-    tips = draw.tips("cp_map", value=_value_title(cp), format=_format(cp))
+    tips = draw.tips("cp_map", **_value(cp))
     cells = panel.rectangles(cp.values)
     placed = [position for position in positions if position.placed]
     return panel.layered(
@@ -120,13 +119,11 @@ def _map_panel(
     )
 
 
-def _format(cp: CpMap) -> str:
-    return ".2%" if cp.metric.name == "eer" else ".4f"
-
-
-def _value_title(cp: CpMap) -> str:
-    """What the colour means."""
-    return "EER" if cp.metric.name == "eer" else f"minDCF({cp.metric.p_target:g})"
+def _value(cp: CpMap) -> dict[str, str]:
+    """What the colour means, and how it is written."""
+    if cp.metric.name == "eer":
+        return {"value": "EER", "format": ".2%"}
+    return {"value": f"minDCF({cp.metric.p_target:g})", "format": ".4f"}
 
 
 def _within(share: float, interval: Interval | None) -> str:
@@ -176,12 +173,12 @@ def _points(positions: Sequence[CpPosition], cp: CpMap, axes: Axes) -> alt.Chart
     shape = draw.by(
         alt.Shape, "config", dict(zip(names, cycle(_SHAPES), strict=False)), legend=legend
     )
-    tips = draw.tips("cp_points", value=_value_title(cp), format=_format(cp))
+    tips = draw.tips("cp_points", **_value(cp))
     style: draw.Style = {"size": 110, "color": _POINT_INK, "stroke": ON_DARK, "strokeWidth": 1.4}
     return draw.dots(rows, *axes, shape, tips, **style)
 
 
-def _words(cp: CpMap, shades: Shades, side: float, *, several: bool) -> dict[str, Any]:
+def _words(cp: CpMap, shades: Shades, *, several: bool) -> dict[str, Any]:
     """What captions say of maps: the value, the range of colours, what ordered the trials."""
     end = "; 0 has the lowest colour" if shades.zeros else ""
     kind = "logarithmic " if shades.log else ""
@@ -193,10 +190,9 @@ def _words(cp: CpMap, shades: Shades, side: float, *, several: bool) -> dict[str
         by = words[how] + names.replace(",", ", ") if bracket and how in words else cp.hardness
         order = f"Trials are ordered by {by}, so a cell holds the same trials everywhere."
     return {
-        "value": _value_title(cp),
+        "value": _value(cp)["value"],
         "scale": f"The {kind}colour scale follows the range of the values shown{shared}{end}.",
         "order": order,
-        "thinned": _thinned(cp, side),
     }
 
 
@@ -234,8 +230,7 @@ def delta_cp_map_figure(deltas: Sequence[DeltaCpMap]) -> Figure:
         each=" ".join(each),
         beyond=sum(int(_beyond(delta, limit).sum()) for delta in deltas),
         limit=100 * limit,
-        hatched=_hatched(deltas),
-        thinned=_thinned(deltas[0], side),
+        **_cells(deltas, side),
     )
 
 
@@ -335,7 +330,8 @@ def roadmap_figure(roadmap: CpRoadmap) -> Figure:
         chart.resolve_scale(color="independent"),
         systems=[cp.system for cp in roadmap.maps],
         steps=steps,
-        **_words(roadmap.maps[0], _shades_of(roadmap.maps), side, several=True),
+        **_words(roadmap.maps[0], _shades_of(roadmap.maps), several=True),
+        **_cells(roadmap.maps, side),
         beyond=sum(int(_beyond(delta, limit).sum()) for delta in roadmap.deltas),
         limit=100 * limit,
         intervals=any(delta.intervals is not None for delta in roadmap.deltas),

@@ -308,7 +308,7 @@ def _spans(
 @dataclass(frozen=True)
 class PlanePoint:
     """One safeguard, or an anchor: ``risk`` of its strongest attacker as a fraction, ``cost`` in
-    units of the axis, each with the ends of its interval where it has one.
+    units of the axis, each with its interval or the ends of it, where it has one.
 
     ``attack`` says whose risk it is. An ``anchor`` is no safeguard: unprotected speech, silence.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,18 +18,22 @@ from unmask.stress import Prediction, WorstCase, WorstCaseStudy
 Rates = WorstCase | Prediction
 _EXACT, _PREDICTED = "measured", "extrapolated"
 _DASHES = {_EXACT: SOLID, _PREDICTED: DASHED}
-_COUNT_AXIS = "Number of impostors to choose from, N"
 _RATIO = 0.72
 
 
-def _impostors(last: float) -> alt.X:
+def _impostors(last: float, *, field: str = "count", first: float = 1, **more: bool) -> alt.X:
     """Numbers of impostors up to ``last``, a tick at each power of ten."""
-    ticks: draw.Style = {"values": _decades(last), "format": "~s"}
-    return draw.axis(alt.X, "count", _COUNT_AXIS, (1, last), log=True, **ticks)
+    ticks = [10.0**k for k in range(int(np.log10(last)) + 1)]
+    how: draw.Style = {"values": ticks, "format": "~s", **more}
+    title = "Number of impostors to choose from, N"
+    return draw.axis(alt.X, field, title, (first, last), log=True, **how)
 
 
-def _decades(last: float) -> list[float]:
-    return [10.0**k for k in range(int(np.log10(last)) + 1)]
+def _coloured(field: str, names: Iterable[str], title: str, *before: str) -> alt.Color:
+    """Colour by a field in the order of the palette, after those ``before`` it."""
+    named = draw.legend(title, symbolType="stroke", symbolOpacity=1)
+    shades = dict(zip(names, (*before, *PALETTE), strict=False))
+    return draw.by(alt.Color, field, shades, legend=named)
 
 
 def _columns(
@@ -76,8 +80,7 @@ def worst_case_curves(study: WorstCaseStudy, *, rivals: bool = False) -> Figure:
         for t, label in enumerate(names)
         for model, values in (far.rivals if rivals else {}).items()
     ]
-    named = draw.legend("Threshold", symbolType="stroke", symbolOpacity=1)
-    colour = draw.by(alt.Color, "threshold", dict(zip(names, PALETTE, strict=False)), legend=named)
+    colour = _coloured("threshold", names, "Threshold")
     x = _impostors(float(max(far.counts[-1], exact.counts[-1])))
     y = draw.axis(alt.Y, "rate", "Worst-case false-alarm rate (%)", (0, 100))
     dash = draw.line_kind(_DASHES)
@@ -114,10 +117,9 @@ def worst_case_map(study: WorstCaseStudy) -> Figure:
         rate=100 * study.surface[across, up],
     )
     first, last = float(columns[0]), float(columns[-1])
-    ticks: draw.Style = {"values": _decades(last), "format": "~s", "grid": False}
     direction = "vertical" if is_wide() else "horizontal"
     channels = (
-        draw.axis(alt.X, "left", _COUNT_AXIS, (first, last), log=True, **ticks),
+        _impostors(last, field="left", first=first, grid=False),
         alt.X2("right:Q"),
         draw.axis(alt.Y, "bottom", "Threshold", (float(rows[0]), float(rows[-1])), grid=False),
         alt.Y2("top:Q"),
@@ -153,11 +155,10 @@ def needed_thresholds(study: WorstCaseStudy) -> Figure:
         for label, needed in lines.items()
         for known in [np.isfinite(needed)]
     )
-    named = draw.legend("Worst case at most", symbolType="stroke")
     channels = (
         _impostors(float(counts[-1])),
         alt.Y("threshold:Q", title="Threshold needed", scale=alt.Scale(zero=False)),
-        draw.by(alt.Color, "rate", dict(zip(lines, PALETTE, strict=False)), legend=named),
+        _coloured("rate", lines, "Worst case at most"),
         draw.tips("worst_case_thresholds"),
     )
     chart = draw.in_panel(draw.mark(rows, "line", *channels), ratio=_RATIO)
@@ -175,9 +176,7 @@ def worst_case_models(study: WorstCaseStudy) -> Figure:
     )
     x = _impostors(float(far.counts[-1]))
     y = draw.axis(alt.Y, "rate", "False alarms (%)", (0, 100))
-    shades = dict(zip(lines, ("#555555", *PALETTE), strict=False))
-    named = draw.legend("Model", symbolType="stroke", symbolOpacity=1)
-    colour = draw.by(alt.Color, "model", shades, legend=named)
+    colour = _coloured("model", lines, "Model", "#555555")
     chart = draw.in_panel(
         draw.band(rows, x, y, colour, opacity=0.14),
         draw.mark(rows, "line", x, y, colour, draw.tips("worst_case_models"), clip=True),

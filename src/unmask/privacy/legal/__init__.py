@@ -11,7 +11,7 @@ from unmask.privacy.legal.matrix import ranks_from_scores, singling_out_from_sco
 from unmask.privacy.legal.probe import Inference, inference
 from unmask.privacy.legal.singling import SinglingOut, singling_out
 from unmask.privacy.legal.strength import SPLITS, STRONG_ENOUGH, LearningCurve, Overlap, Strongest
-from unmask.privacy.legal.strength import among, extent, learning_curve, linked, on_fewer, overlaps
-from unmask.privacy.legal.strength import strongest_of, trained_on
+from unmask.privacy.legal.strength import extent, learning_curve, linked, on_fewer, overlaps
+from unmask.privacy.legal.strength import strongest_of
 from unmask.privacy.legal.sweep import METRICS, LegalSweep, default_counts, legal
 from unmask.privacy.legal.verification import one_minus_eer

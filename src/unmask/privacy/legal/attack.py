@@ -230,6 +230,22 @@ class Attacker:
         scores = score_matrix(used.backend_in_use, used.enrol.vectors, used.test.vectors)
         return scores[same], scores[~same]
 
+    def among(self, people: set[str]) -> Attacker:
+        """The same attacker on some of the ``people``."""
+        return replace(self, enrol=of_people(self.enrol, people), test=of_people(self.test, people))
+
+    def trained_on(self, people: set[str], *, inside: bool = True) -> Attacker:
+        """The same attacker trained on some of its training ``people``, or on all others."""
+
+        def some(data: Embeddings) -> Embeddings:
+            if not inside and people.issuperset(data.speakers.to_series()):
+                wanted = "training and test speakers must differ"
+                raise InputError(f"attack: no speakers left to train on: {wanted}")
+            return of_people(data, people, inside=inside)
+
+        pairs = None if self.pairs is None else (some(self.pairs[0]), some(self.pairs[1]))
+        return replace(self, train=self.train and some(self.train), pairs=pairs)
+
     def held_out(
         self, backends: Sequence[str] | None = None, *, folds: int = 2, seed: int = 0
     ) -> HeldOut:
@@ -252,17 +268,13 @@ class Attacker:
             raise InputError("attack: expected a name for every utterance, found none")
         if set(enrol.utterances.to_series()) & set(test.utterances.to_series()):
             enrol, test = every_second(enrol)[0], every_second(test)[1]
+        train = self.train and self.train.normalised()
+        normal = replace(self, enrol=enrol, test=test, train=train)
         order = np.random.default_rng(seed).permutation(len(names))
         parts = []
         for n in range(folds):
             group = {names[i] for i in order[n::folds]}
-            fold = replace(self, enrol=_among(enrol, group), test=_among(test, group))
-            if self.train is not None:
-                others = _among(self.train, group, inside=False)
-                fold = replace(fold, train=others.normalised())
-            if self.pairs is not None:
-                first, second = (_among(one, group, inside=False) for one in self.pairs)
-                fold = replace(fold, pairs=(first, second))
+            fold = normal.among(group).trained_on(group, inside=False)
             parts.append({name: replace(fold, backend=name).ready() for name in backends})
         return HeldOut(tuple(parts))
 
@@ -364,15 +376,6 @@ def every_second(embeddings: Embeddings) -> tuple[Embeddings, Embeddings]:
     rank = pl.DataFrame(names).select(pl.col("name").rank("ordinal").over("speaker"))
     first = rank.to_series().to_numpy() % 2 == 1
     return embeddings.select(first), embeddings.select(~first)
-
-
-def _among(embeddings: Embeddings, group: set[str], *, inside: bool = True) -> Embeddings:
-    """The utterances of the speakers of a group, or of all others; there must be some."""
-    there = set(embeddings.speakers.to_series())
-    if not (there & group if inside else there - group):
-        where = "tested" if inside else "left to train on"
-        raise InputError(f"attack: no speakers {where}: training and test speakers must differ")
-    return of_people(embeddings, group, inside=inside)
 
 
 def _matched(pairs: Pairs) -> Pairs:

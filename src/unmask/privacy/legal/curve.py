@@ -184,12 +184,10 @@ class Curve(Noted):
 
     def details(self, i: int) -> tuple[Estimate, ...]:
         """Residual risk and the value of the negated score at the i-th count."""
-        plain, name, made = self.estimate(i), f"{self.metric}_residual", None
-        value, low, high = residual(
-            np.array([self.value[i], self.low[i], self.high[i]]), self.chance[i]
-        ).tolist()
-        if plain.interval is not None:
-            made = replace(plain.interval, low=low, high=high)
+        plain, name = self.estimate(i), f"{self.metric}_residual"
+        shares = np.array([self.value[i], self.low[i], self.high[i]])
+        value, low, high = residual(shares, self.chance[i]).tolist()
+        made = plain.interval and replace(plain.interval, low=low, high=high)
         details = [replace(plain, metric=name, value=value, interval=made, chance=0.0)]
         if self.negated is not None:
             details.append(replace(self.negated.estimate(i), metric=f"{self.metric}_negated"))

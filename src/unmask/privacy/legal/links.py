@@ -401,22 +401,14 @@ def ranks_of(
         usual = mean_d <= np.quantile(uniform[:, 0], (1 + how.level) / 2)
         bits = _bits((mean_d, max_d), drawn, len(sizes), candidates, bool(usual), how.level)
         ends = [(float(low[0]), float(high[0])), *bits]
-    chance = 1 / candidates, *uniform.mean(axis=0)
     methods = (SCORE, 0), (CORRECTED, how.replicates), (CORRECTED, how.replicates)
-    return Ranks(
-        array,
-        owner,
-        candidates,
-        distribution,
-        rate,
-        mean_d,
-        max_d,
-        dict(zip(_RANK_METRICS, chance, strict=True)),
-        {
-            metric: Interval(*limit, how.level, *method, how.seed)
-            for metric, limit, method in zip(_RANK_METRICS, ends, methods, strict=True)
-        },
-    )
+    intervals = {
+        metric: Interval(*limit, how.level, *method, how.seed)
+        for metric, limit, method in zip(_RANK_METRICS, ends, methods, strict=True)
+    }
+    chance = dict(zip(_RANK_METRICS, (1 / candidates, *uniform.mean(axis=0)), strict=True))
+    values = rate, mean_d, max_d
+    return Ranks(array, owner, candidates, distribution, *values, chance, intervals)
 
 
 def _bits(

@@ -17,7 +17,7 @@ import polars as pl
 from unmask.base import FloatArray, IntArray, Tabular, quantile_t, score_interval
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Notice
-from unmask.privacy.legal.attack import Attacker, of_people
+from unmask.privacy.legal.attack import Attacker
 from unmask.privacy.legal.curve import SCORE, Curve, RiskCurve, notice
 from unmask.privacy.legal.links import Linkability, linkability
 
@@ -177,16 +177,11 @@ class Overlap:
     @property
     def estimate(self) -> Estimate:
         """The share of the tenth that both have."""
-        return Estimate(
-            "overlap",
-            self.shared / self.size,
-            "%",
-            None,
-            self.chance,
-            {"speakers": self.speakers, "tenth": self.size, "drawn": self.drawn},
-            {"by_chance": round(self.probability, 6)},
-            no_interval="an exact chance level and probability stand beside it",
-        )
+        n = {"speakers": self.speakers, "tenth": self.size, "drawn": self.drawn}
+        params = {"by_chance": round(self.probability, 6)}
+        why = "an exact chance level and probability stand beside it"
+        value = self.shared / self.size
+        return Estimate("overlap", value, "%", None, self.chance, n, params, no_interval=why)
 
 
 def overlaps(risks: Mapping[str, RiskCurve], *, share: float = SHARE) -> tuple[Overlap, ...]:
@@ -387,7 +382,7 @@ def on_fewer(
     if attacked & set(trainers):
         order = [trainers[i] for i in rng.permutation(len(trainers))]
         trainers = order[::2]
-        attacker = among(attacker, attacked - set(trainers))
+        attacker = attacker.among(attacked - set(trainers))
     fewer: dict[int, list[Attacker]] = {}
     size = len(trainers)
     for step in range(steps):
@@ -397,24 +392,8 @@ def on_fewer(
             {trainers[i] for i in rng.permutation(len(trainers))[:size]}
             for _ in range(draws if step else 1)
         ]
-        fewer[size] = [trained_on(attacker, group) for group in groups]
+        fewer[size] = [attacker.trained_on(group) for group in groups]
         size //= 2
     if not fewer:
         raise InputError("learning curve", f"{_LEAST_PEOPLE} training people", len(trainers))
     return dict(sorted(fewer.items()))
-
-
-def among(attacker: Attacker, people: set[str]) -> Attacker:
-    """The same attacker on some of the people."""
-    return replace(
-        attacker, enrol=of_people(attacker.enrol, people), test=of_people(attacker.test, people)
-    )
-
-
-def trained_on(attacker: Attacker, people: set[str]) -> Attacker:
-    """The same attacker trained on some of its training people."""
-    assert attacker.train is not None
-    pairs = attacker.pairs
-    if pairs is not None:
-        pairs = of_people(pairs[0], people), of_people(pairs[1], people)
-    return replace(attacker, train=of_people(attacker.train, people), pairs=pairs)

@@ -89,7 +89,7 @@ def trusted(
         trained = attacker.train
         assert trained is not None
         if people & set(trained.speakers.to_series()):
-            seen = law.trained_on(law.among(attacker, people), people)
+            seen = attacker.among(people).trained_on(people)
         else:
             known = [inputs.enrolment(one) for one in speech.known.values()]
             seen = replace(best, train=law.pooled(known)) if backend in ("wccn", "plda") else None
@@ -99,7 +99,7 @@ def trusted(
     def beside(speech_of: Embeddings) -> law.Attacker:
         """The same back-end, one set on both sides."""
         enrol, test = inputs.enrolment(speech_of), inputs.attacked(speech_of)
-        return replace(best, enrol=law.of_people(enrol, people), test=law.of_people(test, people))
+        return replace(best, enrol=enrol, test=test).among(people)
 
     tried = {"unseen": best, "unprotected": beside(speech.known["original"])}
     if "own" in speech.known:
