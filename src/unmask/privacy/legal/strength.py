@@ -1,7 +1,8 @@
 """How strong attacks are: the strongest of several, whom they link, what more training would add.
 
-The best of many attacks is luck as well: it is chosen on one half of the speakers and judged by the
-other. A low risk is believed only of an attacker that is strong where nothing protects.
+The largest risk of many attacks is luck as well: its interval reaches down to what attacks chosen
+on one half of the speakers do on the other. A low risk is believed only of an attacker that is
+strong where nothing protects.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ _LEAST_SPEAKERS = 4
 
 @dataclass(frozen=True)
 class Strongest:
-    """The attacker chosen most often, ``chosen_share`` of the times, among ``of`` attackers.
+    """The attacker with the largest risk of ``of`` attackers, its ``estimate``.
 
-    Made by :func:`strongest_of`. ``estimate`` is the risk under the attacker chosen on other
-    speakers where ``corrected``, else the largest value, which luck makes too large.
+    Made by :func:`strongest_of`. Where ``corrected`` the low end of the interval allows for the
+    choice: on half of the speakers the attacker is the strongest ``chosen_share`` of the times.
     """
 
     attacker: str
@@ -59,8 +60,8 @@ class Strongest:
             return "one attack tried: nothing to choose"
         if self.corrected:
             return (
-                f"best of {self.of} attacks, each chosen on half of the speakers and judged by the"
-                f" other half; chosen in {100 * self.chosen_share:.0f} % of the splits"
+                f"largest of {self.of} attacks, the strongest on {100 * self.chosen_share:.0f} % of"
+                " all halves of the speakers; the low end of the interval allows for the choice"
             )
         return f"largest of {self.of} attacks, not corrected for the choice: errs towards more risk"
 
@@ -81,39 +82,36 @@ def strongest_of(
     curves: Mapping[str, Curve], count: int | None = None, *, seed: int = 0
 ) -> Strongest:
     """The strongest of the attackers of ``curves`` at ``count`` speakers, by default the most there
-    are, and its risk.
+    are, and its risk: the largest, which errs towards more risk.
 
     Speakers are halved 200 times, drawn with ``seed``. With c_i the mean over splits of the
-    outcome of speaker i under the attacker that succeeds most on the half without i, the value is
-    the mean of c_i and the interval its score interval with the variance of that mean or that of
-    the attacker chosen most often, whichever is larger. Curves without outcomes of speakers (1 −
-    EER) give the largest value.
+    outcome of speaker i under the attacker that succeeds most on the half without i, the interval
+    reaches down to the low end of the score interval of the mean of c_i, with the variance of that
+    mean or that of the attacker, whichever is larger. Curves without outcomes of speakers (1 − EER)
+    keep their own interval.
     """
     if count is None:
         count = max((int(curve.counts.max()) for curve in curves.values()), default=0)
     at = {name: i for name, curve in curves.items() if (i := curve.index(count)) is not None}
     if not at:
         raise InputError(f"strongest attacker: no value for {count} speakers")
-    largest = max(at, key=lambda name: float(curves[name].value[at[name]]))
     risks = {name: curve for name in at if isinstance(curve := curves[name], RiskCurve)}
-    alone = Strongest(largest, curves[largest].estimate(at[largest]), 1.0, len(at), False)
-    if len(risks) < len(at) or len(at) == 1:
-        return alone
-    tried = _common((one.speakers, one.per_speaker[:, at[name]]) for name, one in risks.items())
-    outcomes = tried.drop("speaker").to_numpy().T
-    if outcomes.shape[1] < _LEAST_SPEAKERS:
-        return alone
-    cross, chosen = _cross_fitted(outcomes, seed)
-    which, value, speakers = int(np.argmax(chosen)), float(cross.mean()), len(cross)
-    name = list(risks)[which]
-    estimate = replace(curves[name].estimate(at[name]), value=value)
-    if (made := estimate.interval) is not None:
-        variance = max(cross.var(ddof=1) / speakers, risks[name].variance[at[name]])
-        low, high = score_interval(np.array(value), variance, speakers, level=made.level)
+    share, cross = dict.fromkeys(at, 1.0), np.empty(0)
+    if len(risks) == len(at) > 1:
+        tried = _common((one.speakers, one.per_speaker[:, at[name]]) for name, one in risks.items())
+        if len(tried) >= _LEAST_SPEAKERS:
+            cross, chosen = _cross_fitted(tried.drop("speaker").to_numpy().T, seed)
+            share = dict(zip(risks, chosen.tolist(), strict=True))
+    name = max(at, key=lambda one: (round(float(curves[one].value[at[one]]), 12), share[one]))
+    estimate = curves[name].estimate(at[name])
+    if cross.size and (made := estimate.interval) is not None:
+        variance = max(cross.var(ddof=1) / cross.size, risks[name].variance[at[name]])
+        low, high = score_interval(cross.mean(), variance, cross.size, level=made.level)
+        ends = min(float(low), made.low), max(float(high), made.high)
         method = f"{made.method},cross-fitted"
-        interval = Interval(float(low), float(high), made.level, method, 0, made.seed)
+        interval = Interval(*ends, made.level, method, 0, made.seed)
         estimate = replace(estimate, interval=interval)
-    return Strongest(name, estimate, float(chosen[which]), len(at), True)
+    return Strongest(name, estimate, share[name], len(at), bool(cross.size))
 
 
 def _common(outcomes: Iterable[tuple[pl.Series, FloatArray]]) -> pl.DataFrame:

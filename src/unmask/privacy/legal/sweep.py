@@ -136,8 +136,8 @@ class LegalSweep(Noted):
         """The strongest attack on protected speech among ``count`` speakers, by default the most
         there are, all variants competing.
 
-        Chosen on half of the speakers and judged by the others (see :func:`strongest_of`); 1 − EER
-        has no outcomes of speakers, there it is the largest value.
+        It has the largest risk; the low end of its interval allows for the choice where outcomes of
+        speakers are known (see :func:`strongest_of`), which 1 − EER has none of.
         """
         return strongest_of(self.competing(metric, length), count, seed=self.seed)
 
