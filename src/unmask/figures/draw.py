@@ -241,9 +241,9 @@ def above(label: str, *, lift: float = 6, whole: str | None = None, **style: Any
     return mark(rows, "text", *at, *([] if whole is None else [tips("system")]), **style)
 
 
-def panel_title(system: str) -> alt.Chart:
-    """The system's name above its panel."""
-    return above(shorten(system, limit=22), whole=system)
+def panel_title(system: str, more: str = "") -> alt.Chart:
+    """The system's name above its panel, and ``more``, which is never cut."""
+    return above(shorten(system, limit=22) + more, whole=system + more)
 
 
 def heading(name: str, *notes: str) -> list[alt.Chart]:

@@ -142,7 +142,7 @@ def _bars(system: str, protection: SpeakerProtection, y: alt.Y, colour: str) -> 
         draw.mark(rows, "bar", x, y, draw.tips("speaker_protection"), color=colour),
         draw.mark(known, "rule", x, *spans, color=CHANCE, strokeWidth=1),
         draw.dashed(table(at=100 * float(protection.deid.mean())), alt.Y("at:Q")),
-        draw.panel_title(system + plain),
+        draw.panel_title(system, plain),
     )
 
 
