@@ -102,7 +102,7 @@ def test_a_sweep_on_devices_is_the_same_sweep(attackers, wanted, kept, tmp_path)
     with place("cuda", devices=["cpu", "cpu"], state=tmp_path if kept else None):
         result = um.legal(attackers, **SWEEP)
     assert repr(result.estimates) == wanted
-    assert not kept or len(list(tmp_path.iterdir())) == 3
+    assert not kept or len(list(tmp_path.iterdir())) == 4
 
 
 KILLED = """
