@@ -85,9 +85,9 @@ def strongest_of(
     are, and its risk: the largest, which errs towards more risk.
 
     Speakers are halved 200 times, drawn with ``seed``. With c_i the mean over splits of the
-    outcome of speaker i under the attacker that succeeds most on the half without i, the interval
-    reaches down to the low end of the score interval of the mean of c_i, with the variance of that
-    mean or that of the attacker, whichever is larger. Curves without outcomes of speakers (1 − EER)
+    outcome of speaker i under the attacker that succeeds most on the half without i, the low end of
+    the interval is that of the score interval of the mean of c_i, with the variance of that mean or
+    that of the attacker, whichever is larger. Curves without outcomes of speakers (1 − EER)
     keep their own interval.
     """
     if count is None:
@@ -107,7 +107,7 @@ def strongest_of(
     if cross.size and (made := estimate.interval) is not None:
         variance = max(cross.var(ddof=1) / cross.size, risks[name].variance[at[name]])
         low, high = score_interval(cross.mean(), variance, cross.size, level=made.level)
-        ends = min(float(low), made.low), max(float(high), made.high)
+        ends = float(low), max(float(high), made.high)
         method = f"{made.method},cross-fitted"
         interval = Interval(*ends, made.level, method, 0, made.seed)
         estimate = replace(estimate, interval=interval)
