@@ -9,6 +9,7 @@ import pytest
 from tests.helpers.populations import population
 
 import unmask as um
+from unmask.base import score_interval
 from unmask.privacy import default_counts
 from unmask.run import reporting
 from unmask.trials import Source
@@ -137,16 +138,14 @@ def fitted(outcomes, count=20):
     """Curves whose outcomes are given, attackers × speakers."""
     base = um.linkability(*(population(30, 2, noise=1.0, tag=t) for t in "et"), counts=[count])
     size = outcomes.shape[1]
-    return {
-        f"a{n}": replace(
-            base,
-            per_speaker=row[:, None],
-            value=row[:, None].mean(axis=0),
-            variance=row[:, None].var(axis=0, ddof=1) / size,
-            speakers=pl.Series([f"s{i}" for i in range(size)]),
-        )
-        for n, row in enumerate(outcomes)
-    }
+    names = pl.Series([f"s{i}" for i in range(size)])
+    curves = {}
+    for n, row in enumerate(outcomes):
+        value, variance = row.mean(keepdims=True), row.var(ddof=1, keepdims=True) / size
+        low, high = score_interval(value, variance, size, level=0.95)
+        own = {"value": value, "variance": variance, "low": low, "high": high, "speakers": names}
+        curves[f"a{n}"] = replace(base, per_speaker=row[:, None], **own)
+    return curves
 
 
 def test_the_interval_of_the_largest_of_many_risks_allows_for_luck():
