@@ -15,7 +15,7 @@ import polars as pl
 from scipy.special import ndtri
 
 import unmask as um
-from benchmarks.coverage.study import SPEAKERS, Drawn, Study, ends
+from benchmarks.coverage.study import SPEAKERS, Array, Drawn, Study, ends
 from unmask.base import score_interval
 from unmask.privacy import Linkability, strongest_of
 
@@ -62,12 +62,9 @@ def pattern() -> Linkability:
     return um.linkability(*sets, counts=[COUNT])
 
 
-def sample(law: Attacks, speakers: int, number: int) -> Drawn:
-    """Value and interval of the strongest attack on speakers drawn anew."""
-    rng = np.random.default_rng([number, speakers, len(law.shares)])
-    shared, own = rng.normal(size=speakers), rng.normal(size=(len(law.shares), speakers))
-    drawn = np.sqrt(law.common) * shared + np.sqrt(1 - law.common) * own
-    outcomes = (drawn < ndtri(np.asarray(law.shares))[:, None]).astype(np.float64)
+def curves_of(outcomes: Array) -> dict[str, Linkability]:
+    """Curves of attacks with these outcomes (attacks × people)."""
+    speakers = outcomes.shape[1]
     names = pl.Series([f"s{i}" for i in range(speakers)])
     curves = {}
     for k, row in enumerate(outcomes):
@@ -75,5 +72,14 @@ def sample(law: Attacks, speakers: int, number: int) -> Drawn:
         low, high = score_interval(value, variance, speakers, level=0.95)
         own = {"value": value, "variance": variance, "low": low, "high": high, "speakers": names}
         curves[f"attack {k}"] = replace(pattern(), per_speaker=row[:, None], **own)
-    estimate = strongest_of(curves, COUNT, seed=number).estimate
+    return curves
+
+
+def sample(law: Attacks, speakers: int, number: int) -> Drawn:
+    """Value and interval of the strongest attack on speakers drawn anew."""
+    rng = np.random.default_rng([number, speakers, len(law.shares)])
+    shared, own = rng.normal(size=speakers), rng.normal(size=(len(law.shares), speakers))
+    drawn = np.sqrt(law.common) * shared + np.sqrt(1 - law.common) * own
+    outcomes = (drawn < ndtri(np.asarray(law.shares))[:, None]).astype(np.float64)
+    estimate = strongest_of(curves_of(outcomes), COUNT, seed=number).estimate
     return {"strongest": ends(estimate.interval, float(estimate.value))}

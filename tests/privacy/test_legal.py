@@ -1,15 +1,13 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 import pytest
+from benchmarks.coverage.strongest import COUNT, curves_of
 from tests.helpers.populations import population
 
 import unmask as um
-from unmask.base import score_interval
 from unmask.privacy import default_counts
 from unmask.run import reporting
 from unmask.trials import Source
@@ -134,26 +132,12 @@ def test_everyone_with_the_same_voice_cannot_be_centred():
     assert result.strongest("linkability", 1, 20).estimate.value == 0
 
 
-def fitted(outcomes, count=20):
-    """Curves whose outcomes are given, attackers × speakers."""
-    base = um.linkability(*(population(30, 2, noise=1.0, tag=t) for t in "et"), counts=[count])
-    size = outcomes.shape[1]
-    names = pl.Series([f"s{i}" for i in range(size)])
-    curves = {}
-    for n, row in enumerate(outcomes):
-        value, variance = row.mean(keepdims=True), row.var(ddof=1, keepdims=True) / size
-        low, high = score_interval(value, variance, size, level=0.95)
-        own = {"value": value, "variance": variance, "low": low, "high": high, "speakers": names}
-        curves[f"a{n}"] = replace(base, per_speaker=row[:, None], **own)
-    return curves
-
-
 def test_the_interval_of_the_largest_of_many_risks_allows_for_luck():
     rng, held, alone = np.random.default_rng(0), 0, 0
     for _ in range(60):
         outcomes = (rng.random((12, 60)) < 0.2).astype(float)
-        curves = fitted(outcomes)
-        best = um.privacy.strongest_of(curves, 20)
+        curves = curves_of(outcomes)
+        best = um.privacy.strongest_of(curves, COUNT)
         assert best.estimate.value == outcomes.mean(axis=1).max()
         held += best.estimate.interval.low <= 0.2 <= best.estimate.interval.high
         own = curves[best.attacker].estimate(0).interval
@@ -168,23 +152,23 @@ def test_one_strong_attacker_among_many_is_told_as_strong_as_it_is():
         share = np.full((20, 1), 0.05)
         share[7] = 0.3
         outcomes = (rng.random((20, 20)) < share).astype(float)
-        values.append(float(um.privacy.strongest_of(fitted(outcomes), 20).estimate.value))
+        values.append(float(um.privacy.strongest_of(curves_of(outcomes)).estimate.value))
     assert np.mean(values) > 0.3 - 0.02
 
 
 def test_a_clearly_stronger_attacker_keeps_its_value():
     rng = np.random.default_rng(1)
     outcomes = (rng.random((3, 60)) < np.array([[0.1], [0.8], [0.2]])).astype(float)
-    best = um.privacy.strongest_of(fitted(outcomes), 20)
-    assert (best.attacker, best.chosen_share, best.of, best.corrected) == ("a1", 1.0, 3, True)
+    best = um.privacy.strongest_of(curves_of(outcomes))
+    assert (best.attacker, best.chosen_share, best.of, best.corrected) == ("attack 1", 1.0, 3, True)
     assert best.estimate.value == pytest.approx(outcomes[1].mean())
     assert best.estimate.interval.method == "speaker,score,cross-fitted"
     assert "halves of the speakers" in best.note
-    alone = um.privacy.strongest_of({"a": fitted(outcomes)["a1"]}, 20)
+    alone = um.privacy.strongest_of({"a": curves_of(outcomes)["attack 1"]})
     assert not alone.corrected
     assert alone.note == "one attack tried: nothing to choose"
     with pytest.raises(um.InputError, match="no value for 7 speakers"):
-        um.privacy.strongest_of(fitted(outcomes), 7)
+        um.privacy.strongest_of(curves_of(outcomes), 7)
 
 
 def test_the_largest_equal_error_rate_says_that_it_is_not_corrected(sweep):
