@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from unmask.errors import InputError
-from unmask.trials import Ids, Scores, Source, Trials, read_key, read_scores
+from unmask.trials import Embeddings, Ids, Scores, Source, Trials, read_key, read_scores
 
 pairs = st.lists(
     st.tuples(st.sampled_from("abcdef"), st.sampled_from("uvwxyz"), st.sampled_from([0, 1, -1])),
@@ -244,3 +244,14 @@ def test_side_in_one_file_only(tmp_path: Path) -> None:
     both = put(tmp_path / "s.tsv", head + "m\tx\ta\t0.5\nm\tx\tb\t1.5\nm\ty\ta\t0\n")
     with pytest.raises(InputError, match="side of segments in both"):
         read_scores(both, key=key)
+
+
+def test_tables_and_voices_show_themselves_in_a_line():
+    table = Scores.from_arrays([1.0, 2.0], [0.0], system="plda")
+    assert repr(table) == "Scores(3 trials; 2 target, 1 nontarget; system plda)"
+    ids = Ids.from_strings(["a", "b", "c", "d", "a"])
+    assert repr(ids) == "Ids(5 rows, 4 identifiers of a, b, c, …)"
+    voices = Embeddings(np.ones((5, 3), np.float32), ids, columns={"sex": ["f"] * 5})
+    assert repr(voices) == "Embeddings(5 vectors of 3 dimensions, float32; 4 speakers, sex)"
+    key = Trials(ids, ids, [1, 0, 0, 1, -1], enrol_speaker=ids, test_speaker=ids)
+    assert repr(key) == "Trials(5 trials; 2 target, 2 nontarget, 1 other, 4 speakers)"

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from unmask.base import Vectors, as_index, read_only
+from unmask.base import Vectors, as_index, read_only, visible
 from unmask.errors import InputError
 from unmask.trials.formats import Source
 from unmask.trials.ids import Ids, text_ids
@@ -62,6 +62,12 @@ class Embeddings:
 
     def __len__(self) -> int:
         return len(self.vectors)
+
+    def __repr__(self) -> str:
+        known = {"utterances": self.utterances, "sessions": self.sessions, **self.columns}
+        named = [f"{self.n_speakers:,} speakers", *(n for n, ids in known.items() if ids)]
+        kind = f"{self.dimension} dimensions, {self.vectors.dtype}"
+        return visible(f"Embeddings({len(self):,} vectors of {kind}; {', '.join(named)})")
 
     def slices(self, size: int = SLICE) -> Iterator[tuple[int, Vectors]]:
         """Vectors, ``size`` at a time, with the row of the first, from front to back."""

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from unmask.base import BoolArray, Codes, FloatArray, IntArray, Labels, as_index, read_only
+from unmask.base import BoolArray, Codes, FloatArray, IntArray, Labels, as_index, read_only, visible
 from unmask.errors import InputError
 
 _FEW = 2000
@@ -36,6 +36,10 @@ class Ids:
         if codes.size and (codes.min() < 0 or codes.max() >= len(self.names)):
             raise ValueError(f"codes must lie in 0 … {len(self.names) - 1}")
         object.__setattr__(self, "codes", read_only(codes))
+
+    def __repr__(self) -> str:
+        some = ", ".join([*self.names.head(3), *(["…"] if len(self.names) > 3 else [])])
+        return visible(f"Ids({len(self):,} rows, {self.n_unique:,} identifiers of {some})")
 
     @classmethod
     def from_strings(cls, values: Ids | pl.Series | Iterable[Any]) -> Ids:

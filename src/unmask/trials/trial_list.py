@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from unmask.base import BoolArray, FloatArray, IntArray, Labels, as_index, read_only
+from unmask.base import BoolArray, FloatArray, IntArray, Labels, as_index, read_only, visible
 from unmask.errors import InputError
 from unmask.trials import problems
 from unmask.trials.formats import NONTARGET, OTHER, TARGET, OnProblem, Source, check_choice
@@ -31,7 +31,7 @@ from unmask.trials.ids import (
 from unmask.trials.speakers import Speakers, assign, speaker_rule
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TrialList:
     """What `Trials` and `Scores` have in common.
 
@@ -78,6 +78,16 @@ class TrialList:
 
     def __len__(self) -> int:
         return next((len(part) for part in self._parts().values()), 0)
+
+    def __repr__(self) -> str:
+        counts = {} if self.label is None else self.counts
+        known = [f"{number:,} {kind}" for kind, number in counts.items() if number]
+        known += [] if self.n_speakers is None else [f"{self.n_speakers:,} speakers"]
+        named = [*(f"system {name}" for name in getattr(self, "systems", ())), *self.columns]
+        parts = "; ".join(
+            filter(None, [f"{len(self):,} trials", ", ".join(known), ", ".join(named)])
+        )
+        return visible(f"{type(self).__name__}({parts})")
 
     @property
     def side(self) -> Ids | None:
@@ -213,7 +223,7 @@ class TrialList:
         return replace(self, **changes, label=None if self.label is None else self.label[index])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Trials(TrialList):
     """A key, as :func:`read_key` makes it: labelled trials without scores."""
 
@@ -244,7 +254,7 @@ def joint_codes(first: TrialList, second: TrialList) -> tuple[IntArray, IntArray
     return trial_codes(ids), trial_codes(other_ids, ids)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Scores(TrialList):
     """Trials with the scores of one or several systems; higher means more likely one speaker.
 

@@ -2,9 +2,9 @@
 
 from unmask.privacy.similarity.attackers import PLAIN, SpeakerProtection
 from unmask.privacy.similarity.distortion import CalibrationDistortion, calibration_distortion
-from unmask.privacy.similarity.matrix import SimilaritySet
+from unmask.privacy.similarity.matrix import MatrixView, SimilaritySet, single
 from unmask.privacy.similarity.pseudonyms import ALL, PrivacyAssessment, Safeguard, pseudonymisation
 from unmask.privacy.similarity.pseudonyms import read_matrices, safeguards
-from unmask.privacy.similarity.result import MatrixView, Pseudonymisation, quadrants, single
+from unmask.privacy.similarity.result import Pseudonymisation, quadrants
 from unmask.privacy.similarity.session_pairs import SessionAssessment, sessions
 from unmask.privacy.similarity.statistic import NOT_ASKED, SAME, WITH_TRIALS

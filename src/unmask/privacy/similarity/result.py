@@ -6,9 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-import numpy as np
-
-from unmask.base import FloatArray, IntArray, Tabular, few_speakers
+from unmask.base import FloatArray, Tabular, few_speakers
 from unmask.engine import negated_notices
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Notice, Noticed, Parameter
@@ -25,7 +23,13 @@ from unmask.privacy.similarity.attackers import (
     protection_of,
     strongest_of,
 )
-from unmask.privacy.similarity.matrix import Comparisons, SimilaritySet
+from unmask.privacy.similarity.matrix import (
+    MOST_SPEAKERS,
+    Comparisons,
+    MatrixView,
+    SimilaritySet,
+    view_of,
+)
 from unmask.privacy.similarity.statistic import (
     LARGEST_D_ECE,
     NOT_ASKED,
@@ -42,8 +46,6 @@ from unmask.privacy.similarity.statistic import (
 )
 
 SETS = OWN_SETS
-MOST_SPEAKERS = 300
-ORDERS = ("given", "cluster")
 Numbers = Mapping[str, tuple[float, FloatArray]]
 
 
@@ -408,22 +410,6 @@ def _negated_discloses_more(made: Comparisons) -> bool:
     return ends is None or ends[0] > 0
 
 
-@dataclass(frozen=True, eq=False)
-class MatrixView:
-    """A square of similarities; each of ``parts`` (original, protected) takes an equal share of the
-    rows and of the columns.
-
-    ``labels`` name the speakers of one part, or the first and last speaker of each bin of
-    ``per_bin`` speakers. A bin on the diagonal shows the mean self-similarity, any other bin the
-    mean similarity of different speakers.
-    """
-
-    values: FloatArray
-    labels: tuple[str, ...]
-    parts: tuple[str, ...]
-    per_bin: int = 1
-
-
 def quadrants(
     result: Pseudonymisation, *, order: str = "given", most: int = MOST_SPEAKERS
 ) -> MatrixView:
@@ -434,63 +420,4 @@ def quadrants(
     """
     oo, op, pp = (result.matrices[name] for name in ("oo", "op", "pp"))
     parts = ("original", "protected")
-    return _view([[oo, op], [op.T, pp]], [oo, pp], result.speakers, parts, order, most)
-
-
-def single(
-    similarity: SimilaritySet, *, order: str = "given", most: int = MOST_SPEAKERS
-) -> MatrixView:
-    """One set alone."""
-    matrix, parts = similarity.matrix, (similarity.name.upper(),)
-    return _view([[matrix]], [matrix], similarity.speakers, parts, order, most)
-
-
-def _view(
-    squares: list[list[FloatArray]],
-    alike: list[FloatArray],
-    speakers: tuple[str, ...],
-    parts: tuple[str, ...],
-    order: str,
-    most: int,
-) -> MatrixView:
-    """Matrices side by side, the speakers in the order of those that tell who are ``alike``."""
-    arranged = _arranged(alike, order)
-    step = -(-len(speakers) // most)
-    values = np.block(
-        [[_binned(m[np.ix_(arranged, arranged)], step) for m in row] for row in squares]
-    )
-    names = [speakers[i] for i in arranged]
-    bins = [names[i : i + step] for i in range(0, len(names), step)]
-    labels = (one[0] if len(one) == 1 else f"{one[0]} … {one[-1]}" for one in bins)
-    return MatrixView(values, tuple(labels), parts, step)
-
-
-def _arranged(matrices: list[FloatArray], order: str) -> IntArray:
-    size = matrices[0].shape[0]
-    if order not in ORDERS:
-        raise InputError(f"order: expected given or cluster, found {order}")
-    if order == "given" or size < 3:
-        return np.arange(size)
-    from scipy.cluster.hierarchy import leaves_list, linkage
-    from scipy.spatial.distance import squareform
-
-    alike = sum(matrix + matrix.T for matrix in matrices) / (2 * len(matrices))
-    distance = 1 - np.asarray(alike)
-    np.fill_diagonal(distance, 0.0)
-    tree = linkage(squareform(distance, checks=False), "average", optimal_ordering=size <= 300)
-    return np.asarray(leaves_list(tree), dtype=np.int64)
-
-
-def _binned(matrix: FloatArray, step: int) -> FloatArray:
-    if step == 1:
-        return matrix
-    first = np.arange(0, matrix.shape[0], step)
-    off = ~np.eye(matrix.shape[0], dtype=bool)
-
-    def summed(values: FloatArray) -> FloatArray:
-        return np.add.reduceat(np.add.reduceat(values, first, axis=0), first, axis=1)
-
-    binned = summed(matrix * off) / np.maximum(summed(off.astype(np.float64)), 1.0)
-    own = np.add.reduceat(np.diag(matrix), first) / np.diff(np.append(first, matrix.shape[0]))
-    np.fill_diagonal(binned, own)
-    return np.asarray(binned)
+    return view_of([[oo, op], [op.T, pp]], [oo, pp], result.speakers, parts, order, most)

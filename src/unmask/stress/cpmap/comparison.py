@@ -29,7 +29,7 @@ Edge = tuple[str, str]
 @final
 @dataclass(frozen=True)
 class DeltaIntervals:
-    """Intervals of the three proportions, found on a map of ``grid`` steps a side."""
+    """Intervals of the three proportions, measured on a map of ``grid`` steps a side."""
 
     win: Interval
     tie: Interval
