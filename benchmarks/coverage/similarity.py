@@ -16,7 +16,7 @@ import numpy as np
 import unmask as um
 from benchmarks.coverage.study import SPEAKERS, Array, Drawn, Study, ends
 
-METRICS = ("deid", "g_vd", "d_ece")
+METRICS = ("deid", "deid_strongest", "g_vd", "d_ece")
 DETAILS = ("deid_d_ece", "deid_min_cllr", "g_d_ece", "g_min_cllr", "deid_log", "g_vd_log")
 REPLICATES = 100
 DIMENSIONS = 16
@@ -96,6 +96,7 @@ def truth(voices: Voices, *, large: int = _LARGE, times: int = _TIMES) -> dict[s
     rng = np.random.default_rng([2026, voices.seed])
     result = [um.pseudonymisation(*voices.sample(rng, large), replicates=0) for _ in range(times)]
     known = {"d_ece": float(np.mean([one.sets["op"].zebra.d_ece for one in result]))}
+    known["deid_strongest"] = float(np.mean([min(one.attacks.values()) for one in result]))
     for metric in ("deid", *DETAILS, "g_vd"):
         values = np.array([getattr(one, metric) for one in result])
         if metric.startswith("g_"):
@@ -124,7 +125,8 @@ def real_truth(safeguard: str) -> dict[str, float]:
     """Numbers of all speakers of the case study."""
     whole = um.pseudonymisation(*_real(safeguard), replicates=0)
     known = {metric: float(getattr(whole, metric)) for metric in ("deid", "g_vd", *DETAILS)}
-    return known | {"d_ece": whole.sets["op"].zebra.d_ece}
+    strongest = min(whole.attacks.values())
+    return known | {"d_ece": whole.sets["op"].zebra.d_ece, "deid_strongest": strongest}
 
 
 def real_sample(safeguard: str, speakers: int, number: int) -> Drawn:
@@ -142,4 +144,5 @@ def _intervals(
     made = um.pseudonymisation(original, protected, replicates=replicates, seed=seed)
     values = {metric: getattr(made, metric) for metric in ("deid", "g_vd", *DETAILS)}
     values["d_ece"] = made.sets["op"].zebra.d_ece
+    values["deid_strongest"] = min(made.attacks.values())
     return {metric: ends(made.interval(metric), values[metric]) for metric in (*METRICS, *DETAILS)}
