@@ -26,8 +26,7 @@ from unmask.engine import curves
 from unmask.errors import InputError
 from unmask.estimate import Estimate
 from unmask.figures import pav_map
-from unmask.report import Document, Row, assess, load_config, render
-from unmask.report.inputs import check_inputs
+from unmask.report import Document, Row, assess, check_inputs, load_config, render
 from unmask.run import accumulate, place
 from unmask.speech import Recording, anonymise, load_encoder, read_audio
 from unmask.speech.encoders import Wrapped

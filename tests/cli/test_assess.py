@@ -29,7 +29,7 @@ def test_from_a_folder_to_a_report(folder):
     config = made.output.strip()
     checked = runner.invoke(app, ["assess", config, "--validate"])
     assert checked.output.endswith(f"{config}: fine\n")
-    assert "original: 32 vectors of 8 speakers" in checked.output
+    assert "original: 32 recordings of 8 speakers" in checked.output
     options = ["--set", 'frameworks=["similarity"]', "--set", "figures=[]"]
     done = runner.invoke(
         app, ["assess", config, *options, "--set", "intervals.replicates=9", "-o", f"{folder}/out"]

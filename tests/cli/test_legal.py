@@ -88,7 +88,7 @@ def test_figures_output_and_attributes(files, tmp_path):
 def test_the_config_of_an_assessment(files, tmp_path):
     path = tmp_path / "assessment.toml"
     path.write_text(
-        '[original]\nembeddings = "original-test.npz"\n'
+        'standard_attackers = false\n[original]\nembeddings = "original-test.npz"\n'
         '[[safeguards]]\nname = "mixed"\nembeddings = "original-enrol.npz"\nkeyless = true\n'
         '[[attackers]]\nname = "known"\nbackends = ["cosine"]\n'
         '[[attackers]]\nname = "own"\nenrol = "own"\ntrain = ["own"]\n'

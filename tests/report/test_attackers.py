@@ -144,7 +144,9 @@ def test_attackers_without_their_data_are_named_as_not_run(ideal):
         assert f"Attacker {name}" not in facts
         assert f'"attacker": "{name}' not in written
     assert {notice.code for notice in result.cards[0].notices} == {"attacker-not-run"}
-    assert "the semi-informed attacker was not run" in summary_table(result)
+    said = "The ignorant, informed and informed with originals attackers were not run, no run of"
+    assert any(line.startswith(said) for line in result.limits), result.limits
+    assert said in " ".join(summary_table(result).split())
 
 
 def test_without_a_key_the_attackers_run_is_the_safeguards_own(ideal):

@@ -158,10 +158,10 @@ def test_train_true_is_short_for_an_extractor_on_own_speech():
         "safeguards": [{"name": "x", "embeddings": "b.npz"}],
         "attackers": [{"name": "informed", "train": True}],
     }
-    (attacker,) = check_config(raw).attackers
+    attacker = {one.name: one for one in check_config(raw).attackers}["informed"]
     assert attacker.train == ("own",)
     assert attacker.trains
-    assert attacker.needs == ("original",)
+    assert attacker.needs == ("own",)
     raw["safeguards"][0] |= {"method": "b2", "command": "x {input} {output}"}
     with pytest.raises(InputError, match="method or a command, found both"):
         check_config(raw)

@@ -17,21 +17,23 @@ from unmask.report.documents import (
 from unmask.report.table import FORMATS as FORMATS, render as render
 
 if TYPE_CHECKING:
-    from unmask.report.assessment import Assessment as Assessment, assess as assess
+    from unmask.report.assessment import (
+        Assessment as Assessment,
+        assess as assess,
+        check_inputs as check_inputs,
+    )
     from unmask.report.cache import Listener as Listener
     from unmask.report.config import Config as Config, config_schema as config_schema
     from unmask.report.frameworks.legal import legal_attackers as legal_attackers
-    from unmask.report.inputs import check_inputs as check_inputs
     from unmask.report.starter import demo_config as demo_config, starter_config as starter_config
     from unmask.report.toml import check_config as check_config, load_config as load_config
     from unmask.report.writing import summary_table as summary_table, write_report as write_report
 
 _HOMES = {
-    "assessment": ("Assessment", "assess"),
+    "assessment": ("Assessment", "assess", "check_inputs"),
     "cache": ("Listener",),
     "config": ("Config", "config_schema"),
     "frameworks.legal": ("legal_attackers",),
-    "inputs": ("check_inputs",),
     "starter": ("demo_config", "starter_config"),
     "toml": ("check_config", "load_config"),
     "writing": ("summary_table", "write_report"),

@@ -21,7 +21,15 @@ from unmask.report.frameworks.attacks import attacks_of, extractor_note
 from unmask.report.frameworks.legal import with_fitting_lengths
 from unmask.report.frameworks.study import TRIALS, Framework, Plan, Results, Study, strongest
 from unmask.report.frameworks.utility import check_code, plane_of
-from unmask.report.headline import Card, cards, limits, next_steps, of_tables
+from unmask.report.headline import (
+    BELIEVED,
+    Card,
+    cards,
+    limits,
+    next_steps,
+    of_tables,
+    untried,
+)
 from unmask.report.inputs import read_inputs, set_tables
 from unmask.report.overview import overview
 from unmask.report.section import Section, TableBlock
@@ -96,9 +104,53 @@ def assess(
     where ``unmask.run.place`` says. Nothing but the cache is written: :func:`unmask.write_report`
     does the rest.
     """
-    check_code(config, allow_code=allow_code)
     folder = Path(output)
     work = Work(Path(cache) if cache is not None else cache_of(folder), listener=listener)
+    return _Run(_study(config, work, folder, allow_code=allow_code, say=say), work).result()
+
+
+def check_inputs(config: Config, *, allow_code: bool = False) -> list[str]:
+    """Read and check what a config names as :func:`assess` does, short of computing anything, and
+    say what there is and what will not be tried.
+    """
+    from unmask.speech.encoders import load_encoder, runs_code
+
+    for part in (config.original, config.training, *config.safeguards):
+        if part.audio is not None and (allow_code or not runs_code(part.encoder)):
+            load_encoder(part.encoder)
+    work = Work(cache_of(Path()), dry=True)
+    plain = config.model_copy(update={"redact": False})
+    study = _study(plain, work, Path(), allow_code=allow_code)
+    inputs, lines = study.inputs, []
+    voices = {"original": inputs.original} if inputs.original is not None else {}
+    for key, speech in {
+        **voices,
+        **{f"safeguards.{n}": x for n, x in inputs.protected.items()},
+    }.items():
+        for name in config.legal.attributes if speech.dimension > 1 else ():
+            if "legal" in (config.frameworks or ("legal",)) and name not in speech.columns:
+                known = ", ".join(speech.columns) or "none"
+                raise InputError(f"legal.attributes: {key}: no column {name}, found {known}")
+        lines.append(f"{key}: {len(speech):,} recordings of {speech.n_speakers:,} speakers")
+    for name, scores in study.tables.items():
+        counts = scores.counts
+        lines.append(f"{name}: {counts['target']:,} target and {counts['nontarget']:,} nontarget")
+    for name, attacks in study.attacks.items():
+        who = (f"{one.attacker} ({', '.join(one.backends)})" for one in attacks)
+        lines += [] if name == ORIGINAL else [f"attackers of {name}: {'; '.join(who)}"]
+    return [*lines, *untried(study)]
+
+
+def _study(
+    config: Config,
+    work: Work,
+    folder: Path,
+    *,
+    allow_code: bool,
+    say: Callable[[str], None] | None = None,
+) -> Study:
+    """What every framework works on: all that is read and checked before anything is computed."""
+    check_code(config, allow_code=allow_code)
     inputs = read_inputs(config, work, base=folder.resolve(), allow_code=allow_code, say=say)
     attacks, missing = attacks_of(config, inputs)
     config, notices = with_fitting_lengths(config, attacks)
@@ -106,7 +158,7 @@ def assess(
     colours = system_colours(names, original=ORIGINAL)
     tables = {**inputs.tables, **set_tables(inputs.sets)}
     inputs = replace(inputs, notices=(*inputs.notices, *notices))
-    return _Run(Study(config, inputs, attacks, missing, colours, tables), work).result()
+    return Study(config, inputs, attacks, missing, colours, tables)
 
 
 class _Run:
@@ -185,6 +237,7 @@ class _Run:
         strip, least = _least(study)
         rows = {section.key: section.rows for section in sections}
         made = cards(study, rows)
+        limiting = list(limits(made, study, sections))
         every = {"speakers": [row for block in least for row in block.rows], **rows}
         return Assessment(
             config,
@@ -193,7 +246,7 @@ class _Run:
             line=_line(study),
             extractor=extractor_note(inputs) if study.attacks else "",
             lines=[*(c for c in made if c.numbers), *of_tables(rows.get("verification", ()))],
-            limits=list(limits(made, study)),
+            limits=limiting,
             next_steps=list(next_steps(made, study)),
             plane=plane_of(study, rows),
             strip=strip,
@@ -209,9 +262,13 @@ class _Run:
                 conditions={"assessment": config.title},
                 notes=[f"{card.safeguard}: {said}" for card in made for said in card.sentences],
                 warnings=[
-                    *(one.line for one in inputs.notices if one.code != "not-read"),
+                    *(
+                        one.line
+                        for one in inputs.notices
+                        if one.code not in ("not-read", *BELIEVED)
+                    ),
                     *(notice.sentence for notice in self.failures),
-                    *(notice.line for card in made for notice in card.notices),
+                    *limiting,
                     *(f"{s.words['title']}: {line}" for s in sections for line in s.warnings),
                 ],
                 seed=config.seed,
@@ -264,7 +321,7 @@ def _facts(study: Study) -> list[tuple[str, str]]:
             ("Speakers", f"{inputs.original.n_speakers:,}"),
             ("Utterances", f"{len(inputs.original):,}"),
             ("Enrolled", f"{len(control.enrol):,} utterances"),
-            ("Attacked", f"{len(control.test):,} utterances"),
+            ("Attacked", f"{study.utterances} utterances of {study.people} people"),
         ]
     if inputs.safeguards:
         facts.append(("Safeguards", ", ".join(inputs.safeguards)))
@@ -298,7 +355,11 @@ def _line(study: Study) -> str:
     speech, tables = study.inputs.original, study.tables
     parts = []
     if speech is not None:
-        parts.append(f"{speech.n_speakers:,} speakers, {len(speech):,} utterances")
+        everyone = f"{speech.n_speakers:,}"
+        fewer = f"{study.people} of " if study.attacks and study.people != everyone else ""
+        parts.append(f"{fewer}{everyone} speakers, {len(speech):,} utterances")
+        absent = [one for one in study.inputs.notices if one.code == "absent"]
+        parts += [f"{one.line}" for one in absent]
     every = {"safeguard": study.inputs.safeguards, "attacker": study.attackers}
     for what, names in every.items():
         parts += [f"{_counted(names, what)} ({', '.join(names)})"] if names else []

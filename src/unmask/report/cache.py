@@ -88,14 +88,17 @@ def cache_of(output: Path) -> Path:
 class Work:
     """Runs steps, takes stored ones as they are, and tells how far the whole is.
 
-    Finished steps lie in ``folder``, each a whole file or none.
+    Finished steps lie in ``folder``, each a whole file or none. Where it is ``dry`` inputs are read
+    and checked, and nothing is computed.
     """
 
-    def __init__(self, folder: Path, *, listener: Listener | None = None) -> None:
+    def __init__(
+        self, folder: Path, *, listener: Listener | None = None, dry: bool = False
+    ) -> None:
         if not is_own(folder):
             own = "a folder of this user that nobody else can write"
             raise InputError(folder, own, "another: steps kept there are not trusted")
-        self.folder, self.listener = folder, listener
+        self.folder, self.listener, self.dry = folder, listener, dry
         self.done = self.total = 0.0
         self.reused = self.computed = 0
 

@@ -7,7 +7,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from unmask.engine import Battery
 from unmask.privacy.legal import FREE
@@ -160,7 +167,8 @@ class Attacker(_Part):
     speech protected by a related safeguard. Several training sets are pooled. Back-ends are trained
     on the people of [training] where there are such, else on the enrolment speech. With ``extractor
     = "trained"`` the extractor itself is trained on them first; ``train = true`` is short for that
-    and ``train = ["own"]``.
+    and ``train = ["own"]``. The names of :data:`ATTACKERS` are kept for what they mean, and what
+    is not said of one of that name is as it is there.
     """
 
     name: Name
@@ -172,9 +180,12 @@ class Attacker(_Part):
     @model_validator(mode="before")
     @classmethod
     def _trains(cls, raw: Any) -> Any:
-        if isinstance(raw, dict) and raw.get("train") is True:
-            return {**raw, "train": ("own",), "extractor": "trained"}
-        return raw
+        if not isinstance(raw, dict):
+            return raw
+        if raw.get("train") is True:
+            raw = {**raw, "train": ("own",), "extractor": "trained"}
+        meant = STANDARD.get(str(raw.get("name")))
+        return {**({} if meant is None else dict(meant)), **raw}
 
     @model_validator(mode="after")
     def _some_backend(self) -> Self:
@@ -182,7 +193,23 @@ class Attacker(_Part):
             raise ValueError("backends: expected each at most once and at least one")
         if self.name == CONSISTENCY:
             raise ValueError(f"{CONSISTENCY!r} enrols the attacked run and is no attacker")
+        meant = STANDARD.get(self.name)
+        if meant is not None and (self.enrol, self.knows) != (meant.enrol, meant.knows):
+            raise ValueError(
+                f"name: {self.name!r} {meant.told}, found one that {self.told}: give it another"
+                " name"
+            )
         return self
+
+    @property
+    def knows(self) -> frozenset[str]:
+        """Protected speech that it trains on."""
+        return frozenset(self.train) - {"original"}
+
+    @property
+    def told(self) -> str:
+        """What it enrols and trains on, as a clause."""
+        return f"enrols {self.enrol} and trains on {' and '.join(self.train)} speech"
 
     @property
     def trains(self) -> bool:
@@ -198,6 +225,8 @@ class Attacker(_Part):
         return tuple(dict.fromkeys((self.enrol, *trained)))
 
 
+STANDARD: dict[str, Attacker] = {}
+"""The usual attackers by name, which are reserved for what they mean."""
 _UNTRAINED: tuple[BackendName, ...] = ("cosine", "wccn", "whitened", "wasserstein")
 _LEARNT: tuple[BackendName, ...] = ("procrustes", "asnorm", "fusion")
 ATTACKERS = (
@@ -213,6 +242,7 @@ ATTACKERS = (
         backends=("wccn", "plda", *_LEARNT),
     ),
 )
+STANDARD.update({one.name: one for one in ATTACKERS})
 
 
 class ScoreTable(_Part):
@@ -360,7 +390,15 @@ class Config(_Part):
     safeguards: tuple[Safeguard, ...] = ()
     split: Split = Split()
     training: Training = Training()
-    attackers: tuple[Attacker, ...] = ATTACKERS
+    standard_attackers: bool = described(
+        "Whether the usual attackers attack beside those named here; the report says which do not.",
+        True,
+    )
+    attackers: tuple[Attacker, ...] = Field(
+        default=(),
+        validate_default=True,
+        description="Attackers beside the usual ones; one of their name takes that one's place.",
+    )
     scores: tuple[ScoreTable, ...] = ()
     legal: Legal = Legal()
     similarity: Similarity = Similarity()
@@ -373,6 +411,52 @@ class Config(_Part):
     @classmethod
     def _plain_date(cls, value: Any) -> Any:
         return value.isoformat() if isinstance(value, datetime.date) else value
+
+    @field_validator("safeguards", "attackers", "scores")
+    @classmethod
+    def _different(cls, given: tuple[Any, ...]) -> tuple[Any, ...]:
+        names = [one.name for one in given]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"expected different names, found {name!r} twice")
+            if name == ORIGINAL:
+                raise ValueError(f"{ORIGINAL!r} is the name of unprotected speech")
+        return given
+
+    @field_validator("attackers")
+    @classmethod
+    def _with_standard(
+        cls, given: tuple[Attacker, ...], info: ValidationInfo
+    ) -> tuple[Attacker, ...]:
+        if not info.data.get("standard_attackers", True):
+            return given
+        own = {one.name: one for one in given}
+        return tuple({**STANDARD, **own}.values())
+
+    @property
+    def left_out(self) -> dict[str, list[str]]:
+        """What this file drops of the usual attackers, their back-ends, frameworks, metrics and
+        lengths, by what it is.
+        """
+        voices = any(one.given for one in self.safeguards)
+        needs = {"legal": voices, "trust": voices, "similarity": bool(self.safeguards)}
+        needs["utility"] = self.utility.given
+        wanted = self.frameworks or FRAMEWORKS
+        drops: dict[str, list[str]] = {}
+        drops["frameworks"] = [f for f in FRAMEWORKS if f not in wanted and needs.get(f, True)]
+        if voices:
+            named, usual = {one.name: one for one in self.attackers}, Legal()
+            drops["attackers"] = [name for name in STANDARD if name not in named]
+            for name in (one for one in STANDARD if one in named):
+                one = named[name]
+                lost = [str(b) for b in STANDARD[name].backends if b not in one.backends]
+                lost += ["the extractor as it was given"] * one.trains
+                drops[f"back-ends of the {name} attacker"] = lost
+            if "legal" in wanted:
+                drops["metrics"] = [m for m in usual.metrics if m not in self.legal.metrics]
+                short = [n for n in usual.lengths if n not in self.legal.lengths]
+                drops["numbers of utterances"] = list(map(str, short))
+        return {what: some for what, some in drops.items() if some}
 
     @property
     def trials(self) -> dict[str, Any]:
@@ -393,16 +477,6 @@ class Config(_Part):
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
-        for what, names in (
-            ("safeguards", [one.name for one in self.safeguards]),
-            ("attackers", [one.name for one in self.attackers]),
-            ("scores", [one.name for one in self.scores]),
-        ):
-            for name in names:
-                if names.count(name) > 1:
-                    raise ValueError(f"{what}: expected different names, found {name!r} twice")
-                if name == ORIGINAL:
-                    raise ValueError(f"{what}: {ORIGINAL!r} is the name of unprotected speech")
         if not any(not one.hidden for one in self.safeguards) and not self.scores:
             raise ValueError("expected safeguards or scores to assess, found neither")
         if any(one.given for one in self.safeguards) and not self.original.given:

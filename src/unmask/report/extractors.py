@@ -16,6 +16,9 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import polars as pl
+
 from unmask.errors import InputError
 from unmask.privacy.legal import of_people
 from unmask.report.cache import Step, Work
@@ -129,7 +132,7 @@ class Extractors:
         root = self.work.folder / "runs" / _digest(identity)[:16]
         made = tuple(replace(one, path=root / f"{one.place}.flac") for one in files)
         missing = [one for one, to in zip(files, made, strict=True) if not to.path.is_file()]
-        if missing and make:
+        if missing and make and not self.work.dry:
             people = "training people" if training else "the people attacked"
             with self.work.doing(f"{safeguard.name} under the attacker's key, {people}"):
                 result = anonymise(missing, root, chosen)
@@ -189,8 +192,10 @@ class Extractors:
                 if one.speaker in chosen
             ]
             place, start = self._place(name, sets, share), self._start
-            with self.work.doing(f"training the extractor of {name}, {share:.0%} of the people"):
-                train(taught, place, recipe=self._recipe, start=start, device=self.device)
+            what = f"training the extractor of {name}, {share:.0%} of the people"
+            if not self.work.dry:
+                with self.work.doing(what):
+                    train(taught, place, recipe=self._recipe, start=start, device=self.device)
 
             def vectors(files: Sequence[Recording], what: str) -> Embeddings:
                 step = f"{what} for {name}, {share:.0%}"
@@ -219,7 +224,7 @@ class Extractors:
         pairs = [(one, attacker) for one in given.values() for attacker in trains]
         why = {(a.name, b.name): self.why_not(a, b) for a, b in pairs}
         able = [(a, b) for a, b in pairs if why[a.name, b.name] is None]
-        for pair in able:
+        for pair in () if self.work.dry else able:
             self.announce(*pair)
 
         def own_run(name: str, *, training: bool) -> Embeddings:
@@ -231,6 +236,7 @@ class Extractors:
         held = dict(inputs.speech)
         others = voices(training, "training") if training.given else None
         if others is not None:
+            check_names(original, others, "training")
             refuse_attacked(others.speakers.to_series(), original.speakers.to_series())
         for name in runnable:
             known = held[name].known
@@ -244,6 +250,8 @@ class Extractors:
                 for name, one in given.items()
                 if one.training is not None
             }
+            for name, protected in made.items():
+                check_names(others, protected, f"safeguards.{name}.training", whose="training")
             for name in runnable if training.audio is not None else ():
                 if name not in made:
                     made[name] = own_run(name, training=True)
@@ -328,11 +336,14 @@ def embedded(
     files: Sequence[Recording], encoder: str, what: str, work: Work, *, source: str | None = None
 ) -> tuple[Embeddings, dict[str, str]]:
     """Vectors of recordings by an encoder, computed once, and by utterance what is wrong with
-    those that cannot be read; ``source`` names their set.
+    those that cannot be read; ``source`` names their set. In dry work all vectors are alike.
     """
     from unmask.speech import embed
     from unmask.speech.encoders import fingerprint_of
 
+    if work.dry:
+        people, names = [one.speaker for one in files], [one.utterance for one in files]
+        return Embeddings(np.ones((len(files), 1)), people, names), {}
     total = hashlib.sha256()
     for one in files:
         with suppress(OSError):
@@ -355,6 +366,24 @@ def embedded(
     work.expect([step])
     made: tuple[Embeddings, dict[str, str]] = work.run(step)
     return made
+
+
+def check_names(known: Embeddings, other: Embeddings, key: str, *, whose: str = "original") -> None:
+    """Every utterance of two sets is of one speaker in both; ``key`` is what ``other`` is."""
+    names = (
+        pl.DataFrame({"utterance": one.utterances.to_series(), "speaker": one.speakers.to_series()})
+        for one in (known, other)
+        if one.utterances is not None
+    )
+    here, there = names
+    both = there.with_row_index("row", 1).join(here, on="utterance", maintain_order="left")
+    apart = both.filter(pl.col("speaker") != pl.col("speaker_right"))
+    if len(apart):
+        row, name, found, wanted = apart.row(0)
+        raise InputError(
+            f"{key}, row {row}: expected utterance {name} of speaker {wanted} as in {whose},"
+            f" found speaker {found} ({len(apart):,} such rows)"
+        )
 
 
 def refuse_attacked(training: Iterable[str], attacked: Iterable[str]) -> None:

@@ -14,7 +14,7 @@ from unmask.privacy.legal import STRONG_ENOUGH, extent, spoken
 from unmask.report.config import ORIGINAL
 from unmask.report.documents import Row
 from unmask.report.inputs import set_label
-from unmask.report.section import note, percent
+from unmask.report.section import Section, note, percent, title
 
 if TYPE_CHECKING:
     from unmask.report.frameworks.study import Study
@@ -24,6 +24,10 @@ Rows = Mapping[str, Sequence[Row]]
 LARGEST_D_ECE = 0.7213475204444817
 WORST, ALL, CONTROL = "worst of the curve", "all candidates", "control"
 """Points of a curve: the two that a card tells of, and where unprotected speech is compared."""
+BELIEVED = ("absent", "not-matched", "length-left-out")
+"""Notices on the inputs that a reader of the conclusion has to know."""
+LOWER_BOUND = ("overfitted", "weak-own-run", "learning-rises")
+"""Notices on trained attackers that make the risk a lower bound."""
 READABLE = 0.5
 """Share of what chance leaves open that a guessed attribute must reach to be called readable."""
 
@@ -282,18 +286,66 @@ def of_tables(rows: Sequence[Row]) -> Iterable[Card]:
         yield Card(name, "scores of verification", verdict, beside)
 
 
-def limits(cards: Sequence[Card], study: Study) -> Iterable[str]:
+def untried(study: Study) -> Iterable[str]:
+    """Whom and what the data or the config leave out: known before anything is computed."""
+    config, inputs = study.config, study.inputs
+    for notice in inputs.notices:
+        if notice.code in BELIEVED:
+            yield f"{notice.line}."
+    for what, some in config.left_out.items():
+        named = [title(one) if what == "frameworks" else one for one in some]
+        yield note("left_out", what=what, named=", ".join(named))
+    if hidden := [one.name for one in config.safeguards if one.hidden and one.given]:
+        yield note("hidden", names=listed(hidden))
+    for (attackers, why), names in _alike(
+        ((name, attacker), why) for (name, attacker), why in study.missing.items()
+    ):
+        several = "attackers were" if len(attackers) > 1 else "attacker was"
+        yield f"The {listed(attackers)} {several} {why} ({listed(names)})."
+    lacking = (
+        ((name, f"{backend} of the {who} attacker"), why)
+        for (name, who), attack in study.every.items()
+        for backend, why in attack.untried.items()
+    )
+    for (backends, why), names in _alike(lacking):
+        yield f"Not tried: {listed(backends)}; {why} ({listed(names)})."
+
+
+def _alike(
+    reasons: Iterable[tuple[tuple[str, str], str]],
+) -> Iterable[tuple[tuple[tuple[str, ...], str], list[str]]]:
+    """Things of safeguards that have one reason, and the safeguards of which the same is said."""
+    by_safeguard: dict[tuple[str, str], list[str]] = {}
+    for (safeguard, thing), why in reasons:
+        by_safeguard.setdefault((safeguard, why), []).append(thing)
+    alike: dict[tuple[tuple[str, ...], str], list[str]] = {}
+    for (safeguard, why), things in by_safeguard.items():
+        alike.setdefault((tuple(things), why), []).append(safeguard)
+    return alike.items()
+
+
+def limits(cards: Sequence[Card], study: Study, sections: Sequence[Section] = ()) -> Iterable[str]:
     """What was not tried, how few people there are, what the data cannot tell."""
     inputs = study.inputs
-    untried: dict[tuple[str, str], list[str]] = {}
-    for (name, attacker), why in study.missing.items():
-        untried.setdefault((attacker, why), []).append(name)
-    for (attacker, why), names in untried.items():
-        yield f"The {attacker} attacker was {why} ({listed(names)})."
+    yield from untried(study)
+    noticed = [notice for section in sections for notice in section.notices]
+    unfitted: dict[str, dict[str, None]] = {}
+    for one in noticed:
+        if one.code == "not-fitted":
+            unfitted.setdefault(one.sentence, {})[one.subject] = None
+    for sentence, subjects in unfitted.items():
+        yield f"{sentence} ({listed(list(subjects))})."
+    for code in LOWER_BOUND:
+        if weak := dict.fromkeys(one.subject for one in noticed if one.code == code):
+            yield note(f"bound-{code}", attackers="; ".join(weak))
+    if aligned := [
+        c.safeguard for c in cards if any("(wasserstein" in n.attacker for n in c.numbers)
+    ]:
+        yield note("equal_shares", names=listed(aligned))
     if inputs.original is not None and inputs.protected:
         if not inputs.trained:
             yield note("no_extractor")
-        yield note("crowd", people=f"{inputs.original.n_speakers:,}")
+        yield note("crowd", people=study.people)
     for code in ("weak-control", "few-speakers"):
         said = dict.fromkeys(notice.sentence for notice in _notices(cards, code))
         yield from (f"{sentence[:1].upper()}{sentence[1:]}." for sentence in said)

@@ -13,9 +13,17 @@ import polars as pl
 
 from unmask.errors import InputError
 from unmask.estimate import Notice
+from unmask.privacy.legal import of_people
 from unmask.report.cache import Work
 from unmask.report.config import Config, ScoreSets, ScoreTable, Voices
-from unmask.report.extractors import Extractors, Say, Speech, embedded, recordings_of
+from unmask.report.extractors import (
+    Extractors,
+    Say,
+    Speech,
+    check_names,
+    embedded,
+    recordings_of,
+)
 from unmask.report.redact import Labels, redaction_key
 from unmask.report.toml import relative
 from unmask.run import text_lines
@@ -69,6 +77,69 @@ class Inputs:
         """The utterances that are attacked."""
         return _only(embeddings, self.enrols, what="are attacked", inside=False)
 
+    def _people(self, embeddings: Embeddings, *, enrolled: bool) -> set[str]:
+        """Whose utterances enrol, or are attacked."""
+        assert embeddings.utterances is not None
+        inside = embeddings.utterances.to_series().is_in(list(self.enrols)) == enrolled
+        return set(embeddings.speakers.to_series().filter(inside))
+
+    def attackable(self, safeguard: str, speech: Speech) -> Speech:
+        """The same ``speech`` with nobody protected who is not enrolled as well in all sets that
+        attackers enrol: candidates may be more, those attacked are the same to every attacker.
+        """
+        present = self._people(speech.protected, enrolled=False)
+        for data in speech.known.keys() & {"original", "own"}:
+            present &= self._people(speech.known[data], enrolled=True)
+        if not present:
+            wanted = "somebody with speech to enrol and protected speech to attack"
+            raise InputError(f"safeguards.{safeguard}", wanted, "nobody: see split")
+        protected = of_people(speech.protected, present)
+        shares = {share: self.attackable(safeguard, one) for share, one in speech.shares.items()}
+        return replace(speech, protected=protected, shares=shares)
+
+    def complete(self, *, name_them: bool) -> Inputs:
+        """Only those attacked who are in all sets, and a notice on the others."""
+        speech = {name: self.attackable(name, one) for name, one in self.speech.items()}
+        trained = {key: self.attackable(key[0], one) for key, one in self.trained.items()}
+        absent = [
+            notice
+            for name, one in speech.items()
+            for notice in self._absent(name, one.protected, name_them=name_them)
+        ]
+        notices = (*self.notices, *absent)
+        return replace(self, speech=speech, trained=trained, notices=notices)
+
+    def _absent(self, name: str, attacked: Embeddings, *, name_them: bool) -> Iterable[Notice]:
+        """Who, and which recordings, have no protected version, no original or no enrolment."""
+        original, given = self.original, self.speech[name].protected
+        assert original is not None
+        assert original.utterances is not None
+        assert given.utterances is not None
+        everyone, protected = (set(x.speakers.to_series()) for x in (original, given))
+        recordings = original.utterances.to_series()
+        bare = recordings.filter(~recordings.is_in(given.utterances.to_series().implode()))
+        if len(bare) == len(recordings):
+            sentence = "no protected recording has the name of an original one: which is a version"
+            yield Notice("not-matched", name, f"{sentence} of which is not known")
+            bare = bare.clear()
+        if len(bare):
+            lost, first = len(everyone - protected), f" (first: {bare[0]})" if name_them else ""
+            whose = f"{lost:,} of {len(everyone):,} people, " if lost else ""
+            sentence = f"{len(bare):,} of {len(recordings):,} recordings{',' if lost else ''} have"
+            sentence += f" no protected version and were not attacked{first}"
+            yield Notice("absent", name, whose + sentence)
+        for people, why in (
+            (protected - everyone, "have no original speech and were not attacked"),
+            (
+                (protected & everyone) - set(attacked.speakers.to_series()),
+                "have no speech to enrol, to attack, or in the attacker's own run, and were not"
+                " attacked",
+            ),
+        ):
+            if people:
+                first = f" (first: {min(people)})" if name_them else ""
+                yield Notice("absent", name, f"{len(people):,} protected people {why}{first}")
+
 
 def _only(
     embeddings: Embeddings, names: Iterable[str], *, what: str, inside: bool = True
@@ -81,6 +152,14 @@ def _only(
         name = embeddings.source.name if embeddings.source else "embeddings"
         raise InputError(f"{name}: expected utterances that {what}, found none: see split")
     return embeddings if kept.all() else embeddings.select(kept)
+
+
+def check_speakers(known: Embeddings, other: Embeddings, key: str) -> None:
+    """Somebody is in both sets."""
+    here, there = (sorted(set(one.speakers.to_series())) for one in (known, other))
+    if not set(here) & set(there):
+        some = [", ".join(names[:2]) + (" …" if len(names) > 2 else "") for names in (there, here)]
+        raise InputError(f"no speaker of {key} is in original ({some[0]} against {some[1]})")
 
 
 def counterpart(original: Embeddings, protected: Embeddings) -> Embeddings:
@@ -156,9 +235,11 @@ def read_inputs(
         shown = {one.name: every[one.name] for one in given if not one.hidden}
         compared = {**shown, **{key: every[path] for key, path in runs.items()}}
         for key, embeddings in compared.items():
-            if embeddings.dimension != original.dimension:
+            if embeddings.dimension != original.dimension and not work.dry:
                 like = f"vectors of {original.dimension} dimensions like the original"
                 raise InputError(f"safeguards.{key}", like, embeddings.dimension)
+            check_names(original, embeddings, f"safeguards.{key}")
+            check_speakers(original, embeddings, f"safeguards.{key}")
         speech = {}
         for name, protected in shown.items():
             held = {"own": name if name in keyless else runs.get(f"{name}.again")}
@@ -168,6 +249,8 @@ def read_inputs(
         enrols = enrolling(config, original, compared)
         inputs = replace(inputs, original=original, speech=speech, enrols=enrols)
         inputs = Extractors(config, work, allow_code=allow_code, say=say).added(inputs, voices)
+        inputs = inputs.complete(name_them=not config.redact)
+    notices = [*notices, *inputs.notices]
     inputs = replace(inputs, sources=tuple(dict.fromkeys(sources)), notices=tuple(notices))
     if not config.redact:
         return inputs
@@ -177,40 +260,6 @@ def read_inputs(
         enrols=frozenset(labels.utterances.get(name, name) for name in inputs.enrols),
         sources=tuple(map(labels.source, inputs.sources)),
     )
-
-
-def check_inputs(config: Config, *, allow_code: bool = False) -> list[str]:
-    """Read what a config names as an assessment would, short of embedding recordings, and say what
-    there is; whatever would fail fails here. ``allow_code`` is that of :func:`read_inputs`.
-    """
-    from unmask.speech.encoders import load_encoder
-
-    lines = []
-    parts: dict[str, Voices] = {"original": config.original} if config.original.given else {}
-    parts |= {f"safeguards.{one.name}": one for one in config.safeguards if one.given}
-    for key, part in parts.items():
-        if part.audio is not None:
-            files = _recordings(part, key, allow_code=allow_code)
-            load_encoder(part.encoder)
-            people = len({one.speaker for one in files})
-            lines.append(f"{key}: {len(files):,} recordings of {people:,} speakers")
-        else:
-            voices = _embeddings(part)
-            for name in config.legal.attributes:
-                if "legal" in (config.frameworks or ("legal",)) and name not in voices.columns:
-                    known = ", ".join(voices.columns) or "none"
-                    raise InputError(f"legal.attributes: {key}: no column {name}, found {known}")
-            lines.append(f"{key}: {len(voices):,} vectors of {voices.n_speakers:,} speakers")
-    tables = {one.name: _table(one) for one in config.scores}
-    sets = {
-        set_label(one.name, given.set): _sets(given)
-        for one in config.safeguards
-        for given in one.scores
-    }
-    for name, scores in {**tables, **set_tables(sets)}.items():
-        counts = scores.counts
-        lines.append(f"{name}: {counts['target']:,} target and {counts['nontarget']:,} nontarget")
-    return lines
 
 
 def _recordings(part: Voices, key: str, *, allow_code: bool) -> Sequence[Recording]:

@@ -54,6 +54,11 @@ def _words() -> dict[str, dict[str, Any]]:
     return tomllib.loads(text)
 
 
+def title(key: str) -> str:
+    """The title of a framework's section."""
+    return str(_words()[key]["title"])
+
+
 def note(name: str, **values: Any) -> str:
     """A sentence that tables, summaries or methods have, by its name, with ``values`` filled in."""
     return str(_words()["notes"][name]).format(**values)

@@ -127,13 +127,13 @@ def _put_in_place(made: Path, folder: Path) -> None:
 
 def summary_table(assessment: Assessment, *, width: int | None = None) -> str:
     """The one table of all systems and sets, then what each safeguard's strongest attack does and
-    what to be careful about.
+    what limits it.
     """
     cards, whole = assessment.cards, assessment.overview
     notes = (f"{card.safeguard}: {said}" for card in cards for said in card.sentences)
     failures = (notice.sentence for notice in assessment.failures)
-    beside = (notice.line for card in cards for notice in card.notices)
-    shown = replace(whole, notes=(*whole.notes, *notes), warnings=(*failures, *beside))
+    warnings = (*failures, *assessment.limits)
+    shown = replace(whole, notes=(*whole.notes, *notes), warnings=warnings)
     return text(shown, width=width)
 
 

@@ -348,6 +348,7 @@ def legal(
     the one called ``original``): it shows whether the attack is strong enough to be believed.
     ``asked`` names the attacker whose risk is asked for; the strongest is always named beside it.
     Every attacker reads its scores in all ``variants``: plain, negated, centred, centred negated.
+    One of several attackers whose back-end cannot be fitted is left out, with a notice.
     ``metrics`` are of ``singling_out``, ``linkability`` and ``one_minus_eer``. ``counts`` are 20,
     50, 100, … and all speakers unless given; one beyond the speakers of some length or metric is
     left out there, with a notice, and beyond all it is an error. ``lengths`` are those of 1, 3 and
@@ -392,6 +393,7 @@ def legal(
     curves: dict[tuple[str, str, int], Curve] = {}
     ranks: dict[tuple[str, int], Ranks] = {}
     inferences: dict[tuple[str, str], Inference] = {}
+    unfitted: dict[str, str] = {}
     index = 0
     for name, attacker in attackers.items():
         for reading in range(readings):
@@ -401,7 +403,13 @@ def legal(
                     skipped.append(notice("sweep", "not-centred", name))
                 index += each
                 continue
-            used = used.ready()
+            try:
+                used = used.ready()
+            except InputError as error:
+                if name in (original, asked) or len(attackers) == len(unfitted) + 1:
+                    raise
+                unfitted[name] = str(error)
+                break
             backend = used.backend_in_use
             for length, metric in product(lengths, metrics):
                 enrol, test = used.enrol, used.test
@@ -428,6 +436,8 @@ def legal(
                     skipped.append(notice("sweep", "count-left-out", subject, counts=lost))
                 if isinstance(curve, Linkability):
                     ranks[name, length] = curve.ranks
+        if name in unfitted:
+            continue
         control = None if original is None else attackers[original].test
         for attribute, bands in cuts.items():
             with part(index, steps):
@@ -446,9 +456,14 @@ def legal(
         seed=seed,
         sources=tuple(dict.fromkeys(s.source for s in sets if s.source is not None)),
         consistency=tuple(
-            name for name, one in attackers.items() if name != original and one.is_consistency
+            name
+            for name, one in attackers.items()
+            if name != original and name not in unfitted and one.is_consistency
         ),
-        skipped=tuple(skipped),
+        skipped=(
+            *(notice("sweep", "not-fitted", name, why=why) for name, why in unfitted.items()),
+            *skipped,
+        ),
     )
 
 

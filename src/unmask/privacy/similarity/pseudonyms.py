@@ -114,7 +114,8 @@ def pseudonymisation(
       name, or by their order where neither set has names. ``attackers``, by name, compete with the
       plain, negated and centred score of OP: each holds the same segments as ``enrol`` (original)
       and ``test`` (protected), aligned or compared by its own back-end, or through an extractor of
-      its own (:class:`~unmask.privacy.legal.Attacker`);
+      its own (:class:`~unmask.privacy.legal.Attacker`); one that cannot be fitted is left out,
+      with a note;
     - three lists of scored trials ``oo``, ``op``, ``pp`` with the speakers on both sides, of which
       ``system`` names the scores. Trials of a segment with itself, or with its own protected
       version (the same name on both sides), do not count, and a note tells how many there were.
@@ -143,14 +144,19 @@ def pseudonymisation(
             name: EmbeddingPairs.of(scorer, enrol, test)
             for name, enrol, test in zip(SETS, (o, o, p), (o, p, p), strict=True)
         }
+        unfitted = []
         for name, one in (attackers or {}).items():
-            used = one.ready()
+            try:
+                used = one.ready()
+            except InputError as error:
+                unfitted.append(Notice("not-fitted", name, f"not tried, {error}"))
+                continue
             sides = (
                 rows_of(used.backend_in_use, side, aligned(data[0], side)[1][segments.order])
                 for side in (used.enrol, used.test)
             )
             sources[name] = EmbeddingPairs.of(used.backend_in_use, *sides)
-        return _of_sources(sources, segments, setup, scorer.name)
+        return _of_sources(sources, segments, setup, scorer.name, tuple(unfitted))
     if len(data) == 4:
         ids = Ids.from_strings(data[3])
         segments = segments_of(ids)
@@ -166,7 +172,11 @@ def pseudonymisation(
 
 
 def _of_sources(
-    sources: Mapping[str, PairSource], segments: Segments, setup: Setup, backend: str | None
+    sources: Mapping[str, PairSource],
+    segments: Segments,
+    setup: Setup,
+    backend: str | None,
+    notes: tuple[Notice, ...] = (),
 ) -> Pseudonymisation:
     rule = Rule(segments.order, "<") if setup.mirror else None
     attack = centred(sources["op"], segments)
@@ -181,7 +191,7 @@ def _of_sources(
     codes = np.empty(len(segments), dtype=np.int64)
     codes[segments.order] = segments.codes
     spoken = "\n".join(segments.names[code] for code in codes)
-    return assessed(made, backend=backend, trials=_digest(spoken))
+    return assessed(made, backend=backend, trials=_digest(spoken), notes=notes)
 
 
 def _square(scores: npt.ArrayLike, name: str, size: int) -> Block:

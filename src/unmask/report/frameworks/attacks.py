@@ -26,6 +26,7 @@ NOT_GIVEN = {
     "own": "no run of the attacker's own (again) was given, and the safeguard is not keyless",
     "related": "no related safeguard was given",
 }
+NO_PEOPLE = "it learns from speech of other people, original and protected: see [training]"
 
 
 def extractor_note(inputs: Inputs) -> str:
@@ -103,7 +104,7 @@ class Attack:
     """One attacker on one safeguard (``original`` for unprotected speech).
 
     Made by :func:`attacks_of`; steps of several frameworks take it. Its scores are computed once
-    and held until :meth:`hold` lets them go.
+    and held until :meth:`hold` lets them go. ``untried`` tells by back-end why it cannot run.
     """
 
     safeguard: str
@@ -115,6 +116,7 @@ class Attack:
     test: Embeddings = field(repr=False)
     pairs: law.Pairs | None = field(default=None, repr=False)
     enrols_own: bool = False
+    untried: Mapping[str, str] = field(default_factory=dict)
     _scored: dict[tuple[str, str], FloatArray] = field(init=False, default_factory=dict, repr=False)
 
     @cached_property
@@ -214,7 +216,7 @@ def attacks_of(config: Config, inputs: Inputs) -> tuple[Attacks, dict[tuple[str,
     if inputs.original is None or not inputs.protected:
         return {}, {}
     original = inputs.enrolment(inputs.original)
-    control = inputs.attacked(inputs.original)
+    control = law.of_people(inputs.attacked(inputs.original), set(original.speakers.to_series()))
     backends = tuple(
         dict.fromkeys(b for one in config.attackers for b in one.backends if b not in law.LEARNT)
     )
@@ -252,6 +254,7 @@ def _attack(safeguard: str, one: Attacker, inputs: Inputs, speech: Speech) -> At
     usable = tuple(
         b for b in one.backends if b not in law.LEARNT or (apart and (b == "asnorm" or pairs))
     )
+    untried: dict[str, str] = {b: NO_PEOPLE for b in one.backends if b not in usable}
     return Attack(
         safeguard,
         one.name,
@@ -262,4 +265,5 @@ def _attack(safeguard: str, one: Attacker, inputs: Inputs, speech: Speech) -> At
         inputs.attacked(speech.protected),
         pairs,
         one.enrol == "own",
+        untried,
     )

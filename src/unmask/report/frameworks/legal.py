@@ -141,6 +141,12 @@ class LegalResults:
         self.consistency: Mapping[str, law.LegalSweep] = results["consistency"]
         self.metrics: tuple[str, ...] = config.legal.metrics
         self.first, self.seed = config.legal.lengths[0], config.seed
+        self.unfitted = [
+            Notice(notice.code, name, notice.sentence)
+            for (name, _), sweep in sweeps.items()
+            for notice in sweep.skipped
+            if notice.code == "not-fitted"
+        ]
         self.whole: dict[str, law.LegalSweep] = {}
         self.shown: dict[str, dict[tuple[str, str, int], law.Curve]] = {}
         self.points: dict[tuple[str, str], dict[str, law.Strongest]] = {}
@@ -151,7 +157,7 @@ class LegalResults:
             whole = law.LegalSweep(curves, ranks, {}, None, None, self.seed)
             self.whole[name], self.shown[name] = whole, {}
             for who, metric, length in product(by, self.metrics, whole.lengths):
-                best = by[who].strongest(metric, length, _most(whole, metric, length))
+                best = by[who].strongest(metric, length)
                 self.shown[name][who, metric, length] = curves[best.attacker, metric, length]
             for metric in self.metrics:
                 most = whole.strongest(metric, min(whole.lengths))
@@ -194,11 +200,6 @@ class LegalResults:
         return {what: law.overlaps(curves) for what, curves in compared.items()}
 
 
-def _most(sweep: law.LegalSweep, metric: str, length: int) -> int:
-    """The largest number of speakers at which some attack was run."""
-    return max(int(curve.counts.max()) for curve in sweep.competing(metric, length).values())
-
-
 def _section(study: Study, groups: Results) -> Section:
     """Risk against the number of speakers, all safeguards together and each on its own."""
     results, colours = LegalResults(study.config, groups), study.colours
@@ -239,9 +240,12 @@ def _section(study: Study, groups: Results) -> Section:
         figures=[] if len(counts) == 1 else [comparison, choice],
         tables=_tables(results),
         notices=[
-            Notice(one.code, name, one.sentence)
-            for name, sweep in sweeps.items()
-            for one in sweep.notices
+            *results.unfitted,
+            *(
+                Notice(one.code, name, one.sentence)
+                for name, s in sweeps.items()
+                for one in s.notices
+            ),
         ],
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -77,9 +77,14 @@ def _trial_step(attack: Attack, config: Config) -> Step:
                 f" {config.verification.max_trials:,} trials"
             )
         models = attack.enrol.n_speakers
-        trialled = {}
+        trialled: dict[Variant, Trialled] = {}
+        unfitted: dict[str, InputError] = {}
         for variant in attack.variants:
-            scores = attack.scores(variant)
+            try:
+                scores = attack.scores(variant)
+            except InputError as error:
+                unfitted[variant.backend] = error
+                continue
             result = evaluate(scores, **{**how, "replicates": 0}).results[0]
             bare = tuple(replace(e, no_interval=WEAKER) for e in result.estimates)
             trialled[variant] = Trialled(
@@ -91,6 +96,8 @@ def _trial_step(attack: Attack, config: Config) -> Step:
                 models,
                 scores.digest,
             )
+        if not trialled:
+            raise next(iter(unfitted.values()))
         chosen = dict.fromkeys(strongest(tuple(trialled.values()), m).variant for m in MOST)
         attack.hold(*chosen)
         if how["replicates"]:
@@ -98,7 +105,11 @@ def _trial_step(attack: Attack, config: Config) -> Step:
             for variant, result in zip(chosen, again, strict=True):
                 one = trialled[variant]
                 trialled[variant] = replace(one, result=result, notices=again.notices)
-        return tuple(trialled.values())
+        lost = tuple(
+            Notice("not-fitted", attack.safeguard, f"{attack.attacker} ({name}): not tried, {why}")
+            for name, why in unfitted.items()
+        )
+        return tuple(replace(one, notices=(*lost, *one.notices)) for one in trialled.values())
 
     what = f"verification of {attack.safeguard}, {attack.attacker}"
     params = {**how, "backends": attack.backends}
@@ -184,6 +195,16 @@ class Study:
         """Attackers that were run against some safeguard."""
         return tuple(dict.fromkeys(who for name, who in self.every if name != ORIGINAL))
 
+    @property
+    def people(self) -> str:
+        """How many people were attacked; several numbers where safeguards differ."""
+        return _span(one.test.n_speakers for (n, _), one in self.every.items() if n != ORIGINAL)
+
+    @property
+    def utterances(self) -> str:
+        """How many utterances were attacked."""
+        return _span(len(one.test) for (name, _), one in self.every.items() if name != ORIGINAL)
+
     def trials(self) -> dict[tuple[str, str], Step]:
         """A step that tries each attack."""
         return {key: _trial_step(attack, self.config) for key, attack in self.every.items()}
@@ -222,6 +243,12 @@ class Study:
             for name, scores in self.tables.items()
         ]
         return [*map(_attack_table, groups.values()), *given]
+
+
+def _span(numbers: Iterable[int]) -> str:
+    """``40`` or ``40 to 60``."""
+    some = sorted(numbers)
+    return " to ".join(f"{n:,}" for n in dict.fromkeys((some[0], some[-1])))
 
 
 def _attack_table(group: Mapping[str, tuple[Attack, Variant]]) -> Table:

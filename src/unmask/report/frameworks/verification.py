@@ -200,7 +200,7 @@ def of_many(tried: int) -> str:
 def notices_of(trialled: Mapping[str, Sequence[Trialled]], metric: str) -> list[Notice]:
     """What the evaluation of the strongest variant of each attacker warns of."""
     return [
-        notice.about(one.name)
+        notice if notice.code == "not-fitted" else notice.about(one.name)
         for variants in trialled.values()
         for one in _leaders(variants, metric)
         for notice in one.notices

@@ -1,0 +1,213 @@
+"""Inputs that would make a bad safeguard look good: each is refused, or told in the report."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from unmask.errors import InputError
+from unmask.report import assess, check_inputs, load_config
+from unmask.run import place
+from unmask.trials import Embeddings, Ids, write
+
+SPEAKERS, EACH, DIM = 12, 6, 16
+HEAD = """
+figures = []
+frameworks = ["legal"]
+intervals = {replicates = 20}
+legal = {lengths = [1], draws = 2, folds = 2, metrics = ["linkability"]}
+"""
+BODY = """
+[original]
+embeddings = "original.npz"
+[[safeguards]]
+name = "V"
+embeddings = "v.npz"
+"""
+WEAK = """
+[[attackers]]
+name = "informed"
+enrol = "original"
+train = ["original"]
+backends = ["cosine"]
+"""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def alone():
+    with place(workers=1):
+        yield
+
+
+def speech(seed: int = 1, *, spread: float = 0.2) -> Embeddings:
+    people = np.random.default_rng(0).normal(size=(SPEAKERS, DIM))
+    rng = np.random.default_rng(seed)
+    vectors = np.repeat(people, EACH, axis=0) + spread * rng.normal(size=(SPEAKERS * EACH, DIM))
+    names = [f"s{s:02d}" for s in range(SPEAKERS) for _ in range(EACH)]
+    return Embeddings(vectors, names, [f"{n}-{i % EACH}" for i, n in enumerate(names)])
+
+
+def turned(embeddings: Embeddings) -> Embeddings:
+    """One rotation of the space for all: nobody is hidden from who aligns the two."""
+    turn = np.linalg.qr(np.random.default_rng(9).normal(size=(DIM, DIM)))[0]
+    return replace(embeddings, vectors=embeddings.vectors @ turn)
+
+
+def renamed(embeddings: Embeddings, name) -> Embeddings:
+    return replace(
+        embeddings, speakers=Ids.from_strings([name(s) for s in embeddings.speakers.to_series()])
+    )
+
+
+def without(embeddings: Embeddings, *endings: str) -> Embeddings:
+    assert embeddings.utterances is not None
+    kept = [not name.endswith(endings) for name in embeddings.utterances.to_series()]
+    return embeddings.select(np.array(kept))
+
+
+def among(embeddings: Embeddings, first: int, last: int = SPEAKERS) -> Embeddings:
+    codes = embeddings.speakers.codes
+    return embeddings.select((codes >= first) & (codes < last))
+
+
+def config(tmp_path, *, original=None, protected=None, head=HEAD, more="", **sets):
+    every = {"original": original or speech(), "v": protected or speech(2), **sets}
+    for name, one in every.items():
+        write(one, tmp_path / f"{name}.npz")
+    (tmp_path / "a.toml").write_text(head + BODY + more)
+    return load_config(tmp_path / "a.toml")
+
+
+def run(tmp_path, **how):
+    return assess(config(tmp_path, **how), tmp_path / "out", cache=tmp_path / "kept")
+
+
+def both(how, tmp_path):
+    """What an assessment refuses, validation refuses in the same words."""
+    made = config(tmp_path, **how)
+    with pytest.raises(InputError) as first:
+        check_inputs(made)
+    with pytest.raises(InputError) as second:
+        assess(made, tmp_path / "out", cache=tmp_path / "kept")
+    assert str(first.value) == str(second.value)
+    return str(first.value)
+
+
+@pytest.mark.parametrize("which", ["protected", "again", "related", "training"])
+def test_speakers_that_contradict_are_refused_with_the_first_row(tmp_path, which):
+    mixed = renamed(speech(3), lambda name: f"s{(int(name[1:]) + 7) % SPEAKERS:02d}")
+    more = "" if which in ("protected", "training") else f'{which} = "x.npz"\n'
+    if which == "training":
+        mixed = renamed(speech(3), lambda name: f"t{name[1:]}")
+        more = '[training]\nembeddings = "x.npz"\n'
+    how = {"protected": mixed} if which == "protected" else {"x": mixed, "more": more}
+    said = both(how, tmp_path)
+    assert "row 1: expected utterance s00-0 of speaker s00 as in original, found speaker" in said
+    assert "(72 such rows)" in said
+
+
+def test_no_common_speaker_is_said_in_those_words(tmp_path):
+    other = replace(speech(2), utterances=Ids.from_strings([f"u{i}" for i in range(72)]))
+    said = both({"protected": renamed(other, lambda name: f"p{name[1:]}")}, tmp_path)
+    assert said == "no speaker of safeguards.V is in original (p00, p01 … against s00, s01 …)"
+
+
+def test_a_weak_attacker_cannot_be_called_informed(tmp_path):
+    with pytest.raises(InputError) as refused:
+        config(tmp_path, more=WEAK)
+    assert "attackers.0: name: 'informed' enrols own and trains on original and own" in str(
+        refused.value
+    )
+
+
+def test_attackers_are_added_to_the_usual_ones(tmp_path):
+    how = {
+        "protected": turned(speech(2)),
+        "more": 'again = "again.npz"\n' + WEAK.replace("informed", "mine"),
+    }
+    result = run(tmp_path, again=turned(speech(3)), **how)
+    assert result.attackers[-1] == "mine"
+    assert {"original enrolment", "ignorant", "informed"} <= set(result.attackers)
+    assert result.cards[0].extent == "most"
+
+
+def test_attackers_that_the_config_drops_are_told(tmp_path):
+    weak = "standard_attackers = false\n" + HEAD
+    more = WEAK.replace("informed", "mine")
+    result = run(tmp_path, protected=turned(speech(2)), head=weak, more=more)
+    assert result.attackers == ("mine",)
+    said = "The config leaves out these usual attackers: original enrolment, ignorant,"
+    assert any(line.startswith(said) for line in result.limits), result.limits
+    frameworks = "The config leaves out these usual frameworks: Are the attackers to be trusted?,"
+    assert any(line.startswith(frameworks) for line in result.limits), result.limits
+    assert "The config leaves out these usual metrics: singling_out." in result.limits
+    assert "The config leaves out these usual numbers of utterances: 3." in result.limits
+
+
+def test_back_ends_that_an_entry_of_a_usual_name_drops_are_told(tmp_path):
+    more = '[[attackers]]\nname = "original enrolment"\nbackends = ["cosine"]\n'
+    result = run(tmp_path, more=more)
+    said = "The config leaves out these usual back-ends of the original enrolment attacker: wccn,"
+    assert any(line.startswith(said) for line in result.limits), result.limits
+
+
+def test_people_without_protected_speech_are_counted(tmp_path):
+    absent = among(speech(2), 4)
+    more = 'again = "again.npz"\n'
+    result = run(tmp_path, protected=absent, more=more, again=among(speech(3), 4))
+    said = "4 of 12 people, 24 of 72 recordings, have no protected version and were not attacked"
+    assert f"V: {said} (first: s00-0)." in result.limits
+    assert result.line.startswith(f"8 of 12 speakers, 72 utterances; V: {said}")
+    assert dict(result.facts)["Attacked"] == "24 utterances of 8 people"
+    assert result.cards[0].extent == "most"
+    assert any(line.startswith("8 people were tested") for line in result.limits)
+    assert not result.failures
+
+
+def test_recordings_that_were_deleted_are_counted(tmp_path):
+    result = run(tmp_path, protected=without(speech(2), "-3", "-4"))
+    said = "V: 24 of 72 recordings have no protected version and were not attacked (first: s00-3)."
+    assert said in result.limits
+
+
+def test_people_without_original_speech_are_counted(tmp_path):
+    result = run(tmp_path, original=among(speech(), 0, 11))
+    said = "V: 1 protected people have no original speech and were not attacked (first: s11)."
+    assert said in result.limits
+    assert result.cards[0].extent == "most"
+
+
+def test_people_whom_nobody_enrols_are_left_out_and_counted(tmp_path):
+    listed = [f"s{s:02d}-{i}" for s in range(10) for i in range(3)]
+    (tmp_path / "enrol.txt").write_text("\n".join(listed))
+    head = HEAD + 'split = {utterances = "enrol.txt"}\n'
+    result = run(tmp_path, head=head)
+    assert any("2 protected people have no speech to enrol" in line for line in result.limits)
+    assert dict(result.facts)["Attacked"] == "30 utterances of 10 people"
+
+
+def test_distractors_are_candidates(tmp_path):
+    head = HEAD.replace("legal = {", "legal = {counts = [8, 12], ")
+    result = run(tmp_path, protected=among(speech(2), 4), head=head)
+    rows = [
+        row for s in result.sections for row in s.rows if row.conditions.get("speakers") == "12"
+    ]
+    assert any(row.conditions["safeguard"] == "V" for row in rows)
+
+
+@pytest.mark.parametrize("frameworks", ['["legal"]', '["legal", "verification", "similarity"]'])
+def test_a_back_end_that_cannot_be_fitted_costs_itself(tmp_path, frameworks):
+    head = HEAD.replace('["legal"]', frameworks) + "split = {enrol = 1}\n"
+    result = run(tmp_path, head=head)
+    assert not result.failures
+    assert {s.key for s in result.sections} == set(eval(frameworks))
+    assert any("(wccn): not tried" in line for line in result.limits), result.limits
+    assert result.cards[0].extent == "most"
+
+
+def test_back_ends_that_need_other_people_are_told(tmp_path):
+    result = run(tmp_path, more='again = "again.npz"\n', again=speech(3))
+    said = "Not tried: procrustes of the informed with originals attacker, asnorm of the"
+    assert any(line.startswith(said) for line in result.limits), result.limits
