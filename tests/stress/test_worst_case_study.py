@@ -164,7 +164,16 @@ def test_the_command_answers_in_json_and_draws(
     score_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run(
-        *("worstcase", str(score_file), "--population", "1e4", "--model", "gpd-target"),
+        *(
+            "worstcase",
+            str(score_file),
+            "--by",
+            "none",
+            "--population",
+            "1e4",
+            "--model",
+            "gpd-target",
+        ),
         *("--threshold", "0.5", "--target-rate", "0.01", "--format", "json", "--ci", "6"),
         *("--figures", str(tmp_path / "figures"), "--figure-formats", "json"),
     )
@@ -200,11 +209,30 @@ def test_no_intervals_means_none_anywhere(
 def test_the_command_compares_models(
     score_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run("worstcase", str(score_file), "--table", "--model", "ls-generative", "--model", "gpd")
+    run(
+        "worstcase",
+        str(score_file),
+        "--by",
+        "none",
+        "--table",
+        "--model",
+        "ls-generative",
+        "--model",
+        "gpd",
+    )
     printed = capsys.readouterr().out
     assert all(name in printed for name in ("carry-forward", "ls-generative", "gpd", "N ≤ 15"))
     run(
-        *("worstcase", str(score_file), "--model", "gpd", "--model", "ls-generative"),
+        *(
+            "worstcase",
+            str(score_file),
+            "--by",
+            "none",
+            "--model",
+            "gpd",
+            "--model",
+            "ls-generative",
+        ),
         *("--figures", str(tmp_path), "--figure-formats", "json"),
         *("--population", "500", "--ci", "6"),
     )
@@ -342,7 +370,18 @@ def voices_file(voices: Embeddings, tmp_path_factory: pytest.TempPathFactory) ->
 def test_the_command_takes_embeddings_on_any_place_and_goes_on(
     voices_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked = ("worstcase", str(voices_file), "--model", "gpd", "--format", "json", "--ci", "6")
+    asked = (
+        "worstcase",
+        str(voices_file),
+        "--by",
+        "none",
+        "--model",
+        "gpd",
+        "--format",
+        "json",
+        "--ci",
+        "6",
+    )
     run(*asked)
     wanted = json.loads(capsys.readouterr().out)
     assert [row["params"]["count"] for row in wanted["results"][:3]] == [1, 23, 2300]
@@ -353,11 +392,12 @@ def test_the_command_takes_embeddings_on_any_place_and_goes_on(
     assert len(list((tmp_path / "state").iterdir())) == 6
 
 
-def test_the_command_takes_embeddings_by_groups(
-    voices_file: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("asked", [(), ("--by", "sex")])
+def test_impostors_are_of_the_targets_sex_where_a_column_says_so(
+    voices_file: Path, capsys: pytest.CaptureFixture[str], asked: tuple[str, ...]
 ) -> None:
     run(
-        *("worstcase", str(voices_file), "--by", "sex", "--model", "gpd", "--dcf", "0.1"),
+        *("worstcase", str(voices_file), *asked, "--model", "gpd", "--dcf", "0.1"),
         *("--per-pair", "8", "--ci", "6"),
     )
     printed = " ".join(capsys.readouterr().out.split())

@@ -120,7 +120,10 @@ def worstcase(
         "Score files with speakers (- reads stdin), or files of embeddings.", "[NAME=]FILE..."
     ),
     system: tuple[str, ...] = option("Only these systems (columns).", show_default="all"),
-    by: str | None = option("Within groups of this column, such as sex."),
+    by: str | None = option(
+        "Within groups of this column; none takes all impostors together.",
+        show_default="sex or gender, where there is such a column",
+    ),
     population: float | None = option(
         "Voices the adversary may choose from, such as 1e5.",
         show_default="100 times the impostors at hand",
@@ -181,6 +184,10 @@ def worstcase(
     studied: dict[str, tuple[Scores | Embeddings, dict[str, Any]]] = {}
     for name, (read, own) in data.items():
         parts, left_out = stress.groups_of(read, by)
+        if by is None:
+            column = stress.sex_column(read)
+            said = "no column says the sex of speakers: impostors of both sexes are pooled"
+            output.remark(f"within {column}; --by none pools" if column else said)
         for part_name in left_out:
             output.remark(f"{part_name}: no target trials, left out")
         for part_name, part in parts.items():

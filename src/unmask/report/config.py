@@ -335,7 +335,10 @@ class WorstCase(_Part):
     """Worst-case false alarms (Sholokhov 2020)."""
 
     counts: tuple[Count, ...] | None = None
-    by: str | None = described("Impostors of the target's own group only.")
+    by: str | None = described(
+        "Impostors of the target's own group only: sex or gender where there is such a column;"
+        " none takes all together."
+    )
     population: Count | None = described(
         "How many impostors score tables are extrapolated to; 100 times those at hand."
     )

@@ -9,7 +9,14 @@ from unmask.stress.extrapolation.choose import ModelComparison, compare_models, 
 from unmask.stress.extrapolation.choose import truth_of
 from unmask.stress.extrapolation.fitted import Extrapolation, Prediction
 from unmask.stress.extrapolation.models import MODELS
-from unmask.stress.impostors.pair_scores import LEAST_SPEAKERS, PairScores, groups_of, pairs
+from unmask.stress.impostors.pair_scores import (
+    LEAST_SPEAKERS,
+    PairScores,
+    POOLED,
+    groups_of,
+    pairs,
+    sex_column,
+)
 from unmask.stress.impostors.rates import WorstCase, simulate_worst_case, worst_case_false_alarms
 from unmask.stress.impostors.uncertainty import GROUPS
 from unmask.stress.study import PER_PAIR, Needed, Operating, WorstCaseStudy, thresholds_of_roc

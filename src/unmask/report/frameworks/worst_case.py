@@ -251,14 +251,16 @@ def _usable_pairs(
 
 
 def _same_group(scores: Scores, by: str | None, notices: list[Notice]) -> np.ndarray:
-    """Trials within one group (one gender), if the table knows groups."""
+    """Trials within one group, by default one sex, if the table knows groups."""
+    by = by or stress.sex_column(scores)
+    if by == stress.POOLED:
+        return np.ones(len(scores), dtype=bool)
     columns = [scores.columns.get(f"{side}_{by}") for side in ("enrol", "test")]
     sides = [ids.to_series().to_numpy() for ids in columns if ids is not None]
     if len(sides) == 2:
         return np.asarray(sides[0] == sides[1])
-    if by is not None:
-        sentence = f"no column {by}: impostors of all groups are taken together"
-        notices.append(Notice("no-column", "", sentence))
+    sentence = f"no column {by or 'of sex'}: impostors of all groups are taken together"
+    notices.append(Notice("no-column", "", sentence))
     return np.ones(len(scores), dtype=bool)
 
 

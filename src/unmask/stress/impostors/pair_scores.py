@@ -435,14 +435,31 @@ def pairs(
     return kept if min_impostors is None else kept.with_impostors(min_impostors)
 
 
+POOLED = "none"
+"""What to name in place of a column to take all impostors together."""
+
+
+def sex_column(data: Scores | Embeddings) -> str | None:
+    """The column that says the sex of a speaker, by whose groups impostors are taken by default:
+    the paper compares within one sex.
+    """
+    sides = ("enrol_", "test_") if isinstance(data, Scores) else ("",)
+    for name in ("sex", "gender"):
+        if all(f"{side}{name}" in data.columns for side in sides):
+            return name
+    return None
+
+
 def groups_of(
     data: Scores | Embeddings, by: str | None
 ) -> tuple[Mapping[str, Scores | Embeddings], tuple[str, ...]]:
-    """Trials or utterances within each group of the column ``by`` (all without one).
+    """Trials or utterances within each group of the column ``by``: by default that of the sex where
+    there is one, all of them where there is none or ``by`` is ``"none"``.
 
     Also the names of groups of :class:`Scores` that have no target trials and are left out.
     """
-    if by is None:
+    by = by or sex_column(data) or POOLED
+    if by == POOLED:
         return {"all": data}, ()
     parts = {group: data.select(mask) for group, mask in group_masks(data, by)}
     tables = {group: part for group, part in parts.items() if isinstance(part, Scores)}
