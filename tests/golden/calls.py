@@ -435,7 +435,7 @@ def singling_out(
         voices(enrol), voices(test), backend=backend(scoring, enrol), replicates=50, seed=4,
         **options, **at,
     )  # fmt: skip
-    names = ["chance_exact", "chance_calibrated", "threshold_rank"]
+    names = ["chance_exact", "threshold_rank"]
     return _curve(made) | _fields(made, names)
 
 

@@ -104,9 +104,9 @@ def test_exchangeable_embeddings_are_flagged_with_three_chance_levels():
     enrol, test = (population(120, 10, noise=1.0, signal=0.0, tag=t) for t in "et")
     result = um.singling_out(enrol, test, counts=[20, 120])
     assert result.value == pytest.approx([0.357, 0.35], abs=0.03)
-    assert result.chance == pytest.approx([np.exp(-1)] * 2)
+    assert result.chance_paper == pytest.approx(np.exp(-1))
     assert result.chance_exact == pytest.approx([(1 - 1 / n) ** (n - 1) for n in (20, 120)])
-    assert result.chance_calibrated == pytest.approx([0.3587, 0.3511], abs=2e-4)
+    assert result.chance == pytest.approx([0.3587, 0.3511], abs=2e-4)
     assert result.threshold_rank.tolist() == [9, 9]
     assert result.at_chance.all()
     assert "not clearly better than chance" in " ".join(result.warnings)

@@ -181,7 +181,7 @@ def test_an_interval_that_holds_chance_does_not_prove_protection():
     ):
         made = Interval(low, 0.9, 0.95, "speaker", 20, 0)
         linked = Estimate("linkability", 0.4, "%", made, 0.1, n={"speakers": 12})
-        where = {"safeguard": "x", "point": "worst of the curve", "speakers": "10"}
+        where = {"safeguard": "x", "point": "headline", "speakers": "10"}
         rows = [Row({**where, "utterances": "1"}, [linked])]
         assert verdict(rows, "x", {})[:2] == (extent, words)
 
@@ -511,20 +511,18 @@ def test_lengths_that_nobody_has_are_left_out_and_told():
     attack = Attack("b2", "ignorant", "", ("cosine",), set_of, set_of, set_of)
     config = Config(scores=[{"name": "a", "files": ["a.txt"]}])
     fitted, notices = with_fitting_lengths(config, {"b2": [attack]})
-    assert config.legal.lengths == (1, 3)
-    assert fitted.legal.lengths == (1,)
+    assert config.legal.lengths == (1, 3, 30)
+    assert fitted.legal.lengths == (1, 2)
     (notice,) = notices
-    assert (notice.code, notice.line) == (
-        "length-left-out",
-        "conversations of 3 utterances left out: nobody has two of them to attack",
-    )
+    said = "conversations of 3, 30 utterances left out{}, nobody has two of them to attack: the"
+    assert (notice.code, notice.line) == ("length-left-out", f"{said.format('')} longest are of 2")
     longer = Embeddings(rng.normal(size=(18, 5)), [f"s{i // 6}" for i in range(18)])
     other = replace(attack, test=longer)
     fitted, notices = with_fitting_lengths(config, {"b1": [attack], "b2": [other]})
-    assert fitted.legal.lengths == (1, 3)
-    assert [notice.line for notice in notices] == [
-        "conversations of 3 utterances left out of b1: nobody has two of them to attack"
-    ]
+    assert fitted.legal.lengths == (1, 2, 3)
+    first, second = sorted(notice.line for notice in notices)
+    assert first == f"{said.format(' of b1').replace('3, 30', '3')} longest are of 2"
+    assert second.startswith("conversations of 30 utterances left out, nobody")
 
 
 def test_another_place_gives_the_same_report(small, tmp_path):

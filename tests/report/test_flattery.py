@@ -143,7 +143,7 @@ def test_attackers_that_the_config_drops_are_told(tmp_path):
     frameworks = "The config leaves out these usual frameworks: Are the attackers to be trusted?,"
     assert any(line.startswith(frameworks) for line in result.limits), result.limits
     assert "The config leaves out these usual metrics: singling_out." in result.limits
-    assert "The config leaves out these usual numbers of utterances: 3." in result.limits
+    assert "The config leaves out these usual numbers of utterances: 3, 30." in result.limits
 
 
 def test_back_ends_that_an_entry_of_a_usual_name_drops_are_told(tmp_path):

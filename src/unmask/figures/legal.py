@@ -31,6 +31,7 @@ from unmask.privacy.legal import (
     LegalSweep,
     Ranks,
     RiskCurve,
+    SinglingOut,
     spoken,
 )
 
@@ -110,11 +111,20 @@ def _panel(sweep: LegalSweep, metric: str, length: int, colour: str, *, first: b
     one = max(curves.values(), key=lambda curve: curve.counts.max())
     chance = table(attacker=_CHANCE, count=one.counts, value=one.chance)
     return alt.layer(
+        *_of_paper(one, x, y),
         draw.band(rows, x, y, paint, opacity=0.16),
         draw.mark(chance, "line", x, y, paint, dash, strokeWidth=1.1, clip=True),
         draw.mark(rows, "line", x, y, paint, dash, strokeWidth=1.7, clip=True),
         draw.mark(rows, "point", x, y, paint, draw.tips("legal_panel"), filled=True, size=14),
     )
+
+
+def _of_paper(curve: Curve, x: alt.X, y: alt.Y) -> list[alt.Chart]:
+    """The chance of the paper as a thin line, where another level is what an attack must exceed."""
+    if not isinstance(curve, SinglingOut):
+        return []
+    rows = table(count=curve.counts, value=np.full(len(curve.counts), curve.chance_paper))
+    return [draw.mark(rows, "line", x, y, color=CHANCE, strokeWidth=0.5, clip=True)]
 
 
 def _columns(curve: Curve, *more: str) -> dict[str, object]:
@@ -187,6 +197,7 @@ def _risk_panel(lines: Sequence[RiskLine], colours: Mapping[str, str]) -> Layers
         one.safeguard: (last, float(one.curve.value[one.curve.counts.argmax()])) for one in lines
     }
     return alt.layer(
+        *_of_paper(most, x, y),
         draw.band(rows, x, y, colour, opacity=0.13),
         draw.dashed(chance, x, y, kind="line", strokeWidth=1.1, clip=True),
         draw.mark(rows, "line", x, y, colour, clip=True),

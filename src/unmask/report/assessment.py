@@ -153,12 +153,13 @@ def _study(
     check_code(config, allow_code=allow_code)
     inputs = read_inputs(config, work, base=folder.resolve(), allow_code=allow_code, say=say)
     attacks, missing = attacks_of(config, inputs)
+    left_out = config.left_out
     config, notices = with_fitting_lengths(config, attacks)
     names = [*([ORIGINAL] if inputs.original is not None else []), *inputs.safeguards]
     colours = system_colours(names, original=ORIGINAL)
     tables = {**inputs.tables, **set_tables(inputs.sets)}
     inputs = replace(inputs, notices=(*inputs.notices, *notices))
-    return Study(config, inputs, attacks, missing, colours, tables)
+    return Study(config, inputs, attacks, missing, colours, tables, left_out)
 
 
 class _Run:

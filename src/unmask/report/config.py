@@ -277,7 +277,7 @@ class Legal(_Part):
 
     counts: tuple[Count, ...] | None = described("Numbers of speakers N and N'.")
     lengths: Annotated[tuple[Count, ...], Field(min_length=1)] = described(
-        "Utterances per conversation; by default those of 1 and 3 that fit.", (1, 3)
+        "Utterances per conversation; where some are too many, the longest there is.", (1, 3, 30)
     )
     metrics: Annotated[
         tuple[Literal["singling_out", "linkability", "one_minus_eer"], ...], Field(min_length=1)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Rows = Mapping[str, Sequence[Row]]
 """Rows of all sections, by framework."""
 LARGEST_D_ECE = 0.7213475204444817
-WORST, ALL, CONTROL = "worst of the curve", "all candidates", "control"
+WORST, ALL, CONTROL = "headline", "all candidates", "control"
 """Points of a curve: the two that a card tells of, and where unprotected speech is compared."""
 BELIEVED = ("absent", "not-matched", "length-left-out")
 """Notices on the inputs that a reader of the conclusion has to know."""
@@ -127,7 +127,7 @@ def largest(matches: Sequence[Match]) -> Match | None:
 
 def numbers_of(rows: Rows, name: str) -> Iterator[Headline]:
     """What the sections say of a safeguard, by the attack that is strongest in each: Linkability
-    and Singling Out at the worst point of its curve, the attribute read best above chance, 1 − DeID
+    and Singling Out among 20 people, the attribute read best above chance, 1 − DeID
     under the reading that finds most resemblance to the original voice, and D_ECE.
     """
     legal, zebra = rows.get("legal", ()), rows.get("zebra", ())
@@ -181,7 +181,7 @@ def verdict(
     rows: Sequence[Row], name: str, known: Mapping[str, str]
 ) -> tuple[Extent, str, list[str]]:
     """The conclusion on a safeguard in a few words, as far as the interval goes; then what the
-    strongest attack does, at the worst point of its curve and among all candidates.
+    strongest attack does, among 20 candidates and among all.
 
     ``known`` tells what each attacker knows.
     """
@@ -225,7 +225,7 @@ def weak_control(rows: Sequence[Row]) -> list[str]:
     """An attack that fails on unprotected speech proves nothing when it fails on protected speech.
 
     It is believed if its residual risk in Linkability on unprotected speech reaches one half at the
-    worst point of the curve.
+    headline's number of candidates.
     """
     control = largest(find(rows, "linkability", safeguard=ORIGINAL, point=WORST))
     if control is None or residual(control.estimate) >= STRONG_ENOUGH:
@@ -292,7 +292,7 @@ def untried(study: Study) -> Iterable[str]:
     for notice in inputs.notices:
         if notice.code in BELIEVED:
             yield f"{notice.line}."
-    for what, some in config.left_out.items():
+    for what, some in study.left_out.items():
         named = [title(one) if what == "frameworks" else one for one in some]
         yield note("left_out", what=what, named=", ".join(named))
     if hidden := [one.name for one in config.safeguards if one.hidden and one.given]:

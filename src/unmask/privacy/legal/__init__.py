@@ -13,5 +13,5 @@ from unmask.privacy.legal.singling import SinglingOut, singling_out
 from unmask.privacy.legal.strength import SPLITS, STRONG_ENOUGH, LearningCurve, Overlap, Strongest
 from unmask.privacy.legal.strength import extent, learning_curve, linked, on_fewer, overlaps
 from unmask.privacy.legal.strength import strongest_of
-from unmask.privacy.legal.sweep import METRICS, LegalSweep, default_counts, legal
+from unmask.privacy.legal.sweep import METRICS, LegalSweep, default_counts, fitting_lengths, legal
 from unmask.privacy.legal.verification import one_minus_eer

@@ -116,15 +116,10 @@ class Curve(Noted):
         return residual(self.value, self.chance)
 
     @property
-    def chance_level(self) -> FloatArray:
-        """What an attack must exceed to be better than chance."""
-        return self.chance
-
-    @property
     def at_chance(self) -> BoolArray:
         """Where the interval, or the value where there is none, does not lie above chance."""
         least = np.where(np.isnan(self.low), self.value, self.low)
-        return np.asarray(~(least > self.chance_level) & (self.chance < 1), dtype=bool)
+        return np.asarray(~(least > self.chance) & (self.chance < 1), dtype=bool)
 
     @property
     def notices(self) -> tuple[Notice, ...]:

@@ -46,22 +46,21 @@ _NODES = 64
 class SinglingOut(RiskCurve):
     """Singling Out over numbers N of test speakers; made by :func:`singling_out`.
 
-    ``chance`` is exp(−1), as in the paper; ``chance_exact`` is (1 − 1/N)^(N−1), what a random
-    predicate of mean exactly 1/N reaches; ``chance_calibrated`` is what scores without speaker
-    information reach, their threshold estimated from calibration entries: an attack is better than
-    chance if it exceeds that. ``threshold_rank`` is k, averaged over enrolment speakers.
+    ``chance`` is what scores without speaker information reach, their threshold estimated from the
+    calibration entries in use; ``chance_paper`` is exp(−1), ``chance_exact`` (1 − 1/N)^(N−1), what
+    a random predicate of mean exactly 1/N reaches. ``threshold_rank`` is k, averaged over
+    enrolment speakers.
     """
 
     chance_exact: FloatArray
-    chance_calibrated: FloatArray
     threshold_rank: FloatArray
     folds: int
     draws: int
 
     @property
-    def chance_level(self) -> FloatArray:
-        """What scores without speaker information reach."""
-        return self.chance_calibrated
+    def chance_paper(self) -> float:
+        """The chance that the paper draws."""
+        return float(np.exp(-1.0))
 
     def _params(self, i: int) -> dict[str, Parameter]:
         return {
@@ -144,7 +143,7 @@ def singling_out(
             metric="singling_out",
             counts=sizes,
             **risks(outcome.success[s], both_sides(outcome, s), how),
-            chance=np.full(len(sizes), np.exp(-1.0)),
+            chance=chance,
             attacks=np.full(len(sizes), len(names) * folds * draws),
             recordings=(protocol.trials > 0).sum(axis=1),
             noise=_noise(outcome, s),
@@ -153,7 +152,6 @@ def singling_out(
             method=BOTH_SIDES,
             notes=(left_out,) if absent else (),
             chance_exact=(1 - 1 / sizes) ** (sizes - 1),
-            chance_calibrated=chance,
             threshold_rank=np.full(len(sizes), protocol.ranks.mean()),
             folds=folds,
             draws=draws,

@@ -36,7 +36,7 @@ from unmask.privacy.legal.singling import singling_out
 from unmask.privacy.legal.strength import STRONG_ENOUGH, Strongest, extent, strongest_of
 from unmask.privacy.legal.verification import one_minus_eer
 from unmask.run import advance, part
-from unmask.trials import Source
+from unmask.trials import Embeddings, Source
 
 METRICS: Mapping[str, Callable[..., Curve]] = {
     "singling_out": singling_out,
@@ -44,6 +44,8 @@ METRICS: Mapping[str, Callable[..., Curve]] = {
     "one_minus_eer": one_minus_eer,
 }
 LENGTHS = (1, 3, 30)
+HEADLINE = 20
+"""Candidates, or speakers among whom one is singled out, at which attacks are ranked."""
 _CHECKED = ("linkability", "one_minus_eer")
 
 
@@ -142,12 +144,20 @@ class LegalSweep(Noted):
         return strongest_of(self.competing(metric, length), count, seed=self.seed)
 
     def worst(self, metric: str) -> Strongest:
-        """The largest risk over all lengths and counts, the surest of equal ones."""
-        points = []
-        for length in self.lengths:
-            curves = self.competing(metric, length).values()
-            counts = sorted({int(n) for curve in curves for n in curve.counts})
-            points += [self.strongest(metric, length, n) for n in counts]
+        """The largest risk over all lengths, the surest of equal ones, at one number of speakers:
+        20, or the nearest to it that all attackers have.
+        """
+        first, *others = (
+            set(curve.counts.tolist())
+            for curve in self.competing(metric, min(self.lengths)).values()
+        )
+        every = first.intersection(*others) or first.union(*others)
+        count = min(every, key=lambda n: (abs(n - HEADLINE), n))
+        points = [
+            self.strongest(metric, length, count)
+            for length in self.lengths
+            if any(c.index(count) is not None for c in self.competing(metric, length).values())
+        ]
         return max(points, key=lambda point: extent(point.estimate))
 
     @property
@@ -176,7 +186,7 @@ class LegalSweep(Noted):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """For each metric the largest risk over lengths and counts, then for each length that with
+        """For each metric the largest risk over lengths, then for each length that with
         everyone, with the attacker asked for beside the strongest.
         """
         lines = []
@@ -294,7 +304,7 @@ def _by_control(control: Sequence[Curve], count: int) -> str:
     no information reaches.
     """
     strength = [
-        (float(residual(curve.value[i], curve.chance_level[i])), float(curve.value[i]))
+        (float(residual(curve.value[i], curve.chance[i])), float(curve.value[i]))
         for curve in control
         if (i := curve.index(count)) is not None
     ]
@@ -352,7 +362,8 @@ def legal(
     ``metrics`` are of ``singling_out``, ``linkability`` and ``one_minus_eer``. ``counts`` are 20,
     50, 100, … and all speakers unless given; one beyond the speakers of some length or metric is
     left out there, with a notice, and beyond all it is an error. ``lengths`` are those of 1, 3 and
-    30 that all attackers have speech for, unless given. Enrolment averages as many utterances as
+    30 that all attackers have speech for, and the longest that half of the people have speech for
+    where 30 is too long, unless given. Enrolment averages as many utterances as
     the paper's, whatever the length: all for Linkability and for 1 − EER, 30 (or all where there
     are fewer) for Singling Out; ``linkability_enrol``, ``singling_out_enrol`` and
     ``one_minus_eer_enrol`` (by default that of Linkability) set another number or ``"all"``.
@@ -386,7 +397,12 @@ def legal(
     cuts = attributes if isinstance(attributes, Mapping) else dict.fromkeys(attributes, ())
     skipped: list[Notice] = []
     if lengths is None:
-        lengths, skipped = _possible_lengths(attackers, metrics)
+        tests = [one.test for one in attackers.values()]
+        often = 2 if "singling_out" in metrics else 1
+        lengths = fitting_lengths(tests, conversations=often)
+        if longer := [str(n) for n in LENGTHS if n not in lengths]:
+            fit = {"lengths": ", ".join(longer), "most": max(lengths)}
+            skipped.append(notice("sweep", "length-left-out", **fit))
     readings = 1 + any(variant.startswith(CENTRED) for variant in variants)
     each = len(lengths) * len(metrics)
     steps = len(attackers) * (readings * each + len(cuts))
@@ -467,15 +483,20 @@ def legal(
     )
 
 
-def _possible_lengths(
-    attackers: Mapping[str, Attacker], metrics: Sequence[str]
-) -> tuple[list[int], list[Notice]]:
-    """The usual lengths that every attacker has a speaker for, and a notice on the others."""
-    conversations = 2 if "singling_out" in metrics else 1
-    most = min(int(np.bincount(a.test.speakers.codes).max()) for a in attackers.values())
-    possible = [length for length in LENGTHS if conversations * length <= most]
-    lost = ", ".join(str(length) for length in LENGTHS if length not in possible)
-    return possible or [1], [notice("sweep", "length-left-out", lengths=lost)] if lost else []
+def fitting_lengths(
+    tests: Iterable[Embeddings], lengths: Sequence[int] = LENGTHS, *, conversations: int = 2
+) -> tuple[int, ...]:
+    """Those of ``lengths`` of which somebody in every set of ``tests`` has as many
+    ``conversations``; in place of longer ones the longest that half of the people have. The
+    shortest where none fits, and the metrics tell why.
+    """
+    recordings = [np.bincount(one.speakers.codes) for one in tests]
+    most = min(int(one.max()) // conversations for one in recordings)
+    usual = min(int(np.median(one[one > 0])) // conversations for one in recordings)
+    kept = [length for length in lengths if length <= most]
+    if len(kept) < len(lengths) and usual > max(kept, default=0):
+        kept.append(usual)
+    return tuple(kept or [min(lengths)])
 
 
 def _known(names: Iterable[str], allowed: Iterable[str], what: str) -> None:

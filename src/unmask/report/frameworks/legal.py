@@ -9,8 +9,6 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from unmask import figures as charts
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
@@ -38,9 +36,11 @@ def with_fitting_lengths(config: Config, attacks: Attacks) -> tuple[Config, tupl
     """The config with those lengths that the attacked speech of some safeguard allows, and notices
     on the others.
     """
+    if not attacks:
+        return config, ()
     lengths = config.legal.lengths
     fitting = {name: _fitting(lengths, some) for name, some in attacks.items()}
-    kept = tuple(n for n in lengths if any(n in some for some in fitting.values())) or lengths
+    kept = tuple(sorted({n for some in fitting.values() for n in some}))
     lacking: dict[tuple[str, ...], list[int]] = {}
     for length in lengths:
         names = tuple(name for name, some in fitting.items() if length not in some)
@@ -49,19 +49,16 @@ def with_fitting_lengths(config: Config, attacks: Attacks) -> tuple[Config, tupl
     notices = []
     for names, longer in lacking.items():
         whose = "" if len(names) == len(attacks) else f" of {' and '.join(names)}"
-        sentence = note("too_long", lengths=", ".join(map(str, longer)), whose=whose)
+        most = max(max(fitting[name]) for name in names)
+        sentence = note("too_long", lengths=", ".join(map(str, longer)), whose=whose, most=most)
         notices.append(Notice("length-left-out", "", sentence))
     legal = config.legal.model_copy(update={"lengths": kept})
     return config.model_copy(update={"legal": legal}), tuple(notices)
 
 
 def _fitting(lengths: tuple[int, ...], attacks: Iterable[Attack]) -> tuple[int, ...]:
-    """Lengths of which somebody has two conversations to attack; all where none is so short, and
-    the metrics tell why.
-    """
-    codes = [attack.test.speakers.codes for attack in attacks]
-    most = min((int(np.bincount(one).max()) // 2 for one in codes), default=0)
-    return tuple(length for length in lengths if length <= most) or lengths
+    """Lengths of which somebody has two conversations to attack, or the longest that there is."""
+    return law.fitting_lengths([attack.test for attack in attacks], lengths)
 
 
 def _options(config: Config) -> dict[str, Any]:

@@ -173,8 +173,8 @@ class Study:
     """What every framework of an assessment works on.
 
     ``missing`` tells, by safeguard and attacker, why an attacker was not run; ``tables`` are the
-    score tables by name; ``trialled`` holds every variant of every attack by safeguard, once the
-    attacks have been tried.
+    score tables by name; ``left_out`` is what the config drops; ``trialled`` holds every variant of
+    every attack by safeguard, once the attacks have been tried.
     """
 
     config: Config
@@ -183,6 +183,7 @@ class Study:
     missing: Mapping[tuple[str, str], str]
     colours: Mapping[str, str]
     tables: Mapping[str, Scores]
+    left_out: Mapping[str, Sequence[str]] = field(default_factory=dict)
     trialled: Mapping[str, Sequence[Trialled]] = field(default_factory=dict)
 
     @property
