@@ -106,8 +106,9 @@ def calibration_distortion(
 ) -> CalibrationDistortion:
     """C_ECE: the scores of ``second`` calibrated by a map trained on ``first`` (2022, eq. 15, 16).
 
-    The two are runs of one safeguard on the same speech: (target, nontarget) scores, or lists of OP
-    trials with the speakers on both sides, of which ``system`` names the scores. ``method``:
+    ``first`` is a run of the attacker's own, ``second`` the published one, of one safeguard on the
+    same speech: (target, nontarget) scores, or lists of OP trials with the speakers on both sides,
+    of which ``system`` names the scores. ``method``:
     ``linear`` is logistic regression, ``isotonic`` the PAV map, trained with Laplace unless
     ``laplace=False``; without it C_ECE is −inf as soon as one target falls into a block of pure
     nontargets. Where the speakers are known, intervals at ``level`` come from ``replicates``
@@ -161,7 +162,7 @@ def calibration_distortion(
 
 
 def distortions(
-    first: RunScores, second: RunScores, **options: Any
+    first: Scores | RunScores, second: Scores | RunScores, **options: Any
 ) -> tuple[CalibrationDistortion, ...]:
     """Every calibration of the second run by the first."""
     return tuple(calibration_distortion(first, second, method=m, **options) for m in METHODS)

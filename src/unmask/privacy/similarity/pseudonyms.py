@@ -355,8 +355,9 @@ def safeguards(
 
     ``data`` is the ``original`` embeddings and those of the ``protected`` speech by name of the
     safeguard; or, by name, the three lists of scored trials (OO, OP, PP) or the three score
-    matrices and the speakers that :func:`pseudonymisation` takes. ``again`` holds a second run of
-    some safeguards (embeddings, or lists of OP trials), which gives their calibration distortion;
+    matrices and the speakers that :func:`pseudonymisation` takes. ``again`` holds a run of the
+    attacker's own of some safeguards (embeddings, or lists of OP trials), on which it learns to
+    calibrate the scores of the published run (eq. 15);
     the isotonic map is trained with Laplace unless ``laplace=False``. For embeddings only: ``by``
     splits the speech by a column of the original set (such as gender), as the papers do, and
     assesses each part on its own; ``with_sessions`` adds :func:`sessions`; ``backend`` compares.
@@ -392,9 +393,9 @@ def safeguards(
                 chosen = _like(speech, own, by)
                 result = pseudonymisation(speech, chosen, backend=backend, **given)
         if system in second and speech is None:
-            runs = speaker_trials({"op": own[1], "again": second[system]})
+            runs = speaker_trials({"again": second[system], "op": own[1]})
         elif system in second:
-            both = chosen, _like(speech, second[system], by)
+            both = _like(speech, second[system], by), chosen
             runs = [cross_scores(speech, run, backend=backend) for run in both]
         if with_sessions:
             with reporting(None):

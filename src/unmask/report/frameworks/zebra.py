@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from unmask import figures as charts
 from unmask.privacy import CalibrationDistortion, disclosure_of
-from unmask.privacy.similarity import calibration_distortion
+from unmask.privacy.similarity import distortions as distortions_of
 from unmask.report.cache import Step
 from unmask.report.config import ORIGINAL
 from unmask.report.documents import Row
@@ -15,7 +15,7 @@ from unmask.report.frameworks.attacks import Attack, Variant
 from unmask.report.frameworks.study import TRIALS, Framework, Plan, Results, Study, strongest
 from unmask.report.frameworks.verification import notices_of, of_many, variant_blocks
 from unmask.report.headline import LARGEST_D_ECE
-from unmask.report.section import Choice, Section, TableBlock, note, noted, shown, whole_percent
+from unmask.report.section import Choice, Section, TableBlock, note, shown, whole_percent
 
 _EVIDENCE = ("d_ece", "l_w", "tag", "min_cllr")
 
@@ -36,9 +36,11 @@ def _steps(study: Study) -> Plan:
             for run in (other, inputs.protected[name])
         )
 
-        def compute(learnt: Attack = learnt, attacked: Attack = attacked) -> CalibrationDistortion:
+        def compute(
+            learnt: Attack = learnt, attacked: Attack = attacked
+        ) -> tuple[CalibrationDistortion, ...]:
             sides = (one.scores(Variant("cosine"), names=["cosine"]) for one in (learnt, attacked))
-            return calibration_distortion(*sides, **how)
+            return distortions_of(*sides, **how)
 
         what, data = f"calibration of {name} by another run", [*attacked.inputs, *learnt.inputs]
         steps[name] = Step(what, data, how, compute, weight=0.5)
@@ -48,7 +50,7 @@ def _steps(study: Study) -> Plan:
 def _section(study: Study, results: Results) -> Section:
     """How much evidence of identity the strongest attacker's scores disclose."""
     trialled = study.trialled
-    distortions: Mapping[str, CalibrationDistortion] = results["distortions"]
+    distortions: Mapping[str, Sequence[CalibrationDistortion]] = results["distortions"]
     chosen = {name: strongest(variants, "d_ece") for name, variants in trialled.items()}
     disclosures = {n: disclosure_of(one.result.roc, system=n) for n, one in chosen.items()}
     shares = {n: one.value("d_ece") / LARGEST_D_ECE for n, one in chosen.items()}
@@ -60,15 +62,21 @@ def _section(study: Study, results: Results) -> Section:
     ]
     if distortions:
         drawn = {
-            name: charts.calibration_profiles([one]).called(
+            name: charts.calibration_profiles(some).called(
                 title=f"{name}: a calibration learnt on another run"
             )
-            for name, one in distortions.items()
+            for name, some in distortions.items()
         }
         figures.append(Choice.of("Another run of", "calibration_distortion", drawn))
     none = "is deterministic: a second run is the same, and there is none to learn from."
     said = " ".join(f"{name} {none}" for name in sorted(study.inputs.keyless))
-    rows = [Row({"safeguard": name}, one.estimates) for name, one in distortions.items()]
+    rows = [
+        Row({"safeguard": name}, [e for one in some for e in one.estimates])
+        for name, some in distortions.items()
+    ]
+    learnt = [
+        n.about(name) for name, some in distortions.items() for one in some for n in one.notices
+    ]
     return Section(
         key="zebra",
         answer=[
@@ -84,7 +92,7 @@ def _section(study: Study, results: Results) -> Section:
             ),
             TableBlock("Calibration learnt on another run", rows, folded=True, note=said),
         ],
-        notices=list(dict.fromkeys([*notices_of(trialled, "d_ece"), *noted(distortions)])),
+        notices=list(dict.fromkeys([*notices_of(trialled, "d_ece"), *learnt])),
     )
 
 
