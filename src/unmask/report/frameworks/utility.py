@@ -12,6 +12,7 @@ from typing import Any
 
 from unmask import figures as charts, utility as costs
 from unmask.errors import InputError
+from unmask.estimate import Notice
 from unmask.report.cache import Step
 from unmask.report.config import ORIGINAL, Config
 from unmask.report.documents import Document, Row, document
@@ -30,6 +31,9 @@ _NAMELESS = {
     "unknown-words": "some words of the transcripts are unknown to it",
 }
 """What a redacted report says, which names no file."""
+_LISTENER = "a recogniser"
+_LISTENERS = re.compile(r"(pocketsphinx(, digits|, grammar of \d+ words)?|given)?")
+"""Recognisers whose names name nobody else."""
 _COSTS = {
     "wer": ("Word error rate (%)", 100.0, False),
     "dnsmos_ovrl": ("DNSMOS, overall (1 to 5)", 1.0, True),
@@ -119,8 +123,17 @@ def _section(study: Study, results: Results) -> Section:
         TableBlock("Words, melody, quality", rows(main=True)),
         TableBlock("Level, clipping, duration, parts of DNSMOS", rows(main=False), folded=True),
     ]
-    nameless = _NAMELESS if study.config.redact else {}
-    notices = [replace(n, sentence=nameless.get(n.code, n.sentence)) for n in result.notices]
+    notices: Sequence[Notice] = result.notices
+    if study.config.redact:
+        notices = [replace(n, sentence=_NAMELESS.get(n.code, n.sentence)) for n in notices]
+        if not _LISTENERS.fullmatch(who := result.recogniser):
+            result = replace(result, recogniser=_LISTENER)
+            notices = [
+                replace(
+                    n, **{p: getattr(n, p).replace(who, _LISTENER) for p in ("subject", "sentence")}
+                )
+                for n in notices
+            ]
     answer = [said for name in names if name != ORIGINAL and (said := _said(result, name))]
     return Section(UTILITY, answer, [], tables, notices)
 
