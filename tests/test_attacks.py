@@ -210,7 +210,7 @@ def test_an_encoder_in_python_is_known_by_its_module(tmp_path, monkeypatch):
         linecache.clearcache()
         result.append(load_encoder("given:encode").fingerprint)
     assert result[0] != result[1]
-    assert Wrapped(len).fingerprint == "len:unknown"
+    assert Wrapped(len).fingerprint != Wrapped(len).fingerprint
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="names of files are text there")

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from report_study import SPEAKERS, UTTERANCES
+from tests.helpers import other_content
 
 from unmask.errors import InputError
 from unmask.estimate import Notice
 from unmask.report.assessment import assess
+from unmask.report.frameworks.utility import FRAMEWORK
 from unmask.report.html import render_html
 from unmask.report.toml import load_config
 from unmask.run import place
@@ -64,6 +68,42 @@ def test_a_section_that_was_kept_with_names_is_not_taken_for_a_redacted_one(stud
     for change, told in (("redact=false", True), ("redact=true", False)):
         result = assessed(study, 'frameworks=["utility"]', change)
         assert ("ada.wav" in render_html(result)) == told
+
+
+def test_the_step_goes_by_content(tmp_path):
+    """Recordings, whose they are, their words, a grammar and a listener may all change in place."""
+    for folder in ("original", "protected"):
+        (tmp_path / folder / "ann").mkdir(parents=True)
+        (tmp_path / folder / "ann" / "a.wav").write_bytes(b"a" * 50)
+    files = {
+        "original/ann/a.wav": ("a" * 50, "b" * 50),
+        "protected/ann/a.wav": ("a" * 50, "c" * 50),
+        "text": ("a one two", "a one one"),
+        "utt2spk": ("a ann", "a bob"),
+        "words.gram": ("#JSGF V1.0; grammar g; public <g> = (one)+ ;", None),
+        "hear.py": ("print('one')", "print('two')"),
+    }
+    (tmp_path / "a.toml").write_text(
+        '[original]\naudio = "original"\nspeakers = "utt2spk"\n'
+        '[[safeguards]]\nname = "p"\naudio = "protected"\nspeakers = "utt2spk"\n'
+    )
+    for name, (content, _) in files.items():
+        (tmp_path / name).write_text(content)
+
+    def key(*changes):
+        config = load_config(tmp_path / "a.toml", changes=('utility.transcripts="text"', *changes))
+        study = SimpleNamespace(config=config, inputs=SimpleNamespace(safeguards=("p",)))
+        return FRAMEWORK.steps(study)["utility"]["utility"].key
+
+    grammar = f'utility.grammar="{tmp_path / "words.gram"}"'
+    listener = f'utility.recogniser="{sys.executable} {tmp_path / "hear.py"} {{input}}"'
+    seen = {(key(grammar), key(listener))}
+    for name, (content, other) in files.items():
+        with other_content(tmp_path / name) as path:
+            path.write_text(other or content.replace("one", "two"))
+        seen.add((key(grammar), key(listener)))
+    assert len(seen) == 1 + len(files)
+    assert len({one for pair in seen for one in pair}) == 2 * (1 + len(files)) - 2
 
 
 def test_measurements_of_others_and_code_are_refused(study):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.helpers import other_content
 
 from unmask.errors import InputError
 from unmask.run import place, reporting
@@ -105,17 +106,21 @@ def test_an_encoder_that_breaks_on_one_recording(corpus):
     assert len(result.embeddings) == 8
 
 
+calls: list[int] = []
+
+
+def counted(samples: np.ndarray) -> np.ndarray:
+    """An encoder that is stopped at its sixth call; plain, so that its module names it."""
+    calls.append(samples.size)
+    if len(calls) == 6:
+        raise KeyboardInterrupt
+    return describe(samples)
+
+
 def test_shards_are_kept_and_used_only_for_the_same_run(corpus, tmp_path):
     outcome = recordings(corpus)
     parts = tmp_path / "x.parts"
-    calls = []
-
-    def counted(samples: np.ndarray) -> np.ndarray:
-        calls.append(samples.size)
-        if len(calls) == 6:
-            raise KeyboardInterrupt
-        return describe(samples)
-
+    calls.clear()
     with pytest.raises(KeyboardInterrupt):
         embed(outcome, counted, shard=2, parts=parts)
     result = embed(outcome, counted, shard=2, parts=parts)
@@ -124,13 +129,30 @@ def test_shards_are_kept_and_used_only_for_the_same_run(corpus, tmp_path):
         result.embeddings.vectors, embed(outcome, describe, shard=2).embeddings.vectors
     )
     os.utime(outcome[0].path, (1, 1))
-    for shard in (2, 3):
-        calls.clear()
-        calls += [0] * 6
+    for shard, made in ((2, 0), (3, 9), (2, 0)):
+        calls[:] = [0] * 6
         embed(outcome, counted, shard=shard, parts=parts)
-        assert len(calls) == 6 + 9
+        assert len(calls) == 6 + made
+    spoken, rate = soundfile.read(outcome[0].path)
+    with other_content(outcome[0].path) as path:
+        soundfile.write(path, 0.5 * spoken, rate)
+    calls[:] = [0] * 6
+    changed = embed(outcome, counted, shard=2, parts=parts).embeddings.vectors
+    assert len(calls) == 6 + 9
+    np.testing.assert_array_equal(changed, embed(outcome, describe).embeddings.vectors)
+    assert not np.array_equal(changed[0], result.embeddings.vectors[0])
     forget(parts)
     assert not parts.exists()
+
+
+def test_what_holds_values_of_its_own_is_not_taken_up_again(corpus, tmp_path):
+    """Nobody can see whether a closure or an object still computes the same."""
+    outcome, scale = recordings(corpus), [1.0]
+    made = []
+    for scale[0] in (1.0, 2.0):
+        result = embed(outcome, lambda s: scale[0] * describe(s), parts=tmp_path / "parts")
+        made.append(result.embeddings.vectors)
+    np.testing.assert_allclose(made[1], 2 * made[0])
 
 
 def test_a_folder_of_something_else_is_not_touched(corpus, tmp_path):

@@ -223,7 +223,8 @@ class _Run:
         if not kept or (one.main is not None and not results.get(one.main)):
             return []
         study, what = self.study, [made.what for made in kept]
-        words = {"redact": study.config.redact, "keyless": sorted(study.inputs.keyless)}
+        parts = {"redact", "safeguards", "attackers", one.key}
+        words = {"config": study.config.model_dump(mode="json", include=parts)}
         step = Step(
             f"charts and tables of {one.key}",
             [made.key for made in kept],

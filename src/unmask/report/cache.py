@@ -13,7 +13,7 @@ from typing import Any
 
 from unmask._version import __version__
 from unmask.errors import InputError
-from unmask.run import cache_directory, is_own, reporting, store, write_whole
+from unmask.run import cache_directory, content_digest, is_own, reporting, store, write_whole
 from unmask.trials import Embeddings, Scores
 
 Listener = Callable[[str, float, float], None]
@@ -22,12 +22,14 @@ Listener = Callable[[str, float, float], None]
 
 @cache
 def code_digest() -> str:
-    """Digest of this package's own source: results of other code are never taken for ours."""
+    """Digest of this package's own source, tables and texts: results of other code are never taken
+    for ours.
+    """
     total = hashlib.sha256(__version__.encode())
     root = Path(str(resources.files("unmask")))
-    for path in sorted(root.rglob("*.py")):
-        total.update(path.relative_to(root).as_posix().encode())
-        total.update(path.read_bytes())
+    for path in sorted(root.rglob("*")):
+        if path.is_file() and path.suffix != ".pyc":
+            total.update(f"{path.relative_to(root).as_posix()} {content_digest(path)}".encode())
     return total.hexdigest()
 
 

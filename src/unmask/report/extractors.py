@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -21,7 +20,7 @@ import polars as pl
 
 from unmask.errors import InputError
 from unmask.privacy.legal import of_people
-from unmask.report.cache import Step, Work
+from unmask.report.cache import Step, Work, code_digest
 from unmask.report.config import Attacker, Config, Safeguard, Voices
 from unmask.trials import Embeddings, Source
 
@@ -128,8 +127,9 @@ class Extractors:
             chosen: Any = External(safeguard.command.replace("{key}", str(key)))
         else:
             chosen = method_named(str(safeguard.method), seed=key)
-        identity = json.dumps([chosen.describe(key=True), [str(one.path) for one in files]])
-        root = self.work.folder / "runs" / _digest(identity)[:16]
+        content = [(repr(one), one.digest) for one in files]
+        identity = json.dumps([chosen.describe(key=True), content])
+        root = self.work.folder / "runs" / _digest(identity, code_digest())[:16]
         made = tuple(replace(one, path=root / f"{one.place}.flac") for one in files)
         missing = [one for one, to in zip(files, made, strict=True) if not to.path.is_file()]
         if missing and make and not self.work.dry:
@@ -171,12 +171,22 @@ class Extractors:
             for data in dict.fromkeys(attacker.train)
         }
 
+    def _taught(self, sets: Mapping[str, Sequence[Recording]], share: float) -> list[Recording]:
+        """What an extractor is trained on: the recordings of a share of the people."""
+        people = self._by_lot(self.training, "share")
+        chosen = set(people[: max(2, round(share * len(people)))])
+        return [
+            replace(one, utterance=f"{data} {one.utterance}")
+            for data, some in sets.items()
+            for one in some
+            if one.speaker in chosen
+        ]
+
     def trained(self, safeguard: Safeguard, attacker: Attacker) -> Speech:
         """All speech of an attack through an extractor of the attacker's own making."""
         from unmask.speech import train
 
         sets = self._sets(safeguard, attacker)
-        people = self._by_lot(self.training, "share")
         speech = {"original": self.tested}
         if self.allowed(safeguard):
             speech["own"] = self.own_run(safeguard)
@@ -184,14 +194,9 @@ class Extractors:
         name = f"{attacker.name} on {safeguard.name}"
 
         def through(share: float) -> Speech:
-            chosen = set(people[: max(2, round(share * len(people)))])
-            taught = [
-                replace(one, utterance=f"{data} {one.utterance}")
-                for data, some in sets.items()
-                for one in some
-                if one.speaker in chosen
-            ]
-            place, start = self._place(name, sets, share), self._start
+            taught = self._taught(sets, share)
+            chosen = {one.speaker for one in taught}
+            place, start = self._place(name, taught), self._start
             what = f"training the extractor of {name}, {share:.0%} of the people"
             if not self.work.dry:
                 with self.work.doing(what):
@@ -275,12 +280,16 @@ class Extractors:
 
     def announce(self, safeguard: Safeguard, attacker: Attacker) -> None:
         """How long training will take, measured by a few steps; nothing where all is there."""
-        from unmask.speech import training_seconds
+        from unmask.speech import is_encoder, training_seconds
 
         sets = self._sets(safeguard, attacker, make=False)
         name = f"{attacker.name} on {safeguard.name}"
-        places = {share: self._place(name, sets, share) for share in self.shares}
-        waiting = [share for share, at in places.items() if not (at / "card.json").is_file()]
+        left = sum(not one.path.is_file() for files in sets.values() for one in files)
+        waiting = [
+            share
+            for share in self.shares
+            if left or not is_encoder(self._place(name, self._taught(sets, share)))
+        ]
         if not waiting:
             return
         people = len({one.speaker for one in self.training})
@@ -295,7 +304,6 @@ class Extractors:
             )
             for share in waiting
         )
-        left = sum(not one.path.is_file() for files in sets.values() for one in files)
         first = f" after {left:,} of them are protected" if left else ""
         self.say(
             f"training the extractor of {name} on {people} people, {rows:,} recordings"
@@ -315,10 +323,11 @@ class Extractors:
         fits = self.config.training.recipe.get("network", "campplus") == "campplus"
         return None if start == "scratch" or (start == "campplus" and not fits) else start
 
-    def _place(self, name: str, sets: Mapping[str, Sequence[Recording]], share: float) -> Path:
-        identity = [name, share, self._recipe.to_dict(), self._start]
-        identity += [[data, *(str(one.path) for one in files)] for data, files in sets.items()]
-        return self.work.folder / "extractors" / _digest(json.dumps(identity))[:16]
+    def _place(self, name: str, taught: Sequence[Recording]) -> Path:
+        from unmask.speech import run_name
+
+        identity = json.dumps(run_name(self._recipe, taught, start=self._start))
+        return self.work.folder / "extractors" / _digest(name, identity, code_digest())[:16]
 
 
 def embedding_step(
@@ -344,10 +353,7 @@ def embedded(
     if work.dry:
         people, names = [one.speaker for one in files], [one.utterance for one in files]
         return Embeddings(np.ones((len(files), 1)), people, names), {}
-    total = hashlib.sha256()
-    for one in files:
-        with suppress(OSError):
-            total.update(one.path.read_bytes())
+    content = _digest(*(one.digest for one in files))
 
     def compute() -> tuple[Embeddings, dict[str, str]]:
         result = embed(files, encoder)
@@ -357,11 +363,11 @@ def embedded(
         assert made.utterances is not None
         read = set(made.utterances.to_series())
         unread = [one.utterance for one in files if one.utterance not in read]
-        vectors = replace(made, source=Source(source or what, total.hexdigest(), "audio"))
+        vectors = replace(made, source=Source(source or what, content, "audio"))
         return vectors, dict(zip(unread, result.failures, strict=True))
 
-    names = [f"{one.utterance} {one.speaker}" for one in files]
-    inputs, by = [total.hexdigest(), *names], {"depends on": fingerprint_of(encoder)}
+    names = [repr((one.utterance, one.speaker, one.session)) for one in files]
+    inputs, by = [content, *names], {"depends on": fingerprint_of(encoder)}
     step = Step(f"embedding {what}", inputs, by, compute, weight=0.1 * len(files))
     work.expect([step])
     made: tuple[Embeddings, dict[str, str]] = work.run(step)

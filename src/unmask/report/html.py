@@ -222,6 +222,7 @@ def _rendered(template: str, assessment: Assessment, **more: Any) -> str:
         least=[table_view(block, number) for block in assessment.least],
         method=method,
         glossary=note("glossary"),
+        redacted=note("redacted") if config.redact else "",
         signature=assessment.document.signature,
         **more,
     )

@@ -1,4 +1,5 @@
-"""Neutral labels in place of names of speakers, recordings and files, in an order nobody can redo.
+"""Neutral labels in place of names of speakers, recordings, sessions, files and groups, in an order
+nobody can redo.
 
 Names are numbered by the order of their keyed hashes. The key is random, lives with the kept steps
 and never in the report: neither the list of names nor the seed of a report leads back from a label
@@ -19,18 +20,29 @@ import numpy as np
 import polars as pl
 
 from unmask.errors import InputError
-from unmask.trials import Embeddings, Ids, Scores, Source
+from unmask.speech import SUFFIXES
+from unmask.trials import FORMATS, Embeddings, Ids, Scores, Source
 
 KEY = "redaction-key"
 _BYTES = 32
 _NAMES = {
     "speakers": "speakers", "enrol_speaker": "speakers", "test_speaker": "speakers",
     "utterances": "utterances", "enrol": "utterances", "test": "utterances",
+    "sessions": "sessions",
 }  # fmt: skip
 """What the columns of voices and of scores name."""
 _ORDER = ("utterances", "speakers", "test", "enrol")
 """Columns by which rows are put in order, the last first."""
+_ENDINGS = SUFFIXES.union(*(one.extensions for one in FORMATS))
+_PLAIN = {*"fmxyn", "female", "male", "woman", "man", "women", "men", "yes", "no", "true", "false"}
+"""Values of a column that name nobody, as numbers do."""
 T = TypeVar("T")
+
+
+def ending(name: str | Path) -> str:
+    """The ending of a file's name where it is that of a format; others may be part of a name."""
+    suffix = Path(name).suffix.lower()
+    return suffix if suffix in _ENDINGS else ""
 
 
 def redaction_key(folder: Path) -> bytes:
@@ -66,21 +78,28 @@ def _write_key(path: Path) -> None:
 
 @dataclass(frozen=True)
 class Labels:
-    """The label of each name of a speaker, of a recording and of a file."""
+    """The label of each name of a speaker, of a recording, of a session and of a file, and of each
+    value of a column, by column; columns of numbers and of genders stay as they are.
+    """
 
     speakers: Mapping[str, str]
     utterances: Mapping[str, str]
+    sessions: Mapping[str, str]
     files: Mapping[str, str]
+    groups: Mapping[str, Mapping[str, str]]
 
     @classmethod
     def of(cls, value: object, sources: Iterable[Source], key: bytes) -> Labels:
         """Number all names that occur anywhere in ``value``, in the order of their keyed hashes."""
-        names: dict[str, set[str]] = {"speakers": set(), "utterances": set()}
+        names: dict[str, set[str]] = {kind: set() for kind in _NAMES.values()}
+        groups: dict[str, set[str]] = {}
 
         def seen(part: Embeddings | Scores) -> Embeddings | Scores:
             for column, kind in _NAMES.items():
                 ids = getattr(part, column, None)
                 names[kind].update(() if ids is None else ids.names.gather(ids.used))
+            for column, ids in part.columns.items():
+                groups.setdefault(_group(column), set()).update(ids.names.gather(ids.used))
             return part
 
         _mapped(value, seen)
@@ -89,8 +108,17 @@ class Labels:
         utterances = _numbered(names["utterances"] - names["speakers"], "Recording", key)
         utterances |= {name: speakers[name] for name in names["utterances"] & names["speakers"]}
         given = enumerate(dict.fromkeys(source.name for source in sources), start=1)
-        files = {name: f"input {number:02d}{Path(name).suffix}" for number, name in given}
-        return cls(speakers, utterances, files)
+        return cls(
+            speakers,
+            utterances,
+            _numbered(names["sessions"], "Session", key),
+            {name: f"input {number:02d}{ending(name)}" for number, name in given},
+            {
+                column: _numbered(values, column, key)
+                for column, values in groups.items()
+                if not all(map(_names_nobody, values))
+            },
+        )
 
     def redacted(self, value: T) -> T:
         """The same value, each set of voices and each table of scores within it under labels, in
@@ -98,7 +126,7 @@ class Labels:
         """
 
         def labelled(part: Any) -> Any:
-            columns = {
+            columns: dict[str, Any] = {
                 column: _relabel(ids, getattr(self, kind))
                 for column, kind in _NAMES.items()
                 if (ids := getattr(part, column, None)) is not None
@@ -107,6 +135,12 @@ class Labels:
                 sources: Any = {"sources": tuple(map(self.source, part.sources))}
             else:
                 sources = {"source": part.source and self.source(part.source)}
+            columns["columns"] = {
+                name: _relabel(ids, self.groups[_group(name)])
+                if _group(name) in self.groups
+                else ids
+                for name, ids in part.columns.items()
+            }
             order = [columns[name].codes for name in _ORDER if name in columns]
             made = replace(part, **columns, **sources)
             return made.select(np.lexsort(order)) if order else made
@@ -129,6 +163,18 @@ def _mapped(value: Any, change: Any) -> Any:
         parts = {f.name: _mapped(getattr(value, f.name), change) for f in fields(value)}
         return replace(value, **parts)
     return value
+
+
+def _group(column: str) -> str:
+    """What a column of voices and those of both sides of a trial have in common."""
+    return column.removeprefix("enrol_").removeprefix("test_")
+
+
+def _names_nobody(value: str) -> bool:
+    try:
+        return value.lower() in _PLAIN or not np.isnan(float(value or 0))
+    except ValueError:
+        return False
 
 
 def _numbered(names: set[str], word: str, key: bytes) -> dict[str, str]:

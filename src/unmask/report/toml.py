@@ -13,6 +13,7 @@ from pydantic import BaseModel, ValidationError
 
 from unmask.errors import InputError
 from unmask.report.config import Config, Voices
+from unmask.report.redact import ending
 
 
 def load_config(path: str | Path, *, changes: Sequence[str] = ()) -> Config:
@@ -120,28 +121,42 @@ def _existing(path: Path, key: str) -> Path:
     raise InputError(f"{key}: {path}: no such file or folder")
 
 
-def to_toml(config: BaseModel, *, base: Path | None) -> str:
-    """All values of a config, defaults too; paths relative to ``base``, withheld without it."""
-    return tomli_w.dumps(_plain(config, base))
+_FREE = {
+    "speakers", "command", "recogniser", "grammar", "encoder", "start", "again", "related", "noise",
+    "responses",
+}  # fmt: skip
+_WORDS = {"folder", "name", "pocketsphinx", "digits", "campplus", "resemblyzer", "scratch"}
+"""Keys whose values are files, patterns or code, any of which may hold names; and values of them
+that are the words of this package.
+"""
 
 
-def _plain(value: Any, base: Path | None) -> Any:
-    if isinstance(value, BaseModel):
-        values = {name: _plain(part, base) for name, part in value}
-        if isinstance(value, Voices) and value.audio is None:
-            del values["encoder"]
-        return {name: part for name, part in values.items() if part is not None}
-    if isinstance(value, Mapping):
-        return {str(name): _plain(part, base) for name, part in value.items()}
-    if isinstance(value, Path) or (isinstance(value, str) and os.path.isabs(value)):
-        return relative(value, base)
-    if isinstance(value, (tuple, list)):
-        return [_plain(part, base) for part in value]
-    return value
+def to_toml(config: Config, *, base: Path | None) -> str:
+    """All values of a config, defaults too; paths relative to ``base``. Without it paths are
+    withheld, and so are patterns, commands and whatever else names files or code.
+    """
+    own = _WORDS | {one.name for one in config.safeguards}
+
+    def plain(value: Any, key: str = "") -> Any:
+        if isinstance(value, BaseModel):
+            values = {name: plain(part, name) for name, part in value}
+            if isinstance(value, Voices) and value.audio is None:
+                del values["encoder"]
+            return {name: part for name, part in values.items() if part is not None}
+        if isinstance(value, Mapping):
+            return {str(name): plain(part, str(name)) for name, part in value.items()}
+        if isinstance(value, (tuple, list)):
+            return [plain(part, key) for part in value]
+        free = base is None and key in _FREE and isinstance(value, str) and value not in own
+        if free or isinstance(value, Path) or (isinstance(value, str) and os.path.isabs(value)):
+            return relative(value, base)
+        return value
+
+    return tomli_w.dumps(plain(config))
 
 
 def relative(path: str | Path, base: Path | None) -> str:
     """``path`` from the folder ``base`` where it is absolute; withheld without one."""
     if base is None:
-        return f"withheld{Path(path).suffix}"
+        return f"withheld{ending(path)}"
     return Path(os.path.relpath(path, base)).as_posix() if os.path.isabs(path) else str(path)

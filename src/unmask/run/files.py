@@ -21,7 +21,7 @@ import time
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import BinaryIO, TextIO, cast
 
@@ -29,6 +29,7 @@ from unmask.errors import InputError
 
 PREFIX = "unmask-"
 KEPT = 7 * 24 * 3600.0
+_TICK = 2_000_000_000
 _OWNED = re.compile(rf"\.?{PREFIX}([0-9a-f]{{8}})-(\d+)-(\d+)-[0-9a-f]{{16}}(?:\.\w{{1,8}})?")
 _looked_into: set[tuple[int, Path]] = set()
 
@@ -189,6 +190,33 @@ def write_whole(path: str | Path, content: bytes) -> None:
     """Write a file at once."""
     with atomic_path(path) as temporary, open(temporary, "xb") as file:
         file.write(content)
+
+
+def content_digest(path: str | os.PathLike[str]) -> str:
+    """SHA-256 of the bytes of a file, read again whenever it may have changed; of a folder, that of
+    all files in it and of their names.
+    """
+    place = Path(path)
+    if place.is_dir():
+        inside = sorted(one for one in place.rglob("*") if one.is_file())
+        named = [f"{one.relative_to(place).as_posix()}\0{content_digest(one)}\n" for one in inside]
+        return hashlib.sha256("".join(named).encode(errors="surrogateescape")).hexdigest()
+    try:
+        there = os.stat(place)
+        # A file can change twice within one tick of its clock.
+        known = _digest if time.time_ns() - there.st_ctime_ns > _TICK else _digest.__wrapped__
+        state = there.st_dev, there.st_ino, there.st_size, there.st_mtime_ns, there.st_ctime_ns
+        return known(place, state)
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+@lru_cache(maxsize=1 << 17)
+def _digest(path: Path, state: tuple[int, ...]) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def text_lines(path: str | os.PathLike[str]) -> list[str]:

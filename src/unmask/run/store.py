@@ -23,7 +23,7 @@ import numpy.typing as npt
 import polars as pl
 
 from unmask.errors import InputError
-from unmask.run.files import atomic_file, check_memory, check_room, write_whole
+from unmask.run.files import atomic_file, check_memory, check_room, content_digest, write_whole
 
 Arrays = dict[str, npt.NDArray[Any]]
 _TREE, _DATA = "tree", "data"
@@ -67,7 +67,7 @@ def from_bytes(content: bytes, name: str = "value") -> Any:
 
 
 def digest(value: Any, *more: str) -> str:
-    """Names a value by all its bytes (maps of files by their size and time), and by strings."""
+    """Names a value by all its bytes, those of maps of files too, and by strings."""
     arrays: dict[str, np.ndarray] = {}
     sha = hashlib.sha256(json.dumps([_encode(value, arrays, once={}), *more]).encode())
     for array in arrays.values():
@@ -205,8 +205,7 @@ def _encode(
             raise TypeError("an array of objects cannot be stored")
         if once is not None and isinstance(getattr(value, "base", None), mmap):
             path = Path(str(getattr(value, "filename", "")))
-            there = path.stat()
-            return {"$": "file", "v": str(path), "is": [there.st_size, there.st_mtime_ns]}
+            return {"$": "file", "v": str(path), "is": content_digest(path)}
         name = f"a{len(arrays)}" if once is None else once.get(id(value), f"a{len(arrays)}")
         if once is not None:
             once[id(value)] = name

@@ -256,6 +256,8 @@ class Layout:
     def key(self, backend: Backend) -> str:
         """Names the rows on disk: what they are made of and how."""
         sha = hashlib.sha256(f"{__version__} {self.digest} {self.pairs} {backend.name}".encode())
+        for layout in (self.speaker, self.position, self.enrolled):
+            sha.update(layout.tobytes())
         for shard in self.shards:
             if isinstance(shard, Filed) and shard.source is not None:
                 sha.update(shard.source.sha256.encode())

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from unmask.errors import InputError
-from unmask.run import text_lines
+from unmask.run import content_digest, text_lines
 from unmask.speech.audio import SUFFIXES
 from unmask.trials import read_speakers
 
@@ -29,13 +29,12 @@ class Recording:
     place: PurePosixPath = field(default_factory=PurePosixPath)
 
     @property
-    def stamp(self) -> tuple[int, int]:
-        """Size and time of change of the file; −1 where there is none."""
+    def digest(self) -> str:
+        """SHA-256 of the file; empty where it cannot be read."""
         try:
-            state = self.path.stat()
-        except OSError:
-            return -1, -1
-        return state.st_size, state.st_mtime_ns
+            return content_digest(self.path)
+        except InputError:
+            return ""
 
 
 def first_of_each(names: Iterable[Hashable], most: int) -> list[int]:

@@ -79,12 +79,12 @@ def embed(
     in this process.
 
     With ``parts``, finished shards are kept in that folder and a second call with the same
-    recordings (path, size, time of change), encoder and options goes on where the first stopped.
+    recordings (path and content), encoder and options goes on where the first stopped.
     """
     loaded = load_encoder(encoder, device=device)
     options = extraction or Extraction()
     paths = tuple(str(one.path) for one in recordings)
-    shared = paths, tuple(one.stamp for one in recordings), options, loaded.fingerprint
+    shared = paths, tuple(one.digest for one in recordings), options, loaded.fingerprint
     ranges = ranges_of(len(recordings), shard)
     state = current_place().state
     if parts is not None:
@@ -121,7 +121,7 @@ def forget(parts: str | os.PathLike[str]) -> None:
     shutil.rmtree(parts, ignore_errors=True)
 
 
-_Shared = tuple[tuple[str, ...], tuple[tuple[int, int], ...], Extraction, str]
+_Shared = tuple[tuple[str, ...], tuple[str, ...], Extraction, str]
 """What all shards need, and what names a run: the files as they are, options, the encoder."""
 
 
@@ -135,13 +135,20 @@ class _Given:
         return "encoder"
 
 
-_once = lru_cache(maxsize=1)(load_encoder)
+@lru_cache(maxsize=1)
+def _once(name: str, fingerprint: str) -> Encoder:
+    """The encoder of a name, in a process that may outlive what the name stands for."""
+    encoder = load_encoder(name)
+    if encoder.fingerprint != fingerprint:
+        raise InputError(f"encoder {name}: changed while it was used: run again")
+    return encoder
 
 
 def _embed_rows(given: _Given, xp: Xp, shared: _Shared, rows: Range) -> Arrays:
     """Vectors of some recordings: of which, which piece, how long; failures and remarks as JSON."""
-    encoder = _once(given.encoder) if isinstance(given.encoder, str) else given.encoder
-    paths, _, options, _ = shared
+    paths, _, options, fingerprint = shared
+    named = given.encoder
+    encoder = _once(named, fingerprint) if isinstance(named, str) else named
     owner: list[int] = []
     segments: list[int] = []
     pieces: list[Float32Array] = []

@@ -270,10 +270,10 @@ def _first(recordings: Sequence[Recording]) -> tuple[Recording, ...]:
 
 def _voices(recordings: Sequence[Recording]) -> dict[str, Voice]:
     """The voice of each speaker from some recordings."""
-    paths = tuple(str(one.path) for one in recordings)
+    files = tuple((str(one.path), one.digest) for one in recordings)
     sums: dict[str, FloatArray] = {}
-    with file_workers(alone=len(paths) < 2):
-        results = run(_measured, paths, ranges_of(len(paths), 1))
+    with file_workers(alone=len(files) < 2):
+        results = run(_measured, files, ranges_of(len(files), 1))
         for one, result in zip(recordings, results, strict=True):
             if "failure" in result:
                 raise InputError(str(result["failure"]))
@@ -286,8 +286,8 @@ def _voices(recordings: Sequence[Recording]) -> dict[str, Voice]:
     return voices
 
 
-def _measured(xp: Xp, paths: tuple[str, ...], rows: Range) -> Arrays:
-    path = paths[rows[0]]
+def _measured(xp: Xp, files: tuple[tuple[str, str], ...], rows: Range) -> Arrays:
+    path, _ = files[rows[0]]
     try:
         samples = read_audio(path).samples[: round(MOST_SECONDS * SAMPLE_RATE)]
         return {"moments": moments(analysed(samples))}

@@ -6,22 +6,24 @@ import hashlib
 import json
 import os
 import re
+import secrets
 import shlex
+import shutil
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from unmask._version import __version__
 from unmask.errors import InputError
-from unmask.run import Arrays, Range, Xp, atomic_path, ranges_of, run, write_whole
-from unmask.speech.audio import failure, file_workers, read_audio, write_audio
+from unmask.run import Arrays, Range, Xp, atomic_path, content_digest, ranges_of, run, write_whole
+from unmask.speech.audio import SUFFIXES, failure, file_workers, read_audio, write_audio
 from unmask.speech.corpus import Recording
 from unmask.speech.vocoding import analysed, mcadams, shifted, synthesised
 
@@ -127,6 +129,16 @@ def command_words(command: str) -> list[str]:
         raise InputError(f"command {command!r}: expected quotes that are closed: {error}") from None
 
 
+def command_content(command: str) -> str:
+    """Names what a command does by the content of its program and of all files among its words,
+    those of ``--option=FILE`` too; not by what these load themselves.
+    """
+    first, *words = command_words(command)
+    named = [shutil.which(first) or first, *words, *(word.partition("=")[2] for word in words)]
+    files = [content_digest(word) for word in named if os.path.isfile(word)]
+    return hashlib.sha256("\n".join(files).encode()).hexdigest()
+
+
 def run_command(path: str, command: str, fields: Mapping[str, str], timeout: float) -> str:
     """What a command writes, its ``fields`` filled in after it was split into words; at its time
     limit all it started is ended. A failure is one line that begins with ``path``.
@@ -164,12 +176,13 @@ class External:
     command: str
     name: str = "external"
     timeout: float = 600.0
+    content: str = field(init=False)
 
     def __post_init__(self) -> None:
-        for field in ("{input}", "{output}"):
-            if field not in self.command:
-                raise InputError(f"command {self.command!r}: expected {field} in it")
-        command_words(self.command)
+        for place in ("{input}", "{output}"):
+            if place not in self.command:
+                raise InputError(f"command {self.command!r}: expected {place} in it")
+        object.__setattr__(self, "content", command_content(self.command))
 
     def protect(self, recording: Recording, output: Path) -> Protected:
         """Run the command on a ``recording``; its output must be readable audio to get its name."""
@@ -188,8 +201,8 @@ class External:
         return Protected(original.seconds, 0.0, original.remarks)
 
     def describe(self, *, key: bool = False) -> dict[str, object]:
-        """What was done; there is no ``key``."""
-        return {"method": self.name, "command": self.command}
+        """What was done, with the SHA-256 of the command's files; there is no ``key``."""
+        return {"method": self.name, "command": self.command, "sha256": self.content}
 
 
 def safeguard(
@@ -267,23 +280,38 @@ def anonymise(
             folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"{error.filename or root}: cannot be made: {error.strerror}") from None
-    shared = tuple(
-        (str(one.path), one.utterance, one.speaker, one.session, str(target))
+    files = tuple(
+        (str(one.path), one.utterance, one.speaker, one.session, str(target), one.digest)
         for one, target in zip(recordings, targets, strict=True)
     )
+
+    def made(some: tuple[_File, ...], run_of: str = "") -> list[dict[str, Any]]:
+        parts = run(partial(_protect, safeguard), (some, run_of), ranges_of(len(some), 1))
+        return [json.loads(str(part["done"])) for part in parts]
+
     with file_workers(alone=len(recordings) < 2):
-        parts = run(partial(_protect, safeguard), shared, ranges_of(len(recordings), 1))
-        rows = [json.loads(str(part["done"])) for part in parts]
+        rows = made(files)
+        # What an earlier run has done may have been removed or replaced since.
+        there = [replace(one, path=to).digest for one, to in zip(recordings, targets, strict=True)]
+        lost = [n for n, row in enumerate(rows) if row.get("made", there[n]) != there[n]]
+        again = made(tuple(files[n] for n in lost), secrets.token_hex(8)) if lost else []
+        for n, row in zip(lost, again, strict=True):
+            rows[n] = row
     done = [
-        (one, Protected(**row))
+        (one, Protected(**row["protected"]))
         for one, row in zip(recordings, rows, strict=True)
         if "failure" not in row
     ]
+    audio = (p for p in root.rglob("*") if p.suffix.lower() in SUFFIXES and p.name[0] != ".")
+    older = sorted(set(audio) - set(targets))
     guarded = [result.guarded_db for _, result in done if result.guarded_db > 0.0]
     summary = Anonymised(
         done=len(done),
         failures=tuple(row["failure"] for row in rows if "failure" in row),
-        remarks=tuple(f"{one.path}: {text}" for one, result in done for text in result.remarks),
+        remarks=(
+            *(f"{one.path}: {text}" for one, result in done for text in result.remarks),
+            *(f"{one}: of no recording of this run ({len(older)} such files)" for one in older[:1]),
+        ),
         seconds=sum(result.seconds for _, result in done),
         guarded=len(guarded),
         lowest_db=max(guarded, default=0.0),
@@ -308,15 +336,20 @@ def anonymise(
     return summary
 
 
-_File = tuple[str, str, str, str | None, str]
+_File = tuple[str, str, str, str | None, str, str]
 
 
-def _protect(safeguard: Safeguard, xp: Xp, shared: tuple[_File, ...], rows: Range) -> Arrays:
-    """Protect one recording: what was done, or the line of its failure."""
-    path, utterance, speaker, session, target = shared[rows[0]]
+def _protect(
+    safeguard: Safeguard, xp: Xp, shared: tuple[tuple[_File, ...], str], rows: Range
+) -> Arrays:
+    """Protect one recording: what was done and made, or the line of its failure."""
+    path, utterance, speaker, session, target, _ = shared[0][rows[0]]
     one = Recording(Path(path), utterance, speaker, session)
+    done: dict[str, Any]
     try:
-        done = asdict(safeguard.protect(one, Path(target)))
+        done = {"protected": asdict(safeguard.protect(one, Path(target)))}
+        done["made"] = content_digest(target)
     except Exception as error:
-        done = {"failure": failure(path, error)}
+        kept = f"; {target} is of an earlier run" if os.path.exists(target) else ""
+        done = {"failure": failure(path, error) + kept}
     return {"done": np.array(json.dumps(done))}

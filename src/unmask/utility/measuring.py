@@ -209,7 +209,7 @@ def measure(
         if listens is not None:
             notices += _foreign(listens, names, references)
     versions = tuple(
-        tuple((str(one.path), *one.stamp) for one in same)
+        tuple((str(one.path), one.digest) for one in same)
         for same in zip(*conditions.values(), strict=True)
     )
     unheard = tuple(listens is not None and name not in given for name in conditions)
@@ -250,7 +250,7 @@ def measure(
     )
 
 
-Version = tuple[str, int, int]
+Version = tuple[str, str]
 _Shared = tuple[tuple[tuple[Version, ...], ...], tuple[bool, ...], tuple[bool, ...], bool]
 
 
@@ -261,7 +261,7 @@ def _measured(recogniser: Recogniser | None, xp: Xp, shared: _Shared, rows: Rang
     for versions, mos in zip(every[slice(*rows)], asked[slice(*rows)], strict=True):
         row: list[dict[str, float | str]] = []
         track: FloatArray | None = None
-        for (path, *_), hears in zip(versions, unheard, strict=True):
+        for (path, _), hears in zip(versions, unheard, strict=True):
             one: dict[str, float | str] = {}
             row.append(one)
             try:

@@ -13,7 +13,7 @@ import os
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -21,8 +21,15 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from unmask.errors import InputError
-from unmask.run import text_lines
-from unmask.speech import SAMPLE_RATE, command_words, needed, read_audio, run_command
+from unmask.run import content_digest, text_lines
+from unmask.speech import (
+    SAMPLE_RATE,
+    command_content,
+    command_words,
+    needed,
+    read_audio,
+    run_command,
+)
 
 UTTERANCE = ("utterance", "utt_id", "utt", "id", "file", "filename", "path")
 TEXT = ("text", "transcript", "transcription", "sentence", "words")
@@ -206,7 +213,6 @@ def recogniser(name: str = POCKETSPHINX, *, grammar: str | None = None) -> Recog
     if grammar is not None:
         raise InputError(f"grammar: expected the recogniser {POCKETSPHINX}, found {name}")
     if _PLACE in name:
-        command_words(name)
         return Command(name)
     kind, sign, model = name.partition(":")
     if not sign or kind not in (WHISPER, TRANSFORMERS) or not model:
@@ -297,6 +303,10 @@ class Command(Recogniser):
 
     command: str
     timeout: float = 600.0
+    content: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "content", command_content(self.command))
 
     @property
     def name(self) -> str:
@@ -312,6 +322,11 @@ class Hub(Recogniser):
 
     kind: str
     model: str
+    content: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        local = Path(self.model).exists()
+        object.__setattr__(self, "content", content_digest(self.model) if local else "")
 
     @property
     def name(self) -> str:
@@ -319,7 +334,7 @@ class Hub(Recogniser):
 
     def hear(self, path: str) -> str:
         samples = read_audio(path).samples
-        model = _model(self.kind, self.model)
+        model = _model(self.kind, self.model, self.content)
         if self.kind == WHISPER:
             segments, _ = model.transcribe(samples, beam_size=5)
             return " ".join(segment.text.strip() for segment in segments)
@@ -329,7 +344,7 @@ class Hub(Recogniser):
 
 
 @lru_cache(maxsize=1)
-def _model(kind: str, model: str) -> Any:
+def _model(kind: str, model: str, content: str) -> Any:
     try:
         if kind == WHISPER:
             return needed("faster_whisper", "faster-whisper", "whisper").WhisperModel(model)

@@ -171,7 +171,7 @@ def _steps(study: Study) -> Plan:
         held = [x for one in rivals.values() for x in (one.enrol, one.test, one.train) if x]
         matrices[name] = Step(
             f"voice similarity of {name}",
-            list(dict.fromkeys(digest_of(one) for one in (*voices, *held))),
+            [digest_of(one) for one in (*voices, *held)],
             {**all_pairs, "attackers": list(rivals)},
             partial(similar.pseudonymisation, *voices, attackers=rivals, **all_pairs),
             weight=2.0 + 0.5 * len(rivals),

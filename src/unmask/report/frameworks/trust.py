@@ -117,6 +117,14 @@ def trusted(
     return Trusted(attack.safeguard, attack.attacker, backend, controls, curve)
 
 
+def _held(speech: Speech) -> list[str]:
+    """What an attacker holds, with its part in the attack, by content."""
+    sets = {"known": speech.known, "learnt": speech.learnt, "": {"protected": speech.protected}}
+    held = [f"{part} {n} {digest_of(x)}" for part, some in sets.items() for n, x in some.items()]
+    shares = [f"{n} {one}" for n, part in speech.shares.items() for one in _held(part)]
+    return [f"{speech.people} people", *held, *shares]
+
+
 def _later(study: Study) -> Plan:
     """Each trained attacker with its strongest trained back-end."""
     how: dict[str, Any] = {"level": study.config.intervals.level, "seed": study.config.seed}
@@ -133,9 +141,7 @@ def _later(study: Study) -> Plan:
         ]
         if variants:
             backend = strongest(variants, "eer").variant.backend
-            sets = [*speech.known.values(), *speech.learnt.values(), speech.protected]
-            sets += [one for part in speech.shares.values() for one in part.known.values()]
-            data, params = [*attack.inputs, *map(digest_of, sets)], {**how, "backend": backend}
+            data, params = [*attack.inputs, *_held(speech)], {**how, "backend": backend}
             compute = partial(trusted, attack, backend, study.inputs, speech, **how)
             steps[name, who] = Step(f"learning curve of {who} on {name}", data, params, compute)
     return {"trusted": steps}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any
 
 from unmask import figures as charts, utility as costs
 from unmask.errors import InputError
+from unmask.estimate import Notice
 from unmask.report.cache import Step
 from unmask.report.config import ORIGINAL, Config
 from unmask.report.documents import Document, Row, document
@@ -19,6 +20,7 @@ from unmask.report.extractors import recordings_of
 from unmask.report.frameworks.study import Framework, Plan, Results, Study
 from unmask.report.headline import Rows, find, numbers_of
 from unmask.report.section import Section, TableBlock, shown
+from unmask.run import content_digest
 from unmask.speech import Recording
 
 SILENCE = "silence"
@@ -29,6 +31,9 @@ _NAMELESS = {
     "unknown-words": "some words of the transcripts are unknown to it",
 }
 """What a redacted report says, which names no file."""
+_LISTENER = "a recogniser"
+_LISTENERS = re.compile(r"(pocketsphinx(, digits|, grammar of \d+ words)?|given)?")
+"""Recognisers whose names name nobody else."""
 _COSTS = {
     "wer": ("Word error rate (%)", 100.0, False),
     "dnsmos_ovrl": ("DNSMOS, overall (1 to 5)", 1.0, True),
@@ -61,18 +66,23 @@ def _steps(study: Study) -> Plan:
         return {}
     if how.measurements is not None:
         read = partial(_read, how.measurements, study.inputs.safeguards, drawn)
-        return {UTILITY: {UTILITY: Step(what, [_digest([how.measurements])], drawn, read)}}
+        params = {**drawn, "names": study.inputs.safeguards}
+        data = [content_digest(how.measurements)]
+        return {UTILITY: {UTILITY: Step(what, data, params, read)}}
     voices = {one.name: one for one in study.config.safeguards if not one.hidden and one.audio}
     if study.config.original.audio is None or not voices:
         raise InputError("utility: expected audio of the original and of safeguards, found none")
     original = recordings_of(study.config.original)
     protected = {name: recordings_of(one) for name, one in voices.items()}
-    every = [one.path for files in (original, *protected.values()) for one in files]
-    texts = [] if how.transcripts is None else [how.transcripts, *how.transcripts.rglob("*")]
-    texts = sorted(path for path in texts if path.is_file())
+    every = [one for files in (original, *protected.values()) for one in files]
+    data = [f"{one!r} {one.digest}" for one in every]
     params = {**drawn, **how.model_dump(mode="json"), "names": [*protected]}
+    if how.transcripts is not None:
+        data.append(content_digest(how.transcripts))
+        with suppress(InputError):  # what is wrong with it costs this section alone
+            params["recogniser"] = repr(costs.recogniser(how.recogniser, grammar=how.grammar))
     measure = partial(_measured, study.config, original, protected)
-    step = Step(what, [_digest([*every, *texts])], params, measure, weight=0.1 * len(every))
+    step = Step(what, data, params, measure, weight=0.1 * len(every))
     return {UTILITY: {UTILITY: step}}
 
 
@@ -97,13 +107,6 @@ def _measured(
     return costs.utility_of(measured, **config.drawn)
 
 
-def _digest(paths: Sequence[Path]) -> str:
-    total = hashlib.sha256()
-    for path in paths:
-        total.update(f"\0{path.stem}\0".encode() + path.read_bytes())
-    return total.hexdigest()
-
-
 def _section(study: Study, results: Results) -> Section:
     """Tables and sentences; the plane stands on the first screen."""
     result: costs.Utility = results[UTILITY][UTILITY]
@@ -120,8 +123,17 @@ def _section(study: Study, results: Results) -> Section:
         TableBlock("Words, melody, quality", rows(main=True)),
         TableBlock("Level, clipping, duration, parts of DNSMOS", rows(main=False), folded=True),
     ]
-    nameless = _NAMELESS if study.config.redact else {}
-    notices = [replace(n, sentence=nameless.get(n.code, n.sentence)) for n in result.notices]
+    notices: Sequence[Notice] = result.notices
+    if study.config.redact:
+        notices = [replace(n, sentence=_NAMELESS.get(n.code, n.sentence)) for n in notices]
+        if not _LISTENERS.fullmatch(who := result.recogniser):
+            result = replace(result, recogniser=_LISTENER)
+            notices = [
+                replace(
+                    n, **{p: getattr(n, p).replace(who, _LISTENER) for p in ("subject", "sentence")}
+                )
+                for n in notices
+            ]
     answer = [said for name in names if name != ORIGINAL and (said := _said(result, name))]
     return Section(UTILITY, answer, [], tables, notices)
 

@@ -6,19 +6,24 @@ import hashlib
 import importlib
 import inspect
 import os
+import re
+import secrets
 import subprocess
 import sys
 import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
+from types import ModuleType
 from typing import Protocol, runtime_checkable
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
 from unmask.errors import InputError
-from unmask.run import cache_directory, scratch_folder, write_whole
+from unmask.run import cache_directory, content_digest, scratch_folder, write_whole
 from unmask.speech.audio import Float32Array, filterbanks, needed
 from unmask.speech.training.card import fingerprint_of_folder, is_encoder
 
@@ -49,7 +54,7 @@ class Weights:
     @property
     def installed(self) -> bool:
         """Whether the file is there and whole."""
-        return self.path.is_file() and _digest(self.path) == self.sha256
+        return self.path.is_file() and content_digest(self.path) == self.sha256
 
     def checked(self) -> Path:
         """The file, checked against its hash; an error tells how to install it."""
@@ -58,7 +63,7 @@ class Weights:
             raise InputError(
                 f"encoder {name}: no weights at {path}: run `unmask encoders install {name}` once"
             )
-        digest = _digest(path)
+        digest = content_digest(path)
         if digest != self.sha256:
             raise InputError(
                 f"{path}: expected sha256 {self.sha256[:8]}…, found {digest[:8]}…:"
@@ -134,10 +139,6 @@ def weights_of(name: str) -> Weights:
     return WEIGHTS[name]
 
 
-def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
 Function = Callable[[Float32Array], npt.ArrayLike]
 
 
@@ -166,10 +167,12 @@ class Wrapped:
 
     shortest = 400
 
-    def __init__(self, function: Function, *, name: str | None = None) -> None:
+    def __init__(
+        self, function: Function, *, name: str | None = None, content: str | None = None
+    ) -> None:
         self.function = function
         self.name: str = name or str(getattr(function, "__name__", type(function).__name__))
-        self.fingerprint: str = f"{self.name}:{_source(function)}"
+        self.fingerprint: str = f"{self.name}:{content or _content(function)}"
 
     def encode(self, recordings: Sequence[Float32Array]) -> Float32Array:
         vectors = [np.asarray(self.function(one), dtype=np.float32) for one in recordings]
@@ -177,6 +180,21 @@ class Wrapped:
             shapes = sorted({vector.shape for vector in vectors})
             raise InputError(f"encoder {self.name}: expected vectors of one length, found {shapes}")
         return np.stack(vectors)
+
+
+_EXTERNAL = re.compile(rb"\x0a\x08location\x12(?:([\x00-\x7f])|([\x80-\xff])([\x01-\x7f]))")
+"""How a protocol buffer begins the name of a file that holds weights of an ONNX model."""
+
+
+def _onnx_content(path: Path) -> str:
+    """What a model's vectors depend on: its file, and those in which it keeps weights."""
+    model, digests = path.read_bytes(), [content_digest(path)]
+    for found in _EXTERNAL.finditer(model):
+        short, low, high = (part[0] if part else 0 for part in found.groups())
+        size = short or (low & 0x7F) + (high << 7)
+        other = path.parent / os.fsdecode(model[found.end() : found.end() + size])
+        digests += [content_digest(other)] if other.is_file() else []
+    return f"onnx:{hashlib.sha256(''.join(digests).encode()).hexdigest()}"
 
 
 class OnnxEncoder:
@@ -206,7 +224,7 @@ class OnnxEncoder:
         note = self._session.get_modelmeta().custom_metadata_map
         self._scale = 1.0 if note.get("unmask_scale") == "1" else 32768.0
         self.name = self.path.stem
-        self.fingerprint = f"onnx:{_digest(self.path)}"
+        self.fingerprint = _onnx_content(self.path)
 
     def encode(self, recordings: Sequence[Float32Array]) -> Float32Array:
         vectors = []
@@ -241,12 +259,14 @@ def load_encoder(encoder: str | Function | Encoder, *, device: str = "cpu") -> E
         if device != "cpu":
             raise InputError(f"device {device}: no effect on {encoder}, which says where it runs")
         try:
-            function = getattr(importlib.import_module(kind), rest)
+            module = importlib.import_module(kind)
+            function = getattr(module, rest)
         except (ImportError, AttributeError) as error:
             raise InputError(f"encoder {encoder}: {error}") from None
         if not callable(function):
             raise InputError(f"encoder {encoder}: expected a function of samples")
-        return Wrapped(function, name=encoder)
+        content = _imported(module) + _imported(inspect.getmodule(function) or module)
+        return Wrapped(function, name=encoder, content=content)
     raise InputError(
         f"encoder {encoder}: expected {', '.join(WEIGHTS)}, the folder of a trained encoder,"
         " a file that ends in .onnx, speechbrain:SOURCE, hub:OWNER/REPOSITORY/FILE.onnx or"
@@ -265,7 +285,10 @@ def _speechbrain(source: str, device: str) -> Encoder:
             vector = model.encode_batch(torch.from_numpy(samples)[None])
         return np.asarray(vector.reshape(-1).cpu().numpy(), dtype=np.float32)
 
-    return Wrapped(encode, name=f"speechbrain:{source}")
+    sha = hashlib.sha256(content_digest(source).encode() if Path(source).exists() else b"")
+    for name, tensor in model.state_dict().items():
+        sha.update(name.encode() + tensor.double().cpu().numpy().tobytes())
+    return Wrapped(encode, name=f"speechbrain:{source}", content=sha.hexdigest())
 
 
 def _hub(location: str, device: str) -> Encoder:
@@ -292,16 +315,33 @@ def fingerprint_of(encoder: str) -> str:
     if is_encoder(encoder):
         return fingerprint_of_folder(encoder)
     if Path(encoder).is_file():
-        return f"onnx:{_digest(Path(encoder))}"
+        return _onnx_content(Path(encoder))
     return load_encoder(encoder).fingerprint if runs_code(encoder) else encoder
 
 
-def _source(function: Function) -> str:
-    """A hash of the module that a function is in, or of its own lines, where they can be had."""
-    kind = function if hasattr(function, "__code__") else type(function)
-    for part in (inspect.getmodule(kind), kind):
-        try:
-            return hashlib.sha256(inspect.getsource(part).encode()).hexdigest()  # type: ignore[arg-type]
-        except (OSError, TypeError):
-            continue
-    return "unknown"
+_IMPORTS: WeakKeyDictionary[ModuleType, str] = WeakKeyDictionary()
+
+
+def _imported(module: ModuleType) -> str:
+    """The content of a module's source, if that is what was imported: Python takes compiled code of
+    other source for it where size and time are the same.
+    """
+    loader, file = getattr(module.__spec__, "loader", None), getattr(module, "__file__", None)
+    if file is None or not isinstance(loader, SourceFileLoader):
+        return content_digest(file) if file else sys.version
+    source = loader.source_to_code(loader.get_data(file), file)
+    if module not in _IMPORTS and loader.get_code(module.__name__) != source:
+        raise InputError(f"{file}: other source was compiled: remove {module.__cached__}")
+    content = content_digest(file)
+    if _IMPORTS.setdefault(module, content) != content:
+        raise InputError(f"{file}: changed since it was imported: start anew")
+    return content
+
+
+def _content(function: Function) -> str:
+    """A hash of the module that a function is in; something new where what it does hangs on more
+    than that, such as values that it keeps: what it made is then never taken up again.
+    """
+    file = getattr(inspect.getmodule(function), "__file__", None)
+    plain = inspect.isfunction(function) and function.__closure__ is None
+    return content_digest(file) if plain and file else secrets.token_hex(16)

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from unmask._version import __version__
 from unmask.errors import InputError
-from unmask.run import atomic_path, write_whole
+from unmask.run import atomic_path, content_digest, write_whole
 from unmask.speech.audio import SAMPLE_RATE, needed
 
 NETWORKS = ("campplus", "tdnn", "resnet34", "ecapa", "ivector")
@@ -213,7 +213,7 @@ def read_tensors(path: Path) -> tuple[Tensors, str]:
 def write_encoder(folder: Path, tensors: Mapping[str, npt.NDArray[Any]], card: Any) -> None:
     """Weights, then the card, whose presence says that the encoder is finished."""
     write_tensors(folder / WEIGHTS, tensors)
-    digest = hashlib.sha256((folder / WEIGHTS).read_bytes()).hexdigest()
+    digest = content_digest(folder / WEIGHTS)
     head = {"kind": KIND, "tool": f"unmask {__version__}", "weights": digest}
     text = json.dumps({**head, **card}, indent=1, ensure_ascii=False, allow_nan=False)
     write_whole(folder / CARD, f"{text}\n".encode())
@@ -251,20 +251,18 @@ def recipe_of(folder: str | Path) -> Recipe:
 
 def weights_of_folder(folder: str | Path) -> Tensors:
     """The weights, checked against the hash on the card."""
-    card = read_card(folder)
-    path = Path(folder) / WEIGHTS
-    try:
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    except OSError:
-        raise InputError(f"{path}: no such file") from None
-    if digest != card["weights"]:
-        raise InputError(path, f"sha256 {card['weights'][:8]}… of the card", f"{digest[:8]}…")
-    return read_tensors(path)[0]
+    fingerprint_of_folder(folder)
+    return read_tensors(Path(folder) / WEIGHTS)[0]
 
 
 def fingerprint_of_folder(folder: str | Path) -> str:
-    """What the vectors depend on: network and weights."""
-    return f"{recipe_of(folder).network}:{read_card(folder)['weights']}"
+    """What the vectors depend on, recipe and weights; these must be those of the card."""
+    card, path = read_card(folder), Path(folder) / WEIGHTS
+    digest, recipe = content_digest(path), json.dumps(card["recipe"], sort_keys=True)
+    if digest != card["weights"]:
+        raise InputError(path, f"sha256 {card['weights'][:8]}… of the card", f"{digest[:8]}…")
+    made = hashlib.sha256(recipe.encode()).hexdigest()[:16]
+    return f"{recipe_of(folder).network}:{made}:{digest}"
 
 
 def refuse_other(run: Mapping[str, Any], kept: Mapping[str, Any], expected: str) -> None:

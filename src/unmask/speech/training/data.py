@@ -19,7 +19,7 @@ import numpy.typing as npt
 from unmask.base import FloatArray, IntArray
 from unmask.engine import Roc
 from unmask.errors import InputError
-from unmask.run import Arrays, Range, Xp, check_room, ranges_of, run, write_whole
+from unmask.run import Arrays, Range, Xp, check_room, ranges_of, run, store, write_whole
 from unmask.speech.audio import SAMPLE_RATE, SUFFIXES, failure, file_workers, read_audio
 from unmask.speech.corpus import Recording, first_of_each
 from unmask.speech.training.card import Recipe
@@ -110,15 +110,17 @@ class Corpus:
 
 def decode(recordings: Sequence[Recording], folder: Path, recipe: Recipe | None = None) -> Corpus:
     """Decode recordings into ``folder``, at the speeds of a recipe too, or use what is there of an
-    earlier run.
+    earlier run on the same ones.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     speeds = recipe.speeds if recipe is not None else ()
-    paths, stamps = tuple(str(one.path) for one in recordings), [one.stamp for one in recordings]
     every = (1.0, *speeds)
-    shared = (paths, tuple(stamps), every, str(folder))
+    named = tuple((str(one.path), one.digest) for one in recordings)
+    folder /= store.digest((named, every))
+    folder.mkdir(parents=True, exist_ok=True)
+    shared = (named, every, str(folder))
     ranges = ranges_of(len(recordings), SHARD)
-    check_room(folder, sum(size for size, _ in stamps), "decoded recordings")
+    size = sum(one.path.stat().st_size for one in recordings if one.path.is_file())
+    check_room(folder, size, "decoded recordings")
     with file_workers(alone=len(ranges) < 2, state=folder / "jobs"):
         parts = list(run(_decode_rows, shared, ranges))
     failures: dict[int, str] = {}
@@ -151,18 +153,18 @@ def decode(recordings: Sequence[Recording], folder: Path, recipe: Recipe | None 
     return Corpus(samples, labels, tuple(speakers), kept, lines, digest)
 
 
-_Shared = tuple[tuple[str, ...], tuple[tuple[int, int], ...], tuple[float, ...], str]
+_Shared = tuple[tuple[tuple[str, str], ...], tuple[float, ...], str]
 
 
 def _decode_rows(xp: Xp, shared: _Shared, rows: Range) -> Arrays:
     """Write the samples of some recordings to one file; their sizes, hashes and failures."""
-    paths, _, speeds, folder = shared
+    files, speeds, folder = shared
     pieces: list[Int16Array] = []
     sizes: list[list[int]] = []
     hashes: list[bytes] = []
     failures: dict[int, str] = {}
     for n in range(*rows):
-        path = paths[n]
+        path, _ = files[n]
         try:
             audio = read_audio(path)
             if audio.seconds < _LEAST:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from unmask.errors import InputError
-from unmask.run import locked
+from unmask.run import content_digest, locked
 from unmask.speech.audio import SAMPLE_RATE, needed
 from unmask.speech.corpus import Recording
 from unmask.speech.encoders import weights_of
@@ -25,7 +25,7 @@ from unmask.speech.training.card import (
     refuse_other,
     write_encoder,
 )
-from unmask.speech.training.data import decode, remarks_on, split
+from unmask.speech.training.data import audio_files, decode, remarks_on, split
 
 if TYPE_CHECKING:
     from unmask.speech.training.run import Run
@@ -77,12 +77,13 @@ def train(
     chosen = recipe or Recipe()
     folder = Path(output)
     training, kept = split(recordings, chosen, validation)
-    name = _run_name(chosen, training, kept, start)
+    name = run_name(chosen, training, kept, start=start)
     if is_encoder(folder):
         card = read_card(folder)
         known = card.get("run")
         expected = f"{folder}: expected no encoder, or one"
         refuse_other(name, known if isinstance(known, dict) else {}, expected)
+        fingerprint_of_folder(folder)
         return _trained(folder, card)
     from unmask.speech.training.run import Run, group
 
@@ -135,21 +136,28 @@ def _made(
     return replace(_trained(folder, card), failures=failures, remarks=remarks_on(corpus, recipe))
 
 
-def _run_name(
-    recipe: Recipe, training: Sequence[Recording], kept: Sequence[Recording], start: str | None
+def run_name(
+    recipe: Recipe,
+    training: Sequence[Recording],
+    kept: Sequence[Recording] = (),
+    *,
+    start: str | None = None,
 ) -> dict[str, Any]:
-    """What names a run: options, weights to begin with, and the files as they are."""
-    sha = hashlib.sha256()
-    for one in (*training, *kept):
-        if one.stamp[0] < 0:
-            raise InputError(f"{one.path}: no such file")
-        sha.update(f"{one.speaker}\0{one.utterance}\0{one.stamp}\n".encode())
+    """What names a run: options, and the content of the weights to begin with and of all files."""
     begin = "scratch"
     if start is not None:
         trained = is_encoder(start)
         begin = fingerprint_of_folder(start) if trained else weights_of(start).fingerprint
-    name = {"recordings": sha.hexdigest(), "trained on": len(training), "start": begin}
+    name = {"recordings": _content(*training, *kept), "trained on": len(training), "start": begin}
+    for what, folder in (("noise", recipe.noise), ("responses", recipe.responses)):
+        if folder is not None:
+            name[f"files of {what}"] = _content(*audio_files(folder))
     return {**recipe.to_dict(), **name}
+
+
+def _content(*recordings: Recording) -> str:
+    rows = ((one.speaker, one.utterance, content_digest(one.path)) for one in recordings)
+    return hashlib.sha256("\n".join(map("\0".join, rows)).encode()).hexdigest()
 
 
 def _trained(folder: Path, card: dict[str, Any]) -> Trained:

@@ -1,0 +1,265 @@
+"""A redacted report holds no name, wherever names stood: every byte of every file is searched, also
+inside base64, deflated streams, archives and pictures.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import re
+import sys
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from unmask.report.assessment import assess
+from unmask.report.redact import Labels, ending
+from unmask.report.toml import load_config
+from unmask.report.writing import write_report
+from unmask.run import place
+from unmask.trials import Embeddings, Ids, Scores, write
+
+NAMES = ("Mustermann", "Kranewitter", "Zwirbel")
+FIRST = ("Ada", "Bea", "Cleo", "Dora", "Eva", "Fee")
+PEOPLE = [f"{first} {NAMES[n % 2]}" for n, first in enumerate(FIRST)]
+EACH = 6
+
+
+def readings(content: bytes, depth: int = 3) -> Iterator[bytes]:
+    """The bytes of a file and of all that is packed into it."""
+    yield content
+    if not depth:
+        return
+    runs = _BASE64.findall(content)
+    inner = [base64.b64decode(one[: len(one) // 4 * 4]) for one in runs]
+    for found in _DEFLATED.finditer(content):
+        with suppress(zlib.error):
+            inner.append(zlib.decompressobj().decompress(content[found.start() :], 1 << 26))
+    if b"PK\x03\x04" in content:
+        with suppress(zipfile.BadZipFile), zipfile.ZipFile(io.BytesIO(content)) as archive:
+            inner += map(archive.read, archive.namelist())
+    for one in inner:
+        yield from readings(one, depth - 1)
+
+
+_BASE64 = re.compile(rb"[A-Za-z0-9+/]{24,}")
+_DEFLATED = re.compile(rb"\x78[\x01\x5e\x9c\xda]")
+
+
+def found(folder: Path) -> list[str]:
+    """Names in any file of a folder, or in what it is called."""
+    forms = [name.lower().encode(code) for name in NAMES for code in ("utf-8", "utf-16-le")]
+    forms += [one.encode("utf-16-be").hex().encode() for one in NAMES]
+    hits = []
+    for path in sorted(folder.rglob("*")):
+        content = [str(path.relative_to(folder)).encode()]
+        content += readings(path.read_bytes()) if path.is_file() else []
+        if any(form in one.lower() for one in content for form in forms):
+            hits.append(str(path))
+    return hits
+
+
+def test_names_are_found_wherever_they_are(tmp_path):
+    name = f"Herr {NAMES[0]}".encode()
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("x", name * 9)
+    packed = {
+        "plain": name,
+        "base64": b"data:base64," + base64.b64encode(b"." * 9 + name * 3),
+        "deflated": b"stream\n" + zlib.compress(name * 9) + b"\nendstream",
+        "both": base64.b64encode(zlib.compress(name * 9)),
+        "zipped": buffer.getvalue(),
+        "wide": NAMES[0].encode("utf-16"),
+    }
+    for kind, content in packed.items():
+        (tmp_path / kind).write_bytes(content)
+    assert {Path(one).name for one in found(tmp_path)} == set(packed)
+
+
+def voices(noise: float, seed: int) -> Embeddings:
+    rng = np.random.default_rng(seed)
+    means = np.repeat(np.random.default_rng(7).normal(size=(len(PEOPLE), 8)), EACH, axis=0)
+    row = np.arange(len(means))
+    return Embeddings(
+        (means + noise * rng.normal(size=means.shape)).astype(np.float32),
+        [PEOPLE[n // EACH] for n in row],
+        [f"{PEOPLE[n // EACH]}__{n % EACH}" for n in row],
+        [f"at {NAMES[n % EACH % 2]}s" for n in row],
+        columns={
+            "team": [f"team {NAMES[n // EACH % 2]}" for n in row],
+            "gender": ["fm"[n // EACH % 2] for n in row],
+        },
+    )
+
+
+def test_names_in_endings_patterns_sessions_groups_files_and_folders(tmp_path):
+    given = tmp_path / "Praxis Zwirbel"
+    given.mkdir()
+    for file, noise in (
+        ("o Dr. Kranewitter", 0.3),
+        ("p.Mustermann_Erika", 1.0),
+        ("again.Zwirbel", 1.1),
+    ):
+        write(voices(noise, len(file)), given / "made.npz")
+        (given / "made.npz").rename(given / file)
+    rng = np.random.default_rng(0)
+    pairs = [(a, f"{b}__{n}") for a in PEOPLE for b in PEOPLE for n in range(EACH)]
+    own = np.array([test.startswith(enrol) for enrol, test in pairs])
+    scores = Scores(
+        Ids.from_strings([enrol for enrol, _ in pairs]),
+        Ids.from_strings([test for _, test in pairs]),
+        own.astype(np.int8),
+        systems={"ours": 2 * own + rng.normal(size=len(own))},
+    )
+    write(scores, given / "made.tsv")
+    (given / "made.tsv").rename(given / "scores.Mustermann_Erika")
+    (given / "a.toml").write_text(
+        f"""
+        seed = 3
+        figures = ["svg", "pdf"]
+        frameworks = ["legal", "similarity", "verification"]
+        intervals = {{replicates = 5}}
+        legal = {{lengths = [1], draws = 1, folds = 2, attributes = {{team = [], gender = []}}}}
+        verification = {{by = "team"}}
+        [original]
+        embeddings = "o Dr. Kranewitter"
+        [[safeguards]]
+        name = "V"
+        embeddings = "p.Mustermann_Erika"
+        again = "again.Zwirbel"
+        [[scores]]
+        name = "ours"
+        files = ["scores.Mustermann_Erika"]
+        speakers = "pattern:^({"|".join(PEOPLE)})"
+        """,
+        encoding="utf-8",
+    )
+    out = tmp_path / "out"
+    config = load_config(given / "a.toml", changes=["redact=true"])
+    with place(workers=1):
+        result = assess(config, out, cache=tmp_path / "cache")
+    write_report(result, out, file_copy=True)
+    assert not result.failures
+    assert found(out) == []
+    page = (out / "report.html").read_text(encoding="utf-8")
+    for label in ("team 01", "Speaker 01", "input 01<", "input 04<", "how many recordings each"):
+        assert label in page
+    text = (out / "assessment.toml").read_text(encoding="utf-8")
+    assert 'speakers = "withheld"' in text
+    assert 'embeddings = "withheld"' in text
+    plain = tmp_path / "plain"
+    with place(workers=1):
+        changes = ["figures=[]", 'frameworks=["verification"]']
+        named = assess(load_config(given / "a.toml", changes=changes), plain)
+    write_report(named, plain)
+    assert len(found(plain)) > 4
+
+
+TOOL = """
+import sys, soundfile
+samples, rate = soundfile.read(sys.argv[1])
+soundfile.write(sys.argv[2], 0.5 * samples, rate, format="FLAC")
+"""
+ENCODER = """
+import numpy as np
+
+def encode(samples):
+    return np.log(1e-3 + np.abs(np.fft.rfft(samples, 1024))[:100])
+"""
+
+
+def test_names_in_commands_recognisers_grammars_and_recordings(tmp_path, monkeypatch):
+    soundfile = pytest.importorskip("soundfile")
+    pytest.importorskip("jiwer")
+    given = tmp_path / "Zwirbel"
+    for folder, scale in (("original", 1.0), ("protected", 0.4)):
+        for n, who in enumerate(PEOPLE):
+            for i in range(4):
+                path = given / folder / who / f"bei {NAMES[2]} {i % 2}" / f"{who} {i}.wav"
+                path.parent.mkdir(parents=True, exist_ok=True)
+                time = np.arange(8000) / 16_000
+                noise = np.random.default_rng(10 * n + i).normal(size=8000)
+                tones = sum(np.sin(2 * np.pi * (90 + 20 * n) * k * time) / k for k in range(1, 9))
+                soundfile.write(path, scale * (0.1 * tones + 0.01 * noise), 16_000)
+    (given / "tool.py").write_text(TOOL)
+    (given / "hear.py").write_text("print('one')")
+    (given / "zwirbel_encoder.py").write_text(ENCODER)
+    monkeypatch.syspath_prepend(given)
+    names = [f"{who} {i}" for who in PEOPLE for i in range(4)]
+    (given / "text.csv").write_text("utterance,text\n" + "".join(f"{n},one two\n" for n in names))
+    (given / "a.toml").write_text(
+        f"""
+        figures = []
+        frameworks = ["legal", "similarity", "utility"]
+        intervals = {{replicates = 20}}
+        legal = {{lengths = [1], draws = 1, folds = 2}}
+        [original]
+        audio = "original"
+        encoder = "zwirbel_encoder:encode"
+        [[safeguards]]
+        name = "V"
+        audio = "protected"
+        encoder = "zwirbel_encoder:encode"
+        command = "{sys.executable} {given / "tool.py"} {{input}} {{output}}"
+        [training]
+        recipe = {{noise = "Kranewitter/noise"}}
+        [[attackers]]
+        name = "own"
+        enrol = "own"
+        backends = ["cosine"]
+        [utility]
+        transcripts = "text.csv"
+        melody = false
+        recogniser = "{sys.executable} {given / "hear.py"} {{input}}"
+        """,
+        encoding="utf-8",
+    )
+    changes = ["redact=true", 'attackers.0.name="own"']
+    config = load_config(given / "a.toml", changes=changes)
+    out = tmp_path / "out"
+    with place(workers=1):
+        result = assess(config, out, cache=tmp_path / "cache", allow_code=True)
+    write_report(result, out, file_copy=True)
+    sys.modules.pop("zwirbel_encoder", None)
+    assert not result.failures
+    assert found(out) == []
+    text = (out / "assessment.toml").read_text(encoding="utf-8")
+    for key in ("command", "recogniser", "encoder", "noise", "audio", "transcripts"):
+        assert re.search(rf'^{key} = "withheld(\.csv)?"', text, re.MULTILINE), key
+    assert 'start = "campplus"' in text
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert "(a recogniser)" in page
+
+
+def test_grammars_are_withheld_unless_they_are_words_of_ours(tmp_path):
+    from unmask.report.toml import to_toml
+
+    (tmp_path / "a.toml").write_text('[[scores]]\nname = "x"\nfiles = ["a.toml"]\n')
+    for grammar, shown in (("erika,mustermann", "withheld"), ("digits", "digits")):
+        config = load_config(tmp_path / "a.toml", changes=[f'utility.grammar="{grammar}"'])
+        assert f'grammar = "{shown}"' in to_toml(config, base=None)
+
+
+def test_endings_are_those_of_formats():
+    for name, shown in (
+        ("x.npz", ".npz"), ("x.WAV", ".wav"), ("x.Mustermann", ""), ("Dr. Kranewitter", ""),
+        ("a.b.parquet", ".parquet"), ("none", ""),
+    ):  # fmt: skip
+        assert ending(name) == shown
+
+
+def test_columns_of_numbers_and_genders_stay():
+    made = Embeddings(
+        np.eye(3),
+        list("abc"),
+        columns={"age": ["31", "4.5", ""], "gender": ["f", "M", "f"], "town": ["1", "Ulm", "1"]},
+    )
+    labels = Labels.of([made], (), b"k" * 32)
+    assert set(labels.groups) == {"town"}
+    assert set(labels.groups["town"].values()) == {"town 01", "town 02"}
