@@ -1,7 +1,7 @@
 """From recordings to embeddings: encoders, anonymisation, pooling."""
 
-from unmask.speech.audio import SAMPLE_RATE, Audio, failure, file_workers, needed, read_audio
-from unmask.speech.audio import write_audio
+from unmask.speech.audio import SAMPLE_RATE, Audio, clipped, failure, file_workers, level, needed
+from unmask.speech.audio import read_audio, write_audio
 from unmask.speech.corpus import Recording, first_of_each, recordings
 from unmask.speech.embedding import Embedded, Extraction, case_study, case_study_provenance
 from unmask.speech.embedding import case_study_subset, embed, forget, trained_case_study
