@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from unmask.errors import InputError
-from unmask.utility import recogniser, runs_code
 from unmask.speech import clipped, level
+from unmask.utility import recogniser, runs_code
 from unmask.utility.measuring import dnsmos, melody, pitch
 from unmask.utility.words import _decoder
 

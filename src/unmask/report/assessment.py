@@ -41,7 +41,8 @@ class Assessment:
 
     ``attackers`` are those that were run against some safeguard, which config may name more of.
     ``lines`` conclude, the worst first, ``limits`` and ``next_steps`` are sentences.
-    ``failures`` tell what could not be computed; the rest of the report stands.
+    ``notices`` are those on what was read, ``failures`` tell what could not be computed; the rest
+    of the report stands.
     ``kept`` is the folder of finished steps and figures, which holds names and voiceprints.
     """
 
@@ -60,6 +61,7 @@ class Assessment:
     document: Document
     overview: Document
     colours: Mapping[str, str]
+    notices: Sequence[Notice]
     failures: Sequence[Notice]
     date: str | None
     kept: Path
@@ -185,6 +187,7 @@ class _Run:
         strip, least = _least(study)
         rows = {section.key: section.rows for section in sections}
         made = cards(study, rows)
+        notices = [one for one in inputs.notices if one.code != "not-read"]
         every = {"speakers": [row for block in least for row in block.rows], **rows}
         return Assessment(
             config,
@@ -209,7 +212,7 @@ class _Run:
                 conditions={"assessment": config.title},
                 notes=[f"{card.safeguard}: {said}" for card in made for said in card.sentences],
                 warnings=[
-                    *(one.line for one in inputs.notices if one.code != "not-read"),
+                    *(one.line for one in notices),
                     *(notice.sentence for notice in self.failures),
                     *(notice.line for card in made for notice in card.notices),
                     *(f"{s.words['title']}: {line}" for s in sections for line in s.warnings),
@@ -218,6 +221,7 @@ class _Run:
             ),
             overview=overview(config, rows, study.tables),
             colours=study.colours,
+            notices=notices,
             failures=self.failures,
             date=_date(config),
             kept=self.work.folder,

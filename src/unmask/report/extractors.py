@@ -16,10 +16,12 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from unmask.base import FloatArray
 from unmask.errors import InputError
 from unmask.privacy.legal import of_people
 from unmask.report.cache import Step, Work
 from unmask.report.config import Attacker, Config, Safeguard, Voices
+from unmask.report.sound import medians
 from unmask.trials import Embeddings, Source
 
 if TYPE_CHECKING:
@@ -317,7 +319,7 @@ def embedding_step(
     files: Sequence[Recording], encoder: str, what: str, work: Work, *, source: str | None = None
 ) -> Embeddings:
     """Vectors of recordings by an encoder, all of which must be readable; ``source`` names them."""
-    made, failures = embedded(files, encoder, what, work, source=source)
+    made, failures, _ = embedded(files, encoder, what, work, source=source)
     if failures:
         first = next(iter(failures.values()))
         raise InputError(f"{first} ({len(failures)} recordings failed)")
@@ -326,9 +328,9 @@ def embedding_step(
 
 def embedded(
     files: Sequence[Recording], encoder: str, what: str, work: Work, *, source: str | None = None
-) -> tuple[Embeddings, dict[str, str]]:
-    """Vectors of recordings by an encoder, computed once, and by utterance what is wrong with
-    those that cannot be read; ``source`` names their set.
+) -> tuple[Embeddings, dict[str, str], dict[str, FloatArray]]:
+    """Vectors of recordings by an encoder, computed once, by utterance what is wrong with those
+    that cannot be read, and what each sounds like; ``source`` names their set.
     """
     from unmask.speech import embed
     from unmask.speech.encoders import fingerprint_of
@@ -338,7 +340,7 @@ def embedded(
         with suppress(OSError):
             total.update(one.path.read_bytes())
 
-    def compute() -> tuple[Embeddings, dict[str, str]]:
+    def compute() -> tuple[Embeddings, dict[str, str], FloatArray]:
         result = embed(files, encoder)
         if result.embeddings is None:
             raise InputError(f"{result.failures[0]} ({len(result.failures)} recordings failed)")
@@ -346,15 +348,17 @@ def embedded(
         assert made.utterances is not None
         read = set(made.utterances.to_series())
         unread = [one.utterance for one in files if one.utterance not in read]
-        vectors = replace(made, source=Source(source or what, total.hexdigest(), "audio"))
-        return vectors, dict(zip(unread, result.failures, strict=True))
+        named = Source(source or what, total.hexdigest(), "audio", encoder=made.encoder)
+        named = replace(named, sound=medians(result.sounds))
+        failures = dict(zip(unread, result.failures, strict=True))
+        return replace(made, source=named), failures, result.sounds
 
     names = [f"{one.utterance} {one.speaker}" for one in files]
     inputs, by = [total.hexdigest(), *names], {"depends on": fingerprint_of(encoder)}
     step = Step(f"embedding {what}", inputs, by, compute, weight=0.1 * len(files))
     work.expect([step])
-    made: tuple[Embeddings, dict[str, str]] = work.run(step)
-    return made
+    made, failures, sounds = work.run(step)
+    return made, failures, dict(zip((one.utterance for one in files), sounds, strict=True))
 
 
 def refuse_attacked(training: Iterable[str], attacked: Iterable[str]) -> None:

@@ -15,6 +15,7 @@ from unmask.report.config import ORIGINAL
 from unmask.report.documents import Row
 from unmask.report.inputs import set_label
 from unmask.report.section import note, percent
+from unmask.report.sound import ENCODER, SOUND
 
 if TYPE_CHECKING:
     from unmask.report.frameworks.study import Study
@@ -285,6 +286,7 @@ def of_tables(rows: Sequence[Row]) -> Iterable[Card]:
 def limits(cards: Sequence[Card], study: Study) -> Iterable[str]:
     """What was not tried, how few people there are, what the data cannot tell."""
     inputs = study.inputs
+    yield from _not_comparable(inputs.notices)
     untried: dict[tuple[str, str], list[str]] = {}
     for (name, attacker), why in study.missing.items():
         untried.setdefault((attacker, why), []).append(name)
@@ -300,6 +302,13 @@ def limits(cards: Sequence[Card], study: Study) -> Iterable[str]:
     sessions = None if inputs.original is None else inputs.original.sessions
     if inputs.original is not None and (sessions is None or sessions.n_unique < 2):
         yield note("no_sessions")
+
+
+def _not_comparable(notices: Iterable[Notice]) -> Iterable[str]:
+    """Recordings without speech and encoders that are not told: what nobody could recognise."""
+    for one in notices:
+        if one.code in (SOUND, ENCODER):
+            yield f"{one.line if one.subject else f'{one.line[:1].upper()}{one.line[1:]}'}."
 
 
 def next_steps(cards: Sequence[Card], study: Study) -> Iterable[str]:

@@ -132,8 +132,9 @@ def summary_table(assessment: Assessment, *, width: int | None = None) -> str:
     cards, whole = assessment.cards, assessment.overview
     notes = (f"{card.safeguard}: {said}" for card in cards for said in card.sentences)
     failures = (notice.sentence for notice in assessment.failures)
+    read = (notice.line for notice in assessment.notices)
     beside = (notice.line for card in cards for notice in card.notices)
-    shown = replace(whole, notes=(*whole.notes, *notes), warnings=(*failures, *beside))
+    shown = replace(whole, notes=(*whole.notes, *notes), warnings=(*failures, *read, *beside))
     return text(shown, width=width)
 
 

@@ -93,7 +93,9 @@ class Attacker:
         is trained.
         """
         sides = dict(zip(("training speech", "the same protected"), self.pairs or (), strict=False))
-        refuse_encoders({"enrolment": self.enrol, "test": self.test, "training": self.train} | sides)
+        refuse_encoders(
+            {"enrolment": self.enrol, "test": self.test, "training": self.train} | sides
+        )
         name, attacked = self.backend, set(self.test.speakers.to_series())
         for one in (self.train, *(self.pairs or ())) if name in LEARNT else ():
             shared = set() if one is None else attacked & set(one.speakers.to_series())
