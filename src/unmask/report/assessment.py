@@ -210,7 +210,7 @@ class _Run:
                 ],
                 inputs=inputs.sources,
                 conditions={"assessment": config.title},
-                notes=[f"{card.safeguard}: {said}" for card in made for said in card.sentences],
+                notes=[line for card in made for line in card.lines],
                 warnings=[
                     *(one.line for one in notices),
                     *(notice.sentence for notice in self.failures),

@@ -191,12 +191,11 @@ def file_table(sources: Sequence[Source]) -> list[list[str]]:
     """What was read, but for its hash, headings first; encoders and what recordings are like,
     medians, where any file tells.
     """
-    heads = ("File", "Format", "Left out", "Speakers", "Encoder", *SPELLED)
+    heads = ("File", "Format", "Speakers", "Left out", "Encoder", *SPELLED)
     rows = [
         (
-            *(one.name, one.format, f"{one.missing + one.duplicates:,}"),
-            "–" if one.speakers is None else f"{one.speakers:,}",
-            short_encoder(one.encoder) or "–",
+            *(one.name, one.format, "–" if one.speakers is None else f"{one.speakers:,}"),
+            *(f"{one.missing + one.duplicates:,}", short_encoder(one.encoder) or "–"),
             *(("–",) * len(SPELLED) if one.sound is None else spelled(one.sound)),
         )
         for one in sources
@@ -243,6 +242,7 @@ def _rendered(template: str, assessment: Assessment, **more: Any) -> str:
         least=[table_view(block, number) for block in assessment.least],
         method=method,
         glossary=note("glossary"),
+        attempts=note("attempts"),
         signature=assessment.document.signature,
         **more,
     )

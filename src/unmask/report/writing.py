@@ -130,7 +130,7 @@ def summary_table(assessment: Assessment, *, width: int | None = None) -> str:
     what to be careful about.
     """
     cards, whole = assessment.cards, assessment.overview
-    notes = (f"{card.safeguard}: {said}" for card in cards for said in card.sentences)
+    notes = (line for card in cards for line in card.lines)
     failures = (notice.sentence for notice in assessment.failures)
     read = (notice.line for notice in assessment.notices)
     beside = (notice.line for card in cards for notice in card.notices)
