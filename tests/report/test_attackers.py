@@ -158,7 +158,6 @@ def test_without_a_key_the_attackers_run_is_the_safeguards_own(ideal):
     assert said.startswith("An attacker who can run the safeguard")
     assert said.endswith("(by chance 5 %).")
     assert " of 32; 95 % interval " in result.cards[0].verdict
-    assert "(by chance 2 of 32)" in said or "(by chance 1 of 32)" in said
 
 
 def test_a_voice_turned_round_is_found_by_the_negated_score(tmp_path):
