@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from typer.testing import CliRunner
 
 from unmask.cli import app
 from unmask.errors import InputError
-from unmask.trials import Embeddings, write
+from unmask.trials import Embeddings, read_embeddings, write
 
 QUICK = ["--draws", "2", "--folds", "3", "--ci", "50", "--quiet"]
 
@@ -227,3 +228,19 @@ def test_alignments_and_pairs_from_files(tmp_path):
     assert values["x (procrustes)"] > 0.95
     assert values["x (cosine)"] < 0.5
     assert "x (fusion)" in values
+
+
+def test_two_encoders_are_refused(files, tmp_path):
+    for path in files.glob("*.npz"):
+        encoder = "b" if path.name == "informed-test.npz" else "a"
+        made = replace(read_embeddings(path), encoder=f"{encoder}:{encoder * 64}")
+        write(made, tmp_path / path.name)
+    assert run(tmp_path, attackers=["original"]).exit_code == 0
+    refused = run(tmp_path)
+    wanted = "test: expected vectors of the encoder of enrolment, a aaaaaaaa, found those of b"
+    assert isinstance(refused.exception, InputError)
+    assert wanted in str(refused.exception)
+    trained = f"x={tmp_path}/original-enrol.npz,{tmp_path}/original-test.npz"
+    given = ["legal", "-a", f"{trained},{tmp_path}/informed-test.npz", "--backends", "wccn"]
+    refused = CliRunner().invoke(app, [*given, *QUICK])
+    assert "training: expected vectors of the encoder of enrolment" in str(refused.exception)

@@ -1,6 +1,7 @@
 """``unmask privacy`` as a user runs it."""
 
 import json
+from dataclasses import replace
 
 import jsonschema
 import numpy as np
@@ -196,3 +197,20 @@ def test_places_are_refused_before_anything_is_read(folder):
     text = fails(*nobody)
     assert "expected a dask scheduler, found none" in text
     assert "\n" not in text
+
+
+def test_two_encoders_are_refused(folder):
+    for name, encoder in (("o", "a"), ("p", "a"), ("again", "b"), ("q", "b")):
+        made = um.read_embeddings(folder / f"{name}.npz")
+        um.trials.write(replace(made, encoder=f"{encoder}:{encoder * 64}"), folder / f"{name}.npz")
+    given = ("--original", "o.npz", "--ci", 5, "--quiet")
+    wanted = (
+        "expected vectors of the encoder of the original, a aaaaaaaa, found those of b bbbbbbbb"
+    )
+    for more in (
+        ("--protected", "V=q.npz"),
+        ("--protected", "V=p.npz", "--again", "V=again.npz"),
+        ("--protected", "V=p.npz", "--backend", "wccn", "--train", "q.npz"),
+    ):
+        assert wanted in fails(*given, *more)
+    assert run(*given, "--protected", "V=p.npz").exit_code == 0

@@ -283,3 +283,27 @@ def test_options_of_tables_are_refused_for_embeddings(option):
     embeddings = um.Embeddings(np.eye(4), ["a", "a", "b", "b"])
     with pytest.raises(um.InputError, match="expected a table of scores, found embeddings"):
         evaluate(embeddings, **option)
+
+
+def test_margins_are_paired_differences_from_the_lowest_eer_at_95_percent():
+    scores = make_scores()
+    worst = scores.systems["poor"] + np.random.default_rng(9).normal(0, 9, len(scores))
+    scores = replace(scores, systems={**scores.systems, "worst": worst})
+    outcome = evaluate(scores, by="sex", replicates=30, level=0.5)
+    assert list(outcome.margins) == ["poor", "worst"]
+    for name, margin in outcome.margins.items():
+        same = compare(scores, "good", name, replicates=30)["eer"].difference
+        assert margin.metric == "eer_difference"
+        assert (margin.value, margin.interval) == (same.value, same.interval)
+        assert margin.params["of"] == f"{name} − good"
+    assert not evaluate(make_scores(), systems=["good"], replicates=5).margins
+    bare = evaluate(make_scores(), replicates=0).margins["poor"]
+    assert bare.interval is None
+    assert bare.no_interval
+
+
+def test_draws_of_bins_of_trials_are_not_paired(monkeypatch):
+    monkeypatch.setattr("unmask.engine.evaluation.AUTO_TRIALS", 10)
+    margin = evaluate(make_scores(with_speakers=False)).margins["poor"]
+    assert margin.interval is None
+    assert "drawn for each system anew" in margin.no_interval

@@ -18,13 +18,14 @@ import pytest
 
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Notice
+from unmask.privacy.legal import spoken
 from unmask.report import cache, json_schema
 from unmask.report.assessment import assess
 from unmask.report.config import Config
 from unmask.report.documents import Row
 from unmask.report.frameworks.attacks import Attack
 from unmask.report.frameworks.legal import with_fitting_lengths
-from unmask.report.headline import find, largest, people, verdict
+from unmask.report.headline import attempts, find, largest, verdict
 from unmask.report.html import merged, symbols
 from unmask.report.inputs import counterpart, enrolling
 from unmask.report.redact import Labels
@@ -111,7 +112,7 @@ def test_the_first_screen_tells_risks_with_interval_chance_and_attacker(done):
     for card in result.cards:
         labels = ["Linkability", "Singling Out", "Inference", "Resemblance left", "Evidence"]
         assert [h.label for h in card.numbers] == labels
-        assert "links" in card.sentences[0]
+        assert "finds the right one of" in card.sentences[0]
         assert "by chance" in card.sentences[0]
         for headline in card.numbers:
             assert headline.estimate.interval is not None
@@ -145,9 +146,12 @@ def test_the_first_screen_states_the_strongest_attack_that_the_results_hold(done
         )
         low, high = worst["interval"]
         low, high = math.floor(total * low + 1e-9), math.ceil(total * high - 1e-9)
-        people = f"{low} to {high} of {total} people" if low < high else f"{low} of {total} people"
+        value = worst["value"]
+        told = f"{100 * value:.0f} % of attempts, {total * value:.0f} of {total}; 95 % interval"
+        where = spoken(int(worst["conditions"]["utterances"]))
+        where += f", {worst['conditions']['speakers']} candidates"
         line = first.partition(f"</span>{name}</h3>")[2].partition("</li>")[0]
-        assert people in line
+        assert f"{told} {low} to {high}; {where}".replace(" %", "\u00a0%") in line
         assert f"right one of {worst['conditions']['speakers']} candidates" in line
         card = numbers.partition(f"</span>{name}</h3>")[2].partition("</article>")[0]
         assert f'data-n="{index}"' in card
@@ -168,7 +172,8 @@ def test_of_equal_risks_the_surer_one_is_told():
 
     rows = [at(1.0, 0.937, 1.0), at(0.9993, 0.974, 0.9999), at(0.98, 0.979, 0.981)]
     assert largest(find(rows, "linkability")).estimate is rows[1].estimates[0]
-    assert people(rows[1].estimates[0]) == "58 to 60 of 60 people"
+    told = "100 % of attempts, 60 of 60; 95 % interval 58 to 60"
+    assert attempts(rows[1].estimates[0]) == told
     clear = at(1.0, 0.98, 1.0)
     assert largest(find([*rows, clear], "linkability")).estimate is clear.estimates[0]
 
@@ -176,9 +181,11 @@ def test_of_equal_risks_the_surer_one_is_told():
 def test_an_interval_that_holds_chance_does_not_prove_protection():
     """Where an interval reaches from chance to nearly everybody, nothing is concluded from it."""
     for low, extent, words in (
-        (0.1, "chance", "Recognition beyond chance is not shown: 1 to 11 of 12 people"),
-        (0.2, "some", "Some people are recognised: 2 to 11 of 12 people"),
+        (0.1, "chance", "Recognition beyond chance is not shown: 40 % of attempts, 5 of 12;"),
+        (0.2, "some", "Some attempts succeed: 40 % of attempts, 5 of 12;"),
+        (0.6, "most", "Most attempts succeed: 40 % of attempts, 5 of 12;"),
     ):
+        words += f" 95 % interval {int(12 * low)} to 11; 1 utterance, 10 candidates"
         made = Interval(low, 0.9, 0.95, "speaker", 20, 0)
         linked = Estimate("linkability", 0.4, "%", made, 0.1, n={"speakers": 12})
         where = {"safeguard": "x", "point": "headline", "speakers": "10"}
@@ -251,7 +258,7 @@ def test_cards_take_the_worst_point_and_count_people_with_an_interval(done):
         assert card.numbers[0].estimate.value == worst.estimate.value
         assert card.numbers[0].attacker == worst.attacker
         low, high = worst.estimate.interval.low, worst.estimate.interval.high
-        assert f"{int(12 * low)} to {math.ceil(12 * high)} of 12 people" in card.sentences[0]
+        assert f"95 % interval {int(12 * low)} to {math.ceil(12 * high)};" in card.verdict
 
 
 def test_a_speaker_called_script_is_only_an_odd_name(done):

@@ -158,8 +158,8 @@ def test_without_a_key_the_attackers_run_is_the_safeguards_own(ideal):
     assert worst.estimate.value > 0.9
     said = result.cards[0].sentences[0]
     assert said.startswith("An attacker who can run the safeguard")
-    assert "of 32 people" in said
-    assert "(by chance 2 of 32)" in said or "(by chance 1 of 32)" in said
+    assert said.endswith("(by chance 5 %).")
+    assert " of 32; 95 % interval " in result.cards[0].verdict
 
 
 def test_a_voice_turned_round_is_found_by_the_negated_score(tmp_path):

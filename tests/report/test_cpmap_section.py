@@ -60,7 +60,7 @@ def test_references_of_the_user_stand_and_are_warned_about():
 
 def test_the_answer_carries_intervals():
     result = found_by(study())
-    section = FRAMEWORK.section(study(), {"maps": {"table": result}})
+    section = FRAMEWORK.section(study(), {"maps": {"table": result}, "tables": {}})
     assert section.answer[0].startswith("original: ")
-    assert section.answer[0].count("[") == 2
+    assert section.answer[0].count("95 % interval") == 2
     assert "mean of their ranks" in section.words["method"][0]["text"]

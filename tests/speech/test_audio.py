@@ -97,3 +97,19 @@ def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch):
         write_audio(tmp_path / "a.wav", np.zeros(16000))
     monkeypatch.undo()
     assert not list(tmp_path.iterdir())
+
+
+def test_what_a_recording_is_like(tmp_path):
+    """A second of a tone, one of nothing, and one of a tone 45 dB below the first."""
+    tone = 0.5 * np.sin(2 * np.pi * 500 * np.arange(8000) / 8000)
+    soundfile.write(tmp_path / "a.wav", np.concatenate([tone, 0 * tone, tone / 178]), 8000)
+    sound = read_audio(tmp_path / "a.wav").sound
+    assert (sound.seconds, sound.clipped, sound.rate) == (3.0, 0.0, 8000)
+    assert sound.level == pytest.approx(20 * np.log10(0.5) - 10 * np.log10(6), abs=0.01)
+    assert sound.silent == pytest.approx(2 / 3, abs=0.02)
+    soundfile.write(tmp_path / "a.wav", np.clip(20 * tone[:200], -1, 1), 16_000)
+    sound = read_audio(tmp_path / "a.wav").sound
+    assert sound.clipped == 14 / 16
+    assert sound.silent == 0.0
+    soundfile.write(tmp_path / "a.wav", 0.0005 * tone, 16_000)
+    assert read_audio(tmp_path / "a.wav").sound.silent == 1.0

@@ -14,7 +14,8 @@ from tests.helpers import other_content
 
 from unmask.errors import InputError
 from unmask.run import place, reporting
-from unmask.speech import Extraction, embed, recordings
+from unmask.speech import Extraction, clipped, embed, level, recordings
+from unmask.speech.audio import silent
 from unmask.speech.embedding import forget
 from unmask.trials import Embeddings, write
 
@@ -40,6 +41,10 @@ def test_vectors_are_those_of_the_encoder_in_order(corpus):
     samples, _ = soundfile.read(outcome[4].path, dtype="float32")
     np.testing.assert_allclose(embeddings.vectors[4], describe(samples), rtol=1e-6)
     assert result.seconds == pytest.approx(9 * 1.2, abs=0.01)
+    assert embeddings.encoder.startswith("describe:")
+    np.testing.assert_allclose(result.sounds[:, 0], 1.2, atol=1e-3)
+    own = level(samples), silent(samples), clipped(samples), 16_000
+    np.testing.assert_allclose(result.sounds[4, 1:], own)
 
 
 def test_segments(corpus):

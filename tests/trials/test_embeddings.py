@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +8,7 @@ import polars as pl
 import pytest
 
 from unmask.errors import InputError
-from unmask.trials import Embeddings, Ids, read_any, read_embeddings, write
+from unmask.trials import Embeddings, Ids, read_any, read_embeddings, refuse_encoders, write
 from unmask.trials.readers.kaldi import encode
 
 VECTORS = np.arange(12, dtype=np.float32).reshape(4, 3) + 1
@@ -155,11 +156,41 @@ def test_written_embeddings_come_back(tmp_path: Path, name: str) -> None:
     pytest.importorskip("h5py")
     sessions = None if name == "x.ark" else list("xyxy")
     columns = None if name == "x.ark" else {"sex": list("ffmm")}
-    given = Embeddings(VECTORS, SPEAKERS, UTTERANCES, sessions, columns=columns)
+    encoder = "" if name == "x.ark" else f"campplus:{'a' * 64}"
+    more = {"columns": columns, "encoder": encoder}
+    given = Embeddings(VECTORS, SPEAKERS, UTTERANCES, sessions, **more)
     write(given, tmp_path / name)
     result = read_embeddings(tmp_path / name)
     assert result.source is not None
     check(result, format=result.source.format, columns=tuple(columns or ()))
     assert (result.sessions is None) == (sessions is None)
+    assert result.encoder == result.source.encoder == encoder
+    assert result.select([0, 1]).normalised().encoder == encoder
+    write(replace(given, encoder=""), tmp_path / name)
+    assert read_embeddings(tmp_path / name).encoder == ""
     with pytest.raises(InputError, match="expected a format of embeddings"):
         write(given, tmp_path / "x.foo")
+
+
+def test_a_column_of_several_encoders_is_metadata(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"utterance_id": UTTERANCES, "speaker_id": SPEAKERS})
+    told = pl.Series(list("aabb"))
+    frame = frame.with_columns(embedding=pl.Series(VECTORS.tolist()), encoder=told)
+    frame.write_parquet(tmp_path / "x.parquet")
+    result = read_embeddings(tmp_path / "x.parquet")
+    assert result.encoder == ""
+    assert result.columns["encoder"].to_series().to_list() == list("aabb")
+
+
+def test_sets_of_two_encoders_are_refused_by_name() -> None:
+    one, other, silent = (
+        Embeddings(VECTORS, SPEAKERS, UTTERANCES, encoder=told)
+        for told in (f"campplus:{'a' * 64}", "by hand", "")
+    )
+    refuse_encoders({"enrolment": silent, "test": one, "training": None, "again": one})
+    with pytest.raises(InputError) as refused:
+        refuse_encoders({"enrolment": one, "nothing told": silent, "test": other})
+    assert str(refused.value) == (
+        "test: expected vectors of the encoder of enrolment, campplus aaaaaaaa, found those of"
+        " by hand"
+    )

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from unmask.errors import InputError
+from unmask.speech import clipped, level
 from unmask.utility import recogniser, runs_code
-from unmask.utility.measuring import clipped, dnsmos, level, melody, pitch
+from unmask.utility.measuring import dnsmos, melody, pitch
 from unmask.utility.words import _decoder
 
 RATE = 16000

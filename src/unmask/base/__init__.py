@@ -4,9 +4,9 @@ from unmask.base.arrays import BoolArray, Codes, FloatArray, IntArray, Labels, R
 from unmask.base.arrays import as_index, as_scores, as_weights, lazy, length_normalised, read_only
 from unmask.base.arrays import reject_nan, weighted_sum
 from unmask.base.display import Tabular, estimate_row, machine_unit, no_formula, one_line, visible
-from unmask.base.intervals import FEW_SPEAKERS, HULL, SKEWED, MetricRange, Side, bias_corrected
-from unmask.base.intervals import exact_bound, few_speakers, logit_interval, mean_interval
-from unmask.base.intervals import quantile_t, score_interval
+from unmask.base.intervals import FEW_SPEAKERS, HULL, SKEWED, VERDICT, MetricRange, Side
+from unmask.base.intervals import bias_corrected, exact_bound, few_speakers, logit_interval
+from unmask.base.intervals import mean_interval, quantile_t, score_interval
 from unmask.base.lookup import Lookup, ceiling
 from unmask.base.resampling import Replicates, check_replicates, draw, draws, generator, in_order
 from unmask.base.resampling import jackknife_error

@@ -27,6 +27,8 @@ FEW_SPEAKERS = 30
 # A hull through n trials overfits by about n^(−2/3) (Groeneboom's rate). A resample holds half as
 # many distinct trials and shows 2^(2/3) − 1 of that bias.
 HULL = 1 / (2 ** (2 / 3) - 1)
+VERDICT = 0.95
+"""The level by which verdicts go, whatever level is shown."""
 Side = Literal["low", "high"]
 Scale = tuple[Callable[[FloatArray], FloatArray], Callable[[FloatArray], FloatArray]]
 

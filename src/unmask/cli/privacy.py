@@ -16,7 +16,7 @@ from unmask.privacy import legal as law
 from unmask.privacy.similarity import read_matrices, safeguards
 from unmask.report import document, legal_attackers, load_config
 from unmask.scoring import backend_named
-from unmask.trials import Embeddings, Scores, Source, read_embeddings, read_scores
+from unmask.trials import Embeddings, Scores, Source, read_embeddings, read_scores, refuse_encoders
 
 _ENROLS: dict[str, dict[str, Any]] = {
     "original": {"enrols": "original"},
@@ -82,6 +82,7 @@ def privacy(
             data = load(original), read_named(protected, "--protected", load)
             more["again"] = read_named(again, "--again", load)
             training = None if train is None else load(train)
+            refuse_encoders({"the original": data[0], "training": training})
             more["backend"] = backend_named(backend, training, **({"lda": lda} if lda else {}))
             more |= {"by": by, "with_sessions": sessions}
         options = {"mean": mean, "pairs": pairs, "laplace": laplace, **intervals.options}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import isnan
 from typing import Any
 
 from unmask.base import Tabular, estimate_row
-from unmask.engine.evaluation import Analysis, Battery, why_none
+from unmask.engine.evaluation import Analysis, Battery
 from unmask.engine.roc import Roc
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice, Noticed
@@ -123,23 +123,12 @@ def compare(
     keyed = analysis.battery.measured().items()
     sides = [[e for e in measured.estimates(row) if e.metric != "tag"] for row in (0, 1)]
     for (key, about), one, two in zip(keyed, *sides, strict=True):
-        interval = share = None
+        share = None
         if measured.replicates is not None:
-            if not about.no_interval:
-                interval = measured.replicates.difference(key, level=level, first=0, second=1)
             below = measured.replicates.share_below(key, first=0, second=1)
             share = below if about.lower_is_better else 1 - below
-        delta = float(two.value) - float(one.value) if two.value != one.value else 0.0
-        difference = replace(
-            one,
-            value=delta,
-            interval=interval,
-            chance=0.0,
-            params={**one.params, "of": f"{second} − {first}"},
-            threshold=None,
-            no_interval=about.no_interval or why_none(interval, measured.no_interval),
-        )
-        rows.append(Difference(one, two, difference, share))
+        delta = measured.difference(key, 0, 1, (one, two), f"{second} − {first}", level)
+        rows.append(Difference(one, two, delta, share))
     return Comparison(
         first, second, tuple(rows), scores.sources, measured.notices, seed, pair, measured.rocs
     )

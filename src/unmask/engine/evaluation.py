@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from unmask.base import HULL, MetricRange, Replicates, Tabular, estimate_row
+from unmask.base import HULL, VERDICT, MetricRange, Replicates, Tabular, estimate_row
 from unmask.engine import information
 from unmask.engine.bootstrap import (
     AUTO_REPLICATES,
@@ -36,6 +36,7 @@ from unmask.trials import Embeddings, Ids, Scores, Source, read_scores
 WITH_TRIALS = "follows the number of trials, which resampling makes fewer"
 NOT_ASKED = "no replicates were asked for"
 UNMOVED = "no resampling moves it"
+UNPAIRED = "trials without speakers in bins are drawn for each system anew"
 _NO_EVIDENCE = 0.5
 _SHARE = MetricRange(0.0, 1.0)
 _LOSS = MetricRange(0.0, np.inf)
@@ -186,6 +187,8 @@ class SystemResult(Tabular):
 class Evaluation(Noticed, Tabular):
     """The table of :func:`evaluate`: ``result["plda"]["eer"]`` is the EER of the system plda,
     ``result["plda", "f"]["eer"]`` that within the group f. ``scores`` are those in memory.
+    ``margins`` are by system how much higher its EER is than the lowest one, over all trials, with
+    95 % intervals of the paired difference.
     """
 
     results: tuple[SystemResult, ...]
@@ -193,6 +196,7 @@ class Evaluation(Noticed, Tabular):
     notices: tuple[Notice, ...]
     seed: int
     scores: Scores | None = field(default=None, repr=False)
+    margins: Mapping[str, Estimate] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[SystemResult]:
         return iter(self.results)
@@ -215,7 +219,7 @@ class Measurement:
     """Statistics of all systems on the same trials, with replicates on shared draws.
 
     ``trials`` is the digest of the trials, ``speakers`` how many there are, ``not_drawn`` why there
-    are no replicates, where there are none.
+    are no replicates, where there are none. Draws of bins of trials are not ``paired``.
     """
 
     analysis: Analysis
@@ -224,6 +228,7 @@ class Measurement:
     speakers: int | None
     replicates: Replicates | None = None
     not_drawn: str = NOT_ASKED
+    paired: bool = True
 
     @property
     def notices(self) -> tuple[Notice, ...]:
@@ -273,6 +278,40 @@ class Measurement:
                 estimates.append(Estimate("tag", tag, n=n, trials=trials, no_interval=reason))
         return tuple(estimates)
 
+    def difference(
+        self, key: str, first: int, second: int, sides: Sequence[Estimate], of: str, level: float
+    ) -> Estimate:
+        """How much more of a metric the second system has, on shared draws; ``sides`` are what is
+        said of both, ``of`` names them.
+        """
+        one, two = sides
+        reason, interval = self.analysis.battery.measured()[key].no_interval, None
+        reason = reason or ("" if self.paired else UNPAIRED)
+        if self.replicates is not None and not reason:
+            interval = self.replicates.difference(key, level=level, first=first, second=second)
+        return replace(
+            one,
+            value=float(two.value) - float(one.value) if two.value != one.value else 0.0,
+            interval=interval,
+            chance=0.0,
+            params={**one.params, "of": of},
+            threshold=None,
+            no_interval=reason or why_none(interval, self.no_interval),
+        )
+
+    def margins(self, results: Sequence[SystemResult]) -> dict[str, Estimate]:
+        """By how much the EER of every other system is above the lowest, by paired differences."""
+        rates = [one["eer"] for one in results]
+        best = min(range(len(rates)), key=lambda row: float(rates[row].value))
+        made = {}
+        for row, one in enumerate(results):
+            if row != best:
+                of = f"{one.system} − {results[best].system}"
+                sides = rates[best], rates[row]
+                delta = self.difference("eer", best, row, sides, of, VERDICT)
+                made[one.system] = replace(delta, metric="eer_difference")
+        return made
+
 
 @dataclass(frozen=True)
 class Analysis:
@@ -300,7 +339,8 @@ class Analysis:
             return Measurement(self, rocs, *about, not_drawn=reason)
         sort = binned_trials if many and units.count > 1 else Resampled.of
         systems = [sort(*pair, units, thresholds=thresholds) for pair in pairs]
-        return Measurement(self, tuple(one.roc for one in systems), *about, self._drawn(systems))
+        rocs, alike = tuple(one.roc for one in systems), not (many and units.method == "trial")
+        return Measurement(self, rocs, *about, self._drawn(systems), paired=alike)
 
     def of_counted(
         self, roc: Roc, drawn_from: Callable[[], System], *, trials: str, speakers: int | None
@@ -373,6 +413,7 @@ def evaluate_table(
     chosen = scores.select_systems(names)
     results: list[SystemResult] = []
     notices: list[Notice] = []
+    margins: dict[str, Estimate] = {}
     groups: list[tuple[str | None, Scores]] = [(None, chosen)]
     groups += [
         (name, chosen.select(mask)) for name, mask in (group_masks(scores, by) if by else ())
@@ -395,8 +436,10 @@ def evaluate_table(
                 more.append(Notice("swapped", "", "are target and nontarget scores swapped?"))
             notices += [notice.about(name).about(of_group) for notice in more]
             results.append(measured.result(name, group, row))
+        if group is None:
+            margins = measured.margins(results)
     unique = tuple(dict.fromkeys(notices))
-    return Evaluation(tuple(results), scores.sources, unique, analysis.seed, chosen)
+    return Evaluation(tuple(results), scores.sources, unique, analysis.seed, chosen, margins)
 
 
 def group_masks(

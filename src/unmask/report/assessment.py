@@ -33,6 +33,7 @@ from unmask.report.headline import (
 from unmask.report.inputs import read_inputs, set_tables
 from unmask.report.overview import overview
 from unmask.report.section import Section, TableBlock
+from unmask.report.sound import ENCODER, SOUND
 
 K = TypeVar("K")
 ONE_PERSON = "recordings of one person: there is nobody else to draw"
@@ -49,7 +50,8 @@ class Assessment:
 
     ``attackers`` are those that were run against some safeguard, which config may name more of.
     ``lines`` conclude, the worst first, ``limits`` and ``next_steps`` are sentences.
-    ``failures`` tell what could not be computed; the rest of the report stands.
+    ``notices`` are those on what was read, ``failures`` tell what could not be computed; the rest
+    of the report stands.
     ``kept`` is the folder of finished steps and figures, which holds names and voiceprints.
     """
 
@@ -68,6 +70,7 @@ class Assessment:
     document: Document
     overview: Document
     colours: Mapping[str, str]
+    notices: Sequence[Notice]
     failures: Sequence[Notice]
     date: str | None
     kept: Path
@@ -240,6 +243,8 @@ class _Run:
         rows = {section.key: section.rows for section in sections}
         made = cards(study, rows)
         limiting = list(limits(made, study, sections))
+        told = ("not-read", SOUND, ENCODER, *BELIEVED)
+        notices = [one for one in inputs.notices if one.code not in told]
         every = {"speakers": [row for block in least for row in block.rows], **rows}
         return Assessment(
             config,
@@ -262,13 +267,9 @@ class _Run:
                 ],
                 inputs=inputs.sources,
                 conditions={"assessment": config.title},
-                notes=[f"{card.safeguard}: {said}" for card in made for said in card.sentences],
+                notes=[line for card in made for line in card.lines],
                 warnings=[
-                    *(
-                        one.line
-                        for one in inputs.notices
-                        if one.code not in ("not-read", *BELIEVED)
-                    ),
+                    *(one.line for one in notices),
                     *(notice.sentence for notice in self.failures),
                     *limiting,
                     *(f"{s.words['title']}: {line}" for s in sections for line in s.warnings),
@@ -277,6 +278,7 @@ class _Run:
             ),
             overview=overview(config, rows, study.tables),
             colours=study.colours,
+            notices=notices,
             failures=self.failures,
             date=_date(config),
             kept=self.work.folder,

@@ -90,8 +90,8 @@ def cache_of(output: Path) -> Path:
 class Work:
     """Runs steps, takes stored ones as they are, and tells how far the whole is.
 
-    Finished steps lie in ``folder``, each a whole file or none. Where it is ``dry`` inputs are read
-    and checked, and nothing is computed.
+    Finished steps lie in ``folder``, each a whole file or none; ``own`` are those of this run.
+    Where it is ``dry`` inputs are read and checked, and nothing is computed.
     """
 
     def __init__(
@@ -103,6 +103,7 @@ class Work:
         self.folder, self.listener, self.dry = folder, listener, dry
         self.done = self.total = 0.0
         self.reused = self.computed = 0
+        self.own: set[Path] = set()
 
     def path(self, step: Step) -> Path:
         """Where the result of a step is kept."""
@@ -118,7 +119,7 @@ class Work:
         if path.is_file():
             stored = _stored(path)
             if stored is not None:
-                self.reused += 1
+                self.reused += path not in self.own
                 return stored
             self.total += step.weight
         with self.doing(step.what, step.weight, expected=True):
@@ -126,6 +127,7 @@ class Work:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             write_whole(path, result)
         self.computed += 1
+        self.own.add(path)
         self._tell(step.what, 0.0)
         # What is read back is what a resumed run would see, so both go on from the same value.
         return _stored(path)

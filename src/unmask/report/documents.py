@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import singledispatch
 from importlib import import_module, resources
 from typing import Any
@@ -18,6 +18,7 @@ from unmask.trials import Source
 SCHEMA = "unmask/1"
 _OF_INPUTS = (
     "name", "sha256", "format", "target", "nontarget", "missing", "duplicates", "speakers",
+    "encoder", "sound",
 )  # fmt: skip
 
 
@@ -93,7 +94,7 @@ class Document:
             "schema": SCHEMA,
             "version": __version__,
             "signature": self.signature,
-            "inputs": [{name: getattr(one, name) for name in _OF_INPUTS} for one in self.inputs],
+            "inputs": [{name: asdict(one)[name] for name in _OF_INPUTS} for one in self.inputs],
             "conditions": dict(self.conditions),
             "results": [
                 {

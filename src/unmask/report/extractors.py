@@ -18,10 +18,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from unmask.base import FloatArray
 from unmask.errors import InputError
 from unmask.privacy.legal import of_people
 from unmask.report.cache import Step, Work, code_digest
 from unmask.report.config import Attacker, Config, Safeguard, Voices
+from unmask.report.sound import medians
 from unmask.trials import Embeddings, Source
 
 if TYPE_CHECKING:
@@ -334,7 +336,7 @@ def embedding_step(
     files: Sequence[Recording], encoder: str, what: str, work: Work, *, source: str | None = None
 ) -> Embeddings:
     """Vectors of recordings by an encoder, all of which must be readable; ``source`` names them."""
-    made, failures = embedded(files, encoder, what, work, source=source)
+    made, failures, _ = embedded(files, encoder, what, work, source=source)
     if failures:
         first = next(iter(failures.values()))
         raise InputError(f"{first} ({len(failures)} recordings failed)")
@@ -343,19 +345,20 @@ def embedding_step(
 
 def embedded(
     files: Sequence[Recording], encoder: str, what: str, work: Work, *, source: str | None = None
-) -> tuple[Embeddings, dict[str, str]]:
-    """Vectors of recordings by an encoder, computed once, and by utterance what is wrong with
-    those that cannot be read; ``source`` names their set. In dry work all vectors are alike.
+) -> tuple[Embeddings, dict[str, str], dict[str, FloatArray]]:
+    """Vectors of recordings by an encoder, computed once, by utterance what is wrong with those
+    that cannot be read, and what each sounds like; ``source`` names their set. In dry work all
+    vectors are alike.
     """
     from unmask.speech import embed
     from unmask.speech.encoders import fingerprint_of
 
     if work.dry:
         people, names = [one.speaker for one in files], [one.utterance for one in files]
-        return Embeddings(np.ones((len(files), 1)), people, names), {}
+        return Embeddings(np.ones((len(files), 1)), people, names), {}, {}
     content = _digest(*(one.digest for one in files))
 
-    def compute() -> tuple[Embeddings, dict[str, str]]:
+    def compute() -> tuple[Embeddings, dict[str, str], FloatArray]:
         result = embed(files, encoder)
         if result.embeddings is None:
             raise InputError(f"{result.failures[0]} ({len(result.failures)} recordings failed)")
@@ -363,15 +366,17 @@ def embedded(
         assert made.utterances is not None
         read = set(made.utterances.to_series())
         unread = [one.utterance for one in files if one.utterance not in read]
-        vectors = replace(made, source=Source(source or what, content, "audio"))
-        return vectors, dict(zip(unread, result.failures, strict=True))
+        named = Source(source or what, content, "audio", encoder=made.encoder)
+        named = replace(named, sound=medians(result.sounds))
+        failures = dict(zip(unread, result.failures, strict=True))
+        return replace(made, source=named), failures, result.sounds
 
     names = [repr((one.utterance, one.speaker, one.session)) for one in files]
     inputs, by = [content, *names], {"depends on": fingerprint_of(encoder)}
     step = Step(f"embedding {what}", inputs, by, compute, weight=0.1 * len(files))
     work.expect([step])
-    made: tuple[Embeddings, dict[str, str]] = work.run(step)
-    return made
+    made, failures, sounds = work.run(step)
+    return made, failures, dict(zip((one.utterance for one in files), sounds, strict=True))
 
 
 def check_names(known: Embeddings, other: Embeddings, key: str, *, whose: str = "original") -> None:

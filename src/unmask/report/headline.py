@@ -14,7 +14,8 @@ from unmask.privacy.legal import STRONG_ENOUGH, extent, spoken
 from unmask.report.config import ORIGINAL
 from unmask.report.documents import Row
 from unmask.report.inputs import set_label
-from unmask.report.section import Section, note, percent, title
+from unmask.report.section import Section, note, title, whole_percent, with_level
+from unmask.report.sound import ENCODER, SOUND
 
 if TYPE_CHECKING:
     from unmask.report.frameworks.study import Study
@@ -23,7 +24,10 @@ Rows = Mapping[str, Sequence[Row]]
 """Rows of all sections, by framework."""
 LARGEST_D_ECE = 0.7213475204444817
 WORST, ALL, CONTROL = "headline", "all candidates", "control"
-"""Points of a curve: the two that a card tells of, and where unprotected speech is compared."""
+SURE = "headline, for the verdict"
+"""Points of a curve: the two that a card tells of, where unprotected speech is compared, and, with
+an interval of the level of all verdicts, the first where another level is shown.
+"""
 BELIEVED = ("absent", "not-matched", "length-left-out")
 """Notices on the inputs that a reader of the conclusion has to know."""
 LOWER_BOUND = ("overfitted", "weak-own-run", "learning-rises")
@@ -89,6 +93,12 @@ class Card:
     numbers: Sequence[Headline] = ()
     notices: Sequence[Notice] = ()
     colour: str = ""
+
+    @property
+    def lines(self) -> list[str]:
+        """The verdict and what follows, each after the name."""
+        said = [f"{self.verdict}.", *self.sentences] if self.verdict else self.sentences
+        return [f"{self.safeguard}: {sentence}" for sentence in said]
 
     @property
     def risk(self) -> list[float]:
@@ -167,14 +177,17 @@ def residual(estimate: Estimate) -> float:
     return (float(estimate.value) - chance) / (1 - chance) if chance < 1 else 0.0
 
 
-def people(estimate: Estimate) -> str:
-    """``58 to 60 of 60 people``: the interval as people, rounded outwards."""
-    total = int(estimate.n["speakers"])
-    ends = (float(estimate.value),) * 2
-    if estimate.interval is not None and not math.isnan(estimate.interval.low):
-        ends = (estimate.interval.low, estimate.interval.high)
-    low, high = math.floor(total * ends[0] + 1e-9), math.ceil(total * ends[1] - 1e-9)
-    return f"{low if low == high else f'{low} to {high}'} of {total:,} people"
+def attempts(estimate: Estimate) -> str:
+    """``65 % of attempts, 39 of 60; 95 % interval 35 to 43``: as many as would succeed if each
+    person were tried once, the ends of the interval rounded outwards.
+    """
+    total, value = int(estimate.n["speakers"]), float(estimate.value)
+    text = f"{whole_percent(value)} of attempts, {total * value:.0f} of {total:,}"
+    made = estimate.interval
+    if made is None or math.isnan(made.low):
+        return text
+    low, high = math.floor(total * made.low + 1e-9), math.ceil(total * made.high - 1e-9)
+    return f"{text}; {100 * made.level:.10g} % interval {low:,} to {high:,}"
 
 
 def verdict(
@@ -196,28 +209,29 @@ def verdict(
     if weak_control(rows):
         words = "Nothing can be concluded: attackers fail without protection too"
         return "unknown", words, lines
-    low, made, counted = residual(worst.estimate), worst.estimate.interval, people(worst.estimate)
+    sure = largest(find(rows, "linkability", safeguard=name, point=SURE)) or worst
+    low, made, told = residual(sure.estimate), sure.estimate.interval, _linked(worst)
     if made is not None and not math.isnan(made.low):
-        low = residual(replace(worst.estimate, value=made.low))
+        low = residual(replace(sure.estimate, value=made.low))
+    counted = f"{told['attempts']}; {told['spoken']}, {told['candidates']} candidates"
+    if sure is not worst:
+        counted += f" (this goes by {attempts(sure.estimate).rpartition('; ')[2]})"
     if low >= STRONG_ENOUGH:
-        return "most", f"Most people are recognised: {counted}", lines
+        return "most", f"Most attempts succeed: {counted}", lines
     if low > 0:
-        return "some", f"Some people are recognised: {counted}", lines
+        return "some", f"Some attempts succeed: {counted}", lines
     return "chance", f"Recognition beyond chance is not shown: {counted}", lines
 
 
 def _linked(match: Match) -> dict[str, str]:
-    """How many people an attack links, among whom and from what; of those whom chance would link,
-    fractions only where a whole number would say none.
-    """
-    total, where = int(match.estimate.n["speakers"]), match.conditions
-    count = total * float(match.estimate.chance or 0.0)
+    """How many attempts succeed, among whom and from what, and how many would by chance."""
+    where, estimate = match.conditions, match.estimate
     return {
-        "people": people(match.estimate),
+        "attempts": attempts(estimate),
+        "share": whole_percent(float(estimate.value)),
+        "chance": whole_percent(float(estimate.chance or 0.0)),
         "candidates": where["speakers"],
         "spoken": spoken(int(where["utterances"])),
-        "chance": f"{count:.0f}" if count >= 1 or count == 0 else f"{count:.2g}",
-        "total": f"{total:,}",
     }
 
 
@@ -230,8 +244,7 @@ def weak_control(rows: Sequence[Row]) -> list[str]:
     control = largest(find(rows, "linkability", safeguard=ORIGINAL, point=WORST))
     if control is None or residual(control.estimate) >= STRONG_ENOUGH:
         return []
-    candidates = control.conditions["speakers"]
-    return [note("weak_attackers", people=people(control.estimate), candidates=candidates)]
+    return [note("weak_attackers", **_linked(control))]
 
 
 def cards(study: Study, rows: Rows) -> list[Card]:
@@ -249,7 +262,7 @@ def cards(study: Study, rows: Rows) -> list[Card]:
         known = {one.label(variant): one.description for one in attacks for variant in one.variants}
         extent, words, said = verdict(legal, name, known)
         if numbers and not words:
-            words = f"{numbers[0].label}: {percent(numbers[0].shown)}"
+            words = f"{numbers[0].label}: {with_level(numbers[0].shown)}"
         beside = list(_beside(study, name, weak_control(legal)))
         colour = study.colours[name]
         made.append(Card(name, described[name], words, said, extent, numbers, beside, colour))
@@ -270,8 +283,13 @@ def _beside(study: Study, name: str, weak: Iterable[str]) -> Iterable[Notice]:
         yield Notice("few-speakers", name, few)
 
 
+def clear(margins: Iterable[Estimate]) -> bool:
+    """Whether a system errs least: every other errs more by a paired difference above 0."""
+    return all(one.interval is not None and one.interval.low > 0 for one in margins)
+
+
 def of_tables(rows: Sequence[Row]) -> Iterable[Card]:
-    """The system of fewest errors in each score table, beside the others."""
+    """The system of fewest errors in each score table, where that is clear, beside the others."""
     tables: dict[str, dict[str, Estimate]] = {}
     for match in find(rows, "eer"):
         where = match.conditions
@@ -279,10 +297,19 @@ def of_tables(rows: Sequence[Row]) -> Iterable[Card]:
             tables.setdefault(where["table"], {}).setdefault(where["system"], match.estimate)
     for name, rates in tables.items():
         best = min(rates, key=lambda one: float(rates[one].value))
-        said = {one: percent(estimate) for one, estimate in rates.items()}
+        said = {one: with_level(estimate) for one, estimate in rates.items()}
         others = ", ".join(f"{one} {rate}" for one, rate in said.items() if one != best)
-        beside = [f"It errs least of {len(said)} systems; {others}."] if others else []
-        verdict = f"Equal error rate of {best}: {said[best]}"
+        margins = [match.estimate for match in find(rows, "eer_difference", table=name)]
+        verdict, beside = f"Equal error rate of {best}: {said[best]}", []
+        if others and clear(margins):
+            beside = [f"It errs least of {len(said)} systems; {others}."]
+        elif others:
+            verdict = f"No clear winner among {len(said)} systems"
+            unclear = listed([str(one.params["of"]) for one in margins if not clear([one])])
+            beside = [
+                f"Equal error rate of {best} {said[best]}, {others}.",
+                note("tie", of=unclear),
+            ]
         yield Card(name, "scores of verification", verdict, beside)
 
 
@@ -327,6 +354,7 @@ def _alike(
 def limits(cards: Sequence[Card], study: Study, sections: Sequence[Section] = ()) -> Iterable[str]:
     """What was not tried, how few people there are, what the data cannot tell."""
     inputs = study.inputs
+    yield from _not_comparable(inputs.notices)
     yield from untried(study)
     noticed = [notice for section in sections for notice in section.notices]
     unfitted: dict[str, dict[str, None]] = {}
@@ -352,6 +380,13 @@ def limits(cards: Sequence[Card], study: Study, sections: Sequence[Section] = ()
     sessions = None if inputs.original is None else inputs.original.sessions
     if inputs.original is not None and (sessions is None or sessions.n_unique < 2):
         yield note("no_sessions")
+
+
+def _not_comparable(notices: Iterable[Notice]) -> Iterable[str]:
+    """Recordings without speech and encoders that are not told: what nobody could recognise."""
+    for one in notices:
+        if one.code in (SOUND, ENCODER):
+            yield f"{one.line if one.subject else f'{one.line[:1].upper()}{one.line[1:]}'}."
 
 
 def next_steps(cards: Sequence[Card], study: Study) -> Iterable[str]:

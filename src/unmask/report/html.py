@@ -20,7 +20,9 @@ from unmask.report.assessment import Assessment
 from unmask.report.documents import Document, Row
 from unmask.report.headline import Headline, listed
 from unmask.report.section import Choice, Section, TableBlock, figures_in, note
+from unmask.report.sound import SPELLED, spelled
 from unmask.report.table import EXPLANATIONS, LABELS, Grid, condition_label, label, shown_value
+from unmask.trials import Source, short_encoder
 
 SHOWN_ANSWERS, SHOWN_CARDS = 2, 3
 PRINTED = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
@@ -185,6 +187,23 @@ def bar(headline: Headline) -> dict[str, Any]:
     return {n: None if x is None else 100 * headline.share(float(x)) for n, x in places.items()}
 
 
+def file_table(sources: Sequence[Source]) -> list[list[str]]:
+    """What was read, but for its hash, headings first; encoders and what recordings are like,
+    medians, where any file tells.
+    """
+    heads = ("File", "Format", "Speakers", "Left out", "Encoder", *SPELLED)
+    rows = [
+        (
+            *(one.name, one.format, "–" if one.speakers is None else f"{one.speakers:,}"),
+            *(f"{one.missing + one.duplicates:,}", short_encoder(one.encoder) or "–"),
+            *(("–",) * len(SPELLED) if one.sound is None else spelled(one.sound)),
+        )
+        for one in sources
+    ]
+    told = [n for n, column in enumerate(zip(*rows, strict=True)) if n < 4 or set(column) != {"–"}]
+    return [[line[n] for n in told] for line in (heads, *rows)]
+
+
 def _rendered(template: str, assessment: Assessment, **more: Any) -> str:
     """A page from the template of this name."""
     config, number = assessment.config, Numbers(assessment.document)
@@ -219,10 +238,12 @@ def _rendered(template: str, assessment: Assessment, **more: Any) -> str:
         risk=risk,
         bar=bar,
         views=[view(section) for section in assessment.sections],
+        files=file_table(assessment.document.inputs),
         least=[table_view(block, number) for block in assessment.least],
         method=method,
         glossary=note("glossary"),
         redacted=note("redacted") if config.redact else "",
+        attempts=note("attempts"),
         signature=assessment.document.signature,
         **more,
     )

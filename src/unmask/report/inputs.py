@@ -25,10 +25,20 @@ from unmask.report.extractors import (
     recordings_of,
 )
 from unmask.report.redact import Labels, redaction_key
+from unmask.report.sound import Sounds, encoder_notices, sound_notices
 from unmask.report.toml import relative
 from unmask.run import text_lines
 from unmask.speech import Recording
-from unmask.trials import Embeddings, Ids, Scores, Source, read_embeddings, read_key, read_scores
+from unmask.trials import (
+    Embeddings,
+    Ids,
+    Scores,
+    Source,
+    read_embeddings,
+    read_key,
+    read_scores,
+    refuse_encoders,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,6 +189,8 @@ def read_inputs(
     sources: list[Source] = []
     notices: list[Notice] = []
     unread: dict[str, str] = {}
+    read: dict[str, Embeddings] = {}
+    sounds: dict[str, Sounds] = {}
 
     def voices(part: Voices, key: str) -> Embeddings:
         failures: dict[str, str] = {}
@@ -186,7 +198,8 @@ def read_inputs(
             speech = _embeddings(part)
         else:
             files = _recordings(part, key, allow_code=allow_code)
-            speech, failures = embedded(files, part.encoder, key, work, source=str(part.audio))
+            made = embedded(files, part.encoder, key, work, source=str(part.audio))
+            speech, failures, sounds[key] = made
             speech = _in_sessions(speech, part)
         if failures:
             unread.update(failures)
@@ -200,6 +213,8 @@ def read_inputs(
             sentence = "utterances have no names and are matched by their order"
             notices.append(Notice("no-names", key, sentence))
             speech = replace(speech, utterances=_numbered(speech))
+        read[key] = speech
+        refuse_encoders(read)
         return speech
 
     def located(scores: Scores) -> Scores:
@@ -250,7 +265,7 @@ def read_inputs(
         inputs = replace(inputs, original=original, speech=speech, enrols=enrols)
         inputs = Extractors(config, work, allow_code=allow_code, say=say).added(inputs, voices)
         inputs = inputs.complete(name_them=not config.redact)
-    notices = [*notices, *inputs.notices]
+    notices += [*encoder_notices(read), *sound_notices(sounds), *inputs.notices]
     inputs = replace(inputs, sources=tuple(dict.fromkeys(sources)), notices=tuple(notices))
     if not config.redact:
         return inputs

@@ -149,7 +149,8 @@ class Labels:
 
     def source(self, source: Source) -> Source:
         """What a report says of an input, without its name."""
-        return replace(source, name=self.files.get(source.name, "input"), detected="")
+        named = self.files.get(source.name, "input")
+        return replace(source, name=named, detected="", encoder="")
 
 
 def _mapped(value: Any, change: Any) -> Any:

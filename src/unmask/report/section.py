@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
 from math import isnan
@@ -69,7 +69,8 @@ class Section(Noticed):
     """One framework's part of the report, made by its module, taken by the page and the files.
 
     The first figure is shown at once, the others on demand. ``notices`` are about a safeguard or a
-    system, or about a table and then a system. A table without rows is left out.
+    system, or about a table and then a system. A table without rows is left out. ``options`` are
+    what the words on the method depend on.
     """
 
     key: str
@@ -77,6 +78,7 @@ class Section(Noticed):
     figures: Sequence[charts.Figure | Choice]
     tables: Sequence[TableBlock]
     notices: Sequence[Notice]
+    options: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "tables", tuple(block for block in self.tables if block.rows))
@@ -86,7 +88,12 @@ class Section(Noticed):
         """What does not depend on the data: title, question, method (name, formula, text) and
         citation.
         """
-        return _words()[self.key]
+        words = _words()[self.key]
+        method = [
+            {name: text.format(**self.options) for name, text in one.items()}
+            for one in words["method"]
+        ]
+        return {**words, "method": method}
 
     def plain(self) -> Section:
         """The same section with figures of plain values, which can be stored."""
@@ -122,9 +129,11 @@ def whole_percent(risk: float) -> str:
     return "less than 1 %" if 0 < risk < 0.01 else f"{100 * risk:.0f} %"
 
 
-def percent(estimate: Estimate) -> str:
-    """A fraction as percent, its interval after the sign."""
-    value, ends = f"{100 * float(estimate.value):.1f} %", estimate.interval
-    if ends is None or isnan(ends.low):
+def with_level(estimate: Estimate) -> str:
+    """``65.0 % (95 % interval 58.1 to 71.7)``: a number in its unit, its interval and the level."""
+    scale, digits = (100.0, 1) if estimate.unit == "%" else (1.0, 3)
+    value, made = f"{scale * float(estimate.value):.{digits}f} {estimate.unit}", estimate.interval
+    if made is None or isnan(made.low):
         return value
-    return f"{value} [{100 * ends.low:.1f}, {100 * ends.high:.1f}]"
+    low, high = (f"{scale * end:.{digits}f}".replace("-", "−") for end in (made.low, made.high))
+    return f"{value} ({100 * made.level:.10g} % interval {low} to {high})"

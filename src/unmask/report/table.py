@@ -35,7 +35,9 @@ _GAP = 3
 
 def label(estimate: Estimate) -> str:
     """Heading of a metric: its usual name, what distinguishes it, and its unit."""
-    name = LABELS.get(estimate.metric, estimate.metric.replace("_", " "))
+    raw = estimate.metric == "eer" and estimate.params.get("est") == "raw"
+    metric = "eer_raw" if raw else estimate.metric
+    name = LABELS.get(metric, metric.replace("_", " "))
     details = [
         f"{key.replace('_', ' ')} {_plain(estimate.params[key])}"
         for key in SHOWN_PARAMETERS

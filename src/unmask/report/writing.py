@@ -130,9 +130,10 @@ def summary_table(assessment: Assessment, *, width: int | None = None) -> str:
     what limits it.
     """
     cards, whole = assessment.cards, assessment.overview
-    notes = (f"{card.safeguard}: {said}" for card in cards for said in card.sentences)
+    notes = (line for card in cards for line in card.lines)
     failures = (notice.sentence for notice in assessment.failures)
-    warnings = (*failures, *assessment.limits)
+    read = (notice.line for notice in assessment.notices)
+    warnings = (*failures, *assessment.limits, *read)
     shown = replace(whole, notes=(*whole.notes, *notes), warnings=warnings)
     return text(shown, width=width)
 

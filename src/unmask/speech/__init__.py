@@ -1,6 +1,7 @@
 """From recordings to embeddings: encoders, anonymisation, pooling."""
 
-from unmask.speech.audio import SAMPLE_RATE, SUFFIXES, Audio, failure, file_workers, needed
+from unmask.speech.audio import SAMPLE_RATE, SUFFIXES, Audio, clipped, failure, file_workers
+from unmask.speech.audio import level, needed
 from unmask.speech.audio import read_audio, write_audio
 from unmask.speech.corpus import Recording, first_of_each, recordings
 from unmask.speech.embedding import Embedded, Extraction, case_study, case_study_provenance

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from unmask.base import one_line
 from unmask.errors import InputError
 from unmask.run import Place, current_place, memory_left, place, write_whole
+from unmask.trials import Sound
 
 SAMPLE_RATE = 16000
 LOWEST_RATE, HIGHEST_RATE = 1000, 768000
@@ -27,6 +28,9 @@ _BLOCK = 1 << 20
 _UNKNOWN = 1 << 62
 _STREAM = 2**31 - 4096
 _COMPANDED = (6, 7)  # the WAV tags of A-law and µ-law
+FULL_SCALE = 1.0 - 2.0**-14
+SILENCE, BELOW_LOUDEST = -60.0, 40.0
+"""A window is silent below this many dB, or by as many below the loudest of its recording."""
 SUFFIXES = frozenset({".wav", ".flac", ".ogg", ".mp3", ".opus", ".aif", ".aiff"})
 
 
@@ -43,11 +47,41 @@ class Audio:
         return self.samples.size / SAMPLE_RATE
 
     @property
+    def sound(self) -> Sound:
+        """What it is like, whatever is said in it."""
+        share = clipped(self.samples)
+        return Sound(self.seconds, level(self.samples), silent(self.samples), share, self.rate)
+
+    @property
     def remarks(self) -> tuple[str, ...]:
         """What a reader should know about how the file was brought to 16 kHz mono."""
         low = f"recorded at {self.rate} Hz: there is nothing above {self.rate / 2000:g} kHz"
         mixed = f"{self.channels} channels: mixed down to their mean"
         return (low,) * (self.rate < SAMPLE_RATE) + (mixed,) * (self.channels > 2)
+
+
+def level(samples: npt.ArrayLike) -> float:
+    """Root mean square in dB below full scale."""
+    power = float(np.mean(np.square(samples, dtype=np.float64)))
+    return 10.0 * float(np.log10(power)) if power > 0.0 else -float("inf")
+
+
+def clipped(samples: npt.ArrayLike) -> float:
+    """Share of samples that stand at full scale beside another that does."""
+    full = np.abs(samples) >= FULL_SCALE
+    beside = np.zeros_like(full)
+    beside[1:] |= full[:-1]
+    beside[:-1] |= full[1:]
+    return float(np.mean(full & beside))
+
+
+def silent(samples: npt.NDArray[np.float32]) -> float:
+    """Share of windows of 30 ms that are silent; all of what is shorter is one window."""
+    length = min(WINDOW, samples.size)
+    windows = samples[: samples.size - samples.size % length].reshape(-1, length)
+    power = np.square(windows, dtype=np.float64).mean(axis=1)
+    least = max(10 ** (SILENCE / 10), power.max() * 10 ** (-BELOW_LOUDEST / 10))
+    return float(np.mean(power < least))
 
 
 def needed(module: str, package: str, extra: str) -> ModuleType:

@@ -9,7 +9,7 @@ import json
 import os
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, fields
 from functools import lru_cache, partial
 from importlib import resources
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from unmask.base import FloatArray
 from unmask.errors import InputError
 from unmask.run import Arrays, Range, Xp, current_place, ranges_of, run
 from unmask.speech.audio import (
@@ -29,8 +30,8 @@ from unmask.speech.audio import (
     without_pauses,
 )
 from unmask.speech.corpus import Recording
-from unmask.speech.encoders import Encoder, Function, load_encoder
-from unmask.trials import Embeddings
+from unmask.speech.encoders import WEIGHTS, Encoder, Function, load_encoder
+from unmask.trials import Embeddings, Sound
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,8 @@ class Extraction:
 class Embedded:
     """What :func:`embed` made: embeddings of all recordings that could be read, None if none could,
     the seconds of audio behind them, a line for each recording that failed or has something to
-    know.
+    know. ``sounds`` has a row for each recording with what it is like, the fields of
+    :class:`~unmask.trials.Sound`; NaN where it could not be read.
     """
 
     embeddings: Embeddings | None
@@ -59,6 +61,7 @@ class Embedded:
     failures: tuple[str, ...]
     remarks: tuple[str, ...]
     encoder: str
+    sounds: FloatArray
 
 
 def embed(
@@ -99,9 +102,10 @@ def embed(
         tuple(line for shard in shards for line in json.loads(str(shard[kind])).values())
         for kind in ("failures", "remarks")
     )
+    sounds = np.concatenate([np.empty((0, len(fields(Sound)))), *(s["sounds"] for s in shards)])
     full = [shard for shard in shards if shard["owner"].size]
     if not full:
-        return Embedded(None, 0.0, failures, remarks, loaded.name)
+        return Embedded(None, 0.0, failures, remarks, loaded.name, sounds)
     owner, segment, vectors, seconds = (
         np.concatenate([shard[name] for shard in full])
         for name in ("owner", "segment", "vectors", "seconds")
@@ -112,8 +116,9 @@ def embed(
         names = [f"{name}_s{n}" for name, n in zip(names, segment.tolist(), strict=True)]
     sessions = [one.session for one in owners]
     speakers = [one.speaker for one in owners]
-    embeddings = Embeddings(vectors, speakers, names, None if None in sessions else sessions)
-    return Embedded(embeddings, float(seconds.sum()), failures, remarks, loaded.name)
+    known = None if None in sessions else sessions
+    embeddings = Embeddings(vectors, speakers, names, known, encoder=loaded.fingerprint)
+    return Embedded(embeddings, float(seconds.sum()), failures, remarks, loaded.name, sounds)
 
 
 def forget(parts: str | os.PathLike[str]) -> None:
@@ -145,7 +150,9 @@ def _once(name: str, fingerprint: str) -> Encoder:
 
 
 def _embed_rows(given: _Given, xp: Xp, shared: _Shared, rows: Range) -> Arrays:
-    """Vectors of some recordings: of which, which piece, how long; failures and remarks as JSON."""
+    """Vectors of some recordings: of which, which piece, how long; what each recording sounds like;
+    failures and remarks as JSON.
+    """
     paths, _, options, fingerprint = shared
     named = given.encoder
     encoder = _once(named, fingerprint) if isinstance(named, str) else named
@@ -154,6 +161,7 @@ def _embed_rows(given: _Given, xp: Xp, shared: _Shared, rows: Range) -> Arrays:
     pieces: list[Float32Array] = []
     failures: dict[int, str] = {}
     remarks: dict[int, str] = {}
+    sounds = np.full((rows[1] - rows[0], len(fields(Sound))), np.nan)
     for n in range(*rows):
         path = paths[n]
         try:
@@ -162,6 +170,7 @@ def _embed_rows(given: _Given, xp: Xp, shared: _Shared, rows: Range) -> Arrays:
         except Exception as error:
             failures[n] = failure(path, error)
             continue
+        sounds[n - rows[0]] = astuple(audio.sound)
         if audio.remarks:
             remarks[n] = f"{path}: {'; '.join(audio.remarks)}"
         owner += [n] * len(cut)
@@ -176,6 +185,7 @@ def _embed_rows(given: _Given, xp: Xp, shared: _Shared, rows: Range) -> Arrays:
         "owner": np.array([owner[p] for p in kept], dtype=np.int64),
         "segment": np.array([segments[p] for p in kept], dtype=np.int64),
         "seconds": np.array([pieces[p].size / SAMPLE_RATE for p in kept]),
+        "sounds": sounds,
         "failures": np.array(json.dumps(dict(sorted(failures.items())))),
         "remarks": np.array(json.dumps(remarks)),
     }
@@ -235,7 +245,7 @@ def case_study(encoder: str = "campplus") -> dict[str, Embeddings]:
     if encoder not in ENCODERS:
         raise InputError(f"case study: expected {' or '.join(ENCODERS)}, found {encoder}")
     arrays, people = _arrays(f"{encoder}.npz"), _people()
-    return {name: _voices(arrays[name], people) for name in CONDITIONS}
+    return {name: _voices(arrays[name], people, encoder) for name in CONDITIONS}
 
 
 def trained_case_study() -> dict[str, Embeddings]:
@@ -269,7 +279,8 @@ def case_study_subset() -> dict[str, Embeddings]:
     each = len(arrays["b1"]) // whole["original"].n_speakers
     first = people.select(pl.int_range(pl.len()).over("speaker") < each).to_series()
     some = {n: one.select(first.to_numpy()) for n, one in whole.items() if n[:4] != "pool"}
-    return some | {name: _voices(vectors, people.filter(first)) for name, vectors in arrays.items()}
+    more = {name: _voices(one, people.filter(first), ENCODERS[0]) for name, one in arrays.items()}
+    return some | more
 
 
 def _people() -> pl.DataFrame:
@@ -281,10 +292,11 @@ def _arrays(name: str) -> dict[str, Any]:
         return dict(arrays)
 
 
-def _voices(vectors: Any, people: pl.DataFrame) -> Embeddings:
+def _voices(vectors: Any, people: pl.DataFrame, encoder: str = "") -> Embeddings:
     return Embeddings(
         vectors.astype(np.float32),
         people["speaker"],
         people["utterance"],
         columns={name: people[name] for name in ("gender", "age", "accent", "room")},
+        encoder=WEIGHTS[encoder].fingerprint if encoder else "",
     )

@@ -1,7 +1,7 @@
 """What comes in: trials, scores and embeddings, one reader per file format."""
 
-from unmask.trials.embeddings import Embeddings, refuse_repeated
-from unmask.trials.formats import FORMATS, NONTARGET, TARGET, OnProblem, Source
+from unmask.trials.embeddings import Embeddings, refuse_encoders, refuse_repeated, short_encoder
+from unmask.trials.formats import FORMATS, NONTARGET, TARGET, OnProblem, Sound, Source
 from unmask.trials.ids import Ids, lookup, match, share, text_ids, trial_codes
 from unmask.trials.large import ScoreBatch, StreamedScores, is_large, streamed_scores
 from unmask.trials.problems import two_speakers

@@ -24,7 +24,8 @@ class Embeddings:
     """One vector per utterance, with speaker, and where known utterance, session and metadata.
 
     :func:`read_embeddings` and encoders make it, back-ends and pairings take it. Vectors of single
-    precision stay so; everything else becomes double precision.
+    precision stay so; everything else becomes double precision. ``encoder`` is the fingerprint of
+    what made them, empty where that is not told.
     """
 
     vectors: Vectors
@@ -33,6 +34,7 @@ class Embeddings:
     sessions: Ids | None
     columns: Mapping[str, Ids]
     source: Source | None
+    encoder: str
 
     def __init__(
         self,
@@ -43,6 +45,7 @@ class Embeddings:
         *,
         columns: Mapping[str, Strings] | None = None,
         source: Source | None = None,
+        encoder: str = "",
     ) -> None:
         name = source.name if source else "embeddings"
         array = _matrix(vectors, name)
@@ -56,7 +59,8 @@ class Embeddings:
             raise InputError(name, "a speaker for every vector", "none")
         if encoded["utterances"] is not None:
             refuse_repeated(encoded["utterances"], name)
-        values = {"vectors": array, **encoded, "columns": MappingProxyType(more), "source": source}
+        named = {"columns": MappingProxyType(more), "source": source, "encoder": encoder}
+        values: dict[str, Any] = {"vectors": array, **encoded, **named}
         for attribute, value in values.items():
             object.__setattr__(self, attribute, value)
 
@@ -132,6 +136,25 @@ def _ids(values: Strings | None, what: str, length: int, name: str) -> Ids | Non
     if len(column) != length:
         raise InputError(name, f"{length} {what}, one per vector", len(column))
     return column
+
+
+def refuse_encoders(sets: Mapping[str, Embeddings | None]) -> None:
+    """Vectors of different encoders have no score; ``sets`` are by what they are called, and those
+    whose file tells no encoder pass.
+    """
+    known = {name: one for name, one in sets.items() if one is not None and one.encoder}
+    for name, one in known.items():
+        first, expected = next(iter(known.items()))
+        if one.encoder != expected.encoder:
+            where = f"{one.source.name}, {name}" if one.source else name
+            wanted = f"vectors of the encoder of {first}, {short_encoder(expected.encoder)}"
+            raise InputError(where, wanted, f"those of {short_encoder(one.encoder)}")
+
+
+def short_encoder(fingerprint: str) -> str:
+    """``campplus 92f29b94``: an encoder as sentences name it."""
+    name, _, digest = fingerprint.rpartition(":")
+    return f"{name} {digest[:8]}" if name else fingerprint
 
 
 def refuse_repeated(utterances: Ids, name: str) -> None:

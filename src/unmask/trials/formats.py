@@ -88,12 +88,27 @@ def check_choice(name: str, value: str) -> None:
 
 
 @dataclass(frozen=True)
+class Sound:
+    """What a recording is like, or the medians of many: how long it is, its root mean square in dB
+    below full scale, the shares of it that are silent and clipped, and the rate of its file.
+    """
+
+    seconds: float
+    level: float
+    silent: float
+    clipped: float
+    rate: float
+
+
+@dataclass(frozen=True)
 class Source:
     """One input: the path as given, the SHA-256 of its bytes, what was detected and counted.
 
     Readers make it, documents list it. ``missing`` counts trials of this input that had no
     partner in the other one (or had no score) and were left out on request, ``duplicates`` trials
-    left out because they came before. A count that does not apply is ``None``.
+    left out because they came before. A count that does not apply is ``None``. ``encoder`` is the
+    fingerprint of what made its vectors, where that is told, ``sound`` what its recordings are
+    like, where it has such.
     """
 
     name: str
@@ -105,6 +120,8 @@ class Source:
     duplicates: int = 0
     speakers: int | None = None
     detected: str = ""
+    encoder: str = ""
+    sound: Sound | None = None
 
     def counted(self, counts: Mapping[str, int], speakers: int | None) -> Source:
         """The same with counts of target, nontarget and other trials and of speakers."""

@@ -297,8 +297,9 @@ def _embeddings(
         remarks.append(f"metadata: {', '.join(columns)}")
     digest = content.pop("digest", None) or source.sha256
     detected = "; ".join((kind.description, *remarks))
+    encoder = content.setdefault("encoder", "")
     about = Source(name, digest, kind.name, speakers=spoken.n_unique, detected=detected)
-    return Embeddings(**content, columns=columns, source=about)
+    return Embeddings(**content, columns=columns, source=replace(about, encoder=encoder))
 
 
 def _vectors(source: Input) -> tuple[str, dict[str, Any]]:
@@ -350,6 +351,10 @@ def _from_table(
     columns = {
         short: arrays[name] for short, name in others.items() if np.shape(arrays[name]) == shape
     }
+    told = set(np.ravel(arrays.get("encoder", [])).tolist())
+    if len(told) == 1:
+        content["encoder"] = str(told.pop())
+        columns.pop("encoder", None)
     return format, {**content, "columns": columns}
 
 

@@ -40,8 +40,9 @@ def write(
     ``content`` is what is written and ``path`` where; without ``format`` the ending tells, a key
     alone is written as ``kaldi-trials``. A format of keys takes labelled scores as well. ``system``
     chooses one where the format holds one and there are several. A Kaldi archive of embeddings
-    comes with an ``.scp`` index and, as it holds no speakers, with ``utt2spk`` beside it. Every
-    file is written under a temporary name and renamed.
+    comes with an ``.scp`` index and, as it holds no speakers, with ``utt2spk`` beside it; it does
+    not tell the encoder, as other formats do. Every file is written under a temporary name and
+    renamed.
     """
     if isinstance(content, Embeddings):
         return _write_embeddings(content, path, embedding_format(path, format))
@@ -166,7 +167,7 @@ def _write_table(frame: pl.DataFrame, path: str | Path) -> None:
 
 
 def _save(container: str, columns: Mapping[str, Any], path: str | Path) -> None:
-    """Series, and vectors, as columns of a parquet file or arrays of an npz file."""
+    """Series, vectors and single words as columns of a parquet file or arrays of an npz file."""
     with atomic_file(path) as file:
         if container == "parquet":
             pl.DataFrame(columns).write_parquet(file)
@@ -234,14 +235,16 @@ def _write_embeddings(embeddings: Embeddings, path: str | Path, target: Format) 
             **embeddings.columns,
         }
     )
+    told = {"encoder": embeddings.encoder} if embeddings.encoder else {}
     if is_npz:
-        _save("npz", {"embeddings": embeddings.vectors, **columns}, path)
+        _save("npz", {"embeddings": embeddings.vectors, **columns, **told}, path)
     elif target.container == "parquet":
         vectors = pl.Series("embedding", np.ascontiguousarray(embeddings.vectors))
-        _save("parquet", {**columns, "embedding": vectors}, path)
+        made = {name: pl.repeat(text, len(vectors), eager=True) for name, text in told.items()}
+        _save("parquet", {**columns, "embedding": vectors, **made}, path)
     else:
         texts = {name: series.to_list() for name, series in columns.items()}
-        _save_hdf5(path, {"embedding": embeddings.vectors, **texts})
+        _save_hdf5(path, {"embedding": embeddings.vectors, **texts, **told})
     return (Path(path),)
 
 

@@ -25,9 +25,11 @@ from unmask.run import Arrays, Range, Xp, current_place, ranges_of, run, text_li
 from unmask.speech import (
     SAMPLE_RATE,
     Recording,
+    clipped,
     failure,
     file_workers,
     first_of_each,
+    level,
     needed,
     read_audio,
 )
@@ -35,7 +37,6 @@ from unmask.utility.words import Recogniser, errors, normalised, sheet
 
 LEAST_FRAMES = 10
 WINDOW = round(9.01 * SAMPLE_RATE)
-FULL_SCALE = 1.0 - 2.0**-14
 CLIPPED = 1e-3
 """Share of samples at full scale from which on a recording counts as clipped."""
 # From the network's output to the scale of listeners, highest power first (Reddy et al. 2022).
@@ -115,21 +116,6 @@ def _session() -> Any:
     options = runtime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     return runtime.InferenceSession(model.read_bytes(), options)
-
-
-def level(samples: FloatArray) -> float:
-    """Root mean square in dB below full scale."""
-    power = float(np.mean(np.square(samples, dtype=np.float64)))
-    return 10.0 * float(np.log10(power)) if power > 0.0 else -float("inf")
-
-
-def clipped(samples: FloatArray) -> float:
-    """Share of samples that stand at full scale beside another that does."""
-    full = np.abs(samples) >= FULL_SCALE
-    beside = np.zeros_like(full)
-    beside[1:] |= full[:-1]
-    beside[:-1] |= full[1:]
-    return float(np.mean(full & beside))
 
 
 ORIGINAL = "original"
@@ -266,8 +252,8 @@ def _measured(recogniser: Recogniser | None, xp: Xp, shared: _Shared, rows: Rang
             row.append(one)
             try:
                 samples = read_audio(path).samples
-                one["level"] = level(samples.astype(np.float64))
-                one["clipped"] = clipped(samples.astype(np.float64))
+                one["level"] = level(samples)
+                one["clipped"] = clipped(samples)
                 one["seconds"] = samples.size / SAMPLE_RATE
                 if pitched:
                     own = pitch(samples)

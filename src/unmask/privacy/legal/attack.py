@@ -32,7 +32,7 @@ from unmask.scoring import (
     wasserstein_procrustes,
     whitening,
 )
-from unmask.trials import Embeddings
+from unmask.trials import Embeddings, refuse_encoders
 
 UNLABELLED = ("whitened", "coral", "wasserstein")
 """Alignments of enrolment with attacked speech, which need nothing else."""
@@ -92,6 +92,10 @@ class Attacker:
         """The same attacker with its sets aligned, if its back-end asks for it, and a back-end that
         is trained.
         """
+        sides = dict(zip(("training speech", "the same protected"), self.pairs or (), strict=False))
+        refuse_encoders(
+            {"enrolment": self.enrol, "test": self.test, "training": self.train} | sides
+        )
         name, attacked = self.backend, set(self.test.speakers.to_series())
         for one in (self.train, *(self.pairs or ())) if name in LEARNT else ():
             shared = set() if one is None else attacked & set(one.speakers.to_series())
@@ -401,9 +405,11 @@ def pooled(sets: Sequence[Embeddings]) -> Embeddings:
     """
     if len(sets) == 1:
         return sets[0]
+    told = {one.encoder for one in sets}
     return Embeddings(
         np.concatenate([one.vectors for one in sets]),
         [name for one in sets for name in one.speakers.to_series()],
+        encoder=told.pop() if len(told) == 1 else "",
     )
 
 

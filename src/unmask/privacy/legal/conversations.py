@@ -18,7 +18,7 @@ from unmask.errors import InputError
 from unmask.privacy.legal.curve import Resampling
 from unmask.run import Xp
 from unmask.scoring import Backend, backend_named, product_sides
-from unmask.trials import Embeddings, Ids, lookup
+from unmask.trials import Embeddings, Ids, lookup, refuse_encoders
 
 EnrolLength = int | Literal["all"] | None
 """Utterances averaged in enrolment; None is the depth of Vauquier 2025, 3.4."""
@@ -136,7 +136,8 @@ def _shuffled(
 
 
 def refuse_dimensions(enrol: Embeddings, test: Embeddings) -> None:
-    """Vectors of different dimensions have no score."""
+    """Vectors of different encoders or dimensions have no score."""
+    refuse_encoders({"enrolment": enrol, "test": test})
     if enrol.dimension != test.dimension:
         actual = f"{enrol.dimension} in enrolment and {test.dimension} in test"
         raise InputError("embeddings", "one dimension on both sides", actual)

@@ -9,12 +9,13 @@ import tomllib
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import polars as pl
 
 from unmask.base import (
+    VERDICT,
     BoolArray,
     FloatArray,
     IntArray,
@@ -118,8 +119,14 @@ class Curve(Noted):
     @property
     def at_chance(self) -> BoolArray:
         """Where the interval, or the value where there is none, does not lie above chance."""
-        least = np.where(np.isnan(self.low), self.value, self.low)
+        low = self._sure_low
+        least = np.where(np.isnan(low), self.value, low)
         return np.asarray(~(least > self.chance) & (self.chance < 1), dtype=bool)
+
+    @property
+    def _sure_low(self) -> FloatArray:
+        """The low ends by which it is told from chance."""
+        return self.low
 
     @property
     def notices(self) -> tuple[Notice, ...]:
@@ -212,6 +219,17 @@ class RiskCurve(Curve):
     recordings: IntArray
     noise: FloatArray
     variance: FloatArray
+
+    def at_level(self, level: float) -> Self:
+        """The same curve with intervals of another level."""
+        how = replace(self.resampling, level=level)
+        low, high = risk_interval(self.value, self.variance, len(self.per_speaker), how)
+        return replace(self, low=low, high=high, resampling=how)
+
+    @property
+    def _sure_low(self) -> FloatArray:
+        """The low ends at the level of all verdicts."""
+        return self.at_level(VERDICT).low
 
     def sorted_risks(self, i: int) -> FloatArray:
         """Risks of the speakers at the i-th count, the least protected first."""

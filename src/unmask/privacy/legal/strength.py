@@ -15,7 +15,7 @@ from itertools import combinations
 import numpy as np
 import polars as pl
 
-from unmask.base import FloatArray, IntArray, Tabular, quantile_t, score_interval
+from unmask.base import VERDICT, FloatArray, IntArray, Tabular, quantile_t, score_interval
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Notice
 from unmask.privacy.legal.attack import Attacker
@@ -261,9 +261,11 @@ class LearningCurve(Tabular):
 
     @property
     def rise(self) -> tuple[float, float, float]:
-        """Gain of the last step of the curve, a doubling where it can be, and its interval.
+        """Gain of the last step of the curve, a doubling where it can be, and its interval."""
+        return self._rise(self.level)
 
-        The difference is taken within each attacked speaker, so its variance is that of the
+    def _rise(self, level: float) -> tuple[float, float, float]:
+        """The difference is taken within each attacked speaker, so its variance is that of the
         speakers' differences, plus that of attackers trained on other people.
         """
         if len(self.people) < 2:
@@ -273,15 +275,15 @@ class LearningCurve(Tabular):
         if size < 2:
             return float(gain.mean()), np.nan, np.nan
         error = np.sqrt(gain.var(ddof=1) / size + self.spread[-1] + self.spread[-2])
-        reach = quantile_t(size, self.level) * error
+        reach = quantile_t(size, level) * error
         return float(gain.mean()), float(gain.mean() - reach), float(gain.mean() + reach)
 
     @property
     def verdict(self) -> str:
-        """``rises`` where the interval of the last gain lies above 0, ``steady`` where it lies
+        """``rises`` where the 95 % interval of the last gain lies above 0, ``steady`` where it lies
         below two points and reaches 0, else ``unclear``.
         """
-        _, low, high = self.rise
+        _, low, high = self._rise(VERDICT)
         if low > 0:
             return RISES
         return STEADY if high < FLAT else UNCLEAR

@@ -29,7 +29,7 @@ from unmask.scoring import (
     Whitening,
     product_sides,
 )
-from unmask.trials import Embeddings, Ids, share
+from unmask.trials import Embeddings, Ids, refuse_encoders, share
 
 STRIP = 1 << 24
 _COMPARED = {"<": operator.lt, "==": operator.eq, "!=": operator.ne}
@@ -95,8 +95,9 @@ class Segments:
 def aligned(original: Embeddings, protected: Embeddings) -> tuple[Segments, IntArray]:
     """The original segments by speaker, and for each original row the row of its protected version.
 
-    Refuses a speaker or an utterance that only one of the two sets has.
+    Refuses a speaker or an utterance that only one of the two sets has, and two encoders.
     """
+    refuse_encoders({"the original": original, "protected": protected})
     o, p = share(original.speakers, protected.speakers)
     _same_names(o, p, "speaker", original, protected)
     if (original.utterances is None) != (protected.utterances is None):

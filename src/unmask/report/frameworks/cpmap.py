@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from unmask import figures as charts
+from unmask.engine import Evaluation
+from unmask.estimate import Estimate
 from unmask.report.config import ORIGINAL
 from unmask.report.documents import Document, Row, document, figures_of
-from unmask.report.frameworks.study import Framework, Plan, Results, Study
-from unmask.report.section import Section, TableBlock, note, noted, percent
+from unmask.report.frameworks.study import Framework, Plan, Results, Study, strongest
+from unmask.report.frameworks.verification import table_steps
+from unmask.report.section import Section, TableBlock, note, noted, with_level
 from unmask.stress import Contour, CpAssessment, CpMap, DeltaCpMap, contour, cp_maps
 
 LEVELS = {"eer": (0.01, 0.02, 0.05, 0.1, 0.2, 0.5), "min_dcf": (0.1, 0.2, 0.5, 0.8)}
@@ -127,18 +131,37 @@ def _later(study: Study) -> Plan:
     return {"maps": steps}
 
 
+def _steps(study: Study) -> Plan:
+    """The raw EER of all trials is that of verification, with the same interval."""
+    return {"tables": table_steps(study)}
+
+
+def _raw(study: Study, evaluated: Mapping[str, Evaluation]) -> dict[tuple[str, str], Estimate]:
+    """Raw EERs by table and system: those of attacks stand under no table."""
+    chosen = {name: strongest(tried, "eer").result for name, tried in study.trialled.items()}
+    raw = {("", name): one["eer_raw"] for name, one in chosen.items()}
+    for name, table in evaluated.items():
+        raw |= {(name, one.system): one["eer_raw"] for one in table if one.group is None}
+    return raw
+
+
 def _section(study: Study, results: Results) -> Section:
     assessments: Mapping[str, CpAssessment] = results["maps"]
+    raw = _raw(study, results["tables"])
+
+    def same(name: str, row: Row) -> Row:
+        """The row with the raw EER that verification tells too in place of its own."""
+        table = name if name in results["tables"] else ""
+        first, *rest = row.estimates
+        if first.metric == "eer":
+            known = raw.get((table, row.conditions["system"]), first)
+            first = replace(known if known.interval else first, metric="eer_raw")
+        return replace(row, estimates=(first, *rest))
+
     figures: list[charts.Figure] = []
     rows: list[Row] = []
     deltas: list[Row] = []
-    answer = [
-        f"{system}: {percent(full)} on all trials, {percent(hardest)} on the hardest tenth of each"
-        " kind."
-        for result in assessments.values()
-        for system in (result.maps if result.metric.name == "eer" else ())
-        for full, *_, hardest in [result.estimates(system)]
-    ]
+    answer: list[str] = []
     for number, (name, result) in enumerate(assessments.items(), start=1):
         worst, cp = max(result.maps.items(), key=lambda m: m[1].hardest_decile - m[1].full)
         hard, every = (
@@ -158,8 +181,15 @@ def _section(study: Study, results: Results) -> Section:
             drawn = f"delta_cp_map_{number}"
             figures.append(charts.delta_cp_map_figure(mixed).called(drawn, f"{name}: {won}"))
         maps, _, compared = _rows(result, table=name)
-        rows += maps
+        rows += [same(name, row) for row in maps]
         deltas += compared
+    answer[:0] = [
+        f"{row.conditions['system']}: raw EER {with_level(full)} on all trials,"
+        f" {with_level(hardest)} on the hardest tenth of each kind."
+        for row in rows
+        for full, *_, hardest in [row.estimates]
+        if full.metric == "eer_raw"
+    ]
     blocks = [
         TableBlock("C-P maps in numbers", rows, note=note("two_rates")),
         TableBlock("Who errs less", deltas, folded=True),
@@ -175,4 +205,4 @@ def _everywhere(delta: DeltaCpMap) -> list[str]:
     return []
 
 
-FRAMEWORK = Framework("cpmap", _section, later=_later, trials=True, main="maps")
+FRAMEWORK = Framework("cpmap", _section, steps=_steps, later=_later, trials=True, main="maps")

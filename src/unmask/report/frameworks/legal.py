@@ -10,15 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from unmask import figures as charts
+from unmask.base import VERDICT
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
 from unmask.privacy import legal as law
 from unmask.report.cache import Step, Work, cache_of, digest_of
-from unmask.report.config import CONSISTENCY, ORIGINAL, Config
+from unmask.report.config import CONSISTENCY, ORIGINAL, Config, Legal
 from unmask.report.documents import Row, figures_of
 from unmask.report.frameworks.attacks import Attack, Attacks, Variant, attacks_of
 from unmask.report.frameworks.study import Framework, Plan, Results, Study
-from unmask.report.headline import ALL, CONTROL, WORST
+from unmask.report.headline import ALL, CONTROL, SURE, WORST
 from unmask.report.inputs import read_inputs
 from unmask.report.section import Choice, Section, TableBlock, note, shown, whole_percent
 
@@ -128,8 +129,8 @@ class LegalResults:
 
     ``sweeps`` are by safeguard and attacker, ``probes`` by safeguard and attribute. ``whole`` has
     all attackers of a safeguard in one sweep, ``shown`` for each of them the curve of the variant
-    that is strongest among most speakers, and ``points`` the largest risk of a metric and that of
-    the fewest utterances among all candidates.
+    that is strongest among most speakers, and ``points`` the largest risk of a metric, that of the
+    fewest utterances among all candidates, and the largest one with the interval of verdicts.
     """
 
     def __init__(self, config: Config, results: Results) -> None:
@@ -159,6 +160,11 @@ class LegalResults:
             for metric in self.metrics:
                 most = whole.strongest(metric, min(whole.lengths))
                 self.points[name, metric] = {WORST: whole.worst(metric), ALL: most}
+            if "linkability" in self.metrics and config.intervals.level != VERDICT:
+                linked = {k: one for k, one in curves.items() if isinstance(one, law.Linkability)}
+                sure = {key: one.at_level(VERDICT) for key, one in linked.items()}
+                worst = replace(whole, curves=sure).worst("linkability")
+                self.points[name, "linkability"][SURE] = worst
         self.safeguards = tuple(name for name in self.whole if name != ORIGINAL)
 
     def leading(self, safeguard: str, metric: str, length: int) -> tuple[str, law.Curve]:
@@ -244,7 +250,28 @@ def _section(study: Study, groups: Results) -> Section:
                 for one in s.notices
             ),
         ],
+        options=_method(study.config.legal),
     )
+
+
+def _method(legal: Legal) -> dict[str, str]:
+    """How the risks were computed, as far as the config says."""
+
+    def enrolled(number: int | str) -> str:
+        if number == 1:
+            return "one enrolment utterance"
+        return f"{number if number == 'all' else f'up to {number}'} enrolment utterances"
+
+    lists = "The expectation over all subsets of N′ speakers is exact"
+    if legal.linkability_draws is not None:
+        lists = f"It is averaged over {legal.linkability_draws:,} lists of N′ speakers drawn"
+    known = " and ".join(legal.side)
+    return {
+        "linkability": enrolled(legal.linkability_enrol or "all"),
+        "singling_out": enrolled(legal.singling_out_enrol or 30),
+        "lists": lists,
+        "side": f" The attacker knows {known} and compares those that match." if known else "",
+    }
 
 
 def _tables(results: LegalResults) -> list[TableBlock]:

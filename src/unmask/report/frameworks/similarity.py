@@ -17,7 +17,15 @@ from unmask.report.documents import Document, Row, document, figures_of
 from unmask.report.frameworks.attacks import matrix_attackers
 from unmask.report.frameworks.study import Framework, Plan, Results, Study
 from unmask.report.inputs import counterpart
-from unmask.report.section import Choice, Section, TableBlock, note, noted, percent, whole_percent
+from unmask.report.section import (
+    Choice,
+    Section,
+    TableBlock,
+    note,
+    noted,
+    whole_percent,
+    with_level,
+)
 from unmask.trials import Source
 
 NARROW = 0.5
@@ -204,9 +212,9 @@ def _section(study: Study, results: Results) -> Section:
         speakers[name] = drawn.called(title=title)
         title = f"{name}: who is recognised and who is confused among protected voices"
         zoos[name] = charts.zoo_plots({name: zoo(result.sets["pp"])}).called(title=title)
-    best, most = min(every.items(), key=lambda one: _left(one[1]))
-    hidden = f"{best} hides owners most, {whole_percent(_left(most))} of resemblance left"
-    cost = f"{hidden}, at {most.g_vd:+.1f} dB of distinctiveness"
+    cost = "Resemblance left and gain of distinctiveness: " + ", ".join(
+        f"{n} {whole_percent(_left(r))} at {r.g_vd:+.1f} dB" for n, r in every.items()
+    )
     points = [_point(name, "all", result) for name, result in every.items()]
     plane = charts.distinctiveness(points, colours=study.colours)
     main = [
@@ -230,6 +238,12 @@ def _section(study: Study, results: Results) -> Section:
             TableBlock("Normalised twins, diagonal dominance, all attackers", twins, folded=True),
         ],
         notices=[*noted(every), *noted(within)],
+        options={
+            "mean": study.config.similarity.mean,
+            "pairs": "all pairs"
+            if study.config.similarity.pairs == "all"
+            else "one order of pairs",
+        },
     )
 
 
@@ -240,7 +254,7 @@ def _left(result: Pseudonymisation) -> float:
 
 def _answer(name: str, result: Pseudonymisation) -> str:
     strongest = result.strongest
-    taken = percent(strongest.deid)
+    taken = with_level(strongest.deid)
     against = "" if strongest.attacker == similar.PLAIN else f" by the {strongest.attacker} score"
     return (
         f"Under this recogniser {name} takes {taken} of the diagonal dominance"

@@ -18,6 +18,7 @@ from unmask.report.config import Config
 from unmask.report.documents import Row, figures_of
 from unmask.report.frameworks.attacks import Attack, Variant
 from unmask.report.frameworks.study import Framework, Plan, Results, Study, Trialled, strongest
+from unmask.report.headline import clear
 from unmask.report.section import Section, TableBlock, note, noted, shown
 from unmask.report.table import label
 from unmask.run import part
@@ -96,15 +97,21 @@ def _evaluated(scores: Scores, *, by: str | None, **options: Any) -> Evaluation:
     return replace(evaluate(scores, by=grouped, **options), scores=None)
 
 
-def _steps(study: Study) -> Plan:
-    how = {**study.config.trials, "by": study.config.verification.by}
-    tables, risks = {}, {}
+def table_steps(study: Study) -> dict[str, Step]:
+    """Detection metrics of each score table."""
+    how, tables = {**study.config.trials, "by": study.config.verification.by}, {}
     for name, scores in study.tables.items():
         weight = 1 + len(scores) * len(scores.systems) * how["replicates"] / 5e6
         tables[name] = Step.of(f"verification of {name}", _evaluated, scores, weight=weight, **how)
+    return tables
+
+
+def _steps(study: Study) -> Plan:
+    risks = {}
+    for name, scores in study.tables.items():
         what = f"Linkability and Singling Out of {name}"
         risks[name] = Step.of(what, matrix_risks, scores, **study.config.drawn)
-    return {"tables": tables, "risks": risks}
+    return {"tables": table_steps(study), "risks": risks}
 
 
 def _leaders(trialled: Sequence[Trialled], metric: str) -> tuple[Trialled, ...]:
@@ -179,8 +186,14 @@ def _section(study: Study, results: Results) -> Section:
     for number, (name, evaluation) in enumerate(tables.items(), start=1):
         whole = [result for result in evaluation if result.group is None]
         best = min(whole, key=lambda one: float(one["eer"].value))
-        rate = 100 * float(best["eer"].value)
-        title = f"{name}: {best.system} errs least, equal error rate {rate:.1f} %"
+        rate = f"equal error rate {100 * float(best['eer'].value):.1f} %"
+        title = f"{name}: {rate}"
+        if evaluation.margins:
+            sure = clear(evaluation.margins.values())
+            least = (
+                f"{best.system} errs least" if sure else f"no clear winner, {best.system} lowest"
+            )
+            title = f"{name}: {least}, {rate}"
         lines = {one.system: det_curve(one.roc) for one in whole}
         figures.append(charts.det(lines).called(f"det_scores_{number}", title))
         blocks += _table_blocks(name, evaluation, results["risks"].get(name, {}))
@@ -247,7 +260,15 @@ def _table_blocks(
         attacked = risks.get(one.system, ()) if one.group is None else ()
         first.append(Row(where, (*ordered(one.estimates, _FIRST), *attacked)))
         rest.append(Row(where, ordered(one.estimates, _REST)))
-    return [TableBlock(name, first), TableBlock(f"{name}: all metrics", rest, folded=True)]
+    margins = [
+        Row({"table": name, "system": system}, [margin])
+        for system, margin in evaluation.margins.items()
+    ]
+    return [
+        TableBlock(name, first),
+        TableBlock(f"{name}: above the lowest EER", margins, note=note("margins")),
+        TableBlock(f"{name}: all metrics", rest, folded=True),
+    ]
 
 
 def ordered(estimates: Sequence[Estimate], metrics: Sequence[str]) -> tuple[Estimate, ...]:

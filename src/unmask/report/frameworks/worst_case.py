@@ -14,7 +14,7 @@ from unmask.engine import Roc
 from unmask.estimate import Notice, Noticed
 from unmask.report.documents import Document, Row, document, figures_of
 from unmask.report.frameworks.study import Framework, Plan, Results, Study
-from unmask.report.section import Section, TableBlock, note, noted, percent, whole_percent
+from unmask.report.section import Section, TableBlock, note, noted, whole_percent, with_level
 from unmask.run import part
 from unmask.trials import Scores, Source
 
@@ -53,12 +53,12 @@ class SystemGrowth:
         text = (
             f"{self.system}: at {name} ({_WEIGHTS.get(name, 'as asked')}), the one closest"
             f" of {int(self.measured.counts[-1]):,} voices passes, in one attempt,"
-            f" {percent(self.measured.estimates[last])} of the time"
+            f" {with_level(self.measured.estimates[last])} of the time"
         )
         far = self.predicted
         if far is None:
             return f"{text}."
-        rate = percent(far.estimates[last])
+        rate = with_level(far.estimates[last])
         return f"{text}; of {int(far.counts[-1]):,}, {rate}, a model's answer."
 
 

@@ -1,0 +1,215 @@
+"""Protected recordings without speech, and vectors of two encoders: both read as protected."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import astuple, replace
+
+import jsonschema
+import numpy as np
+import pytest
+
+from unmask.errors import InputError
+from unmask.report import json_schema
+from unmask.report.assessment import assess
+from unmask.report.sound import sound_notices
+from unmask.report.toml import load_config
+from unmask.report.writing import summary_table, write_report
+from unmask.trials import Embeddings, Sound, write
+
+PLAIN = Sound(3.1, -24.0, 0.2, 0.0, 16_000)
+CAMPPLUS, OTHER = (f"{name}:{letter * 64}" for name, letter in (("campplus", "a"), ("other", "b")))
+
+
+def told(*protected: Sound, original: Sound = PLAIN) -> list[str]:
+    sets = {"original": [original] * len(protected), "safeguards.V": protected}
+    named = {
+        name: {f"u{n}": np.array(astuple(one)) for n, one in enumerate(some)}
+        for name, some in sets.items()
+    }
+    notices = list(sound_notices(named))
+    assert all((one.code, one.subject) == ("sound", "V") for one in notices)
+    return [one.sentence for one in notices]
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (
+            {"seconds": 0.05},
+            "all 4 protected recordings last 0.05 s (median), their originals 3.1 s",
+        ),
+        ({"seconds": 7.0}, "all 4 protected recordings last 7.0 s (median), their originals 3.1 s"),
+        ({"level": -80.0}, "have a level of −80 dB (median), their originals −24 dB"),
+        ({"silent": 0.98}, "are silent for 98 % of the time (median), their originals for 20 %"),
+        ({"clipped": 0.6}, "have 60 % of their samples clipped (median), their originals 0 %"),
+        ({"rate": 8000}, "have a rate of 8,000 Hz (median), their originals 16,000 Hz"),
+    ],
+)
+def test_what_differs_much_is_told(change, sentence):
+    (said,) = told(*[replace(PLAIN, **change)] * 4)
+    assert sentence in said
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"seconds": 1.6}, {"seconds": 6.0}, {"level": -50.0}, {"silent": 0.4}, {"rate": 48_000}],
+)
+def test_what_safeguards_do_is_not(change):
+    assert not told(*[replace(PLAIN, **change)] * 4)
+
+
+def test_silence_and_clipping_of_the_originals_are_no_difference():
+    loud = replace(PLAIN, clipped=0.3, silent=0.6)
+    assert not told(*[loud] * 4, original=loud)
+
+
+def test_a_tenth_of_a_set_is_enough_and_unread_recordings_are_none():
+    """The median of all would hide it."""
+    short = replace(PLAIN, seconds=0.05)
+    (said,) = told(*[PLAIN] * 90, *[short] * 10)
+    assert said.startswith("10 of 100 protected recordings last 0.05 s (median)")
+    assert not told(*[PLAIN] * 97, *[short] * 3)
+    unread = Sound(*[np.nan] * 5)
+    assert told(*[unread] * 9, short)[0].startswith("all 1 protected recordings")
+    assert not told(unread)
+
+
+CONFIG = """
+frameworks = ["legal"]
+figures = []
+[intervals]
+replicates = 20
+[legal]
+draws = 2
+folds = 2
+[original]
+audio = "original"
+encoder = "spectrum_of:encode"
+"""
+SAFEGUARD = """
+[[safeguards]]
+name = "{name}"
+audio = "{name}"
+encoder = "spectrum_of:encode"
+"""
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """Recordings of four people: protected, cut to 50 ms, and as noise of −80 dB."""
+    soundfile = pytest.importorskip("soundfile")
+    folder = tmp_path_factory.mktemp("recorded")
+    lines = ["import numpy as np", "def encode(x): return np.abs(np.fft.rfft(x, 512))[:20] + 1e-3"]
+    (folder / "spectrum_of.py").write_text("\n".join(lines))
+    rng = np.random.default_rng(0)
+    made = {
+        "original": lambda voice: voice,
+        "fine": lambda voice: voice[::-1],
+        "cut": lambda voice: voice[:800],
+        "quiet": lambda voice: 1e-4 * rng.normal(size=voice.size),
+    }
+    for person in range(4):
+        for n in range(4):
+            time = np.arange(24_000) / 16_000
+            voice = 0.2 * np.sin(2 * np.pi * (150 + 40 * person) * time) + 0.01 * rng.normal(
+                size=time.size
+            )
+            for name, change in made.items():
+                place = folder / name / f"p{person}"
+                place.mkdir(parents=True, exist_ok=True)
+                soundfile.write(place / f"p{person}_{n}.wav", change(voice), 16_000)
+    names = "".join(SAFEGUARD.format(name=name) for name in list(made)[1:])
+    (folder / "a.toml").write_text(CONFIG + names)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(folder)
+        result = assess(load_config(folder / "a.toml"), folder / "out", allow_code=True)
+        write_report(result, folder / "out", file_copy=True)
+        yield folder / "out", result
+
+
+def test_recordings_without_speech_are_a_limit_wherever_a_report_is_read(recorded):
+    out, result = recorded
+    short = "cut: all 16 protected recordings last 0.05 s (median), their originals 1.5 s"
+    faint = "quiet: all 16 protected recordings have a level of −80 dB (median)"
+    texts = [" ".join(result.limits), *json.loads((out / "results.json").read_text())["warnings"]]
+    texts += [(out / name).read_text(encoding="utf-8") for name in ("report.html", "filing.html")]
+    for line in (short, faint):
+        assert any(line in one for one in result.limits)
+        assert any(line in one for one in texts[1:])
+        for page in texts[-2:]:
+            assert line in page.partition("What limits this")[2].partition("What to do next")[0]
+        assert line in summary_table(result)
+    assert not any(one.startswith("fine: ") for one in result.limits)
+
+
+def test_the_table_of_files_tells_what_recordings_are_like(recorded):
+    out, result = recorded
+    document = json.loads((out / "results.json").read_text())
+    jsonschema.validate(document, json_schema())
+    sounds = {one["name"].rsplit("/")[-1]: one["sound"] for one in document["inputs"]}
+    assert sounds["cut"]["seconds"] == 0.05
+    assert sounds["original"]["seconds"] == 1.5
+    assert sounds["quiet"]["level"] == pytest.approx(-80, abs=0.5)
+    assert sounds["quiet"]["silent"] == 1.0
+    assert (
+        {one.encoder for one in result.document.inputs}
+        == {result.document.inputs[0].encoder}
+        != {""}
+    )
+    for name in ("report.html", "filing.html"):
+        page = (out / name).read_text(encoding="utf-8")
+        assert ">0.05 s</td>" in page
+        assert ">−80 dB</td>" in page
+        assert "spectrum_of:encode" in page
+
+
+def vectors(seed: int, encoder: str, prefix: str = "s") -> Embeddings:
+    rng = np.random.default_rng(seed)
+    means = np.repeat(np.random.default_rng(0).normal(size=(8, 6)), 4, axis=0)
+    people = [f"{prefix}{n // 4}" for n in range(32)]
+    names = [f"{prefix}{n}" for n in range(32)]
+    return Embeddings(means + 0.3 * rng.normal(size=means.shape), people, names, encoder=encoder)
+
+
+def sets(folder, **encoders: str) -> dict[str, str]:
+    """Files of vectors by encoder, and the config that names them."""
+    for seed, (name, encoder) in enumerate(encoders.items()):
+        write(vectors(seed, encoder, "t" if name == "training" else "s"), folder / f"{name}.npz")
+    lines = ['frameworks = ["legal"]', "figures = []", "[intervals]", "replicates = 20"]
+    if "training" in encoders:
+        lines += ["[training]", 'embeddings = "training.npz"']
+    lines += ["[original]", 'embeddings = "original.npz"']
+    lines += ["[[safeguards]]", 'name = "V"', 'embeddings = "protected.npz"']
+    lines += [f'{name} = "{name}.npz"' for name in ("again", "related") if name in encoders]
+    (folder / "a.toml").write_text("\n".join(lines))
+    return load_config(folder / "a.toml")
+
+
+@pytest.mark.parametrize("other", ["protected", "again", "related", "training"])
+def test_two_encoders_are_refused_where_the_files_tell(tmp_path, other):
+    told = {"original": CAMPPLUS, "protected": CAMPPLUS, other: OTHER}
+    with pytest.raises(InputError) as refused:
+        assess(sets(tmp_path, **told), tmp_path / "out")
+    assert f"{other}.npz" in str(refused.value)
+    expected = (
+        "expected vectors of the encoder of original, campplus aaaaaaaa, found those of other"
+    )
+    assert expected in str(refused.value)
+
+
+def test_files_that_do_not_tell_are_a_limit(tmp_path):
+    limit = "The files do not say which encoder made their vectors (V): those of two encoders"
+    result = assess(sets(tmp_path, original=CAMPPLUS, protected=""), tmp_path / "out")
+    assert any(one.startswith(limit) for one in result.limits)
+    assert any("which encoder" in line for line in result.document.warnings)
+    assert "which encoder" in " ".join(summary_table(result).split())
+    result = assess(sets(tmp_path, original=CAMPPLUS, protected=CAMPPLUS), tmp_path / "out")
+    assert not any("which encoder" in one for one in (*result.limits, *result.document.warnings))
+
+
+def test_a_redacted_report_names_no_encoder(tmp_path):
+    config = sets(tmp_path, original=CAMPPLUS, protected=CAMPPLUS)
+    result = assess(config.model_copy(update={"redact": True}), tmp_path / "out")
+    assert {one.encoder for one in result.document.inputs} == {""}
+    assert not any("which encoder" in one for one in result.limits)
