@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import numpy as np
+
 from unmask.base import FloatArray, Tabular, few_speakers
 from unmask.engine import negated_notices
 from unmask.errors import InputError
@@ -34,7 +36,7 @@ from unmask.privacy.similarity.statistic import (
     LARGEST_D_ECE,
     NOT_ASKED,
     POSITIVE,
-    SAME,
+    UNDEFINED,
     WITH_TRIALS,
     Ends,
     Statistic,
@@ -81,7 +83,7 @@ class Assessment(Noticed, Tabular):
     ) -> Estimate:
         """One number, which rests on the comparisons of a set."""
         interval, grows = self.interval(metric), metric.startswith(("l_w", "tag"))
-        why = WITH_TRIALS if grows else SAME if self.replicates else NOT_ASKED
+        why = WITH_TRIALS if grows else UNDEFINED if self.replicates else NOT_ASKED
         counts = {"target": round(own.roc.targets), "nontarget": round(own.roc.nontargets)}
         return Estimate(
             metric,
@@ -338,13 +340,19 @@ def assessed(
     attacks = attacks_of(made)
     strongest, beats_plain = strongest_of(attacks)
     statistics = _statistics(made, attacks, strongest) if made.plain else {}
+    intervals = setup.intervals(statistics, len(sets["oo"].speakers))
+    if made.plain and np.allclose(made.plain["op"].signed, made.plain["oo"].signed, equal_nan=True):
+        # Speech of a sample in which nobody is protected: another reading sees no more of others.
+        plain, best = intervals["deid"], intervals["deid_strongest"]
+        low, high = min(plain.low, best.low), max(plain.high, best.high)
+        intervals["deid_strongest"] = replace(best, low=low, high=high)
     return Pseudonymisation(
         sets=sets,
         attacks={name: attack.deid for name, attack in attacks.items()},
         attacker=strongest.name,
         beats_plain=beats_plain,
         per_speaker=protection_of(strongest),
-        intervals=setup.intervals(statistics, len(sets["oo"].speakers)),
+        intervals=intervals,
         negated_discloses_more=_negated_discloses_more(made),
         pairs=setup.pairs,
         backend=backend,

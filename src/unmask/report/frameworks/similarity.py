@@ -52,7 +52,7 @@ def _original(safeguard: similar.Safeguard) -> tuple[Estimate, ...]:
     n = {"target": zebra.targets, "nontarget": zebra.nontargets, "speakers": len(own.speakers)}
     params = {"set": "oo", "backend": result.backend, "bins": own.bins or None}
     about: dict[str, Any] = {"n": n, "params": params, "trials": result.trials}
-    none = similar.SAME if result.replicates else similar.NOT_ASKED
+    none = similar.UNDEFINED if result.replicates else similar.NOT_ASKED
     reason = none if interval is None else ""
     return (
         Estimate("d_ece", zebra.d_ece, "bit", interval, 0.0, no_interval=reason, **about),
