@@ -29,7 +29,8 @@ class Voices:
 
     ``share`` of the own voice is kept, differently by speaker where it has a ``spread``;
     ``heterogeneity`` is the spread of the logarithm of each speaker's own variation; ``freedom``
-    are the degrees of freedom of Student's t, 0 for Gaussian tails. Samples follow from ``seed``.
+    are the degrees of freedom of Student's t, 0 for Gaussian tails. The speech of an ``untouched``
+    share of the speakers is not protected at all. Samples follow from ``seed``.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Voices:
     heterogeneity: float = 0.3
     utterances: int = 6
     freedom: float = 0.0
+    untouched: float = 0.0
     seed: int = 0
 
     def sample(
@@ -64,7 +66,13 @@ class Voices:
             return um.Embeddings(voice[codes] + spread[codes] * noise, names, utterances)
 
         kept = [share * own + np.sqrt(1 - share**2) * each for each in new]
-        return [spoken(own, varied), *(spoken(voice, 1.2 * varied) for voice in kept)]
+        made = [spoken(own, varied), *(spoken(voice, 1.2 * varied) for voice in kept)]
+        if self.untouched:
+            same = (rng.random(speakers) < self.untouched)[codes]
+            first = made[0].vectors
+            kept = [np.where(same[:, None], first, run.vectors) for run in made]
+            made = [um.Embeddings(vectors, names, utterances) for vectors in kept]
+        return made
 
 
 POPULATIONS = (
@@ -72,6 +80,7 @@ POPULATIONS = (
     Voices("quarter own", 0.25, spread=0.15),
     Voices("no own voice", 0.0),
     Voices("homogeneous", 0.4, heterogeneity=0.0),
+    Voices("few protected", 0.1, untouched=0.97),
 )
 # No constant of an interval was chosen on samples of this law.
 KEPT_APART = Voices("kept apart", 0.35, spread=0.3, heterogeneity=0.5, freedom=5.0, seed=71)

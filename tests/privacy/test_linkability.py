@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as hnp
 from tests.helpers.populations import population
 
 import unmask as um
-from unmask.privacy.legal import curve as legal_curve, links as legal_counts
+from unmask.privacy.legal import curve as legal_curve, links as legal_counts, one_minus_eer
 from unmask.privacy.legal.curve import Resampling, mean_variance, risk_interval
 from unmask.privacy.legal.links import (
     Comparison,
@@ -333,6 +333,24 @@ def test_one_speaker_has_no_interval():
     assert "one speaker only" in " ".join(result.warnings)
 
 
+def test_people_who_are_not_enrolled_are_left_out_and_counted():
+    enrol = population(20, 3, noise=1.0, tag="e")
+    test = population(24, 3, noise=1.0, tag="t")
+    own = test.select(test.speakers.to_series().is_in(enrol.speakers.to_series().to_list()).to_numpy())
+    assert own.n_speakers == 20
+    for metric in (um.linkability, one_minus_eer):
+        with_others, alone = (metric(enrol, some, counts=[5, 20]) for some in (test, own))
+        assert np.array_equal(with_others.value, alone.value)
+        assert np.array_equal(with_others.low, alone.low)
+        (said,) = [one for one in with_others.notices if one.code == "not-enrolled"]
+        assert "4 of 24 test speakers are not enrolled and are left out" in said.sentence
+        assert with_others.estimates[0].n["not_enrolled"] == 4
+        assert "not_enrolled" not in alone.estimates[0].n
+    # Those who are enrolled and not tested are among the N'.
+    fewer = um.linkability(enrol, own.select(own.speakers.codes < 16), counts=[20])
+    assert fewer.above.others == 19
+
+
 def refused(match, **changes):
     options = {"counts": [10], **changes}
     enrol = options.pop("enrol", population(20, 3, noise=1.0, tag="e"))
@@ -343,7 +361,9 @@ def refused(match, **changes):
 
 
 def test_bad_input_is_told_in_one_line():
-    refused("4 of 24 absent .first: s20", test=population(24, 1, noise=1.0, tag="t"))
+    people = population(24, 1, noise=1.0, tag="t")
+    others = people.select(people.speakers.to_series().is_in(["s20", "s21", "s23"]).to_numpy())
+    refused("one who is enrolled, found none of 3 .first: s20", test=others)
     refused("at most the 20 speakers in enrolment, found 21", counts=[10, 21])
     refused("length 9: .* at least 9 utterances, found at most 3 .all 20", length=9)
     refused(

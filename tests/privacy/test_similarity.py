@@ -15,7 +15,7 @@ from unmask.privacy import Attacker, pseudonymisation
 from unmask.privacy.legal import pooled
 from unmask.privacy.similarity import pseudonyms, resampling as similarity_resampling
 from unmask.privacy.similarity.result import assessed
-from unmask.privacy.similarity.statistic import Statistic, decibels, lost
+from unmask.privacy.similarity.statistic import LARGEST_D_ECE, Statistic, decibels, lost
 from unmask.run import place, reporting
 from unmask.scoring import Cosine
 from unmask.trials import Embeddings, Ids, Scores
@@ -152,8 +152,35 @@ def test_a_safeguard_that_does_nothing(original):
     assert result.g_min_cllr == pytest.approx(0.0, abs=1e-12)
     assert result.strongest.attacker == "plain"
     assert [notice.code for notice in result.notices] == ["few-speakers"]
-    assert result.estimates[0].interval is None
-    assert result.estimates[0].no_interval == "every resample of the speakers gives the same value"
+    # Nobody of the sample is protected; somebody outside it may be, in two of n pairs.
+    share = 1 - 0.025 ** (2 / len(result.speakers))
+    for estimate in (*result.estimates[:3], *result.details):
+        made = estimate.interval
+        assert made.low < made.high
+        assert made.low <= estimate.value <= made.high
+    for metric in ("deid", "deid_strongest"):
+        made = result.interval(metric)
+        assert (made.low, made.high) == (pytest.approx(-share), pytest.approx(share))
+
+
+def test_another_reading_of_unchanged_speech_is_no_surer_than_the_plain_one():
+    original = population(np.random.default_rng(0), speakers=60, each=5, within=0.5)
+    result = pseudonymisation(original, original, replicates=50)
+    assert result.strongest.attacker != "plain"
+    plain, best = result.interval("deid"), result.strongest.deid.interval
+    assert best.low <= plain.low < result.strongest.deid.value < plain.high <= best.high
+
+
+def test_disclosure_that_no_resample_moves_has_an_interval():
+    original = population(np.random.default_rng(0), speakers=20, each=4, within=0.01)
+    result = pseudonymisation(original, original, replicates=50)
+    made = {e.metric: e for e in result.estimates}["d_ece"]
+    assert made.value == pytest.approx(LARGEST_D_ECE)
+    # A share q of targets that score like strangers, all others certain: D_ECE written out.
+    q = 1 - 0.025 ** (1 / 20)
+    roc = Roc.from_scores([0.0, 1.0], [0.0], target_weights=[q, 1 - q], nontarget_weights=[1.0])
+    assert made.interval.low == pytest.approx(roc.d_ece(), rel=1e-9)
+    assert made.interval.high == pytest.approx(LARGEST_D_ECE)
 
 
 def test_a_safeguard_that_replaces_vectors_by_noise():
@@ -454,7 +481,9 @@ def test_intervals_reach_a_signed_zero_and_no_further_than_their_range():
     assert ends(0.5, np.linspace(0.4, 0.6, 99), lost)[1] < 0.7
     low, high = ends(0.9, np.linspace(0.8, 1.0, 99), decibels)
     assert low < 10 * np.log10(0.9) < high < 1
-    assert ends(1.0, np.ones(50), lost) is None
+    reach = 1 - 0.025 ** (2 / 20)
+    assert ends(1.0, np.ones(50), lost) == (pytest.approx(-reach), pytest.approx(reach))
+    assert ends(np.nan, np.ones(50), lost) is None
     assert ends(0.0, np.zeros(50), lost) == (pytest.approx(0.025 ** (1 / 20)), 1.0)
 
 

@@ -21,7 +21,15 @@ from unmask.report.documents import Document, Row
 from unmask.report.headline import Headline, listed
 from unmask.report.section import Choice, Section, TableBlock, figures_in, note
 from unmask.report.sound import SPELLED, spelled
-from unmask.report.table import EXPLANATIONS, LABELS, Grid, condition_label, label, shown_value
+from unmask.report.table import (
+    EXPLANATIONS,
+    LABELS,
+    Grid,
+    compared,
+    condition_label,
+    label,
+    shown_value,
+)
 from unmask.trials import Source, short_encoder
 
 SHOWN_ANSWERS, SHOWN_CARDS = 2, 3
@@ -94,7 +102,11 @@ def table_view(block: TableBlock, numbers: Numbers) -> TableView:
     if {row.conditions.get("table") for row in rows} == {block.title}:
         bare = ({n: v for n, v in row.conditions.items() if n != "table"} for row in rows)
         rows = [replace(row, conditions=own) for row, own in zip(rows, bare, strict=True)]
-    named = [{_head(one, rows): one for one in row.estimates} for row in rows]
+    rows, kinds = zip(*map(compared, rows), strict=True)
+    named = [
+        {_head(one, rows, of): one for one in row.estimates}
+        for row, of in zip(rows, kinds, strict=True)
+    ]
     first = {head: one for own in reversed(named) for head, one in own.items()}
     whole = Grid.of(rows, [{h: numbers(one) for h, one in own.items()} for own in named], None)
     heads = [(condition_label(name), "", name in _COUNTS) for name in whole.header[: whole.keys]]
@@ -108,11 +120,11 @@ def table_view(block: TableBlock, numbers: Numbers) -> TableView:
     return TableView(heads, whole.rows, whole.keys, block.title, block.folded, block.note)
 
 
-def _head(estimate: Estimate, rows: Sequence[Row]) -> str:
-    """The metric's heading; parameters only where they tell columns of one row apart."""
+def _head(estimate: Estimate, rows: Sequence[Row], of: str) -> str:
+    """The metric's heading with what is compared; parameters only where they tell columns of one row apart."""
     several = sum(e.metric == estimate.metric for e in rows[0].estimates) > 1
     whole = several or estimate.metric in _NEED
-    text = label(estimate if whole else replace(estimate, params={}))
+    text = label(estimate if whole else replace(estimate, params={}), of)
     return text if estimate.metric in LABELS else text[:1].upper() + text[1:]
 
 

@@ -23,6 +23,17 @@ with resources.files("unmask.report").joinpath("metrics.csv").open(encoding="utf
     _METRICS = list(csv.DictReader(_file))
 LABELS = {row["metric"]: row["label"] for row in _METRICS if row["label"]}
 EXPLANATIONS = {row["metric"]: row["explanation"] for row in _METRICS if row["explanation"]}
+OF_TRIALS = {
+    "eer", "eer_raw", "min_dcf", "act_dcf", "cllr", "min_cllr", "d_ece", "c_ece", "l_w", "tag",
+    "d_sys", "tpr_at_fpr", "c_ece_linear", "c_ece_isotonic", "cllr_linear", "cllr_isotonic",
+}  # fmt: skip
+"""Metrics that differ by what is compared, which their headings tell."""
+COMPARED = {
+    "enrolled models": "models",
+    "utterance pairs": "pairs",
+    "trials of people on both sides": "both sides",
+}
+"""What is compared (the condition ``trials``), and how headings tell it."""
 _CAPITALS = {
     "safeguard", "attacker", "utterances", "speakers", "speaker", "attribute", "group", "system",
     "systems", "point", "threshold", "impostors", "metric",
@@ -33,11 +44,14 @@ _METRICS_ACROSS = 7
 _GAP = 3
 
 
-def label(estimate: Estimate) -> str:
-    """Heading of a metric: its usual name, what distinguishes it, and its unit."""
+def label(estimate: Estimate, of: str = "") -> str:
+    """Heading of a metric: its usual name, what is compared (``of``), what distinguishes it, and
+    its unit.
+    """
     raw = estimate.metric == "eer" and estimate.params.get("est") == "raw"
     metric = "eer_raw" if raw else estimate.metric
     name = LABELS.get(metric, metric.replace("_", " "))
+    name += f", {of}" if of and estimate.metric in OF_TRIALS else ""
     details = [
         f"{key.replace('_', ' ')} {_plain(estimate.params[key])}"
         for key in SHOWN_PARAMETERS
@@ -49,6 +63,13 @@ def label(estimate: Estimate) -> str:
         details = [_plain(estimate.params["p_target"])]
     unit = f" [{estimate.unit}]" if estimate.unit else ""
     return f"{name}{f' ({chr(44).join(details)})' if details else ''}{unit}"
+
+
+def compared(row: Row) -> tuple[Row, str]:
+    """The row without the condition that its headings tell, and what they tell."""
+    of = COMPARED.get(row.conditions.get("trials", ""), "")
+    kept = {name: one for name, one in row.conditions.items() if name != "trials" or not of}
+    return replace(row, conditions=kept), of
 
 
 def condition_label(name: str) -> str:
@@ -135,11 +156,12 @@ class Grid:
 
 def grid(rows: Sequence[Row]) -> Grid:
     """Conditions down and metrics across; the other way round for few rows of many metrics."""
-    cells = [
-        dict(zip(row.columns or map(label, row.estimates), map(cell, row.estimates), strict=True))
-        for row in rows
-    ]
-    whole = Grid.of(rows, cells, "")
+    bare, cells = [], []
+    for row, of in map(compared, rows):
+        heads = row.columns or [label(one, of) for one in row.estimates]
+        bare.append(row)
+        cells.append(dict(zip(heads, map(cell, row.estimates), strict=True)))
+    whole = Grid.of(bare, cells, "")
     across = len(whole.header) - whole.keys
     few = across > _METRICS_ACROSS and len(rows) <= min(across, _FEW_ROWS)
     return whole.turned(" ") if few else whole

@@ -252,14 +252,8 @@ class Setting:
 
     @property
     def true(self) -> IntArray:
-        """Number in enrolment of every test speaker; all must be there."""
-        names = self.asked.names
-        index = lookup(names, self.known.names)
-        absent = names.filter(pl.Series(index < 0))
-        if len(absent):
-            actual = f"{len(absent)} of {len(names)} absent (first: {absent[0]})"
-            raise InputError("test speakers", "every one in enrolment", actual)
-        return index.astype(np.int64)
+        """Number in enrolment of every test speaker of a setting of enrolled ones."""
+        return lookup(self.asked.names, self.known.names).astype(np.int64)
 
     def rows(
         self, speakers: IntArray | None = None
@@ -286,12 +280,14 @@ def setting(
     how: Resampling,
     *,
     usual: int | Literal["all"] = "all",
+    enrolled: bool = True,
 ) -> Setting:
     """Check both sets and draw their conversations.
 
     ``lengths`` are those of enrolment (None: ``usual``, or what there is) and of test
     conversations, of which a speaker has as many as ``bounds`` say, from least to most. ``shared``
-    lets utterances be on both sides.
+    lets utterances be on both sides. Test speakers who are not ``enrolled`` are left out and
+    counted, unless anybody may be tested.
     """
     refuse_dimensions(enrol, test)
     refuse_zeros(enrol, "enrolment")
@@ -303,6 +299,15 @@ def setting(
             actual = f"{len(leak)} in enrolment and in test (first: {leak[0]})"
             allow = "allow_shared_utterances=True lets this leak pass"
             raise InputError("utterances", "none on both sides", f"{actual}; {allow}")
+    strangers = 0
+    if enrolled:
+        names = enrol.speakers.names.gather(enrol.speakers.used)
+        own = lookup(test.speakers.names, names)[test.speakers.codes] >= 0
+        strangers = test.n_speakers - len(np.unique(test.speakers.codes[own]))
+        if not own.any():
+            actual = f"none of {strangers} (first: {test.speakers.decode(0)})"
+            raise InputError("test speakers", "one who is enrolled", actual)
+        test = test.select(own) if strangers else test
     wanted, length = lengths
     depth = usual if wanted is None else wanted
     seeds = np.random.SeedSequence(how.seed).spawn(4)
@@ -321,6 +326,7 @@ def setting(
         "backend": scorer.name,
         "side": tuple(side),
         "left_out": asked.left_out,
+        "strangers": strangers,
         "short": 0 if wanted is None else known.short,
         "resampling": how,
     }

@@ -87,8 +87,8 @@ class Curve(Noted):
     Made by the metrics, gathered by :class:`LegalSweep`. ``low`` and ``high`` are its interval,
     made by ``method``. ``attacks`` is the number of attacks run for each count. ``negated`` is the
     curve of the negated score, from the same comparisons; ``variant`` says which one this is.
-    ``left_out`` speakers had too few utterances, ``short`` enrolment speakers had fewer than were
-    asked for.
+    ``left_out`` speakers had too few utterances, ``strangers`` are not enrolled and left out too,
+    ``short`` enrolment speakers had fewer than were asked for.
     """
 
     metric: str
@@ -110,6 +110,7 @@ class Curve(Noted):
     variant: str = PLAIN
     negated: Curve | None = None
     notes: tuple[Notice, ...] = ()
+    strangers: int = 0
 
     @property
     def residual(self) -> FloatArray:
@@ -151,6 +152,9 @@ class Curve(Noted):
         if self.left_out:
             length = spoken(self.length)
             remarks.append(self._notice("left-out", number=self.left_out, length=length))
+        if self.strangers:
+            every = len(self.speakers) + self.left_out + self.strangers
+            remarks.append(self._notice("not-enrolled", number=self.strangers, of=every))
         if self.short:
             short = {"number": self.short, "length": self.enrol_length}
             remarks.append(self._notice("short-enrolment", **short))
@@ -169,6 +173,7 @@ class Curve(Noted):
         how, ends = self.resampling, (float(self.low[i]), float(self.high[i]))
         drawn = 0 if self.method in (SCORE, BOTH_SIDES) else how.replicates
         people = {"speakers": len(self.speakers), "left_out": self.left_out}
+        people |= {"not_enrolled": self.strangers} if self.strangers else {}
         return Estimate(
             self.metric,
             float(self.value[i]),

@@ -246,7 +246,8 @@ def linkability(
     ``max_conversations`` disjoint conversations, and the value is the mean over speakers of the
     mean over theirs: it estimates the same probability as the paper's one conversation each, with
     less noise, and tells people apart.
-    Speakers with fewer than ``length`` test utterances are left out and counted. ``backend`` is
+    Speakers with fewer than ``length`` test utterances are left out and counted, and so are those
+    who are not enrolled; who is enrolled and not tested is one of the N'. ``backend`` is
     ``"cosine"`` or a trained one. ``side`` names columns that must match as well.
     ``allow_shared_utterances`` lets utterances be on both sides, which is a leak. The score
     interval over speakers has ``level``; none is made where ``replicates`` is 0. Scores are counted

@@ -110,7 +110,7 @@ def singling_out(
     how, lengths = Resampling(level, replicates, seed), (enrol_length, length)
     both = setting(
         enrol, test, lengths, (2, max_conversations), backend, side, allow_shared_utterances, how,
-        usual=ENROL_LENGTH,
+        usual=ENROL_LENGTH, enrolled=False,
     )  # fmt: skip
     known, entries = both.known.names, both.asked
     attackers = np.flatnonzero(known.is_in(entries.names.implode()).to_numpy())

@@ -50,13 +50,13 @@ def one_minus_eer(
 
     ``counts`` are the numbers N' of speakers of ``enrol``; the others are the first N' − 1 of one
     random order of them, drawn with ``seed`` like the utterances. Each speaker of ``test`` gives
-    one conversation of ``length`` utterances. Enrolment averages ``enrol_length`` utterances, by
-    default all there are. ``backend`` is ``"cosine"`` or a trained one. ``side`` names columns
-    without which a pair cannot be one speaker. ``allow_shared_utterances`` lets utterances be on
-    both sides, which is a leak. The interval of ``level`` draws speakers on both sides (in 32
-    groups where there are more than 64) ``replicates`` times on a ROC of 256 bins, less the bias
-    of the hull. Scores are counted on the current place; the values are the same, but for the last
-    bits of scores on a GPU.
+    one conversation of ``length`` utterances; those who are not enrolled are left out and counted.
+    Enrolment averages ``enrol_length`` utterances, by default all there are. ``backend`` is
+    ``"cosine"`` or a trained one. ``side`` names columns without which a pair cannot be one
+    speaker. ``allow_shared_utterances`` lets utterances be on both sides, which is a leak. The
+    interval of ``level`` draws speakers on both sides (in 32 groups where there are more than 64)
+    ``replicates`` times on a ROC of 256 bins, less the bias of the hull. Scores are counted on the
+    current place; the values are the same, but for the last bits of scores on a GPU.
     """
     how = Resampling(level, replicates, seed)
     lengths = enrol_length, length

@@ -11,4 +11,4 @@ from unmask.privacy.similarity.pseudonyms import ALL, PrivacyAssessment, Safegua
 from unmask.privacy.similarity.pseudonyms import read_matrices, safeguards
 from unmask.privacy.similarity.result import Pseudonymisation, quadrants
 from unmask.privacy.similarity.session_pairs import SessionAssessment, sessions
-from unmask.privacy.similarity.statistic import NOT_ASKED, SAME, WITH_TRIALS
+from unmask.privacy.similarity.statistic import NOT_ASKED, UNDEFINED, WITH_TRIALS

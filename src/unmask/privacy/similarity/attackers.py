@@ -21,6 +21,8 @@ from unmask.privacy.similarity.resampling import Resampled
 from unmask.privacy.similarity.statistic import Ends, Statistic, ratio, same
 
 PLAIN, NEGATED, CENTRED = "plain", "negated", "centred"
+READINGS = (PLAIN, NEGATED, CENTRED, f"{CENTRED} {NEGATED}")
+"""How the scores of one back-end are read."""
 OWN_SETS = ("oo", "op", "pp")
 """The three of the papers; any other is an attack on the OP comparisons."""
 LEAST_DIFFERENCE = 0.01

@@ -27,7 +27,14 @@ from unmask.estimate import Estimate, Interval, Notice, Noticed
 from unmask.privacy.similarity.lists import RunScores, speaker_trials
 from unmask.privacy.similarity.pairs import EmbeddingPairs, Pairs, prepared
 from unmask.privacy.similarity.resampling import Binned, Layout, counted, pav_of
-from unmask.privacy.similarity.statistic import ANY, NOT_ASKED, POSITIVE, SAME, Setup, Statistic
+from unmask.privacy.similarity.statistic import (
+    LARGEST_D_ECE,
+    NOT_ASKED,
+    POSITIVE,
+    UNDEFINED,
+    Setup,
+    Statistic,
+)
 from unmask.privacy.zebra import LIMIT, POINTS, Disclosure, ScorePair, zebra_profiles
 from unmask.run import NUMPY
 from unmask.scoring import Backend, backend_named
@@ -146,7 +153,7 @@ def calibration_distortion(
     if isinstance(first, RunScores) and isinstance(second, RunScores):
         setup = Setup(replicates=replicates, level=level, seed=seed)
         intervals = _intervals(first, second, exact, setup, method=method, laplace=laplace)
-        reason = (SAME if np.isfinite(exact[0]) else INFINITE) if replicates else NOT_ASKED
+        reason = (UNDEFINED if np.isfinite(exact[0]) else INFINITE) if replicates else NOT_ASKED
     return CalibrationDistortion(
         method,
         *exact,
@@ -245,7 +252,9 @@ def _intervals(
     drawn += np.subtract(exact, coarse)
     statistics = {
         name: Statistic(exact[n], drawn[:, n], setup.replicates, bounds=bounds)
-        for n, (name, bounds) in enumerate((("c_ece", ANY), ("cllr", POSITIVE)))
+        for n, (name, bounds) in enumerate(
+            (("c_ece", (-np.inf, LARGEST_D_ECE)), ("cllr", POSITIVE))
+        )
     }
     intervals = setup.intervals(statistics, first.speakers)
     return intervals.get("c_ece"), intervals.get("cllr")

@@ -41,7 +41,7 @@ from unmask.privacy.similarity.pairs import (
     rows_of,
     segments_of,
 )
-from unmask.privacy.similarity.result import SETS, Pseudonymisation, assessed
+from unmask.privacy.similarity.result import LISTED, SETS, Pseudonymisation, assessed
 from unmask.privacy.similarity.session_pairs import SessionAssessment, sessions
 from unmask.privacy.similarity.statistic import Setup
 from unmask.run import load_arrays, part, reporting
@@ -135,7 +135,8 @@ def pseudonymisation(
     setup = Setup(mean, pairs, replicates, level, seed)
     if len(data) == 3 and all(isinstance(one, Scores) for one in data):
         made, notes = sets_of_lists(dict(zip(SETS, data, strict=True)), setup, system=system)
-        return assessed(made, trials=_digest("|".join(one.digest for one in data)), notes=notes)
+        digest = _digest("|".join(one.digest for one in data))
+        return assessed(made, compared=LISTED, trials=digest, notes=notes)
     if len(data) == 2 and all(isinstance(one, Embeddings) for one in data):
         scorer = backend_named(backend)
         check_backend(scorer)

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import numpy as np
+
 from unmask.base import FloatArray, Tabular, few_speakers
 from unmask.engine import negated_notices
 from unmask.errors import InputError
@@ -16,6 +18,7 @@ from unmask.privacy.similarity.attackers import (
     NEGATED,
     OWN_SETS,
     PLAIN,
+    READINGS,
     Attack,
     SpeakerProtection,
     StrongestAttack,
@@ -34,7 +37,7 @@ from unmask.privacy.similarity.statistic import (
     LARGEST_D_ECE,
     NOT_ASKED,
     POSITIVE,
-    SAME,
+    UNDEFINED,
     WITH_TRIALS,
     Ends,
     Statistic,
@@ -46,6 +49,8 @@ from unmask.privacy.similarity.statistic import (
 )
 
 SETS = OWN_SETS
+UTTERANCES, LISTED = "utterance pairs", "trials of people on both sides"
+"""What the numbers of a result compare."""
 Numbers = Mapping[str, tuple[float, FloatArray]]
 
 
@@ -81,7 +86,7 @@ class Assessment(Noticed, Tabular):
     ) -> Estimate:
         """One number, which rests on the comparisons of a set."""
         interval, grows = self.interval(metric), metric.startswith(("l_w", "tag"))
-        why = WITH_TRIALS if grows else SAME if self.replicates else NOT_ASKED
+        why = WITH_TRIALS if grows else UNDEFINED if self.replicates else NOT_ASKED
         counts = {"target": round(own.roc.targets), "nontarget": round(own.roc.nontargets)}
         return Estimate(
             metric,
@@ -111,7 +116,8 @@ class Pseudonymisation(Assessment):
     ``attacks`` has DeID for every way to read the OP scores (``plain``, ``negated``, ``centred``,
     …); ``attacker`` is the strongest of them, who ``beats_plain`` where the difference is more than
     resampling the speakers moves it. ``negated_discloses_more`` says whether D_ECE of the negated
-    OP scores is larger by more than that.
+    OP scores is larger by more than that. All numbers but DeID of other attacks are of the plain
+    score; ``compared`` says of what.
     """
 
     attacks: Mapping[str, float]
@@ -120,7 +126,21 @@ class Pseudonymisation(Assessment):
     per_speaker: SpeakerProtection
     negated_discloses_more: bool
     pairs: str
+    compared: str = UTTERANCES
     notes: tuple[Notice, ...] = ()
+
+    def named(self, attack: str = PLAIN) -> str:
+        """An attack in words: the back-end, and how its scores are read."""
+        if attack in READINGS:
+            name = self.backend or "given scores"
+            return name if attack == PLAIN else f"{name}, {attack}"
+        return attack.replace(f" {NEGATED}", f", {NEGATED}")
+
+    def attacker_of(self, estimate: Estimate) -> str:
+        """Who attacks in one of the estimates or details."""
+        name = self.named(str(estimate.params.get("attacker") or PLAIN))
+        tried = estimate.params.get("tried")
+        return f"strongest of {tried}: {name}" if tried else name
 
     @property
     def speakers(self) -> tuple[str, ...]:
@@ -195,7 +215,9 @@ class Pseudonymisation(Assessment):
     @property
     def strongest(self) -> StrongestAttack:
         """The attacker who finds most, and DeID against it: the lowest of all that were tried."""
-        deid = self._estimate("deid_strongest", self.attacks[self.attacker], "%")
+        deid = self._estimate(
+            "deid_strongest", self.attacks[self.attacker], "%", attacker=self.attacker
+        )
         return StrongestAttack(self.attacker, deid, tuple(self.attacks))
 
     @property
@@ -256,7 +278,7 @@ class Pseudonymisation(Assessment):
             for name in ratios
         ]
         estimates += [
-            self._estimate(_metric(name), value, "%")
+            self._estimate(_metric(name), value, "%", attacker=name)
             for name, value in self.attacks.items()
             if name != PLAIN
         ]
@@ -277,8 +299,11 @@ class Pseudonymisation(Assessment):
         *,
         of: str | None = None,
         chance: float | None = None,
+        attacker: str | None = None,
     ) -> Estimate:
-        """One number, that of the set ``of`` or a ratio of sets."""
+        """One number, that of the set ``of`` or a ratio of sets, of the plain score unless an
+        ``attacker`` is named.
+        """
         oo = self.sets["oo"]
         params: dict[str, Parameter] = {
             "set": of,
@@ -286,7 +311,8 @@ class Pseudonymisation(Assessment):
             "pairs": self.pairs,
             "backend": self.backend,
             "calibration": "pav" if metric in _WITHOUT_LAPLACE else "pav,laplace",
-            "attacker": self.attacker if metric == "deid_strongest" else None,
+            "attacker": attacker,
+            "tried": len(self.attacks) if metric == "deid_strongest" else None,
             "bins": oo.bins or None,
             "partners": oo.partners or None,
         }
@@ -325,6 +351,7 @@ def assessed(
     made: Comparisons,
     *,
     backend: str | None = None,
+    compared: str = UTTERANCES,
     trials: str = "",
     notes: tuple[Notice, ...] = (),
 ) -> Pseudonymisation:
@@ -338,15 +365,22 @@ def assessed(
     attacks = attacks_of(made)
     strongest, beats_plain = strongest_of(attacks)
     statistics = _statistics(made, attacks, strongest) if made.plain else {}
+    intervals = setup.intervals(statistics, len(sets["oo"].speakers))
+    if made.plain and np.allclose(made.plain["op"].signed, made.plain["oo"].signed, equal_nan=True):
+        # Speech of a sample in which nobody is protected: another reading sees no more of others.
+        plain, best = intervals["deid"], intervals["deid_strongest"]
+        low, high = min(plain.low, best.low), max(plain.high, best.high)
+        intervals["deid_strongest"] = replace(best, low=low, high=high)
     return Pseudonymisation(
         sets=sets,
         attacks={name: attack.deid for name, attack in attacks.items()},
         attacker=strongest.name,
         beats_plain=beats_plain,
         per_speaker=protection_of(strongest),
-        intervals=setup.intervals(statistics, len(sets["oo"].speakers)),
+        intervals=intervals,
         negated_discloses_more=_negated_discloses_more(made),
         pairs=setup.pairs,
+        compared=compared,
         backend=backend,
         replicates=setup.replicates,
         level=setup.level,

@@ -20,12 +20,13 @@ from unmask.base import (
     in_order,
     jackknife_error,
 )
+from unmask.engine import information
 from unmask.errors import InputError
 from unmask.estimate import Interval
 
 METHOD = "speaker,recalibrated,corrected"
 NOT_ASKED = "no replicates were asked for"
-SAME = "every resample of the speakers gives the same value"
+UNDEFINED = "too few resamples of the speakers have a value"
 WITH_TRIALS = "it grows with the number of comparisons: resampling cannot tell how far"
 MEANS = ("geometric", "arithmetic")
 PAIRS = ("all", "upper")
@@ -134,7 +135,7 @@ class Statistic:
     chance: float = 0.0
 
     def ends(self, speakers: int, level: float) -> Ends | None:
-        """Both ends of the interval; None where no replicate differs.
+        """Both ends of the interval; None where the value or nearly all replicates have none.
 
         A calibration fitted to a resample keeps some of its spread to itself: where leaving out one
         speaker at a time (the jackknife) tells of a larger one, replicates are spread out to it.
@@ -145,7 +146,7 @@ class Statistic:
             return None
         edge = self._edge(speakers, level)
         if np.ptp(np.append(drawn, self.value)) < _LEAST_SPREAD:
-            return None if edge is None else self.read(edge)
+            return self.read(edge or self._unmoved(speakers, level))
         drawn = drawn.mean() + self._wider(drawn) * (drawn - drawn.mean())
         within = MetricRange(*self.bounds)
         low, high = bias_corrected(self.value, drawn, speakers, level=level, within=within)
@@ -172,6 +173,21 @@ class Statistic:
             return None
         bound = exact_bound("high", speakers, level=level)
         return (0.0 if self.bounds[0] == 0 else -bound), bound
+
+    def _unmoved(self, speakers: int, level: float) -> Ends:
+        """Where every resample gives one value, such as that of speech that was not changed, the
+        speakers who would move it may be missing. Their share q is bounded by the sample's size,
+        that of the pairs they are in by 1 − (1 − q)²; of D_ECE goes what is lost where q of the
+        targets score like strangers and the others are certain.
+        """
+        share = exact_bound("high", speakers, level=level)
+        moved = 1 - (1 - share) ** 2
+        if self.evidence is not None:
+            hit, miss = information.z(np.log([share, 1 / share]))
+            moved = 1 - (1 - share) / 2 - share * hit - miss
+        reach = moved * abs(self.value)
+        low, high = np.clip([self.value - reach, self.value + reach], *self.bounds)
+        return float(low), float(high)
 
 
 def ratio(

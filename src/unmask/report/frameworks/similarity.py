@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -36,7 +37,9 @@ MOST_IN_ONE_FIGURE = 100
 def _(
     assessment: similar.PrivacyAssessment, *, inputs: tuple[Source, ...] = (), details: bool = False
 ) -> Document:
-    """One row per set and safeguard, and one for the original speech (Noé 2022, Tables 2–4)."""
+    """Rows for each set, safeguard and attacker, and one for the original speech (Noé 2022, Tables
+    2–4).
+    """
     several = len(assessment.datasets) > 1
     rows = []
     for dataset in assessment.datasets:
@@ -46,10 +49,31 @@ def _(
             # C_ECE stands in the main row and among the details.
             estimates = (*safeguard.estimates, *(safeguard.details if details else ()))
             unique = {estimate.signature: estimate for estimate in estimates}
-            rows.append(Row({**where, "system": safeguard.system}, tuple(unique.values())))
-        rows.append(Row({**where, "system": "original"}, _original(chosen[0])))
-    about: Any = {"warnings": assessment.warnings, "seed": assessment.seed}
+            named = {**where, "system": safeguard.system}
+            rows += _by_attacker(named, safeguard.result, tuple(unique.values()))
+        named = {**where, "system": "original"}
+        rows += _by_attacker(named, chosen[0].result, _original(chosen[0]))
+    plain = {one.result.named() for one in assessment}
+    tables = [[r for r in rows if (r.conditions["attacker"] in plain) == own] for own in (1, 0)]
+    about: Any = {"warnings": assessment.warnings, "seed": assessment.seed, "tables": tables}
     return Document(rows, inputs=inputs, notes=_notes(assessment), **about)
+
+
+def _by_attacker(
+    where: Mapping[str, str], result: Pseudonymisation, estimates: Sequence[Estimate]
+) -> list[Row]:
+    """A row for each attacker, that of the plain score first and the strongest after it; DeID is
+    called so under all of them.
+    """
+    rows: dict[str, list[Estimate]] = {}
+    for one in estimates:
+        other = one.params.get("attacker") and not one.params.get("tried")
+        named = replace(one, metric="deid") if other else one
+        rows.setdefault(result.attacker_of(one), []).append(named)
+    return [
+        Row({**where, "attacker": attacker, "trials": result.compared}, some)
+        for attacker, some in rows.items()
+    ]
 
 
 def _original(safeguard: similar.Safeguard) -> tuple[Estimate, ...]:
@@ -60,7 +84,7 @@ def _original(safeguard: similar.Safeguard) -> tuple[Estimate, ...]:
     n = {"target": zebra.targets, "nontarget": zebra.nontargets, "speakers": len(own.speakers)}
     params = {"set": "oo", "backend": result.backend, "bins": own.bins or None}
     about: dict[str, Any] = {"n": n, "params": params, "trials": result.trials}
-    none = similar.SAME if result.replicates else similar.NOT_ASKED
+    none = similar.UNDEFINED if result.replicates else similar.NOT_ASKED
     reason = none if interval is None else ""
     return (
         Estimate("d_ece", zebra.d_ece, "bit", interval, 0.0, no_interval=reason, **about),
@@ -88,9 +112,6 @@ def _notes(assessment: similar.PrivacyAssessment) -> list[str]:
         if worst:
             notes.append(f"{safeguard.system}{where}: least protected are {worst}.")
         notes += [n.about(f"{safeguard.system}{where}").line for n in safeguard.result.notes]
-        best = safeguard.result.strongest
-        said = f"strongest of {len(best.tried)} attacks tried ({', '.join(best.tried)})"
-        notes.append(f"{safeguard.system}{where}: {said}: {best.attacker}.")
     result = next(iter(assessment)).result
     notes.append(note("lowest_deid"))
     if result.replicates:
@@ -217,12 +238,18 @@ def _section(study: Study, results: Results) -> Section:
     )
     points = [_point(name, "all", result) for name, result in every.items()]
     plane = charts.distinctiveness(points, colours=study.colours)
-    main = [
-        Row({"safeguard": n, "strongest attack": r.strongest.attacker}, r.estimates)
-        for n, r in every.items()
-    ]
-    parted = [Row({"safeguard": n}, s.estimates) for n, s in within.items()]
-    twins = [Row({"safeguard": n}, r.details) for n, r in every.items()]
+    main, twins, parted = (
+        [
+            row
+            for name, estimates in some.items()
+            for row in _by_attacker({"safeguard": name}, every[name], estimates)
+        ]
+        for some in (
+            {name: one.estimates for name, one in every.items()},
+            {name: one.details for name, one in every.items()},
+            {name: one.estimates for name, one in within.items() if name in every},
+        )
+    )
     return Section(
         key="similarity",
         answer=[_answer(name, result) for name, result in every.items()],
