@@ -18,7 +18,11 @@ from unmask.report.table import FORMATS as FORMATS, render as render
 
 if TYPE_CHECKING:
     from unmask.report.assessment import Assessment as Assessment, assess as assess
-    from unmask.report.cache import Listener as Listener
+    from unmask.report.cache import (
+        Kept as Kept,
+        Listener as Listener,
+        kept_assessments as kept_assessments,
+    )
     from unmask.report.config import Config as Config, config_schema as config_schema
     from unmask.report.frameworks.legal import legal_attackers as legal_attackers
     from unmask.report.inputs import check_inputs as check_inputs
@@ -28,7 +32,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "assessment": ("Assessment", "assess"),
-    "cache": ("Listener",),
+    "cache": ("Kept", "Listener", "kept_assessments"),
     "config": ("Config", "config_schema"),
     "frameworks.legal": ("legal_attackers",),
     "inputs": ("check_inputs",),

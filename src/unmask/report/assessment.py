@@ -25,6 +25,7 @@ from unmask.report.headline import Card, cards, limits, next_steps, of_tables
 from unmask.report.inputs import read_inputs, set_tables
 from unmask.report.overview import overview
 from unmask.report.section import Section, TableBlock
+from unmask.run import private_files
 
 K = TypeVar("K")
 ONE_PERSON = "recordings of one person: there is nobody else to draw"
@@ -78,6 +79,7 @@ class Assessment:
         return [*first, *(f for section in self.sections for f in section.all_figures)]
 
 
+@private_files()
 def assess(
     config: Config,
     output: str | Path,
@@ -90,7 +92,8 @@ def assess(
     """Run what the config names; finished steps are kept in ``cache`` and reused.
 
     That folder belongs to ``output`` and lies outside it (:func:`unmask.report.cache.cache_of`
-    unless given), since steps hold names and voiceprints. ``allow_code`` lets the config name
+    unless given), since steps hold names and voiceprints; where others can read it, a private one
+    is made inside it. ``allow_code`` lets the config name
     Python to import as an encoder, or a safeguard as a command; ``listener`` hears what is being
     done and how far the whole is, ``say`` how long training will take, before it starts. Work runs
     where ``unmask.run.place`` says. Nothing but the cache is written: :func:`unmask.write_report`
@@ -98,7 +101,8 @@ def assess(
     """
     check_code(config, allow_code=allow_code)
     folder = Path(output)
-    work = Work(Path(cache) if cache is not None else cache_of(folder), listener=listener)
+    kept = Path(cache) if cache is not None else cache_of(folder)
+    work = Work(kept, report=folder.resolve(), listener=listener)
     inputs = read_inputs(config, work, base=folder.resolve(), allow_code=allow_code, say=say)
     attacks, missing = attacks_of(config, inputs)
     config, notices = with_fitting_lengths(config, attacks)
