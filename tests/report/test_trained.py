@@ -199,7 +199,7 @@ def test_a_kill_at_any_stage_ends_with_the_same_bytes(study, tmp_path):
         result = state_of(cache).items()
         return {name: sha for name, sha in result if name.endswith(kept) and began not in name}
 
-    cache.mkdir()
+    cache.mkdir(mode=0o700)
     with watched(cache, keep):
         whole = run()
     for stage in left:

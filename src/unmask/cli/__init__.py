@@ -20,6 +20,7 @@ COMMANDS: Final = {
     "demo": "Assess four safeguards on sixty real voices with every framework; some minutes.",
     "init": "Look into a folder and write a config for unmask assess.",
     "assess": "Assess safeguards with every framework: one config in, one report folder out.",
+    "cache": "Steps that assessments keep.",
     "eval": "Detection and ZEBRA table of one system or several, with intervals.",
     "compare": "Two systems on the same trials: differences with intervals, which is better, how"
     " sure.",
@@ -47,6 +48,8 @@ unmask init recordings/
 unmask init voiceprivacy/ -o submission.toml
 unmask assess assessment.toml
 unmask assess assessment.toml --validate
+unmask cache list
+unmask cache clear --gone
 unmask eval scores.txt --key trials
 unmask eval B1=b1.txt ours=ours.txt -k trials -s utt2spk --figures drawn
 unmask compare A=a.txt B=b.txt --key trials --speakers utt2spk
@@ -76,7 +79,7 @@ EXAMPLES: Final = {
     for name in COMMANDS
 }
 _HOMES: Final = {
-    "assess": "demo init assess",
+    "assess": "demo init assess cache",
     "eval": "eval compare",
     "privacy": "privacy legal",
     "stress": "cpmap worstcase",

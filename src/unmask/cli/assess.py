@@ -1,16 +1,19 @@
-"""``unmask assess``, ``init`` and ``demo``: from a config to one report folder."""
+"""``unmask assess``, ``init`` and ``demo``: from a config to one report folder, and ``cache``."""
 
 from __future__ import annotations
 
 import json
 import sys
+import time
 from pathlib import Path
 from typing import Any
+
+import typer
 
 from unmask import report
 from unmask.base import visible
 from unmask.cli.common import Intervals, Terminal, Where, progress, terminal_width, writable_folder
-from unmask.cli.options import argument, group, option
+from unmask.cli.options import argument, flat, group, option
 from unmask.errors import InputError
 from unmask.run import place, write_whole
 
@@ -71,7 +74,7 @@ def run(
     reused = f"reused {assessment.reused} finished steps, computed {assessment.computed}; "
     terminal.remark(
         f"{reused if assessment.reused else ''}steps are kept, with names and voiceprints, in"
-        f" {assessment.kept}"
+        f" {assessment.kept}: unmask cache clear removes them"
     )
     if file_copy and not page.with_name("filing.pdf").exists():
         terminal.remark("no Chromium to make a PDF: print filing.html from any browser")
@@ -101,3 +104,44 @@ def demo(
 ) -> None:
     config = report.demo_config(output, seed=intervals.seed, replicates=intervals.ci)
     run(config, output, terminal)
+
+
+cache = typer.Typer(name="cache", help="Steps that assessments keep.", no_args_is_help=True)
+
+
+@cache.command("list")
+@flat
+def list_kept(
+    folders: list[Path] | None = argument(
+        "Report folders, or folders of steps.", "[FOLDER]...", default=None, show_default="all"
+    ),
+) -> None:
+    """Where steps of assessments are kept, how much, how old, and whether the report is there."""
+    for one in report.kept_assessments(*folders or ()):
+        print(visible(_line(one)))
+
+
+@cache.command("clear")
+@flat
+def clear_kept(
+    folders: list[Path] | None = argument(
+        "Report folders, or folders of steps.", "[FOLDER]...", default=None, show_default="none"
+    ),
+    gone: bool = option("Steps of which no report is there any more.", default=False),
+    all_: bool = option("All in the user's cache.", "--all", default=False),
+) -> None:
+    """Remove kept steps; the next run computes them anew, and a redacted one has new labels."""
+    if bool(folders) + gone + all_ != 1:
+        raise InputError("cache clear", "folders, --gone or --all", "none or several of these")
+    for one in report.kept_assessments(*folders or ()):
+        if one.gone or not gone:
+            one.clear()
+            print(visible(f"removed {_line(one)}"))
+
+
+def _line(kept: report.Kept) -> str:
+    hours = max(0.0, time.time() - kept.last) / 3600
+    age = f"{hours:.0f} hours old" if hours < 48 else f"{hours / 24:.0f} days old"
+    of = f"of {', '.join(map(str, kept.reports)) or 'an unknown report'}"
+    gone = ", which is gone" if kept.gone else ""
+    return f"{kept.folder}: {kept.size / 1e6:,.1f} MB, {age}, {of}{gone}"

@@ -22,7 +22,11 @@ if TYPE_CHECKING:
         assess as assess,
         check_inputs as check_inputs,
     )
-    from unmask.report.cache import Listener as Listener
+    from unmask.report.cache import (
+        Kept as Kept,
+        Listener as Listener,
+        kept_assessments as kept_assessments,
+    )
     from unmask.report.config import Config as Config, config_schema as config_schema
     from unmask.report.frameworks.legal import legal_attackers as legal_attackers
     from unmask.report.starter import demo_config as demo_config, starter_config as starter_config
@@ -31,7 +35,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "assessment": ("Assessment", "assess", "check_inputs"),
-    "cache": ("Listener",),
+    "cache": ("Kept", "Listener", "kept_assessments"),
     "config": ("Config", "config_schema"),
     "frameworks.legal": ("legal_attackers",),
     "starter": ("demo_config", "starter_config"),

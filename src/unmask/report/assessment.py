@@ -34,6 +34,7 @@ from unmask.report.inputs import read_inputs, set_tables
 from unmask.report.overview import overview
 from unmask.report.section import Section, TableBlock
 from unmask.report.sound import ENCODER, SOUND
+from unmask.run import private_files
 
 K = TypeVar("K")
 ONE_PERSON = "recordings of one person: there is nobody else to draw"
@@ -89,6 +90,7 @@ class Assessment:
         return [*first, *(f for section in self.sections for f in section.all_figures)]
 
 
+@private_files()
 def assess(
     config: Config,
     output: str | Path,
@@ -101,14 +103,16 @@ def assess(
     """Run what the config names; finished steps are kept in ``cache`` and reused.
 
     That folder belongs to ``output`` and lies outside it (:func:`unmask.report.cache.cache_of`
-    unless given), since steps hold names and voiceprints. ``allow_code`` lets the config name
+    unless given), since steps hold names and voiceprints; where others can read it, a private one
+    is made inside it. ``allow_code`` lets the config name
     Python to import as an encoder, or a safeguard as a command; ``listener`` hears what is being
     done and how far the whole is, ``say`` how long training will take, before it starts. Work runs
     where ``unmask.run.place`` says. Nothing but the cache is written: :func:`unmask.write_report`
     does the rest.
     """
     folder = Path(output)
-    work = Work(Path(cache) if cache is not None else cache_of(folder), listener=listener)
+    kept = Path(cache) if cache is not None else cache_of(folder)
+    work = Work(kept, report=folder.resolve(), listener=listener)
     return _Run(_study(config, work, folder, allow_code=allow_code, say=say), work).result()
 
 

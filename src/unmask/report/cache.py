@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import re
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from importlib import resources
@@ -13,11 +16,21 @@ from typing import Any
 
 from unmask._version import __version__
 from unmask.errors import InputError
-from unmask.run import cache_directory, content_digest, is_own, reporting, store, write_whole
+from unmask.run import (
+    cache_directory,
+    content_digest,
+    private_folder,
+    reporting,
+    store,
+    write_whole,
+)
 from unmask.trials import Embeddings, Scores
 
 Listener = Callable[[str, float, float], None]
 """What is being done, how much of the work is done, and how much there is."""
+ASSESSMENTS, REPORTS = "assessments", "reports.json"
+_FOLDERS = ("runs", "extractors", "figures")
+_FILES = re.compile(rf"[0-9a-f]{{16}}\.npz|{REPORTS}|redaction-key|\.unmask-.*|\.redaction-key\..*")
 
 
 @cache
@@ -84,23 +97,27 @@ def cache_of(output: Path) -> Path:
     """
     whole = output.resolve()
     name = f"{whole.name}-{hashlib.sha256(str(whole).encode()).hexdigest()[:12]}"
-    return cache_directory() / "assessments" / name
+    return cache_directory() / ASSESSMENTS / name
 
 
 class Work:
     """Runs steps, takes stored ones as they are, and tells how far the whole is.
 
-    Finished steps lie in ``folder``, each a whole file or none; ``own`` are those of this run.
-    Where it is ``dry`` inputs are read and checked, and nothing is computed.
+    Finished steps lie in ``folder``, or in a private one inside it where others can read that, each
+    a whole file or none, beside the name of the ``report``; ``own`` are those of this run. Where it
+    is ``dry`` inputs are read and checked, and nothing is computed.
     """
 
     def __init__(
-        self, folder: Path, *, listener: Listener | None = None, dry: bool = False
+        self,
+        folder: Path,
+        *,
+        report: Path | None = None,
+        listener: Listener | None = None,
+        dry: bool = False,
     ) -> None:
-        if not is_own(folder):
-            own = "a folder of this user that nobody else can write"
-            raise InputError(folder, own, "another: steps kept there are not trusted")
-        self.folder, self.listener, self.dry = folder, listener, dry
+        self.folder, self.report, self.listener = private_folder(folder), report, listener
+        self.dry = dry
         self.done = self.total = 0.0
         self.reused = self.computed = 0
         self.own: set[Path] = set()
@@ -125,12 +142,20 @@ class Work:
         with self.doing(step.what, step.weight, expected=True):
             result = store.to_bytes(step.compute())
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            write_whole(path, result)
+            write_whole(path, result, private=True)
+            self._name()
         self.computed += 1
         self.own.add(path)
         self._tell(step.what, 0.0)
         # What is read back is what a resumed run would see, so both go on from the same value.
         return _stored(path)
+
+    def _name(self) -> None:
+        """Say beside the steps which report they are of."""
+        known = _reports(self.folder)
+        if self.report is not None and self.report not in known:
+            text = json.dumps([*map(str, known), str(self.report)])
+            write_whole(self.folder / REPORTS, text.encode(), private=True)
 
     @contextmanager
     def doing(self, what: str, weight: float = 10.0, *, expected: bool = False) -> Iterator[None]:
@@ -145,6 +170,65 @@ class Work:
         if self.listener is not None:
             done = self.done + more
             self.listener(what, done, max(self.total, done))
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Steps of an assessment in a ``folder``: of which ``reports``, how many bytes, and the time of
+    the last one.
+    """
+
+    folder: Path
+    reports: tuple[Path, ...]
+    size: int
+    last: float
+
+    @classmethod
+    def at(cls, folder: Path) -> Kept:
+        """What is kept in a folder."""
+        files = [path.lstat() for path in folder.rglob("*") if not path.is_dir()]
+        last = max((one.st_mtime for one in files), default=folder.stat().st_mtime)
+        return cls(folder, _reports(folder), sum(one.st_size for one in files), last)
+
+    @property
+    def gone(self) -> bool:
+        """Whether it is known of which reports the steps are, and none of them is there."""
+        return bool(self.reports) and not any(one.exists() for one in self.reports)
+
+    def clear(self) -> None:
+        """Remove the steps, and the folder if nothing else is in it."""
+        for path in self.folder.iterdir():
+            if path.is_dir() and path.name in _FOLDERS:
+                shutil.rmtree(path)
+            elif _FILES.fullmatch(path.name):
+                path.unlink()
+        with suppress(OSError):
+            self.folder.rmdir()
+
+
+def kept_assessments(*folders: str | Path) -> list[Kept]:
+    """Steps that are kept: in the user's cache, or those of these report folders and in these
+    folders of steps.
+    """
+    if not folders:
+        root = cache_directory() / ASSESSMENTS
+        every = sorted(root.iterdir()) if root.is_dir() else []
+        return [Kept.at(path) for path in every if path.is_dir() and not path.is_symlink()]
+    kept: list[Kept] = []
+    for name in folders:
+        given = Path(name)
+        places = [p for p in (cache_of(given), given, given / "private") if (p / REPORTS).is_file()]
+        if not places:
+            raise InputError(name, "a report or a folder of which steps are kept", "none")
+        kept += map(Kept.at, places)
+    return kept
+
+
+def _reports(folder: Path) -> tuple[Path, ...]:
+    try:
+        return tuple(map(Path, json.loads((folder / REPORTS).read_bytes())))
+    except (OSError, TypeError, ValueError):
+        return ()
 
 
 def _stored(path: Path) -> Any:

@@ -121,7 +121,7 @@ def table_view(block: TableBlock, numbers: Numbers) -> TableView:
 
 
 def _head(estimate: Estimate, rows: Sequence[Row], of: str) -> str:
-    """The metric's heading with what is compared; parameters only where they tell columns of one row apart."""
+    """The metric's heading with what is compared; parameters only where they tell columns apart."""
     several = sum(e.metric == estimate.metric for e in rows[0].estimates) > 1
     whole = several or estimate.metric in _NEED
     text = label(estimate if whole else replace(estimate, params={}), of)

@@ -104,9 +104,9 @@ def _draw(figure: Figure, kinds: tuple[str, ...], folder: Path, kept: Path) -> N
     stored = {kind: kept / f"{figure.digest}-{code_digest()[:8]}.{kind}" for kind in kinds}
     missing = tuple(kind for kind, path in stored.items() if not path.is_file())
     if missing:
-        kept.mkdir(parents=True, exist_ok=True)
+        kept.mkdir(mode=0o700, parents=True, exist_ok=True)
         for kind, content in images(figure, missing).items():
-            write_whole(stored[kind], content)
+            write_whole(stored[kind], content, private=True)
     for kind, path in stored.items():
         shutil.copyfile(path, folder / f"{figure.name}.{kind}")
 

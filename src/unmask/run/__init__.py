@@ -1,8 +1,8 @@
 """Where work runs and what it leaves behind: places, jobs, progress, files."""
 
 from unmask.run.files import atomic_file, atomic_path, cache_directory, check_memory, check_room
-from unmask.run.files import content_digest, is_own, locked, memory_left, scratch_folder, text_lines
-from unmask.run.files import workplace, write_whole
+from unmask.run.files import content_digest, locked, memory_left, private_files, private_folder
+from unmask.run.files import scratch_folder, text_lines, workplace, write_whole
 from unmask.run.job import Range, accumulate, ranges_of, run
 from unmask.run.places import Place, current_place, devices, end_with_parent, keeping
 from unmask.run.places import one_blas_thread, place, within

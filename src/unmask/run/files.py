@@ -30,6 +30,10 @@ from unmask.errors import InputError
 PREFIX = "unmask-"
 KEPT = 7 * 24 * 3600.0
 _TICK = 2_000_000_000
+_NOT_OWN = (
+    "a folder of this user that nobody else can write",
+    "another: what is kept there is not trusted",
+)
 _OWNED = re.compile(rf"\.?{PREFIX}([0-9a-f]{{8}})-(\d+)-(\d+)-[0-9a-f]{{16}}(?:\.\w{{1,8}})?")
 _looked_into: set[tuple[int, Path]] = set()
 
@@ -129,8 +133,9 @@ def lock(handle: int) -> bool:
 
 
 @contextmanager
-def atomic_path(path: str | Path) -> Iterator[Path]:
-    """Give a temporary path beside ``path`` that takes its name when all went well.
+def atomic_path(path: str | Path, *, private: bool = False) -> Iterator[Path]:
+    """Give a temporary path beside ``path`` that takes its name when all went well; where it is
+    ``private`` this user alone can read it.
 
     The one way in which files are written. The temporary name is new and random: two writers never
     share it, and no link is followed there. What was written is on the disk before the name is
@@ -156,6 +161,8 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
         temporary = final.with_name(f".{owned_name(final.suffix)}")
         try:
             yield temporary
+            if private:
+                temporary.chmod(0o600)
             _settle(temporary, final)
         except BaseException:
             temporary.unlink(missing_ok=True)
@@ -172,13 +179,13 @@ def _settle(temporary: Path, final: Path) -> None:
 
 
 @contextmanager
-def atomic_file(path: str | Path) -> Iterator[BinaryIO]:
+def atomic_file(path: str | Path, *, private: bool = False) -> Iterator[BinaryIO]:
     """Open a file for writing, compressed if its name ends in ``.gz``; ``-`` is standard output."""
     if str(path) == "-":
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    with atomic_path(path) as temporary, open(temporary, "x+b") as file:
+    with atomic_path(path, private=private) as temporary, open(temporary, "x+b") as file:
         if Path(path).suffix.lower() == ".gz":
             with gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0) as packed:
                 yield cast("BinaryIO", packed)
@@ -186,9 +193,9 @@ def atomic_file(path: str | Path) -> Iterator[BinaryIO]:
             yield file
 
 
-def write_whole(path: str | Path, content: bytes) -> None:
+def write_whole(path: str | Path, content: bytes, *, private: bool = False) -> None:
     """Write a file at once."""
-    with atomic_path(path) as temporary, open(temporary, "xb") as file:
+    with atomic_path(path, private=private) as temporary, open(temporary, "xb") as file:
         file.write(content)
 
 
@@ -312,8 +319,7 @@ def workplace(key: str, state: str | Path | None) -> Iterator[Path]:
     folder = Path(state) if state else root / f"{PREFIX}{_user()}-{key}"
     own = is_own(folder)
     if state and not own:
-        wanted = "a folder of this user that nobody else can write"
-        raise InputError(folder, wanted, "another: what is kept there is not trusted")
+        raise InputError(folder, *_NOT_OWN)
     if not state:
         _forget_old(root)
     claimed = _claim(folder) if own else None
@@ -331,6 +337,29 @@ def workplace(key: str, state: str | Path | None) -> Iterator[Path]:
             raise
         if not state:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def private_folder(folder: Path) -> Path:
+    """Where to keep what nobody else may read: in this folder, or, where others can read it, in one
+    inside it that they cannot. It need not be there.
+    """
+    for place in (folder, folder / "private"):
+        if not is_own(place):
+            raise InputError(place, *_NOT_OWN)
+        if not place.exists() or not place.stat().st_mode & 0o077:
+            return place
+    place.chmod(0o700)
+    return place
+
+
+@contextmanager
+def private_files() -> Iterator[None]:
+    """Meanwhile this user alone can read the files and folders that this process makes."""
+    before = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(before)
 
 
 def is_own(folder: Path) -> bool:
@@ -364,12 +393,15 @@ def _claim(folder: Path) -> TextIO | None:
     """Make a folder and lock it; ``None`` if another run has it, or is removing it just now."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        file = open(folder / "lock", "w", encoding="utf-8")  # noqa: SIM115 - held by the caller
+        if folder.stat().st_mode & 0o077:
+            folder.chmod(0o700)
+        handle = os.open(folder / "lock", os.O_WRONLY | os.O_CREAT, 0o600)
+        file = open(handle, "w", encoding="utf-8")  # noqa: SIM115 - held by the caller
     except FileNotFoundError:
         return None
     except OSError as error:
         raise InputError(f"{folder}: cannot be used ({error.strerror})") from None
-    path, handle = folder / "lock", file.fileno()
+    path = folder / "lock"
     if lock(handle) and path.exists() and path.stat().st_ino == os.fstat(handle).st_ino:
         return file
     file.close()

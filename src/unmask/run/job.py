@@ -212,7 +212,7 @@ class Ledger:
         for number, result in enumerate(self._fresh):
             arrays |= {f"{number}-{name}": array for name, array in result.items()}
         first = self.done - len(self._fresh)
-        write_arrays(folder / f"results-{first:08d}.npz", _KIND, arrays)
+        write_arrays(folder / f"results-{first:08d}.npz", _KIND, arrays, private=True)
 
 
 class Total(Ledger):
@@ -235,4 +235,4 @@ class Total(Ledger):
 
     def _write(self, folder: Path) -> None:
         arrays = {**self.total, "done": np.asarray(self.done)}
-        write_arrays(folder / "total.npz", _KIND, arrays)
+        write_arrays(folder / "total.npz", _KIND, arrays, private=True)

@@ -87,9 +87,9 @@ def write_folder(folder: Path, value: Any, what: str) -> None:
     tree = json.dumps(_encode(value, arrays, once={}), ensure_ascii=False)
     check_room(folder, sum(array.nbytes for array in arrays.values()), what)
     for name, array in arrays.items():
-        with atomic_file(folder / f"{name}.npy") as file:
+        with atomic_file(folder / f"{name}.npy", private=True) as file:
             np.save(file, array, allow_pickle=False)
-    write_whole(path, tree.encode())
+    write_whole(path, tree.encode(), private=True)
 
 
 def read_folder(folder: str | Path) -> Any:
@@ -168,10 +168,12 @@ def _mapped(path: Path) -> npt.NDArray[Any]:
     return np.load(path, mmap_mode="r", allow_pickle=False)  # type: ignore[no-any-return]
 
 
-def write_arrays(path: str | Path, kind: str, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+def write_arrays(
+    path: str | Path, kind: str, arrays: Mapping[str, npt.NDArray[Any]], *, private: bool = False
+) -> None:
     """Write named arrays of a kind as npz, whole or not at all."""
     named: dict[str, Any] = {**arrays, "format": np.asarray(kind)}
-    with atomic_file(path) as file:
+    with atomic_file(path, private=private) as file:
         np.savez(file, **named)
 
 

@@ -319,6 +319,7 @@ class Layout:
         position[order] = np.arange(len(order))
         shape = len(order), width
         array = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=shape)
+        path.chmod(0o600)
         return array, position, self.speaker[order]
 
 
