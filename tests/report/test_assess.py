@@ -181,7 +181,7 @@ def test_an_interval_that_holds_chance_does_not_prove_protection():
     """Where an interval reaches from chance to nearly everybody, nothing is concluded from it."""
     for low, extent, words in (
         (0.1, "chance", "Recognition beyond chance is not shown: 40 % of attempts, 5 of 12;"),
-        (0.2, "some", "Some attempts succeed: 40 % of attempts, 5 of 12;"),
+        (0.2, "some", "At least some attempts succeed: 40 % of attempts, 5 of 12;"),
         (0.6, "most", "Most attempts succeed: 40 % of attempts, 5 of 12;"),
     ):
         words += f" 95 % interval {int(12 * low)} to 11; 1 utterance, 10 candidates"

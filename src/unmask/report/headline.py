@@ -203,7 +203,7 @@ def verdict(
         return "untried", "", []
     who = f"an attacker {known.get(worst.attacker, '')}".rstrip()
     lines = [note("links", who=who, **_linked(worst))]
-    if every is not None and every.estimate is not worst.estimate:
+    if every is not None and {**every.conditions, "point": WORST} != worst.conditions:
         lines.append(note("among_all", **_linked(every)))
     if weak_control(rows):
         words = "Nothing can be concluded: attackers fail without protection too"
@@ -218,7 +218,7 @@ def verdict(
     if low >= STRONG_ENOUGH:
         return "most", f"Most attempts succeed: {counted}", lines
     if low > 0:
-        return "some", f"Some attempts succeed: {counted}", lines
+        return "some", f"At least some attempts succeed: {counted}", lines
     return "chance", f"Recognition beyond chance is not shown: {counted}", lines
 
 
