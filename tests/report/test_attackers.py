@@ -157,8 +157,7 @@ def test_without_a_key_the_attackers_run_is_the_safeguards_own(ideal):
     (worst,) = find(rows_of(result, "legal"), "linkability", safeguard="new voice", point=WORST)
     assert worst.estimate.value > 0.9
     said = result.cards[0].sentences[0]
-    assert said.startswith("An attacker who can run the safeguard")
-    assert said.endswith("(by chance 5 %).")
+    assert said == "By an attacker who can run the safeguard; chance is 5 %."
     assert " of 32; 95 % interval " in result.cards[0].verdict
 
 

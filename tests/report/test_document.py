@@ -157,6 +157,11 @@ def test_a_table_wider_than_paper_comes_in_parts_that_hold_all_columns():
 
 
 def test_a_little_risk_is_never_said_to_be_none():
+    assert [whole_percent(risk) for risk in (0.994, 0.996, 1 - 1e-9)] == [
+        "99 %",
+        "more than 99 %",
+        "more than 99 %",
+    ]
     said = [whole_percent(risk) for risk in (0.0, 1e-6, 0.004, 0.0099, 0.01, 0.126, 1.0)]
     assert said == ["0 %", *["less than 1 %"] * 3, "1 %", "13 %", "100 %"]
 

@@ -101,8 +101,8 @@ def test_the_level_alone_would_turn_the_verdict():
     sure = linked("headline, for the verdict", 0.2, 0.95)
     assert verdict([wide, sure], "x", {})[:2] == (
         "some",
-        "Some attempts succeed: 30 % of attempts, 18 of 60; 99.999999 % interval 0 to 36; 1"
-        " utterance, 20 candidates (this goes by 95 % interval 12 to 36)",
+        "At least some attempts succeed: 30 % of attempts, 18 of 60; 99.999999 % interval 0 to 36;"
+        " 1 utterance, 20 candidates (this goes by 95 % interval 12 to 36)",
     )
 
 

@@ -13,7 +13,7 @@ from unmask.base import visible
 from unmask.cli.common import Tables, remark
 from unmask.cli.options import argument, option
 from unmask.errors import InputError
-from unmask.trials import FORMATS, Embeddings, Scores, Trials, read_any, write
+from unmask.trials import FORMATS, Embeddings, Scores, Trials, read_any, short_encoder, write
 
 
 def validate(
@@ -39,6 +39,7 @@ def _lines(data: Embeddings | Scores | Trials) -> Iterator[tuple[str, str]]:
     if isinstance(data, Embeddings):
         yield "vectors", f"{len(data):,} of {data.dimension} dimensions, {data.vectors.dtype}"
         yield "speakers", f"{data.n_speakers:,}"
+        yield "encoder", short_encoder(data.encoder) or "not told"
         if data.sessions is not None:
             yield "sessions", f"{data.sessions.n_unique:,}"
         return

@@ -179,10 +179,13 @@ def residual(estimate: Estimate) -> float:
 
 def attempts(estimate: Estimate) -> str:
     """``65 % of attempts, 39 of 60; 95 % interval 35 to 43``: as many as would succeed if each
-    person were tried once, the ends of the interval rounded outwards.
+    person were tried once, nearly all never told as all; ends of intervals are rounded outwards.
     """
     total, value = int(estimate.n["speakers"]), float(estimate.value)
-    text = f"{whole_percent(value)} of attempts, {total * value:.0f} of {total:,}"
+    count = f"{total * value:.0f}"
+    if 0 < value < 1 and count in ("0", str(total)):
+        count = f"{min(max(total * value, 0.1), total - 0.1):.1f}"
+    text = f"{whole_percent(value)} of attempts, {count} of {total:,}"
     made = estimate.interval
     if made is None or math.isnan(made.low):
         return text
@@ -202,9 +205,9 @@ def verdict(
     every = largest(find(rows, "linkability", safeguard=name, point=ALL))
     if worst is None:
         return "untried", "", []
-    who = f"An attacker {known.get(worst.attacker, '')}".rstrip()
+    who = f"an attacker {known.get(worst.attacker, '')}".rstrip()
     lines = [note("links", who=who, **_linked(worst))]
-    if every is not None and every.estimate is not worst.estimate:
+    if every is not None and {**every.conditions, "point": WORST} != worst.conditions:
         lines.append(note("among_all", **_linked(every)))
     if weak_control(rows):
         words = "Nothing can be concluded: attackers fail without protection too"
@@ -219,7 +222,7 @@ def verdict(
     if low >= STRONG_ENOUGH:
         return "most", f"Most attempts succeed: {counted}", lines
     if low > 0:
-        return "some", f"Some attempts succeed: {counted}", lines
+        return "some", f"At least some attempts succeed: {counted}", lines
     return "chance", f"Recognition beyond chance is not shown: {counted}", lines
 
 
@@ -228,7 +231,6 @@ def _linked(match: Match) -> dict[str, str]:
     where, estimate = match.conditions, match.estimate
     return {
         "attempts": attempts(estimate),
-        "share": whole_percent(float(estimate.value)),
         "chance": whole_percent(float(estimate.chance or 0.0)),
         "candidates": where["speakers"],
         "spoken": spoken(int(where["utterances"])),

@@ -134,7 +134,9 @@ _SYMBOLS = re.compile(
 )
 
 
-_TOGETHER = re.compile(r"(?<=[\d\]]) (?=%|bit\b|dB\b)|(?<=\d,) (?=[−+]?[\d.]+\])")
+_TOGETHER = re.compile(
+    r"(?<=[\d\]]) (?=%|bit\b|dB\b|utterance|candidate)|(?<=\d,) (?=[−+]?[\d.]+\])"
+)
 
 
 def symbols(text: str) -> Markup:

@@ -125,8 +125,10 @@ def shown(estimate: Estimate, digits: int, *, scale: float = 1.0) -> str:
 
 
 def whole_percent(risk: float) -> str:
-    """A risk in whole percent; a little is never said to be nothing."""
-    return "less than 1 %" if 0 < risk < 0.01 else f"{100 * risk:.0f} %"
+    """A risk in whole percent; a little is never said to be nothing, nor nearly all to be all."""
+    if 0 < risk < 0.01 or 0.995 <= risk < 1:
+        return "less than 1 %" if risk < 0.5 else "more than 99 %"
+    return f"{100 * risk:.0f} %"
 
 
 def with_level(estimate: Estimate) -> str:
