@@ -54,7 +54,7 @@ def content(outcome):
         (
             result.system,
             [
-                (e.metric, e.value, e.unit, e.chance, dict(e.n), dict(e.params), e.threshold)
+                (e.metric, e.value, e.unit, dict(e.n), e.threshold, e.signature)
                 for e in result.estimates
             ],
         )

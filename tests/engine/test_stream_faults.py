@@ -12,7 +12,7 @@ import pytest
 from streams import compare, content, make_batches_tiny
 
 import unmask as um
-from unmask.trials import spool
+from unmask.trials import large, spool
 from unmask.trials.readers.tables import Table
 
 N = 1200
@@ -168,7 +168,7 @@ def test_bad_parquet(tmp_path):
     def without(name, value=None):
         return pl.when(at).then(value).otherwise(name)
 
-    assert "row 901: expected a value in column 'enrol'" in fault_of(enrol=without("enrol"))
+    assert "row 901: expected an identifier in column 'enrol'" in fault_of(enrol=without("enrol"))
     assert "row 901: expected a value in column 'label'" in fault_of(label=without("label"))
     assert "row 901: expected a score, found none" in fault_of(plda=without("plda"))
     assert "row 901: expected a number in column 'plda', found NaN (1 in" in fault_of(
@@ -226,10 +226,48 @@ def test_repeated_trials(tmp_path):
     assert f"line 901: expected each trial once, found {trial} again, first in line 8 (3" in (
         compare(path)
     )
+    assert "line 901: expected" in compare(path, duplicates="skip")
+    for row, first in ((900, 7), (1100, 7), (1150, 3)):
+        table[row][3] = table[first][3]
+    put(path, table)
     assert compare(path, duplicates="skip").sources[0].duplicates == 3
     put(path, [table[0]] * 2000)
     assert "line 2: expected each trial once" in compare(path)
     assert "both classes" in compare(path, duplicates="skip")
+
+
+@pytest.mark.parametrize("duplicates", ["error", "skip"])
+def test_two_labels_of_one_trial(tmp_path, duplicates):
+    """Mirrored trials with one label pass, and those of a segment with its side."""
+    table = rows()
+    both = [*table, *([row[1], row[0], *row[2:]] for row in table[::-1])]
+    path = put(tmp_path / "a.score", both)
+    assert not isinstance(compare(path, duplicates=duplicates), str)
+    for i in (2000, 1700):
+        both[i] = [*both[i][:3], "target" if both[i][3] == "nontarget" else "nontarget"]
+    trial, line = " ".join(both[1700][:2]), 2400 - 1700
+    put(path, both)
+    found = compare(path, duplicates=duplicates)
+    assert (
+        f"a.score, line 1701: expected {trial}, in either order, labelled as in line {line}"
+        in found
+    )
+    assert "found another label (2 such trials in all)" in found
+    scores, key = put(tmp_path / "scores", [row[:3] for row in both]), tmp_path / "key"
+    put(key, [[*row[:2], row[3]] for row in both])
+    assert f"key, line 1701: expected {trial}" in compare(scores, key=key, duplicates=duplicates)
+
+
+def test_a_repeated_trial_with_another_label_is_no_duplicate(tmp_path):
+    table = rows()
+    path = put(tmp_path / "a.score", [*table, [*table[4][:3], "spoof"], [*table[0][:3], "spoof"]])
+    assert "line 1201: expected each trial once" in compare(path)
+    found = compare(path, duplicates="skip")
+    assert (
+        f"line 1201: expected {' '.join(table[4][:2])}, in either order, labelled as in line 5"
+        in found
+    )
+    assert "(2 such trials in all)" in found
 
 
 def test_first_hashes_that_collide_are_told_apart(tmp_path, monkeypatch):
@@ -241,6 +279,7 @@ def test_first_hashes_that_collide_are_told_apart(tmp_path, monkeypatch):
         )
 
     monkeypatch.setattr(spool, "_hashes", weak)
+    monkeypatch.setattr(large.Digest, "__str__", lambda self: f"{self.count} trials")
     table = rows()
     path = put(tmp_path / "a.score", table)
     key = put(tmp_path / "trials", [[row[0], row[1], row[3]] for row in table[::-1]])
@@ -273,9 +312,11 @@ def test_trials_that_only_scores_or_key_have(tmp_path):
     assert "scores, line 1201: expected each trial once" in compare(scores, key=key)
     assert compare(scores, key=key, duplicates="skip").sources[0].duplicates == 1
     put(scores, plain)
-    put(key, [*labels, [*labels[4][:2], "spoof"]])
+    put(key, [*labels, labels[4]])
     assert "trials, line 1201: expected each trial once" in compare(scores, key=key)
     assert compare(scores, key=key, duplicates="skip").sources[1].duplicates == 1
+    put(key, [*labels, [*labels[4][:2], "spoof"]])
+    assert "found another label" in compare(scores, key=key, duplicates="skip")
     wrong = [[*row[:3], "target"] for row in table]
     put(scores, wrong)
     put(key, labels)

@@ -697,7 +697,7 @@ def test_bad_input_is_named(matrices, original):
     broken[0, 1] = np.nan
     with pytest.raises(InputError, match=r"PP: .*NaN"):
         pseudonymisation(oo, op, broken, speakers, replicates=0)
-    with pytest.raises(InputError, match="OO: expected a matrix of numbers"):
+    with pytest.raises(InputError, match="OO: expected numbers, found"):
         pseudonymisation([["x"] * 9] * 9, op, pp, speakers, replicates=0)
 
 

@@ -156,7 +156,7 @@ def test_parquet_with_nan_null_and_text(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="row 2: expected a number"):
         read_scores(path)
     frame.with_columns(enrol=pl.Series(["a", None]), score=pl.Series([1, 2])).write_parquet(path)
-    with pytest.raises(InputError, match="row 2: expected a value in column 'enrol'"):
+    with pytest.raises(InputError, match="row 2: expected an identifier in column 'enrol'"):
         read_scores(path)
 
 

@@ -57,5 +57,10 @@ def test_ids_are_frozen_and_checked() -> None:
         ids.codes[0] = 1
     with pytest.raises(ValueError, match="codes must lie"):
         Ids(np.array([2], np.int32), ids.names)
-    with pytest.raises(ValueError, match="missing"):
-        Ids.from_strings(pl.Series(["a", None]))
+    for missing in (None, float("nan"), np.float32("nan"), np.datetime64("NaT")):
+        for values in (["a", missing], np.array(["a", missing], object)):
+            assert Ids.from_strings(values).to_series().to_list() == ["a", ""]
+    numbers = pl.Series([1.5, None]), np.array([1.5, np.nan]), np.ma.masked_array([1.5, 2], [0, 1])
+    for values in (*numbers, pl.Series([1.5, float("nan")])):
+        assert Ids.from_strings(values).to_series().to_list() == ["1.5", ""]
+    assert Ids.from_strings(["nan", "None"]).to_series().to_list() == ["nan", "None"]

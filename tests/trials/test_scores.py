@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import struct
 from pathlib import Path
 
 import numpy as np
@@ -22,11 +21,12 @@ pairs = st.lists(
 
 
 def make(rows: list[tuple[str, str, int]], *, name: str = "s", labels: bool = True) -> Scores:
+    number = {word: sum(map(ord, word)) for row in rows for word in row[:2]}
     return Scores(
         Ids.from_strings([e for e, _, _ in rows]),
         Ids.from_strings([t for _, t, _ in rows]),
         np.array([w for _, _, w in rows], np.int8) if labels else None,
-        systems={name: np.array([float(ord(e) * 1000 + ord(t)) for e, t, _ in rows])},
+        systems={name: np.array([number[e] * 1000.0 + number[t] for e, t, _ in rows])},
         sources=(Source(f"{name}.txt", "0" * 64, "made"),),
     )
 
@@ -65,12 +65,34 @@ def test_join_equals_a_dictionary(scored, keyed, random) -> None:
 
 
 def plain_digest(rows: list[tuple[str, str, int]]) -> str:
-    """The definition, with Python's own sorting and packing."""
-    enrol, test = sorted({e for e, _, _ in rows}), sorted({t for _, t, _ in rows})
-    codes = sorted((enrol.index(e) * len(test) + test.index(t)) * 4 + w + 1 for e, t, w in rows)
-    text = "unmask trials 1\n" + "\n".join(enrol) + "\n\n" + "\n".join(test) + "\n\n"
-    packed = text.encode() + struct.pack(f"<{len(codes)}q", *codes)
-    return hashlib.sha256(packed).hexdigest()[:8]
+    """The definition, with Python's own whole numbers."""
+    word, factor = 2**64 - 1, 0x9E3779B97F4A7C15
+
+    def mixed(x: int) -> int:
+        x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 & word
+        x = (x ^ x >> 27) * 0x94D049BB133111EB & word
+        return x ^ x >> 31
+
+    def hashed(name: str) -> int:
+        data = name.encode()
+        data = hashlib.sha256(data).digest() if len(data) > 128 else data
+        parts = [int.from_bytes(data[i : i + 8], "little") for i in range(0, len(data), 8)]
+        return mixed(sum(part * factor**k for k, part in enumerate(parts)) & word)
+
+    total = 0
+    for e, t, w in rows:
+        low, high = sorted((hashed(e), hashed(t)))
+        pair = 2 * mixed((low * factor + high) & word) + (hashed(e) > hashed(t))
+        total += mixed((pair + (w + 2) * factor) & word)
+    text = f"unmask trials 2\n{len(rows)}\n{total & word:016x}\n"
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+def test_digest_of_names_of_any_length_and_script() -> None:
+    names = ["a", "é", "x" * 7, "y" * 8, "z" * 9, "ü" * 64, "w" * 128, "v" * 129, "ß" * 100]
+    for some in (names, names[:5], names[:7]):
+        rows = [(a, b, (len(a) + len(b)) % 2) for a in some for b in names if a != b]
+        assert make(rows).digest == plain_digest(rows)
 
 
 @given(pairs, st.randoms())
@@ -91,8 +113,8 @@ def test_digest_ignores_order_and_sees_labels(rows, random) -> None:
 def test_digest_is_stable() -> None:
     """Fixed for good: a digest in a published signature must stay what it was."""
     rows = [("a", "u", 1), ("a", "v", 0), ("b", "u", -1)]
-    assert make(rows).digest == "437be064"
-    assert Scores.from_arrays([1.0, 2.0], [0.0, -np.inf]).digest == "dbb5d456"
+    assert make(rows).digest == "e4a72973"
+    assert Scores.from_arrays([1.0, 2.0], [0.0, -np.inf]).digest == "81bd766b"
 
 
 def test_digest_of_arrays_ignores_order() -> None:

@@ -24,7 +24,7 @@ T = TypeVar("T", bound=np.generic)
 
 def as_scores(values: npt.ArrayLike, name: str) -> FloatArray:
     """One-dimensional float64 scores; no empty class and no NaN, but ±inf is an ordinary score."""
-    scores = _numbers(values, name)
+    scores = as_numbers(values, name)
     if scores.ndim != 1:
         raise InputError(f"{name} scores", "one dimension", f"shape {scores.shape}")
     if scores.size == 0:
@@ -47,7 +47,7 @@ def as_weights(values: npt.ArrayLike | None, size: int, name: str) -> FloatArray
     """Non-negative finite weights, one per score, or ``None`` for weights of one."""
     if values is None:
         return None
-    weights = _numbers(values, name)
+    weights = as_numbers(values, name)
     if weights.shape != (size,):
         raise InputError(f"{name} weights", f"{size} numbers", f"shape {weights.shape}")
     if not np.isfinite(weights).all() or (weights < 0).any():
@@ -76,9 +76,40 @@ def weighted_sum(values: FloatArray, weights: FloatArray) -> float:
     return total
 
 
-def _numbers(values: Any, name: str) -> FloatArray:
+def as_array(values: Any, name: str) -> npt.NDArray[Any]:
+    """An array of what ``name`` is given as: of tensors the values, wherever they lie and whatever
+    their precision. Masks and complex numbers have no plain values and are refused.
+    """
+    if isinstance(values, list | tuple) and any(map(_is_more, values[:1])):
+        values = [as_array(one, name) for one in values]
+    if isinstance(values, np.ma.MaskedArray) and values.mask.any():
+        masked = f"{values.mask.sum()} of {values.size} masked: leave them out"
+        raise InputError(name, "numbers without a mask", masked)
     try:
-        return np.asarray(values, dtype=np.float64)
+        if hasattr(values, "detach"):
+            values = values.detach().cpu()
+            foreign = str(values.dtype).startswith(("torch.bfloat", "torch.float8"))
+            values = (values.float() if foreign else values).numpy()
+        array = np.asarray(values)
+    except ValueError:
+        raise InputError(name, "rows of one length", "uneven ones") from None
+    except (RuntimeError, TypeError) as error:
+        raise InputError(name, "numbers", f"{type(values).__name__}: {error}") from None
+    if array.dtype.kind in "cmM":
+        raise InputError(name, "real numbers", array.dtype)
+    return array
+
+
+def _is_more(value: Any) -> bool:
+    """Whether a value is a tensor or has a mask, which NumPy would not look at."""
+    return hasattr(value, "detach") or isinstance(value, np.ma.MaskedArray)
+
+
+def as_numbers(values: Any, name: str) -> FloatArray:
+    """The same in double precision."""
+    array = as_array(values, name)
+    try:
+        return array.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
         raise InputError(name, "numbers", f"{type(values).__name__}: {error}") from None
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from unmask.base import FloatArray, as_scores
+from unmask.base import FloatArray, as_numbers, as_scores
 from unmask.engine.operating import Cost
 from unmask.engine.roc import Roc
 from unmask.errors import InputError
@@ -32,7 +32,7 @@ class LinearCalibration:
 
     def apply(self, scores: npt.ArrayLike) -> FloatArray:
         """``scores`` as natural-log LLRs."""
-        values = np.asarray(scores, dtype=np.float64)
+        values = as_numbers(scores, "scores")
         if self.scale == 0:
             return np.full(values.shape, self.offset)
         return self.scale * values + self.offset
@@ -51,7 +51,7 @@ class IsotonicCalibration:
 
     def apply(self, scores: npt.ArrayLike) -> FloatArray:
         """``scores`` as natural-log LLRs; ±inf where the training block was pure."""
-        values = np.asarray(scores, dtype=np.float64)
+        values = as_numbers(scores, "scores")
         finite = np.isfinite(self.llr)
         if not finite.any():
             return self._step(values)
@@ -127,7 +127,7 @@ def fusion_weights(
     """Weights of several scores of one trial (columns), by the logistic regression of
     :func:`calibrate` on ``target`` and ``nontarget`` trials (rows) at this ``prior``.
     """
-    a, b = np.asarray(target, dtype=np.float64), np.asarray(nontarget, dtype=np.float64)
+    a, b = as_numbers(target, "target"), as_numbers(nontarget, "nontarget")
     if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[1] or not (a.size and b.size):
         wanted = "target and nontarget trials with a column per system"
         raise InputError("fusion", wanted, f"shapes {a.shape} and {b.shape}")

@@ -169,10 +169,9 @@ def evaluate_files(
     temporary folder, where trials are compared and joined by hashes of their identifiers, part by
     part; errors are those of :func:`read_scores`, and several files are one table of several
     systems as in :meth:`Scores.merged`. Memory grows with the distinct target scores (and, where
-    speakers are named, with the names) and not with the files. The trials of the signature are
-    named by the digest of the first file. Beyond two million trials intervals come from trials in
-    bins (:mod:`.binned`): over speakers, first order in the draws, or over trials where no speakers
-    are known.
+    speakers are named, with the names) and not with the files. Beyond two million trials intervals
+    come from trials in bins (:mod:`.binned`): over speakers, first order in the draws, or over
+    trials where no speakers are known.
     """
     files = [path] if isinstance(path, str | Path) else path
     paths = list(files.values() if isinstance(files, Mapping) else files)

@@ -31,7 +31,7 @@ from unmask.engine.roc import Roc
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Notice, Noticed, Parameter
 from unmask.run import part
-from unmask.trials import Embeddings, Ids, Scores, Source, read_scores
+from unmask.trials import Embeddings, Ids, Scores, Source, is_frame, read_scores
 
 WITH_TRIALS = "follows the number of trials, which resampling makes fewer"
 NOT_ASKED = "no replicates were asked for"
@@ -386,7 +386,7 @@ def evaluate(
     current place (:func:`unmask.run.place`).
     """
     analysis = Analysis(battery or Battery(), replicates, level, seed)
-    if hasattr(data, "columns") and not isinstance(data, Scores | Embeddings):
+    if not isinstance(data, Scores | Embeddings) and is_frame(data):
         data, options = read_scores(data, **options), {}
     elif isinstance(data, tuple) and len(data) == 2 and not isinstance(data[0], str | Path):
         refuse_labels(*data)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import FloatArray, as_scores
+from unmask.base import FloatArray, as_array, as_numbers, as_scores
 from unmask.engine import information
 from unmask.engine.operating import Cost, OperatingPoint
 from unmask.engine.roc import Roc
@@ -35,7 +35,7 @@ def refuse_labels(target: npt.ArrayLike, nontarget: npt.ArrayLike) -> None:
     holds nothing but 0 and 1, both of them, and the other is as long and has other values. Hard
     decisions of both classes are scores.
     """
-    one, other = np.asarray(target), np.asarray(nontarget)
+    one, other = as_array(target, "target"), as_array(nontarget, "nontarget")
     if one.shape != other.shape or one.ndim != 1 or one.size < _FEW_LABELS:
         return
     if _are_binary(one) == _are_binary(other):
@@ -155,7 +155,7 @@ def ece(target: npt.ArrayLike, nontarget: npt.ArrayLike, *, log_odds: npt.ArrayL
     return information.ece(
         as_scores(target, "target"),
         as_scores(nontarget, "nontarget"),
-        np.atleast_1d(np.asarray(log_odds, dtype=np.float64)),
+        np.atleast_1d(as_numbers(log_odds, "log_odds")),
     )
 
 

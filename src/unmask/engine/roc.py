@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import FloatArray, IntArray, as_scores, as_weights, lazy, reject_nan
+from unmask.base import FloatArray, IntArray, as_numbers, as_scores, as_weights, lazy, reject_nan
 from unmask.engine import information, operating
 from unmask.engine.operating import OperatingPoint, Pav, Polygon, first_of_blocks
 from unmask.errors import InputError
@@ -344,7 +344,7 @@ def _pieces(blocks: Iterable[npt.ArrayLike], size: int) -> Iterator[FloatArray]:
     waiting: list[FloatArray] = []
     held = 0
     for block in blocks:
-        scores = np.asarray(block, dtype=np.float64).reshape(-1)
+        scores = as_numbers(block, "nontarget").reshape(-1)
         for start in range(0, scores.size, size):
             piece = scores[start : start + size]
             waiting.append(piece)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import eigh
 
-from unmask.base import FloatArray, IntArray, length_normalised
+from unmask.base import FloatArray, IntArray, as_numbers, length_normalised
 from unmask.errors import InputError
 from unmask.trials import Embeddings
 
@@ -26,7 +26,7 @@ _LEAST = 1e-9
 
 def as_vectors(values: npt.ArrayLike, *, dimension: int | None = None) -> FloatArray:
     """Finite float64 vectors, one per row."""
-    vectors = np.asarray(values, dtype=np.float64)
+    vectors = as_numbers(values, "embeddings")
     if vectors.ndim != 2 or vectors.shape[1] == 0:
         raise InputError("embeddings", "shape (vectors, dimension)", vectors.shape)
     if dimension is not None and vectors.shape[1] != dimension:

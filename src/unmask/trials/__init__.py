@@ -9,7 +9,8 @@ from unmask.trials.readers.detect import embedding_columns
 from unmask.trials.readers.files import Input
 from unmask.trials.readers.guard import ParquetFile
 from unmask.trials.readers.kaldi import check_archive_folder
-from unmask.trials.reading import holds_embeddings, read_any, read_embeddings, read_key, read_scores
+from unmask.trials.reading import holds_embeddings, is_frame, read_any, read_embeddings, read_key
+from unmask.trials.reading import read_scores
 from unmask.trials.speakers import Speakers, assign, read_speakers, speaker_rule
 from unmask.trials.trial_list import Scores, TrialList, Trials
 from unmask.trials.writing import embedding_format, write

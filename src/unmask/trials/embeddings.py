@@ -10,13 +10,15 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from unmask.base import Vectors, as_index, read_only, visible
+from unmask.base import BoolArray, Vectors, as_array, as_index, as_numbers, read_only, visible
 from unmask.errors import InputError
 from unmask.trials.formats import Source
 from unmask.trials.ids import Ids, text_ids
 
 Strings = Ids | Iterable[Any]
 SLICE = 1 << 14
+_MOST = {"float32": 1e15, "float64": 1e150}
+"""Largest numbers whose squares, and those of their inverses, a sum can hold."""
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -24,8 +26,8 @@ class Embeddings:
     """One vector per utterance, with speaker, and where known utterance, session and metadata.
 
     :func:`read_embeddings` and encoders make it, back-ends and pairings take it. Vectors of single
-    precision stay so; everything else becomes double precision. ``encoder`` is the fingerprint of
-    what made them, empty where that is not told.
+    precision stay so where their squares fit; everything else becomes double precision. ``encoder``
+    is the fingerprint of what made them, empty where that is not told.
     """
 
     vectors: Vectors
@@ -52,7 +54,7 @@ class Embeddings:
         ids = {"speakers": speakers, "utterances": utterances, "sessions": sessions}
         encoded = {what: _ids(values, what, len(array), name) for what, values in ids.items()}
         more = {
-            column: _ids(values, column, len(array), name)
+            column: _ids(values, column, len(array), name, each=False)
             for column, values in (columns or {}).items()
         }
         if encoded["speakers"] is None:
@@ -110,29 +112,37 @@ class Embeddings:
 
 
 def _matrix(vectors: ArrayLike, name: str) -> Vectors:
-    try:
-        array = np.asarray(vectors)
-    except ValueError as error:
-        raise InputError(name, "vectors of one length", "others") from error
-    if array.dtype.kind not in "biuf":
+    array = as_array(vectors, name)
+    if array.dtype.kind in "US":
         raise InputError(name, "a matrix of numbers", array.dtype)
     if array.dtype != np.float32:
-        array = array.astype(np.float64)
+        array = as_numbers(array, name)
     if array.ndim != 2:
         raise InputError(name, "a matrix (vectors x dimensions)", f"{array.ndim} axes")
     if not array.size:
         raise InputError(name, "vectors", f"a matrix of shape {array.shape}")
-    bad = ~np.isfinite(array).all(axis=1)
-    if bad.any():
-        actual = f"NaN or infinity ({int(bad.sum())} vectors in all)"
-        raise InputError(f"{name}, row {int(np.flatnonzero(bad)[0]) + 1}", "finite numbers", actual)
+    largest = np.maximum(array.max(axis=1), -array.min(axis=1))
+    _refuse_rows(~np.isfinite(largest), name, "finite numbers", "NaN or infinity")
+    most = _MOST[array.dtype.name]
+    extreme = (largest > most) | ((largest < 1 / most) & (largest > 0))
+    if array.dtype == np.float32:
+        return read_only(array.astype(np.float64) if extreme.any() else array)
+    _refuse_rows(extreme, name, f"numbers of at most {most:g} and at least {1 / most:g}", "others")
     return read_only(array)
 
 
-def _ids(values: Strings | None, what: str, length: int, name: str) -> Ids | None:
+def _refuse_rows(bad: BoolArray, name: str, expected: str, actual: str) -> None:
+    if bad.any():
+        place = f"{name}, row {int(bad.argmax()) + 1}"
+        raise InputError(place, expected, f"{actual} ({int(bad.sum())} vectors in all)")
+
+
+def _ids(
+    values: Strings | None, what: str, length: int, name: str, *, each: bool = True
+) -> Ids | None:
     if values is None:
         return None
-    column = text_ids(values, what, name)
+    column = text_ids(values, what, name, each=each)
     if len(column) != length:
         raise InputError(name, f"{length} {what}, one per vector", len(column))
     return column

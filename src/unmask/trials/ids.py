@@ -10,14 +10,24 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
+from unicodedata import normalize
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from unmask.base import BoolArray, Codes, FloatArray, IntArray, Labels, as_index, read_only, visible
 from unmask.errors import InputError
 
 _FEW = 2000
+_LONG = 128
+MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+_UNLABELLED = 3
+_NONE = ("None", "nan", "<NA>", "NaT", "--")
+_ODD = r"^\s|\s$|^$|[^\x00-\x7f]"
+
+
+Hashes = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,21 +53,23 @@ class Ids:
 
     @classmethod
     def from_strings(cls, values: Ids | pl.Series | Iterable[Any]) -> Ids:
-        """Encode strings (any sequence, numpy array or polars series); numbers become text."""
+        """Encode strings (any sequence, numpy array or polars series); numbers become text, and
+        what is missing (None, NaN) the empty text, which no speaker or utterance may have.
+        """
         if isinstance(values, Ids):
             return values
         if isinstance(values, pl.Series):
-            series = as_text(values)
+            series = as_text(values).fill_null("")
         elif isinstance(values, np.ndarray):
             if values.ndim != 1 or values.dtype.kind not in "biufUSMO":
                 raise ValueError(f"expected one row of text, got {values.dtype} {values.shape}")
             if values.dtype.kind == "S":
                 values = np.char.decode(values, "utf-8")
-            series = pl.Series(values.astype(str).tolist(), dtype=pl.String)
+            if values.dtype.kind in "fM" and not isinstance(values, np.ma.MaskedArray):
+                values = np.where(np.isnan(values), "", values.astype(str))
+            series = pl.Series([plain_text(value) for value in values.tolist()], dtype=pl.String)
         else:
-            series = pl.Series([str(value) for value in values], dtype=pl.String)
-        if series.null_count():
-            raise ValueError(f"{series.null_count()} identifiers are missing")
+            series = pl.Series([plain_text(value) for value in values], dtype=pl.String)
         names = series.unique(maintain_order=True)
         return cls(lookup(series, names), names)
 
@@ -103,10 +115,18 @@ class Ids:
         return len(self.used)
 
 
+def plain_text(value: Any) -> str:
+    """A value as text, empty where it is a mark of Python, NumPy or pandas for none."""
+    text = str(value)
+    return "" if text in _NONE and not isinstance(value, str) else text
+
+
 def as_text(column: pl.Series) -> pl.Series:
-    """A column of any plain type as text; durations as ISO 8601 has them."""
+    """A column of any plain type as text, null for NaN; durations as ISO 8601 has them."""
     if column.dtype == pl.Duration:
         return column.dt.to_string("iso")
+    if column.dtype.is_float():
+        column = column.fill_nan(None)
     return column.cast(pl.String, strict=False)
 
 
@@ -140,12 +160,43 @@ def share(first: Ids, second: Ids) -> tuple[Ids, Ids]:
     return Ids(a, names), Ids(b, names)
 
 
-def text_ids(values: Any, what: str, name: str) -> Ids:
-    """Encode text that came from a file; anything else there is an error that names the file."""
+def text_ids(values: Any, what: str, name: str, *, each: bool = True) -> Ids:
+    """Encode text that came from a file; anything else there is an error that names the file. Where
+    ``each`` row needs an identifier, the first without one is named.
+    """
     try:
-        return Ids.from_strings(values)
+        ids = Ids.from_strings(values)
     except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
         raise InputError(name, f"{what} as text", f"other data ({error})") from error
+    if each:
+        check_names(what, name, ids)
+    return ids
+
+
+def check_names(what: str, name: str, *columns: Ids) -> None:
+    """Refuse rows without an identifier, and identifiers that look the same."""
+    if not any(ids.names.str.contains(_ODD).any() for ids in columns):
+        return
+    for ids in columns:
+        blank = (ids.names.str.strip_chars() == "").to_numpy()[ids.codes]
+        if blank.any():
+            place = f"{name}, row {int(blank.argmax()) + 1}"
+            raise InputError(place, f"an identifier in {what}", f"none ({blank.sum()} in all)")
+    refuse_twins(pl.concat([ids.names.gather(ids.used) for ids in columns]), what, name)
+
+
+def refuse_twins(names: pl.Series, what: str, name: str) -> None:
+    """Names that differ by blanks at their ends or by Unicode form alone are an error."""
+    names = names.unique(maintain_order=True)
+    odd = names.str.contains(_ODD)
+    plain = pl.Series([normalize("NFC", one.strip()) for one in names.filter(odd)], dtype=pl.String)
+    twins = plain.is_duplicated() | plain.is_in(names.filter(~odd).implode())
+    if twins.any():
+        first = plain.filter(twins)[0]
+        alike = [one for one in names if normalize("NFC", one.strip()) == first]
+        number = plain.filter(twins).n_unique()
+        actual = f"{' and '.join(map(ascii, alike))} ({number} such names in all)"
+        raise InputError(name, f"{what} that differ by more than blanks or Unicode form", actual)
 
 
 class NameTable:
@@ -221,6 +272,32 @@ def trial_codes(columns: Columns, model: Columns | None = None) -> IntArray:
     return codes
 
 
+def codes_of_pairs(columns: Columns) -> IntArray:
+    """The same for either order of the two sides; with a side of the segment, for one of them."""
+    if columns[2] is not None:
+        return trial_codes(columns)
+    names, sides = unify(columns[:2])
+    return np.minimum(*sides).astype(np.int64) * len(names) + np.maximum(*sides)
+
+
+def contradictions(
+    keys: Sequence[IntArray | Hashes], rows: IntArray, label: Labels
+) -> tuple[IntArray, IntArray]:
+    """Of ``rows`` with the same ``keys``, those labelled otherwise than the first, ascending; and
+    the first of each.
+    """
+    names = [f"key {number}" for number in range(len(keys))]
+    frame = pl.DataFrame({"row": rows, "label": label, **dict(zip(names, keys, strict=True))})
+    if frame[names[0]].n_unique() == frame.height:
+        return rows[:0], rows[:0]
+    spread = pl.col("label").max() != pl.col("label").min()
+    unclear = frame.join(frame.group_by(names).agg(spread).filter("label"), on=names, how="semi")
+    first = pl.col("row", "label").sort_by("row").first().over(names).name.suffix(" of first")
+    wrong = unclear.with_columns(first).filter(pl.col("label") != pl.col("label of first"))
+    wrong = wrong.sort("row")
+    return wrong["row"].to_numpy(), wrong["row of first"].to_numpy()
+
+
 def first_occurrences(codes: IntArray) -> BoolArray | None:
     """Mask of the rows whose trial did not occur before; ``None`` if all are different."""
     series = pl.Series(codes)
@@ -263,30 +340,80 @@ def _sorted(codes: IntArray) -> tuple[IntArray, IntArray]:
     return (packed >> bits) - 1, packed & ((1 << bits) - 1)
 
 
+def mixed(words: Hashes) -> Hashes:
+    """Hashes of 64 bits whose every bit depends on all bits of ``words`` (SplitMix64)."""
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return words ^ (words >> np.uint64(31))
+
+
+def name_hashes(names: pl.Series) -> Hashes:
+    """A hash of each name that no version of any library changes: its words of 8 bytes w_k give
+    Σ w_k·m^k mod 2⁶⁴, m odd, mixed; of a long name, those of its SHA-256.
+    """
+    sizes = names.str.len_bytes()
+    if len(names) and int(sizes.max()) > _LONG:  # type: ignore[arg-type]
+        encoded = (name.encode() for name in names.to_list())
+        short = [n if len(n) <= _LONG else hashlib.sha256(n).digest() for n in encoded]
+        data, width = b"".join(name.ljust(_LONG, b"\0") for name in short), _LONG
+    else:
+        width = 8 * -(-max(int(sizes.max() or 0), 1) // 8)  # type: ignore[arg-type]
+        if sizes.sum() == names.str.len_chars().sum():
+            data = names.str.pad_end(width, "\0").str.join("").item().encode()
+        else:
+            data = b"".join(name.encode().ljust(width, b"\0") for name in names.to_list())
+    words = np.frombuffer(data, "<u8").reshape(len(names), width // 8)
+    hashes = np.zeros(len(names), np.uint64)
+    for word in words.T[::-1]:
+        hashes = hashes * MULTIPLIER + word
+    return mixed(hashes)
+
+
+def pair_hashes(enrol: Hashes, test: Hashes) -> Hashes:
+    """One hash per trial of those of its sides: but for the last bit, the same either way round."""
+    low, high = np.minimum(enrol, test), np.maximum(enrol, test)
+    return (mixed(low * MULTIPLIER + high) << np.uint64(1)) | (enrol > test)
+
+
+class Digest:
+    """Eight hex digits that name labelled trials, whatever their order and however many come at a
+    time: a sum of a hash per trial.
+    """
+
+    def __init__(self) -> None:
+        self.count = self.total = 0
+
+    def add(self, hashes: Hashes, label: Labels | None) -> None:
+        """Take trials with their labels."""
+        kind = np.full(len(hashes), _UNLABELLED) if label is None else label + 1
+        self.count += len(hashes)
+        self.total += int(mixed(hashes + (kind + 1).astype(np.uint64) * MULTIPLIER).sum())
+
+    def __str__(self) -> str:
+        text = f"unmask trials 2\n{self.count}\n{self.total % 2**64:016x}\n"
+        return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
 def digest_of_trials(columns: Columns, label: Labels | None) -> str:
-    """First 8 hex digits of a SHA-256 over the sorted names and the sorted trials with labels."""
-    sha = hashlib.sha256(b"unmask trials 1\n")
-    codes = np.zeros(len(columns[0]), np.int64)
-    for column in (column for column in columns if column is not None):
-        ordered = column.alphabetical()
-        sha.update("\n".join(ordered.names.to_list()).encode() + b"\n\n")
-        codes = codes * len(ordered.names) + ordered.codes
-    codes = codes * 4 + (3 if label is None else label.astype(np.int64) + 1)
-    codes.sort()
-    sha.update(codes.astype("<i8", copy=False).data)
-    return sha.hexdigest()[:8]
+    """Digest over names of enrolment and test and over labels."""
+    digest = Digest()
+    digest.add(pair_hashes(*(name_hashes(ids.names)[ids.codes] for ids in columns[:2])), label)
+    return str(digest)
 
 
 def digest_of_scores(label: Labels | None, systems: list[FloatArray]) -> str:
-    """Digest for scores without identifiers: over the sorted rows of labels and scores."""
-    sha = hashlib.sha256(b"unmask scores 1\n")
-    columns = [values + 0.0 for values in systems]
-    if label is not None:
-        columns.append(label.astype(np.float64))
-    order = np.lexsort(columns)
-    for values in columns:
-        sha.update(values[order].astype("<f8", copy=False).tobytes())
-    return sha.hexdigest()[:8]
+    """Digest for scores without identifiers: over the rows of labels and scores."""
+    digest = Digest()
+    digest.add(score_hashes(systems), label)
+    return str(digest)
+
+
+def score_hashes(systems: Sequence[FloatArray]) -> Hashes:
+    """A hash for each row of scores."""
+    hashes = np.zeros(len(systems[0]), np.uint64)
+    for values in systems:
+        hashes = mixed(hashes * MULTIPLIER + (values + 0.0).view(np.uint64))
+    return hashes
 
 
 def distinct_names(files: Sequence[str], names: list[list[str]]) -> list[list[str]]:

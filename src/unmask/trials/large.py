@@ -21,7 +21,15 @@ from unmask.errors import InputError
 from unmask.run import advance, check_room, part, ranges_of, scratch_folder
 from unmask.trials import problems
 from unmask.trials.formats import NONTARGET, OTHER, TARGET, OnProblem, Source, check_choice
-from unmask.trials.ids import Ids, NameTable, distinct_names
+from unmask.trials.ids import (
+    Digest,
+    Ids,
+    NameTable,
+    contradictions,
+    distinct_names,
+    refuse_twins,
+    score_hashes,
+)
 from unmask.trials.readers.files import GZIP_MAGIC, Input
 from unmask.trials.readers.tables import IDENTIFIERS, Table, open_table
 from unmask.trials.readers.text import GZIP_EXPANSION, SPEAKERS
@@ -64,7 +72,7 @@ class StreamedScores:
     """What :func:`streamed_scores` opened: to be gone through as often as needed.
 
     ``counts`` are of the trials by class, ``speaker_count`` is over both classes. ``speakers`` are
-    the names of all speakers. ``trials`` is the digest of the first file.
+    the names of all speakers. ``trials`` is the digest of the trials.
     """
 
     counts: dict[str, int]
@@ -188,7 +196,7 @@ class _Spooled:
         places = {name: self.folder / f"score {i}" for i, name in enumerate(self.systems)}
         self.scores = {name: Column(place, "f8") for name, place in places.items()}
         self.codes = Column(self.folder / "names", "i4", width=2)
-        ids = [role for role in IDENTIFIERS if role in columns]
+        ids = [role for role in IDENTIFIERS if role in columns and self.table.has_ids]
         kinds = [ids, ids[:2]] if self.one_sided and self.has_side else [ids] if ids else []
         spools = (TrialSpool(self.folder / f"trials {len(ids)}", self.buckets) for ids in kinds)
         self._spools = list(zip(spools, kinds, strict=True))
@@ -227,6 +235,7 @@ class _Spooled:
             self.rows += batch.rows
             advance(batch.done, size)
         if self.named == SPEAKERS:
+            refuse_twins(self._names.names, "speakers", self.name)
             self.speakers = self.codes, self._names.names
 
     def drop_absent(self, missing: OnProblem) -> None:
@@ -249,6 +258,8 @@ class _Spooled:
         """Leave out, or refuse, trials that came before."""
         if not self._spools:
             return
+        if duplicates == "skip":
+            self._refuse_contradictions()
         worst = (self.rows, self.rows)
         for again, earlier in self._repeats(self._spools[0][0]):
             if len(again):
@@ -261,6 +272,37 @@ class _Spooled:
             again_at, earlier_at = map(self.table.rows.where, worst)
             trial = self.table.trial(worst[0])
             raise problems.repeated(again_at, trial, earlier_at, self.duplicates)
+        if duplicates == "error":
+            self._refuse_contradictions()
+
+    def _refuse_contradictions(self) -> None:
+        """Two labels of one trial, either way round, are an error."""
+        if not self.has_label:
+            return
+        spool, turned = self._spools[0][0], np.uint64(0 if self.has_side else 1)
+        worst, count = (self.rows, self.rows), 0
+        for bucket in spool.buckets:
+            records = self.records(spool, bucket)
+            keys, rows = [records[name] >> turned for name in "ab"], records["row"]
+            wrong, known = contradictions(keys, rows, self.label.map()[rows])
+            worst = min([worst, *zip(wrong[:1].tolist(), known[:1].tolist(), strict=True)])
+            count += len(wrong)
+        if count:
+            at, earlier = map(self.table.rows.where, worst)
+            raise problems.contradiction(at, self.table.trial(worst[0]), earlier, count)
+
+    def digest(self) -> str:
+        """What names the trials that are kept, as in memory."""
+        digest = Digest()
+        if not self._spools:
+            for _, (label, *scores) in self.scan(self.label, *self.scores.values()):
+                kept = label != DROPPED
+                digest.add(score_hashes([values[kept] for values in scores]), label[kept])
+        for spool, _ in self._spools[:1]:
+            for bucket in spool.buckets:
+                for block in self._blocks(spool, bucket):
+                    digest.add(block["a"], self.label.map()[block["row"]])
+        return str(digest)
 
     def _repeats(self, spool: TrialSpool) -> Iterator[tuple[IntArray, IntArray]]:
         for bucket in spool.buckets:
@@ -303,6 +345,7 @@ class _Spooled:
         known = rule.known(test.unique())
         enrol = speakers_of(names.filter(used[0]), rule, known=known)
         ids = Ids.from_strings(pl.concat([enrol, test]))
+        refuse_twins(ids.names, "speakers", self.name)
         speaker = np.zeros(used.shape, np.int32)
         speaker[used] = ids.codes
         for start, (codes,) in self.scan(self.codes):
@@ -375,9 +418,8 @@ def _joined(
         for name, system in zip(group, table.systems, strict=True)
     }
     named = first.speakers[1] if first.speakers else None
-    digest = first.table.rows.sha256[:8]
     unique = tuple(dict.fromkeys(sources))
-    return StreamedScores(counts, unique, named, spoken, digest, systems)
+    return StreamedScores(counts, unique, named, spoken, first.digest(), systems)
 
 
 def _matched(

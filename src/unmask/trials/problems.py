@@ -104,6 +104,11 @@ def repeated(place: str, trial: str, earlier: str, count: int) -> InputError:
     )
 
 
+def contradiction(place: str, trial: str, earlier: str, count: int) -> InputError:
+    expected = f"{trial}, in either order, labelled as in {earlier.rsplit(', ', 1)[-1]}"
+    return InputError(place, expected, f"another label ({count} such trials in all)")
+
+
 def mismatch(
     name: str, key: str, unlabelled: tuple[int, int, str], unscored: tuple[int, int, str]
 ) -> InputError:

@@ -16,7 +16,7 @@ from unmask.base import BoolArray
 from unmask.errors import InputError
 from unmask.trials.embeddings import Embeddings
 from unmask.trials.formats import OnProblem, Source, check_choice, format_named
-from unmask.trials.ids import as_text, text_ids
+from unmask.trials.ids import as_text, plain_text, text_ids
 from unmask.trials.problems import check_key, check_scored, check_systems, no_score, only_a_key
 from unmask.trials.readers import kaldi
 from unmask.trials.readers.arrays import (
@@ -34,11 +34,12 @@ from unmask.trials.readers.tables import Parsed, TypedRows, open_headed, open_ta
 from unmask.trials.speakers import Speakers, assign, speaker_rule
 from unmask.trials.trial_list import Scores, Trials
 
+Frame = pl.DataFrame | pl.LazyFrame
 _SCP_LINE = re.compile(rb"^\S+[ \t]+\S+:\d+[ \t]*\r?$")
 
 
 def read_scores(
-    path: str | Path | Sequence[str | Path] | Mapping[str, str | Path] | pl.DataFrame,
+    path: str | Path | Sequence[str | Path] | Mapping[str, str | Path] | Frame,
     *,
     format: str | None = None,
     key: str | Path | Trials | None = None,
@@ -58,7 +59,7 @@ def read_scores(
     ``missing="skip"`` goes on without trials that lack a score or a label, ``duplicates="skip"``
     keeps the first of repeated trials; the counts stand in ``Scores.sources``.
     """
-    if not isinstance(path, str | Path | pl.DataFrame) and not hasattr(path, "columns"):
+    if not isinstance(path, str | Path | Frame) and not is_frame(path):
         if isinstance(key, str | Path):
             key = read_key(key, duplicates=duplicates)
         options: dict[str, Any] = {"missing": missing, "duplicates": duplicates, "format": format}
@@ -150,8 +151,10 @@ def _parse(
 
 def _parse_frame(data: Any, systems: Sequence[str] | None) -> Parsed:
     """The columns of a data frame, as if it were a parquet file."""
+    if isinstance(data, pl.LazyFrame):
+        data = data.collect()
     if not isinstance(data, pl.DataFrame):
-        data = pl.DataFrame({str(name): list(data[name]) for name in data.columns})
+        data = pl.DataFrame([_series(str(name), list(data[name])) for name in data.columns])
     digest = hashlib.sha256(data.write_ipc(None).getbuffer()).hexdigest()
     rows = TypedRows("table", data)
     parsed = open_headed(
@@ -159,6 +162,20 @@ def _parse_frame(data: Any, systems: Sequence[str] | None) -> Parsed:
     ).in_memory()
     check_systems("table", list(parsed.systems), systems)
     return replace(parsed, sha256=digest)
+
+
+def is_frame(data: Any) -> bool:
+    """Whether data are a frame of polars or pandas."""
+    return isinstance(data, Frame) or hasattr(data, "columns")
+
+
+def _series(name: str, values: list[Any]) -> pl.Series:
+    """A column of a frame of pandas, whose marks for none are of another kind than its values."""
+    try:
+        return pl.Series(name, values)
+    except (TypeError, pl.exceptions.PolarsError):
+        known = [value if plain_text(value) else None for value in values]
+        return pl.Series(name, known, strict=False)
 
 
 def _renamed(scores: Scores, name: str) -> Scores:

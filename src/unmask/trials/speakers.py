@@ -50,11 +50,9 @@ class SpeakerRule:
 def speaker_rule(speakers: Speakers) -> SpeakerRule:
     """Make the rule of a ``speakers`` option."""
     if isinstance(speakers, Mapping):
-        table = pl.DataFrame(
-            {"utterance": list(speakers.keys()), "speaker": list(speakers.values())},
-            schema={"utterance": pl.String, "speaker": pl.String},
-        )
-        return SpeakerRule("the mapping", table)
+        sides = {"utterance": list(speakers), "speaker": list(speakers.values())}
+        table = {side: Ids.from_strings(values).to_series() for side, values in sides.items()}
+        return SpeakerRule("the mapping", pl.DataFrame(table))
     text = str(speakers)
     if text.startswith(PATTERN):
         pattern = text.removeprefix(PATTERN)
@@ -112,8 +110,8 @@ def speakers_of(
     if known is not None and speaker.null_count():
         itself = speaker.is_null() & names.is_in(known.implode())
         speaker = pl.select(pl.when(itself).then(names).otherwise(speaker)).to_series()
-    if speaker.null_count():
-        unknown = names.filter(speaker.is_null())
+    unknown = names.filter(speaker.fill_null("").str.strip_chars() == "")
+    if len(unknown):
         actual = f"none for {len(unknown)} of {len(names)} (first: {unknown[0]})"
         raise InputError(rule.name, "a speaker for every identifier", actual)
     return speaker

@@ -18,10 +18,10 @@ import polars as pl
 
 from unmask.base import IntArray
 from unmask.errors import InputError
+from unmask.trials.ids import MULTIPLIER, Hashes, name_hashes, pair_hashes
 
 RECORD = np.dtype([("a", "<u8"), ("b", "<u8"), ("row", "<i8")])
 LONGEST = 1 << 22
-_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 Records = npt.NDArray[np.void]
 
 
@@ -73,7 +73,7 @@ class TrialSpool:
     def append(self, row: int, columns: Sequence[pl.Series]) -> None:
         """Write the trials of successive rows, whose identifiers are in ``columns``."""
         first = _hashes(columns, 0)
-        bucket = (first % np.uint64(len(self.buckets))).astype(np.uint16)
+        bucket = ((first >> np.uint64(1)) % np.uint64(len(self.buckets))).astype(np.uint16)
         order = np.argsort(bucket, kind="stable")
         records = np.empty(len(order), RECORD)
         records["a"] = first[order]
@@ -91,13 +91,11 @@ class TrialSpool:
                 yield block
 
 
-def _hashes(columns: Sequence[pl.Series], seed: int) -> npt.NDArray[np.uint64]:
-    """A hash h of 64 bits for each row: h = Σ hash(column k)·m^k mod 2⁶⁴, m odd."""
-    combined = np.zeros(len(columns[0]), np.uint64)
-    for column in columns:
-        combined *= _MULTIPLIER
-        combined += column.hash(seed).to_numpy()
-    return combined
+def _hashes(columns: Sequence[pl.Series], seed: int) -> Hashes:
+    """A hash of 64 bits for each row; that of seed 0 is for digests and knows of no side."""
+    hashed = [name_hashes(one) if seed == 0 else one.hash(seed).to_numpy() for one in columns]
+    combined = pair_hashes(*hashed[:2])
+    return combined if seed == 0 or len(hashed) == 2 else combined * MULTIPLIER + hashed[2]
 
 
 def repeats(blocks: Iterable[Records]) -> Iterator[tuple[IntArray, IntArray]]:

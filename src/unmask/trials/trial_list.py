@@ -13,13 +13,26 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from unmask.base import BoolArray, FloatArray, IntArray, Labels, as_index, read_only, visible
+from unmask.base import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Labels,
+    as_array,
+    as_index,
+    as_numbers,
+    read_only,
+    visible,
+)
 from unmask.errors import InputError
 from unmask.trials import problems
 from unmask.trials.formats import NONTARGET, OTHER, TARGET, OnProblem, Source, check_choice
 from unmask.trials.ids import (
     Columns,
     Ids,
+    check_names,
+    codes_of_pairs,
+    contradictions,
     digest_of_scores,
     digest_of_trials,
     distinct_names,
@@ -56,15 +69,18 @@ class TrialList:
         if (self.enrol_speaker is None) != (self.test_speaker is None):
             raise InputError(self.name, "speakers of both sides or of none", "one side")
         if self.label is not None:
-            label = np.ascontiguousarray(self.label, dtype=np.int8)
+            label = np.ascontiguousarray(as_array(self.label, self.name), dtype=np.int8)
             if label.size and (label.min() < OTHER or label.max() > TARGET):
                 raise InputError(self.name, "labels 1, 0 or -1", "other values")
             object.__setattr__(self, "label", read_only(label))
         if self.enrol_speaker is not None and self.test_speaker is not None:
             enrol, test = share(self.enrol_speaker, self.test_speaker)
+            check_names("speakers", self.name, enrol, test)
             object.__setattr__(self, "enrol_speaker", enrol)
             object.__setattr__(self, "test_speaker", test)
         object.__setattr__(self, "columns", MappingProxyType(dict(self.columns)))
+        if self.enrol is not None and self.test is not None:
+            check_names("enrol and test", self.name, self.enrol, self.test)
         lengths = {name: len(column) for name, column in self._parts().items()}
         if len(set(lengths.values())) > 1:
             listed = ", ".join(f"{name} {length}" for name, length in lengths.items())
@@ -176,21 +192,29 @@ class TrialList:
     def without_duplicates(
         self, duplicates: OnProblem, *, where: Callable[[int], str] | None = None
     ) -> Self:
-        """Return the trials with each one once: repeated ones are refused, or left out and counted.
+        """Return the trials with each one once: repeated ones are refused, or left out and counted;
+        two labels of one trial, either way round, are refused.
 
         ``duplicates`` is ``"error"`` or ``"skip"``; ``where`` names a row of the file in messages.
         """
         check_choice("duplicates", duplicates)
-        first = self.first_occurrence if self.has_ids else None
-        if first is None:
+        if not self.has_ids:
             return self
-        count = int((~first).sum())
-        if duplicates == "error":
+        first = self.first_occurrence
+        name_row = where or (lambda row: f"{self.name}, row {row + 1}")
+        count = 0 if first is None else int((~first).sum())
+        if first is not None and duplicates == "error":
             again = int(np.flatnonzero(~first)[0])
             earlier = int(np.flatnonzero(self.codes == self.codes[again])[0])
-            name_row = where or (lambda row: f"{self.name}, row {row + 1}")
             raise problems.repeated(name_row(again), self.trial(again), name_row(earlier), count)
-        return self.select(first)._left_out(duplicates=count)
+        if self.label is not None:
+            rows = np.arange(len(self))
+            wrong, known = contradictions([codes_of_pairs(self.ids)], rows, self.label)
+            if wrong.size:
+                at, earlier = int(wrong[0]), int(known[0])
+                places = name_row(at), self.trial(at), name_row(earlier)
+                raise problems.contradiction(*places, wrong.size)
+        return self if first is None else self.select(first)._left_out(duplicates=count)
 
     def trial(self, row: int) -> str:
         """Names of the trial in a row, for messages."""
@@ -268,7 +292,7 @@ class Scores(TrialList):
     def __post_init__(self) -> None:
         systems = {}
         for name, values in self.systems.items():
-            array = np.ascontiguousarray(values, dtype=np.float64)
+            array = np.ascontiguousarray(as_numbers(values, f"{self.name}, scores of {name}"))
             if array.ndim != 1:
                 raise InputError(self.name, "one score per trial", f"{array.ndim} axes")
             problems.refuse_nan(array, lambda i: f"{self.name}, row {i + 1}", f"a score of {name}")
@@ -286,7 +310,8 @@ class Scores(TrialList):
         cls, target: ArrayLike, nontarget: ArrayLike, *, system: str = "system"
     ) -> Self:
         """Scores of the two classes without identifiers of trials."""
-        parts = [np.asarray(values, dtype=np.float64).ravel() for values in (target, nontarget)]
+        classes = {"target": target, "nontarget": nontarget}
+        parts = [as_numbers(values, kind).ravel() for kind, values in classes.items()]
         label = np.repeat(np.array([TARGET, NONTARGET], np.int8), [len(part) for part in parts])
         return cls(None, None, label, systems={system: np.concatenate(parts)})
 

@@ -52,11 +52,10 @@ def enrolment(
     """One embedding per speaker over ``length`` utterances drawn at random, or ``"all"``; a speaker
     with fewer gives all there are, and is counted as ``short``.
     """
-    rows, rank, total = _shuffled(embeddings, rng)
+    rows, rank, total, names = _shuffled(embeddings, rng)
     most = total if length == "all" else np.full(len(total), _positive(length))
     sizes = np.minimum(total, most)
     vectors = average(embeddings, rows[rank < np.repeat(sizes, total)], sizes)
-    names = embeddings.speakers.names.gather(embeddings.speakers.used)
     return Conversations(vectors, np.arange(len(total)), names, short=int((total < most).sum()))
 
 
@@ -71,7 +70,7 @@ def conversations(
     """Up to ``most`` disjoint conversations of ``length`` utterances per speaker; who has fewer
     than ``least``·``length`` utterances is left out, and counted.
     """
-    rows, rank, total = _shuffled(embeddings, rng)
+    rows, rank, total, names = _shuffled(embeddings, rng)
     kept = np.minimum(total // _positive(length), most)
     enough = kept >= least
     if not enough.any():
@@ -81,8 +80,8 @@ def conversations(
     kept = np.where(enough, kept, 0)
     chosen = rows[rank < np.repeat(kept * length, total)]
     vectors = average(embeddings, chosen, np.full(int(kept.sum()), length))
-    names = embeddings.speakers.names.gather(embeddings.speakers.used[enough])
-    speakers = np.repeat(np.arange(len(names)), kept[enough])
+    speakers = np.repeat(np.arange(enough.sum()), kept[enough])
+    names = names.filter(pl.Series(enough))
     return Conversations(vectors, speakers, names, left_out=int((~enough).sum()))
 
 
@@ -122,17 +121,24 @@ def _positive(length: int | None) -> int:
     return int(length)
 
 
+def by_name(embeddings: Embeddings) -> IntArray:
+    """Rows in the order of the names of speakers, and of utterances where they have any."""
+    keys = [ids.alphabetical().codes for ids in (embeddings.utterances, embeddings.speakers) if ids]
+    return np.lexsort(keys)
+
+
 def _shuffled(
     embeddings: Embeddings, rng: np.random.Generator
-) -> tuple[IntArray, IntArray, IntArray]:
-    """Rows by speaker, in random order within each; the number of each row within its speaker;
-    utterances per speaker.
+) -> tuple[IntArray, IntArray, IntArray, pl.Series]:
+    """Rows by the name of the speaker, in random order within each; the number of each row within
+    its speaker; utterances per speaker; the names. What is drawn follows names, not rows.
     """
-    _, dense = np.unique(embeddings.speakers.codes, return_inverse=True)
-    rows = np.lexsort((rng.random(len(dense)), dense))
-    total = np.bincount(dense)
+    speakers, order = embeddings.speakers.alphabetical(), by_name(embeddings)
+    owner = speakers.codes[order]
+    rows = order[np.lexsort((rng.random(len(owner)), owner))]
+    total = np.bincount(owner)
     starts = np.cumsum(total) - total
-    return rows, np.arange(len(dense)) - np.repeat(starts, total), total
+    return rows, np.arange(len(owner)) - np.repeat(starts, total), total, speakers.names
 
 
 def refuse_dimensions(enrol: Embeddings, test: Embeddings) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import FloatArray, IntArray, reject_nan
+from unmask.base import FloatArray, IntArray, as_array, as_numbers, reject_nan
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Parameter
 from unmask.privacy.legal.conversations import as_counts
@@ -37,7 +37,7 @@ def count_above_in_scores(
     ``true_column[i]`` is the enrolment column of test speaker i; a pair where ``matches`` is False
     cannot be chosen.
     """
-    matrix = np.asarray(scores)
+    matrix = as_array(scores, "scores")
     if matrix.ndim != 2 or matrix.shape[1] < 2 or not matrix.size:
         wanted = "a matrix of test speakers × at least 2 enrolment speakers"
         raise InputError("scores", wanted, f"shape {matrix.shape}")
@@ -113,7 +113,7 @@ def singling_out_from_scores(
     :func:`singling_out`, drawn with ``seed``. ``matches`` is side information: a pair where it is
     False cannot satisfy the predicate.
     """
-    matrix = np.asarray(scores, dtype=np.float64)
+    matrix = as_numbers(scores, "scores")
     rows, columns = np.asarray(enrol_speaker), np.asarray(test_speaker)
     if matrix.ndim != 2 or matrix.shape != (rows.size, columns.size) or not matrix.size:
         wanted = (

@@ -17,7 +17,7 @@ import polars as pl
 from unmask.base import FloatArray, IntArray
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Notice
-from unmask.privacy.legal.conversations import column_of, refuse_zeros
+from unmask.privacy.legal.conversations import by_name, column_of, refuse_zeros
 from unmask.privacy.legal.curve import SCORE, Noted, Resampling, notice, risk_interval
 from unmask.trials import Embeddings, Ids
 
@@ -172,18 +172,20 @@ def _predictions(
     labels = np.searchsorted(column.used, column.codes)
     if len(classes) < 2:
         raise InputError(f"{attribute}: expected at least 2 values, found {len(classes)}")
-    codes = embeddings.speakers.codes
-    present, owner = np.unique(codes, return_inverse=True)
-    if not 2 <= folds <= len(present):
-        raise InputError("folds", f"2 to the {len(present)} speakers there are", folds)
+    speakers, order = embeddings.speakers.alphabetical(), by_name(embeddings)
+    owner, names = speakers.codes.astype(np.int64), speakers.names
+    if not 2 <= folds <= len(names):
+        raise InputError("folds", f"2 to the {len(names)} speakers there are", folds)
     vectors = np.asarray(embeddings.vectors, dtype=np.float64)
     vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    fold = speaker_folds(codes, labels, folds, np.random.default_rng(np.random.SeedSequence(seed)))
+    _, first, kind = np.unique(labels[order], return_index=True, return_inverse=True)
+    rng, fold = np.random.default_rng(np.random.SeedSequence(seed)), np.empty_like(order)
+    fold[order] = speaker_folds(owner[order], first[kind], folds, rng)
     right = np.empty(len(labels))
     for test in (fold == held_out for held_out in np.unique(fold)):
         probe = Probe.fit(vectors[~test], labels[~test], len(classes), penalty=penalty)
         right[test] = probe.predict(vectors[test]) == labels[test]
-    return _Predictions(classes, labels, embeddings.speakers.names.gather(present), owner, right)
+    return _Predictions(classes, labels, names, owner, right)
 
 
 def _accuracy(made: _Predictions, folds: int, how: Resampling) -> tuple[float, float, float]:

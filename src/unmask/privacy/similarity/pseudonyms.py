@@ -14,7 +14,7 @@ from typing import Any, TypedDict, Unpack, overload
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import Tabular, estimate_row
+from unmask.base import Tabular, as_array, as_numbers, estimate_row
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice, Noticed
 from unmask.privacy.legal import Attacker, of_people
@@ -159,7 +159,7 @@ def pseudonymisation(
             sources[name] = EmbeddingPairs.of(used.backend_in_use, *sides)
         return _of_sources(sources, segments, setup, scorer.name, tuple(unfitted))
     if len(data) == 4:
-        ids = Ids.from_strings(data[3])
+        ids = text_ids(data[3], "speakers", "matrices")
         segments = segments_of(ids)
         sources = {
             name: MatrixPairs(_square(scores, name.upper(), len(ids)), segments)
@@ -196,12 +196,8 @@ def _of_sources(
 
 
 def _square(scores: npt.ArrayLike, name: str, size: int) -> Block:
-    matrix = np.asarray(scores)
-    if matrix.dtype not in (np.float32, np.float64):
-        try:
-            matrix = matrix.astype(np.float64)
-        except (TypeError, ValueError):
-            raise InputError(f"{name}: expected a matrix of numbers") from None
+    matrix = as_array(scores, name)
+    matrix = matrix if matrix.dtype == np.float32 else as_numbers(matrix, name)
     if matrix.shape != (size, size):
         raise InputError(
             f"{name}: expected a square matrix of {size} x {size} scores, one row and one column"

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import BoolArray, FloatArray, IntArray, as_scores, reject_nan
+from unmask.base import BoolArray, FloatArray, IntArray, as_numbers, as_scores, reject_nan
 from unmask.engine import Cost
 from unmask.errors import InputError
 
@@ -136,10 +136,7 @@ def _unlike(rows: list[FloatArray]) -> float:
 
 
 def _column(values: npt.ArrayLike, size: int, name: str) -> FloatArray:
-    try:
-        column = np.asarray(values, np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{name}: expected numbers: {error}") from None
+    column = as_numbers(values, name)
     if column.shape != (size,):
         shape = column.size if column.ndim == 1 else f"shape {column.shape}"
         raise InputError(f"{name}: expected {size} values, one per trial, found {shape}")

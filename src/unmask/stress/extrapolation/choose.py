@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import FloatArray, Tabular
+from unmask.base import FloatArray, Tabular, as_numbers
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice, Parameter
 from unmask.run import advance, place, reporting
@@ -307,6 +307,6 @@ def truth_of(
     pairs: PairScores, thresholds: npt.ArrayLike, counts: npt.ArrayLike, values: npt.ArrayLike
 ) -> Truth:
     """Known rates (counts, thresholds) of a population of which ``pairs`` is a part."""
-    levels = np.asarray(thresholds, dtype=np.float64)
+    levels = as_numbers(thresholds, "thresholds")
     reference = worst_case_false_alarms(pairs, levels, counts=[pairs.max_count])[0]
-    return Rates(as_counts(counts), levels, np.asarray(values, dtype=np.float64)), reference
+    return Rates(as_counts(counts), levels, as_numbers(values, "rates")), reference

@@ -12,11 +12,11 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import BoolArray, FloatArray, IntArray, reject_nan
+from unmask.base import BoolArray, FloatArray, IntArray, as_numbers, reject_nan
 from unmask.engine import group_masks
 from unmask.errors import InputError
 from unmask.scoring import Backend, backend_named
-from unmask.trials import Embeddings, Ids, Scores
+from unmask.trials import Embeddings, Ids, Scores, text_ids
 
 LEAST_SPEAKERS = 3
 TIE = 2.0**-40
@@ -87,8 +87,10 @@ class PairScores(Targets):
         axis) marks what exists: for a square array of one set of speakers, all but the diagonal.
         """
         try:
-            cube = np.asarray(scores, dtype=np.float64)
-        except (TypeError, ValueError):
+            cube = as_numbers(scores, "pair scores")
+        except InputError as error:
+            if "uneven" not in str(error):
+                raise
             raise InputError(
                 "pair scores: expected an array targets × impostors × scores, found uneven lists"
                 " (PairScores.from_trials takes pairs of different sizes)"
@@ -127,8 +129,8 @@ class PairScores(Targets):
         target b against impostor a, as a symmetric system scores them. Lines of one speaker
         against themselves are no impostor trials and are refused.
         """
-        first, second = Ids.from_strings(target), Ids.from_strings(impostor)
-        values = np.asarray(scores, dtype=np.float64).reshape(-1)
+        first, second = (text_ids(side, "trials", "pair scores") for side in (target, impostor))
+        values = as_numbers(scores, "trials").reshape(-1)
         if not len(first) == len(second) == values.size:
             raise InputError(
                 f"trials: expected as many targets and impostors as scores ({values.size}),"
@@ -326,7 +328,7 @@ class PairScores(Targets):
             return self
         if isinstance(proxy, PairScores):
             return replace(self, means=proxy.similarity[self._places_in(proxy)])
-        values = np.asarray(proxy, dtype=np.float64)
+        values = as_numbers(proxy, "proxy")
         shape = (len(self.target_names), len(self.impostor_names))
         if values.ndim not in (2, 3) or values.shape[:2] != shape:
             wanted = f"{shape[0]} targets × {shape[1]} impostors"

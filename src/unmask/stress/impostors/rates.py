@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import FloatArray, IntArray, Lookup, lazy, reject_nan
+from unmask.base import FloatArray, IntArray, Lookup, as_numbers, lazy, reject_nan
 from unmask.errors import InputError
 from unmask.estimate import Notice, Parameter
 from unmask.run import NUMPY, Arrays, Range, Xp, part, run
@@ -127,7 +127,7 @@ class Levels:
 
 def as_thresholds(thresholds: npt.ArrayLike) -> FloatArray:
     """A list of numbers."""
-    given = np.atleast_1d(np.asarray(thresholds, dtype=np.float64))
+    given = np.atleast_1d(as_numbers(thresholds, "thresholds"))
     if given.ndim != 1 or given.size == 0:
         raise InputError(f"thresholds: expected a list of numbers, found shape {given.shape}")
     reject_nan(given, "threshold")

@@ -74,7 +74,7 @@ def _series(array: np.ndarray, name: str) -> pl.Series:
     if array.dtype.kind in "biuf":
         return pl.Series(array if array.dtype != np.float16 else array.astype(np.float32))
     if array.dtype.kind in "US":
-        return text_ids(array, "columns", name).to_series()
+        return text_ids(array, "columns", name, each=False).to_series()
     raise InputError(name, "numbers or text", array.dtype)
 
 
@@ -211,9 +211,9 @@ class Dataset:
         return self.values.ravel().astype(str)
 
     @property
-    def texts(self) -> npt.NDArray[np.str_]:
-        """Text, or any numbers as such."""
-        return self.values.ravel().astype(str) if self.kind == "numbers" else self.strings
+    def texts(self) -> npt.NDArray[Any]:
+        """Text, or any numbers that serve as such."""
+        return self.values.ravel() if self.kind == "numbers" else self.strings
 
 
 def datasets(source: Input) -> dict[str, Dataset]:

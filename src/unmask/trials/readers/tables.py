@@ -22,7 +22,7 @@ from unmask.trials.problems import LABEL, Faults, check_systems, no_trials
 from unmask.trials.readers import detect
 from unmask.trials.readers.files import Input
 from unmask.trials.readers.guard import ParquetFile, load_parquet
-from unmask.trials.readers.text import ABSENT, SPEAKERS, TextTable
+from unmask.trials.readers.text import ABSENT, NEEDED, SPEAKERS, TextTable
 
 BATCH = 1 << 20
 IDENTIFIERS = ("enrol", "test", "side")
@@ -84,9 +84,13 @@ class TypedRows:
         """Names and labels; every row needs one, but not of metadata."""
         whole = column.dtype.is_float() and self._is_whole(column.name)
         text = as_text(column.cast(pl.Int64, strict=False) if whole else column)
-        if role and text.null_count():
-            kind, absent = (0, self.schema.names().index(column.name)), text.is_null().to_numpy()
-            faults.note(kind, absent, row, f"a value in column {column.name!r}", "none")
+        name, absent = role in NEEDED, text.is_null()
+        if name:
+            absent |= text.str.strip_chars() == ""
+        if role and absent.any():
+            kind = 0, self.schema.names().index(column.name)
+            expected = f"{'an identifier' if name else 'a value'} in column {column.name!r}"
+            faults.note(kind, absent.to_numpy(), row, expected, "none")
         return text.fill_null("")
 
     def numbers(self, system: int, column: pl.Series, row: int, faults: Faults) -> FloatArray:
