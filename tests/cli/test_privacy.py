@@ -39,7 +39,7 @@ def folder(tmp_path, monkeypatch):
             gender=["f" if c % 2 else "m" for c in codes],
             session=[str(i % 2) for i in range(codes.size)],
         )
-    o, p = Cosine().prepare(vectors), Cosine().prepare(noise[0])
+    o, p = Cosine().sides(vectors).enrol, Cosine().sides(noise[0]).enrol
     sets = {"oo": o @ o.T, "op": o @ p.T, "pp": p @ p.T}
     np.savez(tmp_path / "m.npz", spk=[f"s{c}" for c in codes], **sets)
     for name, scores in sets.items():

@@ -1,45 +1,22 @@
-"""What a back-end is, how it is named and trained, and the scores of all pairs of two small sets.
-
-A matrix product rounds differently for different shapes: scores come from tiles on a fixed grid.
-"""
+"""How a back-end is named and trained, and the fusion of several."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from unmask.base import FloatArray
 from unmask.errors import InputError
-from unmask.run import one_blas_thread, ranges_of
-from unmask.scoring.cosine import AsNorm, Cosine, Projected, Rows, TwoSided, Whitening
+from unmask.run import one_blas_thread
+from unmask.scoring.cosine import AsNorm, Cosine, Projected, Whitening
 from unmask.scoring.plda import Plda
+from unmask.scoring.sides import Backend, Sides, sides_of
 from unmask.trials import Embeddings
-
-TILE_ROWS = 256
-TILE_COLUMNS = 4096
-
-
-@runtime_checkable
-class Backend(Protocol):
-    """Compares speaker embeddings; a higher score says "same speaker" more strongly.
-
-    ``prepare`` does everything that depends on one vector alone. ``score_block`` compares every
-    enrolment row with every test row; the result has the precision of the rows, so prepared rows
-    cast to float32 are scored by a float32 product.
-    """
-
-    @property
-    def name(self) -> str: ...
-
-    def prepare(self, vectors: npt.ArrayLike) -> FloatArray: ...
-
-    def score_block(self, enrol: Rows, test: Rows) -> Rows: ...
-
 
 TRAINED: Mapping[str, Callable[..., Backend]] = {
     "wccn": Whitening.fit,
@@ -60,6 +37,9 @@ def backend_named(
     ``options`` are those of its ``fit``: the ``lda`` of PLDA, a ``shrinkage``.
     """
     if not isinstance(backend, str | Path):
+        if not all(hasattr(backend, part) for part in ("name", "sides")):
+            wanted = "a name, a file, or an object with a name and sides(vectors)"
+            raise InputError("back-end", wanted, type(backend).__name__)
         return backend
     if Path(backend).suffix == ".npz":
         return Plda.load(backend)
@@ -75,25 +55,8 @@ def backend_named(
         return TRAINED[name](data, **options)
 
 
-def product_sides(backend: Backend, prepared: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Rows for the enrolment and for the test side of an inner product that is the score.
-
-    The LLR of PLDA is xᵀy + f(x) + f(y): two more components, (x, f(x), 1)·(y, 1, f(y)), make it
-    an inner product. Two-sided back-ends hold both rows. Others give the same array for both.
-    """
-    if isinstance(backend, TwoSided):
-        width = prepared.shape[1] // 2
-        return prepared[:, :width], prepared[:, width:]
-    if isinstance(backend, Plda):
-        rest, own, one = prepared[:, :-1], prepared[:, -1:], np.ones((len(prepared), 1))
-        return np.hstack([rest, own, one]), np.hstack([rest, one, own])
-    if not isinstance(backend, Cosine):
-        raise InputError("back-end", "cosine, wccn or plda", backend.name)
-    return prepared, prepared
-
-
 @dataclass(frozen=True, eq=False)
-class Fused(TwoSided):
+class Fused:
     """Σ w_k·s_k: the sum of the scores of ``members``, each times its weight."""
 
     members: Sequence[Backend]
@@ -103,19 +66,8 @@ class Fused(TwoSided):
     def name(self) -> str:
         return "fusion"
 
-    def sides(self, vectors: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+    def sides(self, vectors: npt.ArrayLike) -> Sides:
         """The rows of all members beside each other, those of enrolment times the weight."""
-        pairs = [product_sides(one, one.prepare(vectors)) for one in self.members]
-        left = [w * one for w, (one, _) in zip(self.weights, pairs, strict=True)]
-        return np.hstack(left), np.hstack([other for _, other in pairs])
-
-
-def score_matrix(backend: Backend, enrol: npt.ArrayLike, test: npt.ArrayLike) -> FloatArray:
-    """Scores of all enrolment vectors with all test vectors, tile by tile."""
-    left, right = backend.prepare(enrol), backend.prepare(test)
-    scores = np.empty((len(left), len(right)))
-    for top, bottom in ranges_of(len(left), TILE_ROWS):
-        for start, stop in ranges_of(len(right), TILE_COLUMNS):
-            tile = backend.score_block(left[top:bottom], right[start:stop])
-            scores[top:bottom, start:stop] = tile
-    return scores
+        rows = [sides_of(one, vectors) for one in self.members]
+        left = [w * one.enrol for w, one in zip(self.weights, rows, strict=True)]
+        return Sides(np.hstack(left), np.hstack([one.test for one in rows]))

@@ -17,7 +17,7 @@ from unmask.base import FloatArray, IntArray
 from unmask.errors import InputError
 from unmask.privacy.legal.curve import Resampling
 from unmask.run import Xp
-from unmask.scoring import Backend, backend_named, product_sides
+from unmask.scoring import Backend, backend_named, sides_of
 from unmask.trials import Embeddings, Ids, lookup
 
 EnrolLength = int | Literal["all"] | None
@@ -267,11 +267,11 @@ class Setting:
         and the codes of both where there is side information.
         """
         chosen = slice(None) if speakers is None else speakers
-        left, _ = product_sides(self.backend, self.backend.prepare(self.known.vectors[chosen]))
-        _, right = product_sides(self.backend, self.backend.prepare(self.asked.vectors))
+        sides = sides_of(self.backend, self.known.vectors[chosen], self.asked.vectors)
         if self.codes is None:
-            return left, right, None, None
-        return left, right, self.codes[0][chosen], self.codes[1][self.asked.speakers]
+            return sides.enrol, sides.test, None, None
+        codes = self.codes[0][chosen], self.codes[1][self.asked.speakers]
+        return sides.enrol, sides.test, *codes
 
 
 def setting(

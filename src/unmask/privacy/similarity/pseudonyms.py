@@ -28,7 +28,6 @@ from unmask.privacy.similarity.lists import RunScores, sets_of_lists, speaker_tr
 from unmask.privacy.similarity.matrix import similarity_sets
 from unmask.privacy.similarity.pairs import (
     Block,
-    EmbeddingPairs,
     MatrixPairs,
     Pairs,
     PairSource,
@@ -36,16 +35,14 @@ from unmask.privacy.similarity.pairs import (
     Segments,
     aligned,
     centred,
-    check_backend,
     prepared,
-    rows_of,
     segments_of,
 )
 from unmask.privacy.similarity.result import SETS, Pseudonymisation, assessed
 from unmask.privacy.similarity.session_pairs import SessionAssessment, sessions
 from unmask.privacy.similarity.statistic import Setup
 from unmask.run import load_arrays, part, reporting
-from unmask.scoring import Backend, backend_named
+from unmask.scoring import Backend, Sides, backend_named, sides_of
 from unmask.trials import Embeddings, Ids, Scores, text_ids
 
 ALL = "all"
@@ -129,7 +126,7 @@ def pseudonymisation(
     come from ``replicates`` resamples of the speakers drawn with ``seed``; 0 for none.
 
     Pairs are compared on the current :func:`~unmask.run.place`; all places but ``cuda`` give the
-    same bits. A back-end other than cosine, wccn or plda runs in this process only.
+    same bits.
     """
     setup = Setup(mean, pairs, replicates, level, seed)
     if len(data) == 3 and all(isinstance(one, Scores) for one in data):
@@ -137,19 +134,15 @@ def pseudonymisation(
         return assessed(made, trials=_digest("|".join(one.digest for one in data)), notes=notes)
     if len(data) == 2 and all(isinstance(one, Embeddings) for one in data):
         scorer = backend_named(backend)
-        check_backend(scorer)
         segments, _, o, p = prepared(scorer, *data)
-        sources: dict[str, PairSource] = {
-            name: EmbeddingPairs.of(scorer, enrol, test)
-            for name, enrol, test in zip(SETS, (o, o, p), (o, p, p), strict=True)
-        }
+        sources: dict[str, PairSource] = {"oo": o, "op": Sides(o.enrol, p.test), "pp": p}
         for name, one in (attackers or {}).items():
             used = one.ready()
-            sides = (
-                rows_of(used.backend_in_use, side, aligned(data[0], side)[1][segments.order])
+            e, t = (
+                side.vectors[aligned(data[0], side)[1][segments.order]]
                 for side in (used.enrol, used.test)
             )
-            sources[name] = EmbeddingPairs.of(used.backend_in_use, *sides)
+            sources[name] = sides_of(used.backend_in_use, e, t)
         return _of_sources(sources, segments, setup, scorer.name)
     if len(data) == 4:
         ids = Ids.from_strings(data[3])
