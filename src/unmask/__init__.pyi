@@ -52,6 +52,7 @@ from unmask.scoring import (
     Plda as Plda,
     Sides as Sides,
     Whitening as Whitening,
+    register_backend as register_backend,
 )
 from unmask.stress import (
     cp_map as cp_map,

@@ -7,16 +7,11 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from unmask.errors import InputError
-from unmask.scoring import (
-    AsNorm,
-    Cosine,
-    Fused,
-    Plda,
-    Whitening,
+from unmask.scoring import AsNorm, Cosine, Fused, Plda, Whitening, score_matrix
+from unmask.scoring.alignment import (
     centring,
     coral,
     procrustes,
-    score_matrix,
     wasserstein_procrustes,
     whitening,
 )

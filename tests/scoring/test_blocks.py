@@ -127,7 +127,7 @@ def test_options_of_training_go_through(data):
 
 
 def test_back_ends_that_cannot_be_named_are_told_in_a_line():
-    with pytest.raises(InputError, match=r"expected cosine, wccn, plda, .* found euclidean"):
+    with pytest.raises(InputError, match=r"expected cosine, .*wccn, .*plda, .* found euclidean"):
         backend_named("euclidean")
     with pytest.raises(InputError, match="back-end wccn: expected embeddings to train on"):
         backend_named("wccn")

@@ -9,8 +9,9 @@ import unmask as um
 from unmask.engine import Roc, cross_pairing
 from unmask.privacy import one_minus_eer
 from unmask.privacy.legal import count_above_in_scores
+from unmask.report.config import Attacker, config_schema
 from unmask.run import place
-from unmask.scoring import AsNorm, Fused, backend_named, score_matrix
+from unmask.scoring import AsNorm, Fused, backend as named, backend_named, score_matrix
 
 
 class Distance:
@@ -169,3 +170,88 @@ def test_negated_sides_have_negated_scores():
     sides = Distance().sides(voices("e", 1).vectors)
     other = sides.negated()
     np.testing.assert_array_equal(other.enrol @ other.test.T, -(sides.enrol @ sides.test.T))
+
+
+@pytest.fixture
+def registered():
+    """Names that are gone afterwards."""
+    table = dict(named._TABLE)
+    yield um.register_backend
+    named._TABLE.clear()
+    named._TABLE.update(table)
+
+
+def test_a_registered_back_end_is_known_by_its_name_everywhere(registered):
+    registered("distance", Distance)
+    enrol, test = voices("e", 1), voices("t", 2)
+    linked = um.linkability(enrol, test, backend="distance")
+    assert linked.value == um.linkability(enrol, test, backend=Distance()).value
+    plain = {"replicates": 0}
+    for call in (um.pseudonymisation, um.sessions):
+        assert call(enrol, enrol, backend="distance", **plain).estimates[0].value is not None
+    assert um.evaluate(enrol, backend="distance", **plain)["distance"]["eer"].value < 0.5
+    um.worst_case(enrol, [-6.0], counts=[1], backend="distance")
+    config = Attacker(name="x", backends=("cosine", "distance"))
+    assert config.backends == ("cosine", "distance")
+    names = config_schema()["$defs"]["Attacker"]["properties"]["backends"]["items"]["enum"]
+    assert {"cosine", "fusion", "distance"} < set(names)
+    with pytest.raises(ValueError, match=r"expected cosine, .*, found nearness"):
+        Attacker(name="x", backends=("nearness",))
+
+
+def test_what_a_registered_back_end_is_fitted_on(registered):
+    enrol, test, taught = voices("e", 1), voices("t", 2), voices("x", 3)
+    others = [f"o{k}" for k in taught.speakers.codes]
+    pairs = tuple(um.Embeddings(v.vectors, others, taught.utterances) for v in (taught, enrol))
+    given = []
+
+    def fit(*data):
+        given.append(data)
+        return Distance()
+
+    def shifted(one, attacked):
+        assert isinstance(attacked, np.ndarray)
+        return (
+            lambda rows: rows - one.vectors.mean(axis=0),
+            lambda rows: rows - attacked.mean(axis=0),
+        )
+
+    for needs in ("nothing", "training", "attacked", "pairs"):
+        registered("mine", fit, needs=needs)
+        attacker = um.Attacker(enrol, test, "mine", pairs[0], pairs=pairs)
+        assert attacker.allows("mine")
+        assert attacker.ready().backend_in_use.name == "distance"
+        bare = um.Attacker(enrol, test, "mine")
+        assert bare.allows("mine") == (needs in ("nothing", "attacked"))
+        if not bare.allows("mine"):
+            with pytest.raises(um.InputError, match=r"back-end mine: expected .* found none"):
+                bare.ready()
+    assert [len(data) for data in given] == [0, 1, 2, 4]
+    with pytest.raises(um.InputError, match="training and test speakers must differ"):
+        um.Attacker(enrol, test, "mine", pairs=(test, test)).ready()
+    registered("shifted", shifted, needs="attacked", aligns=True)
+    moved = um.Embeddings(test.vectors + 9.0, test.speakers, test.utterances)
+    near, far = (um.linkability(enrol, moved, backend=b) for b in ("shifted", "cosine"))
+    assert near.value[0] > far.value[0]
+    assert near.backend == "shifted"
+
+
+def test_alignments_are_taken_by_name_as_by_an_attacker():
+    enrol, test = voices("e", 1), voices("t", 2)
+    for name in ("whitened", "coral", "wasserstein"):
+        used = um.Attacker(enrol, test, name).ready()
+        wanted = um.linkability(used.enrol, used.test, backend=used.backend_in_use)
+        result = um.linkability(enrol, test, backend=name)
+        assert result.value == wanted.value
+        assert result.backend == name
+        with pytest.raises(um.InputError, match=f"back-end {name}: expected enrolment speech and"):
+            um.evaluate(enrol, backend=name)
+
+
+def test_names_of_the_package_and_unknown_needs_are_refused(registered):
+    with pytest.raises(um.InputError, match="expected a name that is free, found cosine"):
+        registered("cosine", Distance)
+    with pytest.raises(um.InputError, match="needs: expected nothing, training, attacked, pairs"):
+        registered("mine", Distance, needs="luck")
+    with pytest.raises(um.InputError, match=r"back-end: expected cosine, .*, found distance"):
+        um.linkability(voices("e", 1), voices("t", 2), backend="distance")

@@ -15,9 +15,10 @@ import polars as pl
 
 from unmask.base import FloatArray, IntArray
 from unmask.errors import InputError
+from unmask.privacy.attack import Attacker, refuse_dimensions
 from unmask.privacy.legal.curve import Resampling
 from unmask.run import Xp
-from unmask.scoring import Backend, backend_named, sides_of
+from unmask.scoring import Backend, sides_of
 from unmask.trials import Embeddings, Ids, lookup
 
 EnrolLength = int | Literal["all"] | None
@@ -133,13 +134,6 @@ def _shuffled(
     total = np.bincount(dense)
     starts = np.cumsum(total) - total
     return rows, np.arange(len(dense)) - np.repeat(starts, total), total
-
-
-def refuse_dimensions(enrol: Embeddings, test: Embeddings) -> None:
-    """Vectors of different dimensions have no score."""
-    if enrol.dimension != test.dimension:
-        actual = f"{enrol.dimension} in enrolment and {test.dimension} in test"
-        raise InputError("embeddings", "one dimension on both sides", actual)
 
 
 def refuse_zeros(embeddings: Embeddings, side: str) -> None:
@@ -302,6 +296,8 @@ def setting(
             actual = f"{len(leak)} in enrolment and in test (first: {leak[0]})"
             allow = "allow_shared_utterances=True lets this leak pass"
             raise InputError("utterances", "none on both sides", f"{actual}; {allow}")
+    used = Attacker(enrol, test, backend).ready()
+    enrol, test, scorer = used.enrol, used.test, used.backend_in_use
     wanted, length = lengths
     depth = usual if wanted is None else wanted
     seeds = np.random.SeedSequence(how.seed).spawn(4)
@@ -313,7 +309,6 @@ def setting(
         left, right = side_values(enrol, known.names, side), side_values(test, asked.names, side)
         joined = np.unique(["\0".join(row) for row in left + right], return_inverse=True)[1]
         codes = joined[: len(left)], joined[len(left) :]
-    scorer = backend_named(backend)
     fields = {
         "length": length,
         "enrol_length": depth,

@@ -25,13 +25,12 @@ from unmask.base import (
     score_interval,
 )
 from unmask.estimate import Estimate, Interval, Notice, Parameter
+from unmask.privacy.attack import NEGATED, PLAIN
 
 SCORE = "speaker,score"
 BOTH_SIDES = "enrolment and test speaker,score"
 CORRECTED = "speaker,corrected"
 PERCENTILE = "speaker,percentile"
-PLAIN, NEGATED, CENTRED, CENTRED_NEGATED = "plain", "negated", "centred", "centred negated"
-VARIANTS = (PLAIN, NEGATED, CENTRED, CENTRED_NEGATED)
 TITLES = {"singling_out": "Singling Out", "linkability": "Linkability", "one_minus_eer": "1 − EER"}
 C = TypeVar("C", bound="Curve")
 _DECILE_REPLICATES = 200

@@ -10,11 +10,10 @@ import numpy.typing as npt
 from unmask.base import FloatArray, IntArray, reject_nan
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Parameter
+from unmask.privacy.attack import NEGATED, PLAIN
 from unmask.privacy.legal.conversations import as_counts
 from unmask.privacy.legal.curve import (
     BOTH_SIDES,
-    NEGATED,
-    PLAIN,
     SCORE,
     Resampling,
     mean_variance,

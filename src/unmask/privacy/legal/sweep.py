@@ -13,14 +13,10 @@ import numpy as np
 from unmask.base import FEW_SPEAKERS, estimate_row, few_speakers, lazy
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
-from unmask.privacy.legal.attack import Attacker
+from unmask.privacy.attack import CENTRED, CENTRED_NEGATED, PLAIN, VARIANTS, Attacker
 from unmask.privacy.legal.conversations import EnrolLength
 from unmask.privacy.legal.curve import (
-    CENTRED,
-    CENTRED_NEGATED,
-    PLAIN,
     TITLES,
-    VARIANTS,
     Curve,
     Noted,
     base_name,

@@ -16,11 +16,11 @@ import numpy as np
 
 from unmask.base import BoolArray, FloatArray
 from unmask.estimate import Estimate
+from unmask.privacy.attack import NEGATED, PLAIN
 from unmask.privacy.similarity.matrix import Comparisons, dominance, speaker_dominance
 from unmask.privacy.similarity.resampling import Resampled
 from unmask.privacy.similarity.statistic import Ends, Statistic, ratio, same
 
-PLAIN, NEGATED, CENTRED = "plain", "negated", "centred"
 OWN_SETS = ("oo", "op", "pp")
 """The three of the papers; any other is an attack on the OP comparisons."""
 LEAST_DIFFERENCE = 0.01

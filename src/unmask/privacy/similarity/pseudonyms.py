@@ -17,8 +17,7 @@ import numpy.typing as npt
 from unmask.base import Tabular, estimate_row
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice, Noticed
-from unmask.privacy.legal import Attacker, of_people
-from unmask.privacy.similarity.attackers import CENTRED
+from unmask.privacy.attack import CENTRED, Attacker, of_people
 from unmask.privacy.similarity.distortion import (
     CalibrationDistortion,
     cross_scores,

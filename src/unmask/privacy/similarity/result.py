@@ -10,12 +10,10 @@ from unmask.base import FloatArray, Tabular, few_speakers
 from unmask.engine import negated_notices
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Notice, Noticed, Parameter
+from unmask.privacy.attack import CENTRED, NEGATED, PLAIN
 from unmask.privacy.similarity.attackers import (
-    CENTRED,
     LEAST_DIFFERENCE,
-    NEGATED,
     OWN_SETS,
-    PLAIN,
     Attack,
     SpeakerProtection,
     StrongestAttack,

@@ -19,6 +19,7 @@ from unmask.report.config import ORIGINAL, Attacker, Config
 from unmask.report.extractors import Speech
 from unmask.report.inputs import Inputs, counterpart
 from unmask.report.section import note
+from unmask.scoring import Parallel
 from unmask.trials import NONTARGET, TARGET, Embeddings, Ids, Scores, lookup
 
 ATTACKS = "Attacks"
@@ -60,7 +61,7 @@ def matrix_attackers(config: Config, inputs: Inputs, safeguard: str) -> dict[str
     They compare all original with all protected speech, as the matrices do.
     """
 
-    def attacker(speech: Speech, pairs: law.Pairs | None = None) -> law.Attacker:
+    def attacker(speech: Speech, pairs: Parallel | None = None) -> law.Attacker:
         sides = counterpart(speech.known["original"], speech.protected), speech.protected
         train = None if pairs is None else law.pooled(pairs)
         return law.Attacker(*sides, "cosine", train, consistency=False, pairs=pairs)
@@ -74,7 +75,7 @@ def matrix_attackers(config: Config, inputs: Inputs, safeguard: str) -> dict[str
     }
 
 
-def pairs_of(speech: Speech) -> law.Pairs | None:
+def pairs_of(speech: Speech) -> Parallel | None:
     """Training speech as it is and as the attacker's own run protects it, where there are both."""
     learnt = speech.learnt
     return (learnt["original"], learnt["own"]) if {"original", "own"} <= set(learnt) else None
@@ -113,7 +114,7 @@ class Attack:
     enrol: Embeddings = field(repr=False)
     train: Embeddings = field(repr=False)
     test: Embeddings = field(repr=False)
-    pairs: law.Pairs | None = field(default=None, repr=False)
+    pairs: Parallel | None = field(default=None, repr=False)
     enrols_own: bool = False
     _scored: dict[tuple[str, str], FloatArray] = field(init=False, default_factory=dict, repr=False)
 
@@ -215,9 +216,8 @@ def attacks_of(config: Config, inputs: Inputs) -> tuple[Attacks, dict[tuple[str,
         return {}, {}
     original = inputs.enrolment(inputs.original)
     control = inputs.attacked(inputs.original)
-    backends = tuple(
-        dict.fromkeys(b for one in config.attackers for b in one.backends if b not in law.LEARNT)
-    )
+    named = dict.fromkeys(b for one in config.attackers for b in one.backends)
+    backends = tuple(b for b in named if not law.known_backend(b).apart)
     of: dict[str, tuple[Attack, ...]] = {
         ORIGINAL: (Attack(ORIGINAL, ORIGINAL, "", backends, original, original, control),)
     }
@@ -250,7 +250,10 @@ def _attack(safeguard: str, one: Attacker, inputs: Inputs, speech: Speech) -> At
     train = law.pooled([sets[data] for data in one.train if data in sets])
     pairs = pairs_of(speech) if apart and one.enrol == "original" else None
     usable = tuple(
-        b for b in one.backends if b not in law.LEARNT or (apart and (b == "asnorm" or pairs))
+        b
+        for b in one.backends
+        if not law.known_backend(b).apart
+        or (apart and (pairs or law.known_backend(b).needs != "pairs"))
     )
     return Attack(
         safeguard,

@@ -72,7 +72,7 @@ def trusted(
     ``speech`` is all that its attacker holds through its extractor.
     """
     attacker = attack.against(backend)
-    if speech.shares or backend in law.FREE:
+    if speech.shares or law.known_backend(backend).is_free:
         series = {speech.people: [attacker]}
         for part in speech.shares.values():
             own = attack.enrols_own and "own" in part.known
@@ -129,7 +129,8 @@ def _later(study: Study) -> Plan:
         variants = [
             one
             for one in study.trialled.get(name, ())
-            if one.attacker == who and (extractor or one.variant.backend not in law.FREE)
+            if one.attacker == who
+            and (extractor or not law.known_backend(one.variant.backend).is_free)
         ]
         if variants:
             backend = strongest(variants, "eer").variant.backend
