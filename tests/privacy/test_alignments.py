@@ -117,7 +117,7 @@ def test_fusion_and_as_norm_are_attackers_like_any_other(rotated):
         attacker = Attacker(**{**rotated.__dict__, "backend": name})
         curve = linked(attacker)
         assert curve.backend == name
-        matrix = attacker.matrix()
+        matrix = attacker.read().matrix()
         assert matrix.shape == (SPEAKERS, len(rotated.test))
         assert np.isfinite(matrix).all()
 
@@ -143,10 +143,10 @@ def test_training_people_are_never_attacked(rotated):
     for name in LEARNT:
         bad = Attacker(rotated.enrol, rotated.test, name, rotated.enrol, pairs=(rotated.enrol,) * 2)
         with pytest.raises(InputError, match="training and test speakers must differ, found 30"):
-            bad.matrix()
+            bad.read().matrix()
     for name in ("procrustes", "fusion"):
         with pytest.raises(InputError, match="expected pairs of original and protected"):
-            Attacker(rotated.enrol, rotated.test, name).matrix()
+            Attacker(rotated.enrol, rotated.test, name).read().matrix()
     folds = Attacker(
         rotated.enrol, rotated.test, train=rotated.enrol, pairs=(rotated.enrol, rotated.enrol)
     ).held_out(["procrustes", "asnorm", "whitened"])
@@ -169,4 +169,4 @@ def test_pairs_without_common_utterances_are_refused(rotated):
     first, second = rotated.pairs
     other = Embeddings(second.vectors, second.speakers, [f"x{n}" for n in range(len(second))])
     with pytest.raises(InputError, match="in the original and in the protected"):
-        Attacker(rotated.enrol, rotated.test, "procrustes", pairs=(first, other)).matrix()
+        Attacker(rotated.enrol, rotated.test, "procrustes", pairs=(first, other)).read().matrix()

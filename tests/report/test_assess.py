@@ -18,11 +18,12 @@ import pytest
 
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Notice
+from unmask.privacy import Attacker
 from unmask.report import cache, json_schema
 from unmask.report.assessment import assess
 from unmask.report.config import Config
 from unmask.report.documents import Row
-from unmask.report.frameworks.attacks import Attack
+from unmask.report.frameworks.attacks import AttackRun
 from unmask.report.frameworks.legal import with_fitting_lengths
 from unmask.report.headline import find, largest, people, verdict
 from unmask.report.html import merged, symbols
@@ -508,7 +509,7 @@ def test_lengths_that_nobody_has_are_left_out_and_told():
     rng = np.random.default_rng(0)
     speakers = [f"s{i // 4}" for i in range(12)]
     set_of = Embeddings(rng.normal(size=(12, 5)), speakers)
-    attack = Attack("b2", "ignorant", "", ("cosine",), set_of, set_of, set_of)
+    attack = AttackRun("b2", "ignorant", "", ("cosine",), Attacker(set_of, set_of))
     config = Config(scores=[{"name": "a", "files": ["a.txt"]}])
     fitted, notices = with_fitting_lengths(config, {"b2": [attack]})
     assert config.legal.lengths == (1, 3)
@@ -519,7 +520,7 @@ def test_lengths_that_nobody_has_are_left_out_and_told():
         "conversations of 3 utterances left out: nobody has two of them to attack",
     )
     longer = Embeddings(rng.normal(size=(18, 5)), [f"s{i // 6}" for i in range(18)])
-    other = replace(attack, test=longer)
+    other = replace(attack, data=Attacker(set_of, longer))
     fitted, notices = with_fitting_lengths(config, {"b1": [attack], "b2": [other]})
     assert fitted.legal.lengths == (1, 3)
     assert [notice.line for notice in notices] == [

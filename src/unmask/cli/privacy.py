@@ -162,7 +162,7 @@ def legal(
         "Singling Out enrols TEST and tests ENROL, as in the paper; both must be protected.",
         default=False,
     ),
-    variants: str = option("Ways to read the scores that compete.", default=",".join(law.VARIANTS)),
+    variants: str = option("Ways to read the scores that compete.", default=",".join(law.READINGS)),
     linkability_draws: int | None = option(
         "Sample as many lists, as the paper does.", show_default="exact"
     ),

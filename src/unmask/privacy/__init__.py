@@ -1,6 +1,15 @@
 """What anonymisation leaves of an identity."""
 
-from unmask.privacy.attack import PLAIN, Attacker, HeldOut, attack_scenarios, centred, with_backends
+from unmask.privacy.attack import (
+    PLAIN,
+    Attack,
+    Attacker,
+    HeldOut,
+    Reading,
+    attack_scenarios,
+    centred,
+)
+from unmask.privacy.attack import with_backends
 from unmask.privacy.legal import Curve, Inference, LearningCurve, LegalSweep
 from unmask.privacy.legal import Linkability, Overlap, Ranks, RiskCurve, SinglingOut, Strongest
 from unmask.privacy.legal import default_counts, inference

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Any, Literal
 
 import numpy as np
@@ -23,6 +24,7 @@ from unmask.scoring import (
     Fused,
     Named,
     Parallel,
+    Sides,
     add_backend,
     average_groups,
     backend_named,
@@ -30,13 +32,35 @@ from unmask.scoring import (
     known_backend,
     named_backends,
     score_matrix,
+    sides_of,
 )
 from unmask.trials import Embeddings
 
-PLAIN, NEGATED, CENTRED, CENTRED_NEGATED = "plain", "negated", "centred", "centred negated"
-VARIANTS = (PLAIN, NEGATED, CENTRED, CENTRED_NEGATED)
 MEMBERS = ("cosine", "centred", "wccn", "plda")
 """What is fused."""
+
+
+class Reading(StrEnum):
+    """How an attacker reads its scores; none of the ways needs a label."""
+
+    PLAIN = "plain"
+    NEGATED = "negated"
+    CENTRED = "centred"
+    CENTRED_NEGATED = "centred negated"
+
+    @property
+    def scored(self) -> Reading:
+        """The reading whose scores this one takes as they are, or negates."""
+        return CENTRED if self in (CENTRED, CENTRED_NEGATED) else PLAIN
+
+    def of(self, attacker: str) -> str:
+        """What an attacker is called that reads its scores so."""
+        return attacker if self == PLAIN else f"{attacker}, {self}"
+
+
+READINGS = PLAIN, NEGATED, CENTRED, CENTRED_NEGATED = tuple(Reading)
+DOUBLE_CENTRED = "double-centred"
+"""Another attack: scores less their mean by row and by column, which needs no vectors."""
 
 
 def centred(embeddings: Embeddings) -> Embeddings:
@@ -139,9 +163,13 @@ class Attacker:
         return bool(np.isin(*along).any())
 
     @lazy
-    def readings(self) -> tuple[str, ...]:
+    def readings(self) -> tuple[Reading, ...]:
         """The ways in which this attacker can read its scores."""
-        return (PLAIN, NEGATED) if self.centred() is None else VARIANTS
+        return (PLAIN, NEGATED) if self.centred() is None else READINGS
+
+    def read(self, reading: Reading | str = PLAIN) -> Attack:
+        """The attack of this attacker with one of its readings."""
+        return Attack(self, Reading(reading))
 
     def centred(self) -> Attacker | None:
         """The same attacker with every set about its own mean; None where that leaves nothing, or
@@ -159,28 +187,6 @@ class Attacker:
         if not all(one.vectors.any(axis=1).all() for one in sets.values()):
             return None
         return replace(self, **sets)
-
-    def matrix(self, reading: str = PLAIN) -> FloatArray:
-        """Scores of every enrolled speaker (in order of the code) with every test utterance.
-
-        A speaker's model is the normalised mean of all the speaker's normalised enrolment vectors.
-        """
-        used = self.centred() if reading in (CENTRED, CENTRED_NEGATED) else self
-        if used is None:
-            raise InputError("attack: centred embeddings cannot be had")
-        used = used.ready()
-        codes = np.unique(used.enrol.speakers.codes, return_inverse=True)[1]
-        models = average_groups(used.enrol.vectors, codes)
-        scores = score_matrix(used.backend_in_use, models, used.test.vectors)
-        return -scores if reading in (NEGATED, CENTRED_NEGATED) else scores
-
-    def scores(self) -> tuple[FloatArray, FloatArray]:
-        """Target and nontarget scores of all pairs of an enrolment and a test utterance."""
-        used = self.ready()
-        own, tested = (one.speakers.to_series().to_numpy() for one in (used.enrol, used.test))
-        same = own[:, None] == tested[None]
-        scores = score_matrix(used.backend_in_use, used.enrol.vectors, used.test.vectors)
-        return scores[same], scores[~same]
 
     def among(self, people: set[str]) -> Attacker:
         """The same attacker on some of the ``people``."""
@@ -234,6 +240,57 @@ class Attacker:
 
 
 @dataclass(frozen=True, eq=False)
+class Attack:
+    """An attacker and how it reads its scores; made by :meth:`Attacker.read`."""
+
+    attacker: Attacker
+    reading: Reading = PLAIN
+
+    @lazy
+    def ready(self) -> Attacker | None:
+        """The attacker with its sets as they are read and a back-end that is trained; None where
+        they cannot be read so.
+        """
+        used = self.attacker.centred() if self.reading.scored == CENTRED else self.attacker
+        return used and used.ready()
+
+    @property
+    def _used(self) -> Attacker:
+        if self.ready is None:
+            raise InputError("attack: centred embeddings cannot be had")
+        return self.ready
+
+    def _scores(self, enrolled: npt.ArrayLike) -> FloatArray:
+        """Scores of enrolled vectors with every test utterance."""
+        used = self._used
+        scores = score_matrix(used.backend_in_use, enrolled, used.test.vectors)
+        return scores if self.reading == self.reading.scored else -scores
+
+    def matrix(self) -> FloatArray:
+        """Scores of every enrolled speaker (in order of the code) with every test utterance.
+
+        A speaker's model is the normalised mean of all the speaker's normalised enrolment vectors.
+        """
+        enrol = self._used.enrol
+        codes = np.unique(enrol.speakers.codes, return_inverse=True)[1]
+        return self._scores(average_groups(enrol.vectors, codes))
+
+    def sides(self) -> Sides:
+        """Rows of all enrolment and of all test utterances, whose inner products are scores."""
+        used = self._used
+        made = sides_of(used.backend_in_use, used.enrol.vectors, used.test.vectors)
+        return made if self.reading == self.reading.scored else made.negated()
+
+    def scores(self) -> tuple[FloatArray, FloatArray]:
+        """Target and nontarget scores of all pairs of an enrolment and a test utterance."""
+        enrol, test = self.attacker.enrol, self.attacker.test
+        own, tested = (one.speakers.to_series().to_numpy() for one in (enrol, test))
+        same = own[:, None] == tested[None]
+        scores = self._scores(self._used.enrol.vectors)
+        return scores[same], scores[~same]
+
+
+@dataclass(frozen=True, eq=False)
 class HeldOut:
     """An attack whose back-ends never saw a tested speaker, with every back-end that was tried.
 
@@ -253,7 +310,7 @@ class HeldOut:
         is named.
         """
         target, nontarget = zip(
-            *(fold[backend or self.strongest].scores() for fold in self.folds), strict=True
+            *(fold[backend or self.strongest].read().scores() for fold in self.folds), strict=True
         )
         return np.concatenate(target), np.concatenate(nontarget)
 

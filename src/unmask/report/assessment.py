@@ -263,8 +263,8 @@ def _facts(study: Study) -> list[tuple[str, str]]:
         facts += [
             ("Speakers", f"{inputs.original.n_speakers:,}"),
             ("Utterances", f"{len(inputs.original):,}"),
-            ("Enrolled", f"{len(control.enrol):,} utterances"),
-            ("Attacked", f"{len(control.test):,} utterances"),
+            ("Enrolled", f"{len(control.data.enrol):,} utterances"),
+            ("Attacked", f"{len(control.data.test):,} utterances"),
         ]
     if inputs.safeguards:
         facts.append(("Safeguards", ", ".join(inputs.safeguards)))

@@ -1,9 +1,16 @@
 """Singling Out, Linkability and Inference: the legally validated risks (Vauquier 2025)."""
 
-from unmask.privacy.attack import CENTRED, CENTRED_NEGATED, NEGATED, PLAIN, VARIANTS, Attacker
-from unmask.privacy.attack import HeldOut, attack_scenarios, centred, every_second, of_people
+from unmask.privacy.attack import CENTRED, CENTRED_NEGATED, NEGATED, PLAIN, READINGS, Attacker
+from unmask.privacy.attack import (
+    HeldOut,
+    Reading,
+    attack_scenarios,
+    centred,
+    every_second,
+    of_people,
+)
 from unmask.privacy.attack import pooled, with_backends
-from unmask.privacy.legal.curve import TITLES, Curve, RiskCurve, spoken, variant_name
+from unmask.privacy.legal.curve import TITLES, Curve, RiskCurve, spoken
 from unmask.privacy.legal.links import Linkability, Ranks, linkability, ranks_of
 from unmask.privacy.legal.matrix import count_above_in_scores, linkability_from_scores, matrix_risks
 from unmask.privacy.legal.matrix import ranks_from_scores, singling_out_from_scores

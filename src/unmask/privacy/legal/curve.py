@@ -338,11 +338,6 @@ def spoken(*lengths: int) -> str:
     return f"{', '.join(map(str, lengths))} utterance{'' if lengths == (1,) else 's'}"
 
 
-def variant_name(attacker: str, variant: str) -> str:
-    """What an attacker is called that reads its scores so."""
-    return attacker if variant == PLAIN else f"{attacker}, {variant}"
-
-
 def base_name(name: str, curve: Curve) -> str:
     """The attacker that a variant belongs to."""
     return name if curve.variant == PLAIN else name.removesuffix(f", {curve.variant}")

@@ -183,13 +183,13 @@ def prepared(
     return segments, order, o, sides_of(backend, protected.vectors).take(order)
 
 
-def centred(source: PairSource, segments: Segments) -> PairSource | None:
-    """The same comparisons with their scores centred; None where a mean is infinite.
+def double_centred(source: PairSource, segments: Segments) -> PairSource | None:
+    """The same comparisons with their scores double-centred; None where a mean is infinite.
 
-    The centred score is s(a, b) − mean s(a, ·) − mean s(·, b), no pair of a segment with itself
-    among the means. For cosines this is the product of vectors from which the mean of their own
-    side was subtracted (less a constant). It needs no labels, so any attacker can do it, and it
-    undoes whatever a safeguard adds to all voices alike.
+    That is s(a, b) − mean s(a, ·) − mean s(·, b), no pair of a segment with itself among the means.
+    For cosines this is the product of vectors from which the mean of their own side was subtracted
+    (less a constant). It needs no labels, so any attacker can do it, and it undoes whatever a
+    safeguard adds to all voices alike.
     """
     if isinstance(source, Sides):
         return _centred_products(source)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from unmask.base import Tabular, estimate_row
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice, Noticed
-from unmask.privacy.attack import CENTRED, Attacker, of_people
+from unmask.privacy.attack import DOUBLE_CENTRED, Attacker, of_people
 from unmask.privacy.similarity.distortion import (
     CalibrationDistortion,
     cross_scores,
@@ -33,7 +33,7 @@ from unmask.privacy.similarity.pairs import (
     Rule,
     Segments,
     aligned,
-    centred,
+    double_centred,
     prepared,
     segments_of,
 )
@@ -41,7 +41,7 @@ from unmask.privacy.similarity.result import SETS, Pseudonymisation, assessed
 from unmask.privacy.similarity.session_pairs import SessionAssessment, sessions
 from unmask.privacy.similarity.statistic import Setup
 from unmask.run import load_arrays, part, reporting
-from unmask.scoring import Backend, Sides, backend_named, sides_of
+from unmask.scoring import Backend, Sides, backend_named
 from unmask.trials import Embeddings, Ids, Scores, text_ids
 
 ALL = "all"
@@ -108,9 +108,9 @@ def pseudonymisation(
     - the ``original`` and the ``protected`` embeddings: all pairs are scored by ``backend``
       (cosine, wccn, plda, …) in blocks and never held together. Segments are matched by utterance
       name, or by their order where neither set has names. ``attackers``, by name, compete with the
-      plain, negated and centred score of OP: each holds the same segments as ``enrol`` (original)
-      and ``test`` (protected), aligned or compared by its own back-end, or through an extractor of
-      its own (:class:`~unmask.privacy.legal.Attacker`);
+      plain, negated and double-centred score of OP: each holds the same segments as ``enrol``
+      (original) and ``test`` (protected), aligned or compared by its own back-end, or through an
+      extractor of its own (:class:`~unmask.privacy.Attacker`);
     - three lists of scored trials ``oo``, ``op``, ``pp`` with the speakers on both sides, of which
       ``system`` names the scores. Trials of a segment with itself, or with its own protected
       version (the same name on both sides), do not count, and a note tells how many there were.
@@ -136,12 +136,9 @@ def pseudonymisation(
         segments, _, o, p = prepared(scorer, *data)
         sources: dict[str, PairSource] = {"oo": o, "op": Sides(o.enrol, p.test), "pp": p}
         for name, one in (attackers or {}).items():
-            used = one.ready()
-            e, t = (
-                side.vectors[aligned(data[0], side)[1][segments.order]]
-                for side in (used.enrol, used.test)
-            )
-            sources[name] = sides_of(used.backend_in_use, e, t)
+            sides = one.read().sides()
+            e, t = (aligned(data[0], side)[1][segments.order] for side in (one.enrol, one.test))
+            sources[name] = Sides(sides.enrol[e], sides.test[t])
         return _of_sources(sources, segments, setup, scorer.name)
     if len(data) == 4:
         ids = Ids.from_strings(data[3])
@@ -161,9 +158,9 @@ def _of_sources(
     sources: Mapping[str, PairSource], segments: Segments, setup: Setup, backend: str | None
 ) -> Pseudonymisation:
     rule = Rule(segments.order, "<") if setup.mirror else None
-    attack = centred(sources["op"], segments)
+    attack = double_centred(sources["op"], segments)
     own = {name: sources[name] for name in SETS}
-    every = {**own, **({} if attack is None else {CENTRED: attack}), **sources}
+    every = {**own, **({} if attack is None else {DOUBLE_CENTRED: attack}), **sources}
     made = similarity_sets(
         {name: Pairs(source, segments, rule) for name, source in every.items()},
         setup,

@@ -14,7 +14,7 @@ from unmask.report.cache import Step, digest_of
 from unmask.report.config import ORIGINAL
 from unmask.report.documents import Row
 from unmask.report.extractors import Speech
-from unmask.report.frameworks.attacks import Attack
+from unmask.report.frameworks.attacks import AttackRun
 from unmask.report.frameworks.study import Framework, Plan, Results, Study, strongest
 from unmask.report.headline import residual
 from unmask.report.inputs import Inputs
@@ -65,7 +65,7 @@ class Trusted(Noticed):
 
 
 def trusted(
-    attack: Attack, backend: str, inputs: Inputs, speech: Speech, *, level: float, seed: int
+    attack: AttackRun, backend: str, inputs: Inputs, speech: Speech, *, level: float, seed: int
 ) -> Trusted:
     """Controls and learning curve of an attack with one of its back-ends.
 
