@@ -46,7 +46,14 @@ from unmask.report import (
     render as render,
 )
 from unmask.run import place as place, reporting as reporting
-from unmask.scoring import Cosine as Cosine, Plda as Plda, Whitening as Whitening
+from unmask.scoring import (
+    Backend as Backend,
+    Cosine as Cosine,
+    Plda as Plda,
+    Sides as Sides,
+    Whitening as Whitening,
+    register_backend as register_backend,
+)
 from unmask.stress import (
     cp_map as cp_map,
     cp_maps as cp_maps,

@@ -38,7 +38,7 @@ def population(speakers, utterances, seed=0, spread=0.3):
 
 def trials(embeddings, *, enrolled=None):
     """All scores in single precision with the speakers of both sides."""
-    rows = um.Cosine().prepare(embeddings.vectors).astype(np.float32)
+    rows = um.Cosine().sides(embeddings.vectors).enrol.astype(np.float32)
     scores = (rows @ rows.T).astype(np.float64)
     code = embeddings.speakers.codes
     if enrolled is None:

@@ -134,14 +134,16 @@ def test_a_fold_is_an_attacker_like_any_other():
 def test_a_matrix_of_speakers_and_utterances():
     original, protected = voices(), voices(shift=1.0, key=1)
     attacker = Attacker(original, protected, "wccn", original)
-    assert attacker.readings == um.privacy.legal.VARIANTS
-    matrix = attacker.matrix()
+    assert attacker.readings == um.privacy.legal.READINGS
+    matrix = attacker.read().matrix()
     assert matrix.shape == (SPEAKERS, len(protected))
-    assert attacker.matrix("negated").tolist() == (-matrix).tolist()
-    assert attacker.matrix("centred").tolist() == attacker.centred().matrix().tolist()
+    assert attacker.read("negated").matrix().tolist() == (-matrix).tolist()
+    assert attacker.read("centred").matrix().tolist() == (
+        attacker.centred().read().matrix().tolist()
+    )
     unit = original.vectors / np.linalg.norm(original.vectors, axis=1, keepdims=True)
     means = unit.reshape(SPEAKERS, PER, -1).mean(axis=1)
-    cosine = Attacker(original, original).matrix()
+    cosine = Attacker(original, original).read().matrix()
     np.testing.assert_allclose(
         cosine, means / np.linalg.norm(means, axis=1, keepdims=True) @ unit.T, atol=1e-12
     )

@@ -23,6 +23,7 @@ from unmask.privacy.legal.links import (
 )
 from unmask.privacy.legal.matrix import count_above_in_scores
 from unmask.run import place
+from unmask.scoring import score_matrix
 
 
 def brute(scores, true, count):
@@ -211,7 +212,7 @@ def test_plda_finds_what_cosine_misses():
     assert informed.value[0] > 2 * cosine
     assert informed.backend == "plda"
     one = [e.select(np.arange(0, 600, 6)) for e in (enrol, test)]
-    scores = plda.score_block(*(plda.prepare(e.normalised().vectors) for e in one))
+    scores = score_matrix(plda, *(e.normalised().vectors for e in one))
     result = um.linkability(*one, counts=[7, 100], backend=plda)
     by_hand = um.linkability_from_scores(scores.T, np.arange(100), counts=[7, 100])
     assert result.value == pytest.approx(by_hand, abs=1e-12)

@@ -11,7 +11,6 @@ import unmask as um
 from unmask.privacy.similarity import pairs as similarity_pairs, passes
 from unmask.privacy.similarity.matrix import similarity_sets
 from unmask.privacy.similarity.pairs import (
-    EmbeddingPairs,
     MatrixPairs,
     Pairs,
     Rule,
@@ -20,7 +19,7 @@ from unmask.privacy.similarity.pairs import (
 from unmask.privacy.similarity.passes import Counting, count_rows
 from unmask.privacy.similarity.statistic import Setup
 from unmask.run import NUMPY, place, places, reporting
-from unmask.scoring import Cosine
+from unmask.scoring import Cosine, sides_of
 from unmask.trials import Ids
 
 SPEAKERS = 40
@@ -48,7 +47,7 @@ def voices():
 
 @pytest.fixture(scope="module")
 def matrices(voices):
-    o, p = (Cosine().prepare(voice.vectors) for voice in voices)
+    o, p = (Cosine().sides(voice.vectors).enrol for voice in voices)
     return o @ o.T, (o @ p.T).astype(np.float32), p @ p.T
 
 
@@ -153,10 +152,9 @@ def source(request, voices, matrices):
     if request.param == "matrix":
         return lambda segments: MatrixPairs(matrices[1], segments)
     backend = um.Plda.fit(voices[0]) if request.param == "plda" else Cosine()
-    o, p = (backend.prepare(voice.vectors) for voice in voices)
 
     def made(segments):
-        return EmbeddingPairs.of(backend, o[segments.order], p[segments.order])
+        return sides_of(backend, *(voice.vectors[segments.order] for voice in voices))
 
     return made
 
@@ -201,8 +199,7 @@ def test_a_device_gives_the_same_numbers_to_the_user(voices, matrices):
 
 def test_counts_travel_in_few_bytes(voices, tmp_path):
     segments = segments_of(voices[0].speakers)
-    rows = Cosine().prepare(voices[0].vectors)[segments.order]
-    pairs = Pairs(EmbeddingPairs.of(Cosine(), rows, rows), segments)
+    pairs = Pairs(Cosine().sides(voices[0].vectors).take(segments.order), segments)
     counting = Counting(pairs, np.linspace(-1, 1, 3000))
     assert len(counting.ranges()) == 3
     with place(state=tmp_path):
@@ -219,33 +216,6 @@ def test_counts_do_not_depend_on_the_ranges(voices, monkeypatch):
     monkeypatch.setattr(passes, "_LONGEST_PIECE", 256 * 700)
     result = um.pseudonymisation(*voices, replicates=0)
     assert_same_bits(result, wanted)
-
-
-class Euclidean:
-    """A back-end of the user's own."""
-
-    name = "euclidean"
-
-    def prepare(self, vectors):
-        return np.asarray(vectors, dtype=np.float64)
-
-    def score_block(self, enrol, test):
-        return -np.linalg.norm(enrol[:, None] - test[None], axis=2)
-
-
-def test_a_back_end_of_ones_own_stays_here(voices, tmp_path):
-    few = [voice.select(np.isin(voice.speakers.codes, range(5))) for voice in voices]
-    with place(workers=2):
-        result = um.pseudonymisation(*few, backend=Euclidean(), replicates=0)
-    o, p = (voice.vectors for voice in few)
-    sets = [Euclidean().score_block(a, b) for a, b in ((o, o), (o, p), (p, p))]
-    direct = um.pseudonymisation(*sets, few[0].speakers, replicates=0)
-    assert result.deid == pytest.approx(direct.deid, abs=1e-12)
-    for options in ({"on": "processes"}, {"state": tmp_path}):
-        for call in (um.pseudonymisation, um.sessions):
-            message = r"back-end: expected cosine.*found euclidean"
-            with pytest.raises(um.InputError, match=message), place(**options):
-                call(*few, backend=Euclidean())
 
 
 @pytest.mark.parametrize(

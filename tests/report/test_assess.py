@@ -18,12 +18,13 @@ import pytest
 
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Notice
+from unmask.privacy import Attacker
 from unmask.privacy.legal import spoken
 from unmask.report import cache, json_schema
 from unmask.report.assessment import assess
 from unmask.report.config import Config
 from unmask.report.documents import Row
-from unmask.report.frameworks.attacks import Attack
+from unmask.report.frameworks.attacks import AttackRun
 from unmask.report.frameworks.legal import with_fitting_lengths
 from unmask.report.headline import attempts, find, largest, verdict
 from unmask.report.html import merged, symbols
@@ -514,7 +515,7 @@ def test_lengths_that_nobody_has_are_left_out_and_told():
     rng = np.random.default_rng(0)
     speakers = [f"s{i // 4}" for i in range(12)]
     set_of = Embeddings(rng.normal(size=(12, 5)), speakers)
-    attack = Attack("b2", "ignorant", "", ("cosine",), set_of, set_of, set_of)
+    attack = AttackRun("b2", "ignorant", "", ("cosine",), Attacker(set_of, set_of))
     config = Config(scores=[{"name": "a", "files": ["a.txt"]}])
     fitted, notices = with_fitting_lengths(config, {"b2": [attack]})
     assert config.legal.lengths == (1, 3, 30)
@@ -523,7 +524,7 @@ def test_lengths_that_nobody_has_are_left_out_and_told():
     said = "conversations of 3, 30 utterances left out{}, nobody has two of them to attack: the"
     assert (notice.code, notice.line) == ("length-left-out", f"{said.format('')} longest are of 2")
     longer = Embeddings(rng.normal(size=(18, 5)), [f"s{i // 6}" for i in range(18)])
-    other = replace(attack, test=longer)
+    other = replace(attack, data=Attacker(set_of, longer))
     fitted, notices = with_fitting_lengths(config, {"b1": [attack], "b2": [other]})
     assert fitted.legal.lengths == (1, 2, 3)
     first, second = sorted(notice.line for notice in notices)

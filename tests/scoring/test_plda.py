@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from unmask import InputError
-from unmask.scoring import Plda, backend_named
+from unmask.scoring import Plda, backend_named, score_matrix
 from unmask.scoring.cosine import Moments
 from unmask.scoring.plda import em_step
 
@@ -49,7 +49,7 @@ def test_llr_of_a_pair_is_the_ratio_of_gaussian_densities(lda, iterations):
     data = population(rng)
     plda = Plda.fit(data, lda=lda, iterations=iterations)
     enrol, test = data.vectors[:7], data.vectors[100:111]
-    scores = plda.score_block(plda.prepare(enrol), plda.prepare(test))
+    scores = score_matrix(plda, enrol, test)
     e, t = plda.transform(enrol), plda.transform(test)
     expected = [[brute_force(plda, a[None], b) for b in t] for a in e]
     np.testing.assert_allclose(scores, expected, atol=1e-9)
@@ -81,7 +81,7 @@ def test_one_utterance_gives_the_score_of_the_pair():
     data = population(np.random.default_rng(3))
     plda = Plda.fit(data)
     models = plda.enrol(data.vectors[:4], np.arange(4))
-    pairs = plda.score_block(plda.prepare(data.vectors[:4]), plda.prepare(data.vectors[9:20]))
+    pairs = score_matrix(plda, data.vectors[:4], data.vectors[9:20])
     np.testing.assert_allclose(plda.score_models(models, data.vectors[9:20]), pairs, atol=1e-10)
 
 
@@ -124,8 +124,7 @@ def test_closed_form_finds_the_covariances_of_a_large_set():
 def test_same_speaker_pairs_score_higher():
     data = population(np.random.default_rng(6), within=0.2)
     plda = Plda.fit(data)
-    rows = plda.prepare(data.vectors)
-    scores = plda.score_block(rows, rows)
+    scores = score_matrix(plda, data.vectors, data.vectors)
     same = data.speakers.codes[:, None] == data.speakers.codes
     assert scores[same].mean() > 0 > scores[~same].mean()
 
@@ -143,7 +142,7 @@ def test_saved_and_loaded_plda_scores_alike(tmp_path: Path, lda):
     loaded = Plda.load(tmp_path / "plda.npz")
     assert loaded.name == plda.name
     assert loaded.iterations == plda.iterations
-    np.testing.assert_array_equal(loaded.prepare(data.vectors), plda.prepare(data.vectors))
+    np.testing.assert_array_equal(loaded.sides(data.vectors).enrol, plda.sides(data.vectors).enrol)
     assert [p.name for p in tmp_path.iterdir()] == ["plda.npz"]
 
 
@@ -161,7 +160,7 @@ def test_bad_files_and_bad_sets_are_named(tmp_path: Path):
     with pytest.raises(InputError, match="LDA: expected 1 to 5"):
         Plda.fit(data, lda=6)
     with pytest.raises(InputError, match="5 dimensions"):
-        Plda.fit(data).prepare(np.ones((2, 4)))
+        Plda.fit(data).sides(np.ones((2, 4)))
     with pytest.raises(InputError, match="2 speakers"):
         Plda.fit(Set(np.eye(3), Ids(np.zeros(3, dtype=int))))
     with pytest.raises(InputError, match="2 vectors"):

@@ -148,29 +148,6 @@ def test_sets_that_tell_nothing_are_refused(vectors, speakers, message):
         um.worst_case(um.Embeddings(vectors, list(speakers)), FEW, counts=[1])
 
 
-def test_a_back_end_that_is_no_inner_product_is_refused():
-    class Distance(um.Cosine):
-        pass
-
-    class Other:
-        name = "other"
-
-        def prepare(self, vectors):
-            return np.asarray(vectors, dtype=np.float64)
-
-        def score_block(self, enrol, test):
-            return -np.abs(enrol[:, None] - test).sum(axis=2)
-
-    with pytest.raises(um.InputError, match="expected cosine, wccn or plda, found other"):
-        um.worst_case(voices(), FEW, counts=[1], backend=Other())
-    pairs = um.stress.pairs(voices(), backend=Other())
-    assert um.worst_case_false_alarms(pairs, [-99.0], counts=[1]) == 1.0
-    same(
-        um.worst_case(voices(), FEW, counts=[1], backend=Distance()),
-        um.worst_case(voices(), FEW, counts=[1]),
-    )
-
-
 def test_some_scores_of_a_pair_keep_the_mean_of_all():
     data = voices(least=3, most=6)
     whole, some = um.stress.pairs(data), um.stress.pairs(data, per_pair=4)
@@ -188,11 +165,9 @@ def test_the_scores_kept_use_every_utterance_before_one_recurs():
     """Scores that tell their row and column: 10 · row + column."""
 
     class Placed(um.Cosine):
-        def prepare(self, vectors):
-            return vectors
-
-        def score_block(self, enrol, test):
-            return 10 * enrol + test.T
+        def sides(self, vectors):
+            one = np.ones((len(vectors), 1))
+            return um.Sides(np.hstack([10 * vectors, one]), np.hstack([one, vectors]))
 
     sizes = (4, 6, 3, 5)
     within = np.concatenate([np.arange(size) for size in sizes])

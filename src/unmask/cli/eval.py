@@ -10,7 +10,6 @@ from unmask.cli.options import argument, group, option
 from unmask.engine import Battery
 from unmask.errors import InputError
 from unmask.report import document
-from unmask.scoring import Plda
 
 _OF_SCORES = ("key", "system", "format_in", "stream", "missing", "duplicates")
 
@@ -48,7 +47,7 @@ def evaluate(
                 scores,
                 pairs=pairs,
                 enrolment=enrolment,
-                backend=backend if backend == "cosine" else Plda.load(backend),
+                backend=backend,
                 battery=battery,
                 speakers=tables.speakers,
                 **intervals.options,

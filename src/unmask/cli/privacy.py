@@ -25,6 +25,11 @@ _ENROLS: dict[str, dict[str, Any]] = {
 }
 
 
+def _named(*needs: str) -> str:
+    """The names of back-ends that need one of these."""
+    return ", ".join(one.name for one in law.named_backends() if one.needs in needs)
+
+
 def privacy(
     context: typer.Context,
     output: Output,
@@ -138,8 +143,8 @@ def legal(
     ),
     metrics: str = option("Which of the three metrics.", default=",".join(law.METRICS)),
     backends: str = option(
-        "Of cosine, whitened, coral, wasserstein; of wccn, plda, asnorm, trained on TRAIN;"
-        " of procrustes, fusion, which need TRAIN as protected too.",
+        f"Of {_named('nothing', 'attacked')}; of {_named('training')}, trained on TRAIN;"
+        f" of {_named('pairs')}, which need TRAIN as protected too.",
         default="cosine",
     ),
     original: str | None = option("Attacker on unprotected speech."),
@@ -158,7 +163,7 @@ def legal(
         "Singling Out enrols TEST and tests ENROL, as in the paper; both must be protected.",
         default=False,
     ),
-    variants: str = option("Ways to read the scores that compete.", default=",".join(law.VARIANTS)),
+    variants: str = option("Ways to read the scores that compete.", default=",".join(law.READINGS)),
     linkability_draws: int | None = option(
         "Sample as many lists, as the paper does.", show_default="exact"
     ),
@@ -235,10 +240,7 @@ def _attackers(
             raise typer.BadParameter(
                 f"--enrols: expected an attacker and original, own or attacked, found {name}={what}"
             )
-    for backend in backends:
-        if backend not in law.BACKENDS:
-            raise InputError(f"back-end: expected {', '.join(law.BACKENDS)}, found {backend}")
-    trained = [name for name in backends if name not in law.FREE]
+    trained = [name for name in backends if not law.known_backend(name).is_free]
     if trained and all(len(paths) == 2 for paths in files.values()):
         place = f"back-end {', '.join(trained)}"
         raise InputError(place, "training embeddings of an attacker", "none")

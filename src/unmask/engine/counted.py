@@ -35,6 +35,7 @@ from unmask.scoring import (
     TargetScores,
     backend_named,
     shards_of,
+    sides_of,
 )
 from unmask.trials import (
     Embeddings,
@@ -104,11 +105,12 @@ def cross_pairing(
 def _trials_of_pairs(layout: Layout, backend: Backend, thresholds: Sequence[float]) -> Resampled:
     """All trials of a small layout, sorted, with the speakers of each."""
     vectors = np.concatenate([part for shard in layout.shards for _, part in shard.slices()])
-    rows = backend.prepare(vectors).astype(np.float32)
-    enrol = tested = np.arange(len(rows))
+    sides = sides_of(backend, vectors)
+    enrol = tested = np.arange(len(vectors))
     if not layout.symmetric:
         enrol, tested = np.flatnonzero(layout.enrolled), np.flatnonzero(~layout.enrolled)
-    scores = backend.score_block(rows[enrol], rows[tested]).astype(np.float64)
+    rows, columns = sides.enrol[enrol].astype(np.float32), sides.test[tested].astype(np.float32)
+    scores = (rows @ columns.T).astype(np.float64)
     one, other = layout.speaker[enrol][:, None], layout.speaker[tested][None, :]
     trial = enrol[:, None] < tested[None, :] if layout.symmetric else np.full(scores.shape, True)
     own, others = trial & (one == other), trial & (one != other)

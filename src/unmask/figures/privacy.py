@@ -17,7 +17,8 @@ from unmask.figures.figure import Figure, Layers, captioned, require, table, tex
 from unmask.figures.image import CELLS
 from unmask.figures.theme import CHANCE, MUTED, PAPER, SEQUENTIAL, is_wide, shorten, width
 from unmask.privacy import Zoo
-from unmask.privacy.similarity import PLAIN, MatrixView, SpeakerProtection
+from unmask.privacy.legal import PLAIN
+from unmask.privacy.similarity import MatrixView, SpeakerProtection
 
 _DIGITS = 3
 

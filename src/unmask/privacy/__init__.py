@@ -1,11 +1,21 @@
 """What anonymisation leaves of an identity."""
 
-from unmask.privacy.legal import Attacker, Curve, HeldOut, Inference, LearningCurve, LegalSweep
+from unmask.privacy.attack import (
+    PLAIN,
+    Attack,
+    Attacker,
+    HeldOut,
+    Reading,
+    attack_scenarios,
+    centred,
+)
+from unmask.privacy.attack import with_backends
+from unmask.privacy.legal import Curve, Inference, LearningCurve, LegalSweep
 from unmask.privacy.legal import Linkability, Overlap, Ranks, RiskCurve, SinglingOut, Strongest
-from unmask.privacy.legal import attack_scenarios, centred, default_counts, inference
+from unmask.privacy.legal import default_counts, inference
 from unmask.privacy.legal import learning_curve, linkability, linkability_from_scores, on_fewer
 from unmask.privacy.legal import one_minus_eer, overlaps, ranks_from_scores, ranks_of, singling_out
-from unmask.privacy.legal import singling_out_from_scores, strongest_of, with_backends
+from unmask.privacy.legal import singling_out_from_scores, strongest_of
 from unmask.privacy.menagerie import Corner, Zoo, zoo
 from unmask.privacy.similarity import CalibrationDistortion, PrivacyAssessment, Pseudonymisation
 from unmask.privacy.similarity import Safeguard, SessionAssessment, SimilaritySet, SpeakerProtection

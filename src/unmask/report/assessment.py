@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
 from unmask.figures import Figure, Strip, speaker_strip, system_colours
-from unmask.privacy.legal import FREE
+from unmask.privacy.legal import known_backend
 from unmask.report.cache import Listener, Step, Work, cache_of
 from unmask.report.config import FRAMEWORKS as KEYS, ORIGINAL, Config
 from unmask.report.documents import Document, Row
@@ -328,7 +328,7 @@ def _facts(study: Study) -> list[tuple[str, str]]:
         facts += [
             ("Speakers", f"{inputs.original.n_speakers:,}"),
             ("Utterances", f"{len(inputs.original):,}"),
-            ("Enrolled", f"{len(control.enrol):,} utterances"),
+            ("Enrolled", f"{len(control.data.enrol):,} utterances"),
             ("Attacked", f"{study.utterances} utterances of {study.people} people"),
         ]
     if inputs.safeguards:
@@ -352,7 +352,7 @@ def _attacker(study: Study, attacker: str) -> str:
     data = " and ".join(DATA[data] for data in one.train)
     if one.trains:
         text += f"; extractor and back-ends trained on {data} of other people"
-    elif set(used) - set(FREE):
+    elif not all(known_backend(name).is_free for name in used):
         learnt = any(speech.learnt for speech in study.inputs.speech.values())
         text += f", trained on {data}{' of other people' if learnt else ''}"
     missing = [name for name, who in study.missing if who == attacker]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -17,7 +18,7 @@ from pydantic import (
 )
 
 from unmask.engine import Battery
-from unmask.privacy.legal import FREE
+from unmask.privacy.legal import known_backend, named_backends
 
 Framework = Literal[
     "legal", "trust", "similarity", "zebra", "verification", "cpmap", "worst_case", "utility"
@@ -154,8 +155,10 @@ class Training(Voices):
 
 
 Data = Literal["original", "own", "related"]
-BackendName = Literal[
-    "cosine", "wccn", "plda", "whitened", "coral", "wasserstein", "procrustes", "asnorm", "fusion"
+BackendName = Annotated[
+    str,
+    AfterValidator(lambda name: known_backend(name).name),
+    Field(json_schema_extra=lambda own: own.update(enum=[one.name for one in named_backends()])),
 ]
 
 
@@ -221,16 +224,15 @@ class Attacker(_Part):
         """Data without which this attacker cannot be run; what an extractor is trained on is made
         for it.
         """
-        trained = () if set(self.backends) <= set(FREE) or self.trains else self.train
+        free = all(known_backend(name).is_free for name in self.backends)
+        trained = () if free or self.trains else self.train
         return tuple(dict.fromkeys((self.enrol, *trained)))
 
 
 STANDARD: dict[str, Attacker] = {}
 """The usual attackers by name, which are reserved for what they mean."""
-_UNTRAINED: tuple[BackendName, ...] = ("cosine", "wccn", "whitened", "wasserstein")
-_LEARNT: tuple[BackendName, ...] = ("procrustes", "asnorm", "fusion")
 ATTACKERS = (
-    Attacker(name="original enrolment", backends=_UNTRAINED),
+    Attacker(name="original enrolment", backends=("cosine", "wccn", "whitened", "wasserstein")),
     Attacker(name="ignorant", enrol="own", backends=("cosine", "wccn", "whitened")),
     Attacker(
         name="semi-informed", enrol="own", train=("original", "related"), backends=("wccn", "plda")
@@ -239,7 +241,7 @@ ATTACKERS = (
     Attacker(
         name="informed with originals",
         train=("original", "own"),
-        backends=("wccn", "plda", *_LEARNT),
+        backends=("wccn", "plda", "procrustes", "asnorm", "fusion"),
     ),
 )
 STANDARD.update({one.name: one for one in ATTACKERS})

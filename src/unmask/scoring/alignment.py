@@ -4,18 +4,23 @@ that moves all voices alike leaves their arrangement as it was, turned, stretche
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from unmask.base import FloatArray
 from unmask.errors import InputError
 from unmask.scoring.cosine import Cosine, shrunk, unit_rows
+from unmask.trials import Embeddings
 
 SHRINKAGE = 0.1
 ROUNDS = 30
 MOST_ROWS = 1500
+Maps = tuple[Callable[[npt.ArrayLike], FloatArray], Callable[[npt.ArrayLike], FloatArray]]
+"""Of enrolment and of attacked vectors."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +120,43 @@ def wasserstein_procrustes(
             break
         matrix = _rotation(left[i], right[j])
     return Alignment(x.centre, matrix)
+
+
+def align_by_whitening(enrol: Embeddings, attacked: npt.ArrayLike) -> Maps:
+    """Either side whitened by its own covariance."""
+    return whitening(enrol.vectors).apply, whitening(attacked).apply
+
+
+def align_by_coral(enrol: Embeddings, attacked: npt.ArrayLike) -> Maps:
+    """Enrolment gets the second moments of attacked speech."""
+    return coral(enrol.vectors, attacked).apply, centring(attacked).apply
+
+
+def align_by_wasserstein(enrol: Embeddings, attacked: npt.ArrayLike) -> Maps:
+    """Enrolment is turned towards attacked speech."""
+    return wasserstein_procrustes(enrol.vectors, attacked).apply, centring(attacked).apply
+
+
+def align_by_pairs(
+    enrol: Embeddings,
+    attacked: npt.ArrayLike,
+    train: Embeddings | None,
+    pairs: tuple[Embeddings, Embeddings],
+) -> Maps:
+    """Enrolment is turned as the pairs of utterances that both training sets have."""
+    first, second = pairs
+    if first.utterances is None or second.utterances is None:
+        raise InputError("pairs: expected a name for every utterance, found none")
+    names = first.utterances.to_series(), second.utterances.to_series()
+    here = pl.DataFrame({"name": names[0], "first": np.arange(len(first))})
+    there = pl.DataFrame({"name": names[1], "second": np.arange(len(second))})
+    both = here.join(there, on="name", how="inner", maintain_order="left")
+    if len(both) < 2:
+        wanted = "utterances that are in the original and in the protected training set"
+        raise InputError("pairs", wanted, len(both))
+    rows = both["first"].to_numpy(), both["second"].to_numpy()
+    turn = procrustes(first.vectors[rows[0]], second.vectors[rows[1]]).matrix
+    return Alignment(centring(enrol.vectors).centre, turn).apply, centring(attacked).apply
 
 
 def _rotation(x: FloatArray, y: FloatArray) -> FloatArray:

@@ -1,99 +1,166 @@
-"""What a back-end is, how it is named and trained, and the scores of all pairs of two small sets.
-
-A matrix product rounds differently for different shapes: scores come from tiles on a fixed grid.
-"""
+"""Back-ends that can be named: one table of how each is fitted, and of what that needs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from unmask.base import FloatArray
 from unmask.errors import InputError
-from unmask.run import one_blas_thread, ranges_of
-from unmask.scoring.cosine import AsNorm, Cosine, Projected, Rows, TwoSided, Whitening
+from unmask.run import one_blas_thread
+from unmask.scoring.alignment import (
+    align_by_coral,
+    align_by_pairs,
+    align_by_wasserstein,
+    align_by_whitening,
+)
+from unmask.scoring.cosine import AsNorm, Cosine, Projected, Whitening
 from unmask.scoring.plda import Plda
+from unmask.scoring.sides import Backend, Sides, sides_of
 from unmask.trials import Embeddings
 
-TILE_ROWS = 256
-TILE_COLUMNS = 4096
+Needs = Literal["nothing", "training", "attacked", "pairs"]
+Parallel = tuple[Embeddings, Embeddings]
+"""Training speech as it is enrolled, and the same as it is protected."""
+_MISSING = {
+    "training": "embeddings to train on",
+    "attacked": "enrolment speech and attacked speech",
+    "pairs": "pairs of original and protected training speech",
+}
 
 
-@runtime_checkable
-class Backend(Protocol):
-    """Compares speaker embeddings; a higher score says "same speaker" more strongly.
+@dataclass(frozen=True)
+class Named:
+    """A back-end by its name; ``needs`` says what ``fit`` is given (:func:`register_backend`).
 
-    ``prepare`` does everything that depends on one vector alone. ``score_block`` compares every
-    enrolment row with every test row; the result has the precision of the rows, so prepared rows
-    cast to float32 are scored by a float32 product.
+    One that ``aligns`` gives two maps of vectors, of enrolment and of attacked speech. People whom
+    it was trained on must not be attacked where they must be ``apart``.
     """
 
+    name: str
+    fit: Callable[..., Any]
+    needs: Needs = "nothing"
+    aligns: bool = False
+    apart: bool = False
+    built_in: bool = True
+
     @property
-    def name(self) -> str: ...
-
-    def prepare(self, vectors: npt.ArrayLike) -> FloatArray: ...
-
-    def score_block(self, enrol: Rows, test: Rows) -> Rows: ...
+    def is_free(self) -> bool:
+        """Whether it needs no training speech."""
+        return self.needs in ("nothing", "attacked")
 
 
-TRAINED: Mapping[str, Callable[..., Backend]] = {
-    "wccn": Whitening.fit,
-    "plda": Plda.fit,
-    "centred": Projected.centred,
-    "lda": Projected.lda,
-    "asnorm": AsNorm.fit,
+_TABLE: dict[str, Named] = {
+    one.name: one
+    for one in (
+        Named("cosine", Cosine),
+        Named("centred", Projected.centred, "training"),
+        Named("wccn", Whitening.fit, "training"),
+        Named("lda", Projected.lda, "training"),
+        Named("plda", Plda.fit, "training"),
+        Named("whitened", align_by_whitening, "attacked", aligns=True),
+        Named("coral", align_by_coral, "attacked", aligns=True),
+        Named("wasserstein", align_by_wasserstein, "attacked", aligns=True),
+        Named("procrustes", align_by_pairs, "pairs", aligns=True, apart=True),
+        Named("asnorm", AsNorm.fit, "training", apart=True),
+    )
 }
-"""Back-ends that are trained on labelled embeddings, by name; cosine needs no training."""
+
+
+def named_backends() -> tuple[Named, ...]:
+    """All back-ends that can be named."""
+    return tuple(_TABLE.values())
+
+
+def known_backend(name: str) -> Named:
+    """The back-end of a name."""
+    if name not in _TABLE:
+        raise InputError("back-end", f"{', '.join(_TABLE)} or a file (npz)", name)
+    return _TABLE[name]
+
+
+def add_backend(named: Named) -> None:
+    """Put a back-end into the table."""
+    if named.name in _TABLE and _TABLE[named.name].built_in:
+        raise InputError("back-end", "a name that is free", named.name)
+    if named.needs not in ("nothing", *_MISSING):
+        raise InputError("needs", f"nothing, {', '.join(_MISSING)}", named.needs)
+    _TABLE[named.name] = named
+
+
+def register_backend(
+    name: str,
+    fit: Callable[..., Any],
+    *,
+    needs: Needs = "nothing",
+    aligns: bool = False,
+    apart: bool = False,
+) -> None:
+    """Let a back-end of one's own be named, in functions, attackers, config files and commands.
+
+    ``fit`` gives a :class:`Backend`. It is called with what it ``needs``: ``"nothing"``;
+    ``"training"``: embeddings of the attacker's own, with names; ``"attacked"``: the embeddings
+    that are enrolled, then the vectors that are attacked, without names; ``"pairs"``: both of
+    these, then training embeddings (or None), then two sets of the same training utterances, as
+    they are enrolled and as they are protected. One that ``aligns`` gives two functions of vectors
+    instead, for enrolment and for attacked speech: both are mapped, averaged and compared by
+    cosine. ``apart``: the training people must not be attacked. A ``name`` that was registered
+    before is replaced; those of the package are not.
+    """
+    add_backend(Named(name, fit, needs, aligns, apart or needs == "pairs", built_in=False))
+
+
+def fitted(
+    name: str,
+    *,
+    train: Embeddings | None = None,
+    enrol: Embeddings | None = None,
+    test: Embeddings | None = None,
+    pairs: Parallel | None = None,
+    **options: Any,
+) -> Any:
+    """What the ``fit`` of a name gives: a back-end, or two maps where it aligns."""
+    named = known_backend(name)
+    attacked = None if test is None else test.vectors
+    data: dict[str, tuple[Any, ...]] = {
+        "nothing": (),
+        "training": (train,),
+        "attacked": (enrol, attacked),
+        "pairs": (enrol, attacked, train, pairs),
+    }
+    given = data[named.needs]
+    if given and given[-1] is None:
+        raise InputError(f"back-end {name}", _MISSING[named.needs], "none")
+    with one_blas_thread():
+        return named.fit(*given, **options)
 
 
 def backend_named(
-    backend: Backend | str | Path, data: Embeddings | None = None, **options: Any
+    backend: Backend | str | Path, train: Embeddings | None = None, **options: Any
 ) -> Backend:
-    """A back-end as it is; one that was saved, where its file is named (npz); or one by name
-    (cosine, wccn, plda, centred, lda, asnorm), trained on ``data``.
+    """A back-end as it is; one that was saved, where its file is named (npz); or one by name,
+    trained on ``train`` where it needs that.
 
     ``options`` are those of its ``fit``: the ``lda`` of PLDA, a ``shrinkage``.
     """
     if not isinstance(backend, str | Path):
+        if not all(hasattr(backend, part) for part in ("name", "sides")):
+            wanted = "a name, a file, or an object with a name and sides(vectors)"
+            raise InputError("back-end", wanted, type(backend).__name__)
         return backend
     if Path(backend).suffix == ".npz":
         return Plda.load(backend)
-    name = str(backend)
-    if name == "cosine":
-        return Cosine()
-    if name not in TRAINED:
-        names = ", ".join(["cosine", *TRAINED])
-        raise InputError("back-end", f"{names} or a file (npz)", name)
-    if data is None:
-        raise InputError(f"back-end {name}", "embeddings to train on", "none")
-    with one_blas_thread():
-        return TRAINED[name](data, **options)
-
-
-def product_sides(backend: Backend, prepared: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Rows for the enrolment and for the test side of an inner product that is the score.
-
-    The LLR of PLDA is xᵀy + f(x) + f(y): two more components, (x, f(x), 1)·(y, 1, f(y)), make it
-    an inner product. Two-sided back-ends hold both rows. Others give the same array for both.
-    """
-    if isinstance(backend, TwoSided):
-        width = prepared.shape[1] // 2
-        return prepared[:, :width], prepared[:, width:]
-    if isinstance(backend, Plda):
-        rest, own, one = prepared[:, :-1], prepared[:, -1:], np.ones((len(prepared), 1))
-        return np.hstack([rest, own, one]), np.hstack([rest, one, own])
-    if not isinstance(backend, Cosine):
-        raise InputError("back-end", "cosine, wccn or plda", backend.name)
-    return prepared, prepared
+    made: Backend = fitted(str(backend), train=train, **options)
+    return made
 
 
 @dataclass(frozen=True, eq=False)
-class Fused(TwoSided):
+class Fused:
     """Σ w_k·s_k: the sum of the scores of ``members``, each times its weight."""
 
     members: Sequence[Backend]
@@ -103,19 +170,8 @@ class Fused(TwoSided):
     def name(self) -> str:
         return "fusion"
 
-    def sides(self, vectors: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+    def sides(self, vectors: npt.ArrayLike) -> Sides:
         """The rows of all members beside each other, those of enrolment times the weight."""
-        pairs = [product_sides(one, one.prepare(vectors)) for one in self.members]
-        left = [w * one for w, (one, _) in zip(self.weights, pairs, strict=True)]
-        return np.hstack(left), np.hstack([other for _, other in pairs])
-
-
-def score_matrix(backend: Backend, enrol: npt.ArrayLike, test: npt.ArrayLike) -> FloatArray:
-    """Scores of all enrolment vectors with all test vectors, tile by tile."""
-    left, right = backend.prepare(enrol), backend.prepare(test)
-    scores = np.empty((len(left), len(right)))
-    for top, bottom in ranges_of(len(left), TILE_ROWS):
-        for start, stop in ranges_of(len(right), TILE_COLUMNS):
-            tile = backend.score_block(left[top:bottom], right[start:stop])
-            scores[top:bottom, start:stop] = tile
-    return scores
+        rows = [sides_of(one, vectors) for one in self.members]
+        left = [w * one.enrol for w, one in zip(self.weights, rows, strict=True)]
+        return Sides(np.hstack(left), np.hstack([one.test for one in rows]))

@@ -1,11 +1,9 @@
 """Cosine similarity, plain, after a linear map that whitens the vectors, or normalised by a cohort;
-scores that are inner products of two different rows of a vector, one for each side; and the moments
-of labelled vectors that every trained back-end starts from.
+and the moments of labelled vectors that every trained back-end starts from.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +13,7 @@ from scipy.linalg import eigh
 
 from unmask.base import FloatArray, IntArray, as_numbers, length_normalised
 from unmask.errors import InputError
+from unmask.scoring.sides import Sides
 from unmask.trials import Embeddings
 
 Rows = npt.NDArray[np.floating[Any]]
@@ -144,13 +143,10 @@ class Cosine:
     def name(self) -> str:
         return "cosine"
 
-    def prepare(self, vectors: npt.ArrayLike) -> FloatArray:
+    def sides(self, vectors: npt.ArrayLike) -> Sides:
         """Length-normalised rows."""
-        return unit_rows(vectors)
-
-    def score_block(self, enrol: Rows, test: Rows) -> Rows:
-        """Cosines of every enrolment row with every test row."""
-        return np.asarray(enrol @ test.T)
+        rows = unit_rows(vectors)
+        return Sides(rows, rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,10 +185,11 @@ class Whitening(Cosine):
     def name(self) -> str:
         return "wccn" if self.covariance == "within" else "whitening"
 
-    def prepare(self, vectors: npt.ArrayLike) -> FloatArray:
+    def sides(self, vectors: npt.ArrayLike) -> Sides:
         """Normalised, centred, whitened and normalised again."""
         rows = unit_rows(vectors, dimension=self.centre.size)
-        return length_normalised((rows - self.centre) @ self.projection)
+        rows = length_normalised((rows - self.centre) @ self.projection)
+        return Sides(rows, rows)
 
 
 class Projected(Whitening):
@@ -222,25 +219,8 @@ class Projected(Whitening):
         return cls(centre, discriminants(moments, few, shrinkage), "lda")
 
 
-class TwoSided(ABC):
-    """A back-end whose prepared rows hold the row for enrolment, then that for the test side."""
-
-    @abstractmethod
-    def sides(self, vectors: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """Rows for the enrolment and for the test side; their inner product is the score."""
-
-    def prepare(self, vectors: npt.ArrayLike) -> FloatArray:
-        """Both rows of each vector, one after the other."""
-        return np.hstack(self.sides(vectors))
-
-    def score_block(self, enrol: Rows, test: Rows) -> Rows:
-        """Inner products of the enrolment rows with the test rows."""
-        width = enrol.shape[1] // 2
-        return np.asarray(enrol[:, :width] @ test[:, width:].T)
-
-
 @dataclass(frozen=True, eq=False)
-class AsNorm(TwoSided):
+class AsNorm:
     r"""Adaptive symmetric score normalisation of the cosine (Matějka et al. 2017).
 
     .. math:: ½ \left(\frac{s − μ_e}{σ_e} + \frac{s − μ_t}{σ_t}\right)
@@ -266,7 +246,7 @@ class AsNorm(TwoSided):
     def name(self) -> str:
         return "asnorm"
 
-    def sides(self, vectors: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+    def sides(self, vectors: npt.ArrayLike) -> Sides:
         """Rows that hold the vector, its mean and its standard deviation."""
         rows = unit_rows(vectors, dimension=self.cohort.shape[1])
         scores = np.partition(rows @ self.cohort.T, len(self.cohort) - self.top, axis=1)
@@ -274,4 +254,4 @@ class AsNorm(TwoSided):
         scale = 1 / (2 * np.maximum(closest.std(axis=1, keepdims=True), _LEAST))
         shift, one = -closest.mean(axis=1, keepdims=True) * scale, np.ones((len(rows), 1))
         left, right = [rows * scale, rows, shift, one], [rows, rows * scale, one, shift]
-        return np.hstack(left), np.hstack(right)
+        return Sides(np.hstack(left), np.hstack(right))

@@ -20,6 +20,7 @@ from unmask.run import Range, Xp, ranges_of
 TILE = 1024
 BLOCK = 8192
 MOST_TRIALS = 1 << 30
+WIDEST_COSINE = np.float32(1.001)
 Block = tuple[int, int, int, int]
 """First and last enrolment row of a task (the last one is not in it), then its test rows."""
 
@@ -39,14 +40,14 @@ class Side:
 class Pairs:
     """All pairs of an enrolment and a test row, each unordered pair once if ``unordered``.
 
-    ``llr`` says that scores are log-likelihood ratios and not cosines, ``grid`` how many rows and
-    columns a tile has. :class:`~unmask.scoring.Layout` makes it, reducers go through its tiles.
+    ``wide`` says that scores may be larger than cosines are, ``grid`` how many rows and columns a
+    tile has. :class:`~unmask.scoring.Layout` makes it, reducers go through its tiles.
     """
 
     enrol: Side
     test: Side
     unordered: bool
-    llr: bool
+    wide: bool
     grid: int = TILE
 
     def __post_init__(self) -> None:

@@ -14,15 +14,8 @@ from scipy.linalg import eigh
 from unmask.base import FloatArray, IntArray, length_normalised
 from unmask.errors import InputError
 from unmask.run import read_arrays, write_arrays
-from unmask.scoring.cosine import (
-    Codes,
-    Moments,
-    Rows,
-    discriminants,
-    group_means,
-    shrunk,
-    unit_rows,
-)
+from unmask.scoring.cosine import Codes, Moments, discriminants, group_means, shrunk, unit_rows
+from unmask.scoring.sides import Sides
 from unmask.trials import Embeddings
 
 _FORMAT = "unmask-plda-1"
@@ -119,22 +112,17 @@ class Plda:
         """Coordinates in which W = I and B = diag(ψ)."""
         return self.transform(vectors) @ self._basis[1]
 
-    def prepare(self, vectors: npt.ArrayLike) -> FloatArray:
-        """Latent coordinates scaled so that their product is the cross term; last, a row's own
-        term and half of the constant.
+    def sides(self, vectors: npt.ArrayLike) -> Sides:
+        """Latent coordinates scaled so that their product is the cross term; then a row's own term
+        with half of the constant, and a 1 for the other's.
         """
         psi, _ = self._basis
         latent = self.latent(vectors)
         own = (latent * latent) @ (psi * psi / (2 * (1 + psi) * (1 + 2 * psi)))
         constant = (np.log1p(psi) - np.log1p(2 * psi) / 2).sum()
-        return np.column_stack([latent * np.sqrt(psi / (1 + 2 * psi)), constant / 2 - own])
-
-    def score_block(self, enrol: Rows, test: Rows) -> Rows:
-        """LLRs of every prepared pair of rows: a product plus the own terms of either side."""
-        scores = enrol[:, :-1] @ test[:, :-1].T
-        scores += enrol[:, -1:]
-        scores += test[:, -1]
-        return np.asarray(scores)
+        rows, one = latent * np.sqrt(psi / (1 + 2 * psi)), np.ones(len(latent))
+        both = constant / 2 - own, one
+        return Sides(np.column_stack([rows, *both]), np.column_stack([rows, *both[::-1]]))
 
     def enrol(self, vectors: npt.ArrayLike, models: Codes) -> Models:
         """Enrol each model with all its vectors; models in order of their code."""

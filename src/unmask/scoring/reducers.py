@@ -28,13 +28,12 @@ from unmask.run import (
     run,
 )
 from unmask.scoring.cosine import Rows
-from unmask.scoring.pairs import BLOCK, Block, Pairs, Tile
+from unmask.scoring.pairs import BLOCK, WIDEST_COSINE, Block, Pairs, Tile
 
 UNIT = 2.0**-32
 PIECE = 1 << 22
 LONGEST_PIECE = 1 << 26
 STRIP = 1 << 28
-WIDEST_COSINE = np.float32(1.001)
 _STRIP_ROWS = 64
 _PACKED = ("step", "met", "ties")
 _SUMS = ("target", "nontarget", "target_loss", "nontarget_loss")
@@ -155,7 +154,7 @@ def count_block(xp: Xp, counting: CountAmong, block: Block) -> Arrays:
             kept = scores[tile.trials(target=False).reshape(-1)]
             scores = piece[filled : filled + kept.size]
             scores[:] = kept
-        losses = xp.softplus(scores, wide=pairs.llr, out=spare[: scores.size])
+        losses = xp.softplus(scores, wide=pairs.wide, out=spare[: scores.size])
         loss += round(float(losses.sum(dtype=np.float64)) / UNIT)
         filled += scores.size
         total += scores.size
@@ -178,7 +177,7 @@ def add_counts(below: IntArray, equal: IntArray, piece: Rows, knots: Rows) -> No
 def _on_device(xp: Torch, counting: CountAmong, block: Block) -> Arrays:
     """The same for whole rows: triton counts inside its product, plain torch in strips."""
     pairs, knots = counting.pairs, counting.knots
-    possible = np.ones(knots.size, bool) if pairs.llr else np.abs(knots) <= WIDEST_COSINE
+    possible = np.ones(knots.size, bool) if pairs.wide else np.abs(knots) <= WIDEST_COSINE
     lookup = Lookup(knots[possible], "both")
     last = 2 * lookup.boundaries.size + 1
     cells = xp.zeros(last + 1)
@@ -188,7 +187,7 @@ def _on_device(xp: Torch, counting: CountAmong, block: Block) -> Arrays:
         scores, counted = tile.scores(), tile.trials(target=False)
         if not fused:
             cells += xp.bincount(xp.where(counted, xp.among(lookup, scores), last), last + 1)
-        losses = xp.softplus(scores, wide=pairs.llr) * counted
+        losses = xp.softplus(scores, wide=pairs.wide) * counted
         loss += float(losses.sum(dtype=xp.torch.float64))
     if not fused:
         counts: IntArray = xp.host(cells[:-1])
@@ -336,7 +335,7 @@ def count_by_speaker(xp: Xp, counting: CountBySpeaker, block: Block) -> Arrays:
 
 def _count_tile(counting: CountBySpeaker, tile: Tile, rows: _Side, columns: _Side) -> None:
     """Count a tile, on a processor a strip of rows at a time: strips stay in the cache."""
-    xp, wide, bins = tile.xp, tile.pairs.llr, counting.bins
+    xp, wide, bins = tile.xp, tile.pairs.wide, counting.bins
     scores = tile.scores()
     own = other = None
     if not tile.is_plain:

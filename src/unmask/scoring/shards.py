@@ -19,13 +19,20 @@ import numpy.typing as npt
 import polars as pl
 
 from unmask._version import __version__
-from unmask.base import Codes, FloatArray, IntArray, Vectors
+from unmask.base import Codes, IntArray, Vectors
 from unmask.errors import InputError
-from unmask.run import check_room, current_place, keeping, load_arrays, npy_header, store, workplace
-from unmask.scoring.backend import Backend, product_sides
-from unmask.scoring.cosine import Cosine
-from unmask.scoring.pairs import Pairs, Side
-from unmask.scoring.plda import Plda
+from unmask.run import (
+    check_room,
+    current_place,
+    keeping,
+    load_arrays,
+    npy_header,
+    one_blas_thread,
+    store,
+    workplace,
+)
+from unmask.scoring.pairs import WIDEST_COSINE, Pairs, Side
+from unmask.scoring.sides import Backend, Sides, sides_of
 from unmask.trials import (
     Embeddings,
     Ids,
@@ -43,6 +50,7 @@ SLICE = 1 << 14
 PAIRS = ("all", "enrolment-fixed")
 _NAMED = ("speakers", "utterances")
 _ROWS = "the rows to work on"
+_SOME = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,7 +262,7 @@ class Layout:
         return enrolled * (len(self.speaker) - enrolled)
 
     def key(self, backend: Backend) -> str:
-        """Names the rows on disk: what they are made of and how."""
+        """Names the rows on disk: what they are made of and how, which a few of them tell."""
         sha = hashlib.sha256(f"{__version__} {self.digest} {self.pairs} {backend.name}".encode())
         for layout in (self.speaker, self.position, self.enrolled):
             sha.update(layout.tobytes())
@@ -264,9 +272,10 @@ class Layout:
             else:
                 for _, vectors in shard.slices():
                     sha.update(np.ascontiguousarray(vectors).data)
-        for name, value in sorted(vars(backend).items()) if hasattr(backend, "__dict__") else ():
-            if isinstance(value, np.ndarray):
-                sha.update(name.encode() + value.tobytes())
+        with one_blas_thread():
+            some = self._first(backend, _SOME)
+        for rows in (some.enrol, some.test):
+            sha.update(rows.tobytes())
         return sha.hexdigest()[:16]
 
     @contextmanager
@@ -274,9 +283,6 @@ class Layout:
         """All pairs of prepared rows, which lie on disk; meanwhile jobs keep beside them what is
         done, so that the same call goes on from there after a fault.
         """
-        if not isinstance(backend, Cosine | Plda):
-            wanted = "cosine, whitening or PLDA on embeddings from disk"
-            raise InputError("back-end", wanted, backend.name)
         key, state = self.key(backend), current_place().state
         with workplace(key, None if state is None else state / key) as folder, keeping(folder):
             if not (folder / "tree.json").exists():
@@ -285,29 +291,37 @@ class Layout:
 
     def _prepared(self, folder: Path, backend: Backend) -> Pairs:
         """Prepare all rows into a folder; too little room on the disk is known before."""
-        llr = isinstance(backend, Plda)
-        first = next(iter(self.shards[0].slices()))[1][:1]
-        width = product_sides(backend, backend.prepare(first))[0].shape[1]
+        first = self._first(backend, 1)
+        width, alike = first.enrol.shape[1], self.symmetric and first.test is first.enrol
         tested = self.enrolled if self.symmetric else ~self.enrolled
-        sides = [self.enrolled, *([tested] if llr or not self.symmetric else [])]
-        check_room(folder, sum(int(mask.sum()) for mask in sides) * (4 * width + 4), _ROWS)
+        masks = [self.enrolled, *([] if alike else [tested])]
+        check_room(folder, sum(int(mask.sum()) for mask in masks) * (4 * width + 4), _ROWS)
         outputs = [
             self._side(folder / f"{name}.npy", mask, width)
-            for name, mask in zip(("enrol", "test"), sides, strict=False)
+            for name, mask in zip(("enrol", "test"), masks, strict=False)
         ]
-        row = 0
+        row, longest = 0, np.zeros(2)
         for shard in self.shards:
             for _, vectors in shard.slices():
                 part = slice(row, row + len(vectors))
-                prepared = product_sides(backend, _prepared(backend, vectors, shard, row))
-                for rows, mask, (array, position, _) in zip(prepared, sides, outputs, strict=False):
+                made = _sides(backend, vectors, shard, row)
+                sides = made.enrol, made.test
+                for rows, mask, (array, position, _) in zip(sides, masks, outputs, strict=False):
                     array[position[part][mask[part]]] = rows[mask[part]]
+                squares = [np.einsum("ij,ij->i", rows, rows).max(initial=0.0) for rows in sides]
+                longest = np.maximum(longest, squares)
                 row += len(vectors)
         done = []
         for array, _, speaker in outputs:
             array.flush()
             done.append(Side(np.load(str(array.filename), mmap_mode="r"), speaker))
-        return Pairs(done[0], done[-1], self.symmetric, llr)
+        wide = bool(np.sqrt(longest.prod()) > WIDEST_COSINE)
+        return Pairs(done[0], done[-1], self.symmetric, wide)
+
+    def _first(self, backend: Backend, number: int) -> Sides:
+        """The sides of the first vectors."""
+        shard = self.shards[0]
+        return _sides(backend, next(iter(shard.slices()))[1][:number], shard, 0)
 
     def _side(
         self, path: Path, mask: npt.NDArray[np.bool_], width: int
@@ -323,9 +337,9 @@ class Layout:
         return array, position, self.speaker[order]
 
 
-def _prepared(backend: Backend, vectors: npt.ArrayLike, shard: Shard, row: int) -> FloatArray:
+def _sides(backend: Backend, vectors: npt.ArrayLike, shard: Shard, row: int) -> Sides:
     try:
-        return backend.prepare(vectors)
+        return sides_of(backend, vectors)
     except InputError as error:
         name = shard.source.name if shard.source else "embeddings"
         raise InputError(f"{name}, in the {row + 1:,}th vector or after it: {error}") from None

@@ -1,10 +1,16 @@
 """Singling Out, Linkability and Inference: the legally validated risks (Vauquier 2025)."""
 
-from unmask.privacy.legal.attack import BACKENDS, FREE, LEARNT, UNLABELLED, Attacker, HeldOut, Pairs
-from unmask.privacy.legal.attack import attack_scenarios, centred, every_second, of_people, pooled
-from unmask.privacy.legal.attack import with_backends
-from unmask.privacy.legal.curve import CENTRED, CENTRED_NEGATED, NEGATED, PLAIN, TITLES, VARIANTS
-from unmask.privacy.legal.curve import Curve, RiskCurve, spoken, variant_name
+from unmask.privacy.attack import CENTRED, CENTRED_NEGATED, NEGATED, PLAIN, READINGS, Attacker
+from unmask.privacy.attack import (
+    HeldOut,
+    Reading,
+    attack_scenarios,
+    centred,
+    every_second,
+    of_people,
+)
+from unmask.privacy.attack import pooled, with_backends
+from unmask.privacy.legal.curve import TITLES, Curve, RiskCurve, spoken
 from unmask.privacy.legal.links import Linkability, Ranks, linkability, ranks_of
 from unmask.privacy.legal.matrix import count_above_in_scores, linkability_from_scores, matrix_risks
 from unmask.privacy.legal.matrix import ranks_from_scores, singling_out_from_scores
@@ -15,3 +21,4 @@ from unmask.privacy.legal.strength import extent, learning_curve, linked, on_few
 from unmask.privacy.legal.strength import strongest_of
 from unmask.privacy.legal.sweep import METRICS, LegalSweep, default_counts, fitting_lengths, legal
 from unmask.privacy.legal.verification import one_minus_eer
+from unmask.scoring import known_backend, named_backends

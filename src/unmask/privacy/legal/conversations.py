@@ -15,10 +15,11 @@ import polars as pl
 
 from unmask.base import FloatArray, IntArray
 from unmask.errors import InputError
+from unmask.privacy.attack import Attacker, refuse_dimensions
 from unmask.privacy.legal.curve import Resampling
 from unmask.run import Xp
-from unmask.scoring import Backend, backend_named, product_sides
-from unmask.trials import Embeddings, Ids, lookup, refuse_encoders
+from unmask.scoring import Backend, sides_of
+from unmask.trials import Embeddings, Ids, lookup
 
 EnrolLength = int | Literal["all"] | None
 """Utterances averaged in enrolment; None is the depth of Vauquier 2025, 3.4."""
@@ -141,14 +142,6 @@ def _shuffled(
     return rows, np.arange(len(owner)) - np.repeat(starts, total), total, speakers.names
 
 
-def refuse_dimensions(enrol: Embeddings, test: Embeddings) -> None:
-    """Vectors of different encoders or dimensions have no score."""
-    refuse_encoders({"enrolment": enrol, "test": test})
-    if enrol.dimension != test.dimension:
-        actual = f"{enrol.dimension} in enrolment and {test.dimension} in test"
-        raise InputError("embeddings", "one dimension on both sides", actual)
-
-
 def refuse_zeros(embeddings: Embeddings, side: str) -> None:
     """A vector of zeros has no direction."""
     zero = ~embeddings.vectors.any(axis=1)
@@ -268,11 +261,11 @@ class Setting:
         and the codes of both where there is side information.
         """
         chosen = slice(None) if speakers is None else speakers
-        left, _ = product_sides(self.backend, self.backend.prepare(self.known.vectors[chosen]))
-        _, right = product_sides(self.backend, self.backend.prepare(self.asked.vectors))
+        sides = sides_of(self.backend, self.known.vectors[chosen], self.asked.vectors)
         if self.codes is None:
-            return left, right, None, None
-        return left, right, self.codes[0][chosen], self.codes[1][self.asked.speakers]
+            return sides.enrol, sides.test, None, None
+        codes = self.codes[0][chosen], self.codes[1][self.asked.speakers]
+        return sides.enrol, sides.test, *codes
 
 
 def setting(
@@ -314,6 +307,8 @@ def setting(
             actual = f"none of {strangers} (first: {test.speakers.decode(0)})"
             raise InputError("test speakers", "one who is enrolled", actual)
         test = test.select(own) if strangers else test
+    used = Attacker(enrol, test, backend).ready()
+    enrol, test, scorer = used.enrol, used.test, used.backend_in_use
     wanted, length = lengths
     depth = usual if wanted is None else wanted
     seeds = np.random.SeedSequence(how.seed).spawn(4)
@@ -325,7 +320,6 @@ def setting(
         left, right = side_values(enrol, known.names, side), side_values(test, asked.names, side)
         joined = np.unique(["\0".join(row) for row in left + right], return_inverse=True)[1]
         codes = joined[: len(left)], joined[len(left) :]
-    scorer = backend_named(backend)
     fields = {
         "length": length,
         "enrol_length": depth,

@@ -26,13 +26,12 @@ from unmask.base import (
     score_interval,
 )
 from unmask.estimate import Estimate, Interval, Notice, Parameter
+from unmask.privacy.attack import NEGATED, PLAIN
 
 SCORE = "speaker,score"
 BOTH_SIDES = "enrolment and test speaker,score"
 CORRECTED = "speaker,corrected"
 PERCENTILE = "speaker,percentile"
-PLAIN, NEGATED, CENTRED, CENTRED_NEGATED = "plain", "negated", "centred", "centred negated"
-VARIANTS = (PLAIN, NEGATED, CENTRED, CENTRED_NEGATED)
 TITLES = {"singling_out": "Singling Out", "linkability": "Linkability", "one_minus_eer": "1 − EER"}
 C = TypeVar("C", bound="Curve")
 _DECILE_REPLICATES = 200
@@ -355,11 +354,6 @@ def risk_interval(
 def spoken(*lengths: int) -> str:
     """``1 utterance``, ``1, 3 utterances``: lengths of conversations as sentences have them."""
     return f"{', '.join(map(str, lengths))} utterance{'' if lengths == (1,) else 's'}"
-
-
-def variant_name(attacker: str, variant: str) -> str:
-    """What an attacker is called that reads its scores so."""
-    return attacker if variant == PLAIN else f"{attacker}, {variant}"
 
 
 def base_name(name: str, curve: Curve) -> str:

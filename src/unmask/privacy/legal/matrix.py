@@ -10,11 +10,10 @@ import numpy.typing as npt
 from unmask.base import FloatArray, IntArray, as_array, as_numbers, reject_nan
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Parameter
+from unmask.privacy.attack import NEGATED, PLAIN
 from unmask.privacy.legal.conversations import as_counts
 from unmask.privacy.legal.curve import (
     BOTH_SIDES,
-    NEGATED,
-    PLAIN,
     SCORE,
     Resampling,
     mean_variance,
@@ -209,7 +208,7 @@ def _linked(matrix: FloatArray, place: IntArray, how: Resampling, trials: str) -
     people = np.bincount(owner)
     above = count_above_in_scores(matrix[kept], true)
     count = above.others + 1
-    risks = {}
+    risks: dict[str, tuple[float, FloatArray]] = {}
     for variant, counted in ((PLAIN, above), (NEGATED, above.negated())):
         outcome = exact_linkability(counted.at_or_above, above.others, np.array([count]))[:, 0]
         mean = np.bincount(owner, outcome) / people
@@ -234,7 +233,7 @@ def _isolated(
         Population(owner), enrolled, counts, folds=_FOLDS, draws=_DRAWS, seed=seed
     )
     given = matrix[np.ix_(kept, column[enrolled])].T
-    risks = {}
+    risks: dict[str, tuple[float, FloatArray]] = {}
     for variant, signed in ((PLAIN, given), (NEGATED, -given)):
         outcome = single_out_all(GivenScores(protocol, signed))
         risks[variant] = float(outcome.success.mean()), both_sides(outcome, 0)

@@ -24,7 +24,7 @@ Row = npt.NDArray[np.float32]
 Slots = npt.NDArray[np.int16]
 Exact = Callable[[IntArray], FloatArray]
 """Gives double-precision scores of one enrolment speaker with some conversations."""
-Attack = tuple[int, Row, float, tuple[Exact, ...]]
+Attempt = tuple[int, Row, float, tuple[Exact, ...]]
 """The number of an enrolment speaker, its scores, by how much two of them may be off, and what
 gives exact ones: of the score, and of the negated one where that is tried as well."""
 SPEAKERS = 32
@@ -356,7 +356,7 @@ class Predicates(Rows):
         """By how much two single-precision scores of an enrolment speaker may be off."""
         return rounding(self.enrol, self.test)
 
-    def attacks(self, xp: Xp, speakers: Range) -> Iterator[Attack]:
+    def attacks(self, xp: Xp, speakers: Range) -> Iterator[Attempt]:
         """Attacks of some enrolment speakers; only products are made on a device."""
         enrol = xp.put(self.enrol[slice(*speakers)].astype(np.float32))
         scores = xp.host(xp.product(enrol, xp.put(self.single))).astype(np.float32, copy=False)
@@ -379,7 +379,7 @@ class GivenScores:
     protocol: Protocol
     scores: FloatArray
 
-    def attacks(self, xp: Xp, speakers: Range) -> Iterator[Attack]:
+    def attacks(self, xp: Xp, speakers: Range) -> Iterator[Attempt]:
         """Attacks of some enrolment speakers."""
         for e in range(*speakers):
             values = self.scores[e]

@@ -18,7 +18,7 @@ import polars as pl
 from unmask.base import VERDICT, FloatArray, IntArray, Tabular, quantile_t, score_interval
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Notice
-from unmask.privacy.legal.attack import Attacker
+from unmask.privacy.attack import Attacker
 from unmask.privacy.legal.curve import SCORE, Curve, RiskCurve, notice
 from unmask.privacy.legal.links import Linkability, linkability
 

@@ -13,21 +13,16 @@ import numpy as np
 from unmask.base import FEW_SPEAKERS, estimate_row, few_speakers, lazy
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
-from unmask.privacy.legal.attack import Attacker
+from unmask.privacy.attack import CENTRED, CENTRED_NEGATED, PLAIN, READINGS, Attacker, Reading
 from unmask.privacy.legal.conversations import EnrolLength
 from unmask.privacy.legal.curve import (
-    CENTRED,
-    CENTRED_NEGATED,
-    PLAIN,
     TITLES,
-    VARIANTS,
     Curve,
     Noted,
     base_name,
     notice,
     residual,
     spoken,
-    variant_name,
     with_negated,
 )
 from unmask.privacy.legal.links import Linkability, Ranks, linkability
@@ -110,7 +105,7 @@ class LegalSweep(Noted):
         if (i := own.index(count)) is None:
             return ()
         details = list(own.details(i))
-        centred = self.curves.get((variant_name(attacker, CENTRED), metric, length))
+        centred = self.curves.get((CENTRED.of(attacker), metric, length))
         for curve in filter(None, (centred, centred and centred.negated)):
             name = f"{metric}_{curve.variant.replace(' ', '_')}"
             details.append(replace(curve.estimate(i), metric=name))
@@ -337,7 +332,7 @@ def legal(
     original: str | None = None,
     asked: str | None = None,
     attributes: Mapping[str, Sequence[float]] | Sequence[str] = (),
-    variants: Sequence[str] = VARIANTS,
+    variants: Sequence[str] = READINGS,
     linkability_enrol: EnrolLength = None,
     singling_out_enrol: EnrolLength = None,
     one_minus_eer_enrol: EnrolLength = None,
@@ -382,7 +377,7 @@ def legal(
     original = "original" if original is None and "original" in attackers else original
     _known(metrics, METRICS, "metric")
     _known([name for name in (original, asked) if name is not None], attackers, "attacker")
-    _known(variants, VARIANTS, "variant")
+    _known(variants, READINGS, "variant")
     intervals: dict[str, Any] = {"level": level, "replicates": replicates, "seed": seed}
     shared = {**intervals, "side": side, "allow_shared_utterances": allow_shared_utterances}
     if one_minus_eer_enrol is None:
@@ -403,29 +398,28 @@ def legal(
         if longer := [str(n) for n in LENGTHS if n not in lengths]:
             fit = {"lengths": ", ".join(longer), "most": max(lengths)}
             skipped.append(notice("sweep", "length-left-out", **fit))
-    readings = 1 + any(variant.startswith(CENTRED) for variant in variants)
+    scored = tuple(dict.fromkeys((PLAIN, *(Reading(variant).scored for variant in variants))))
     each = len(lengths) * len(metrics)
-    steps = len(attackers) * (readings * each + len(cuts))
+    steps = len(attackers) * (len(scored) * each + len(cuts))
     curves: dict[tuple[str, str, int], Curve] = {}
     ranks: dict[tuple[str, int], Ranks] = {}
     inferences: dict[tuple[str, str], Inference] = {}
     unfitted: dict[str, str] = {}
     index = 0
     for name, attacker in attackers.items():
-        for reading in range(readings):
-            used = attacker.centred() if reading else attacker
-            if used is None:
-                if not attacker.centres:
-                    skipped.append(notice("sweep", "not-centred", name))
-                index += each
-                continue
+        for reading in scored:
             try:
-                used = used.ready()
+                used = attacker.read(reading).ready
             except InputError as error:
                 if name in (original, asked) or len(attackers) == len(unfitted) + 1:
                     raise
                 unfitted[name] = str(error)
                 break
+            if used is None:
+                if not attacker.centres:
+                    skipped.append(notice("sweep", "not-centred", name))
+                index += each
+                continue
             backend = used.backend_in_use
             for length, metric in product(lengths, metrics):
                 enrol, test = used.enrol, used.test
@@ -440,12 +434,12 @@ def legal(
                 with part(index, steps):
                     curve = METRICS[metric](enrol, test, **where, **shared, **options[metric])
                 index += 1
-                if reading and curve.negated is not None:
+                if reading == CENTRED and curve.negated is not None:
                     curve = with_negated(curve, curve.negated, (CENTRED, CENTRED_NEGATED))
                 for one in (curve, curve.negated):
                     if one is not None and one.variant in (PLAIN, *variants):
-                        curves[variant_name(name, one.variant), metric, length] = one
-                if reading:
+                        curves[Reading(one.variant).of(name), metric, length] = one
+                if reading == CENTRED:
                     continue
                 if lost := ", ".join(f"{n:,}" for n in sizes if n > most):
                     subject = f"{TITLES[metric]} of {name}, {spoken(length)}"

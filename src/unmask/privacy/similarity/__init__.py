@@ -1,6 +1,6 @@
 """Voice similarity matrices, DeID and gain of voice distinctiveness (Noé 2020, 2022)."""
 
-from unmask.privacy.similarity.attackers import PLAIN, SpeakerProtection
+from unmask.privacy.similarity.attackers import SpeakerProtection
 from unmask.privacy.similarity.distortion import (
     CalibrationDistortion,
     calibration_distortion,

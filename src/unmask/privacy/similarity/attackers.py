@@ -1,4 +1,5 @@
-"""Attackers of one safeguard under one recogniser: the score as it is, negated, centred, or both;
+"""Attackers of one safeguard under one recogniser: the score as it is, negated, double-centred, or
+both;
 and others, who align the two sides or bring a back-end, each read both ways.
 
 They compete, and the one that leaves least de-identification is the strongest. The lowest of
@@ -16,13 +17,11 @@ import numpy as np
 
 from unmask.base import BoolArray, FloatArray
 from unmask.estimate import Estimate
+from unmask.privacy.attack import NEGATED, PLAIN
 from unmask.privacy.similarity.matrix import Comparisons, dominance, speaker_dominance
 from unmask.privacy.similarity.resampling import Resampled
 from unmask.privacy.similarity.statistic import Ends, Statistic, ratio, same
 
-PLAIN, NEGATED, CENTRED = "plain", "negated", "centred"
-READINGS = (PLAIN, NEGATED, CENTRED, f"{CENTRED} {NEGATED}")
-"""How the scores of one back-end are read."""
 OWN_SETS = ("oo", "op", "pp")
 """The three of the papers; any other is an attack on the OP comparisons."""
 LEAST_DIFFERENCE = 0.01
@@ -31,7 +30,7 @@ _PLACES = 9
 
 
 @dataclass(frozen=True, eq=False)
-class Attack:
+class AttackedMatrix:
     """One way to read the OP scores: its matrix, what resamples of the speakers give for it, and
     the comparisons it is one of, whose OO scores have the whole dominance.
     """
@@ -57,7 +56,7 @@ class Attack:
         of, drawn_of = self.made.sets["oo"].signed, self.made.plain["oo"].signed
         return Statistic(*ratio(value, of, drawn, drawn_of), self.made.setup.replicates, read)
 
-    def beats(self, plain: Attack, level: float) -> bool:
+    def beats(self, plain: AttackedMatrix, level: float) -> bool:
         """Whether the interval of the difference of the two stays above 0, and is worth a word."""
         value = (abs(self.signed) - abs(plain.signed)) / self.made.sets["oo"].signed
         if value < LEAST_DIFFERENCE:
@@ -70,19 +69,19 @@ class Attack:
         return ends is None or ends[0] > 0
 
 
-def attacks_of(made: Comparisons) -> dict[str, Attack]:
+def attacks_of(made: Comparisons) -> dict[str, AttackedMatrix]:
     """All attacks that the sets allow, the plain one first."""
     attacks = {}
     for name in ("op", *(name for name in made.sets if name not in OWN_SETS)):
         plain, negated = (PLAIN, NEGATED) if name == "op" else (name, f"{name} {NEGATED}")
         own = made.sets[name]
         assert own.negated is not None
-        attacks[plain] = Attack(plain, own.matrix, made.plain.get(name), made)
-        attacks[negated] = Attack(negated, own.negated, made.negated.get(name), made)
+        attacks[plain] = AttackedMatrix(plain, own.matrix, made.plain.get(name), made)
+        attacks[negated] = AttackedMatrix(negated, own.negated, made.negated.get(name), made)
     return attacks
 
 
-def strongest_of(attacks: Mapping[str, Attack]) -> tuple[Attack, bool]:
+def strongest_of(attacks: Mapping[str, AttackedMatrix]) -> tuple[AttackedMatrix, bool]:
     """The attack that leaves least de-identification, and whether it beats the plain one."""
     plain = attacks[PLAIN]
     chosen = max(attacks.values(), key=lambda attack: round(abs(attack.signed), _PLACES))
@@ -128,7 +127,7 @@ class SpeakerProtection:
         return tuple(self.speakers[i] for i in order if self.named[i])[:number]
 
 
-def protection_of(attack: Attack) -> SpeakerProtection:
+def protection_of(attack: AttackedMatrix) -> SpeakerProtection:
     """Who is left unprotected against an attack: DeID_i = 1 ∓ d_i(OP)/D_diag(OO), with d_i the
     speaker's share of the signed difference and the sign that of the whole, so that the values
     average to DeID.

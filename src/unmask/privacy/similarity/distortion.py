@@ -25,7 +25,7 @@ from unmask.engine import (
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Notice, Noticed
 from unmask.privacy.similarity.lists import RunScores, speaker_trials
-from unmask.privacy.similarity.pairs import EmbeddingPairs, Pairs, prepared
+from unmask.privacy.similarity.pairs import Pairs, prepared
 from unmask.privacy.similarity.resampling import Binned, Layout, counted, pav_of
 from unmask.privacy.similarity.statistic import (
     LARGEST_D_ECE,
@@ -37,7 +37,7 @@ from unmask.privacy.similarity.statistic import (
 )
 from unmask.privacy.zebra import LIMIT, POINTS, Disclosure, ScorePair, zebra_profiles
 from unmask.run import NUMPY
-from unmask.scoring import Backend, backend_named
+from unmask.scoring import Backend, Sides, backend_named
 from unmask.trials import Embeddings, Scores
 
 METHODS = ("linear", "isotonic")
@@ -188,9 +188,8 @@ def cross_scores(
         )
     scorer = backend_named(backend)
     segments, _, o, p = prepared(scorer, original, protected)
-    source = EmbeddingPairs.of(scorer, o, p)
     parts: dict[bool, list[tuple[FloatArray, IntArray, IntArray]]] = {True: [], False: []}
-    for tile in Pairs(source, segments).tiles(NUMPY, (0, len(segments))):
+    for tile in Pairs(Sides(o.enrol, p.test), segments).tiles(NUMPY, (0, len(segments))):
         rows, columns = segments.codes[slice(*tile.rows)], segments.codes[slice(*tile.columns)]
         speakers = np.broadcast_arrays(rows[:, None], columns)
         for same, part in parts.items():

@@ -12,6 +12,7 @@ from unmask.base import BoolArray, FloatArray, IntArray
 from unmask.engine import Roc
 from unmask.errors import InputError
 from unmask.estimate import Notice
+from unmask.privacy.attack import DOUBLE_CENTRED
 from unmask.privacy.similarity.matrix import Comparisons
 from unmask.privacy.similarity.passes import PairSums, Tables
 from unmask.privacy.similarity.resampling import Binned, Layout, counted
@@ -64,7 +65,7 @@ def _sides(scores: Scores, name: str) -> tuple[Ids, Ids]:
 def sets_of_lists(
     lists: Mapping[str, Scores], setup: Setup, *, system: str | None
 ) -> tuple[Comparisons, tuple[Notice, ...]]:
-    """A set per list and that of the centred scores with OP, and what was left out."""
+    """A set per list and that of the double-centred scores with OP, and what was left out."""
     names, others = speakers_of_lists(lists)
     made = Comparisons(setup)
     notes = []
@@ -80,7 +81,7 @@ def sets_of_lists(
         values = {name: trials.scores.scores(system)[trials.kept]}
         if name == "op" and segments is not None:
             centred = _centred(values[name], *segments)
-            values |= {"centred": centred} if np.isfinite(centred).all() else {}
+            values |= {DOUBLE_CENTRED: centred} if np.isfinite(centred).all() else {}
         weights = None if name == "op" or segments is None else _once(*segments)
         for each, chosen in values.items():
             _add(made, each, chosen, trials, weights, names)
@@ -88,8 +89,8 @@ def sets_of_lists(
             number = int((~trials.kept).sum())
             sentence = f"{number:,} comparisons of a segment with itself left out"
             notes.append(Notice("pairs-left-out", name.upper(), sentence, "note"))
-    if "centred" not in made.sets:
-        sentence = "the centred score was not tried, which needs the names of the segments"
+    if DOUBLE_CENTRED not in made.sets:
+        sentence = "the double-centred score was not tried, which needs the names of the segments"
         notes.append(Notice("not-centred", "OP", sentence, "note"))
     return made, tuple(notes)
 
@@ -117,7 +118,7 @@ def _add(
     sums = list_sums(values, pair, roc, len(names), once=once)
     _refuse_missing(sums.mirrored().count if setup.mirror else sums.count, names, name)
     negated = binned = None
-    if name in ("op", "centred"):
+    if name in ("op", DOUBLE_CENTRED):
         opposite = list_sums(-values, pair, roc.negated(), len(names))
         negated = opposite.log_sigmoid, opposite.llr
     if setup.replicates:

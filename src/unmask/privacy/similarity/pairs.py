@@ -18,24 +18,13 @@ import numpy.typing as npt
 
 from unmask.base import FloatArray, IntArray
 from unmask.errors import InputError
-from unmask.run import NUMPY, Range, Xp, current_place, ranges_of
-from unmask.scoring import (
-    TILE_COLUMNS,
-    TILE_ROWS,
-    Backend,
-    Cosine,
-    Plda,
-    TwoSided,
-    Whitening,
-    product_sides,
-)
+from unmask.run import NUMPY, Range, Xp, ranges_of
+from unmask.scoring import TILE_COLUMNS, TILE_ROWS, Backend, Sides, sides_of
 from unmask.trials import Embeddings, Ids, refuse_encoders, share
 
 STRIP = 1 << 24
 _COMPARED = {"<": operator.lt, "==": operator.eq, "!=": operator.ne}
-PRODUCT, LLR = "product", "llr"
 Block = npt.NDArray[np.floating[Any]]
-Scoring = str | Callable[[Any, Any], Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,118 +169,48 @@ class MatrixPairs:
         return xp.put(block) - row_means[slice(*rows), None] - column_means[slice(*columns)]
 
 
-@dataclass(frozen=True, eq=False)
-class EmbeddingPairs:
-    """Rows prepared by a back-end, sorted by speaker, scored when asked for.
-
-    ``score`` is ``product``, ``llr`` (a product plus the last column of either side), or what a
-    back-end of the user's own does, in this process only.
-    """
-
-    score: Scoring
-    enrol: FloatArray
-    test: FloatArray
-
-    @classmethod
-    def of(cls, backend: Backend, enrol: FloatArray, test: FloatArray) -> EmbeddingPairs:
-        """Pairs of prepared rows."""
-        if isinstance(backend, TwoSided):
-            return cls(PRODUCT, product_sides(backend, enrol)[0], product_sides(backend, test)[1])
-        return cls(_scoring(backend), enrol, test)
-
-    def scores(self, xp: Xp, rows: Range, columns: Range) -> Any:
-        """Scores of sorted segments against sorted segments."""
-        enrol, test = xp.put(self.enrol)[slice(*rows)], xp.put(self.test)[slice(*columns)]
-        if not isinstance(self.score, str):
-            return self.score(enrol, test)
-        if self.score == PRODUCT:
-            return xp.product(enrol, test)
-        scores = xp.product(enrol[:, :-1], test[:, :-1])
-        scores += enrol[:, -1:]
-        scores += test[:, -1]
-        return scores
-
-
-PairSource = MatrixPairs | EmbeddingPairs
+PairSource = MatrixPairs | Sides
 
 
 def prepared(
     backend: Backend, original: Embeddings, protected: Embeddings
-) -> tuple[Segments, IntArray, FloatArray, FloatArray]:
-    """The original segments by speaker, for each the row of its protected version, and the rows of
-    both sets in this order, prepared by a back-end.
+) -> tuple[Segments, IntArray, Sides, Sides]:
+    """The original segments by speaker, for each the row of its protected version, and the sides of
+    both sets in this order.
     """
     segments, order = aligned(original, protected)
     order = order[segments.order]
-    o = rows_of(backend, original, segments.order)
-    return segments, order, o, rows_of(backend, protected, order)
+    o = sides_of(backend, original.vectors).take(segments.order)
+    return segments, order, o, sides_of(backend, protected.vectors).take(order)
 
 
-def rows_of(backend: Backend, embeddings: Embeddings, order: IntArray) -> FloatArray:
-    """Rows of a set prepared by a back-end, in some order."""
-    return np.ascontiguousarray(backend.prepare(embeddings.vectors)[order])
+def double_centred(source: PairSource, segments: Segments) -> PairSource | None:
+    """The same comparisons with their scores double-centred; None where a mean is infinite.
 
-
-def _scoring(backend: Backend) -> Scoring:
-    """How a back-end scores prepared rows."""
-    known: dict[Any, str] = {
-        Cosine.score_block: PRODUCT,
-        Whitening.score_block: PRODUCT,
-        Plda.score_block: LLR,
-    }
-    return known.get(type(backend).score_block, backend.score_block)
-
-
-def check_backend(backend: Backend) -> None:
-    """Other machines and devices know how to compare cosines and PLDA's LLRs only."""
-    place = current_place()
-    if not isinstance(_scoring(backend), str) and (place.on != "local" or place.state is not None):
-        raise InputError(
-            f"back-end: expected cosine, wccn or plda for what runs on {place.on}"
-            f"{' and is kept in a state' if place.state else ''}, found {backend.name}"
-        )
-
-
-def centred(source: PairSource, segments: Segments) -> PairSource | None:
-    """The same comparisons with their scores centred; None where a mean is infinite.
-
-    The centred score is s(a, b) − mean s(a, ·) − mean s(·, b), no pair of a segment with itself
-    among the means. For cosines this is the product of vectors from which the mean of their own
-    side was subtracted (less a constant). It needs no labels, so any attacker can do it, and it
-    undoes whatever a safeguard adds to all voices alike.
+    That is s(a, b) − mean s(a, ·) − mean s(·, b), no pair of a segment with itself among the means.
+    For cosines this is the product of vectors from which the mean of their own side was subtracted
+    (less a constant). It needs no labels, so any attacker can do it, and it undoes whatever a
+    safeguard adds to all voices alike.
     """
-    if isinstance(source, EmbeddingPairs) and isinstance(source.score, str):
+    if isinstance(source, Sides):
         return _centred_products(source)
     rows, columns = _means(source, len(segments))
     if not (np.isfinite(rows).all() and np.isfinite(columns).all()):
         return None
-    if isinstance(source, MatrixPairs):
-        return MatrixPairs(source.matrix, segments, rows, columns)
-    score = source.score
-
-    def offset(enrol: Block, test: Block) -> Block:
-        assert not isinstance(score, str)
-        return np.asarray(score(enrol[:, :-1], test[:, :-1]) + enrol[:, -1:] + test[:, -1])
-
-    sides = (source.enrol, rows), (source.test, columns)
-    return EmbeddingPairs(offset, *(np.column_stack([side, -mean]) for side, mean in sides))
+    return MatrixPairs(source.matrix, segments, rows, columns)
 
 
-def _centred_products(source: EmbeddingPairs) -> EmbeddingPairs:
-    """Means of products are products with means: they take the place of the own terms."""
-    own = 0 if source.score == PRODUCT else 1
-    enrol, test = (rows[:, : rows.shape[1] - own] for rows in (source.enrol, source.test))
-    number = len(enrol) - 1
-    both = (enrol * test).sum(axis=1)
+def _centred_products(sides: Sides) -> Sides:
+    """Means of products are products with means: two more columns take them off."""
+    enrol, test = sides.enrol, sides.test
+    number, both = len(enrol) - 1, (enrol * test).sum(axis=1)
     rows = (enrol @ test.sum(axis=0) - both) / number
     columns = (test @ enrol.sum(axis=0) - both) / number
-    if own:
-        rows += (source.test[:, -1].sum() - source.test[:, -1]) / number
-        columns += (source.enrol[:, -1].sum() - source.enrol[:, -1]) / number
-    return EmbeddingPairs(LLR, np.column_stack([enrol, -rows]), np.column_stack([test, -columns]))
+    one = np.ones(len(enrol))
+    return Sides(np.column_stack([enrol, -rows, one]), np.column_stack([test, one, -columns]))
 
 
-def _means(source: PairSource, size: int) -> tuple[FloatArray, FloatArray]:
+def _means(source: MatrixPairs, size: int) -> tuple[FloatArray, FloatArray]:
     """Mean score of every row and of every column, self-comparisons and NaN left out."""
     rows, columns, number = np.zeros(size), np.zeros(size), np.zeros((2, size))
     with np.errstate(invalid="ignore"):

@@ -17,8 +17,7 @@ import numpy.typing as npt
 from unmask.base import Tabular, as_array, as_numbers, estimate_row
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice, Noticed
-from unmask.privacy.legal import Attacker, of_people
-from unmask.privacy.similarity.attackers import CENTRED
+from unmask.privacy.attack import DOUBLE_CENTRED, Attacker, of_people
 from unmask.privacy.similarity.distortion import (
     CalibrationDistortion,
     cross_scores,
@@ -28,24 +27,21 @@ from unmask.privacy.similarity.lists import RunScores, sets_of_lists, speaker_tr
 from unmask.privacy.similarity.matrix import similarity_sets
 from unmask.privacy.similarity.pairs import (
     Block,
-    EmbeddingPairs,
     MatrixPairs,
     Pairs,
     PairSource,
     Rule,
     Segments,
     aligned,
-    centred,
-    check_backend,
+    double_centred,
     prepared,
-    rows_of,
     segments_of,
 )
 from unmask.privacy.similarity.result import LISTED, SETS, Pseudonymisation, assessed
 from unmask.privacy.similarity.session_pairs import SessionAssessment, sessions
 from unmask.privacy.similarity.statistic import Setup
 from unmask.run import load_arrays, part, reporting
-from unmask.scoring import Backend, backend_named
+from unmask.scoring import Backend, Sides, backend_named
 from unmask.trials import Embeddings, Ids, Scores, text_ids
 
 ALL = "all"
@@ -112,10 +108,10 @@ def pseudonymisation(
     - the ``original`` and the ``protected`` embeddings: all pairs are scored by ``backend``
       (cosine, wccn, plda, …) in blocks and never held together. Segments are matched by utterance
       name, or by their order where neither set has names. ``attackers``, by name, compete with the
-      plain, negated and centred score of OP: each holds the same segments as ``enrol`` (original)
-      and ``test`` (protected), aligned or compared by its own back-end, or through an extractor of
-      its own (:class:`~unmask.privacy.legal.Attacker`); one that cannot be fitted is left out,
-      with a note;
+      plain, negated and double-centred score of OP: each holds the same segments as ``enrol``
+      (original) and ``test`` (protected), aligned or compared by its own back-end, or through an
+      extractor of its own (:class:`~unmask.privacy.Attacker`); one that cannot be fitted is left
+      out, with a note;
     - three lists of scored trials ``oo``, ``op``, ``pp`` with the speakers on both sides, of which
       ``system`` names the scores. Trials of a segment with itself, or with its own protected
       version (the same name on both sides), do not count, and a note tells how many there were.
@@ -130,7 +126,7 @@ def pseudonymisation(
     come from ``replicates`` resamples of the speakers drawn with ``seed``; 0 for none.
 
     Pairs are compared on the current :func:`~unmask.run.place`; all places but ``cuda`` give the
-    same bits. A back-end other than cosine, wccn or plda runs in this process only.
+    same bits.
     """
     setup = Setup(mean, pairs, replicates, level, seed)
     if len(data) == 3 and all(isinstance(one, Scores) for one in data):
@@ -139,24 +135,17 @@ def pseudonymisation(
         return assessed(made, compared=LISTED, trials=digest, notes=notes)
     if len(data) == 2 and all(isinstance(one, Embeddings) for one in data):
         scorer = backend_named(backend)
-        check_backend(scorer)
         segments, _, o, p = prepared(scorer, *data)
-        sources: dict[str, PairSource] = {
-            name: EmbeddingPairs.of(scorer, enrol, test)
-            for name, enrol, test in zip(SETS, (o, o, p), (o, p, p), strict=True)
-        }
+        sources: dict[str, PairSource] = {"oo": o, "op": Sides(o.enrol, p.test), "pp": p}
         unfitted = []
         for name, one in (attackers or {}).items():
             try:
-                used = one.ready()
+                sides = one.read().sides()
             except InputError as error:
                 unfitted.append(Notice("not-fitted", name, f"not tried, {error}"))
                 continue
-            sides = (
-                rows_of(used.backend_in_use, side, aligned(data[0], side)[1][segments.order])
-                for side in (used.enrol, used.test)
-            )
-            sources[name] = EmbeddingPairs.of(used.backend_in_use, *sides)
+            e, t = (aligned(data[0], side)[1][segments.order] for side in (one.enrol, one.test))
+            sources[name] = Sides(sides.enrol[e], sides.test[t])
         return _of_sources(sources, segments, setup, scorer.name, tuple(unfitted))
     if len(data) == 4:
         ids = text_ids(data[3], "speakers", "matrices")
@@ -180,9 +169,9 @@ def _of_sources(
     notes: tuple[Notice, ...] = (),
 ) -> Pseudonymisation:
     rule = Rule(segments.order, "<") if setup.mirror else None
-    attack = centred(sources["op"], segments)
+    attack = double_centred(sources["op"], segments)
     own = {name: sources[name] for name in SETS}
-    every = {**own, **({} if attack is None else {CENTRED: attack}), **sources}
+    every = {**own, **({} if attack is None else {DOUBLE_CENTRED: attack}), **sources}
     made = similarity_sets(
         {name: Pairs(source, segments, rule) for name, source in every.items()},
         setup,

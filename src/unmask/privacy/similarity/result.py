@@ -12,14 +12,11 @@ from unmask.base import FloatArray, Tabular, few_speakers
 from unmask.engine import negated_notices
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Notice, Noticed, Parameter
+from unmask.privacy.attack import DOUBLE_CENTRED, NEGATED, PLAIN
 from unmask.privacy.similarity.attackers import (
-    CENTRED,
     LEAST_DIFFERENCE,
-    NEGATED,
     OWN_SETS,
-    PLAIN,
-    READINGS,
-    Attack,
+    AttackedMatrix,
     SpeakerProtection,
     StrongestAttack,
     attacks_of,
@@ -111,10 +108,10 @@ class Pseudonymisation(Assessment):
     """De-identification and gain of voice distinctiveness of one safeguard (Noé 2020, 2022).
 
     Made by :func:`pseudonymisation`, a part of a table of safeguards. ``deid`` is a fraction,
-    ``g_vd`` in dB. ``sets`` holds ``oo``, ``op`` and ``pp``, ``centred``, the OP comparisons with
-    their scores centred, where that could be done, and those of other attackers by name.
-    ``attacks`` has DeID for every way to read the OP scores (``plain``, ``negated``, ``centred``,
-    …); ``attacker`` is the strongest of them, who ``beats_plain`` where the difference is more than
+    ``g_vd`` in dB. ``sets`` holds ``oo``, ``op``, ``pp``, the OP comparisons with
+    ``double-centred`` scores, where there are such, and those of other attackers by name.
+    ``attacks`` has DeID for every way to read the OP scores (``plain``, ``negated``, …);
+    ``attacker`` is the strongest of them, who ``beats_plain`` where the difference is more than
     resampling the speakers moves it. ``negated_discloses_more`` says whether D_ECE of the negated
     OP scores is larger by more than that. All numbers but DeID of other attacks are of the plain
     score; ``compared`` says of what.
@@ -131,7 +128,7 @@ class Pseudonymisation(Assessment):
 
     def named(self, attack: str = PLAIN) -> str:
         """An attack in words: the back-end, and how its scores are read."""
-        if attack in READINGS:
+        if attack in (PLAIN, NEGATED, DOUBLE_CENTRED, f"{DOUBLE_CENTRED} {NEGATED}"):
             name = self.backend or "given scores"
             return name if attack == PLAIN else f"{name}, {attack}"
         return attack.replace(f" {NEGATED}", f", {NEGATED}")
@@ -320,10 +317,10 @@ class Pseudonymisation(Assessment):
 
 
 _WITHOUT_LAPLACE = ("d_ece", "deid_d_ece", "deid_min_cllr", "g_d_ece", "g_min_cllr")
-_WHY = {
+_WHY: dict[str, str] = {
     PLAIN: "",
-    CENTRED: "what all voices of a side have in common hides whose they are, and is easily taken"
-    " out",
+    DOUBLE_CENTRED: "what all voices of a side have in common hides whose they are, and is easily"
+    " taken out",
 }
 
 
@@ -344,7 +341,7 @@ def _why(attacker: str) -> str:
 
 def _metric(attacker: str) -> str:
     """Name of DeID under an attacker."""
-    return "deid" if attacker == PLAIN else f"deid_{attacker.replace(' ', '_')}"
+    return "deid" if attacker == PLAIN else f"deid_{attacker.replace(' ', '_').replace('-', '_')}"
 
 
 def assessed(
@@ -391,7 +388,7 @@ def assessed(
 
 
 def _statistics(
-    made: Comparisons, attacks: Mapping[str, Attack], strongest: Attack
+    made: Comparisons, attacks: Mapping[str, AttackedMatrix], strongest: AttackedMatrix
 ) -> dict[str, Statistic]:
     """What intervals are made from, by metric."""
     sets, own, number = made.sets, made.plain, made.setup.replicates

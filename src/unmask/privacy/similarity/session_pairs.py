@@ -15,14 +15,7 @@ from unmask.engine import negated_notices
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
 from unmask.privacy.similarity.matrix import Comparisons, similarity_sets
-from unmask.privacy.similarity.pairs import (
-    EmbeddingPairs,
-    Pairs,
-    Rule,
-    Segments,
-    check_backend,
-    prepared,
-)
+from unmask.privacy.similarity.pairs import Pairs, Rule, Segments, prepared
 from unmask.privacy.similarity.result import Assessment
 from unmask.privacy.similarity.statistic import (
     LARGEST_D_ECE,
@@ -123,7 +116,6 @@ def sessions(
     """
     setup = Setup(mean, "all", replicates, level, seed)
     scorer = backend_named(backend)
-    check_backend(scorer)
     if protected.sessions is None:
         raise InputError("sessions: expected a session for every protected segment, found none")
     both = np.stack([protected.sessions.codes, protected.speakers.codes])
@@ -137,7 +129,7 @@ def sessions(
     _refuse_missing(segments, codes)
     rules = {"within": Rule(codes, "=="), "between": Rule(codes, "!=")}
     pairs = {
-        f"{name}_{kind}": Pairs(EmbeddingPairs.of(scorer, own, own), segments, rule)
+        f"{name}_{kind}": Pairs(own, segments, rule)
         for kind, rule in rules.items()
         for name, own in (("oo", o), ("pp", p))
     }

@@ -19,7 +19,8 @@ from unmask.report.config import ORIGINAL, Attacker, Config
 from unmask.report.extractors import Speech
 from unmask.report.inputs import Inputs, counterpart
 from unmask.report.section import note
-from unmask.trials import NONTARGET, TARGET, Embeddings, Ids, Scores, lookup
+from unmask.scoring import Parallel
+from unmask.trials import NONTARGET, TARGET, Ids, Scores, lookup
 
 ATTACKS = "Attacks"
 NOT_GIVEN = {
@@ -61,7 +62,7 @@ def matrix_attackers(config: Config, inputs: Inputs, safeguard: str) -> dict[str
     They compare all original with all protected speech, as the matrices do.
     """
 
-    def attacker(speech: Speech, pairs: law.Pairs | None = None) -> law.Attacker:
+    def attacker(speech: Speech, pairs: Parallel | None = None) -> law.Attacker:
         sides = counterpart(speech.known["original"], speech.protected), speech.protected
         train = None if pairs is None else law.pooled(pairs)
         return law.Attacker(*sides, "cosine", train, consistency=False, pairs=pairs)
@@ -75,7 +76,7 @@ def matrix_attackers(config: Config, inputs: Inputs, safeguard: str) -> dict[str
     }
 
 
-def pairs_of(speech: Speech) -> law.Pairs | None:
+def pairs_of(speech: Speech) -> Parallel | None:
     """Training speech as it is and as the attacker's own run protects it, where there are both."""
     learnt = speech.learnt
     return (learnt["original"], learnt["own"]) if {"original", "own"} <= set(learnt) else None
@@ -90,18 +91,12 @@ class Variant:
 
     def of(self, attacker: str) -> str:
         """Attacker, back-end and reading."""
-        return law.variant_name(f"{attacker} ({self.backend})", self.reading)
-
-    @property
-    def scored(self) -> tuple[str, str]:
-        """Back-end and reading of the scores that this one reads as they are or negated."""
-        centred = self.reading in (law.CENTRED, law.CENTRED_NEGATED)
-        return self.backend, law.CENTRED if centred else law.PLAIN
+        return law.Reading(self.reading).of(f"{attacker} ({self.backend})")
 
 
 @dataclass(frozen=True, eq=False)
-class Attack:
-    """One attacker on one safeguard (``original`` for unprotected speech).
+class AttackRun:
+    """One attacker on one safeguard (``original`` for unprotected speech), with all its back-ends.
 
     Made by :func:`attacks_of`; steps of several frameworks take it. Its scores are computed once
     and held until :meth:`hold` lets them go. ``untried`` tells by back-end why it cannot run.
@@ -111,28 +106,21 @@ class Attack:
     attacker: str
     description: str
     backends: tuple[str, ...]
-    enrol: Embeddings = field(repr=False)
-    train: Embeddings = field(repr=False)
-    test: Embeddings = field(repr=False)
-    pairs: law.Pairs | None = field(default=None, repr=False)
+    data: law.Attacker = field(repr=False)
     enrols_own: bool = False
     untried: Mapping[str, str] = field(default_factory=dict)
-    _scored: dict[tuple[str, str], FloatArray] = field(init=False, default_factory=dict, repr=False)
+    _scored: dict[Variant, FloatArray] = field(init=False, default_factory=dict, repr=False)
 
     @cached_property
     def inputs(self) -> list[str]:
         """Digests of what goes into the attack."""
-        sets = (self.enrol, self.train, self.test, *(self.pairs or ()))
-        return [digest_of(one) for one in sets]
+        data = self.data
+        sets = (data.enrol, data.train, data.test, *(data.pairs or ()))
+        return [digest_of(one) for one in sets if one is not None]
 
     def against(self, backend: str) -> law.Attacker:
-        """The attacker with one of its back-ends.
-
-        What it enrols is never the attacked run, or the safeguard has no key.
-        """
-        return law.Attacker(
-            self.enrol, self.test, backend, self.train, consistency=False, pairs=self.pairs
-        )
+        """The attacker with one of its back-ends."""
+        return replace(self.data, backend=backend)
 
     @cached_property
     def variants(self) -> tuple[Variant, ...]:
@@ -149,63 +137,64 @@ class Attack:
 
     def matrix(self, variant: Variant) -> FloatArray:
         """Every enrolled speaker against every attacked utterance, scored once."""
-        backend, reading = variant.scored
-        if variant.scored not in self._scored:
-            self._scored[variant.scored] = self.against(backend).matrix(reading)
-        scores = self._scored[variant.scored]
-        return scores if variant.reading == reading else -scores
+        scored = _scored(variant)
+        if scored not in self._scored:
+            attack = self.against(scored.backend).read(scored.reading)
+            self._scored[scored] = attack.matrix()
+        scores = self._scored[scored]
+        return scores if variant == scored else -scores
 
     def hold(self, *variants: Variant) -> None:
         """Let go of all scores but those of ``variants``."""
-        for key in self._scored.keys() - {one.scored for one in variants}:
+        for key in self._scored.keys() - {_scored(one) for one in variants}:
             del self._scored[key]
 
     @cached_property
     def _models(self) -> pl.Series:
         """Names of the enrolled speakers, in the order of their codes."""
-        return self.enrol.speakers.names.gather(self.enrol.speakers.used)
+        return self.data.enrol.speakers.names.gather(self.data.enrol.speakers.used)
 
     @property
     def size(self) -> int:
         """How many trials there are."""
-        return self.enrol.n_speakers * len(self.test)
+        return self.data.enrol.n_speakers * len(self.data.test)
 
     @cached_property
     def trials(self) -> str:
         """Digest of models and tests in their order: the same for attacks on one list of trials."""
-        assert self.test.utterances is not None
-        tests = self.test.utterances.to_series(), self.test.speakers.to_series()
+        assert self.data.test.utterances is not None
+        tests = self.data.test.utterances.to_series(), self.data.test.speakers.to_series()
         names = [self._models.to_list(), *(one.to_list() for one in tests)]
         return hashlib.sha256(json.dumps(names).encode()).hexdigest()
 
     def scores(self, *variants: Variant, names: Sequence[str] = ()) -> Scores:
         """The trials with the scores of these variants, by label unless names are given."""
         systems = names or [self.label(one) for one in variants]
-        tests, models = len(self.test), len(self._models)
+        tests, models = len(self.data.test), len(self._models)
         enrol = Ids(np.repeat(np.arange(models), tests), self._models)
         rows = np.tile(np.arange(tests), models)
-        own = lookup(self.test.speakers.names, self._models)[self.test.speakers.codes]
-        assert self.test.utterances is not None
-        columns, speakers = {}, self.enrol.speakers.codes
+        own = lookup(self.data.test.speakers.names, self._models)[self.data.test.speakers.codes]
+        assert self.data.test.utterances is not None
+        columns, speakers = {}, self.data.enrol.speakers.codes
         _, first, of = np.unique(speakers, return_index=True, return_inverse=True)
-        for name in (one for one in self.test.columns if one in self.enrol.columns):
-            ids = self.enrol.columns[name]
+        for name in (one for one in self.data.test.columns if one in self.data.enrol.columns):
+            ids = self.data.enrol.columns[name]
             # An attribute that has one value for each speaker.
             if (ids.codes[first][of] == ids.codes).all():
                 columns[f"enrol_{name}"] = ids.take(first).take(enrol.codes)
-                columns[f"test_{name}"] = self.test.columns[name].take(rows)
+                columns[f"test_{name}"] = self.data.test.columns[name].take(rows)
         return Scores(
             enrol,
-            self.test.utterances.take(rows),
+            self.data.test.utterances.take(rows),
             np.where(enrol.codes == own[rows], TARGET, NONTARGET).astype(np.int8),
             enrol_speaker=enrol,
-            test_speaker=self.test.speakers.take(rows),
+            test_speaker=self.data.test.speakers.take(rows),
             columns=columns,
             systems={n: self.matrix(v).ravel() for n, v in zip(systems, variants, strict=True)},
         )
 
 
-Attacks = Mapping[str, tuple[Attack, ...]]
+Attacks = Mapping[str, tuple[AttackRun, ...]]
 """Attacks by safeguard, ``original`` first: the same back-ends on unprotected speech."""
 
 
@@ -217,11 +206,11 @@ def attacks_of(config: Config, inputs: Inputs) -> tuple[Attacks, dict[tuple[str,
         return {}, {}
     original = inputs.enrolment(inputs.original)
     control = law.of_people(inputs.attacked(inputs.original), set(original.speakers.to_series()))
-    backends = tuple(
-        dict.fromkeys(b for one in config.attackers for b in one.backends if b not in law.LEARNT)
-    )
-    of: dict[str, tuple[Attack, ...]] = {
-        ORIGINAL: (Attack(ORIGINAL, ORIGINAL, "", backends, original, original, control),)
+    named = dict.fromkeys(b for one in config.attackers for b in one.backends)
+    backends = tuple(b for b in named if not law.known_backend(b).apart)
+    unprotected = law.Attacker(original, control, train=original, consistency=False)
+    of: dict[str, tuple[AttackRun, ...]] = {
+        ORIGINAL: (AttackRun(ORIGINAL, ORIGINAL, "", backends, unprotected),)
     }
     missing = {}
     for name, given in inputs.speech.items():
@@ -242,7 +231,7 @@ def attacks_of(config: Config, inputs: Inputs) -> tuple[Attacks, dict[tuple[str,
     return of, missing
 
 
-def _attack(safeguard: str, one: Attacker, inputs: Inputs, speech: Speech) -> Attack:
+def _attack(safeguard: str, one: Attacker, inputs: Inputs, speech: Speech) -> AttackRun:
     """An attacker with the back-ends that its data allow: trained on people who are not attacked
     where there are such, else on its own enrolment speech.
     """
@@ -252,18 +241,25 @@ def _attack(safeguard: str, one: Attacker, inputs: Inputs, speech: Speech) -> At
     train = law.pooled([sets[data] for data in one.train if data in sets])
     pairs = pairs_of(speech) if apart and one.enrol == "original" else None
     usable = tuple(
-        b for b in one.backends if b not in law.LEARNT or (apart and (b == "asnorm" or pairs))
+        b
+        for b in one.backends
+        if not law.known_backend(b).apart
+        or (apart and (pairs or law.known_backend(b).needs != "pairs"))
     )
     untried: dict[str, str] = {b: NO_PEOPLE for b in one.backends if b not in usable}
-    return Attack(
-        safeguard,
-        one.name,
-        description(one.enrol, one.train, trained=one.trains),
-        usable or ("cosine",),
+    # What is enrolled is never the attacked run, or the safeguard has no key.
+    data = law.Attacker(
         known[one.enrol],
-        train,
         inputs.attacked(speech.protected),
-        pairs,
-        one.enrol == "own",
-        untried,
+        train=train,
+        consistency=False,
+        pairs=pairs,
     )
+    clause = description(one.enrol, one.train, trained=one.trains)
+    own = one.enrol == "own"
+    return AttackRun(safeguard, one.name, clause, usable or ("cosine",), data, own, untried)
+
+
+def _scored(variant: Variant) -> Variant:
+    """The variant whose scores this one takes as they are, or negates."""
+    return replace(variant, reading=law.Reading(variant.reading).scored)

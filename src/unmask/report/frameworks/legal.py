@@ -17,7 +17,7 @@ from unmask.privacy import legal as law
 from unmask.report.cache import Step, Work, cache_of, digest_of
 from unmask.report.config import CONSISTENCY, ORIGINAL, Config, Legal
 from unmask.report.documents import Row, figures_of
-from unmask.report.frameworks.attacks import Attack, Attacks, Variant, attacks_of
+from unmask.report.frameworks.attacks import AttackRun, Attacks, Variant, attacks_of
 from unmask.report.frameworks.study import Framework, Plan, Results, Study
 from unmask.report.headline import ALL, CONTROL, SURE, WORST
 from unmask.report.inputs import read_inputs
@@ -57,9 +57,9 @@ def with_fitting_lengths(config: Config, attacks: Attacks) -> tuple[Config, tupl
     return config.model_copy(update={"legal": legal}), tuple(notices)
 
 
-def _fitting(lengths: tuple[int, ...], attacks: Iterable[Attack]) -> tuple[int, ...]:
+def _fitting(lengths: tuple[int, ...], attacks: Iterable[AttackRun]) -> tuple[int, ...]:
     """Lengths of which somebody has two conversations to attack, or the longest that there is."""
-    return law.fitting_lengths([attack.test for attack in attacks], lengths)
+    return law.fitting_lengths([attack.data.test for attack in attacks], lengths)
 
 
 def _options(config: Config) -> dict[str, Any]:
@@ -78,7 +78,7 @@ def legal_attackers(config: Config, path: Path) -> tuple[dict[str, law.Attacker]
     if not attacks:
         raise InputError(f"{path}: expected original and protected voices to attack, found none")
     (control,), *others = attacks.values()
-    attackers = {ORIGINAL: law.Attacker(control.enrol, control.test, consistency=False)}
+    attackers = {ORIGINAL: law.Attacker(control.data.enrol, control.data.test, consistency=False)}
     every = [attack for some in others for attack in some]
     for attack in every:
         prefix = "" if len(others) == 1 else f"{attack.safeguard}, "
@@ -87,7 +87,7 @@ def legal_attackers(config: Config, path: Path) -> tuple[dict[str, law.Attacker]
     return attackers, {**options, "attributes": config.legal.attributes}
 
 
-def _attackers(attack: Attack) -> dict[str, law.Attacker]:
+def _attackers(attack: AttackRun) -> dict[str, law.Attacker]:
     return {attack.label(Variant(name)): attack.against(name) for name in attack.backends}
 
 

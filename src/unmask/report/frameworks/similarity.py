@@ -11,7 +11,7 @@ from typing import Any
 
 from unmask import figures as charts
 from unmask.estimate import Estimate
-from unmask.privacy import Pseudonymisation, disclosure_of, similarity as similar, zoo
+from unmask.privacy import PLAIN, Pseudonymisation, disclosure_of, similarity as similar, zoo
 from unmask.report.cache import Step, digest_of
 from unmask.report.config import ORIGINAL
 from unmask.report.documents import Document, Row, document, figures_of
@@ -282,7 +282,7 @@ def _left(result: Pseudonymisation) -> float:
 def _answer(name: str, result: Pseudonymisation) -> str:
     strongest = result.strongest
     taken = with_level(strongest.deid)
-    against = "" if strongest.attacker == similar.PLAIN else f" by the {strongest.attacker} score"
+    against = "" if strongest.attacker == PLAIN else f" by the {strongest.attacker} score"
     return (
         f"Under this recogniser {name} takes {taken} of the diagonal dominance"
         f" that ties a voice to its owner (DeID, judged{against or ' by the score as it is'});"

@@ -15,7 +15,7 @@ from unmask.estimate import Notice
 from unmask.privacy.legal import count_above_in_scores
 from unmask.report.cache import Step, digest_of
 from unmask.report.config import ORIGINAL, Config
-from unmask.report.frameworks.attacks import ATTACKS, Attack, Attacks, Variant
+from unmask.report.frameworks.attacks import ATTACKS, AttackRun, Attacks, Variant
 from unmask.report.inputs import Inputs
 from unmask.report.section import Section
 from unmask.trials import Scores
@@ -61,7 +61,7 @@ class Trialled:
         return float(self.result[metric].value)
 
 
-def _trial_step(attack: Attack, config: Config) -> Step:
+def _trial_step(attack: AttackRun, config: Config) -> Step:
     """Score the trials of an attack in every variant and measure them.
 
     Intervals are made for the strongest variant by D_ECE and by EER; the others are there to show
@@ -72,11 +72,11 @@ def _trial_step(attack: Attack, config: Config) -> Step:
     def compute() -> tuple[Trialled, ...]:
         if attack.size > config.verification.max_trials:
             raise InputError(
-                f"verification.max_trials: {attack.enrol.n_speakers:,} speakers and"
-                f" {len(attack.test):,} utterances make more than"
+                f"verification.max_trials: {attack.data.enrol.n_speakers:,} speakers and"
+                f" {len(attack.data.test):,} utterances make more than"
                 f" {config.verification.max_trials:,} trials"
             )
-        models = attack.enrol.n_speakers
+        models = attack.data.enrol.n_speakers
         trialled: dict[Variant, Trialled] = {}
         unfitted: dict[str, InputError] = {}
         for variant in attack.variants:
@@ -187,7 +187,7 @@ class Study:
     trialled: Mapping[str, Sequence[Trialled]] = field(default_factory=dict)
 
     @property
-    def every(self) -> dict[tuple[str, str], Attack]:
+    def every(self) -> dict[tuple[str, str], AttackRun]:
         """All attacks by safeguard and attacker, in order."""
         return {(one.safeguard, one.attacker): one for n in self.attacks for one in self.attacks[n]}
 
@@ -199,12 +199,16 @@ class Study:
     @property
     def people(self) -> str:
         """How many people were attacked; several numbers where safeguards differ."""
-        return _span(one.test.n_speakers for (n, _), one in self.every.items() if n != ORIGINAL)
+        return _span(
+            one.data.test.n_speakers for (n, _), one in self.every.items() if n != ORIGINAL
+        )
 
     @property
     def utterances(self) -> str:
         """How many utterances were attacked."""
-        return _span(len(one.test) for (name, _), one in self.every.items() if name != ORIGINAL)
+        return _span(
+            len(one.data.test) for (name, _), one in self.every.items() if name != ORIGINAL
+        )
 
     def trials(self) -> dict[tuple[str, str], Step]:
         """A step that tries each attack."""
@@ -220,14 +224,14 @@ class Study:
         for attack in self.every.values():
             attack.hold(*best.get(id(attack), ()))
 
-    def strongest(self) -> dict[str, tuple[Attack, Variant]]:
+    def strongest(self) -> dict[str, tuple[AttackRun, Variant]]:
         """The attack with the lowest equal error rate on each safeguard."""
         best = {name: strongest(trialled, "eer") for name, trialled in self.trialled.items()}
         return {n: (self.every[n, one.attacker], one.variant) for n, one in best.items()}
 
     def compared(self) -> list[Table]:
         """The strongest attacks, those on one list of trials in one table, and the given tables."""
-        groups: dict[str, dict[str, tuple[Attack, Variant]]] = {}
+        groups: dict[str, dict[str, tuple[AttackRun, Variant]]] = {}
         for name, (attack, variant) in self.strongest().items():
             groups.setdefault(attack.trials, {})[name] = (attack, variant)
         references = {one.name: one.reference for one in self.config.scores}
@@ -252,7 +256,7 @@ def _span(numbers: Iterable[int]) -> str:
     return " to ".join(f"{n:,}" for n in dict.fromkeys((some[0], some[-1])))
 
 
-def _attack_table(group: Mapping[str, tuple[Attack, Variant]]) -> Table:
+def _attack_table(group: Mapping[str, tuple[AttackRun, Variant]]) -> Table:
     names = tuple(group)
     (first, variant), *others = group.values()
 

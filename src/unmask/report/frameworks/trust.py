@@ -14,7 +14,7 @@ from unmask.report.cache import Step, digest_of
 from unmask.report.config import ORIGINAL
 from unmask.report.documents import Row
 from unmask.report.extractors import Speech
-from unmask.report.frameworks.attacks import Attack
+from unmask.report.frameworks.attacks import AttackRun
 from unmask.report.frameworks.study import Framework, Plan, Results, Study, strongest
 from unmask.report.headline import residual
 from unmask.report.inputs import Inputs
@@ -65,14 +65,14 @@ class Trusted(Noticed):
 
 
 def trusted(
-    attack: Attack, backend: str, inputs: Inputs, speech: Speech, *, level: float, seed: int
+    attack: AttackRun, backend: str, inputs: Inputs, speech: Speech, *, level: float, seed: int
 ) -> Trusted:
     """Controls and learning curve of an attack with one of its back-ends.
 
     ``speech`` is all that its attacker holds through its extractor.
     """
     attacker = attack.against(backend)
-    if speech.shares or backend in law.FREE:
+    if speech.shares or law.known_backend(backend).is_free:
         series = {speech.people: [attacker]}
         for part in speech.shares.values():
             own = attack.enrols_own and "own" in part.known
@@ -137,7 +137,8 @@ def _later(study: Study) -> Plan:
         variants = [
             one
             for one in study.trialled.get(name, ())
-            if one.attacker == who and (extractor or one.variant.backend not in law.FREE)
+            if one.attacker == who
+            and (extractor or not law.known_backend(one.variant.backend).is_free)
         ]
         if variants:
             backend = strongest(variants, "eer").variant.backend

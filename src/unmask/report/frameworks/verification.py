@@ -16,7 +16,7 @@ from unmask.privacy.legal import matrix_risks
 from unmask.report.cache import Step
 from unmask.report.config import Config
 from unmask.report.documents import Row, figures_of
-from unmask.report.frameworks.attacks import Attack, Variant
+from unmask.report.frameworks.attacks import AttackRun, Variant
 from unmask.report.frameworks.study import Framework, Plan, Results, Study, Trialled, strongest
 from unmask.report.headline import clear
 from unmask.report.section import Section, TableBlock, note, noted, shown
@@ -120,7 +120,7 @@ def _leaders(trialled: Sequence[Trialled], metric: str) -> tuple[Trialled, ...]:
     return tuple(strongest([o for o in trialled if o.attacker == name], metric) for name in names)
 
 
-def _group_step(attack: Attack, variant: Variant, config: Config, by: str) -> Step:
+def _group_step(attack: AttackRun, variant: Variant, config: Config, by: str) -> Step:
     """Measure an attack within and between the groups of a column, such as women and men."""
     how = config.of_trials
 

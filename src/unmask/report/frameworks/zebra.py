@@ -11,7 +11,7 @@ from unmask.privacy.similarity import distortions as distortions_of
 from unmask.report.cache import Step
 from unmask.report.config import ORIGINAL
 from unmask.report.documents import Row
-from unmask.report.frameworks.attacks import Attack, Variant
+from unmask.report.frameworks.attacks import AttackRun, Variant
 from unmask.report.frameworks.study import TRIALS, Framework, Plan, Results, Study, strongest
 from unmask.report.frameworks.verification import notices_of, of_many, variant_blocks
 from unmask.report.headline import LARGEST_D_ECE
@@ -31,13 +31,14 @@ def _steps(study: Study) -> Plan:
     for name, other in inputs.again.items():
         if name not in attacks:
             continue
+        control = attacks[ORIGINAL][0]
         learnt, attacked = (
-            replace(attacks[ORIGINAL][0], test=inputs.attacked(run))
+            replace(control, data=replace(control.data, test=inputs.attacked(run)))
             for run in (other, inputs.protected[name])
         )
 
         def compute(
-            learnt: Attack = learnt, attacked: Attack = attacked
+            learnt: AttackRun = learnt, attacked: AttackRun = attacked
         ) -> tuple[CalibrationDistortion, ...]:
             sides = (one.scores(Variant("cosine"), names=["cosine"]) for one in (learnt, attacked))
             return distortions_of(*sides, **how)

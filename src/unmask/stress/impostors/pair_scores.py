@@ -15,7 +15,7 @@ import numpy.typing as npt
 from unmask.base import BoolArray, FloatArray, IntArray, as_numbers, reject_nan
 from unmask.engine import group_masks
 from unmask.errors import InputError
-from unmask.scoring import Backend, backend_named
+from unmask.scoring import Backend, backend_named, sides_of
 from unmask.trials import Embeddings, Ids, Scores, text_ids
 
 LEAST_SPEAKERS = 3
@@ -176,7 +176,7 @@ class PairScores(Targets):
         utterances, ``attack`` marks those whose scores are kept; those of the others then choose
         (all of a speaker who has no others).
         """
-        vectors = backend.prepare(embeddings.vectors)
+        sides = sides_of(backend, embeddings.vectors)
         present, speakers = np.unique(embeddings.speakers.codes, return_inverse=True)
         names = tuple(str(embeddings.speakers.names[int(code)]) for code in present)
         chosen = np.arange(len(names))
@@ -197,7 +197,7 @@ class PairScores(Targets):
         kept, counts, means = [], [], []
         for k in chosen:
             own = speakers == k
-            whole = np.asarray(backend.score_block(vectors[own], vectors), np.float64)
+            whole = sides.enrol[own] @ sides.test.T
             block = whole[attacks[own]][:, order]
             rows = block.shape[0]
             most = np.inf if per_pair is None else per_pair

@@ -20,7 +20,7 @@ from unmask.base import BoolArray, FloatArray, IntArray, lazy
 from unmask.engine import Roc, roc_of_pairs
 from unmask.errors import InputError
 from unmask.run import Arrays, Numpy, Range, Xp, place, ranges_of, reporting, run
-from unmask.scoring import Backend, product_sides
+from unmask.scoring import Backend, Sides, sides_of
 from unmask.stress.impostors.pair_scores import (
     TIE,
     PairScores,
@@ -119,26 +119,31 @@ class SpeakerOrder(Targets):
 
 @dataclass(frozen=True, eq=False)
 class SpeakerRows:
-    """Prepared rows by speaker (``edges`` as above), for both sides of the inner product."""
+    """The sides of a set by speaker (``edges`` as above)."""
 
     edges: IntArray
-    enrol: FloatArray
-    test: FloatArray
+    sides: Sides
 
     @classmethod
     def of(cls, embeddings: Embeddings, order: SpeakerOrder, scorer: Backend) -> SpeakerRows:
-        """Prepare the rows, slice by slice."""
-        index = order.index
-        rows = np.empty((index.size, scorer.prepare(embeddings.vectors[:1]).shape[1]))
+        """Make the rows, slice by slice."""
+        index, vectors = order.index, embeddings.vectors
+        first = sides_of(scorer, vectors[:1])
+        enrol = test = np.empty((index.size, first.enrol.shape[1]))
+        if first.test is not first.enrol:
+            test = np.empty_like(enrol)
         for start, stop in ranges_of(index.size, _SLICE):
             try:
-                rows[index[start:stop]] = scorer.prepare(embeddings.vectors[start:stop])
+                made = sides_of(scorer, vectors[start:stop])
             except InputError as error:
                 name = embeddings.source.name if embeddings.source else "embeddings"
                 raise InputError(f"{name}, from row {start} on: {error}") from None
-        if (rows == rows[0]).all():
-            raise InputError(f"embeddings: all {len(rows)} vectors are equal once prepared")
-        return cls(order.edges, *product_sides(scorer, rows))
+            enrol[index[start:stop]] = made.enrol
+            if test is not enrol:
+                test[index[start:stop]] = made.test
+        if all((side == side[0]).all() for side in (enrol, test)):
+            raise InputError(f"embeddings: all {index.size} vectors are equal once prepared")
+        return cls(order.edges, Sides(enrol, test))
 
     def means(self, chooses: BoolArray) -> tuple[FloatArray, FloatArray]:
         """Mean of the rows of each speaker that choose, as target and as impostor."""
@@ -146,7 +151,7 @@ class SpeakerRows:
         size = np.add.reduceat(chooses, starts, dtype=np.int64)[:, None]
         target, impostor = (
             np.add.reduceat(side if every else side * chooses[:, None], starts, axis=0) / size
-            for side in (self.enrol, self.test)
+            for side in (self.sides.enrol, self.sides.test)
         )
         return target, impostor
 
@@ -155,10 +160,8 @@ class SpeakerRows:
         sizes = np.diff(self.edges)
         for attack in attacking(sizes):
             some = np.add.reduceat(attack, self.edges[:-1], dtype=np.int64)
-            enrol = self.enrol[attack]
-            test = enrol if self.test is self.enrol else self.test[attack]
             means = self.means(~attack | np.repeat(some == sizes, sizes))
-            yield SpeakerRows(from_zero(some), enrol, test), means
+            yield SpeakerRows(from_zero(some), self.sides.take(attack)), means
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,14 +217,14 @@ class Voices(Ranked):
         width = self.levels.values.size
         table = xp.zeros((targets[1] - targets[0], self.sizes.size, width))
         bounds = self.rows.edges[targets[0] : targets[1] + 1]
-        total = len(self.rows.test)
+        total = len(self.rows.sides.test)
         owner, strips = np.repeat(np.arange(self.sizes.size), self.sizes), []
         for start, stop in ranges_of(total, xp.chunk(STRIP, total, 1)):
             own = owner[start:stop]
             starts = np.flatnonzero(np.diff(own, prepend=-1))
             speakers = slice(int(own[0]), int(own[-1]) + 1)
             strips.append((slice(start, stop), speakers, starts, own - own[0]))
-        rows, others = xp.put(self.rows.enrol), xp.put(self.rows.test)
+        rows, others = xp.put(self.rows.sides.enrol), xp.put(self.rows.sides.test)
         few = width <= _FEW and isinstance(xp, Numpy)
         buffer = np.empty(BLOCK * STRIP) if isinstance(xp, Numpy) else None
         first, last = int(bounds[0]), int(bounds[-1])

@@ -8,48 +8,59 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from unmask.base import FloatArray, lazy
 from unmask.engine import Roc, fusion_weights
 from unmask.errors import InputError
-from unmask.privacy.legal.conversations import refuse_dimensions
-from unmask.privacy.legal.curve import CENTRED, CENTRED_NEGATED, NEGATED, PLAIN, VARIANTS
 from unmask.scoring import (
     AlignedCosine,
-    Alignment,
     Backend,
     Fused,
+    Named,
+    Parallel,
+    Sides,
+    add_backend,
     average_groups,
     backend_named,
-    centring,
-    coral,
-    procrustes,
+    fitted,
+    known_backend,
+    named_backends,
     score_matrix,
-    wasserstein_procrustes,
-    whitening,
+    sides_of,
 )
 from unmask.trials import Embeddings, refuse_encoders
 
-UNLABELLED = ("whitened", "coral", "wasserstein")
-"""Alignments of enrolment with attacked speech, which need nothing else."""
-ALIGNED = (*UNLABELLED, "procrustes")
-"""Back-ends that are a cosine after an alignment."""
-LEARNT = ("procrustes", "asnorm", "fusion")
-"""Those that learn from training speakers, who must not be attacked."""
-_PAIRED = ("procrustes", "fusion")
 MEMBERS = ("cosine", "centred", "wccn", "plda")
 """What is fused."""
-Pairs = tuple[Embeddings, Embeddings]
-BACKENDS = ("cosine", "wccn", "plda", *UNLABELLED, *LEARNT)
-"""Back-ends that an attacker can name."""
-FREE = ("cosine", *UNLABELLED)
-"""Those that need no training data."""
-TRIED = ("cosine", "centred", "wccn", "lda", "plda")
-"""Back-ends that held-out attacks try."""
+
+
+class Reading(StrEnum):
+    """How an attacker reads its scores; none of the ways needs a label."""
+
+    PLAIN = "plain"
+    NEGATED = "negated"
+    CENTRED = "centred"
+    CENTRED_NEGATED = "centred negated"
+
+    @property
+    def scored(self) -> Reading:
+        """The reading whose scores this one takes as they are, or negates."""
+        return CENTRED if self in (CENTRED, CENTRED_NEGATED) else PLAIN
+
+    def of(self, attacker: str) -> str:
+        """What an attacker is called that reads its scores so."""
+        return attacker if self == PLAIN else f"{attacker}, {self}"
+
+
+READINGS = PLAIN, NEGATED, CENTRED, CENTRED_NEGATED = tuple(Reading)
+DOUBLE_CENTRED = "double-centred"
+"""Another attack: scores less their mean by row and by column, which needs no vectors."""
 
 
 def centred(embeddings: Embeddings) -> Embeddings:
@@ -86,85 +97,49 @@ class Attacker:
     enrols: Literal["original", "protected"] | None = None
     knows: Literal["original", "related", "same"] | None = None
     consistency: bool | None = None
-    pairs: Pairs | None = None
+    pairs: Parallel | None = None
 
     def ready(self) -> Attacker:
         """The same attacker with its sets aligned, if its back-end asks for it, and a back-end that
         is trained.
         """
-        sides = dict(zip(("training speech", "the same protected"), self.pairs or (), strict=False))
+        parallel = zip(("training speech", "the same protected"), self.pairs or (), strict=False)
         refuse_encoders(
-            {"enrolment": self.enrol, "test": self.test, "training": self.train} | sides
+            {"enrolment": self.enrol, "test": self.test, "training": self.train} | dict(parallel)
         )
-        name, attacked = self.backend, set(self.test.speakers.to_series())
-        for one in (self.train, *(self.pairs or ())) if name in LEARNT else ():
+        named = self._named if isinstance(self.backend, str) else None
+        if named is None:
+            return replace(self, backend=backend_named(self.backend, self.train))
+        attacked = set(self.test.speakers.to_series())
+        for one in (self.train, *(self.pairs or ())) if named.apart else ():
             shared = set() if one is None else attacked & set(one.speakers.to_series())
             if shared:
                 raise InputError(
-                    f"back-end {name}: training and test speakers must differ, found"
+                    f"back-end {named.name}: training and test speakers must differ, found"
                     f" {len(shared)} in both (first: {min(shared)})"
                 )
-        if name in _PAIRED and self.pairs is None:
-            wanted = "pairs of original and protected training speech"
-            raise InputError(f"back-end {name}", wanted, "none")
-        if name in ALIGNED:
-            return self._aligned(str(name))
-        backend = self._fusion() if name == "fusion" else backend_named(name, self.train)
-        return replace(self, backend=backend)
-
-    def _aligned(self, name: str) -> Attacker:
-        """Enrolment and test brought together by the alignment of a ``name`` of :data:`ALIGNED`."""
-        enrol, test = self.enrol, self.test
-        refuse_dimensions(enrol, test)
-        there = centring(test.vectors)
-        if name == "whitened":
-            here, there = whitening(enrol.vectors), whitening(test.vectors)
-        elif name == "coral":
-            here = coral(enrol.vectors, test.vectors)
-        elif name == "wasserstein":
-            here = wasserstein_procrustes(enrol.vectors, test.vectors)
-        else:
-            assert self.pairs is not None
-            original, protected = _matched(self.pairs)
-            turn = procrustes(original.vectors, protected.vectors).matrix
-            here = Alignment(centring(enrol.vectors).centre, turn)
-        return replace(
-            self,
-            enrol=replace(enrol, vectors=here.apply(enrol.vectors)),
-            test=replace(test, vectors=there.apply(test.vectors)),
-            backend=AlignedCosine(name),
+        if named.aligns:
+            refuse_dimensions(self.enrol, self.test)
+        made = fitted(
+            named.name, train=self.train, enrol=self.enrol, test=self.test, pairs=self.pairs
         )
-
-    def _fusion(self) -> Backend:
-        """:data:`MEMBERS` trained on ``train`` (on both sets of ``pairs`` where there is none),
-        weighed by trials of one set of ``pairs`` against the other: of every second speaker, by
-        members trained on the others, so that none is trusted for what it learnt by heart.
-        """
-        assert self.pairs is not None
-        data = pooled(self.pairs) if self.train is None else self.train
-        names = sorted(set.intersection(*(set(one.speakers.to_series()) for one in self.pairs)))
-        if len(names) < 8:
-            raise InputError(f"back-end fusion: expected 8 training speakers, found {len(names)}")
-        weighed = names[::2]
-        members = [backend_named(name, of_people(data, weighed, inside=False)) for name in MEMBERS]
-        enrol, test = (of_people(one, weighed) for one in self.pairs)
-        made = [score_matrix(member, enrol.vectors, test.vectors) for member in members]
-        scores = np.stack(made, axis=-1)
-        own, tested = (one.speakers.to_series().to_numpy() for one in (enrol, test))
-        same, other = own[:, None] == tested, np.ones(scores.shape[:2], dtype=bool)
-        if enrol.utterances is not None and test.utterances is not None:
-            here, there = (
-                ids.to_series().to_numpy() for ids in (enrol.utterances, test.utterances)
-            )
-            other = here[:, None] != there
-        weights = fusion_weights(scores[same & other], scores[~same])
-        return Fused([backend_named(name, data) for name in MEMBERS], weights)
+        if not named.aligns:
+            return replace(self, backend=made)
+        sides = zip(made, (self.enrol, self.test), strict=True)
+        enrol, test = (replace(one, vectors=apply(one.vectors)) for apply, one in sides)
+        return replace(self, enrol=enrol, test=test, backend=AlignedCosine(named.name))
 
     def allows(self, backend: str) -> bool:
         """Whether there are the data that a back-end of this name is trained on."""
-        if backend in _PAIRED:
-            return self.pairs is not None
-        return backend in FREE or self.train is not None
+        named = known_backend(backend)
+        given = self.pairs if named.needs == "pairs" else self.train
+        return named.is_free or given is not None
+
+    @property
+    def _named(self) -> Named | None:
+        """The back-end in the table of those that have a name, if it is there."""
+        name = self.backend if isinstance(self.backend, str) else self.backend.name
+        return next((one for one in named_backends() if one.name == name), None)
 
     @property
     def backend_in_use(self) -> Backend:
@@ -175,7 +150,7 @@ class Attacker:
     @property
     def centres(self) -> bool:
         """Whether the back-end takes the mean off each side by itself."""
-        return self.backend in ALIGNED or isinstance(self.backend, AlignedCosine)
+        return self._named is not None and self._named.aligns
 
     @property
     def is_consistency(self) -> bool:
@@ -192,15 +167,20 @@ class Attacker:
         return bool(np.isin(*along).any())
 
     @lazy
-    def readings(self) -> tuple[str, ...]:
+    def readings(self) -> tuple[Reading, ...]:
         """The ways in which this attacker can read its scores."""
-        return (PLAIN, NEGATED) if self.centred() is None else VARIANTS
+        return (PLAIN, NEGATED) if self.centred() is None else READINGS
+
+    def read(self, reading: Reading | str = PLAIN) -> Attack:
+        """The attack of this attacker with one of its readings."""
+        return Attack(self, Reading(reading))
 
     def centred(self) -> Attacker | None:
         """The same attacker with every set about its own mean; None where that leaves nothing, or
         where the back-end is already trained on others.
         """
-        if self.centres or (self.pairs is not None and self.backend == "fusion"):
+        named = self._named
+        if self.centres or (named is not None and named.needs == "pairs"):
             return None
         if not isinstance(self.backend, str) and self.backend.name != "cosine":
             return None
@@ -211,28 +191,6 @@ class Attacker:
         if not all(one.vectors.any(axis=1).all() for one in sets.values()):
             return None
         return replace(self, **sets)
-
-    def matrix(self, reading: str = PLAIN) -> FloatArray:
-        """Scores of every enrolled speaker (in order of the code) with every test utterance.
-
-        A speaker's model is the normalised mean of all the speaker's normalised enrolment vectors.
-        """
-        used = self.centred() if reading in (CENTRED, CENTRED_NEGATED) else self
-        if used is None:
-            raise InputError("attack: centred embeddings cannot be had")
-        used = used.ready()
-        codes = np.unique(used.enrol.speakers.codes, return_inverse=True)[1]
-        models = average_groups(used.enrol.vectors, codes)
-        scores = score_matrix(used.backend_in_use, models, used.test.vectors)
-        return -scores if reading in (NEGATED, CENTRED_NEGATED) else scores
-
-    def scores(self) -> tuple[FloatArray, FloatArray]:
-        """Target and nontarget scores of all pairs of an enrolment and a test utterance."""
-        used = self.ready()
-        own, tested = (one.speakers.to_series().to_numpy() for one in (used.enrol, used.test))
-        same = own[:, None] == tested[None]
-        scores = score_matrix(used.backend_in_use, used.enrol.vectors, used.test.vectors)
-        return scores[same], scores[~same]
 
     def among(self, people: set[str]) -> Attacker:
         """The same attacker on some of the ``people``."""
@@ -255,14 +213,16 @@ class Attacker:
     ) -> HeldOut:
         """Attack in ``folds`` groups of speakers, each with ``backends`` trained on the others.
 
-        By default these are all of :data:`TRIED` where there is speech to train on, else the
+        By default these are all that can be trained on such speech where there is any, else the
         cosine. Where enrolment and test share utterances, half of each speaker's utterances (every
         second one by name) enrols and the other half tests, so that no utterance meets its own
         protected version. The groups depend on the speakers' names and the ``seed`` alone, so all
         attackers of one test set try the same trials.
         """
         if backends is None:
-            backends = TRIED if self.train is not None else TRIED[:1]
+            usable = ("nothing",) if self.train is None else ("nothing", "training")
+            tried = (one for one in named_backends() if one.needs in usable and not one.apart)
+            backends = [one.name for one in tried]
         names = sorted(set(self.test.speakers.to_series()) & set(self.enrol.speakers.to_series()))
         if len(names) < 2 * folds or folds < 1:
             wanted = "at least 2 speakers per fold in enrolment and test"
@@ -281,6 +241,57 @@ class Attacker:
             fold = normal.among(group).trained_on(group, inside=False)
             parts.append({name: replace(fold, backend=name).ready() for name in backends})
         return HeldOut(tuple(parts))
+
+
+@dataclass(frozen=True, eq=False)
+class Attack:
+    """An attacker and how it reads its scores; made by :meth:`Attacker.read`."""
+
+    attacker: Attacker
+    reading: Reading = PLAIN
+
+    @lazy
+    def ready(self) -> Attacker | None:
+        """The attacker with its sets as they are read and a back-end that is trained; None where
+        they cannot be read so.
+        """
+        used = self.attacker.centred() if self.reading.scored == CENTRED else self.attacker
+        return used and used.ready()
+
+    @property
+    def _used(self) -> Attacker:
+        if self.ready is None:
+            raise InputError("attack: centred embeddings cannot be had")
+        return self.ready
+
+    def _scores(self, enrolled: npt.ArrayLike) -> FloatArray:
+        """Scores of enrolled vectors with every test utterance."""
+        used = self._used
+        scores = score_matrix(used.backend_in_use, enrolled, used.test.vectors)
+        return scores if self.reading == self.reading.scored else -scores
+
+    def matrix(self) -> FloatArray:
+        """Scores of every enrolled speaker (in order of the code) with every test utterance.
+
+        A speaker's model is the normalised mean of all the speaker's normalised enrolment vectors.
+        """
+        enrol = self._used.enrol
+        codes = np.unique(enrol.speakers.codes, return_inverse=True)[1]
+        return self._scores(average_groups(enrol.vectors, codes))
+
+    def sides(self) -> Sides:
+        """Rows of all enrolment and of all test utterances, whose inner products are scores."""
+        used = self._used
+        made = sides_of(used.backend_in_use, used.enrol.vectors, used.test.vectors)
+        return made if self.reading == self.reading.scored else made.negated()
+
+    def scores(self) -> tuple[FloatArray, FloatArray]:
+        """Target and nontarget scores of all pairs of an enrolment and a test utterance."""
+        enrol, test = self.attacker.enrol, self.attacker.test
+        own, tested = (one.speakers.to_series().to_numpy() for one in (enrol, test))
+        same = own[:, None] == tested[None]
+        scores = self._scores(self._used.enrol.vectors)
+        return scores[same], scores[~same]
 
 
 @dataclass(frozen=True, eq=False)
@@ -303,7 +314,7 @@ class HeldOut:
         is named.
         """
         target, nontarget = zip(
-            *(fold[backend or self.strongest].scores() for fold in self.folds), strict=True
+            *(fold[backend or self.strongest].read().scores() for fold in self.folds), strict=True
         )
         return np.concatenate(target), np.concatenate(nontarget)
 
@@ -382,21 +393,6 @@ def every_second(embeddings: Embeddings) -> tuple[Embeddings, Embeddings]:
     return embeddings.select(first), embeddings.select(~first)
 
 
-def _matched(pairs: Pairs) -> Pairs:
-    """The utterances that both sets have, in one order."""
-    first, second = pairs
-    if first.utterances is None or second.utterances is None:
-        raise InputError("pairs: expected a name for every utterance, found none")
-    names = first.utterances.to_series(), second.utterances.to_series()
-    here = pl.DataFrame({"name": names[0], "first": np.arange(len(first))})
-    there = pl.DataFrame({"name": names[1], "second": np.arange(len(second))})
-    both = here.join(there, on="name", how="inner", maintain_order="left")
-    if len(both) < 2:
-        wanted = "utterances that are in the original and in the protected training set"
-        raise InputError("pairs", wanted, len(both))
-    return first.select(both["first"].to_numpy()), second.select(both["second"].to_numpy())
-
-
 def pooled(sets: Sequence[Embeddings]) -> Embeddings:
     """Training sets as one, under the speakers' names.
 
@@ -419,3 +415,39 @@ def of_people(
     """The utterances of some ``people``, or of all others where not ``inside``."""
     chosen = embeddings.speakers.to_series().is_in(list(people)).to_numpy()
     return embeddings.select(chosen if inside else ~chosen)
+
+
+def refuse_dimensions(enrol: Embeddings, test: Embeddings) -> None:
+    """Vectors of different encoders or dimensions have no score."""
+    refuse_encoders({"enrolment": enrol, "test": test})
+    if enrol.dimension != test.dimension:
+        actual = f"{enrol.dimension} in enrolment and {test.dimension} in test"
+        raise InputError("embeddings", "one dimension on both sides", actual)
+
+
+def _fusion(
+    enrol: Embeddings, attacked: npt.ArrayLike, train: Embeddings | None, pairs: Parallel
+) -> Backend:
+    """:data:`MEMBERS` trained on ``train`` (on both sets of ``pairs`` where there is none), weighed
+    by trials of one set of ``pairs`` against the other: of every second speaker, by members trained
+    on the others, so that none is trusted for what it learnt by heart.
+    """
+    data = pooled(pairs) if train is None else train
+    names = sorted(set.intersection(*(set(one.speakers.to_series()) for one in pairs)))
+    if len(names) < 8:
+        raise InputError(f"back-end fusion: expected 8 training speakers, found {len(names)}")
+    weighed = names[::2]
+    members = [backend_named(name, of_people(data, weighed, inside=False)) for name in MEMBERS]
+    known, tested = (of_people(one, weighed) for one in pairs)
+    made = [score_matrix(member, known.vectors, tested.vectors) for member in members]
+    scores = np.stack(made, axis=-1)
+    speakers = [one.speakers.to_series().to_numpy() for one in (known, tested)]
+    same, other = speakers[0][:, None] == speakers[1], np.ones(scores.shape[:2], dtype=bool)
+    if known.utterances is not None and tested.utterances is not None:
+        here, there = (ids.to_series().to_numpy() for ids in (known.utterances, tested.utterances))
+        other = here[:, None] != there
+    weights = fusion_weights(scores[same & other], scores[~same])
+    return Fused([backend_named(name, data) for name in MEMBERS], weights)
+
+
+add_backend(Named("fusion", _fusion, "pairs", apart=True))

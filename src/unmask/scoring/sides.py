@@ -1,0 +1,94 @@
+"""What a back-end is: two rows for every vector, whose inner products are scores.
+
+A matrix product rounds differently for different shapes: scores come from tiles on a fixed grid.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from unmask.base import FloatArray
+from unmask.errors import InputError
+from unmask.run import NUMPY, Range, Xp, ranges_of
+
+TILE_ROWS = 256
+TILE_COLUMNS = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Sides:
+    """Rows as they are enrolled and as they are tested: the score of two vectors is the inner
+    product of the enrolment row of one with the test row of the other.
+
+    Where a score needs terms of either vector alone, rows have columns for them: x·y + f(x) + g(y)
+    is (x, f(x), 1)·(y, 1, g(y)). Cosine has the same array on both sides.
+    """
+
+    enrol: FloatArray
+    test: FloatArray
+
+    def negated(self) -> Sides:
+        """Rows of the negated scores."""
+        return Sides(self.enrol, -self.test)
+
+    def take(self, rows: npt.NDArray[Any]) -> Sides:
+        """Some rows of both sides."""
+        enrol = np.ascontiguousarray(self.enrol[rows])
+        same = self.test is self.enrol
+        return Sides(enrol, enrol if same else np.ascontiguousarray(self.test[rows]))
+
+    def scores(self, xp: Xp, rows: Range, columns: Range) -> Any:
+        """Scores of some enrolment rows with some test rows, where a worker has its arrays."""
+        enrol, test = xp.put(self.enrol)[slice(*rows)], xp.put(self.test)[slice(*columns)]
+        return xp.product(enrol, test)
+
+
+@runtime_checkable
+class Backend(Protocol):
+    """Compares speaker embeddings; a higher score says "same speaker" more strongly.
+
+    ``sides`` gives the rows of some vectors, a vector in each row, and does everything that depends
+    on one vector alone; utterances that are averaged are averaged before. All that compares voices
+    takes any object with a ``name`` and this method.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    def sides(self, vectors: npt.ArrayLike) -> Sides: ...
+
+
+def sides_of(
+    backend: Backend, vectors: npt.ArrayLike, tested: npt.ArrayLike | None = None
+) -> Sides:
+    """The rows that a back-end gives for some vectors, as many on both sides as there are vectors;
+    or enrolment rows of ``vectors`` and test rows of those ``tested``. All are of one width.
+    """
+    made, size = backend.sides(vectors), np.shape(vectors)[0]
+    enrol = np.asarray(made.enrol, np.float64)
+    test = enrol if made.test is made.enrol else np.asarray(made.test, np.float64)
+    if tested is not None:
+        own, test = test, sides_of(backend, tested).test
+        refused = own.shape != enrol.shape or test.shape[1:] != enrol.shape[1:]
+    else:
+        refused = test.shape != enrol.shape
+    if refused or enrol.ndim != 2 or len(enrol) != size:
+        wanted = f"{size} rows of one width on both sides"
+        raise InputError(f"back-end {backend.name}", wanted, f"{enrol.shape} and {test.shape}")
+    if not np.isfinite(enrol).all() or not (test is enrol or np.isfinite(test).all()):
+        raise InputError(f"back-end {backend.name}", "rows of finite numbers", "others")
+    return Sides(enrol, test)
+
+
+def score_matrix(backend: Backend, enrol: npt.ArrayLike, test: npt.ArrayLike) -> FloatArray:
+    """Scores of all enrolment vectors with all test vectors, tile by tile."""
+    sides = sides_of(backend, enrol, test)
+    scores = np.empty((len(sides.enrol), len(sides.test)))
+    for rows in ranges_of(len(sides.enrol), TILE_ROWS):
+        for columns in ranges_of(len(sides.test), TILE_COLUMNS):
+            scores[slice(*rows), slice(*columns)] = sides.scores(NUMPY, rows, columns)
+    return scores
