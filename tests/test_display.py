@@ -1,9 +1,16 @@
 """Results show themselves: readable, as a table in a notebook, as a frame, item by item."""
 
+import pickle
+import subprocess
+import sys
+import warnings
+
 import numpy as np
+import polars as pl
 import pytest
 
 import unmask as um
+from unmask.engine import evaluate
 
 
 def voices(seed, *, tag="", noise=1.0):
@@ -63,3 +70,62 @@ def test_a_figure_draws_itself_with_title_and_caption():
     drawn = figure._repr_svg_()
     assert drawn.startswith("<svg")
     assert figure.title.split()[0] in drawn
+
+
+def trials(*, names=False, turned=False):
+    rng = np.random.default_rng(1)
+    label = np.arange(200) % 2
+    columns = {
+        "enrol": [f"e{i}" for i in range(200)],
+        "test": [f"t{i}" for i in range(200)],
+        "label": label,
+        "score": rng.normal(2 * (label - 1 if turned else label)) * (-1 if turned else 1),
+    }
+    if names:
+        own = np.arange(200) // 5
+        columns |= {"enrol_speaker": own, "test_speaker": np.where(label, own, (own + 1) % 40)}
+    return pl.DataFrame(columns)
+
+
+ALONE = "no speaker ids: intervals are of the trial bootstrap"
+
+
+def test_warnings_are_told_where_a_result_is_made_printed_and_shown():
+    with pytest.warns(um.UnmaskWarning, match=ALONE) as caught:
+        result = um.evaluate(trials(), replicates=20)
+    assert [str(one.message) for one in caught] == list(result.warnings)
+    assert {one.filename for one in caught} == {__file__}
+    assert repr(result).splitlines()[-1].startswith(f"warning: {ALONE}")
+    assert f"</table><p>warning: {ALONE}" in result._repr_html_()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        known = um.evaluate(trials(names=True), replicates=20)
+        again = evaluate(trials(), replicates=20)
+    assert not known.warnings
+    assert "warning" not in repr(known)
+    assert "<p>" not in known._repr_html_()
+    assert again.warnings == result.warnings
+
+
+def test_python_tells_a_warning_once_and_the_command_line_never_twice(tmp_path):
+    loop = "for _ in range(3): um.zebra([0.0, 1.0, 2.0] * 5, [3.0, 4.0, 5.0] * 5)"
+    told = subprocess.run(
+        [sys.executable, "-c", f"import unmask as um\n{loop}"], capture_output=True, text=True
+    )
+    assert told.stderr.count("UnmaskWarning: the negated score discloses more") == 1
+    trials(turned=True).write_csv(tmp_path / "x.csv")
+    command = [sys.executable, "-m", "unmask", "eval", str(tmp_path / "x.csv"), "--ci", "20"]
+    told = subprocess.run(command, capture_output=True, text=True)
+    assert "UnmaskWarning" not in told.stderr + told.stdout
+    for line in (ALONE, "the negated score discloses more"):
+        assert (told.stdout + told.stderr).count(line) == 1
+
+
+def test_swapped_classes_are_told_at_the_call():
+    with pytest.warns(um.UnmaskWarning, match="are they swapped") as caught:
+        um.eer([0.0, 1.0], [2.0, 3.0])
+    assert caught[0].filename == __file__
+
+
+def test_functions_of_the_package_can_be_sent_elsewhere():
+    assert pickle.loads(pickle.dumps(um.evaluate)) is um.evaluate

@@ -6,11 +6,15 @@ runs. What else there is lies in the rooms ``trials``, ``speech``, ``engine``, `
 for charts who wants an EER. ``__init__.pyi`` says the same to type checkers.
 """
 
+import warnings
+from functools import wraps
 from importlib import import_module
+from types import FunctionType
 from typing import Any
 
 from unmask._drawing import DRAWERS as _DRAWERS
 from unmask._version import __version__ as __version__
+from unmask.errors import UnmaskWarning as UnmaskWarning
 
 _ROOMS = ("engine", "privacy", "report", "speech", "stress", "trials", "utility")
 _NAMES = {
@@ -18,7 +22,7 @@ _NAMES = {
         Battery Roc act_dcf calibrate cllr compare d_sys detection ece eer evaluate min_cllr
         min_dcf tpr_at_fpr zebra
     """,
-    "errors": "InputError",
+    "errors": "InputError UnmaskWarning",
     "estimate": "Estimate Interval",
     "privacy": """
         Attacker inference linkability linkability_from_scores pseudonymisation safeguards
@@ -45,8 +49,24 @@ def __getattr__(name: str) -> Any:
         return import_module(f"unmask.{name}")
     if name not in _ROOM_OF:
         raise AttributeError(f"module 'unmask' has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(_ROOM_OF[name]), name)
-    return value
+    value = getattr(import_module(_ROOM_OF[name]), name)
+    globals()[name] = _telling(value) if isinstance(value, FunctionType) else value
+    return globals()[name]
+
+
+def _telling(function: Any) -> Any:
+    """A function whose result's warnings are those of Python as well, where a user calls it."""
+
+    @wraps(function)
+    def call(*args: Any, **options: Any) -> Any:
+        result = function(*args, **options)
+        for notice in getattr(result, "notices", ()):
+            if notice.severity == "warning":
+                warnings.warn(notice.line, UnmaskWarning, stacklevel=2)
+        return result
+
+    call.__module__ = __name__
+    return call
 
 
 def _figures_of(result: Any, **options: Any) -> list[Any]:

@@ -25,7 +25,7 @@ from unmask.engine import (
     tpr_at_fpr as tpr_at_fpr,
     zebra as zebra,
 )
-from unmask.errors import InputError as InputError
+from unmask.errors import InputError as InputError, UnmaskWarning as UnmaskWarning
 from unmask.estimate import Estimate as Estimate, Interval as Interval
 from unmask.privacy import (
     Attacker as Attacker,

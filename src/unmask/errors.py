@@ -1,4 +1,4 @@
-"""The one error users see."""
+"""The one error and the one warning users see."""
 
 
 class InputError(ValueError):
@@ -9,3 +9,7 @@ class InputError(ValueError):
     def __init__(self, where: object, expected: object = None, actual: object = None) -> None:
         line = f"{where}" if expected is None else f"{where}: expected {expected}, found {actual}"
         super().__init__(" ".join(line.split()))
+
+
+class UnmaskWarning(UserWarning):
+    """What stands against reading a result as it is: one of its warnings, told when it is made."""

@@ -106,7 +106,7 @@ class Tabular:
         return Figures({figure.name: figure for figure in drawn})
 
     def __repr__(self) -> str:
-        """A title and aligned columns; columns in which nothing stands are left out."""
+        """A title and aligned columns, those in which nothing stands left out, then warnings."""
         names, cells = _table(self.rows())
         if not names:
             return f"{type(self).__name__}: empty"
@@ -116,7 +116,7 @@ class Tabular:
             for row in (names, *cells[:_MOST_ROWS])
         ]
         more = [f"… {len(cells) - _MOST_ROWS} more rows"] if len(cells) > _MOST_ROWS else []
-        return "\n".join([type(self).__name__, *lines, *more])
+        return "\n".join([type(self).__name__, *lines, *more, *self._warned()])
 
     def _repr_html_(self) -> str:
         """The same as an HTML table, as notebooks show it."""
@@ -125,7 +125,14 @@ class Tabular:
         body = "".join(
             f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in cells
         )
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        return table + "".join(f"<p>{escape(line)}</p>" for line in self._warned())
+
+    def _warned(self) -> list[str]:
+        """A line for each warning of a result that has any."""
+        lines = [f"warning: {one_line(line)}" for line in getattr(self, "warnings", ())]
+        more = [f"… {len(lines) - _MOST_ROWS} more warnings"] if len(lines) > _MOST_ROWS else []
+        return [*lines[:_MOST_ROWS], *more]
 
 
 class Figures(dict[str, Any]):

@@ -16,7 +16,7 @@ from unmask.base import FloatArray, as_array, as_numbers, as_scores
 from unmask.engine import information
 from unmask.engine.operating import Cost, OperatingPoint
 from unmask.engine.roc import Roc
-from unmask.errors import InputError
+from unmask.errors import InputError, UnmaskWarning
 from unmask.estimate import Notice, Noticed
 
 LEAST_DIFFERENCE = 1e-3
@@ -67,7 +67,8 @@ def eer(target: npt.ArrayLike, nontarget: npt.ArrayLike, *, estimator: str = "ro
         warnings.warn(
             f"eer: targets score below nontargets (raw EER {100 * raw:.0f} %): expected"
             " eer(target, nontarget), are they swapped?",
-            stacklevel=2,
+            UnmaskWarning,
+            stacklevel=3,
         )
     return roc.eer(estimator=estimator)
 
