@@ -336,7 +336,9 @@ def test_one_speaker_has_no_interval():
 def test_people_who_are_not_enrolled_are_left_out_and_counted():
     enrol = population(20, 3, noise=1.0, tag="e")
     test = population(24, 3, noise=1.0, tag="t")
-    own = test.select(test.speakers.to_series().is_in(enrol.speakers.to_series().to_list()).to_numpy())
+    own = test.select(
+        test.speakers.to_series().is_in(enrol.speakers.to_series().to_list()).to_numpy()
+    )
     assert own.n_speakers == 20
     for metric in (um.linkability, one_minus_eer):
         with_others, alone = (metric(enrol, some, counts=[5, 20]) for some in (test, own))

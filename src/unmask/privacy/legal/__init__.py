@@ -1,10 +1,10 @@
 """Singling Out, Linkability and Inference: the legally validated risks (Vauquier 2025)."""
 
-from unmask.privacy.legal.attack import BACKENDS, FREE, LEARNT, UNLABELLED, Attacker, HeldOut, Pairs
-from unmask.privacy.legal.attack import attack_scenarios, centred, every_second, of_people, pooled
-from unmask.privacy.legal.attack import with_backends
+from unmask.privacy.legal.attack import BACKENDS, FREE, LEARNT, SCENARIOS, UNLABELLED, Attacker
+from unmask.privacy.legal.attack import HeldOut, Pairs, attack_scenarios, centred, every_second
+from unmask.privacy.legal.attack import lacking, not_tried, of_people, pooled, with_backends
 from unmask.privacy.legal.curve import CENTRED, CENTRED_NEGATED, NEGATED, PLAIN, TITLES, VARIANTS
-from unmask.privacy.legal.curve import Curve, RiskCurve, spoken, variant_name
+from unmask.privacy.legal.curve import Curve, RiskCurve, notice, spoken, variant_name
 from unmask.privacy.legal.links import Linkability, Ranks, linkability, ranks_of
 from unmask.privacy.legal.matrix import count_above_in_scores, linkability_from_scores, matrix_risks
 from unmask.privacy.legal.matrix import ranks_from_scores, singling_out_from_scores

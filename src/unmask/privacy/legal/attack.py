@@ -6,7 +6,7 @@ docs/legal.md has what each does, needs and comes from.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -16,8 +16,9 @@ import polars as pl
 from unmask.base import FloatArray, lazy
 from unmask.engine import Roc, fusion_weights
 from unmask.errors import InputError
+from unmask.estimate import Notice
 from unmask.privacy.legal.conversations import refuse_dimensions
-from unmask.privacy.legal.curve import CENTRED, CENTRED_NEGATED, NEGATED, PLAIN, VARIANTS
+from unmask.privacy.legal.curve import CENTRED, CENTRED_NEGATED, NEGATED, PLAIN, VARIANTS, notice
 from unmask.scoring import (
     AlignedCosine,
     Alignment,
@@ -48,6 +49,14 @@ BACKENDS = ("cosine", "wccn", "plda", *UNLABELLED, *LEARNT)
 """Back-ends that an attacker can name."""
 FREE = ("cosine", *UNLABELLED)
 """Those that need no training data."""
+SCENARIOS = (
+    "original enrolment",
+    "ignorant",
+    "semi-informed",
+    "informed",
+    "informed with originals",
+)
+"""The attackers of :func:`attack_scenarios`."""
 TRIED = ("cosine", "centred", "wccn", "lda", "plda")
 """Back-ends that held-out attacks try."""
 
@@ -277,6 +286,23 @@ class Attacker:
             fold = normal.among(group).trained_on(group, inside=False)
             parts.append({name: replace(fold, backend=name).ready() for name in backends})
         return HeldOut(tuple(parts))
+
+
+def not_tried(tried: Collection[str], why: Callable[[str], str], *others: str) -> Notice:
+    """Which of :data:`BACKENDS` were not ``tried`` and ``why`` each was not, and ``others``."""
+    reasons: dict[str, list[str]] = {}
+    for name in BACKENDS:
+        if name not in tried:
+            reasons.setdefault(why(name), []).append(name)
+    parts = [f"{', '.join(names)} ({reason})" for reason, names in reasons.items()]
+    return notice("sweep", "not-tried", what="; ".join([*parts, *others]))
+
+
+def lacking(backend: str) -> str:
+    """What a back-end of this name needs beyond enrolment and test."""
+    if backend in FREE:
+        return "no more data"
+    return "training speech, as it is and protected" if backend in _PAIRED else "training speech"
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ import numpy as np
 from unmask.base import FEW_SPEAKERS, estimate_row, few_speakers, lazy
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
-from unmask.privacy.legal.attack import Attacker
+from unmask.privacy.legal.attack import Attacker, lacking, not_tried
 from unmask.privacy.legal.conversations import EnrolLength
 from unmask.privacy.legal.curve import (
     CENTRED,
@@ -55,7 +55,8 @@ class LegalSweep(Noted):
     of each attacker (negated, centred, centred negated), under its name with theirs. ``original``
     is the attacker on unprotected speech, ``asked`` the one whose risk was asked for.
     ``consistency`` names what is no attack: enrolment from the attacked run itself, which shows
-    whether pseudonyms are consistent. ``skipped`` says what could not be tried.
+    whether pseudonyms are consistent. ``skipped`` says what could not be tried, ``untried`` what
+    was not asked for or lacked data.
     """
 
     curves: Mapping[tuple[str, str, int], Curve]
@@ -67,6 +68,7 @@ class LegalSweep(Noted):
     sources: tuple[Source, ...] = ()
     consistency: tuple[str, ...] = ()
     skipped: tuple[Notice, ...] = ()
+    untried: tuple[Notice, ...] = ()
 
     @property
     def attackers(self) -> tuple[str, ...]:
@@ -202,8 +204,8 @@ class LegalSweep(Noted):
 
     @lazy
     def notices(self) -> tuple[Notice, ...]:
-        """What was skipped, whether the attackers are strong enough to be believed, and what all
-        parts say, each once with its attackers and lengths.
+        """What was skipped, whether the attackers are strong enough to be believed, what all parts
+        say, each once with its attackers and lengths, and what was not tried.
         """
         people = [len(curve.speakers) for curve in self.curves.values()]
         few = few_speakers(min(people, default=FEW_SPEAKERS))
@@ -215,6 +217,7 @@ class LegalSweep(Noted):
             *self._at_chance(),
             *self._isolated(),
             *self._of_parts(),
+            *self.untried,
         ]
         return tuple(dict.fromkeys(notices))
 
@@ -449,7 +452,22 @@ def legal(
             name for name, one in attackers.items() if name != original and one.is_consistency
         ),
         skipped=tuple(skipped),
+        untried=_untried([one for name, one in attackers.items() if name != original], variants),
     )
+
+
+def _untried(attackers: Sequence[Attacker], variants: Sequence[str]) -> tuple[Notice, ...]:
+    """Back-ends that no attacker on protected speech tried, and readings not asked for."""
+
+    def why(backend: str) -> str:
+        able = any(one.allows(backend) for one in attackers)
+        return "not asked for" if able else f"need {lacking(backend)}"
+
+    used = (one.backend for one in attackers)
+    tried = {one if isinstance(one, str) else one.name for one in used}
+    missing = [variant for variant in VARIANTS if variant not in (PLAIN, *variants)]
+    readings = [f"scores read {', '.join(missing)} (not asked for)"] * bool(missing)
+    return (not_tried(tried, why, *readings),) if attackers else ()
 
 
 def _possible_lengths(

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from unmask.base import Tabular, estimate_row
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice, Noticed
-from unmask.privacy.legal import Attacker, of_people
+from unmask.privacy.legal import FREE, Attacker, lacking, not_tried, of_people
 from unmask.privacy.similarity.attackers import CENTRED
 from unmask.privacy.similarity.distortion import (
     CalibrationDistortion,
@@ -49,6 +49,11 @@ from unmask.scoring import Backend, backend_named
 from unmask.trials import Embeddings, Ids, Scores, text_ids
 
 ALL = "all"
+_ENROLMENT = "enrolment from several utterances or from a run of the attacker's own"
+_GIVEN = (
+    "not tried: any back-end or extractor but that of the given scores, which needs embeddings or"
+    " recordings. `unmask assess` tries all that its data allow"
+)
 SPEAKERS = ("speakers", "speaker_ids", "spk")
 Speakers = Ids | Iterable[Any]
 Lists = tuple[Scores, Scores, Scores]
@@ -295,7 +300,9 @@ class PrivacyAssessment(Noticed, Tabular):
 
     @property
     def notices(self) -> tuple[Notice, ...]:
-        """Each about its safeguard and set; few speakers are the set's alone, and come last."""
+        """Each about its safeguard and set; few speakers are the set's alone; last what was not
+        tried.
+        """
         several = len(self.datasets) > 1
         notices = [
             notice.about(s.dataset if several else "")
@@ -304,7 +311,20 @@ class PrivacyAssessment(Noticed, Tabular):
             for s in self.safeguards
             for notice in s.notices
         ]
-        return tuple(dict.fromkeys(sorted(notices, key=lambda n: n.code == "few-speakers")))
+        ordered = dict.fromkeys(sorted(notices, key=lambda n: n.code == "few-speakers"))
+        return (*ordered, self._not_tried())
+
+    def _not_tried(self) -> Notice:
+        """One back-end compares single utterances, original with protected."""
+        backend = self.safeguards[0].result.backend
+        if backend is None:
+            return Notice("not-tried", "", _GIVEN)
+
+        def why(name: str) -> str:
+            known = name in FREE or backend not in FREE
+            return f"{backend} alone was asked for" if known else f"need {lacking(name)}"
+
+        return not_tried({backend}, why, _ENROLMENT)
 
 
 @overload

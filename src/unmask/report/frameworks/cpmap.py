@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from unmask import figures as charts
+from unmask.estimate import Estimate
 from unmask.report.config import ORIGINAL
 from unmask.report.documents import Document, Row, document, figures_of
 from unmask.report.frameworks.study import Framework, Plan, Results, Study
 from unmask.report.section import Section, TableBlock, note, noted, percent
+from unmask.report.table import MODELS
 from unmask.stress import Contour, CpAssessment, CpMap, DeltaCpMap, contour, cp_maps
 
 LEVELS = {"eer": (0.01, 0.02, 0.05, 0.1, 0.2, 0.5), "min_dcf": (0.1, 0.2, 0.5, 0.8)}
@@ -39,17 +42,23 @@ def _rows(
     """Maps, trial configs placed on them, and comparisons."""
     by = {"by": assessment.metric.name} if several else {}
     maps = [
-        Row({**where, "system": name, **by}, assessment.estimates(name)) for name in assessment.maps
+        Row({**where, "system": name, **by}, _raw(assessment.estimates(name)))
+        for name in assessment.maps
     ]
     configs, deltas = [], []
     for name, placed in assessment.positions.items():
         for position in placed:
             at = {"system": name, "trials": position.name, **by}
-            configs.append(Row(at, assessment.position_estimates(name, position)))
+            configs.append(Row(at, _raw(assessment.position_estimates(name, position))))
     for delta in assessment.deltas:
         at = {**where, "systems": f"{delta.reference} → {delta.test}", **by}
         deltas.append(Row(at, assessment.delta_estimates(delta)))
     return maps, configs, deltas
+
+
+def _raw(estimates: Sequence[Estimate]) -> list[Estimate]:
+    """The EER of a map is that of the ROC itself, which has another name than that of the hull."""
+    return [replace(e, metric="eer_raw") if e.metric == "eer" else e for e in estimates]
 
 
 def _notes(assessment: CpAssessment) -> list[str]:
@@ -133,8 +142,8 @@ def _section(study: Study, results: Results) -> Section:
     rows: list[Row] = []
     deltas: list[Row] = []
     answer = [
-        f"{system}: {percent(full)} on all trials, {percent(hardest)} on the hardest tenth of each"
-        " kind."
+        f"{system}: raw EER {percent(full)} on all trials, {percent(hardest)} on"
+        " the hardest tenth of each kind."
         for result in assessments.values()
         for system in (result.maps if result.metric.name == "eer" else ())
         for full, *_, hardest in [result.estimates(system)]
@@ -158,13 +167,23 @@ def _section(study: Study, results: Results) -> Section:
             drawn = f"delta_cp_map_{number}"
             figures.append(charts.delta_cp_map_figure(mixed).called(drawn, f"{name}: {won}"))
         maps, _, compared = _rows(result, table=name)
-        rows += maps
+        rows += [_attacked(study, row) for row in maps]
         deltas += compared
     blocks = [
         TableBlock("C-P maps in numbers", rows, note=note("two_rates")),
         TableBlock("Who errs less", deltas, folded=True),
     ]
     return Section("cpmap", answer, figures, blocks, noted(assessments))
+
+
+def _attacked(study: Study, row: Row) -> Row:
+    """The row of an attack with its attacker."""
+    where = row.conditions
+    if where["table"] in study.tables:
+        return row
+    attack, variant = study.strongest()[where["system"]]
+    named = {"attacker": attack.label(variant), "trials": MODELS}
+    return replace(row, conditions={**where, **named})
 
 
 def _everywhere(delta: DeltaCpMap) -> list[str]:
