@@ -111,9 +111,53 @@ def test_the_config_of_an_assessment(files, tmp_path):
     depth = {r["metric"]: r["params"].get("enrol_L") for r in rows if "N" in r["params"]}
     assert (depth["linkability"], depth["one_minus_eer"]) == ("all", 2)
     assert CliRunner().invoke(app, [*what, "--counts", "5"]).exit_code == 2
+    path.write_text(path.read_text().replace("keyless = true", ""))
+    said = CliRunner().invoke(app, ["legal", "--config", str(path), "-q"]).stdout.splitlines()
+    assert said[-2].startswith("warning: mixed: the own attacker was not run, no run of the")
+    assert said[-1].startswith("warning: not tried: ")
     path.write_text("[legal]\nwhat = 1\n")
     refused = CliRunner().invoke(app, what)
     assert "what: unknown key" in str(refused.exception)
+
+
+def test_it_ends_with_what_was_not_tried(files):
+    short = ("--metrics", "linkability", "--counts", "20", "--lengths", "1")
+    result = run(files, *short, "--backends", "cosine,whitened", "--variants", "plain,centred")
+    assert result.exit_code == 0, result.output
+    *_, attackers, others = result.stdout.splitlines()
+    assert attackers == (
+        "warning: not tried: attackers called original enrolment, ignorant, semi-informed, informed"
+        " with originals (none was given)"
+    )
+    assert others.startswith(
+        "warning: not tried: wccn, plda, asnorm (need training speech); coral,"
+    )
+    assert "coral, wasserstein (not asked for)" in others
+    assert "procrustes, fusion (need training speech, as it is and protected)" in others
+    assert "scores read negated, centred negated (not asked for)" in others
+    told = json.loads(run(files, *short, "--format", "json").stdout)["warnings"][-1]
+    assert "whitened, coral, wasserstein (not asked for)" in told
+    assert "scores read" not in told
+
+
+def test_people_who_are_not_enrolled_are_counted(files, tmp_path):
+    for side in ("enrol", "test"):
+        voices = read_embeddings(files / f"informed-{side}.npz")
+        kept = voices.speakers.to_series().is_in([f"s{i}" for i in range(4, 24)]).to_numpy()
+        write(voices.select(kept) if side == "enrol" else voices, tmp_path / f"{side}.npz")
+    given = f"a={tmp_path}/enrol.npz,{tmp_path}/test.npz"
+    result = CliRunner().invoke(app, ["legal", "-a", given, *QUICK, "--lengths", "1"])
+    assert result.exit_code == 0, result.output
+    assert "Linkability: 4 of 24 test speakers are not enrolled and are left out" in result.stdout
+    table = json.loads(
+        CliRunner()
+        .invoke(app, ["legal", "-a", given, *QUICK, "--lengths", "1", "--format", "json"])
+        .stdout
+    )
+    counted = {r["metric"]: r["n"] for r in table["results"]}
+    assert counted["linkability"]["speakers"] == 20
+    assert counted["linkability"]["not_enrolled"] == 4
+    assert counted["singling_out"]["speakers"] == 20
 
 
 def test_what_attackers_enrol(files):

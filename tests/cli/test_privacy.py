@@ -60,11 +60,13 @@ def test_table_of_two_safeguards(folder):
         "--again", "noise=again.npz", "--ci", 50, "--quiet",
     )  # fmt: skip
     assert done.exit_code == 0, done.output
-    for heading in ("DeID [%]", "G_VD [dB]", "D_ECE [bit]", "C_ECE [bit]", "l_w", "Tag"):
+    pairs = ("D_ECE, pairs [bit]", "C_ECE, pairs [bit]", "l_w, pairs", "Tag, pairs")
+    for heading in ("DeID [%]", "G_VD [dB]", *pairs):
         assert heading in done.stdout
-    assert "turned: OP: the negated score discloses more" in done.stdout
-    tried = "plain, negated, double-centred, double-centred negated"
-    assert f"turned: strongest of 4 attacks tried ({tried})" in done.stdout
+    assert "turned: OP, utterance pairs: the negated score discloses more" in done.stdout
+    rows = [" ".join(line.split()) for line in done.stdout.splitlines()]
+    assert any(row.startswith("turned cosine ") for row in rows)
+    assert any(row.startswith("turned strongest of 4: cosine, ") for row in rows)
     assert done.stdout.count("8 speakers: with fewer than 30") == 1
     assert "each calibrated anew" in " ".join(done.stdout.split())
 
@@ -77,6 +79,11 @@ def test_json_equals_the_python_api(folder):
     sets = um.read_embeddings("o.npz"), um.read_embeddings("p.npz")
     expected = um.pseudonymisation(*sets, replicates=50, seed=3)
     by_name = {r["metric"]: r for r in result["results"] if r["conditions"]["system"] == "a"}
+    for metric, row in by_name.items():
+        best = f"strongest of 4: {expected.named(expected.attacker)}"
+        attacker = best if metric == "deid_strongest" else "cosine"
+        named = {"system": "a", "attacker": attacker, "trials": "utterance pairs"}
+        assert row["conditions"] == named
     assert by_name["deid"]["value"] == expected.deid
     interval = expected.interval("deid")
     assert by_name["deid"]["interval"] == [interval.low, interval.high]
@@ -100,6 +107,38 @@ def test_matrices_lists_and_embeddings_agree(folder):
         assert other == pytest.approx(values[0], abs=1e-9)
 
 
+def test_it_ends_with_what_was_not_tried(folder):
+    def last(*args):
+        done = run(*args, "-q", "--ci", 0)
+        assert done.exit_code == 0, done.output
+        told = json.loads(run(*args, "-q", "--ci", 0, "-f", "json").stdout)["warnings"][-1]
+        (line,) = [one for one in done.stdout.splitlines() if "not tried" in one]
+        assert line == done.stdout.splitlines()[-1] == f"warning: {told}"
+        return line
+
+    voices = ("--original", "o.npz", "--protected", "a=p.npz")
+    line = last(*voices)
+    assert "whitened, coral, wasserstein (cosine alone was asked for)" in line
+    assert "wccn, plda, asnorm (need training speech)" in line
+    assert "procrustes, fusion (need training speech, as it is and protected)" in line
+    assert "a run of the attacker's own" in line
+    assert line.endswith("`unmask assess` tries all that its data allow")
+    line = last(*voices, "--backend", "wccn", "--train", "o.npz")
+    assert "wccn alone was asked for" in line
+    assert "not tried: wccn" not in line
+    assert "but that of the given scores" in last("--matrices", "a=m.npz")
+
+
+def test_names_of_numbers_tell_what_is_compared(folder):
+    lists = ("--scores", "a=oo,op,pp", "--speakers", "pattern:^(s[0-9]+)-")
+    done = run(*lists, "-q", "--ci", 0)
+    assert "D_ECE, both sides [bit]" in done.stdout
+    assert "given scores" in done.stdout
+    rows = json.loads(run(*lists, "-q", "--ci", 0, "-f", "json").stdout)["results"]
+    assert {row["conditions"]["trials"] for row in rows} == {"trials of people on both sides"}
+    assert "D_ECE, pairs" in run("--matrices", "a=m.npz", "-q", "--ci", 0).stdout
+
+
 def test_sets_sessions_and_details(folder):
     done = run(
         "--original", "o.npz", "--protected", "a=p.npz", "--by", "gender", "--sessions",
@@ -107,8 +146,10 @@ def test_sets_sessions_and_details(folder):
     )  # fmt: skip
     assert done.exit_code == 0, done.output
     lines = done.stdout.splitlines()
-    assert lines[0].startswith("set,system,metric,value")
-    for text in ("f,a,g_vd_within", "m,a,unlinkability_between", "f,a,deid_min_cllr", "m,original"):
+    assert lines[0].startswith("set,system,attacker,trials,metric,value")
+    every = ("g_vd_within", "unlinkability_between", "deid_min_cllr")
+    plain = [f"a,cosine,utterance pairs,{metric}" for metric in every]
+    for text in (f"f,{plain[0]}", f"m,{plain[1]}", f"f,{plain[2]}", "m,original,cosine"):
         assert any(line.startswith(text) for line in lines), text
 
 
@@ -140,7 +181,7 @@ def test_figures_are_written(folder):
         "zoo_a",
         "calibration_distortion_a",
     }
-    assert (folder / "t.md").read_text().startswith("| system | DeID [%] |")
+    assert (folder / "t.md").read_text().startswith("| system | attacker | DeID [%] |")
 
 
 def test_bad_options_are_told_in_one_line(folder):

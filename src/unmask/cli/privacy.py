@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, Literal
@@ -178,9 +179,13 @@ def legal(
     if config is not None:
         for name in given(context, (n for n in context.params if n not in _WITH_CONFIG)):
             raise typer.BadParameter(f"{name} belongs into the config file")
-        attackers, options = legal_attackers(load_config(config), config)
+        attackers, options, missing = legal_attackers(load_config(config), config)
         options |= {"asked": asked, "variants": variants.split(",")}
     else:
+        names = list(named_files(attacker, "--attacker"))
+        others = ", ".join(one for one in law.SCENARIOS if one not in names)
+        usual = others and any(name in law.SCENARIOS for name in names)
+        missing = (law.notice("sweep", "other-attackers", names=others),) if usual else ()
         attackers = _attackers(
             attacker, enrols, backends.split(","), whose.speakers, original or "original"
         )
@@ -206,6 +211,7 @@ def legal(
         }
     with output.running("attacks"):
         sweep = law.legal(attackers, **options)
+    sweep = replace(sweep, untried=(*missing, *sweep.untried))
     output.draw(sweep)
     output.give(document(sweep))
 

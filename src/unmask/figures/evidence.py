@@ -227,10 +227,12 @@ def disclosure_profiles(
     *,
     negated: Mapping[str, Disclosure] | None = None,
     colours: draw.Colours = None,
+    of: str = "",
 ) -> Figure:
     """Oracle profiles of several systems; labels tell (D_ECE, l_w, tag) of each.
 
-    ``negated`` holds the disclosure of the negated scores of systems where it is the larger one.
+    ``negated`` holds the disclosure of the negated scores of systems where it is the larger one;
+    ``of`` says whose scores they are.
     """
     require(disclosures, "ZEBRA profiles")
     shades = draw.colours_for(list(disclosures), colours)
@@ -239,11 +241,13 @@ def disclosure_profiles(
     lines |= {name: (d.log_odds, d.oracle, d.note) for name, (_, d) in turned.items()}
     shades |= {name: shades[system] for name, (system, _) in turned.items()}
     chart = _profiles(next(iter(disclosures.values())), lines, shades, dotted=list(turned))
-    return captioned("zebra_profiles", chart, systems=lines, negated=bool(turned))
+    return captioned("zebra_profiles", chart, systems=lines, negated=bool(turned), of=of)
 
 
-def calibration_profiles(distortions: Sequence[CalibrationDistortion]) -> Figure:
-    """Both runs after oracle calibration, and the second calibrated by the first (Noé 2022, 8)."""
+def calibration_profiles(distortions: Sequence[CalibrationDistortion], *, of: str = "") -> Figure:
+    """Both runs after oracle calibration, and the second calibrated by the first (Noé 2022, 8);
+    ``of`` says whose scores they are.
+    """
     require(distortions, "calibration distortion")
     runs = distortions[0].first, distortions[0].second
     lines = {f"{run.system}, oracle": (run.log_odds, run.oracle, run.note) for run in runs}
@@ -252,7 +256,7 @@ def calibration_profiles(distortions: Sequence[CalibrationDistortion]) -> Figure
         lines[f"{made.method} calibration"] = (made.second.log_odds, made.actual, note)
     colours = dict(zip(lines, ("#0072B2", "#6b7280", *PALETTE[1:]), strict=False))
     chart = _profiles(runs[0], lines, draw.colours_for(list(lines), colours))
-    return captioned("calibration_distortion", chart, systems=lines, highest=HIGHEST)
+    return captioned("calibration_distortion", chart, systems=lines, highest=HIGHEST, of=of)
 
 
 def _profiles(

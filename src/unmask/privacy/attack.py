@@ -59,6 +59,14 @@ class Reading(StrEnum):
 
 
 READINGS = PLAIN, NEGATED, CENTRED, CENTRED_NEGATED = tuple(Reading)
+SCENARIOS = (
+    "original enrolment",
+    "ignorant",
+    "semi-informed",
+    "informed",
+    "informed with originals",
+)
+"""The attackers of :func:`attack_scenarios`."""
 DOUBLE_CENTRED = "double-centred"
 """Another attack: scores less their mean by row and by column, which needs no vectors."""
 

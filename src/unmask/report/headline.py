@@ -159,15 +159,17 @@ def numbers_of(rows: Rows, name: str) -> Iterator[Headline]:
         what, by = f"{attribute} guessed rightly from one utterance", "a simple probe"
         yield Headline("Inference", what, best.estimate, control, by, subject=attribute)
     for match in find(rows.get("similarity", ()), "deid_strongest", safeguard=name)[:1]:
-        what = "1 − DeID: how far the protected voice still points to its owner"
-        by = f"one recogniser, {match.estimate.params.get('attacker')} score"
+        of = match.conditions["trials"]
+        what = f"1 − DeID of {of}: how far the protected voice still points to its owner"
+        by = f"the {match.attacker}"
         yield Headline("Resemblance left", what, match.estimate, None, by, complement=True)
     if most := largest(find(zebra, "d_ece", safeguard=name)):
         bare = largest(find(zebra, "d_ece", safeguard=ORIGINAL))
         control = bare.estimate if bare else None
         tags = find(zebra, "tag", safeguard=name, attacker=most.attacker)
         tag = tags[0].estimate if tags else None
-        what = "D_ECE: what a comparison tells of identity on average, of at most 0.721 bit"
+        of = most.conditions["trials"]
+        what = f"D_ECE of {of}: what a comparison tells of identity, of at most 0.721 bit"
         yield Headline("Evidence", what, most.estimate, control, most.attacker, tag)
 
 

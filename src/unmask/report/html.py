@@ -124,7 +124,8 @@ def _head(estimate: Estimate, rows: Sequence[Row], of: str) -> str:
     """The metric's heading with what is compared; parameters only where they tell columns apart."""
     several = sum(e.metric == estimate.metric for e in rows[0].estimates) > 1
     whole = several or estimate.metric in _NEED
-    text = label(estimate if whole else replace(estimate, params={}), of)
+    bare = {"attacker": estimate.params.get("attacker")}
+    text = label(estimate if whole else replace(estimate, params=bare), of)
     return text if estimate.metric in LABELS else text[:1].upper() + text[1:]
 
 

@@ -11,15 +11,18 @@ from typing import Any
 import numpy as np
 
 from unmask.estimate import Estimate, Interval
+from unmask.privacy.similarity import GIVEN
 from unmask.report.config import ORIGINAL, Config
 from unmask.report.documents import Document, Row
 from unmask.report.headline import WORST, Match, Rows, find, largest
 from unmask.report.inputs import set_label
+from unmask.report.table import MODELS
 from unmask.trials import Scores
 
 COLUMNS = ("eer", "d_ece", "l_w", "tag", "deid", "g_vd", "linkability", "singling_out")
 AVERAGED = ("eer", "d_ece", "deid", "g_vd", "linkability", "singling_out")
-ALL, STRONGEST = "mean of all sets", "strongest"
+ALL = "mean of all sets"
+STRONGEST, MORE = "strongest", ("trials", "attacker")
 _GENDER = re.compile(r"(?:^|[_-])(f|m)(?:$|[_-])")
 _FROM = {"deid": "OP", "g_vd": "PP"}
 """Which trials a number of all three lists stands beside."""
@@ -30,16 +33,16 @@ def overview(config: Config, rows: Rows, tables: Mapping[str, Scores]) -> Docume
 
     Safeguards of which scores were given have a row for each set and each list OO, OP, PP, and the
     averages over sets: all, and those of women and of men where names of sets end in f or m.
-    Safeguards of which voices were given have one row: the strongest attack on each number. Score
-    tables have a row for each system.
+    Safeguards of which voices were given have a row of enrolled models, the strongest attack on
+    each number, and two of utterance pairs, the plain score and the strongest. Score tables have a
+    row for each system.
     """
     notes: list[str] = []
     voices = [one.name for one in config.safeguards if one.given and not one.hidden]
-    made = [
-        Row({"system": name, "set": "", "trials": STRONGEST}, numbers)
-        for name in ((ORIGINAL, *voices) if voices else ())
-        if (numbers := _strongest(name, rows))
-    ]
+    named = (ORIGINAL, *voices) if voices else ()
+    models = [row for name in named for row in _strongest(name, rows)]
+    pairs = [row for name in named for row in _pairs(name, rows)]
+    made: list[Row] = []
     for one in config.safeguards:
         labels = {set_label(one.name, given.set): given.set or "" for given in one.scores}
         parts = [row for label in labels for row in _of_set(one.name, label, labels[label], rows)]
@@ -52,24 +55,31 @@ def overview(config: Config, rows: Rows, tables: Mapping[str, Scores]) -> Docume
         whole = "group" not in row.conditions and any(e.metric == "eer" for e in row.estimates)
         if table and whole and not table.startswith(own):
             where = {"system": row.conditions["system"], "set": table, "trials": ""}
-            made.append(Row(where, _ordered(row.estimates)))
+            made.append(Row({**where, "attacker": GIVEN}, _ordered(row.estimates)))
     links = (e.params.get("count") for row in made for e in row.estimates if _is_link(e))
     counts = sorted({int(count) for count in links if count is not None})
-    used = [name for name in ("system", "set", "trials") if any(r.conditions[name] for r in made)]
-    kept = [
-        Row(
-            {name: row.conditions[name] for name in used},
-            [replace(e, params={}, no_interval="") for e in row.estimates],
-        )
-        for row in made
-    ]
+    plain, best = (
+        [row for row in pairs if row.conditions["attacker"].startswith(STRONGEST) == one]
+        for one in (False, True)
+    )
+    used = [name for name in ("set", "trials") if any(row.conditions[name] for row in made)]
+    apart = ((models, MORE), (plain, MORE), (best, MORE), (made, used))
+    shown = [[_only(row, ("system", *names)) for row in some] for some, names in apart]
+    kept = [_only(row, tuple(row.conditions)) for row in (*models, *pairs, *made)]
     if counts:
         span = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else f"{counts[0]}"
         notes.insert(0, f"Linkability among all enrolled speakers of a set (N′ = {span})")
         lone = [row for row in made if any(map(_is_link, row.estimates))]
         if not all(any(e.metric == "singling_out" for e in row.estimates) for row in lone):
             notes.append("Singling Out needs two recordings of each speaker that is tested")
-    return Document(kept, notes=list(dict.fromkeys(notes)), seed=config.seed, title=config.title)
+    about: Any = {"notes": list(dict.fromkeys(notes)), "tables": shown}
+    return Document(kept, seed=config.seed, title=config.title, **about)
+
+
+def _only(row: Row, names: Sequence[str]) -> Row:
+    """The row under some of its conditions, and its numbers without what made them."""
+    where = {name: row.conditions[name] for name in names}
+    return Row(where, [replace(e, params={}, no_interval="") for e in row.estimates])
 
 
 def _of_set(system: str, label: str, name: str, rows: Rows) -> Iterator[Row]:
@@ -90,18 +100,19 @@ def _of_set(system: str, label: str, name: str, rows: Rows) -> Iterator[Row]:
             for match in find(rows.get("similarity", ()), metric, safeguard=label)[:1]
         ]
         if estimates:
-            yield Row({"system": system, "set": name, "trials": part}, _ordered(estimates))
+            where = {"system": system, "set": name, "trials": part, "attacker": GIVEN}
+            yield Row(where, _ordered(estimates))
 
 
-def _strongest(name: str, rows: Rows) -> tuple[Estimate, ...]:
+def _strongest(name: str, rows: Rows) -> Iterator[Row]:
     """The numbers of the strongest attack on a safeguard of which voices were given."""
 
     def matches(key: str, metric: str, **more: str) -> list[Match]:
         return find(rows.get(key, ()), metric, safeguard=name, **more)
 
-    errors = sorted(matches("verification", "eer"), key=lambda match: float(match.estimate.value))
+    tried = matches("verification", "eer")
+    chosen = sorted(tried, key=lambda match: float(match.estimate.value))[:1]
     evidence = largest(matches("zebra", "d_ece"))
-    chosen = errors[:1]
     if evidence is not None:
         chosen.append(evidence)
         for metric in ("l_w", "tag"):
@@ -109,11 +120,20 @@ def _strongest(name: str, rows: Rows) -> tuple[Estimate, ...]:
     for metric in ("linkability", "singling_out"):
         worst = largest(matches("legal", metric, point=WORST))
         chosen += [worst] if worst else []
-    estimates = [match.estimate for match in chosen]
-    for metric, column in (("deid_strongest", "deid"), ("g_vd", "g_vd")):
-        same = matches("similarity", metric)[:1]
-        estimates += [replace(match.estimate, metric=column) for match in same]
-    return _ordered(estimates)
+    if chosen:
+        attacker = f"{STRONGEST} of {len(tried)}" if tried else STRONGEST
+        where = {"system": name, "set": "", "trials": MODELS, "attacker": attacker}
+        yield Row(where, _ordered([match.estimate for match in chosen]))
+
+
+def _pairs(name: str, rows: Rows) -> Iterator[Row]:
+    """DeID of the plain score and G_VD, then DeID of the strongest attack."""
+    for metrics in (("deid", "g_vd"), ("deid_strongest",)):
+        some = [find(rows.get("similarity", ()), m, safeguard=name)[:1] for m in metrics]
+        found = [match for matches in some for match in matches]
+        if found:
+            where = {n: found[0].conditions[n] for n in ("trials", "attacker")}
+            yield Row({"system": name, "set": "", **where}, [match.estimate for match in found])
 
 
 def _averages(
@@ -145,7 +165,8 @@ def _averages(
                 if all(metric in one for one in members)
             ]
             if means and len(members) == len(chosen):
-                yield Row({"system": system, "set": title, "trials": part}, tuple(means))
+                where = {"system": system, "set": title, "trials": part, "attacker": GIVEN}
+                yield Row(where, tuple(means))
 
 
 def mean(estimates: Sequence[Estimate], *, independent: bool) -> Estimate:

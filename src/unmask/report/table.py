@@ -28,8 +28,9 @@ OF_TRIALS = {
     "d_sys", "tpr_at_fpr", "c_ece_linear", "c_ece_isotonic", "cllr_linear", "cllr_isotonic",
 }  # fmt: skip
 """Metrics that differ by what is compared, which their headings tell."""
+MODELS = "enrolled models"
 COMPARED = {
-    "enrolled models": "models",
+    MODELS: "models",
     "utterance pairs": "pairs",
     "trials of people on both sides": "both sides",
 }
@@ -46,10 +47,11 @@ _GAP = 3
 
 def label(estimate: Estimate, of: str = "") -> str:
     """Heading of a metric: its usual name, what is compared (``of``), what distinguishes it, and
-    its unit.
+    its unit. DeID is called so under every attacker, whom the row names.
     """
     raw = estimate.metric == "eer" and estimate.params.get("est") == "raw"
     metric = "eer_raw" if raw else estimate.metric
+    metric = "deid" if estimate.params.get("attacker") else metric
     name = LABELS.get(metric, metric.replace("_", " "))
     name += f", {of}" if of and estimate.metric in OF_TRIALS else ""
     details = [

@@ -2,6 +2,7 @@
 
 from unmask.privacy.attack import CENTRED, CENTRED_NEGATED, NEGATED, PLAIN, READINGS, Attacker
 from unmask.privacy.attack import (
+    SCENARIOS,
     HeldOut,
     Reading,
     attack_scenarios,
@@ -10,7 +11,7 @@ from unmask.privacy.attack import (
     of_people,
 )
 from unmask.privacy.attack import pooled, with_backends
-from unmask.privacy.legal.curve import TITLES, Curve, RiskCurve, spoken
+from unmask.privacy.legal.curve import TITLES, Curve, RiskCurve, notice, spoken
 from unmask.privacy.legal.links import Linkability, Ranks, linkability, ranks_of
 from unmask.privacy.legal.matrix import count_above_in_scores, linkability_from_scores, matrix_risks
 from unmask.privacy.legal.matrix import ranks_from_scores, singling_out_from_scores
@@ -19,6 +20,14 @@ from unmask.privacy.legal.singling import SinglingOut, singling_out
 from unmask.privacy.legal.strength import SPLITS, STRONG_ENOUGH, LearningCurve, Overlap, Strongest
 from unmask.privacy.legal.strength import extent, learning_curve, linked, on_fewer, overlaps
 from unmask.privacy.legal.strength import strongest_of
-from unmask.privacy.legal.sweep import METRICS, LegalSweep, default_counts, fitting_lengths, legal
+from unmask.privacy.legal.sweep import (
+    METRICS,
+    LegalSweep,
+    default_counts,
+    fitting_lengths,
+    lacking,
+    legal,
+    not_tried,
+)
 from unmask.privacy.legal.verification import one_minus_eer
 from unmask.scoring import known_backend, named_backends

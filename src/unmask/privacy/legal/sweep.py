@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from types import MappingProxyType
@@ -31,6 +31,7 @@ from unmask.privacy.legal.singling import singling_out
 from unmask.privacy.legal.strength import STRONG_ENOUGH, Strongest, extent, strongest_of
 from unmask.privacy.legal.verification import one_minus_eer
 from unmask.run import advance, part
+from unmask.scoring import known_backend, named_backends
 from unmask.trials import Embeddings, Source
 
 METRICS: Mapping[str, Callable[..., Curve]] = {
@@ -52,7 +53,8 @@ class LegalSweep(Noted):
     of each attacker (negated, centred, centred negated), under its name with theirs. ``original``
     is the attacker on unprotected speech, ``asked`` the one whose risk was asked for.
     ``consistency`` names what is no attack: enrolment from the attacked run itself, which shows
-    whether pseudonyms are consistent. ``skipped`` says what could not be tried.
+    whether pseudonyms are consistent. ``skipped`` says what could not be tried, ``untried`` what
+    was not asked for or lacked data.
     """
 
     curves: Mapping[tuple[str, str, int], Curve]
@@ -64,6 +66,7 @@ class LegalSweep(Noted):
     sources: tuple[Source, ...] = ()
     consistency: tuple[str, ...] = ()
     skipped: tuple[Notice, ...] = ()
+    untried: tuple[Notice, ...] = ()
 
     @property
     def attackers(self) -> tuple[str, ...]:
@@ -207,8 +210,8 @@ class LegalSweep(Noted):
 
     @lazy
     def notices(self) -> tuple[Notice, ...]:
-        """What was skipped, whether the attackers are strong enough to be believed, and what all
-        parts say, each once with its attackers and lengths.
+        """What was skipped, whether the attackers are strong enough to be believed, what all parts
+        say, each once with its attackers and lengths, and what was not tried.
         """
         people = [len(curve.speakers) for curve in self.curves.values()]
         few = few_speakers(min(people, default=FEW_SPEAKERS))
@@ -220,6 +223,7 @@ class LegalSweep(Noted):
             *self._at_chance(),
             *self._isolated(),
             *self._of_parts(),
+            *self.untried,
         ]
         return tuple(dict.fromkeys(notices))
 
@@ -474,7 +478,42 @@ def legal(
             *(notice("sweep", "not-fitted", name, why=why) for name, why in unfitted.items()),
             *skipped,
         ),
+        untried=_untried([one for name, one in attackers.items() if name != original], variants),
     )
+
+
+def not_tried(tried: Collection[str], why: Callable[[str], str], *others: str) -> Notice:
+    """Which named back-ends were not ``tried`` and ``why`` each was not, and ``others``."""
+    reasons: dict[str, list[str]] = {}
+    for one in named_backends():
+        if one.name not in tried:
+            reasons.setdefault(why(one.name), []).append(one.name)
+    parts = [f"{', '.join(names)} ({reason})" for reason, names in reasons.items()]
+    return notice("sweep", "not-tried", what="; ".join([*parts, *others]))
+
+
+def lacking(backend: str) -> str:
+    """What a back-end of this name needs beyond enrolment and test."""
+    named = known_backend(backend)
+    if named.is_free:
+        return "no more data"
+    return (
+        "training speech, as it is and protected" if named.needs == "pairs" else "training speech"
+    )
+
+
+def _untried(attackers: Sequence[Attacker], variants: Sequence[str]) -> tuple[Notice, ...]:
+    """Back-ends that no attacker on protected speech tried, and readings not asked for."""
+
+    def why(backend: str) -> str:
+        able = any(one.allows(backend) for one in attackers)
+        return "not asked for" if able else f"need {lacking(backend)}"
+
+    used = (one.backend for one in attackers)
+    tried = {one if isinstance(one, str) else one.name for one in used}
+    missing = [str(reading) for reading in READINGS if reading not in (PLAIN, *variants)]
+    readings = [f"scores read {', '.join(missing)} (not asked for)"] * bool(missing)
+    return (not_tried(tried, why, *readings),) if attackers else ()
 
 
 def fitting_lengths(

@@ -18,6 +18,7 @@ from unmask.base import Tabular, as_array, as_numbers, estimate_row
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice, Noticed
 from unmask.privacy.attack import DOUBLE_CENTRED, Attacker, of_people
+from unmask.privacy.legal import known_backend, lacking, not_tried
 from unmask.privacy.similarity.distortion import (
     CalibrationDistortion,
     cross_scores,
@@ -45,6 +46,11 @@ from unmask.scoring import Backend, Sides, backend_named
 from unmask.trials import Embeddings, Ids, Scores, text_ids
 
 ALL = "all"
+_ENROLMENT = "enrolment from several utterances or from a run of the attacker's own"
+_GIVEN = (
+    "not tried: any back-end or extractor but that of the given scores, which needs embeddings or"
+    " recordings. `unmask assess` tries all that its data allow"
+)
 SPEAKERS = ("speakers", "speaker_ids", "spk")
 Speakers = Ids | Iterable[Any]
 Lists = tuple[Scores, Scores, Scores]
@@ -290,7 +296,9 @@ class PrivacyAssessment(Noticed, Tabular):
 
     @property
     def notices(self) -> tuple[Notice, ...]:
-        """Each about its safeguard and set; few speakers are the set's alone, and come last."""
+        """Each about its safeguard and set; few speakers are the set's alone; last what was not
+        tried.
+        """
         several = len(self.datasets) > 1
         notices = [
             notice.about(s.dataset if several else "")
@@ -299,7 +307,20 @@ class PrivacyAssessment(Noticed, Tabular):
             for s in self.safeguards
             for notice in s.notices
         ]
-        return tuple(dict.fromkeys(sorted(notices, key=lambda n: n.code == "few-speakers")))
+        ordered = dict.fromkeys(sorted(notices, key=lambda n: n.code == "few-speakers"))
+        return (*ordered, self._not_tried())
+
+    def _not_tried(self) -> Notice:
+        """One back-end compares single utterances, original with protected."""
+        backend = self.safeguards[0].result.backend
+        if backend is None:
+            return Notice("not-tried", "", _GIVEN)
+
+        def why(name: str) -> str:
+            known = known_backend(name).is_free or not known_backend(backend).is_free
+            return f"{backend} alone was asked for" if known else f"need {lacking(name)}"
+
+        return not_tried({backend}, why, _ENROLMENT)
 
 
 @overload

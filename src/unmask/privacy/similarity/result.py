@@ -46,6 +46,7 @@ from unmask.privacy.similarity.statistic import (
 )
 
 SETS = OWN_SETS
+GIVEN = "given scores"
 UTTERANCES, LISTED = "utterance pairs", "trials of people on both sides"
 """What the numbers of a result compare."""
 Numbers = Mapping[str, tuple[float, FloatArray]]
@@ -129,7 +130,7 @@ class Pseudonymisation(Assessment):
     def named(self, attack: str = PLAIN) -> str:
         """An attack in words: the back-end, and how its scores are read."""
         if attack in (PLAIN, NEGATED, DOUBLE_CENTRED, f"{DOUBLE_CENTRED} {NEGATED}"):
-            name = self.backend or "given scores"
+            name = self.backend or GIVEN
             return name if attack == PLAIN else f"{name}, {attack}"
         return attack.replace(f" {NEGATED}", f", {NEGATED}")
 
@@ -233,7 +234,8 @@ class Pseudonymisation(Assessment):
             unclear = name == "op" and not self.negated_discloses_more
             for notice in negated_notices(roc):
                 sentence = f"{notice.sentence}; {_UNCLEAR}" if unclear else notice.sentence
-                notices.append(replace(notice, subject=name.upper(), sentence=sentence))
+                subject = f"{name.upper()}, {self.compared}"
+                notices.append(replace(notice, subject=subject, sentence=sentence))
             if own.signed < 0:
                 sentence = (
                     f"D_diag is {own.signed:.4f} with its sign: speakers are less like themselves"

@@ -14,6 +14,7 @@ from unmask.report.documents import Document, Row, document, figures_of
 from unmask.report.frameworks.study import Framework, Plan, Results, Study, strongest
 from unmask.report.frameworks.verification import table_steps
 from unmask.report.section import Section, TableBlock, note, noted, with_level
+from unmask.report.table import MODELS
 from unmask.stress import Contour, CpAssessment, CpMap, DeltaCpMap, contour, cp_maps
 
 LEVELS = {"eer": (0.01, 0.02, 0.05, 0.1, 0.2, 0.5), "min_dcf": (0.1, 0.2, 0.5, 0.8)}
@@ -43,17 +44,23 @@ def _rows(
     """Maps, trial configs placed on them, and comparisons."""
     by = {"by": assessment.metric.name} if several else {}
     maps = [
-        Row({**where, "system": name, **by}, assessment.estimates(name)) for name in assessment.maps
+        Row({**where, "system": name, **by}, _raw(assessment.estimates(name)))
+        for name in assessment.maps
     ]
     configs, deltas = [], []
     for name, placed in assessment.positions.items():
         for position in placed:
             at = {"system": name, "trials": position.name, **by}
-            configs.append(Row(at, assessment.position_estimates(name, position)))
+            configs.append(Row(at, _raw(assessment.position_estimates(name, position))))
     for delta in assessment.deltas:
         at = {**where, "systems": f"{delta.reference} → {delta.test}", **by}
         deltas.append(Row(at, assessment.delta_estimates(delta)))
     return maps, configs, deltas
+
+
+def _raw(estimates: Sequence[Estimate]) -> list[Estimate]:
+    """The EER of a map is that of the ROC itself, which has another name than that of the hull."""
+    return [replace(e, metric="eer_raw") if e.metric == "eer" else e for e in estimates]
 
 
 def _notes(assessment: CpAssessment) -> list[str]:
@@ -136,7 +143,9 @@ def _steps(study: Study) -> Plan:
     return {"tables": table_steps(study)}
 
 
-def _raw(study: Study, evaluated: Mapping[str, Evaluation]) -> dict[tuple[str, str], Estimate]:
+def _known_rates(
+    study: Study, evaluated: Mapping[str, Evaluation]
+) -> dict[tuple[str, str], Estimate]:
     """Raw EERs by table and system: those of attacks stand under no table."""
     chosen = {name: strongest(tried, "eer").result for name, tried in study.trialled.items()}
     raw = {("", name): one["eer_raw"] for name, one in chosen.items()}
@@ -147,13 +156,13 @@ def _raw(study: Study, evaluated: Mapping[str, Evaluation]) -> dict[tuple[str, s
 
 def _section(study: Study, results: Results) -> Section:
     assessments: Mapping[str, CpAssessment] = results["maps"]
-    raw = _raw(study, results["tables"])
+    raw = _known_rates(study, results["tables"])
 
     def same(name: str, row: Row) -> Row:
         """The row with the raw EER that verification tells too in place of its own."""
         table = name if name in results["tables"] else ""
         first, *rest = row.estimates
-        if first.metric == "eer":
+        if first.metric == "eer_raw":
             known = raw.get((table, row.conditions["system"]), first)
             first = replace(known if known.interval else first, metric="eer_raw")
         return replace(row, estimates=(first, *rest))
@@ -181,7 +190,7 @@ def _section(study: Study, results: Results) -> Section:
             drawn = f"delta_cp_map_{number}"
             figures.append(charts.delta_cp_map_figure(mixed).called(drawn, f"{name}: {won}"))
         maps, _, compared = _rows(result, table=name)
-        rows += [same(name, row) for row in maps]
+        rows += [_attacked(study, same(name, row)) for row in maps]
         deltas += compared
     answer[:0] = [
         f"{row.conditions['system']}: raw EER {with_level(full)} on all trials,"
@@ -195,6 +204,16 @@ def _section(study: Study, results: Results) -> Section:
         TableBlock("Who errs less", deltas, folded=True),
     ]
     return Section("cpmap", answer, figures, blocks, noted(assessments))
+
+
+def _attacked(study: Study, row: Row) -> Row:
+    """The row of an attack with its attacker."""
+    where = row.conditions
+    if where["table"] in study.tables:
+        return row
+    attack, variant = study.strongest()[where["system"]]
+    named = {"attacker": attack.label(variant), "trials": MODELS}
+    return replace(row, conditions={**where, **named})
 
 
 def _everywhere(delta: DeltaCpMap) -> list[str]:

@@ -67,14 +67,16 @@ def _options(config: Config) -> dict[str, Any]:
     return {**config.legal.model_dump(exclude={"attributes"}), **config.drawn}
 
 
-def legal_attackers(config: Config, path: Path) -> tuple[dict[str, law.Attacker], dict[str, Any]]:
-    """Attackers of the config at ``path``, and the options of their sweep.
+def legal_attackers(
+    config: Config, path: Path
+) -> tuple[dict[str, law.Attacker], dict[str, Any], tuple[Notice, ...]]:
+    """Attackers of the config at ``path``, the options of their sweep, and who could not be run.
 
     The control has the first back-end; names begin with the safeguard where there are several.
     """
     work = Work(cache_of(path.with_suffix("")))
     inputs = read_inputs(config, work, base=path.resolve().parent)
-    attacks, _ = attacks_of(config, inputs)
+    attacks, missing = attacks_of(config, inputs)
     if not attacks:
         raise InputError(f"{path}: expected original and protected voices to attack, found none")
     (control,), *others = attacks.values()
@@ -84,7 +86,11 @@ def legal_attackers(config: Config, path: Path) -> tuple[dict[str, law.Attacker]
         prefix = "" if len(others) == 1 else f"{attack.safeguard}, "
         attackers |= {f"{prefix}{label}": one for label, one in _attackers(attack).items()}
     options = _options(config) | {"lengths": _fitting(config.legal.lengths, [control, *every])}
-    return attackers, {**options, "attributes": config.legal.attributes}
+    lacking = tuple(
+        Notice("attacker-not-run", name, f"{name}: the {who} attacker was {why}")
+        for (name, who), why in missing.items()
+    )
+    return attackers, {**options, "attributes": config.legal.attributes}, lacking
 
 
 def _attackers(attack: AttackRun) -> dict[str, law.Attacker]:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from unmask import figures as charts
 from unmask.estimate import Estimate
-from unmask.privacy import PLAIN, Pseudonymisation, disclosure_of, similarity as similar, zoo
+from unmask.privacy import Pseudonymisation, disclosure_of, similarity as similar, zoo
 from unmask.report.cache import Step, digest_of
 from unmask.report.config import ORIGINAL
 from unmask.report.documents import Document, Row, document, figures_of
@@ -25,7 +24,6 @@ from unmask.report.section import (
     note,
     noted,
     whole_percent,
-    with_level,
 )
 from unmask.trials import Source
 
@@ -62,14 +60,10 @@ def _(
 def _by_attacker(
     where: Mapping[str, str], result: Pseudonymisation, estimates: Sequence[Estimate]
 ) -> list[Row]:
-    """A row for each attacker, that of the plain score first and the strongest after it; DeID is
-    called so under all of them.
-    """
+    """A row for each attacker, that of the plain score first and the strongest after it."""
     rows: dict[str, list[Estimate]] = {}
     for one in estimates:
-        other = one.params.get("attacker") and not one.params.get("tried")
-        named = replace(one, metric="deid") if other else one
-        rows.setdefault(result.attacker_of(one), []).append(named)
+        rows.setdefault(result.attacker_of(one), []).append(one)
     return [
         Row({**where, "attacker": attacker, "trials": result.compared}, some)
         for attacker, some in rows.items()
@@ -170,7 +164,8 @@ def _of_set(
     else:
         each = {name: charts.similarity_matrices({name: view}) for name, view in views.items()}
         figures = [one.called(f"{one.name}_{_plain(system)}") for system, one in each.items()]
-    figures.append(charts.disclosure_profiles(disclosures, negated=negated, colours=colours))
+    of = f"{first.compared}, by {first.named()}"
+    figures.append(charts.disclosure_profiles(disclosures, negated=negated, colours=colours, of=of))
     figures.append(charts.speaker_protection(speakers, colours=colours))
     for system, sets in zoos.items():
         placed = {name: zoo(own) for name, own in sets.items()}
@@ -178,7 +173,7 @@ def _of_set(
         drawn = charts.zoo_plots(placed, matrices=matrices)
         figures.append(drawn.called(f"zoo_{_plain(system)}"))
     for s in (one for one in chosen if one.distortions):
-        drawn = charts.calibration_profiles(s.distortions)
+        drawn = charts.calibration_profiles(s.distortions, of=of)
         figures.append(drawn.called(f"calibration_distortion_{_plain(s.system)}"))
     return figures
 
@@ -223,12 +218,13 @@ def _section(study: Study, results: Results) -> Section:
     within: Mapping[str, similar.SessionAssessment] = results["sessions"]
     matrices, speakers, zoos = {}, {}, {}
     for name, result in every.items():
-        title = f"{name}: {whole_percent(_left(result))} of what ties a voice to its owner is left"
+        left, against = whole_percent(_left(result)), f"against {result.named(result.attacker)}"
+        title = f"{name}: {left} of what ties a voice to its owner is left {against}"
         views = {name: similar.quadrants(result)}
         matrices[name] = charts.similarity_matrices(views).called(title=title)
         own, people = 100 * result.per_speaker.deid, {name: result.per_speaker}
         low, high = math.floor(own.min()), math.floor(own.max() + 1e-9)
-        title = f"{name}: DeID from {low} to {high} %, person by person"
+        title = f"{name}: DeID from {low} to {high} %, person by person, {against}"
         drawn = charts.speaker_protection(people, colours=study.colours)
         speakers[name] = drawn.called(title=title)
         title = f"{name}: who is recognised and who is confused among protected voices"
@@ -280,12 +276,10 @@ def _left(result: Pseudonymisation) -> float:
 
 
 def _answer(name: str, result: Pseudonymisation) -> str:
-    strongest = result.strongest
-    taken = with_level(strongest.deid)
-    against = "" if strongest.attacker == PLAIN else f" by the {strongest.attacker} score"
+    deid = result.strongest.deid
     return (
-        f"Under this recogniser {name} takes {taken} of the diagonal dominance"
-        f" that ties a voice to its owner (DeID, judged{against or ' by the score as it is'});"
+        f"Under this recogniser {name} takes {with_level(deid)} of the diagonal dominance that ties a"
+        f" voice to its owner (DeID of {result.compared}, {result.attacker_of(deid)});"
         f" {_distinct(result)}."
     ).replace("-", "−")
 

@@ -20,7 +20,7 @@ from unmask.report.frameworks.attacks import AttackRun, Variant
 from unmask.report.frameworks.study import Framework, Plan, Results, Study, Trialled, strongest
 from unmask.report.headline import clear
 from unmask.report.section import Section, TableBlock, note, noted, shown
-from unmask.report.table import label
+from unmask.report.table import MODELS, label
 from unmask.run import part
 from unmask.stress import cp_maps, worst_case
 from unmask.trials import Scores
@@ -164,13 +164,13 @@ def _section(study: Study, results: Results) -> Section:
     blocks: list[TableBlock] = []
     notices: list[Notice] = []
     answer = [
-        f"{one.name}: equal error rate {shown(one.result['eer'], 1, scale=100)} %"
+        f"{one.name}: equal error rate of {MODELS} {shown(one.result['eer'], 1, scale=100)} %"
         f"{of_many(len(trialled[name]))}; 50 % is a coin toss."
         for name, one in chosen.items()
     ]
     if chosen:
         rates = ", ".join(f"{n} {100 * one.value('eer'):.1f} %" for n, one in chosen.items())
-        title = f"Equal error rate of the strongest attacker: {rates}"
+        title = f"Equal error rate of the strongest attacker, {MODELS}: {rates}"
         lines = {name: det_curve(one.result.roc) for name, one in chosen.items()}
         colours = {name: study.colours[name] for name in chosen}
         figures.append(charts.det(lines, colours=colours).called("det_attacks", title))
@@ -179,6 +179,7 @@ def _section(study: Study, results: Results) -> Section:
         by = []
         for name, r in ((name, result) for name, one in groups.items() for result in one):
             where = {"safeguard": name, "attacker": r.system, "group": str(r.group)}
+            where["trials"] = MODELS
             by.append(Row(where, ordered(r.estimates, ("eer", "d_ece", "l_w", "tag"))))
         blocks.append(TableBlock("Strongest attacker, by group", by))
         notices += [*notices_of(trialled, "eer"), *noted(groups)]
@@ -234,7 +235,7 @@ def variant_blocks(
     def rows(every: Iterable[Trialled], metrics: Sequence[str]) -> list[Row]:
         return [
             Row(
-                {"safeguard": one.safeguard, "attacker": one.label},
+                {"safeguard": one.safeguard, "attacker": one.label, "trials": MODELS},
                 ordered(one.result.estimates, metrics),
             )
             for one in every

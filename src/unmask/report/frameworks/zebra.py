@@ -16,8 +16,10 @@ from unmask.report.frameworks.study import TRIALS, Framework, Plan, Results, Stu
 from unmask.report.frameworks.verification import notices_of, of_many, variant_blocks
 from unmask.report.headline import LARGEST_D_ECE
 from unmask.report.section import Choice, Section, TableBlock, note, shown, whole_percent
+from unmask.report.table import MODELS
 
 _EVIDENCE = ("d_ece", "l_w", "tag", "min_cllr")
+_LEARNT = "cosine"
 
 
 def _steps(study: Study) -> Plan:
@@ -40,7 +42,7 @@ def _steps(study: Study) -> Plan:
         def compute(
             learnt: AttackRun = learnt, attacked: AttackRun = attacked
         ) -> tuple[CalibrationDistortion, ...]:
-            sides = (one.scores(Variant("cosine"), names=["cosine"]) for one in (learnt, attacked))
+            sides = (one.scores(Variant(_LEARNT), names=[_LEARNT]) for one in (learnt, attacked))
             return distortions_of(*sides, **how)
 
         what, data = f"calibration of {name} by another run", [*attacked.inputs, *learnt.inputs]
@@ -58,12 +60,14 @@ def _section(study: Study, results: Results) -> Section:
     each = ", ".join(f"{name} {whole_percent(share)}" for name, share in shares.items())
     title = f"Evidence that the strongest attacker's scores give away, of all there is: {each}"
     colours = {name: study.colours[name] for name in chosen}
+    of = f"{MODELS}, by the strongest attacker on each"
     figures: list[charts.Figure | Choice] = [
-        charts.disclosure_profiles(disclosures, colours=colours).called(title=title)
+        charts.disclosure_profiles(disclosures, colours=colours, of=of).called(title=title)
     ]
+    by = {"attacker": f"original enrolment ({_LEARNT})", "trials": MODELS}
     if distortions:
         drawn = {
-            name: charts.calibration_profiles(some).called(
+            name: charts.calibration_profiles(some, of=f"{MODELS}, by {by['attacker']}").called(
                 title=f"{name}: a calibration learnt on another run"
             )
             for name, some in distortions.items()
@@ -72,7 +76,7 @@ def _section(study: Study, results: Results) -> Section:
     none = "is deterministic: a second run is the same, and there is none to learn from."
     said = " ".join(f"{name} {none}" for name in sorted(study.inputs.keyless))
     rows = [
-        Row({"safeguard": name}, [e for one in some for e in one.estimates])
+        Row({"safeguard": name, **by}, [e for one in some for e in one.estimates])
         for name, some in distortions.items()
     ]
     learnt = [
@@ -81,8 +85,8 @@ def _section(study: Study, results: Results) -> Section:
     return Section(
         key="zebra",
         answer=[
-            f"{one.name}: {shown(one.result['d_ece'], 3)} bit on average of at most 0.721; at worst"
-            f" the odds change by a factor of 10^{one.value('l_w'):.1f}, tag"
+            f"{one.name}: D_ECE of {MODELS} {shown(one.result['d_ece'], 3)} bit of at most 0.721;"
+            f" at worst the odds change by a factor of 10^{one.value('l_w'):.1f}, tag"
             f" {one.result['tag'].value}{of_many(len(trialled[name]))}."
             for name, one in chosen.items()
         ],
