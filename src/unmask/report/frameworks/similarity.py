@@ -278,8 +278,8 @@ def _left(result: Pseudonymisation) -> float:
 def _answer(name: str, result: Pseudonymisation) -> str:
     deid = result.strongest.deid
     return (
-        f"Under this recogniser {name} takes {with_level(deid)} of the diagonal dominance that ties a"
-        f" voice to its owner (DeID of {result.compared}, {result.attacker_of(deid)});"
+        f"Under this recogniser {name} takes {with_level(deid)} of the diagonal dominance that"
+        f" ties a voice to its owner (DeID of {result.compared}, {result.attacker_of(deid)});"
         f" {_distinct(result)}."
     ).replace("-", "−")
 
