@@ -24,6 +24,7 @@ from unmask.report.section import (
     note,
     noted,
     whole_percent,
+    with_level,
 )
 from unmask.trials import Source
 
