@@ -142,9 +142,9 @@ def _section(study: Study, results: Results) -> Section:
     rows: list[Row] = []
     deltas: list[Row] = []
     answer = [
-        f"{system}: raw EER {percent(full)} on all trials, {percent(hardest)} on"
-        " the hardest tenth of each kind."
-        for result in assessments.values()
+        f"{', '.join(filter(None, (system, _attacker(study, name, system))))}: raw EER"
+        f" {percent(full)} on all trials, {percent(hardest)} on the hardest tenth of each kind."
+        for name, result in assessments.items()
         for system in (result.maps if result.metric.name == "eer" else ())
         for full, *_, hardest in [result.estimates(system)]
     ]
@@ -167,7 +167,10 @@ def _section(study: Study, results: Results) -> Section:
             drawn = f"delta_cp_map_{number}"
             figures.append(charts.delta_cp_map_figure(mixed).called(drawn, f"{name}: {won}"))
         maps, _, compared = _rows(result, table=name)
-        rows += [_attacked(study, row) for row in maps]
+        for row in maps:
+            by = _attacker(study, name, row.conditions["system"])
+            more = {"attacker": by, "trials": MODELS} if by else {}
+            rows.append(replace(row, conditions={**row.conditions, **more}))
         deltas += compared
     blocks = [
         TableBlock("C-P maps in numbers", rows, note=note("two_rates")),
@@ -176,14 +179,12 @@ def _section(study: Study, results: Results) -> Section:
     return Section("cpmap", answer, figures, blocks, noted(assessments))
 
 
-def _attacked(study: Study, row: Row) -> Row:
-    """The row of an attack with its attacker."""
-    where = row.conditions
-    if where["table"] in study.tables:
-        return row
-    attack, variant = study.strongest()[where["system"]]
-    named = {"attacker": attack.label(variant), "trials": MODELS}
-    return replace(row, conditions={**where, **named})
+def _attacker(study: Study, table: str, system: str) -> str:
+    """Who attacks in a table of attacks; nobody in one that was given."""
+    if table in study.tables:
+        return ""
+    attack, variant = study.strongest()[system]
+    return attack.label(variant)
 
 
 def _everywhere(delta: DeltaCpMap) -> list[str]:
