@@ -242,7 +242,7 @@ def test_documents_and_tables():
     result = um.cp_maps(table(), references=["old"], grid=40, replicates=10)
     document = um.document(result)
     metrics = [e.metric for row in document.rows for e in row.estimates]
-    assert {"eer", "cp_mean", "cp_x", "cp_gap", "cp_win", "cp_tie", "cp_lose"} <= set(metrics)
+    assert {"eer_raw", "cp_mean", "cp_x", "cp_gap", "cp_win", "cp_tie", "cp_lose"} <= set(metrics)
     assert "not well-defined" in document.warnings[-1]
     text = render(um.document(result))
     assert text.count("───") >= 3

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from unmask.base import FloatArray, lazy
+from unmask.base import BoolArray, FloatArray, IntArray, lazy
 from unmask.engine import Roc, fusion_weights
 from unmask.errors import InputError
 from unmask.scoring import (
@@ -59,6 +59,8 @@ class Reading(StrEnum):
 
 
 READINGS = PLAIN, NEGATED, CENTRED, CENTRED_NEGATED = tuple(Reading)
+ALIGNMENTS = ("whitened", "wasserstein")
+"""What everybody tries who holds enrolment and attacked speech, and nothing else."""
 SCENARIOS = (
     "original enrolment",
     "ignorant",
@@ -200,6 +202,14 @@ class Attacker:
             return None
         return replace(self, **sets)
 
+    @property
+    def fits(self) -> bool:
+        """Whether its back-end is fitted on enrolment or attacked speech of the same people."""
+        if self._named is not None and self._named.aligns:
+            return True
+        people = set(self.test.speakers.to_series())
+        return self.train is not None and bool(people & set(self.train.speakers.to_series()))
+
     def among(self, people: set[str]) -> Attacker:
         """The same attacker on some of the ``people``."""
         return replace(self, enrol=of_people(self.enrol, people), test=of_people(self.test, people))
@@ -292,6 +302,39 @@ class Attack:
         used = self._used
         made = sides_of(used.backend_in_use, used.enrol.vectors, used.test.vectors)
         return made if self.reading == self.reading.scored else made.negated()
+
+    def crossed(self, enrol: IntArray, test: IntArray, first: BoolArray) -> tuple[Sides, Sides]:
+        """Rows of recordings whose original and protected versions are all there is.
+
+        ``enrol`` and ``test`` are the places of both versions of each recording. The attack is
+        fitted on originals of the ``first`` half and protected speech of the other and gives rows
+        of just these, then the other way round: no fit sees two versions of one recording. All
+        other rows are zero.
+        """
+        ways = []
+        one = self.attacker
+        for here in (first, ~first):
+            train = one.train
+            if train is not None and train.utterances is not None and one.fits:
+                assert one.test.utterances is not None
+                attacked = one.test.utterances.take(test[~here]).to_series()
+                train = train.select(
+                    ~train.utterances.to_series().is_in(attacked.implode()).to_numpy()
+                )
+            half = replace(
+                one,
+                enrol=one.enrol.select(enrol[here]),
+                test=one.test.select(test[~here]),
+                train=train,
+            )
+            sides = Attack(half, self.reading).sides()
+            rows = [
+                np.zeros((len(here), side.shape[1]), side.dtype)
+                for side in (sides.enrol, sides.test)
+            ]
+            rows[0][here], rows[1][~here] = sides.enrol, sides.test
+            ways.append(Sides(*rows))
+        return ways[0], ways[1]
 
     def scores(self) -> tuple[FloatArray, FloatArray]:
         """Target and nontarget scores of all pairs of an enrolment and a test utterance."""
@@ -394,11 +437,24 @@ def with_backends(
 
 def every_second(embeddings: Embeddings) -> tuple[Embeddings, Embeddings]:
     """Every second utterance of each speaker, counted by name, and the others."""
-    assert embeddings.utterances is not None
-    names = {"speaker": embeddings.speakers.codes, "name": embeddings.utterances.to_series()}
-    rank = pl.DataFrame(names).select(pl.col("name").rank("ordinal").over("speaker"))
-    first = rank.to_series().to_numpy() % 2 == 1
+    first = first_half(replace(embeddings, sessions=None))
     return embeddings.select(first), embeddings.select(~first)
+
+
+def first_half(embeddings: Embeddings) -> BoolArray:
+    """Which rows are of the first half of each speaker's speech: every second utterance by name (by
+    order where there are no names), whole sessions where a speaker has several.
+    """
+    named = pl.int_range(pl.len())
+    rows = pl.DataFrame({"speaker": embeddings.speakers.codes})
+    if embeddings.utterances is not None:
+        rows, named = rows.with_columns(name=embeddings.utterances.to_series()), pl.col("name")
+    turn = named.rank("ordinal").over("speaker")
+    if embeddings.sessions is not None:
+        rows = rows.with_columns(session=embeddings.sessions.to_series())
+        whole = pl.col("session").rank("dense").over("speaker")
+        turn = pl.when(whole.max().over("speaker") > 1).then(whole).otherwise(turn)
+    return np.asarray(rows.select(turn).to_series().to_numpy() % 2 == 1)
 
 
 def pooled(sets: Sequence[Embeddings]) -> Embeddings:

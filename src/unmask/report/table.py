@@ -26,6 +26,7 @@ EXPLANATIONS = {row["metric"]: row["explanation"] for row in _METRICS if row["ex
 OF_TRIALS = {
     "eer", "eer_raw", "min_dcf", "act_dcf", "cllr", "min_cllr", "d_ece", "c_ece", "l_w", "tag",
     "d_sys", "tpr_at_fpr", "c_ece_linear", "c_ece_isotonic", "cllr_linear", "cllr_isotonic",
+    "eer_strongest", "d_ece_strongest", "l_w_strongest", "tag_strongest",
 }  # fmt: skip
 """Metrics that differ by what is compared, which their headings tell."""
 MODELS = "enrolled models"

@@ -1,21 +1,23 @@
-"""Attackers of one safeguard under one recogniser: the score as it is, negated, double-centred, or
-both;
+"""Attackers of one safeguard under one recogniser: the score as it is, negated, centred, or both;
 and others, who align the two sides or bring a back-end, each read both ways.
 
-They compete, and the one that leaves least de-identification is the strongest. The lowest of
-several errs towards more risk: whether it beats the plain score by more than resampling the
-speakers moves the difference, at a level that allows for their number, is said beside it.
+Whatever is fitted on the recordings themselves is fitted on originals of one half of each
+speaker's utterances and protected speech of the other, and judged on just these. All compete, and
+the one that leaves least de-identification is the strongest. The lowest of several errs towards
+more risk: whether it beats the plain score by more than resampling the speakers moves the
+difference, at a level that allows for their number, is said beside it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from unmask.base import BoolArray, FloatArray
+from unmask.engine import Roc, Zebra, zebra_of
 from unmask.estimate import Estimate
 from unmask.privacy.attack import NEGATED, PLAIN
 from unmask.privacy.similarity.matrix import Comparisons, dominance, speaker_dominance
@@ -32,13 +34,15 @@ _PLACES = 9
 @dataclass(frozen=True, eq=False)
 class AttackedMatrix:
     """One way to read the OP scores: its matrix, what resamples of the speakers give for it, and
-    the comparisons it is one of, whose OO scores have the whole dominance.
+    the comparisons it is one of, whose OO scores have the whole dominance. ``rocs`` are the
+    statistics of its scores, two where it was fitted on either half of the utterances.
     """
 
     name: str
     matrix: FloatArray
     resampled: Resampled | None
     made: Comparisons
+    rocs: tuple[Roc, ...]
 
     @cached_property
     def signed(self) -> float:
@@ -48,6 +52,21 @@ class AttackedMatrix:
     def deid(self) -> float:
         """DeID = 1 − D_diag(OP)/D_diag(OO) under this attacker (Noé 2022, eq. 9)."""
         return 1 - abs(self.signed) / self.made.sets["oo"].d_diag
+
+    @cached_property
+    def d_ece(self) -> float:
+        """D_ECE, the mean of both ways."""
+        return float(np.mean([roc.d_ece() for roc in self.rocs]))
+
+    @cached_property
+    def eer(self) -> float:
+        """EER, the mean of both ways."""
+        return float(np.mean([roc.eer() for roc in self.rocs]))
+
+    @cached_property
+    def worst(self) -> Zebra:
+        """The way with the larger l_w."""
+        return max((zebra_of(roc) for roc in self.rocs), key=lambda one: one.l_w)
 
     def over_oo(
         self, value: float, drawn: FloatArray, read: Callable[[Ends], Ends] = same
@@ -71,14 +90,54 @@ class AttackedMatrix:
 
 def attacks_of(made: Comparisons) -> dict[str, AttackedMatrix]:
     """All attacks that the sets allow, the plain one first."""
-    attacks = {}
-    for name in ("op", *(name for name in made.sets if name not in OWN_SETS)):
-        plain, negated = (PLAIN, NEGATED) if name == "op" else (name, f"{name} {NEGATED}")
-        own = made.sets[name]
-        assert own.negated is not None
-        attacks[plain] = AttackedMatrix(plain, own.matrix, made.plain.get(name), made)
-        attacks[negated] = AttackedMatrix(negated, own.negated, made.negated.get(name), made)
+    attacks: dict[str, AttackedMatrix] = {}
+    halves = {half for both in made.ways.values() for half in both}
+    others = [name for name in made.sets if name not in (*OWN_SETS, *halves)]
+    for name in ("op", *others, *made.ways):
+        plain, negated = (str(PLAIN), str(NEGATED)) if name == "op" else (name, f"{name} {NEGATED}")
+        ways = [made.sets[way] for way in made.ways.get(name, (name,))]
+        rocs = tuple(way.roc for way in ways)
+        opposite = tuple(roc.negated() for roc in rocs)
+        matrices = (
+            [way.matrix for way in ways],
+            [way.negated for way in ways if way.negated is not None],
+        )
+        drawn = (
+            [kept[way.name] for way in ways if way.name in kept]
+            for kept in (made.plain, made.negated)
+        )
+        for label, some, one, counts in zip(
+            (plain, negated), matrices, drawn, (rocs, opposite), strict=True
+        ):
+            attacks[label] = _joined(label, some, one, made, counts)
     return attacks
+
+
+def _joined(
+    name: str,
+    matrices: Sequence[FloatArray],
+    drawn: Sequence[Resampled],
+    made: Comparisons,
+    rocs: tuple[Roc, ...],
+) -> AttackedMatrix:
+    """One attack from its only way, or from two: logarithms of similarities averaged cell by
+    cell.
+    """
+    if len(matrices) == 1:
+        return AttackedMatrix(name, matrices[0], drawn[0] if drawn else None, made, rocs)
+    whole = np.exp(np.mean(np.log(matrices), axis=0))
+    resampled = drawn[0].mean_with(drawn[1]) if drawn else None
+    if resampled is not None:
+        moved = dominance(whole) - np.mean([dominance(one) for one in matrices])
+        shares = speaker_dominance(whole) - np.mean(
+            [speaker_dominance(m) for m in matrices], axis=0
+        )
+        resampled = replace(
+            resampled,
+            signed=resampled.signed + moved,
+            share=(resampled.share + shares).astype(np.float32),
+        )
+    return AttackedMatrix(name, whole, resampled, made, rocs)
 
 
 def strongest_of(attacks: Mapping[str, AttackedMatrix]) -> tuple[AttackedMatrix, bool]:

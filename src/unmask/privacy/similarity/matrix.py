@@ -146,9 +146,11 @@ class SimilaritySet:
 class Comparisons:
     """All similarity sets of an assessment by name, under one setup, and what resamples of the
     speakers give for them (``plain``) and for their negated scores (``negated``), where wanted.
+    ``ways`` names, by attack, the two sets of one that was fitted on either half of the utterances.
     """
 
     setup: Setup
+    ways: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     sets: dict[str, SimilaritySet] = field(default_factory=dict)
     plain: dict[str, Resampled] = field(default_factory=dict)
     negated: dict[str, Resampled] = field(default_factory=dict)
@@ -206,12 +208,14 @@ def similarity_sets(
     *,
     negated: Collection[str] = (),
     once: Collection[str] = (),
+    ways: Mapping[str, tuple[str, str]] | None = None,
 ) -> Comparisons:
     """Calibrate each set on its own (PAV with Laplace, pooled) and average per pair of speakers,
     set after set: the counts in bins of one are gone before the next begins.
 
     The matrices of the negated scores are made for the sets named in ``negated``. The sets named in
-    ``once`` hold every comparison in both orders, which their statistic counts once.
+    ``once`` hold every comparison in both orders, which their statistic counts once. ``ways`` are
+    those of :class:`Comparisons`.
     """
     speakers = max(own.segments.speakers for own in pairs.values())
     check_memory(
@@ -219,7 +223,7 @@ def similarity_sets(
         f"{speakers} speakers",
         f"matrices of {speakers} × {speakers} pairs of speakers",
     )
-    made = Comparisons(setup)
+    made = Comparisons(setup, ways or {})
     for number, (name, own) in enumerate(pairs.items()):
         with part(number, len(pairs)):
             with part(0, 2):

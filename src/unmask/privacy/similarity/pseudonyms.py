@@ -14,10 +14,18 @@ from typing import Any, TypedDict, Unpack, overload
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import Tabular, as_array, as_numbers, estimate_row
+from unmask.base import BoolArray, Tabular, as_array, as_numbers, estimate_row
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice, Noticed
-from unmask.privacy.attack import DOUBLE_CENTRED, Attacker, of_people
+from unmask.privacy.attack import (
+    ALIGNMENTS,
+    CENTRED,
+    DOUBLE_CENTRED,
+    PLAIN,
+    Attacker,
+    first_half,
+    of_people,
+)
 from unmask.privacy.legal import known_backend, lacking, not_tried
 from unmask.privacy.similarity.distortion import (
     CalibrationDistortion,
@@ -114,9 +122,11 @@ def pseudonymisation(
     - the ``original`` and the ``protected`` embeddings: all pairs are scored by ``backend``
       (cosine, wccn, plda, …) in blocks and never held together. Segments are matched by utterance
       name, or by their order where neither set has names. ``attackers``, by name, compete with the
-      plain, negated and double-centred score of OP: each holds the same segments as ``enrol``
-      (original) and ``test`` (protected), aligned or compared by its own back-end, or through an
-      extractor of its own (:class:`~unmask.privacy.Attacker`); one that cannot be fitted is left
+      plain, negated and centred score of OP: each holds the same segments as ``enrol`` (original)
+      and ``test`` (protected), aligned or compared by its own back-end, or through an extractor of
+      its own (:class:`~unmask.privacy.Attacker`). What is fitted on these very recordings is
+      fitted on originals of one half of each speaker's utterances and protected speech of the
+      other and judged on just these, then the other way round; one that cannot be fitted is left
       out, with a note;
     - three lists of scored trials ``oo``, ``op``, ``pp`` with the speakers on both sides, of which
       ``system`` names the scores. Trials of a segment with itself, or with its own protected
@@ -143,16 +153,25 @@ def pseudonymisation(
         scorer = backend_named(backend)
         segments, _, o, p = prepared(scorer, *data)
         sources: dict[str, PairSource] = {"oo": o, "op": Sides(o.enrol, p.test), "pp": p}
+        ways: dict[str, tuple[Sides, Sides]] = {}
         unfitted = []
-        for name, one in (attackers or {}).items():
-            try:
-                sides = one.read().sides()
-            except InputError as error:
-                unfitted.append(Notice("not-fitted", name, f"not tried, {error}"))
-                continue
+        first = first_half(data[0])[segments.order]
+        for name, one in {"": Attacker(*data, scorer), **(attackers or {})}.items():
             e, t = (aligned(data[0], side)[1][segments.order] for side in (one.enrol, one.test))
-            sources[name] = Sides(sides.enrol[e], sides.test[t])
-        return _of_sources(sources, segments, setup, scorer.name, tuple(unfitted))
+            for reading in (PLAIN, CENTRED):
+                label = reading.of(name) if name else str(reading)
+                if reading not in one.readings or label == PLAIN:
+                    continue
+                attack = one.read(reading)
+                try:
+                    if one.fits or reading == CENTRED:
+                        ways[label] = attack.crossed(e, t, first)
+                    else:
+                        sides = attack.sides()
+                        sources[label] = Sides(sides.enrol[e], sides.test[t])
+                except InputError as error:
+                    unfitted.append(Notice("not-fitted", label, f"not tried, {error}"))
+        return _of_sources(sources, segments, setup, scorer.name, ways, first, tuple(unfitted))
     if len(data) == 4:
         ids = text_ids(data[3], "speakers", "matrices")
         segments = segments_of(ids)
@@ -172,17 +191,30 @@ def _of_sources(
     segments: Segments,
     setup: Setup,
     backend: str | None,
+    ways: Mapping[str, tuple[Sides, Sides]] | None = None,
+    first: BoolArray | None = None,
     notes: tuple[Notice, ...] = (),
 ) -> Pseudonymisation:
+    """``ways`` are attacks that were fitted on originals of the ``first`` half of the segments and
+    protected speech of the other, and the other way round.
+    """
     rule = Rule(segments.order, "<") if setup.mirror else None
-    attack = double_centred(sources["op"], segments)
     own = {name: sources[name] for name in SETS}
+    attack = double_centred(sources["op"], segments) if ways is None else None
     every = {**own, **({} if attack is None else {DOUBLE_CENTRED: attack}), **sources}
+    pairs = {name: Pairs(source, segments, rule) for name, source in every.items()}
+    halves = {}
+    for name, both in (ways or {}).items():
+        assert first is not None
+        halves[name] = f"{name}, first half", f"{name}, second half"
+        for half, source, here in zip(halves[name], both, (first, ~first), strict=True):
+            pairs[half] = Pairs(source, segments, Rule((~here).astype(np.int64), "<"))
     made = similarity_sets(
-        {name: Pairs(source, segments, rule) for name, source in every.items()},
+        pairs,
         setup,
-        negated=every.keys() - {"oo", "pp"},
+        negated=pairs.keys() - {"oo", "pp"},
         once=() if setup.mirror else ("oo", "pp"),
+        ways=halves,
     )
     codes = np.empty(len(segments), dtype=np.int64)
     codes[segments.order] = segments.codes
@@ -311,7 +343,7 @@ class PrivacyAssessment(Noticed, Tabular):
         return (*ordered, self._not_tried())
 
     def _not_tried(self) -> Notice:
-        """One back-end compares single utterances, original with protected."""
+        """One back-end and alignments compare single utterances, original with protected."""
         backend = self.safeguards[0].result.backend
         if backend is None:
             return Notice("not-tried", "", _GIVEN)
@@ -320,7 +352,7 @@ class PrivacyAssessment(Noticed, Tabular):
             known = known_backend(name).is_free or not known_backend(backend).is_free
             return f"{backend} alone was asked for" if known else f"need {lacking(name)}"
 
-        return not_tried({backend}, why, _ENROLMENT)
+        return not_tried({backend, *ALIGNMENTS}, why, _ENROLMENT)
 
 
 @overload
@@ -398,7 +430,10 @@ def safeguards(
                     raise InputError(f"{system}: {error}") from None
             else:
                 chosen = _like(speech, own, by)
-                result = pseudonymisation(speech, chosen, backend=backend, **given)
+                rivals = {n: Attacker(speech, chosen, n, enrols="original") for n in ALIGNMENTS}
+                result = pseudonymisation(
+                    speech, chosen, backend=backend, attackers=rivals, **given
+                )
         if system in second and speech is None:
             runs = speaker_trials({"again": second[system], "op": own[1]})
         elif system in second:

@@ -203,6 +203,11 @@ class Resampled:
     eer: FloatArray
     share: FloatArray
 
+    def mean_with(self, other: Resampled) -> Resampled:
+        """The mean of two, replicate by replicate."""
+        both = {f.name: (getattr(self, f.name) + getattr(other, f.name)) / 2 for f in fields(self)}
+        return Resampled(**both)
+
     def moved(self, exact: Resampled, coarse: Resampled) -> Resampled:
         """Less what the bins move: ``exact`` minus ``coarse``, which are those of all speakers."""
         moved = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -12,7 +12,7 @@ from unmask.base import FloatArray, Tabular, few_speakers
 from unmask.engine import negated_notices
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Notice, Noticed, Parameter
-from unmask.privacy.attack import DOUBLE_CENTRED, NEGATED, PLAIN
+from unmask.privacy.attack import CENTRED, DOUBLE_CENTRED, NEGATED, PLAIN, READINGS
 from unmask.privacy.similarity.attackers import (
     LEAST_DIFFERENCE,
     OWN_SETS,
@@ -104,6 +104,22 @@ class Assessment(Noticed, Tabular):
         return (Notice("few-speakers", "", few),) if few and self.replicates else ()
 
 
+@dataclass(frozen=True)
+class Evidence:
+    """What the scores of one attack disclose: D_ECE and EER, means of both ways where an attack was
+    fitted on either half of the utterances; l_w, the larger of the two, and its tag.
+    """
+
+    d_ece: float
+    l_w: float
+    tag: str
+    eer: float
+
+    @classmethod
+    def of(cls, attack: AttackedMatrix) -> Evidence:
+        return cls(attack.d_ece, attack.worst.l_w, attack.worst.tag, attack.eer)
+
+
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Pseudonymisation(Assessment):
     """De-identification and gain of voice distinctiveness of one safeguard (Noé 2020, 2022).
@@ -111,7 +127,8 @@ class Pseudonymisation(Assessment):
     Made by :func:`pseudonymisation`, a part of a table of safeguards. ``deid`` is a fraction,
     ``g_vd`` in dB. ``sets`` holds ``oo``, ``op``, ``pp``, the OP comparisons with
     ``double-centred`` scores, where there are such, and those of other attackers by name.
-    ``attacks`` has DeID for every way to read the OP scores (``plain``, ``negated``, …);
+    ``attacks`` has DeID for every way to read the OP scores (``plain``, ``negated``, …), and
+    ``evidence`` what such scores disclose;
     ``attacker`` is the strongest of them, who ``beats_plain`` where the difference is more than
     resampling the speakers moves it. ``negated_discloses_more`` says whether D_ECE of the negated
     OP scores is larger by more than that. All numbers but DeID of other attacks are of the plain
@@ -119,6 +136,7 @@ class Pseudonymisation(Assessment):
     """
 
     attacks: Mapping[str, float]
+    evidence: Mapping[str, Evidence]
     attacker: str
     beats_plain: bool
     per_speaker: SpeakerProtection
@@ -129,7 +147,7 @@ class Pseudonymisation(Assessment):
 
     def named(self, attack: str = PLAIN) -> str:
         """An attack in words: the back-end, and how its scores are read."""
-        if attack in (PLAIN, NEGATED, DOUBLE_CENTRED, f"{DOUBLE_CENTRED} {NEGATED}"):
+        if attack in (*READINGS, DOUBLE_CENTRED, f"{DOUBLE_CENTRED} {NEGATED}"):
             name = self.backend or GIVEN
             return name if attack == PLAIN else f"{name}, {attack}"
         return attack.replace(f" {NEGATED}", f", {NEGATED}")
@@ -219,6 +237,16 @@ class Pseudonymisation(Assessment):
         return StrongestAttack(self.attacker, deid, tuple(self.attacks))
 
     @property
+    def most_evidence(self) -> tuple[str, Evidence]:
+        """The attack with the largest D_ECE, and what it discloses."""
+        return max(self.evidence.items(), key=lambda one: one[1].d_ece)
+
+    @property
+    def fewest_errors(self) -> tuple[str, Evidence]:
+        """The attack with the lowest EER, and what it discloses."""
+        return min(self.evidence.items(), key=lambda one: one[1].eer)
+
+    @property
     def beyond_plain(self) -> tuple[float | None, Interval | None]:
         """DeID and its interval against an attacker who finds more than the plain score, if any."""
         if self.attacker == PLAIN:
@@ -266,7 +294,17 @@ class Pseudonymisation(Assessment):
             self._estimate("d_ece", zebra.d_ece, "bit", of="op", chance=0.0),
             self._estimate("l_w", zebra.l_w, of="op", chance=0.0),
             self._estimate("tag", zebra.tag, of="op"),
+            *self._disclosed(),
         )
+
+    def _disclosed(self) -> Iterator[Estimate]:
+        """D_ECE, l_w and tag of the attack with the largest D_ECE, EER of that with the lowest."""
+        who, most = self.most_evidence
+        yield self._estimate("d_ece_strongest", most.d_ece, "bit", chance=0.0, attacker=who)
+        yield self._estimate("l_w_strongest", most.l_w, chance=0.0, attacker=who)
+        yield self._estimate("tag_strongest", most.tag, attacker=who)
+        who, least = self.fewest_errors
+        yield self._estimate("eer_strongest", least.eer, "%", chance=0.5, attacker=who)
 
     @property
     def details(self) -> tuple[Estimate, ...]:
@@ -311,16 +349,25 @@ class Pseudonymisation(Assessment):
             "backend": self.backend,
             "calibration": "pav" if metric in _WITHOUT_LAPLACE else "pav,laplace",
             "attacker": attacker,
-            "tried": len(self.attacks) if metric == "deid_strongest" else None,
+            "tried": len(self.attacks) if metric.endswith("_strongest") else None,
             "bins": oo.bins or None,
             "partners": oo.partners or None,
         }
         return self._number(metric, value, unit, self.sets[of or "op"], chance, params)
 
 
-_WITHOUT_LAPLACE = ("d_ece", "deid_d_ece", "deid_min_cllr", "g_d_ece", "g_min_cllr")
+_WITHOUT_LAPLACE = (
+    "d_ece",
+    "d_ece_strongest",
+    "deid_d_ece",
+    "deid_min_cllr",
+    "g_d_ece",
+    "g_min_cllr",
+)
 _WHY: dict[str, str] = {
     PLAIN: "",
+    CENTRED: "what all voices of a side have in common hides whose they are, and is easily taken"
+    " out",
     DOUBLE_CENTRED: "what all voices of a side have in common hides whose they are, and is easily"
     " taken out",
 }
@@ -373,6 +420,7 @@ def assessed(
     return Pseudonymisation(
         sets=sets,
         attacks={name: attack.deid for name, attack in attacks.items()},
+        evidence={name: Evidence.of(attack) for name, attack in attacks.items()},
         attacker=strongest.name,
         beats_plain=beats_plain,
         per_speaker=protection_of(strongest),
@@ -427,6 +475,18 @@ def _statistics(
         drawn = attack.resampled.signed
         statistics[_metric(attack.name)] = attack.over_oo(attack.signed, drawn, lost)
     statistics["deid_strongest"] = statistics[_metric(strongest.name)]
+    most = max(attacks.values(), key=lambda attack: attack.d_ece)
+    least = min(attacks.values(), key=lambda attack: attack.eer)
+    for name, attack, limits, chance in (
+        ("d_ece", most, bits, 0.0),
+        ("eer", least, (0.0, 0.5), 0.5),
+    ):
+        assert attack.resampled is not None
+        alike = Statistic(attack.signed, attack.resampled.signed, number, bounds=(-1.0, 1.0))
+        value, drawn = getattr(attack, name), getattr(attack.resampled, name)
+        statistics[f"{name}_strongest"] = Statistic(
+            value, drawn, number, bounds=limits, evidence=alike, chance=chance
+        )
     return statistics
 
 

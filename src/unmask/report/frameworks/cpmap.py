@@ -190,11 +190,15 @@ def _section(study: Study, results: Results) -> Section:
             drawn = f"delta_cp_map_{number}"
             figures.append(charts.delta_cp_map_figure(mixed).called(drawn, f"{name}: {won}"))
         maps, _, compared = _rows(result, table=name)
-        rows += [_attacked(study, same(name, row)) for row in maps]
+        for row in (same(name, one) for one in maps):
+            by = _attacker(study, name, row.conditions["system"])
+            more = {"attacker": by, "trials": MODELS} if by else {}
+            rows.append(replace(row, conditions={**row.conditions, **more}))
         deltas += compared
     answer[:0] = [
-        f"{row.conditions['system']}: raw EER {with_level(full)} on all trials,"
-        f" {with_level(hardest)} on the hardest tenth of each kind."
+        f"{', '.join(row.conditions[k] for k in ('system', 'attacker') if k in row.conditions)}:"
+        f" raw EER {with_level(full)} on all trials, {with_level(hardest)} on the hardest tenth of"
+        " each kind."
         for row in rows
         for full, *_, hardest in [row.estimates]
         if full.metric == "eer_raw"
@@ -206,14 +210,12 @@ def _section(study: Study, results: Results) -> Section:
     return Section("cpmap", answer, figures, blocks, noted(assessments))
 
 
-def _attacked(study: Study, row: Row) -> Row:
-    """The row of an attack with its attacker."""
-    where = row.conditions
-    if where["table"] in study.tables:
-        return row
-    attack, variant = study.strongest()[where["system"]]
-    named = {"attacker": attack.label(variant), "trials": MODELS}
-    return replace(row, conditions={**where, **named})
+def _attacker(study: Study, table: str, system: str) -> str:
+    """Who attacks in a table of attacks; nobody in one that was given."""
+    if table in study.tables:
+        return ""
+    attack, variant = study.strongest()[system]
+    return attack.label(variant)
 
 
 def _everywhere(delta: DeltaCpMap) -> list[str]:

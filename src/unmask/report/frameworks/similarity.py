@@ -52,8 +52,7 @@ def _(
             rows += _by_attacker(named, safeguard.result, tuple(unique.values()))
         named = {**where, "system": "original"}
         rows += _by_attacker(named, chosen[0].result, _original(chosen[0]))
-    plain = {one.result.named() for one in assessment}
-    tables = [[r for r in rows if (r.conditions["attacker"] in plain) == own] for own in (1, 0)]
+    tables = _apart(rows, {one.system: one.result for one in assessment})
     about: Any = {"warnings": assessment.warnings, "seed": assessment.seed, "tables": tables}
     return Document(rows, inputs=inputs, notes=_notes(assessment), **about)
 
@@ -69,6 +68,15 @@ def _by_attacker(
         Row({**where, "attacker": attacker, "trials": result.compared}, some)
         for attacker, some in rows.items()
     ]
+
+
+def _apart(
+    rows: Sequence[Row], results: Mapping[str, Pseudonymisation]
+) -> tuple[list[Row], list[Row]]:
+    """Rows of the plain scores, and of all other attacks."""
+    plain = {one.named() for one in results.values()}
+    own = [row for row in rows if row.conditions["attacker"] in plain]
+    return own, [row for row in rows if row not in own]
 
 
 def _original(safeguard: similar.Safeguard) -> tuple[Estimate, ...]:
@@ -235,18 +243,16 @@ def _section(study: Study, results: Results) -> Section:
     )
     points = [_point(name, "all", result) for name, result in every.items()]
     plane = charts.distinctiveness(points, colours=study.colours)
-    main, twins, parted = (
-        [
+
+    def rows(some: Mapping[str, Sequence[Estimate]]) -> list[Row]:
+        return [
             row
             for name, estimates in some.items()
+            if name in every
             for row in _by_attacker({"safeguard": name}, every[name], estimates)
         ]
-        for some in (
-            {name: one.estimates for name, one in every.items()},
-            {name: one.details for name, one in every.items()},
-            {name: one.estimates for name, one in within.items() if name in every},
-        )
-    )
+
+    twins, attacks = _apart(rows({name: one.details for name, one in every.items()}), every)
     return Section(
         key="similarity",
         answer=[_answer(name, result) for name, result in every.items()],
@@ -257,9 +263,16 @@ def _section(study: Study, results: Results) -> Section:
             Choice.of("Zoo of", "zoo", zoos),
         ],
         tables=[
-            TableBlock("De-identification and voice distinctiveness", main),
-            TableBlock("Within and between sessions", parted),
-            TableBlock("Normalised twins, diagonal dominance, all attackers", twins, folded=True),
+            TableBlock(
+                "De-identification and voice distinctiveness",
+                rows({name: one.estimates for name, one in every.items()}),
+            ),
+            TableBlock(
+                "Within and between sessions",
+                rows({name: one.estimates for name, one in within.items()}),
+            ),
+            TableBlock("Normalised twins, diagonal dominance", twins, folded=True),
+            TableBlock("De-identification against every attack", attacks, folded=True),
         ],
         notices=[*noted(every), *noted(within)],
         options={

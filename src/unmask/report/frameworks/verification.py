@@ -164,7 +164,7 @@ def _section(study: Study, results: Results) -> Section:
     blocks: list[TableBlock] = []
     notices: list[Notice] = []
     answer = [
-        f"{one.name}: equal error rate of {MODELS} {shown(one.result['eer'], 1, scale=100)} %"
+        f"{named(one)}: equal error rate of {MODELS} {shown(one.result['eer'], 1, scale=100)} %"
         f"{of_many(len(trialled[name]))}; 50 % is a coin toss."
         for name, one in chosen.items()
     ]
@@ -204,6 +204,11 @@ def _section(study: Study, results: Results) -> Section:
         ]
     notices = list(dict.fromkeys([*notices, *noted(tables)]))
     return Section("verification", answer, figures, blocks, notices)
+
+
+def named(one: Trialled) -> str:
+    """Safeguard and attacker, of unprotected speech the attacker alone."""
+    return one.label if one.name == one.safeguard else one.name
 
 
 def of_many(tried: int) -> str:

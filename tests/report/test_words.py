@@ -1,0 +1,124 @@
+"""One label, one value: a word that two parts show has the same number in both, or another word."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from tests.report import report_study
+
+from unmask.privacy.similarity import safeguards
+from unmask.report import document
+from unmask.report.assessment import assess
+from unmask.report.html import filing_html, render_html
+from unmask.report.table import COMPARED, OF_TRIALS, render
+from unmask.report.toml import load_config
+from unmask.trials import read_embeddings
+
+NAMED = {*OF_TRIALS, "deid", "deid_strongest"}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """The assessment of a small study, and what ``unmask privacy`` says of the same files."""
+    folder = report_study.make(tmp_path_factory.mktemp("words"))
+    kept = ["legal", "similarity", "zebra", "verification", "cpmap"]
+    config = load_config(folder / "study.toml", changes=[f"frameworks={json.dumps(kept)}"])
+    original, *others = (
+        read_embeddings(folder / f"{name}.npz") for name in ("original", "weak", "strong")
+    )
+    protected = dict(zip(("weak", "strong"), others, strict=True))
+    again = {"weak": read_embeddings(folder / "weak-again.npz")}
+    privacy = safeguards(original, protected, again=again, replicates=20, seed=3)
+    return assess(config, folder / "out"), document(privacy, details=True)
+
+
+def told(document):
+    """Rows of metrics that several parts show, as JSON has them, with whose they are."""
+    for row in document.to_dict()["results"]:
+        where = row["conditions"]
+        if row["metric"] in NAMED:
+            yield row, where.get("safeguard") or where["system"], where
+
+
+def test_every_number_names_its_attacker_and_what_is_compared(made):
+    for one in (made[0].document, made[0].overview, made[1]):
+        rows = [(row, where) for row, _, where in told(one)]
+        assert len(rows) > 5
+        for row, where in rows:
+            given = where.get("attacker") == "given scores" or {"table", "system"} <= where.keys()
+            assert given or (where["attacker"] and where["trials"] in COMPARED), row
+
+
+def test_one_name_has_one_value(made):
+    values = {}
+    for one in (made[0].document, made[1], made[0].overview):
+        for row, who, where in told(one):
+            attacker = where.get("attacker", "")
+            # The strongest of several is another attack in every number.
+            if attacker == "given scores" or re.fullmatch(r"strongest of \d+", attacker):
+                continue
+            table = "" if attacker else where["table"]
+            shown = [row["params"].get(name) for name in ("fpr", "p_target")]
+            group = where.get("group")
+            key = who, row["metric"], where.get("trials"), attacker, group, table, *shown
+            same = values.setdefault(key, row["value"])
+            assert row["value"] == (pytest.approx(same) if same != str(same) else same), key
+    disclosed = {(who, of) for who, metric, of, *_ in values if metric == "d_ece"}
+    for of in ("utterance pairs", "enrolled models"):
+        assert {(who, of) for who in ("original", "weak", "strong")} <= disclosed
+
+
+def test_the_strongest_of_more_attacks_has_another_name(made):
+    names = {
+        part: {
+            (who, where["attacker"])
+            for row, who, where in told(one)
+            if row["metric"] == "deid_strongest"
+        }
+        for part, one in (("assess", made[0].document), ("privacy", made[1]))
+    }
+    assert {who for who, _ in names["assess"]} == {who for who, _ in names["privacy"]}
+    assert all(name.startswith("strongest of 4: cosine") for _, name in names["privacy"])
+    assert all(name.startswith("strongest of 8: ") for _, name in names["assess"])
+
+
+def test_headings_tell_pairs_from_models(made):
+    text = render(made[1])
+    assert "D_ECE, pairs [bit]" in text
+    assert "models" not in text
+    assert "EER, models [%]" in (whole := render(made[0].overview))
+    assert "D_ECE, models [bit]" in whole
+    page = re.sub(r"<(script|style).*?</\1>", "", render_html(made[0]), flags=re.DOTALL)
+    bare = re.sub(r"</?(sub|sup)>", "", page)
+    heads = {
+        re.sub(r"<.*?>", "", head)
+        for head in re.findall(r"<th scope=\"col\".*?</th>", bare, flags=re.DOTALL)
+    }
+    assert {"DECE, pairs [bit]", "DECE, models [bit]", "EER, models [%]"} <= heads
+    assert {"Tag, pairs", "Tag, models", "EER, raw, models [%]"} <= heads
+    # Only tables that were given have the bare words.
+    for block in re.findall(r"<caption>(.*?)</caption>\s*<thead>(.*?)</thead>", bare, re.DOTALL):
+        if re.search(r">(EER \[%\]|DECE \[bit\]|Tag)<", block[1]):
+            assert block[0].startswith("two systems")
+
+
+def test_sentences_say_of_what_a_number_is(made):
+    result = made[0]
+    for page in (render_html(result), filing_html(result)):
+        plain = re.sub(r"</?(sub|sup)>", "", page)
+        assert "DECE of enrolled models: what a comparison tells of identity" in plain
+        assert "1 − DeID of utterance pairs: how far" in plain
+        assert re.search(r"by the strongest of 8: [a-z]", plain)
+    answers = {section.key: section.answer for section in result.sections}
+    assert all("D_ECE of enrolled models" in line for line in answers["zebra"])
+    assert all(
+        "(DeID of utterance pairs, strongest of 8: " in line for line in answers["similarity"]
+    )
+    rates = [line for line in answers["verification"] if not line.startswith("two systems")]
+    assert all("equal error rate of enrolled models" in line for line in rates)
+    captions = {figure.name: figure.caption for figure in result.figures}
+    assert captions["zebra_profiles"].endswith(
+        "Scores of enrolled models, by the strongest attacker on each."
+    )
