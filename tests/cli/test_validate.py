@@ -64,4 +64,4 @@ def test_embeddings(tmp_path: Path) -> None:
         session=list("ppq"),
     )
     text = run(path)
-    assert "vectors 3 of 3 dimensions, float64 speakers 2 sessions 2" in text
+    assert "vectors 3 of 3 dimensions, float64 speakers 2 encoder not told sessions 2" in text
