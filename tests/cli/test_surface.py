@@ -65,6 +65,32 @@ def test_a_comparison_is_drawn_and_says_no_clear_winner(unmask, folder):
     assert {"compare_det", "compare_differences", "delta_cp_map"} <= drawn
 
 
+def test_two_safeguards_are_never_better(unmask, folder):
+    """``--privacy`` turns verdict, columns and charts; names of files and folders do as well."""
+    asked = ("-k", "trials", "--ci", "40", "--figures", "drawn", "--figure-formats", "json")
+    done = unmask("compare", "A=a.txt", "B=b.txt", *asked, "--privacy")
+    assert "no clear difference in protection: the EER of" in done.stdout
+    assert "B protects more" in done.stdout
+    assert "read as safeguards" not in done.stdout + done.stderr
+    drawn = {path.stem: path.read_text() for path in (folder / "drawn").iterdir()}
+    assert "B protects more by, relative to A" in drawn["compare_differences"]
+    assert "protects less" in drawn["delta_cp_map"]
+    (folder / "asv_anon_x").mkdir()
+    (folder / "asv_anon_x" / "scores.txt").write_text((folder / "b.txt").read_text())
+    files = ("compare", "A=a.txt", "B=asv_anon_x/scores.txt", "-k", "trials", "--ci", "40")
+    done = unmask(*files)
+    told = "read as safeguards: anon in asv_anon_x/scores.txt; --no-privacy"
+    assert (done.stdout + done.stderr).count(told) == 1
+    assert "B protects more" in done.stdout
+    latex = unmask(*files, "-f", "latex").stdout
+    assert "\\caption{B against A as safeguards. " in latex
+    assert "no clear difference in protection" in latex
+    plain = unmask(*files, "--no-privacy").stdout
+    assert "no clear winner" in plain
+    assert "B recognises better" in plain
+    assert not [text for text in (*drawn.values(), done.stdout, latex) if "is better" in text]
+
+
 @pytest.mark.parametrize("width", [60, 200])
 def test_tables_are_as_wide_as_the_terminal(width):
     long = Interval(0.4, 0.6, 0.95, "speaker", 10, 0)

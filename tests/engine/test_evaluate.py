@@ -11,7 +11,7 @@ import unmask as um
 from unmask.engine import Battery
 from unmask.engine.comparison import compare
 from unmask.engine.evaluation import Measured, evaluate, group_masks
-from unmask.trials import NONTARGET, TARGET, Ids, Scores
+from unmask.trials import NONTARGET, TARGET, Ids, Scores, Source
 
 
 def make_scores(speakers=8, sexes=True, with_speakers=True, seed=0):
@@ -199,11 +199,74 @@ def test_comparison_of_two_systems():
     assert row.difference.value == pytest.approx(row.second.value - row.first.value)
     assert row.difference.value > 0
     assert row.second_better < 0.2
-    assert result.verdict.startswith("good is better: the EER of good is")
+    assert result.verdict.startswith("good recognises speakers better: the EER of good is")
     turned = compare(scores, "poor", "good", replicates=50)
     assert turned["eer"].difference.value == -row.difference.value
     assert turned["eer"].second_better == pytest.approx(1 - row.second_better)
     assert turned["d_ece"].second_better > 0.8
+
+
+def test_a_safeguard_that_recognises_better_protects_less():
+    scores = make_scores(speakers=12)
+    plain, turned = (compare(scores, replicates=50, privacy=privacy) for privacy in (False, True))
+    row = turned["eer"]
+    low, high = (100 * end for end in (row.difference.interval.low, row.difference.interval.high))
+    assert turned.verdict == (
+        f"good recognises speakers better (EER {100 * row.difference.value:.2f} percentage points "
+        f"below that of poor, 95 % interval {low:.2f} to {high:.2f}, below in "
+        f"{100 * (1 - row.second_better):.1f} % of 50 resamplings of the speakers): as a safeguard "
+        "good protects less."
+    )
+    shares = {one["metric"]: one["second_protects_more"] for one in turned.rows()}
+    for one in plain.rows():
+        gone = one["metric"] in ("cllr", "act_dcf")
+        share = None if gone else pytest.approx(1 - one["second_recognises_better"])
+        assert shares[one["metric"]] == share
+    assert compare(scores, replicates=0, privacy=True).verdict.endswith(
+        "below that of poor: on these trials, as a safeguard good protects less."
+    )
+    unclear = compare(make_scores(speakers=3), replicates=50, privacy=True).verdict
+    assert unclear.startswith("no clear difference in protection: the EER of ")
+    assert "includes 0" in unclear
+    told = [*um.document(turned).notes, um.document(turned).title, turned.verdict]
+    for text in (um.render(um.document(turned), kind) for kind in ("text", "latex", "md", "csv")):
+        assert "poor protects more" in text
+        told.append(text)
+    assert not [text for text in told if "is better" in text or "winner" in text]
+    assert "poor recognises better [%]" in um.render(um.document(plain))
+
+
+SAFEGUARDS = (
+    "op", "PP", "oo.txt", "b3/pp/scores.txt", "exp/asv_anon_b3/cosine_out/scores", "o-a",
+    "ours a-a", "libri_test_f_anon", "anon2", "anonymised/x.txt", "anonymized", "mcadams",
+    "scores_mcadams.txt",
+)  # fmt: skip
+OTHERS = (
+    "plda", "app/scores.txt", "stop", "loop.txt", "oops", "happy", "canon", "anonymous", "demo-a",
+    "ops", "a-b", "B1", "cosine_out", "anonymity", "nonanon", "op2", "pppd",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "protected"), [(n, True) for n in SAFEGUARDS] + [(n, False) for n in OTHERS]
+)
+def test_names_say_that_systems_are_safeguards(name, protected):
+    scores = make_scores(speakers=3)
+    good, poor = scores.systems.values()
+    named = replace(scores, systems={name: good, "other": poor})
+    filed = replace(scores, sources=(Source(name, "0" * 64, "made"),))
+    for table in (named, filed):
+        result = compare(table, replicates=0)
+        assert result.privacy == protected
+        told = [notice for notice in result.notices if notice.code == "read-as-safeguards"]
+        assert len(told) == protected
+        for notice in told:
+            assert notice.sentence.startswith("read as safeguards: ")
+            assert f"{name}; --no-privacy (privacy=False) for verification" in notice.sentence
+        for privacy in (False, True):
+            asked = compare(table, replicates=0, privacy=privacy)
+            assert asked.privacy == privacy
+            assert "read as" not in " ".join(asked.warnings)
 
 
 def test_comparison_needs_two_names():
@@ -253,7 +316,7 @@ def test_comparisons_show_themselves():
     result = compare(Scores(None, None, label, systems=systems), replicates=30)
     row = result.rows()[0]
     assert (row["first"], row["second"]) == (result["eer"].first.value, result["eer"].second.value)
-    assert row["second_better"] == result["eer"].second_better
+    assert row["second_recognises_better"] == result["eer"].second_better
     assert "of=b − a" in repr(result)
     assert result.to_polars().height == len(result.differences)
 

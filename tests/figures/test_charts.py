@@ -239,6 +239,18 @@ def test_differences_beyond_the_edge_are_named():
         -150.0
     ]
     assert figure.caption.endswith("since calibrated has 0 or there is no interval: l_w.")
+    turned = difference_intervals(dataclasses.replace(comparison, privacy=True), labels)
+    assert "to the right of 0 raw protects more" in turned.caption
+    assert turned.caption.endswith("since an attacker can calibrate: act_dcf, cllr.")
+    assert "recognises better" not in turned.caption + turned.title
+    values, mirrored = (
+        {row["metric"]: row["value"] for row in rows if "value" in row}
+        for one in (figure, turned)
+        for rows in next(every(one.spec(), "datasets")).values()
+        if "metric" in rows[0]
+    )
+    assert mirrored["eer"] == pytest.approx(-values["eer"])
+    assert not {"cllr", "act_dcf"} & set(mirrored)
     zero = dataclasses.replace(comparison.differences[0].first, value=0.0)
     nothing = dataclasses.replace(comparison.differences[0], first=zero)
     without = dataclasses.replace(comparison, differences=(nothing, *comparison.differences[1:]))

@@ -22,8 +22,8 @@ COMMANDS: Final = {
     "assess": "Assess safeguards with every framework: one config in, one report folder out.",
     "cache": "Steps that assessments keep.",
     "eval": "Detection and ZEBRA table of one system or several, with intervals.",
-    "compare": "Two systems on the same trials: differences with intervals, which is better, how"
-    " sure.",
+    "compare": "Two systems on the same trials: differences with intervals, which recognises"
+    " speakers better, or protects less, how sure.",
     "privacy": "Pseudonymisation and privacy disclosure: DeID, G_VD, D_ECE, C_ECE, l_w and tag.",
     "legal": "Singling Out, Linkability, 1 − EER, ranks and inference of several attackers.",
     "cpmap": "C-P maps, delta maps and roadmap: how systems perform on hard and easy trials.",
@@ -53,7 +53,7 @@ unmask cache clear --gone
 unmask eval scores.txt --key trials
 unmask eval B1=b1.txt ours=ours.txt -k trials -s utt2spk --figures drawn
 unmask compare A=a.txt B=b.txt --key trials --speakers utt2spk
-unmask compare scores.tsv --system plda --system cosine --figures drawn
+unmask compare mcadams=a/pp.txt ours=b/pp.txt --key trials --privacy
 unmask privacy --original voices.npz --protected ours=ours.npz
 unmask privacy --scores ours=oo.txt,op.txt,pp.txt --speakers utt2spk
 unmask legal -a original=enrol.npz,test.npz -a ours=own.npz,ours.npz

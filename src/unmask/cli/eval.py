@@ -80,6 +80,10 @@ def compare(
         "Two score files, or one file with several systems.", "[NAME=]FILE..."
     ),
     system: tuple[str, ...] = option("The two systems, where the files have more."),
+    privacy: bool | None = option(
+        "Safeguards: who recognises speakers better protects less.",
+        show_default="where names say oo, op, pp, o-a, a-a or anon",
+    ),
     battery: Battery = group(p_target=option("Prior of the detection costs.")),
 ) -> None:
     if len(scores) > 2:
@@ -92,7 +96,9 @@ def compare(
             f"there are {', '.join(table.systems)}"
         )
     with output.running("bootstrap"):
-        comparison = engine.compare(table, *names, battery=battery, **intervals.options)
+        comparison = engine.compare(
+            table, *names, battery=battery, privacy=privacy, **intervals.options
+        )
     if output.figures is not None:
         with output.running("charts"):
             output.draw(comparison)

@@ -1,7 +1,11 @@
-"""Two systems on the same trials: differences, their intervals, which is better and how sure."""
+"""Two systems on the same trials: differences, their intervals, which recognises speakers better
+and how sure that is; of two safeguards, which protects less.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import isnan
 from typing import Any
@@ -13,10 +17,18 @@ from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice, Noticed
 from unmask.trials import Scores, Source, read_scores
 
+CALIBRATED = ("act_dcf", "cllr")
+"""Metrics of scores that an attacker can calibrate."""
+_SAFEGUARD = re.compile(
+    r"(?<![a-z0-9])(?:oo|op|pp|[ao]-[ao]|anon\d*|anonymi[sz]\w*|mcadams)(?![a-z0-9])"
+)
+
 
 @dataclass(frozen=True, eq=False)
 class Difference:
-    """One metric of two systems; ``second_better`` is how often the second is in replicates."""
+    """One metric of two systems; ``second_better`` is how often, in replicates, the second
+    recognises better.
+    """
 
     first: Estimate
     second: Estimate
@@ -28,7 +40,8 @@ class Difference:
 class Comparison(Noticed, Tabular):
     """Two systems of :func:`compare` by metric: ``result["eer"].difference`` is an estimate.
 
-    ``scores`` and ``rocs`` are those of the two systems, for their charts.
+    ``scores`` and ``rocs`` are those of the two systems, for their charts. With ``privacy`` they
+    are safeguards, of which the one that recognises better protects less.
     """
 
     first: str
@@ -39,6 +52,18 @@ class Comparison(Noticed, Tabular):
     seed: int
     scores: Scores | None = None
     rocs: tuple[Roc, ...] = ()
+    privacy: bool = False
+
+    @property
+    def gains(self) -> str:
+        """What more of is to the second's credit."""
+        return "protects more" if self.privacy else "recognises better"
+
+    def share(self, row: Difference) -> float | None:
+        """How often, in replicates, the second gains; calibration protects no one."""
+        if row.second_better is None or (self.privacy and row.first.metric in CALIBRATED):
+            return None
+        return abs(self.privacy - row.second_better)
 
     def __getitem__(self, metric: str) -> Difference:
         """The first row of a metric."""
@@ -48,7 +73,9 @@ class Comparison(Noticed, Tabular):
         raise KeyError(metric)
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row per metric: both values, their difference, how often the second is better."""
+        """One row per metric: both values, their difference, how often the second recognises better
+        or, of safeguards, protects more.
+        """
         rows = []
         for row in self.differences:
             delta = estimate_row(row.difference)
@@ -60,33 +87,56 @@ class Comparison(Noticed, Tabular):
                     "second": row.second.value,
                     "difference": delta["value"],
                     **{name: delta[name] for name in ("unit", "low", "high")},
-                    "second_better": row.second_better,
+                    f"second_{self.gains.replace(' ', '_')}": self.share(row),
                 }
             )
         return rows
 
     @property
     def verdict(self) -> str:
-        """One sentence on the EER: which system is better and how sure that is."""
+        """One sentence on the EER: which system recognises better and how sure that is."""
         row = self["eer"]
         delta = row.difference.value
         if not isinstance(delta, float) or delta == 0:
             return f"{self.first} and {self.second} have the same EER."
         better, worse = (self.second, self.first) if delta < 0 else (self.first, self.second)
-        message = (
-            f"EER of {better} is {100 * abs(delta):.2f} percentage points below that of {worse}"
-        )
+        below = f"{100 * abs(delta):.2f} percentage points below that of {worse}"
         interval = row.difference.interval
+        less = f"as a safeguard {better} protects less"
         if interval is None or row.second_better is None or isnan(interval.low):
-            return f"The {message}."
+            here = f": on these trials, {less}" if self.privacy else ""
+            return f"The EER of {better} is {below}{here}."
         sure = row.second_better if delta < 0 else 1 - row.second_better
         clear = interval.low > 0 or interval.high < 0
-        return (
-            f"{f'{better} is better' if clear else 'no clear winner'}: the {message}, as it is "
+        ends = sorted(100 * abs(end) for end in (interval.low, interval.high))
+        drawn = (
             f"below in {100 * sure:.1f} % of {interval.replicates:,} resamplings of the "
-            f"{interval.over}; the {100 * interval.level:g} % interval of the difference "
+            f"{interval.over}"
+        )
+        level = f"{100 * interval.level:g} % interval"
+        if clear and self.privacy:
+            return (
+                f"{better} recognises speakers better (EER {below}, {level} {ends[0]:.2f} to "
+                f"{ends[1]:.2f}, {drawn}): {less}."
+            )
+        none = "no clear difference in protection" if self.privacy else "no clear winner"
+        return (
+            f"{f'{better} recognises speakers better' if clear else none}: the EER of {better} is "
+            f"{below}, as it is {drawn}; the {level} of the difference "
             f"{'excludes' if clear else 'includes'} 0."
         )
+
+
+def read_as_safeguards(names: Iterable[str]) -> tuple[Notice, ...]:
+    """A notice of the first of ``names``, of systems or files, a word of which says that speech was
+    protected: oo, op, pp, o-a, a-a, anon, mcadams; none where none does.
+    """
+    for name in names:
+        if found := _SAFEGUARD.search(name.lower()):
+            why = name if found[0] == name else f"{found[0]} in {name}"
+            sentence = f"read as safeguards: {why}; --no-privacy (privacy=False) for verification"
+            return (Notice("read-as-safeguards", "", sentence),)
+    return ()
 
 
 def compare(
@@ -98,6 +148,7 @@ def compare(
     replicates: int | None = None,
     level: float = 0.95,
     seed: int = 0,
+    privacy: bool | None = None,
     **options: Any,
 ) -> Comparison:
     """Compare two systems of one score table; both are bootstrapped on the same draws.
@@ -106,7 +157,8 @@ def compare(
     several, or a mapping of names to paths, read with the ``options`` of :func:`read_scores`
     (``key``, ``speakers``, …). ``first`` and ``second`` name two of its systems, and may be left
     out where it has two. ``battery``, ``replicates``, ``level`` and ``seed`` are those of
-    :func:`evaluate`.
+    :func:`evaluate`. With ``privacy`` the two are safeguards: who recognises speakers better
+    protects less. Unless given, names of systems and files decide (:func:`read_as_safeguards`).
     """
     if isinstance(data, Scores) and options:
         raise TypeError(f"compare: no option {', '.join(options)} for a table of scores")
@@ -129,6 +181,7 @@ def compare(
             share = below if about.lower_is_better else 1 - below
         delta = measured.difference(key, 0, 1, (one, two), f"{second} − {first}", level)
         rows.append(Difference(one, two, delta, share))
-    return Comparison(
-        first, second, tuple(rows), scores.sources, measured.notices, seed, pair, measured.rocs
-    )
+    files = [source.name for source in scores.sources]
+    told = read_as_safeguards([first, second, *files]) if privacy is None else ()
+    about = scores.sources, (*told, *measured.notices), seed, pair, measured.rocs
+    return Comparison(first, second, tuple(rows), *about, bool(privacy or told))

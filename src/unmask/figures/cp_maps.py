@@ -201,10 +201,11 @@ _HELD = 0.99
 _INFINITE = -1e9
 
 
-def delta_cp_map_figure(deltas: Sequence[DeltaCpMap]) -> Figure:
+def delta_cp_map_figure(deltas: Sequence[DeltaCpMap], *, privacy: bool = False) -> Figure:
     """Relative change of each cell, blue where the test system wins, all on one scale.
 
-    Comparisons by two metrics stand side by side where they follow each other.
+    Comparisons by two metrics stand side by side where they follow each other. With ``privacy``
+    systems are safeguards, of which the one that wins protects less.
     """
     require(deltas, "delta C-P map", "comparison")
     metrics = len({delta.metric for delta in deltas})
@@ -214,24 +215,26 @@ def delta_cp_map_figure(deltas: Sequence[DeltaCpMap]) -> Figure:
     written = {"eer": "EER", "min_dcf": "minDCF"} if metrics > 1 else {}
     names = [written.get(delta.metric.name, "") for delta in deltas]
     panels = [
-        _delta_panel(delta, side=side, limit=limit, left=i % columns == 0, metric=metric)
+        _delta_panel(
+            delta, side=side, limit=limit, left=i % columns == 0, metric=metric, privacy=privacy
+        )
         for i, (delta, metric) in enumerate(zip(deltas, names, strict=True))
     ]
     pairs = [f"{delta.test} against {delta.reference}" for delta in deltas]
     each = (
-        f"{pair}{f' by {metric}' if metric else ''}: {', '.join(_proportions(delta))} of the"
-        " well-defined cells."
+        f"{pair}{f' by {metric}' if metric else ''}: {', '.join(_proportions(delta, privacy))} of"
+        " the well-defined cells."
         for pair, metric, delta in zip(pairs, names, deltas, strict=True)
     )
     return captioned(
-        "delta_cp_map",
+        "delta_cp_map_privacy" if privacy else "delta_cp_map",
         alt.concat(*panels, columns=columns, spacing=_SPACING),
         pairs=pairs,
         each=" ".join(each),
         beyond=sum(int(_beyond(delta, limit).sum()) for delta in deltas),
         limit=100 * limit,
         **_cells(deltas, side),
-    )
+    ).called("delta_cp_map")
 
 
 def reach(deltas: Sequence[DeltaCpMap]) -> float:
@@ -251,6 +254,7 @@ def _delta_panel(
     left: bool = True,
     legend: bool = True,
     metric: str = "",
+    privacy: bool = False,
 ) -> Layers:
     """One delta map with its proportions in the heading; cells beyond the scale carry a dot."""
     panel = Panel.of(delta, side=side)
@@ -272,7 +276,7 @@ def _delta_panel(
         draw.mark(cells, "rect", *axes, X2, Y2, colour, tips, **_CELL),
         *_dots(panel, _beyond(delta, limit), axes),
         *panel.hatching(axes),
-        *draw.heading(f"{names}, {metric}" if metric else names, *_proportions(delta)),
+        *draw.heading(f"{names}, {metric}" if metric else names, *_proportions(delta, privacy)),
     )
 
 
@@ -294,12 +298,16 @@ def _dots(panel: Panel, chosen: BoolArray, axes: Axes) -> list[alt.Chart]:
     return [draw.mark(dots, "circle", *axes, color=ON_BRIGHT, size=size, opacity=0.8)]
 
 
-def _proportions(delta: DeltaCpMap) -> list[str]:
+def _proportions(delta: DeltaCpMap, privacy: bool = False) -> list[str]:
     """Win, tie and lose in percent, each with its interval where there is one."""
-    made = delta.intervals
+    made, words = delta.intervals, _OF_SAFEGUARDS if privacy else {}
     return [
-        f"{name} {_within(getattr(delta, name), getattr(made, name, None))}" for name in OUTCOMES
+        f"{words.get(name, name)} {_within(getattr(delta, name), getattr(made, name, None))}"
+        for name in OUTCOMES
     ]
+
+
+_OF_SAFEGUARDS = {"win": "protects less", "tie": "alike", "lose": "protects more"}
 
 
 _LEAST_SIDE = 90.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ import altair as alt
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from unmask.engine import Array, Comparison, DetBand, DetCurve, Histogram
+from unmask.engine import CALIBRATED, Array, Comparison, DetBand, DetCurve, Histogram
 from unmask.figures import draw
 from unmask.figures.figure import Figure, captioned, join, require, table
 from unmask.figures.theme import (
@@ -195,20 +196,26 @@ def roc_hull(curves: Mapping[str, DetCurve], *, colours: draw.Colours = None) ->
 
 _MORE_IS_BETTER = ("d_ece", "d_sys", "tpr_at_fpr", "l_w")
 _EDGE = 150.0
+_VERDICT = re.compile(r" \(EER .*")
 
 
 def difference_intervals(comparison: Comparison, labels: Sequence[str]) -> Figure:
-    """Every difference, by its label, as a share of the first system's value, better to the right;
-    the axis ends at ±150 %, and what lies beyond is named, as is what has no share or interval.
+    """Every difference, by its label, as a share of the first system's value; to the right the
+    second recognises better, or as a safeguard protects more. The axis ends at ±150 %, and what
+    lies beyond is named, as is what has no share or interval.
     """
-    names, ends, left_out, level = [], [], [], 0.95
+    names, ends, left_out, calibrated, level = [], [], [], [], 0.95
     for label, row in zip(labels, comparison.differences, strict=True):
+        if comparison.privacy and row.first.metric in CALIBRATED:
+            calibrated.append(label)
+            continue
         first, interval = float(row.first.value), row.difference.interval
         level = level if interval is None else interval.level
         if interval is None or not math.isfinite(interval.low) or not 0 < first < math.inf:
             left_out.append(label)
             continue
-        share = (100 if row.first.metric in _MORE_IS_BETTER else -100) / first
+        more = (row.first.metric in _MORE_IS_BETTER) != comparison.privacy
+        share = (100 if more else -100) / first
         names.append(label)
         low, high = sorted((share * interval.low, share * interval.high))
         ends.append((low, share * float(row.difference.value), high))
@@ -216,7 +223,7 @@ def difference_intervals(comparison: Comparison, labels: Sequence[str]) -> Figur
     words = {True: "excludes 0", False: "includes 0"}
     clear = [words[low > 0 or high < 0] for low, _, high in ends]
     rows = table(metric=names, low=lows, value=values, high=highs, clear=clear)
-    better = f"{comparison.second} is better by, relative to {comparison.first} (%)"
+    gained = f"{comparison.second} {comparison.gains} by, relative to {comparison.first} (%)"
     y = alt.Y("metric:N", sort=names, title=None)
     shades = alt.Scale(domain=list(words.values()), range=["#0072B2", "#9ca3af"])
     colour = alt.Color("clear:N", title="Interval", scale=shades)
@@ -224,7 +231,7 @@ def difference_intervals(comparison: Comparison, labels: Sequence[str]) -> Figur
     beyond = [f"{n} ({v:+,.0f} %)" for n, v in zip(names, values, strict=True) if abs(v) > _EDGE]
     edges = [max(min(lows, default=0.0), -_EDGE), min(max(highs, default=0.0), _EDGE)]
     scale = alt.Scale(domain=edges, clamp=True, nice=True)
-    spans = (alt.X("low:Q", title=better, scale=scale), alt.X2("high:Q"))
+    spans = (alt.X("low:Q", title=gained, scale=scale), alt.X2("high:Q"))
     chart = draw.in_panel(
         draw.mark(table(at=[0.0]), "rule", alt.X("at:Q"), color=INK, strokeWidth=1),
         draw.mark(rows, "rule", *spans, y, colour, tips, strokeWidth=2.4),
@@ -234,12 +241,14 @@ def difference_intervals(comparison: Comparison, labels: Sequence[str]) -> Figur
     return captioned(
         "compare_differences",
         chart,
-        verdict=comparison.verdict.partition(":")[0],
+        verdict=_VERDICT.sub(" and protects less", comparison.verdict).partition(":")[0],
+        gains=comparison.gains,
         first=comparison.first,
         second=comparison.second,
         level=100 * level,
         beyond=beyond,
         left_out=left_out,
+        calibrated=calibrated,
     )
 
 

@@ -219,8 +219,12 @@ def worst_case_growth(lines: Sequence[GrowthLine], *, colours: draw.Colours = No
     return captioned("worst_case_growth", chart, far=far)
 
 
-def worst_case_of_systems(studies: Mapping[str, WorstCaseStudy]) -> Figure:
-    """P_FA^N of several systems at the threshold that weighs both errors alike."""
+def worst_case_of_systems(
+    studies: Mapping[str, WorstCaseStudy], *, privacy: bool = False
+) -> Figure:
+    """P_FA^N of several systems at the threshold that weighs both errors alike; with ``privacy``
+    they are safeguards.
+    """
     first = next(iter(studies.values()))
     lines = [
         GrowthLine(name, study.empirical, len(study.operating) // 2, study.predicted)
@@ -233,4 +237,5 @@ def worst_case_of_systems(studies: Mapping[str, WorstCaseStudy]) -> Figure:
         growth=drawn.caption,
         population=first.population,
         level=100 * first.predicted.level,
+        privacy=privacy,
     )

@@ -46,19 +46,20 @@ def _counts(estimate: Estimate) -> list[str]:
 
 @document.register
 def _(comparison: Comparison) -> Document:
-    """One row per metric: both systems, the difference, and how sure the better one is better."""
+    """One row per metric: both systems, the difference, and how sure it is."""
     first, second = comparison.first, comparison.second
     columns = (first, second, f"{second} − {first}")
     rows = []
     for row in comparison.differences:
         estimates = (row.first, row.second, row.difference)
         conditions = {"metric": label(row.first)}
-        if row.second_better is None:
+        share = comparison.share(row)
+        if share is None:
             rows.append(Row(conditions, estimates, columns))
             continue
         sure = Estimate(
-            "share_better",
-            row.second_better,
+            f"share_{comparison.gains.replace(' ', '_')}",
+            share,
             "%",
             chance=0.5,
             n=row.first.n,
@@ -66,6 +67,8 @@ def _(comparison: Comparison) -> Document:
             trials=row.first.trials,
             no_interval="a share of resamplings",
         )
-        rows.append(Row(conditions, (*estimates, sure), (*columns, f"{second} better [%]")))
+        named = *columns, f"{second} {comparison.gains} [%]"
+        rows.append(Row(conditions, (*estimates, sure), named))
     notes = [*_counts(comparison.differences[0].first), comparison.verdict]
-    return Document.of(comparison, rows, notes=notes, title=f"{second} against {first}")
+    title = f"{second} against {first}{' as safeguards' if comparison.privacy else ''}"
+    return Document.of(comparison, rows, notes=notes, title=title)

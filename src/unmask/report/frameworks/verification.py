@@ -83,11 +83,11 @@ def _(comparison: Comparison) -> list[charts.Figure]:
     figures = [charts.det(lines, bands=bands, hull=False).called("compare_det"), differences]
     with suppress(InputError):
         maps = cp_maps(scores, systems=names, grid=_GRID, replicates=0)
-        figures += [figure for figure in figures_of(maps) if figure.name.startswith("delta")]
+        figures.append(charts.delta_cp_map_figure(maps.deltas, privacy=comparison.privacy))
     with suppress(InputError):
         options = {"population": POPULATION, "skip_single": True, **drawn}
         studies = {name: worst_case(scores, system=name, **options) for name in names}
-        figures.append(charts.worst_case_of_systems(studies))
+        figures.append(charts.worst_case_of_systems(studies, privacy=comparison.privacy))
     return figures
 
 
