@@ -167,7 +167,7 @@ def test_what_attackers_enrol(files):
     text = [json.loads(CliRunner().invoke(app, shared + more).stdout)["warnings"] for more in (
         [], ["--enrols", "x=own"], ["--enrols", "x=attacked"], ["--enrols", "x=original"],
     )]  # fmt: skip
-    assert [any("pseudonyms are consistent" in w for w in some) for some in text] == [
+    assert [any("enrolment comes from the release itself" in w for w in some) for some in text] == [
         True, False, True, False,
     ]  # fmt: skip
     assert CliRunner().invoke(app, [*shared, "--enrols", "y=own"]).exit_code == 2

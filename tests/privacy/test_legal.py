@@ -126,7 +126,7 @@ def test_centred_scores_see_through_a_common_move():
 
 def test_everyone_with_the_same_voice_cannot_be_centred():
     same = um.Embeddings(np.ones((60, 4)), [str(i % 20) for i in range(60)])
-    one = um.Attacker(same, same, consistency=False)
+    one = um.Attacker(same, same, release=False)
     result = um.legal({"x": one}, counts=[20], lengths=[1], metrics=["linkability"])
     assert any("centred embeddings cannot be had" in w for w in result.warnings)
     assert result.strongest("linkability", 1, 20).estimate.value == 0
@@ -245,7 +245,7 @@ def test_an_ideal_pseudonymiser_protects_against_every_attacker():
             "informed": um.Attacker(
                 own, attacked, "wccn", pseudonyms(3, "r"), enrols="protected", knows="same"
             ),
-            "pseudonyms": um.Attacker(pseudonyms(1, "e"), attacked, consistency=True),
+            "pseudonyms": um.Attacker(pseudonyms(1, "e"), attacked, release=True),
         },
         counts=[20, 60],
         lengths=[1],
@@ -253,7 +253,7 @@ def test_an_ideal_pseudonymiser_protects_against_every_attacker():
         folds=4,
         replicates=100,
     )
-    assert result.consistency == ("pseudonyms",)
+    assert result.release == ("pseudonyms",)
     assert result.protected == ("original enrolment", "ignorant", "informed")
     assert result.curves["pseudonyms", "linkability", 1].value[1] > 0.95
     for count in (20, 60):
@@ -264,7 +264,10 @@ def test_an_ideal_pseudonymiser_protects_against_every_attacker():
         verdict = "Linkability is not clearly better than chance with 20, 60"
         assert f"{name}, 1 utterance: {verdict}" in said
     assert "on unprotected speech the same attack reaches 100 %" in said
-    assert "whether pseudonyms are consistent" in said
+    assert "pseudonyms: enrolment comes from the release itself" in said
+    within = [line for line in result.sentences if "within the release" in line]
+    assert len(within) == len(result.metrics)
+    assert any("Linkability" in line and "pseudonyms, " in line for line in within)
     assert "people who cannot be linked are isolated all the same" in said
 
 
@@ -282,15 +285,11 @@ def test_enrolment_from_the_attacked_run_is_found_out():
     first = np.arange(len(run)) % 8 < 4
     source = Source("run.npz", "ab" * 32, "npz")
     text = um.Embeddings(run.vectors, run.speakers, run.utterances, source=source)
-    assert um.Attacker(text.select(first), text.select(~first)).is_consistency
-    assert not um.Attacker(
-        text.select(first), text.select(~first), enrols="original"
-    ).is_consistency
-    assert not um.Attacker(
-        text.select(first), text.select(~first), consistency=False
-    ).is_consistency
-    assert um.Attacker(run, run.select(first)).is_consistency
-    assert not um.Attacker(run.select(first), run.select(~first)).is_consistency
+    assert um.Attacker(text.select(first), text.select(~first)).is_release
+    assert not um.Attacker(text.select(first), text.select(~first), enrols="original").is_release
+    assert not um.Attacker(text.select(first), text.select(~first), release=False).is_release
+    assert um.Attacker(run, run.select(first)).is_release
+    assert not um.Attacker(run.select(first), run.select(~first)).is_release
 
 
 def test_few_speakers_are_told():

@@ -9,8 +9,8 @@ import pytest
 
 from unmask.errors import InputError
 from unmask.report.assessment import assess
-from unmask.report.config import ATTACKERS, CONSISTENCY
-from unmask.report.headline import ALL, WORST, find
+from unmask.report.config import ATTACKERS, KNOWN, RELEASE
+from unmask.report.headline import ALL, RECORDS, WORST, find
 from unmask.report.toml import load_config
 from unmask.report.writing import summary_table, write_report
 from unmask.trials import Embeddings, Ids, Scores, write
@@ -112,13 +112,20 @@ def test_the_same_people_are_not_linked_by_chance(ideal):
     assert all(one.estimate.chance == 3 / 32 for one in shared)
 
 
-def test_pseudonyms_that_are_consistent_are_no_attack(ideal):
+def test_stable_new_voices_are_linked_within_the_release_and_to_nobody(ideal):
     result = ideal[1]
-    (stable,) = find(rows_of(result, "legal"), "consistency", safeguard="new voice")
-    assert stable.estimate.value > 0.95
-    assert CONSISTENCY not in result.line
-    every = [row.conditions.get("attacker", "") for row in result.document.rows]
-    assert not [name for name in every if CONSISTENCY in name]
+    rows = rows_of(result, "legal")
+    for point in (RELEASE, RECORDS):
+        (within,) = find(rows, "linkability", safeguard="new voice", point=point)
+        assert within.conditions["setting"] == RELEASE
+        assert within.estimate.value > 0.95
+    (known,) = find(rows, "linkability", safeguard="new voice", point=WORST)
+    assert known.conditions["setting"] == KNOWN
+    assert known.estimate.interval.low <= known.estimate.chance
+    card = result.cards[0]
+    assert card.extent == "chance"
+    assert "Linkability, within the release" in [number.label for number in card.numbers]
+    assert any(line.startswith("Within the release, recordings of one") for line in card.sentences)
 
 
 def test_calibration_comes_from_another_run_only(ideal):

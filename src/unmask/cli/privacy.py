@@ -21,8 +21,8 @@ from unmask.trials import Embeddings, Scores, Source, read_embeddings, read_scor
 
 _ENROLS: dict[str, dict[str, Any]] = {
     "original": {"enrols": "original"},
-    "own": {"enrols": "protected", "consistency": False},
-    "attacked": {"consistency": True},
+    "own": {"enrols": "protected", "release": False},
+    "attacked": {"release": True},
 }
 
 

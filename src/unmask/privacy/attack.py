@@ -95,9 +95,9 @@ class Attacker:
     ``"original"`` or ``"protected"``; ``knows`` what the extractor or the back-end was trained on:
     ``"original"`` speech (ignorant), speech from a ``"related"`` safeguard (semi-informed) or from
     the ``"same"`` one (informed), always with keys of the attacker's own. Enrolment from the run
-    that is attacked is no attack: it shows whether pseudonyms are consistent. ``consistency`` says
-    so; left at None it is found out (both sets from one file, or vectors in both). A safeguard
-    without a key gives an attacker the same run: say ``consistency=False`` there.
+    that is attacked links its recordings to each other, not to a known person: ``release`` says so;
+    left at None it is found out (both sets from one file, or vectors in both). A safeguard without
+    a key gives an attacker the same run: say ``release=False`` there.
     """
 
     enrol: Embeddings
@@ -106,7 +106,7 @@ class Attacker:
     train: Embeddings | None = None
     enrols: Literal["original", "protected"] | None = None
     knows: Literal["original", "related", "same"] | None = None
-    consistency: bool | None = None
+    release: bool | None = None
     pairs: Parallel | None = None
 
     def ready(self) -> Attacker:
@@ -163,10 +163,10 @@ class Attacker:
         return self._named is not None and self._named.aligns
 
     @property
-    def is_consistency(self) -> bool:
+    def is_release(self) -> bool:
         """Whether what is enrolled comes from the run that is attacked."""
-        if self.consistency is not None:
-            return self.consistency
+        if self.release is not None:
+            return self.release
         enrol, test = self.enrol, self.test
         if self.enrols == "original" or enrol.dimension != test.dimension:
             return False

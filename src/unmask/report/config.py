@@ -28,7 +28,8 @@ Name = Annotated[str, Field(min_length=1, max_length=80)]
 Count = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(gt=0, lt=1)]
 ORIGINAL = "original"
-CONSISTENCY = "consistency of pseudonyms"
+RELEASE, KNOWN = "within the release", "known person"
+"""Settings: recordings of a release are linked to each other, or to a known person."""
 
 
 def described(text: str, default: Any = None) -> Any:
@@ -194,8 +195,8 @@ class Attacker(_Part):
     def _some_backend(self) -> Self:
         if not self.backends or len(set(self.backends)) < len(self.backends):
             raise ValueError("backends: expected each at most once and at least one")
-        if self.name == CONSISTENCY:
-            raise ValueError(f"{CONSISTENCY!r} enrols the attacked run and is no attacker")
+        if self.name == RELEASE:
+            raise ValueError(f"{RELEASE!r} is always tried and needs no entry")
         meant = STANDARD.get(self.name)
         if meant is not None and (self.enrol, self.knows) != (meant.enrol, meant.knows):
             raise ValueError(

@@ -11,7 +11,7 @@ from unmask.base import few_speakers
 from unmask.engine import speaker_count
 from unmask.estimate import Estimate, Notice
 from unmask.privacy.legal import STRONG_ENOUGH, extent, spoken
-from unmask.report.config import ORIGINAL
+from unmask.report.config import ORIGINAL, RELEASE
 from unmask.report.documents import Row
 from unmask.report.inputs import set_label
 from unmask.report.section import Section, note, title, whole_percent, with_level
@@ -28,6 +28,8 @@ SURE = "headline, for the verdict"
 """Points of a curve: the two that a card tells of, where unprotected speech is compared, and, with
 an interval of the level of all verdicts, the first where another level is shown.
 """
+RECORDS = "record to record"
+"""Within a release: one recording of each person is enrolled, not all that belong together."""
 BELIEVED = ("absent", "not-matched", "length-left-out")
 """Notices on the inputs that a reader of the conclusion has to know."""
 LOWER_BOUND = ("overfitted", "weak-own-run", "learning-rises")
@@ -145,12 +147,13 @@ def numbers_of(rows: Rows, name: str) -> Iterator[Headline]:
         ("linkability", "Linkability", "linked to the right one of {} people"),
         ("singling_out", "Singling Out", "one person isolated among {}"),
     ):
-        if worst := largest(find(legal, metric, safeguard=name, point=WORST)):
-            where = {key: worst.conditions[key] for key in ("utterances", "speakers")}
-            what = f"{what.format(where['speakers'])}, {spoken(int(where['utterances']))}"
-            bare = largest(find(legal, metric, safeguard=ORIGINAL, **where))
-            control = bare.estimate if bare else None
-            yield Headline(label, what, worst.estimate, control, worst.attacker)
+        for point, how in ((WORST, ""), (RELEASE, f", {RELEASE}")):
+            if worst := largest(find(legal, metric, safeguard=name, point=point)):
+                where = {key: worst.conditions[key] for key in ("utterances", "speakers")}
+                told = f"{what.format(where['speakers'])}, {spoken(int(where['utterances']))}"
+                bare = largest(find(legal, metric, safeguard=ORIGINAL, **where))
+                control = bare.estimate if bare else None
+                yield Headline(f"{label}{how}", told, worst.estimate, control, worst.attacker)
     if probes := find(legal, "inference", safeguard=name):
         best = max(probes, key=lambda match: residual(match.estimate))
         attribute = best.conditions["attribute"]
@@ -209,6 +212,8 @@ def verdict(
         return "untried", "", []
     who = f"an attacker {known.get(worst.attacker, '')}".rstrip()
     lines = [note("links", who=who, **_linked(worst))]
+    if within := largest(find(rows, "linkability", safeguard=name, point=RELEASE)):
+        lines.append(note("within", **_linked(within)))
     if every is not None and {**every.conditions, "point": WORST} != worst.conditions:
         lines.append(note("among_all", **_linked(every)))
     if weak_control(rows):

@@ -242,8 +242,8 @@ def _rendered(template: str, assessment: Assessment, **more: Any) -> str:
     method = [("Intervals", note("intervals", **drawn, seed=config.seed))]
     if assessment.attackers:
         attackers = f"{note('attackers')} {assessment.extractor}"
-        consistency = ("Consistency of pseudonyms", note("no_attack"))
-        method = [("Attackers", attackers), consistency, *method]
+        settings = ("Two settings", note("two_settings"))
+        method = [("Attackers", attackers), settings, *method]
     page = _environment().get_template(template)
     return page.render(
         a=assessment,

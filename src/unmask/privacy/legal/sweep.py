@@ -52,9 +52,9 @@ class LegalSweep(Noted):
     Made by :func:`legal`, shown by reports and figures. Among the curves are those of the variants
     of each attacker (negated, centred, centred negated), under its name with theirs. ``original``
     is the attacker on unprotected speech, ``asked`` the one whose risk was asked for.
-    ``consistency`` names what is no attack: enrolment from the attacked run itself, which shows
-    whether pseudonyms are consistent. ``skipped`` says what could not be tried, ``untried`` what
-    was not asked for or lacked data.
+    ``release`` names attacks within the release: enrolment from the attacked run itself, which
+    links its recordings to each other and not to a known person. ``skipped`` says what could not be
+    tried, ``untried`` what was not asked for or lacked data.
     """
 
     curves: Mapping[tuple[str, str, int], Curve]
@@ -64,7 +64,7 @@ class LegalSweep(Noted):
     asked: str | None
     seed: int
     sources: tuple[Source, ...] = ()
-    consistency: tuple[str, ...] = ()
+    release: tuple[str, ...] = ()
     skipped: tuple[Notice, ...] = ()
     untried: tuple[Notice, ...] = ()
 
@@ -85,11 +85,11 @@ class LegalSweep(Noted):
 
     @property
     def protected(self) -> tuple[str, ...]:
-        """Attackers on protected speech: neither the control nor what is no attack, if others
-        exist.
+        """Attackers who link protected speech to known people: neither the control nor attacks
+        within the release, if others exist.
         """
         others = tuple(name for name in self.attackers if name != self.original)
-        attacks = tuple(name for name in others if name not in self.consistency)
+        attacks = tuple(name for name in others if name not in self.release)
         return attacks or others or self.attackers
 
     def counts(self, length: int) -> tuple[int, ...]:
@@ -132,29 +132,38 @@ class LegalSweep(Noted):
         curves = self.competing(metric, length, [attacker])
         return curves[strongest_of(curves, seed=self.seed).attacker]
 
-    def strongest(self, metric: str, length: int, count: int | None = None) -> Strongest:
-        """The strongest attack on protected speech among ``count`` speakers, by default the most
-        there are, all variants competing.
+    def strongest(
+        self,
+        metric: str,
+        length: int,
+        count: int | None = None,
+        attackers: Sequence[str] | None = None,
+    ) -> Strongest:
+        """The strongest of the ``attackers``, by default of those on protected speech, among
+        ``count`` speakers, by default the most there are, all variants competing.
 
         It has the largest risk; the low end of its interval allows for the choice where outcomes of
         speakers are known (see :func:`strongest_of`), which 1 − EER has none of.
         """
-        return strongest_of(self.competing(metric, length), count, seed=self.seed)
+        return strongest_of(self.competing(metric, length, attackers), count, seed=self.seed)
 
-    def worst(self, metric: str) -> Strongest:
+    def worst(self, metric: str, attackers: Sequence[str] | None = None) -> Strongest:
         """The largest risk over all lengths, the surest of equal ones, at one number of speakers:
-        20, or the nearest to it that all attackers have.
+        20, or the nearest to it that all ``attackers`` have.
         """
         first, *others = (
             set(curve.counts.tolist())
-            for curve in self.competing(metric, min(self.lengths)).values()
+            for curve in self.competing(metric, min(self.lengths), attackers).values()
         )
         every = first.intersection(*others) or first.union(*others)
         count = min(every, key=lambda n: (abs(n - HEADLINE), n))
         points = [
-            self.strongest(metric, length, count)
+            self.strongest(metric, length, count, attackers)
             for length in self.lengths
-            if any(c.index(count) is not None for c in self.competing(metric, length).values())
+            if any(
+                curve.index(count) is not None
+                for curve in self.competing(metric, length, attackers).values()
+            )
         ]
         return max(points, key=lambda point: extent(point.estimate))
 
@@ -194,6 +203,9 @@ class LegalSweep(Noted):
             among_most = [self.strongest(metric, length) for length in self.lengths]
             at = worst.length, worst.count
             lines += [self._sentence(o) for o in among_most if (o.length, o.count) != at]
+            if self.release and not set(self.release) & set(self.protected):
+                within = self.worst(metric, self.release)
+                lines.append(self._sentence(within, "within the release, "))
         return tuple(lines)
 
     def _sentence(self, best: Strongest, what: str = "") -> str:
@@ -219,7 +231,7 @@ class LegalSweep(Noted):
             *self.skipped,
             *([] if few is None else [notice("sweep", "few-speakers", few=few)]),
             *self._on_control(),
-            *(notice("sweep", "consistency", name) for name in self.consistency),
+            *(notice("sweep", "release", name) for name in self.release),
             *self._at_chance(),
             *self._isolated(),
             *self._of_parts(),
@@ -469,10 +481,10 @@ def legal(
         asked=asked,
         seed=seed,
         sources=tuple(dict.fromkeys(s.source for s in sets if s.source is not None)),
-        consistency=tuple(
+        release=tuple(
             name
             for name, one in attackers.items()
-            if name != original and name not in unfitted and one.is_consistency
+            if name != original and name not in unfitted and one.is_release
         ),
         skipped=(
             *(notice("sweep", "not-fitted", name, why=why) for name, why in unfitted.items()),

@@ -65,7 +65,7 @@ def matrix_attackers(config: Config, inputs: Inputs, safeguard: str) -> dict[str
     def attacker(speech: Speech, pairs: Parallel | None = None) -> law.Attacker:
         sides = counterpart(speech.known["original"], speech.protected), speech.protected
         train = None if pairs is None else law.pooled(pairs)
-        return law.Attacker(*sides, "cosine", train, consistency=False, pairs=pairs)
+        return law.Attacker(*sides, "cosine", train, release=False, pairs=pairs)
 
     named = dict.fromkeys(b for one in config.attackers for b in one.backends if b != "cosine")
     whole = attacker(inputs.speech[safeguard], pairs_of(inputs.speech[safeguard]))
@@ -208,7 +208,7 @@ def attacks_of(config: Config, inputs: Inputs) -> tuple[Attacks, dict[tuple[str,
     control = law.of_people(inputs.attacked(inputs.original), set(original.speakers.to_series()))
     named = dict.fromkeys(b for one in config.attackers for b in one.backends)
     backends = tuple(b for b in named if not law.known_backend(b).apart)
-    unprotected = law.Attacker(original, control, train=original, consistency=False)
+    unprotected = law.Attacker(original, control, train=original, release=False)
     of: dict[str, tuple[AttackRun, ...]] = {
         ORIGINAL: (AttackRun(ORIGINAL, ORIGINAL, "", backends, unprotected),)
     }
@@ -252,7 +252,7 @@ def _attack(safeguard: str, one: Attacker, inputs: Inputs, speech: Speech) -> At
         known[one.enrol],
         inputs.attacked(speech.protected),
         train=train,
-        consistency=False,
+        release=False,
         pairs=pairs,
     )
     clause = description(one.enrol, one.train, trained=one.trains)

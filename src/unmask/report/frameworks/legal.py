@@ -15,13 +15,16 @@ from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
 from unmask.privacy import legal as law
 from unmask.report.cache import Step, Work, cache_of, digest_of
-from unmask.report.config import CONSISTENCY, ORIGINAL, Config, Legal
+from unmask.report.config import KNOWN, ORIGINAL, RELEASE, Config, Legal
 from unmask.report.documents import Row, figures_of
 from unmask.report.frameworks.attacks import AttackRun, Attacks, Variant, attacks_of
 from unmask.report.frameworks.study import Framework, Plan, Results, Study
-from unmask.report.headline import ALL, CONTROL, SURE, WORST
+from unmask.report.headline import ALL, CONTROL, RECORDS, SURE, WORST
 from unmask.report.inputs import read_inputs
 from unmask.report.section import Choice, Section, TableBlock, note, shown, whole_percent
+
+WITHIN = ("cosine", "wccn", "whitened")
+"""Back-ends that are tried within a release; names of its enrolment half are known."""
 
 figures_of.register(law.LegalSweep, lambda sweep: charts.legal_figures(sweep))
 
@@ -80,7 +83,7 @@ def legal_attackers(
     if not attacks:
         raise InputError(f"{path}: expected original and protected voices to attack, found none")
     (control,), *others = attacks.values()
-    attackers = {ORIGINAL: law.Attacker(control.data.enrol, control.data.test, consistency=False)}
+    attackers = {ORIGINAL: law.Attacker(control.data.enrol, control.data.test, release=False)}
     every = [attack for some in others for attack in some]
     for attack in every:
         prefix = "" if len(others) == 1 else f"{attack.safeguard}, "
@@ -98,13 +101,13 @@ def _attackers(attack: AttackRun) -> dict[str, law.Attacker]:
 
 
 def _steps(study: Study) -> Plan:
-    """A sweep of each attacker in every variant; what is inferred from each safeguard; how often a
-    protected utterance is closest to its own speaker's others of the same run.
+    """A sweep of each attacker in every variant; what is inferred from each safeguard; the same
+    attacks within the release, from all enrolment utterances of a speaker and from one.
     """
     config, inputs = study.config, study.inputs
     if inputs.original is None or not study.attacks:
         return {}
-    legal, sweeps, probes, consistency = config.legal, {}, {}, {}
+    legal, sweeps, probes, release = config.legal, {}, {}, {}
     for key, attack in study.every.items():
         how = _options(config) | {"lengths": _fitting(legal.lengths, [attack])}
         sweeps[key] = Step(
@@ -121,13 +124,24 @@ def _steps(study: Study) -> Plan:
             probes[name, attribute] = Step.of(
                 what, law.inference, protected, weight=2.0, **how, **config.drawn
             )
-        sides = inputs.enrolment(protected), inputs.attacked(protected)
-        how = {"counts": legal.counts, "lengths": legal.lengths[:1], **config.drawn}
-        how |= {"metrics": ("linkability",), "variants": (law.PLAIN,)}
-        same = partial(law.legal, {CONSISTENCY: law.Attacker(*sides)}, **how)
-        what, data = f"{CONSISTENCY} of {name}", [digest_of(one) for one in sides]
-        consistency[name] = Step(what, data, how, same, weight=0.5)
-    return {"sweeps": sweeps, "probes": probes, "consistency": consistency}
+        enrol, test = inputs.enrolment(protected), inputs.attacked(protected)
+        fits = law.fitting_lengths([test], legal.lengths)
+        within = {
+            f"{RELEASE} ({backend})": law.Attacker(enrol, test, backend, train=enrol, release=True)
+            for backend in WITHIN
+        }
+        how = _options(config) | {"lengths": fits}
+        single = how | {"linkability_enrol": 1, "metrics": ("linkability",)}
+        for what, some in ((RELEASE, how), (RECORDS, single)):
+            data = [digest_of(enrol), digest_of(test)]
+            release[name, what] = Step(
+                f"{what} of {name}",
+                data,
+                {**some, "backends": WITHIN},
+                partial(law.legal, within, **some),
+                weight=1.0 * len(fits),
+            )
+    return {"sweeps": sweeps, "probes": probes, "release": release}
 
 
 class LegalResults:
@@ -142,7 +156,7 @@ class LegalResults:
     def __init__(self, config: Config, results: Results) -> None:
         sweeps: Mapping[tuple[str, str], law.LegalSweep] = results["sweeps"]
         self.probes: Mapping[tuple[str, str], law.Inference] = results["probes"]
-        self.consistency: Mapping[str, law.LegalSweep] = results["consistency"]
+        self.release: Mapping[tuple[str, str], law.LegalSweep] = results["release"]
         self.metrics: tuple[str, ...] = config.legal.metrics
         self.first, self.seed = config.legal.lengths[0], config.seed
         self.unfitted = [
@@ -310,12 +324,9 @@ def _tables(results: LegalResults) -> list[TableBlock]:
         for (label, length), rank in sweep.ranks.items()
         if (name, label) in named
     ]
-    stable = []
-    for name, sweep in results.consistency.items():
-        for (_, _, length), curve in sweep.curves.items():
-            last, most = int(curve.counts.argmax()), f"{curve.counts.max():,}"
-            base = {"safeguard": name, "utterances": str(length), "speakers": most}
-            stable.append(Row(base, [replace(curve.estimate(last), metric="consistency")]))
+    released = [
+        row for (name, what), sweep in results.release.items() for row in _within(name, what, sweep)
+    ]
     probes = [
         Row({"safeguard": name, "attribute": attribute}, probe.estimates)
         for (name, attribute), probe in results.probes.items()
@@ -331,13 +342,24 @@ def _tables(results: LegalResults) -> list[TableBlock]:
             for metric, rows in strongest.items()
         ),
         TableBlock("Inference of attributes", probes),
-        TableBlock("Consistency of pseudonyms (no attack)", stable, note=note("consistency")),
+        TableBlock("Linked within the release", released, note=note("release")),
         TableBlock("Strongest variant of each attacker", _merged(curves), folded=True),
         TableBlock("Residual risk, worst decile", _merged(details), folded=True),
         TableBlock("Rank of the true speaker, in bits", ranks, folded=True),
         TableBlock("Every variant tried", _merged(variants), folded=True),
         TableBlock("Are the same people linked?", same, folded=True, note=note("overlap")),
     ]
+
+
+def _within(safeguard: str, what: str, sweep: law.LegalSweep) -> list[Row]:
+    """The strongest attacks within a release, a row for each metric."""
+    rows = []
+    for metric in sweep.metrics:
+        risk = sweep.worst(metric)
+        where = {"safeguard": safeguard, "attacker": risk.attacker, "setting": RELEASE}
+        where |= {"point": what, "utterances": str(risk.length), "speakers": f"{risk.count:,}"}
+        rows.append(Row(where, [risk.estimate]))
+    return rows
 
 
 def _strongest(results: LegalResults, metric: str) -> list[Row]:
@@ -352,7 +374,7 @@ def _strongest(results: LegalResults, metric: str) -> list[Row]:
     rows = []
     for name, some in points.items():
         for point, risk in some:
-            where = {"safeguard": name, "attacker": risk.attacker, "point": point}
+            where = {"safeguard": name, "attacker": risk.attacker, "setting": KNOWN, "point": point}
             where |= {"utterances": str(risk.length), "speakers": f"{risk.count:,}"}
             rows.append(Row(where, [risk.estimate]))
     return rows

@@ -79,7 +79,7 @@ def trusted(
             enrol = inputs.enrolment(part.known["own" if own else "original"])
             train = law.pooled(list(part.learnt.values()))
             sides = enrol, inputs.attacked(part.protected)
-            fewer = law.Attacker(*sides, backend, train, consistency=False)
+            fewer = law.Attacker(*sides, backend, train, release=False)
             series[part.people] = [fewer]
         best, seen = attacker, None
     else:
