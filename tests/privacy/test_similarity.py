@@ -11,7 +11,7 @@ from scipy.special import expit, logit
 
 from unmask import InputError, Plda, Whitening
 from unmask.engine import Roc
-from unmask.privacy import Attacker, pseudonymisation
+from unmask.privacy import Attacker, pseudonymisation, safeguards
 from unmask.privacy.legal import pooled
 from unmask.privacy.similarity import pseudonyms, resampling as similarity_resampling
 from unmask.privacy.similarity.result import assessed
@@ -181,6 +181,22 @@ def test_disclosure_that_no_resample_moves_has_an_interval():
     roc = Roc.from_scores([0.0, 1.0], [0.0], target_weights=[q, 1 - q], nontarget_weights=[1.0])
     assert made.interval.low == pytest.approx(roc.d_ece(), rel=1e-9)
     assert made.interval.high == pytest.approx(LARGEST_D_ECE)
+
+
+@pytest.mark.parametrize("by", [None, "sex"])
+def test_notices_name_the_safeguard_and_few_speakers_the_set_alone(original, by):
+    sexes = {"sex": ["fm"[int(name[3:]) % 2] for name in original.speakers.to_series()]}
+    speech = like(original, original.vectors, columns=sexes)
+    turned = {name: like(original, -original.vectors) for name in ("one", "two")}
+    result = safeguards(speech, turned, by=by, replicates=20)
+    sets = ("f", "m") if by else ("",)
+    about = [", ".join(filter(None, (name, part))) for part in sets for name in turned]
+    told = [(notice.code, notice.subject) for notice in result.notices]
+    few = [("few-speakers", part) for part in sets]
+    assert told[-len(sets) :] == few
+    others = [subject for code, subject in told[: -len(sets)]]
+    assert "few-speakers" not in [code for code, _ in told[: -len(sets)]]
+    assert {subject.partition(": ")[0] for subject in others} == set(about)
 
 
 def test_a_safeguard_that_replaces_vectors_by_noise():

@@ -355,6 +355,15 @@ def test_side_information_by_column_and_by_pair():
         )
 
 
+def test_side_information_of_one_side_alone_rules_nobody_out():
+    vectors, both = np.eye(3), np.arange(3)
+    plain = Rows(vectors, vectors).exact(both, both[::-1])
+    for sides in ({"enrol_side": both}, {"test_side": both}):
+        assert Rows(vectors, vectors, **sides).exact(both, both[::-1]).tolist() == plain.tolist()
+    ruled = Rows(vectors, vectors, enrol_side=both, test_side=both).exact(both, both[::-1])
+    assert ruled.tolist() == [-np.inf, 1.0, -np.inf]
+
+
 @pytest.mark.parametrize("length", [1, 2])
 def test_the_order_of_rows_changes_nothing(length):
     enrol, test = (
