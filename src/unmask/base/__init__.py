@@ -4,6 +4,7 @@ from unmask.base.arrays import BoolArray, Codes, FloatArray, IntArray, Labels, R
 from unmask.base.arrays import as_index, as_scores, as_weights, lazy, length_normalised, read_only
 from unmask.base.arrays import reject_nan, weighted_sum
 from unmask.base.display import Tabular, estimate_row, machine_unit, no_formula, one_line, visible
+from unmask.base.groups import Groups
 from unmask.base.intervals import FEW_SPEAKERS, HULL, SKEWED, MetricRange, Side, bias_corrected
 from unmask.base.intervals import exact_bound, few_speakers, logit_interval, mean_interval
 from unmask.base.intervals import quantile_t, score_interval

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from unmask.base import FloatArray, IntArray
+from unmask.base import FloatArray, Groups, IntArray
 from unmask.errors import InputError
 from unmask.privacy.attack import Attacker, refuse_dimensions
 from unmask.privacy.legal.curve import Resampling
@@ -131,9 +131,8 @@ def _shuffled(
     """
     _, dense = np.unique(embeddings.speakers.codes, return_inverse=True)
     rows = np.lexsort((rng.random(len(dense)), dense))
-    total = np.bincount(dense)
-    starts = np.cumsum(total) - total
-    return rows, np.arange(len(dense)) - np.repeat(starts, total), total
+    groups = Groups(dense[rows])
+    return rows, groups.slot, groups.counts
 
 
 def refuse_zeros(embeddings: Embeddings, side: str) -> None:

@@ -28,9 +28,7 @@ from unmask.privacy.similarity.matrix import similarity_sets
 from unmask.privacy.similarity.pairs import (
     Block,
     MatrixPairs,
-    Pairs,
     PairSource,
-    Rule,
     Segments,
     aligned,
     double_centred,
@@ -41,7 +39,7 @@ from unmask.privacy.similarity.result import SETS, Pseudonymisation, assessed
 from unmask.privacy.similarity.session_pairs import SessionAssessment, sessions
 from unmask.privacy.similarity.statistic import Setup
 from unmask.run import load_arrays, part, reporting
-from unmask.scoring import Backend, Sides, backend_named
+from unmask.scoring import Backend, Rule, Sides, backend_named
 from unmask.trials import Embeddings, Ids, Scores, text_ids
 
 ALL = "all"
@@ -162,7 +160,7 @@ def _of_sources(
     own = {name: sources[name] for name in SETS}
     every = {**own, **({} if attack is None else {DOUBLE_CENTRED: attack}), **sources}
     made = similarity_sets(
-        {name: Pairs(source, segments, rule) for name, source in every.items()},
+        {name: segments.pairs(source, rule) for name, source in every.items()},
         setup,
         negated=every.keys() - {"oo", "pp"},
         once=() if setup.mirror else ("oo", "pp"),
