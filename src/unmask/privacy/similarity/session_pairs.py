@@ -15,7 +15,7 @@ from unmask.engine import negated_notices
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
 from unmask.privacy.similarity.matrix import Comparisons, similarity_sets
-from unmask.privacy.similarity.pairs import Pairs, Rule, Segments, prepared
+from unmask.privacy.similarity.pairs import Segments, prepared
 from unmask.privacy.similarity.result import Assessment
 from unmask.privacy.similarity.statistic import (
     LARGEST_D_ECE,
@@ -26,7 +26,7 @@ from unmask.privacy.similarity.statistic import (
     lost,
     ratio,
 )
-from unmask.scoring import Backend, backend_named
+from unmask.scoring import Backend, Rule, backend_named
 from unmask.trials import Embeddings
 
 
@@ -129,7 +129,7 @@ def sessions(
     _refuse_missing(segments, codes)
     rules = {"within": Rule(codes, "=="), "between": Rule(codes, "!=")}
     pairs = {
-        f"{name}_{kind}": Pairs(own, segments, rule)
+        f"{name}_{kind}": segments.pairs(own, rule)
         for kind, rule in rules.items()
         for name, own in (("oo", o), ("pp", p))
     }
@@ -139,7 +139,7 @@ def sessions(
             raise InputError(f"{name}: D_diag is 0, original voices cannot be told apart")
     return SessionAssessment(
         sets=made.sets,
-        intervals=setup.intervals(_statistics(made) if made.plain else {}, segments.speakers),
+        intervals=setup.intervals(_statistics(made) if made.plain else {}, segments.size),
         backend=scorer.name,
         sessions=protected.sessions.n_unique,
         replicates=replicates,
@@ -175,7 +175,7 @@ def _refuse_missing(segments: Segments, codes: IntArray) -> None:
     """Every speaker needs two segments in one session, and segments in two sessions."""
     each = np.stack([segments.codes, codes])
     (speaker, _), counts = np.unique(each, axis=1, return_counts=True)
-    most = np.zeros(segments.speakers, dtype=np.int64)
+    most = np.zeros(segments.size, dtype=np.int64)
     np.maximum.at(most, speaker, counts)
     for needed, missing in (
         ("two segments in one session", most < 2),
