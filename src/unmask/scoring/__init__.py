@@ -1,5 +1,6 @@
 """From embeddings to scores of all their pairs, and to what is counted of them."""
 
+from unmask.scoring.alignment import Alignment, centring, wasserstein_procrustes, whitening
 from unmask.scoring.alignment import AlignedCosine
 from unmask.scoring.backend import Fused, Named, Parallel, add_backend, backend_named, fitted
 from unmask.scoring.backend import known_backend, named_backends, register_backend
