@@ -206,7 +206,8 @@ class Attacker:
     @property
     def fits(self) -> bool:
         """Whether its back-end is fitted on enrolment or attacked speech of the same people."""
-        if self._named is not None and self._named.aligns:
+        named = self._named
+        if named is not None and (named.aligns or named.needs == "attacked"):
             return True
         people = set(self.test.speakers.to_series())
         return self.train is not None and bool(people & set(self.train.speakers.to_series()))
