@@ -24,9 +24,10 @@ from unmask.privacy.attack import (
     PLAIN,
     Attacker,
     first_half,
+    lacking,
+    not_tried,
     of_people,
 )
-from unmask.privacy.legal import known_backend, lacking, not_tried
 from unmask.privacy.similarity.distortion import (
     CalibrationDistortion,
     cross_scores,
@@ -48,7 +49,7 @@ from unmask.privacy.similarity.result import LISTED, SETS, Pseudonymisation, ass
 from unmask.privacy.similarity.session_pairs import SessionAssessment, sessions
 from unmask.privacy.similarity.statistic import Setup
 from unmask.run import load_arrays, part, reporting
-from unmask.scoring import Backend, Rule, Sides, backend_named
+from unmask.scoring import Backend, Rule, Sides, backend_named, known_backend
 from unmask.trials import Embeddings, Ids, Scores, text_ids
 
 ALL = "all"
