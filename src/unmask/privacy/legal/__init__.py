@@ -1,15 +1,8 @@
 """Singling Out, Linkability and Inference: the legally validated risks (Vauquier 2025)."""
 
 from unmask.privacy.attack import CENTRED, CENTRED_NEGATED, NEGATED, PLAIN, READINGS, Attacker
-from unmask.privacy.attack import (
-    HeldOut,
-    Reading,
-    attack_scenarios,
-    centred,
-    every_second,
-    of_people,
-)
-from unmask.privacy.attack import pooled, with_backends
+from unmask.privacy.attack import HeldOut, Reading, attack_scenarios, centred, every_second
+from unmask.privacy.attack import of_people, pooled, with_backends
 from unmask.privacy.legal.curve import TITLES, Curve, RiskCurve, spoken
 from unmask.privacy.legal.links import Linkability, Ranks, linkability, ranks_of
 from unmask.privacy.legal.matrix import count_above_in_scores, linkability_from_scores, matrix_risks
@@ -21,4 +14,4 @@ from unmask.privacy.legal.strength import extent, learning_curve, linked, on_few
 from unmask.privacy.legal.strength import strongest_of
 from unmask.privacy.legal.sweep import METRICS, LegalSweep, default_counts, legal
 from unmask.privacy.legal.verification import one_minus_eer
-from unmask.scoring import known_backend, named_backends
+from unmask.scoring import BACKENDS, known_backend
