@@ -155,10 +155,7 @@ class Fused:
 
     members: Sequence[Backend]
     weights: FloatArray
-
-    @property
-    def name(self) -> str:
-        return "fusion"
+    name = "fusion"
 
     def sides(self, vectors: npt.ArrayLike) -> Sides:
         """The rows of all members beside each other, those of enrolment times the weight."""

@@ -12,12 +12,7 @@ from scipy.special import betaincinv
 from unmask.base import FloatArray, Groups, IntArray, Sampling
 from unmask.errors import InputError
 from unmask.estimate import Parameter
-from unmask.privacy.legal.conversations import (
-    MOST_CONVERSATIONS,
-    EnrolLength,
-    as_counts,
-    setting,
-)
+from unmask.privacy.legal.conversations import MOST_CONVERSATIONS, EnrolLength, as_counts, setting
 from unmask.privacy.legal.curve import (
     BOTH_SIDES,
     RiskCurve,

@@ -18,11 +18,7 @@ from unmask.base import Tabular, estimate_row
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice, Noticed
 from unmask.privacy.attack import DOUBLE_CENTRED, Attacker, of_people
-from unmask.privacy.similarity.distortion import (
-    CalibrationDistortion,
-    cross_scores,
-    distortions,
-)
+from unmask.privacy.similarity.distortion import CalibrationDistortion, cross_scores, distortions
 from unmask.privacy.similarity.lists import RunScores, sets_of_lists, speaker_trials
 from unmask.privacy.similarity.matrix import similarity_sets
 from unmask.privacy.similarity.pairs import (
