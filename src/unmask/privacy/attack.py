@@ -20,13 +20,13 @@ from unmask.engine import Roc, fusion_weights
 from unmask.errors import InputError
 from unmask.estimate import Notice
 from unmask.scoring import (
+    BACKENDS,
     AlignedCosine,
     Backend,
     Fused,
     Named,
     Parallel,
     Sides,
-    add_backend,
     average_groups,
     backend_named,
     fitted,
@@ -150,7 +150,7 @@ class Attacker:
     def _named(self) -> Named | None:
         """The back-end in the table of those that have a name, if it is there."""
         name = self.backend if isinstance(self.backend, str) else self.backend.name
-        return next((one for one in named_backends() if one.name == name), None)
+        return BACKENDS.get(name)
 
     @property
     def backend_in_use(self) -> Backend:
@@ -241,7 +241,7 @@ class Attacker:
         """
         if backends is None:
             usable = ("nothing",) if self.train is None else ("nothing", "training")
-            tried = (one for one in named_backends() if one.needs in usable and not one.apart)
+            tried = (one for one in BACKENDS.values() if one.needs in usable and not one.apart)
             backends = [one.name for one in tried]
         names = sorted(set(self.test.speakers.to_series()) & set(self.enrol.speakers.to_series()))
         if len(names) < 2 * folds or folds < 1:
@@ -538,4 +538,4 @@ def _fusion(
     return Fused([backend_named(name, data) for name in MEMBERS], weights)
 
 
-add_backend(Named("fusion", _fusion, "pairs", apart=True))
+BACKENDS["fusion"] = Named("fusion", _fusion, "pairs", apart=True)
