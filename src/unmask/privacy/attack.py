@@ -31,7 +31,6 @@ from unmask.scoring import (
     backend_named,
     fitted,
     known_backend,
-    named_backends,
     score_matrix,
     sides_of,
 )
@@ -494,7 +493,7 @@ def refuse_dimensions(enrol: Embeddings, test: Embeddings) -> None:
 def not_tried(tried: Collection[str], why: Callable[[str], str], *others: str) -> Notice:
     """Which named back-ends were not ``tried`` and ``why`` each was not, and ``others``."""
     reasons: dict[str, list[str]] = {}
-    for one in named_backends():
+    for one in BACKENDS.values():
         if one.name not in tried:
             reasons.setdefault(why(one.name), []).append(one.name)
     parts = [f"{', '.join(names)} ({reason})" for reason, names in reasons.items()]
