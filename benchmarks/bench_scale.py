@@ -93,7 +93,7 @@ class CostModel:
     def seconds(self, size: int, *, speakers: int | None = None) -> float:
         """What a set of that size takes."""
         targets = size * (size / (speakers or speakers_of(size)) - 1) / 2
-        lookups = targets / min(max(PIECE, 8 * targets), LONGEST_PIECE)
+        lookups = targets / min(max(PIECE // 4, 8 * targets), LONGEST_PIECE // 4)
         trials = size * (size - 1) / 2
         return self.start + trials * (self.per_trial + self.per_lookup * lookups)
 

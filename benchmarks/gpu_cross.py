@@ -11,12 +11,13 @@ import time
 
 import numpy as np
 
+from unmask.base import Groups
 from unmask.run import devices, place
-from unmask.scoring import CountAmong, TargetScores
-from unmask.scoring.pairs import Pairs, Side
+from unmask.scoring import CountAmong, Sides, TargetScores
+from unmask.scoring.pairs import ALL, UNORDERED, PairGrid
 
 
-def population(speakers: int, utterances: int, *, unordered: bool) -> Pairs:
+def population(speakers: int, utterances: int, *, unordered: bool) -> PairGrid:
     """Rows of a Gaussian population; with fixed enrolment the first utterance of each speaker."""
     rng = np.random.default_rng(0)
     code = np.repeat(np.arange(speakers, dtype=np.int32), utterances)
@@ -24,9 +25,9 @@ def population(speakers: int, utterances: int, *, unordered: bool) -> Pairs:
     rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
     first = np.arange(code.size) % utterances == 0
     if unordered:
-        side = Side(rows, code)
-        return Pairs(side, side, True, False)
-    return Pairs(Side(rows[first], code[first]), Side(rows[~first], code[~first]), False, False)
+        return PairGrid(Sides(rows, rows), Groups(code), Groups(code), UNORDERED)
+    sides = Sides(rows[first], rows[~first])
+    return PairGrid(sides, Groups(code[first]), Groups(code[~first]), ALL)
 
 
 def main() -> None:

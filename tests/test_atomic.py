@@ -3,6 +3,7 @@
 import os
 import stat
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -143,12 +144,13 @@ def test_state_that_others_could_write_is_not_trusted(tmp_path):
 
 def test_state_that_nobody_came_back_for_is_forgotten(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    old, new = (tmp_path / f"unmask-{os.getuid()}-{letter * 16}" for letter in "ab")
-    for folder in (old, new):
+    day = 24 * 3600
+    for days, letter in ((8, "a"), (6, "b"), (0, "c")):
+        folder = tmp_path / f"unmask-{os.getuid()}-{letter * 16}"
         folder.mkdir(mode=0o700)
         (folder / "lock").touch()
-    for path in (old / "lock", old):
-        os.utime(path, (1e9, 1e9))
+        for path in (folder / "lock", folder):
+            os.utime(path, (time.time() - days * day,) * 2)
     with workplace("0123456789abcdef", None):
         pass
-    assert list(tmp_path.iterdir()) == [new]
+    assert sorted(path.name[-1] for path in tmp_path.iterdir()) == ["b", "c"]

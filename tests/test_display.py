@@ -58,6 +58,9 @@ def test_numbers_by_name():
     assert table["x"]["deid"].value == result["deid"].value
     with pytest.raises(KeyError, match="expected one of x, found y"):
         table["y"]
+    both = um.safeguards(ORIGINAL, {"y": voices(3), "x": PROTECTED}, replicates=20)
+    assert [both[name].system for name in "xy"] == ["x", "y"]
+    assert both["x"]["deid"].value == result["deid"].value
     sweep = um.legal({"ignorant": um.Attacker(ORIGINAL, OTHER)}, counts=[5], lengths=[1])
     assert sweep["ignorant", "linkability", 1]["linkability"].value == pytest.approx(
         um.linkability(ORIGINAL, OTHER, counts=[5])["linkability"].value

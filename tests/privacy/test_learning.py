@@ -97,6 +97,24 @@ def test_the_rule_names_a_growing_curve_and_leaves_a_flat_one():
     assert 0.9 < np.mean([low < 0.1 < high for low, high in ends]) <= 1.0
 
 
+@pytest.mark.parametrize(
+    ("gain", "noise", "verdict"),
+    [(0.0, 0.01, "steady"), (0.0, 0.1, "unclear"), (0.03, 0.3, "unclear"), (0.03, 0.01, "rises")],
+)
+def test_a_curve_is_steady_only_where_its_last_gain_is_small(gain, noise, verdict):
+    gains = gain + noise * np.tile([-1.0, 1.0], 20)
+    curve = LearningCurve(
+        np.array([20, 40]),
+        np.stack([np.full(40, 0.5), 0.5 + gains]),
+        np.zeros(2),
+        candidates=20,
+        length=1,
+        level=0.95,
+    )
+    assert curve.verdict == verdict
+    assert bool(curve.notices) == (verdict != "steady")
+
+
 def test_the_interval_is_that_of_paired_differences():
     curve = simulated(0.1, np.random.default_rng(3))
     gain = curve.outcomes[1] - curve.outcomes[0]

@@ -14,12 +14,13 @@ import pytest
 from tests.helpers.populations import population
 
 import unmask as um
+from unmask.base import Groups
 from unmask.privacy.legal import (
     links as legal_links,
     predicates as legal_predicates,
     verification as legal_verification,
 )
-from unmask.privacy.legal.predicates import Population, Predicates, Protocol
+from unmask.privacy.legal.predicates import Predicates, Protocol
 from unmask.privacy.legal.verification import Lists, _coarse
 from unmask.run import NUMPY, Torch, place, places, ranges_of, reporting, store
 
@@ -149,12 +150,12 @@ def test_a_sweep_that_is_killed_goes_on(attackers, wanted, tmp_path):
 
 def isolating(sides):
     rng = np.random.default_rng(1)
-    population = Population(np.repeat(np.arange(200), 3))
+    population = Groups(np.repeat(np.arange(200), 3))
     protocol = Protocol.of(
         population, np.arange(0, 200, 4), np.array([2, 30, 200]),
         folds=3, draws=2, seed=np.random.SeedSequence(5).spawn(4)[3],
     )  # fmt: skip
-    codes = (rng.integers(0, 3, 50), rng.integers(0, 3, 200)[population.owner])
+    codes = (rng.integers(0, 3, 50), rng.integers(0, 3, 200)[population.codes])
     codes = codes if sides else (None, None)
     rows = rng.normal(size=(50, 9)), rng.normal(size=(600, 9))
     return Predicates(*rows, *codes, protocol=protocol)

@@ -379,7 +379,7 @@ def test_bad_input_is_told_in_one_line():
     refused("60 in enrolment and in test .first: e-0", test=population(20, 3, noise=1.0, tag="e"))
     refused("whole numbers of at least 1, found 0", counts=[0])
     refused("expected a column gender, found none", side=["gender"])
-    refused("expected cosine, wccn, plda", backend="svm")
+    refused("expected cosine, centred, wccn, .* or a file .npz., found svm", backend="svm")
     refused("training|train", backend="plda")
     refused("draws: expected at least 1", draws=0)
 

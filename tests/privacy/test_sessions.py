@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import unmask as um
 from unmask import InputError, sessions
 from unmask.trials import Embeddings
 
@@ -97,3 +98,43 @@ def test_bad_sessions_are_named():
     each = Embeddings(data.vectors, data.speakers, data.utterances, split)
     with pytest.raises(InputError, match="speaker 2 lacks two segments in one session"):
         sessions(data, each)
+
+
+@pytest.mark.filterwarnings("ignore::unmask.UnmaskWarning")
+@pytest.mark.parametrize(
+    ("change", "reading"),
+    [("shift", "centred"), ("negate", "negated"), ("new voices", "")],
+)
+def test_all_readings_compete_between_sessions(change, reading):
+    """One pseudo-voice in both sessions: a shift or a turned sign of one session hides nobody."""
+    rng = np.random.default_rng(5)
+    people, each, dim = 24, 4, 32
+    speakers = [f"s{i:02d}" for i in range(people) for _ in range(2 * each)]
+    days = [f"d{j // each}" for _ in range(people) for j in range(2 * each)]
+    second = np.array(days) == "d1"
+    names = [f"u{i:03d}" for i in range(len(speakers))]
+    noise = 0.4 * rng.normal(size=(len(speakers), dim))
+    original = np.repeat(rng.normal(size=(people, dim)), 2 * each, axis=0) + noise
+    new = np.repeat(rng.normal(size=(people, dim)), 2 * each, axis=0)
+    if change == "new voices":
+        new[second] = np.repeat(rng.normal(size=(people, dim)), each, axis=0)
+    protected = new + noise
+    if change == "shift":
+        protected[second] += 4 * rng.normal(size=dim)
+    if change == "negate":
+        protected[second] *= -1
+    result = um.sessions(
+        um.Embeddings(original, speakers, names),
+        um.Embeddings(protected, speakers, names, sessions=days),
+        replicates=0,
+    )
+    lowest = result.attacks[result.attacker]
+    linked = {e.metric: e.value for e in result.estimates}["linkability_between"]
+    if reading:
+        assert result.unlinkability_between > 0.7
+        assert result.attacks[reading] < 0.2
+        assert lowest <= result.attacks[reading]
+        assert linked > 0.9
+    else:
+        assert lowest > 0.8
+        assert linked < 0.4

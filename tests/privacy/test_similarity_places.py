@@ -8,18 +8,12 @@ import numpy as np
 import pytest
 
 import unmask as um
-from unmask.privacy.similarity import pairs as similarity_pairs, passes
+from unmask.privacy.similarity import passes
 from unmask.privacy.similarity.matrix import similarity_sets
-from unmask.privacy.similarity.pairs import (
-    MatrixPairs,
-    Pairs,
-    Rule,
-    segments_of,
-)
-from unmask.privacy.similarity.passes import Counting, count_rows
+from unmask.privacy.similarity.pairs import MatrixPairs, segments_of
 from unmask.privacy.similarity.statistic import Setup
 from unmask.run import NUMPY, place, places, reporting
-from unmask.scoring import Cosine, sides_of
+from unmask.scoring import Cosine, CountAmong, Rule, pairs as scoring_pairs, reducers, sides_of
 from unmask.trials import Ids
 
 SPEAKERS = 40
@@ -133,8 +127,9 @@ def test_a_state_goes_on_where_the_run_was_ended(voices, tmp_path):
     with place(state=tmp_path), reporting(lambda *step: steps.append(step)):
         result = um.pseudonymisation(*voices, replicates=0)
     assert_same_bits(result, wanted)
-    kept = [(1, 8), (6, 24), (3, 8), (12, 24), (5, 8), (17, 24)]
-    assert steps == [*kept, (18, 24), (7, 8), (22, 24), (23, 24), (24, 24)]
+    kept = [(1, 10), (6, 30), (3, 10), (12, 30), (5, 10), (18, 30), (14, 20), (22, 30)]
+    fresh = [(23, 30), (24, 30), (17, 20), (18, 20), (28, 30), (29, 30), (30, 30)]
+    assert steps == [*kept, *fresh]
 
 
 def rules(voices):
@@ -162,9 +157,9 @@ def source(request, voices, matrices):
 @pytest.mark.parametrize("rule", ["all", "upper", "within", "between"])
 @pytest.mark.parametrize("strip", [1 << 24, 20_000])
 def test_a_device_counts_and_adds_up_the_same(voices, source, rule, strip, monkeypatch):
-    monkeypatch.setattr(similarity_pairs, "STRIP", strip)
+    monkeypatch.setattr(scoring_pairs, "CELLS", strip)
     segments = segments_of(voices[0].speakers)
-    pairs = {"op": Pairs(source(segments), segments, rules(voices)[rule](segments))}
+    pairs = {"op": segments.pairs(source(segments), rules(voices)[rule](segments))}
     one = similarity_sets(pairs, Setup(replicates=0), negated=["op"]).sets["op"]
     with place("cuda", devices=["cpu"]):
         other = similarity_sets(pairs, Setup(replicates=0), negated=["op"]).sets["op"]
@@ -199,21 +194,22 @@ def test_a_device_gives_the_same_numbers_to_the_user(voices, matrices):
 
 def test_counts_travel_in_few_bytes(voices, tmp_path):
     segments = segments_of(voices[0].speakers)
-    pairs = Pairs(Cosine().sides(voices[0].vectors).take(segments.order), segments)
-    counting = Counting(pairs, np.linspace(-1, 1, 3000))
-    assert len(counting.ranges()) == 3
+    pairs = segments.pairs(Cosine().sides(voices[0].vectors).take(segments.order))
+    counting = CountAmong(pairs, np.linspace(-1, 1, 3000), with_loss=False)
+    assert len(passes.blocks_of(counting)) == 3
     with place(state=tmp_path):
-        far = counting.ranges()
-    assert far == [(0, 700)]
-    travelled = sum(array.nbytes for array in count_rows(NUMPY, counting, far[0]).values())
+        far = passes.blocks_of(counting)
+    assert far == [(0, 700, 0, 700)]
+    counted = reducers.count_block(NUMPY, counting, far[0])
+    travelled = sum(array.nbytes for array in counted.values())
     assert travelled < 2.1 * 3000
 
 
 def test_counts_do_not_depend_on_the_ranges(voices, monkeypatch):
     wanted = um.pseudonymisation(*voices, replicates=0)
-    monkeypatch.setattr(Counting, "ranges", lambda counting: counting.pairs.ranges(1 << 22))
-    monkeypatch.setattr(passes, "_PIECE", 256 * 700)
-    monkeypatch.setattr(passes, "_LONGEST_PIECE", 256 * 700)
+    monkeypatch.setattr(passes, "blocks_of", lambda counting: [(0, 700, 0, 700)])
+    monkeypatch.setattr(reducers, "PIECE", 8 * 256 * 700)
+    monkeypatch.setattr(reducers, "LONGEST_PIECE", 8 * 256 * 700)
     result = um.pseudonymisation(*voices, replicates=0)
     assert_same_bits(result, wanted)
 
@@ -224,10 +220,7 @@ def test_counts_do_not_depend_on_the_ranges(voices, monkeypatch):
 )
 def test_sets_without_pairs_of_a_class_are_named(sessions, within, text):
     segments = segments_of(Ids.from_strings(["a", "a", "b", "b"]))
-    chosen = Pairs(
-        MatrixPairs(np.eye(4), segments),
-        segments,
-        Rule(np.array(sessions), "==" if within else "!="),
-    )
+    rule = Rule(np.array(sessions), "==" if within else "!=")
+    chosen = segments.pairs(MatrixPairs(np.eye(4), segments), rule)
     with pytest.raises(um.InputError, match=text):
         similarity_sets({"x": chosen}, Setup(replicates=0))

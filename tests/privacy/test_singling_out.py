@@ -8,11 +8,11 @@ import pytest
 from tests.helpers.populations import population
 
 import unmask as um
+from unmask.base import Groups
 from unmask.privacy.legal import one_minus_eer, predicates
 from unmask.privacy.legal.conversations import Rows
 from unmask.privacy.legal.predicates import (
     Best,
-    Population,
     Protocol,
     single_out,
     test_slots as fold_slots,
@@ -29,11 +29,11 @@ def brute(scores, population, draw, count):
     for slots in draw.slots:
         calibration, entries = [], []
         for speaker in speakers:
-            start, size = population.start[speaker], population.per_speaker[speaker]
+            start, size = population.first[speaker], population.counts[speaker]
             for slot in range(size):
                 group = entries if slot == slots[speaker] else calibration
                 group.append(scores[start + slot])
-        k = population.per_speaker[draw.order[0]] - 1
+        k = population.counts[draw.order[0]] - 1
         ordered = sorted(calibration, reverse=True)
         threshold = (ordered[k - 1] + ordered[k]) / 2
         won.append(sum(score > threshold for score in entries) == 1)
@@ -46,7 +46,7 @@ def draws_of(people, speaker, number, folds, seed=0):
 
 
 def shares(scores, people, exact, margin, draws, counts):
-    rank = int(people.per_speaker[draws[0].order[0]]) - 1
+    rank = int(people.counts[draws[0].order[0]]) - 1
     row = Best(scores.astype(np.float32), people)
     return single_out(row, exact, margin, draws, rank, counts)[0].mean(axis=2)
 
@@ -54,9 +54,9 @@ def shares(scores, people, exact, margin, draws, counts):
 @pytest.mark.parametrize("levels", [5, 60, None])
 @pytest.mark.parametrize("sizes", [[10] * 400, [2] * 300, [2, 3, 7, 10] * 90])
 def test_equals_the_definition(sizes, levels):
-    people = Population(np.repeat(np.arange(len(sizes)), sizes))
+    people = Groups(np.repeat(np.arange(len(sizes)), sizes))
     rng = np.random.default_rng(len(sizes))
-    scores = rng.normal(size=len(people.owner))
+    scores = rng.normal(size=len(people.codes))
     if levels is not None:
         scores = np.round(scores * levels / 4) / levels
     counts = np.array([2, 3, 20, 150, len(sizes)])
@@ -67,11 +67,11 @@ def test_equals_the_definition(sizes, levels):
 
 
 def test_side_information_equals_the_definition():
-    people = Population(np.repeat(np.arange(300), 5))
+    people = Groups(np.repeat(np.arange(300), 5))
     rng = np.random.default_rng(0)
     vectors, enrol = rng.normal(size=(1500, 8)), rng.normal(size=8)
     for share in (0.5, 0.02):
-        allowed = (rng.random(300) < share)[people.owner]
+        allowed = (rng.random(300) < share)[people.codes]
         scores = np.where(allowed, vectors @ enrol, -np.inf)
         rows = Rows(enrol[None], vectors, np.ones(1), allowed.astype(int))
         exact = partial(rows.exact, 0)
@@ -199,9 +199,9 @@ def test_calibrated_chance_of_unequal_speakers():
 
 def test_what_becomes_of_a_success_without_a_speaker_equals_the_definition():
     sizes = np.array([2, 4, 5, 3] * 6)
-    people = Population(np.repeat(np.arange(24), sizes))
+    people = Groups(np.repeat(np.arange(24), sizes))
     rng = np.random.default_rng(1)
-    scores = rng.normal(size=len(people.owner)) + 1.5 * (people.owner == 6)
+    scores = rng.normal(size=len(people.codes)) + 1.5 * (people.codes == 6)
     counts = np.array([8, 24])
     draws = draws_of(people, 6, 3, 5)
     row = Best(scores.astype(np.float32), people)
@@ -211,7 +211,7 @@ def test_what_becomes_of_a_success_without_a_speaker_equals_the_definition():
         for draw in draws[:2]:
             for j in range(24):
                 if j != 6 and draw.position[j] < count:
-                    fewer = np.where(people.owner == j, -np.inf, scores)
+                    fewer = np.where(people.codes == j, -np.inf, scores)
                     change = brute(fewer, people, draw, count) - brute(scores, people, draw, count)
                     expected[c, j] += round(5 * change)
     change = np.zeros(48, dtype=int)
@@ -262,7 +262,7 @@ def test_a_seed_keeps_its_value(side):
 
 @pytest.mark.parametrize("seed", [0, 7, 2**32, 2**70 + 5, [3, 2**40]])
 def test_draws_are_those_of_successive_spawns(seed):
-    people = Population(np.repeat(np.arange(30), 2))
+    people = Groups(np.repeat(np.arange(30), 2))
     parent = np.random.SeedSequence(seed).spawn(4)[3]
     protocol = Protocol.of(people, np.arange(9), np.array([5]), folds=2, draws=3, seed=parent)
     spawned = np.random.SeedSequence(seed).spawn(4)[3].spawn(2)[1].spawn(9)
@@ -353,6 +353,15 @@ def test_side_information_by_column_and_by_pair():
         um.privacy.singling_out_from_scores(
             scores, np.arange(60), owner, counts=[20], matches=own[:, 1:]
         )
+
+
+def test_side_information_of_one_side_alone_rules_nobody_out():
+    vectors, both = np.eye(3), np.arange(3)
+    plain = Rows(vectors, vectors).exact(both, both[::-1])
+    for sides in ({"enrol_side": both}, {"test_side": both}):
+        assert Rows(vectors, vectors, **sides).exact(both, both[::-1]).tolist() == plain.tolist()
+    ruled = Rows(vectors, vectors, enrol_side=both, test_side=both).exact(both, both[::-1])
+    assert ruled.tolist() == [-np.inf, 1.0, -np.inf]
 
 
 @pytest.mark.parametrize("length", [1, 2])

@@ -42,6 +42,7 @@ def test_the_statistic_gives_the_same_profile_without_the_scores(scores):
     assert counted.label == whole.label
     assert [e.metric for e in counted.estimates] == ["d_ece", "l_w", "tag", "min_cllr"]
     assert whole.estimates[-1].metric == "cllr"
+    assert [e.chance for e in whole.estimates] == [0.0, 0.0, None, 1.0, 1.0]
 
 
 def test_systems_of_a_table_are_those_of_their_scores(scores):

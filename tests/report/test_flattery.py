@@ -209,5 +209,5 @@ def test_a_back_end_that_cannot_be_fitted_costs_itself(tmp_path, frameworks):
 
 def test_back_ends_that_need_other_people_are_told(tmp_path):
     result = run(tmp_path, more='again = "again.npz"\n', again=speech(3))
-    said = "Not tried: procrustes of the informed with originals attacker, asnorm of the"
+    said = "Not tried: procrustes, asnorm and fusion of the informed with originals attacker,"
     assert any(line.startswith(said) for line in result.limits), result.limits

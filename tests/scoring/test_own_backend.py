@@ -237,6 +237,20 @@ def test_what_a_registered_back_end_is_fitted_on(registered):
     assert near.backend == "shifted"
 
 
+def test_a_registered_back_end_that_sees_attacked_speech_sees_no_two_versions(registered):
+    enrol, seen = voices("e", 1), []
+
+    def fit(one, attacked):
+        seen.append((one.vectors, attacked))
+        return Distance()
+
+    registered("mine", fit, needs="attacked")
+    rivals = {"mine": um.Attacker(enrol, enrol, "mine")}
+    result = um.pseudonymisation(enrol, enrol, attackers=rivals, replicates=0)
+    assert {"mine, first half", "mine, second half"} < set(result.sets)
+    assert not any(np.isin(*both).any() for both in seen)
+
+
 def test_alignments_are_taken_by_name_as_by_an_attacker():
     enrol, test = voices("e", 1), voices("t", 2)
     for name in ("whitened", "coral", "wasserstein"):

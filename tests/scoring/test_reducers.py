@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import types
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -14,11 +15,12 @@ import pytest
 from hypothesis import given, strategies as st
 
 import unmask as um
+from unmask.base import Groups
 from unmask.engine.counted import statistic
-from unmask.run import NUMPY, place, reporting, workplace
+from unmask.run import NUMPY, place, ranges_of, reporting, workplace
 from unmask.run.places import Lost
-from unmask.scoring import reducers
-from unmask.scoring.pairs import Pairs, Side
+from unmask.scoring import Sides, reducers
+from unmask.scoring.pairs import ALL, UNORDERED, PairGrid
 from unmask.scoring.reducers import CountAmong, CountBySpeaker, Tally, TargetScores
 from unmask.scoring.shards import Layout, shards_of
 from unmask.trials import Source
@@ -287,8 +289,10 @@ def small(unordered, speakers=40, each=30):
     code = np.repeat(np.arange(speakers, dtype=np.int32), each)
     rows = rng.normal(size=(speakers, 8))[code] + rng.normal(size=(code.size, 8))
     rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
-    side = Side(rows, code)
-    return Pairs(side, side if unordered else Side(rows[::2], code[::2]), unordered, False, 64)
+    every = slice(None, None, 1 if unordered else 2)
+    sides = Sides(rows, rows if unordered else rows[every])
+    which = UNORDERED if unordered else ALL
+    return PairGrid(sides, Groups(code), Groups(code[every]), which, tile=(64, 64))
 
 
 @pytest.mark.parametrize("unordered", [True, False])
@@ -303,8 +307,8 @@ def test_blocks_cover_every_pair_once(unordered):
         if unordered:
             counted[np.tril_indices(len(pairs.enrol))] = 1
         assert (counted == 1).all()
-    targets = TargetScores.of(pairs, block=128)
-    same = pairs.enrol.speaker[:, None] == pairs.test.speaker
+    targets = TargetScores.of(pairs, ranges_of(len(pairs.enrol), 128))
+    same = pairs.enrol.codes[:, None] == pairs.test.codes
     assert targets.counts.sum() == (np.triu(same, 1) if unordered else same).sum()
 
 
@@ -339,10 +343,10 @@ def test_reducers_give_the_same_on_every_place(
 
 
 def test_blocks_begin_on_the_grid():
-    with pytest.raises(um.InputError, match="multiple of 64 rows, found 10"):
+    with pytest.raises(um.InputError, match="multiples of 64 rows and 64 columns, found 10, 0"):
         list(small(True).tiles(NUMPY, (10, 20, 0, 64)))
     with pytest.raises(um.InputError, match="one set of rows on both sides"):
-        Pairs(small(True).enrol, small(False).test, True, False)
+        replace(small(False), which=UNORDERED)
 
 
 @given(
@@ -357,7 +361,7 @@ def test_counts_at_knots_give_the_statistic(thresholds, target, nontarget):
     against = np.sort(np.array(nontarget, np.float32))
     below = np.searchsorted(against, knots)
     equal = np.searchsorted(against, knots, side="right") - below
-    result = statistic(targets, thresholds, knots, Tally(below, equal, against.size, 0))
+    result = statistic(targets, thresholds, knots, Tally(below, equal, against.size, 0, 0))
     expected = um.Roc.from_scores(target, nontarget, thresholds=thresholds)
     for name in ("scores", "target", "equal", "between"):
         assert getattr(result, name).tolist() == getattr(expected, name).tolist()
@@ -389,7 +393,9 @@ def end(xp, code):
 def test_counts_of_a_device_become_a_tally():
     knots = np.array([-2, 0.1, 0.5, 4.6], np.float32)
     possible = np.array([False, True, True, False])
-    part = reducers.tally_of(np.array([2, 3]), np.array([5, 7, 1]), knots, possible, 1.5)
+    part = reducers.tally_of(
+        np.array([2, 3]), np.array([5, 7, 1]), knots, possible, 0, int(1.5 * 2**32)
+    )
     below, equal = reducers.unpacked(part["step"], part["met"], part["ties"])
     assert below.tolist() == [0, 5, 14, 18]
     assert equal.tolist() == [0, 2, 3, 0]
@@ -398,8 +404,9 @@ def test_counts_of_a_device_become_a_tally():
 
 @given(st.integers(1, 200_000), st.integers(1, 9), st.booleans())
 def test_rows_are_shared_once(rows, parts, unordered):
-    side = Side(np.zeros((rows, 0), np.float32), np.zeros(rows, np.int32))
-    shares = Pairs(side, side, unordered, False).shares(parts)
+    side, empty = Groups(np.zeros(rows, np.int32)), np.zeros((rows, 0), np.float32)
+    which = UNORDERED if unordered else ALL
+    shares = PairGrid(Sides(empty, empty), side, side, which).shares(parts)
     assert shares[0][0] == 0
     assert shares[-1][1] == rows
     assert all(a[1] == b[0] for a, b in pairwise(shares))

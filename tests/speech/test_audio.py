@@ -78,6 +78,23 @@ def test_bad_files_are_named(tmp_path, name, words):
     assert str(caught.value).startswith(str(tmp_path / name))
 
 
+def test_what_follows_the_samples_may_lack_its_last_byte_and_no_more(tmp_path):
+    """A chunk of odd length should end in a further byte, which many programs leave out."""
+    path = tmp_path / "a.wav"
+    soundfile.write(path, 0.1 * np.sin(np.arange(16000)), 16000, subtype="PCM_16")
+    head, sound = path.read_bytes()[:4], path.read_bytes()[8:]
+    body = sound + b"LIST" + (5).to_bytes(4, "little") + b"words\0"
+    whole = head + len(body).to_bytes(4, "little") + body
+    for missing in (0, 1):
+        path.write_bytes(whole[: len(whole) - missing])
+        assert read_audio(path).seconds == 1.0
+    path.write_bytes(whole[:-2])
+    with pytest.raises(
+        InputError, match=f"expected {len(whole) - 1} bytes, found {len(whole) - 2}"
+    ):
+        read_audio(path)
+
+
 @pytest.mark.parametrize("suffix", ["wav", "flac"])
 def test_written_audio_is_sixteen_bit(tmp_path, suffix):
     samples = 0.5 * np.sin(np.arange(16000) / 20)

@@ -133,6 +133,24 @@ def test_mismatch_tells_counts_of_both_sides() -> None:
     assert "1 of the 2 trials of key have no score (first: c u)" in message
 
 
+def test_tables_are_merged_with_the_labels_that_one_has() -> None:
+    rows = [("a", "u", 1), ("a", "v", 0), ("b", "u", -1)]
+    labelled, plain = make(rows), make(rows[::-1], name="t", labels=False)
+    for tables in ((labelled, plain), (plain, labelled)):
+        merged = Scores.merged(*tables)
+        assert dict(zip(map(merged.trial, range(3)), merged.label, strict=True)) == {
+            "a u": 1,
+            "a v": 0,
+            "b u": -1,
+        }
+    assert Scores.merged(plain, make(rows, name="x", labels=False)).label is None
+    other = make([*rows[:2], ("b", "u", 1)], name="t")
+    with pytest.raises(
+        InputError, match=r"the labels of s\.txt, found 1 trials labelled otherwise"
+    ):
+        Scores.merged(labelled, other)
+
+
 def test_key_that_contradicts_the_labels() -> None:
     scores = make([("a", "u", 1), ("a", "v", 0)])
     with pytest.raises(InputError, match="found 1 trials labelled otherwise"):

@@ -60,8 +60,13 @@ def test_transcripts_of_every_layout(tmp_path):
     libri = tmp_path / "84" / "121"
     libri.mkdir(parents=True)
     (libri / "84-121.trans.txt").write_text("a-1 zero one\na-2 two\n")
-    for source in ("text", "t.csv", "t.tsv", "84"):
+    (tmp_path / "kaldi").mkdir()
+    (tmp_path / "kaldi" / "text").write_text("a-1 zero one\na-2\ttwo\n")
+    for source in ("text", "t.csv", "t.tsv", "84", "kaldi"):
         assert read_transcripts(tmp_path / source) == right
+    (tmp_path / "none").mkdir()
+    with pytest.raises(InputError, match=r"expected a Kaldi text or files .*, found none"):
+        read_transcripts(tmp_path / "none")
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from unmask.base import FloatArray, Rows32, ceiling
+from unmask.base import FloatArray, ceiling
 from unmask.engine.binned import BinnedTrials, FirstOrder, count_speakers, edges_of
 from unmask.engine.bootstrap import AUTO_TRIALS, Resampled, System, Units
 from unmask.engine.evaluation import Analysis, Battery, Evaluation, SystemResult, evaluate_table
@@ -30,7 +31,7 @@ from unmask.scoring import (
     CountAmong,
     CountBySpeaker,
     Layout,
-    Pairs,
+    PairGrid,
     Tally,
     TargetScores,
     backend_named,
@@ -127,7 +128,7 @@ def roc_of_pairs(
         return _roc_of(rows, thresholds, BLOCK)
 
 
-def _roc_of(pairs: Pairs, thresholds: Sequence[float], block: int) -> Roc:
+def _roc_of(pairs: PairGrid, thresholds: Sequence[float], block: int) -> Roc:
     """The statistic at target scores, which come from processors everywhere, and thresholds."""
     with reporting(None), place() if current_place().on == "cuda" else nullcontext():
         targets = TargetScores.of(pairs)
@@ -139,7 +140,7 @@ def _roc_of(pairs: Pairs, thresholds: Sequence[float], block: int) -> Roc:
 
 
 def statistic(
-    targets: TargetScores, thresholds: Sequence[float], knots: Rows32, tally: Tally
+    targets: TargetScores, thresholds: Sequence[float], knots: npt.NDArray[Any], tally: Tally
 ) -> Roc:
     """From counts at float32 knots to those at the target scores and thresholds themselves."""
     exact = targets.scores.astype(np.float64)

@@ -6,7 +6,7 @@ docs/legal.md has what each does, needs and comes from.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Literal
@@ -18,6 +18,7 @@ import polars as pl
 from unmask.base import BoolArray, FloatArray, IntArray, lazy
 from unmask.engine import Roc, fusion_weights
 from unmask.errors import InputError
+from unmask.estimate import Notice
 from unmask.scoring import (
     AlignedCosine,
     Backend,
@@ -205,7 +206,8 @@ class Attacker:
     @property
     def fits(self) -> bool:
         """Whether its back-end is fitted on enrolment or attacked speech of the same people."""
-        if self._named is not None and self._named.aligns:
+        named = self._named
+        if named is not None and (named.aligns or named.needs == "attacked"):
             return True
         people = set(self.test.speakers.to_series())
         return self.train is not None and bool(people & set(self.train.speakers.to_series()))
@@ -487,6 +489,28 @@ def refuse_dimensions(enrol: Embeddings, test: Embeddings) -> None:
     if enrol.dimension != test.dimension:
         actual = f"{enrol.dimension} in enrolment and {test.dimension} in test"
         raise InputError("embeddings", "one dimension on both sides", actual)
+
+
+def not_tried(tried: Collection[str], why: Callable[[str], str], *others: str) -> Notice:
+    """Which named back-ends were not ``tried`` and ``why`` each was not, and ``others``."""
+    reasons: dict[str, list[str]] = {}
+    for one in named_backends():
+        if one.name not in tried:
+            reasons.setdefault(why(one.name), []).append(one.name)
+    parts = [f"{', '.join(names)} ({reason})" for reason, names in reasons.items()]
+    what = "; ".join([*parts, *others, "any extractor but that of these embeddings"])
+    sentence = f"not tried: {what}. `unmask assess` tries all that its data allow"
+    return Notice("not-tried", "", sentence)
+
+
+def lacking(backend: str) -> str:
+    """What a back-end of this name needs beyond enrolment and test."""
+    named = known_backend(backend)
+    if named.is_free:
+        return "no more data"
+    return (
+        "training speech, as it is and protected" if named.needs == "pairs" else "training speech"
+    )
 
 
 def _fusion(

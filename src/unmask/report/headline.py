@@ -327,7 +327,7 @@ def untried(study: Study) -> Iterable[str]:
     config, inputs = study.config, study.inputs
     for notice in inputs.notices:
         if notice.code in BELIEVED:
-            yield f"{notice.line}."
+            yield f"{notice.line[:1].upper()}{notice.line[1:]}."
     for what, some in study.left_out.items():
         named = [title(one) if what == "frameworks" else one for one in some]
         yield note("left_out", what=what, named=", ".join(named))
@@ -339,12 +339,12 @@ def untried(study: Study) -> Iterable[str]:
         several = "attackers were" if len(attackers) > 1 else "attacker was"
         yield f"The {listed(attackers)} {several} {why} ({listed(names)})."
     lacking = (
-        ((name, f"{backend} of the {who} attacker"), why)
+        ((name, backend), f"of the {who} attacker, which learn {why}")
         for (name, who), attack in study.every.items()
         for backend, why in attack.untried.items()
     )
     for (backends, why), names in _alike(lacking):
-        yield f"Not tried: {listed(backends)}; {why} ({listed(names)})."
+        yield f"Not tried: {listed(backends)} {why} ({listed(names)})."
 
 
 def _alike(

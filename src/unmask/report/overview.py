@@ -58,12 +58,12 @@ def overview(config: Config, rows: Rows, tables: Mapping[str, Scores]) -> Docume
             made.append(Row({**where, "attacker": GIVEN}, _ordered(row.estimates)))
     links = (e.params.get("count") for row in made for e in row.estimates if _is_link(e))
     counts = sorted({int(count) for count in links if count is not None})
-    plain, best = (
+    best, plain = (
         [row for row in pairs if row.conditions["attacker"].startswith(STRONGEST) == one]
-        for one in (False, True)
+        for one in (True, False)
     )
     used = [name for name in ("set", "trials") if any(row.conditions[name] for row in made)]
-    apart = ((models, MORE), (plain, MORE), (best, MORE), (made, used))
+    apart = ((models, MORE), (best, MORE), (plain, MORE), (made, used))
     shown = [[_only(row, ("system", *names)) for row in some] for some, names in apart]
     kept = [_only(row, tuple(row.conditions)) for row in (*models, *pairs, *made)]
     if counts:

@@ -1,12 +1,12 @@
 """From embeddings to scores of all their pairs, and to what is counted of them."""
 
+from unmask.scoring.alignment import Alignment, centring, wasserstein_procrustes, whitening
 from unmask.scoring.alignment import AlignedCosine
 from unmask.scoring.backend import Fused, Named, Parallel, add_backend, backend_named, fitted
 from unmask.scoring.backend import known_backend, named_backends, register_backend
 from unmask.scoring.cosine import AsNorm, Cosine, Whitening, average_groups
-from unmask.scoring.pairs import BLOCK, MOST_TRIALS, Pairs
+from unmask.scoring.pairs import BLOCK, MOST_TRIALS, OTHERS, Block, PairGrid, Rule, Tile, tiles_of
 from unmask.scoring.plda import Plda
 from unmask.scoring.reducers import UNIT, BySpeaker, CountAmong, CountBySpeaker, Tally, TargetScores
-from unmask.scoring.reducers import add_counts, packed, unpacked
 from unmask.scoring.shards import Layout, shards_of
-from unmask.scoring.sides import TILE_COLUMNS, TILE_ROWS, Backend, Sides, score_matrix, sides_of
+from unmask.scoring.sides import WIDE, Backend, Sides, score_matrix, sides_of

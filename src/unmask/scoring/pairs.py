@@ -6,53 +6,103 @@ a fixed grid, so a score has the same bits whatever the block, the task of a job
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import operator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from unmask.base import Codes, Rows32
+from unmask.base import Groups, IntArray
 from unmask.errors import InputError
 from unmask.run import Range, Xp, ranges_of
 
 TILE = 1024
 BLOCK = 8192
 MOST_TRIALS = 1 << 30
+CELLS = 1 << 24
 WIDEST_COSINE = np.float32(1.001)
+ALL, OTHERS, UNORDERED = "all", "others", "unordered"
 Block = tuple[int, int, int, int]
 """First and last enrolment row of a task (the last one is not in it), then its test rows."""
+_COMPARED = {"<": operator.lt, "==": operator.eq, "!=": operator.ne}
 
 
-@dataclass(frozen=True, eq=False)
-class Side:
-    """Rows whose inner products are scores, and their speakers, ascending; arrays or maps."""
-
-    rows: Rows32
-    speaker: Codes
-
-    def __len__(self) -> int:
-        return len(self.speaker)
-
-
-@dataclass(frozen=True, eq=False)
-class Pairs:
-    """All pairs of an enrolment and a test row, each unordered pair once if ``unordered``.
-
-    ``wide`` says that scores may be larger than cosines are, ``grid`` how many rows and columns a
-    tile has. :class:`~unmask.scoring.Layout` makes it, reducers go through its tiles.
+class Source(Protocol):
+    """Gives scores of some enrolment rows with some test rows, at the front of ``out`` where that
+    is given: :class:`~unmask.scoring.Sides`, or a matrix.
     """
 
-    enrol: Side
-    test: Side
-    unordered: bool
-    wide: bool
-    grid: int = TILE
+    @property
+    def dtype(self) -> np.dtype[Any]: ...
+
+    def scores(self, xp: Xp, rows: Range, columns: Range, out: Any = None) -> Any: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Rule:
+    """Only the pairs whose codes of row and column compare so: ``<`` (handed in before), ``==`` (of
+    one session) or ``!=`` (of two).
+    """
+
+    codes: IntArray
+    holds: str
+
+    def __call__(self, xp: Xp, rows: Range, columns: Range) -> Any:
+        codes = xp.put(self.codes)
+        return _COMPARED[self.holds](codes[slice(*rows), None], codes[slice(*columns)])
+
+
+def tiles_of(
+    xp: Xp, block: Block, tile: tuple[int, int], cells: int | None = None
+) -> Iterator[tuple[Range, Range]]:
+    """Rows and columns of the tiles of a block: those of a grid that begins with it on a processor;
+    on a device all columns, and rows that make about so many ``cells``. Without a number they are
+    those of the grid, or a half, a quarter of them …: the same in every block.
+    """
+    top, bottom, left, right = block
+    across = xp.chunk(tile[1], right - left, 1)
+    most = down = xp.chunk(tile[0], cells or CELLS, right - left)
+    if cells is None:
+        down = tile[0]
+        while down > most:
+            down //= 2
+    for row in range(top, bottom, down):
+        for column in range(left, right, across):
+            yield (row, min(row + down, bottom)), (column, min(column + across, right))
+
+
+@dataclass(frozen=True, eq=False)
+class PairGrid:
+    """Pairs of an enrolment and a test row, each side by speaker: ``which`` of them count is
+    ``all``, all ``others`` than that of a row with itself, each ``unordered`` one of two once, or
+    those others of a :class:`Rule`.
+
+    ``wide`` says that scores may be larger than cosines are, ``tile`` how many rows and columns a
+    tile has. Reducers go through its tiles.
+    """
+
+    source: Source
+    enrol: Groups
+    test: Groups
+    which: Rule | str
+    wide: bool = False
+    tile: tuple[int, int] = (TILE, TILE)
 
     def __post_init__(self) -> None:
-        if self.unordered and len(self.enrol) != len(self.test):
+        if self.which == UNORDERED and len(self.enrol) != len(self.test):
             raise InputError("unordered pairs: expected one set of rows on both sides")
+
+    def ranges(self, trials: int) -> list[Range]:
+        """Ranges of rows on the grid, each of at least so many pairs."""
+        step = max(1, -(-trials // (self.tile[0] * len(self.test)))) * self.tile[0]
+        return ranges_of(len(self.enrol), step)
+
+    def whole(self, ranges: list[Range]) -> list[Block]:
+        """Blocks of whole rows."""
+        return [(*rows, 0, len(self.test)) for rows in ranges]
 
     def blocks(self, *, targets: int, block: int = BLOCK) -> list[Block]:
         """Tasks that cover every pair once.
@@ -61,62 +111,57 @@ class Pairs:
         times as many trials, up to :data:`MOST_TRIALS`.
         """
         wanted = min(max(block * block, 128 * targets), MOST_TRIALS)
-        side = max(1, int(np.sqrt(wanted)) // self.grid) * self.grid
+        side = max(1, int(np.sqrt(wanted)) // self.tile[0]) * self.tile[0]
         return [
             (*rows, *columns)
             for rows in ranges_of(len(self.enrol), side)
             for columns in ranges_of(len(self.test), side)
-            if not self.unordered or columns[1] - 1 > rows[0]
+            if self.which != UNORDERED or columns[1] - 1 > rows[0]
         ]
 
     def shares(self, parts: int) -> list[Block]:
         """Blocks of whole rows on the grid with about as many of the pairs that count each."""
         share = np.linspace(0, 1, parts + 1)
-        if self.unordered:
+        if self.which == UNORDERED:
             share = 1 - np.sqrt(1 - share)
-        rows = len(self.enrol)
-        cut = np.minimum(np.round(share * rows / self.grid).astype(int) * self.grid, rows)
+        rows, step = len(self.enrol), self.tile[0]
+        cut = np.minimum(np.round(share * rows / step).astype(int) * step, rows)
         cut[-1] = rows
-        return [(int(a), int(b), 0, len(self.test)) for a, b in pairwise(cut) if a < b]
+        return self.whole([(int(a), int(b)) for a, b in pairwise(cut) if a < b])
 
-    def tiles(self, xp: Xp, block: Block, *, cells: int = 1) -> Iterator[Tile]:
-        """Tiles of a block that hold a trial: those of the grid on a processor, on a device whole
-        rows with about so many ``cells``.
+    def tiles(
+        self, xp: Xp, block: Block, *, cells: int | None = None, band: bool = False
+    ) -> Iterator[Tile]:
+        """Tiles of a block that hold a trial, ``cells`` as in :func:`tiles_of`; ``band``: those
+        that may hold one of one speaker, of whole rows.
         """
-        width = block[3] - block[2]
-        across = xp.chunk(self.grid, width, 1)
-        for top, bottom in self._cut(*block[:2], xp.chunk(self.grid, cells, width)):
-            for left, right in self._cut(*block[2:], across):
-                if not self.unordered:
-                    yield Tile(xp, self, (top, bottom), (left, right))
-                elif right - 1 > top:
-                    yield Tile(xp, self, (top, bottom), (max(left, top), right))
+        if block[0] % self.tile[0] or block[2] % self.tile[1]:
+            wanted = f"multiples of {self.tile[0]} rows and {self.tile[1]} columns"
+            raise InputError("first row and column of a block", wanted, f"{block[0]}, {block[2]}")
+        for part in self._band(xp, block) if band else (block,):
+            for rows, (left, right) in tiles_of(xp, part, self.tile, cells):
+                if self.which != UNORDERED:
+                    yield Tile(xp, self, rows, (left, right))
+                elif right - 1 > rows[0]:
+                    yield Tile(xp, self, rows, (max(left, rows[0]), right))
 
-    def band(self, xp: Xp, rows: Range) -> Iterator[Tile]:
-        """Tiles of some rows that may hold a pair of one speaker."""
-        for top, bottom in self._cut(*rows, self.grid):
-            first, last = self.enrol.speaker[top], self.enrol.speaker[bottom - 1]
-            start = int(np.searchsorted(self.test.speaker, first))
-            stop = int(np.searchsorted(self.test.speaker, last, side="right"))
-            if self.unordered:
-                start = max(start, top)
-            if start >= stop:
-                continue
-            for left in range(start // self.grid * self.grid, stop, self.grid):
-                yield Tile(xp, self, (top, bottom), (left, min(left + self.grid, len(self.test))))
-
-    def _cut(self, start: int, stop: int, step: int) -> list[Range]:
-        if start % self.grid:
-            raise InputError(f"blocks begin at a multiple of {self.grid} rows, found {start}")
-        return [(top, min(top + step, stop)) for top in range(start, stop, step)]
+    def _band(self, xp: Xp, block: Block) -> Iterator[Block]:
+        """Parts of whole rows with those tiles alone that pairs of one speaker may lie in."""
+        across, codes = xp.chunk(self.tile[1], len(self.test), 1), self.test.codes
+        for rows, _ in tiles_of(xp, (*block[:2], 0, len(self.test)), (self.tile[0], len(codes))):
+            spoken = self.enrol.within(*rows)
+            first, last = np.searchsorted(codes, (spoken.start, spoken.stop)).tolist()
+            if first < last:
+                right = min(-(-last // across) * across, len(codes))
+                yield (*rows, first // across * across, right)
 
 
 @dataclass(frozen=True, eq=False)
 class Tile:
-    """Some rows against some columns: one product."""
+    """Some rows against some columns, where their worker has its arrays: one product."""
 
     xp: Xp
-    pairs: Pairs
+    grid: PairGrid
     rows: Range
     columns: Range
 
@@ -125,16 +170,73 @@ class Tile:
         """Number of scores."""
         return (self.rows[1] - self.rows[0]) * (self.columns[1] - self.columns[0])
 
-    def scores(self, out: Rows32 | None = None) -> Any:
-        """Scores of the tile, written to the front of ``out``, if there is one."""
-        enrol = self.xp.put(self.pairs.enrol.rows)[slice(*self.rows)]
-        return self.xp.product(enrol, self.xp.put(self.pairs.test.rows)[slice(*self.columns)], out)
+    def into(self, out: Any) -> Any:
+        """Scores of the tile at the front of a buffer."""
+        return self.grid.source.scores(self.xp, self.rows, self.columns, out)
+
+    @cached_property
+    def scores(self) -> Any:
+        return self.into(None)
+
+    @cached_property
+    def cuts(self) -> tuple[IntArray, IntArray]:
+        """Where the speakers of the rows and of the columns begin, and where the last ones end."""
+        return self.grid.enrol.cuts(*self.rows), self.grid.test.cuts(*self.columns)
+
+    @property
+    def speakers(self) -> tuple[range, range]:
+        """The speakers of the rows and of the columns."""
+        return self.grid.enrol.within(*self.rows), self.grid.test.within(*self.columns)
+
+    @property
+    def diagonal(self) -> tuple[Any, Any]:
+        """Index of the pairs of a row with itself, or with its own protected version."""
+        start = max(self.rows[0], self.columns[0])
+        both = self.xp.arange(start, max(start, min(self.rows[1], self.columns[1])))
+        return both - self.rows[0], both - self.columns[0]
+
+    @cached_property
+    def _skipped(self) -> Any:
+        """Index of the pairs that do not count."""
+        which = self.grid.which
+        if which == OTHERS:
+            return self.diagonal
+        if isinstance(which, Rule):
+            dropped = ~which(self.xp, self.rows, self.columns)
+            dropped[self.diagonal] = True
+            return dropped
+        return self.xp.arange(*self.rows)[:, None] >= self.xp.arange(*self.columns)[None, :]
+
+    def skip(self, values: Any, value: int | bool) -> Any:
+        """Set a value at the pairs that do not count, in place."""
+        upper = self.grid.which == UNORDERED and self.columns[0] >= self.rows[1]
+        if self.grid.which != ALL and not upper:
+            values[self._skipped] = value
+        return values
+
+    def own(self) -> Iterator[tuple[slice, slice]]:
+        """The pairs of each speaker with that same speaker."""
+        (top, left), (rows, columns) = self.speakers, self.cuts
+        for speaker in range(max(top.start, left.start), min(top.stop, left.stop)):
+            i, j = speaker - top.start, speaker - left.start
+            yield slice(rows[i], rows[i + 1]), slice(columns[j], columns[j + 1])
+
+    def count(self, fold: Callable[..., Any]) -> IntArray:
+        """How many pairs of each two speakers count; ``fold`` adds up a tile."""
+        rows, columns = self.cuts
+        if isinstance(self.grid.which, Rule):
+            return self.xp.host(fold(~self._skipped)).astype(np.int64)
+        number = np.multiply.outer(np.diff(rows), np.diff(columns))
+        top, left = self.speakers
+        same = self.grid.enrol.codes[self.xp.host(self.diagonal[0]) + self.rows[0]]
+        np.subtract.at(number, (same - top.start, same - left.start), 1)
+        return number
 
     @property
     def is_plain(self) -> bool:
         """Whether all pairs are nontarget trials, as a look at the ends tells."""
-        enrol, test = self.pairs.enrol.speaker, self.pairs.test.speaker
-        if self.pairs.unordered and self.columns[0] < self.rows[1]:
+        enrol, test, which = self.grid.enrol.codes, self.grid.test.codes, self.grid.which
+        if isinstance(which, Rule) or (which == UNORDERED and self.columns[0] < self.rows[1]):
             return False
         return bool(
             enrol[self.rows[1] - 1] < test[self.columns[0]]
@@ -143,10 +245,6 @@ class Tile:
 
     def trials(self, *, target: bool) -> Any:
         """Which pairs are trials of a class."""
-        xp = self.xp
-        enrol = xp.put(self.pairs.enrol.speaker)[slice(*self.rows), None]
-        test = xp.put(self.pairs.test.speaker)[None, slice(*self.columns)]
-        wanted = enrol == test if target else enrol != test
-        if self.pairs.unordered and self.columns[0] < self.rows[1]:
-            wanted &= xp.arange(*self.rows)[:, None] < xp.arange(*self.columns)[None, :]
-        return wanted
+        enrol = self.xp.put(self.grid.enrol.codes)[slice(*self.rows), None]
+        test = self.xp.put(self.grid.test.codes)[None, slice(*self.columns)]
+        return self.skip(enrol == test if target else enrol != test, False)

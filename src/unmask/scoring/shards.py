@@ -19,7 +19,7 @@ import numpy.typing as npt
 import polars as pl
 
 from unmask._version import __version__
-from unmask.base import Codes, IntArray, Vectors
+from unmask.base import Codes, Groups, IntArray, Vectors
 from unmask.errors import InputError
 from unmask.run import (
     check_room,
@@ -31,7 +31,7 @@ from unmask.run import (
     store,
     workplace,
 )
-from unmask.scoring.pairs import WIDEST_COSINE, Pairs, Side
+from unmask.scoring.pairs import ALL, UNORDERED, WIDEST_COSINE, PairGrid
 from unmask.scoring.sides import Backend, Sides, sides_of
 from unmask.trials import (
     Embeddings,
@@ -279,7 +279,7 @@ class Layout:
         return sha.hexdigest()[:16]
 
     @contextmanager
-    def prepared(self, backend: Backend) -> Iterator[Pairs]:
+    def prepared(self, backend: Backend) -> Iterator[PairGrid]:
         """All pairs of prepared rows, which lie on disk; meanwhile jobs keep beside them what is
         done, so that the same call goes on from there after a fault.
         """
@@ -289,7 +289,7 @@ class Layout:
                 store.write_folder(folder, self._prepared(folder, backend), _ROWS)
             yield store.read_folder(folder)
 
-    def _prepared(self, folder: Path, backend: Backend) -> Pairs:
+    def _prepared(self, folder: Path, backend: Backend) -> PairGrid:
         """Prepare all rows into a folder; too little room on the disk is known before."""
         first = self._first(backend, 1)
         width, alike = first.enrol.shape[1], self.symmetric and first.test is first.enrol
@@ -314,9 +314,11 @@ class Layout:
         done = []
         for array, _, speaker in outputs:
             array.flush()
-            done.append(Side(np.load(str(array.filename), mmap_mode="r"), speaker))
+            done.append((np.load(str(array.filename), mmap_mode="r"), Groups(speaker)))
+        (enrol, enrolled), (test, asked) = done[0], done[-1]
         wide = bool(np.sqrt(longest.prod()) > WIDEST_COSINE)
-        return Pairs(done[0], done[-1], self.symmetric, wide)
+        which = UNORDERED if self.symmetric else ALL
+        return PairGrid(Sides(enrol, test), enrolled, asked, which, wide)
 
     def _first(self, backend: Backend, number: int) -> Sides:
         """The sides of the first vectors."""

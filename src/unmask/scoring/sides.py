@@ -13,10 +13,11 @@ import numpy.typing as npt
 
 from unmask.base import FloatArray
 from unmask.errors import InputError
-from unmask.run import NUMPY, Range, Xp, ranges_of
+from unmask.run import NUMPY, Range, Xp
+from unmask.scoring.pairs import tiles_of
 
-TILE_ROWS = 256
-TILE_COLUMNS = 4096
+WIDE = 256, 4096
+"""Rows and columns of a tile in double precision."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,10 +42,17 @@ class Sides:
         same = self.test is self.enrol
         return Sides(enrol, enrol if same else np.ascontiguousarray(self.test[rows]))
 
-    def scores(self, xp: Xp, rows: Range, columns: Range) -> Any:
-        """Scores of some enrolment rows with some test rows, where a worker has its arrays."""
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Of the rows, and so of their scores."""
+        return self.enrol.dtype
+
+    def scores(self, xp: Xp, rows: Range, columns: Range, out: Any = None) -> Any:
+        """Scores of some enrolment rows with some test rows, where a worker has its arrays; on a
+        processor at the front of the flat buffer ``out``, if there is one.
+        """
         enrol, test = xp.put(self.enrol)[slice(*rows)], xp.put(self.test)[slice(*columns)]
-        return xp.product(enrol, test)
+        return xp.product(enrol, test, out)
 
 
 @runtime_checkable
@@ -88,7 +96,6 @@ def score_matrix(backend: Backend, enrol: npt.ArrayLike, test: npt.ArrayLike) ->
     """Scores of all enrolment vectors with all test vectors, tile by tile."""
     sides = sides_of(backend, enrol, test)
     scores = np.empty((len(sides.enrol), len(sides.test)))
-    for rows in ranges_of(len(sides.enrol), TILE_ROWS):
-        for columns in ranges_of(len(sides.test), TILE_COLUMNS):
-            scores[slice(*rows), slice(*columns)] = sides.scores(NUMPY, rows, columns)
+    for rows, columns in tiles_of(NUMPY, (0, len(sides.enrol), 0, len(sides.test)), WIDE):
+        scores[slice(*rows), slice(*columns)] = sides.scores(NUMPY, rows, columns)
     return scores

@@ -25,9 +25,7 @@ from unmask.privacy.legal.sweep import (
     LegalSweep,
     default_counts,
     fitting_lengths,
-    lacking,
     legal,
-    not_tried,
 )
 from unmask.privacy.legal.verification import one_minus_eer
 from unmask.scoring import known_backend, named_backends

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from unmask.base import FloatArray, IntArray
+from unmask.base import FloatArray, Groups, IntArray
 from unmask.errors import InputError
 from unmask.privacy.attack import Attacker, refuse_dimensions
 from unmask.privacy.legal.curve import Resampling
@@ -136,10 +136,9 @@ def _shuffled(
     """
     speakers, order = embeddings.speakers.alphabetical(), by_name(embeddings)
     owner = speakers.codes[order]
-    rows = order[np.lexsort((rng.random(len(owner)), owner))]
-    total = np.bincount(owner)
-    starts = np.cumsum(total) - total
-    return rows, np.arange(len(owner)) - np.repeat(starts, total), total, speakers.names
+    rows = np.lexsort((rng.random(len(owner)), owner))
+    groups = Groups(owner[rows])
+    return order[rows], groups.slot, groups.counts, speakers.names
 
 
 def refuse_zeros(embeddings: Embeddings, side: str) -> None:

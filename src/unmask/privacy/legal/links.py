@@ -44,7 +44,7 @@ from unmask.privacy.legal.curve import (
     with_negated,
 )
 from unmask.run import Arrays, Range, Xp, ranges_of, run
-from unmask.scoring import Backend
+from unmask.scoring import Backend, tiles_of
 from unmask.trials import Embeddings
 
 Single = npt.NDArray[np.float32]
@@ -123,8 +123,8 @@ def count_rows(xp: Xp, comparison: Comparison, rows: Range) -> Arrays:
     test, enrol = xp.put(comparison.test[some].astype(np.float32)), comparison.single
     sure = xp.zeros(own.size)
     close_i, close_j = [], []
-    step = xp.chunk(_STRIP, _DEVICE_SCORES, own.size)
-    for first, last in ranges_of(len(enrol), step):
+    whole = 0, len(enrol), *rows
+    for (first, last), _ in tiles_of(xp, whole, (_STRIP, own.size), _DEVICE_SCORES):
         scores = xp.product(xp.put(enrol)[first:last], test)
         comparison.rule_out(xp, scores, slice(first, last), some)
         reaches, exceeds = scores >= low, scores > high

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import FloatArray, IntArray, as_array, as_numbers, reject_nan
+from unmask.base import FloatArray, Groups, IntArray, as_array, as_numbers, reject_nan
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Parameter
 from unmask.privacy.attack import NEGATED, PLAIN
@@ -20,7 +20,7 @@ from unmask.privacy.legal.curve import (
     risk_interval,
 )
 from unmask.privacy.legal.links import Above, Ranks, exact_linkability, ranks_of
-from unmask.privacy.legal.predicates import GivenScores, Population, Protocol, single_out_all
+from unmask.privacy.legal.predicates import GivenScores, Protocol, single_out_all
 from unmask.privacy.legal.singling import both_sides
 from unmask.trials import Scores, share
 
@@ -130,8 +130,8 @@ def singling_out_from_scores(
     absent = ~np.isin(rows, names)
     if absent.any():
         raise InputError("enrolment speakers", "every one in test", f"{absent.sum()} absent")
-    population = Population(owner)
-    few = population.per_speaker < 2
+    population = Groups(owner)
+    few = population.counts < 2
     if few.any():
         actual = f"{few.sum()} with one (first: {names[few][0]})"
         raise InputError("test speakers", "at least 2 conversations each", actual)
@@ -229,9 +229,7 @@ def _isolated(
     if len(names) < _LEAST or not enrolled.size:
         return ()
     counts, seed = np.array([len(names)]), np.random.SeedSequence(how.seed)
-    protocol = Protocol.of(
-        Population(owner), enrolled, counts, folds=_FOLDS, draws=_DRAWS, seed=seed
-    )
+    protocol = Protocol.of(Groups(owner), enrolled, counts, folds=_FOLDS, draws=_DRAWS, seed=seed)
     given = matrix[np.ix_(kept, column[enrolled])].T
     risks: dict[str, tuple[float, FloatArray]] = {}
     for variant, signed in ((PLAIN, given), (NEGATED, -given)):

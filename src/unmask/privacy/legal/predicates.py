@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import BoolArray, FloatArray, IntArray, lazy
+from unmask.base import BoolArray, FloatArray, Groups, IntArray, lazy
 from unmask.errors import InputError
 from unmask.privacy.legal.conversations import Rows, rounding
 from unmask.run import NUMPY, Arrays, Range, Xp, narrow, ranges_of, run
@@ -37,34 +37,6 @@ _BEYOND = 8
 _AT_ONCE = 1 << 21
 
 
-@dataclass(frozen=True, eq=False)
-class Population:
-    """Test conversations by the speaker of each, ascending."""
-
-    owner: IntArray
-
-    @lazy
-    def per_speaker(self) -> IntArray:
-        """Number of conversations of each speaker."""
-        return np.bincount(self.owner)
-
-    @lazy
-    def start(self) -> IntArray:
-        """The first conversation of each speaker."""
-        return np.cumsum(self.per_speaker) - self.per_speaker
-
-    @lazy
-    def slot(self) -> IntArray:
-        """Number of each conversation within its speaker."""
-        return np.arange(len(self.owner)) - self.start[self.owner]
-
-    def conversations(self, speakers: IntArray) -> IntArray:
-        """All conversations of some speakers."""
-        sizes = self.per_speaker[speakers]
-        first = np.repeat(self.start[speakers] - (np.cumsum(sizes) - sizes), sizes)
-        return np.asarray(first + np.arange(len(first)))
-
-
 class Draw(NamedTuple):
     """Everyone in random ``order`` after the enrolment speaker: the first N are the test speakers,
     for every N. ``position`` is its inverse; ``slots`` are the test entries, folds × speakers.
@@ -78,7 +50,7 @@ class Draw(NamedTuple):
 class Best:
     """Single-precision scores of one enrolment speaker, and lists of the best of them."""
 
-    def __init__(self, scores: Row, population: Population) -> None:
+    def __init__(self, scores: Row, population: Groups) -> None:
         self.scores = scores
         self.population = population
         self._lists: dict[int, tuple[IntArray, float]] = {}
@@ -100,14 +72,14 @@ class Best:
         """The ``depth`` best conversations of the first ``count`` speakers of a draw, and a bound
         that no other conversation of theirs exceeds.
         """
-        everyone = len(self.population.per_speaker)
+        everyone = len(self.population.counts)
         share = count / everyone
         if count * len(self.scores) / everyone <= 4 * depth / share:
-            chosen, bound = self.population.conversations(draw.order[:count]), -np.inf
+            chosen, bound = self.population.rows(draw.order[:count]), -np.inf
         else:
             chosen, bound = self.best(int(2 * depth / share))
             if count < everyone:
-                chosen = chosen[draw.position[self.population.owner[chosen]] < count]
+                chosen = chosen[draw.position[self.population.codes[chosen]] < count]
         if len(chosen) > depth:
             scores = self.scores[chosen]
             kept = np.argpartition(-scores, depth)
@@ -174,7 +146,7 @@ def single_out(
     first draws, success rises without them. Scores of ``row`` err by ``margin``; attacks whose
     lists prove too short go again.
     """
-    folds, speakers = len(draws[0].slots), len(row.population.per_speaker)
+    folds, speakers = len(draws[0].slots), len(row.population.counts)
     own = int(draws[0].order[0])
     success = np.empty((len(draws) * len(counts), folds), dtype=bool)
     keys, changes = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
@@ -189,7 +161,7 @@ def single_out(
             lists = [row.among(draws[i], int(n), depth) for i, n in zip(d, counts[c], strict=True)]
             chosen, scores = _descending([conversations for conversations, _ in lists], exact)
             bound = np.array([bound for _, bound in lists]) + margin
-            owner, slot = row.population.owner[chosen], row.population.slot[chosen]
+            owner, slot = row.population.codes[chosen], row.population.slot[chosen]
             tested = [draws[i].slots.take(owner[d == i], axis=1) for i in np.unique(d)]
             is_test = np.concatenate(tested, axis=1).swapaxes(0, 1) == slot[:, None, :]
             won, below, at = _isolated(scores, is_test, ~is_test, rank)
@@ -225,13 +197,14 @@ def _descending(lists: Sequence[IntArray], exact: Exact) -> tuple[IntArray, Floa
 
 @dataclass(frozen=True, eq=False)
 class Protocol:
-    """Whom every enrolment speaker is attacked among, in which folds and draws.
+    """Whom every enrolment speaker is attacked among, in which folds and draws; the ``population``
+    are the test conversations by speaker.
 
     ``speakers`` are their numbers in the population; ``slots`` are draws × folds × speakers;
     ``entropy`` and ``key`` the parent of all seeds, so that a draw depends on its numbers alone.
     """
 
-    population: Population
+    population: Groups
     speakers: IntArray
     counts: IntArray
     slots: Slots
@@ -241,7 +214,7 @@ class Protocol:
     @classmethod
     def of(
         cls,
-        population: Population,
+        population: Groups,
         speakers: IntArray,
         counts: IntArray,
         *,
@@ -254,7 +227,7 @@ class Protocol:
             if number < 1:
                 raise InputError(f"{name}: expected at least 1, found {number}")
         fold_seed, draw_seed = seed.spawn(2)
-        sizes = population.per_speaker
+        sizes = population.counts
         slots = np.stack([test_slots(sizes, folds, child) for child in fold_seed.spawn(draws)])
         entropy = tuple(int(n) for n in np.atleast_1d(np.asarray(seed.entropy, dtype=object)))
         return cls(population, speakers, counts, slots, entropy, draw_seed.spawn_key)
@@ -274,12 +247,12 @@ class Protocol:
     @property
     def ranks(self) -> IntArray:
         """Threshold rank k of each enrolment speaker: its own calibration entries (footnote 4)."""
-        return self.population.per_speaker[self.speakers] - 1
+        return self.population.counts[self.speakers] - 1
 
     @property
     def trials(self) -> IntArray:
         """How often each conversation of every enrolment speaker is its test entry."""
-        most = int(self.population.per_speaker.max())
+        most = int(self.population.counts.max())
         tried = (self.slots[:, :, speaker].reshape(-1) for speaker in self.speakers)
         return np.stack([np.bincount(slots, minlength=most) for slots in tried])
 
@@ -292,7 +265,7 @@ class Protocol:
         """
         draws, rank = self.draws(e), int(self.ranks[e])
         slots = self.slots[:, :, self.speakers[e]].reshape(-1)
-        most = int(self.population.per_speaker.max())
+        most = int(self.population.counts.max())
         won = np.zeros((len(exacts), len(self.counts), most), dtype=np.int64)
         changes = []
         for s, exact in enumerate(exacts):
@@ -390,7 +363,7 @@ class GivenScores:
 def isolate(xp: Xp, shared: Predicates | GivenScores, speakers: Range) -> Arrays:
     """Try the predicates of a range of enrolment speakers."""
     protocol = shared.protocol
-    counts, everyone = len(protocol.counts), len(protocol.population.per_speaker)
+    counts, everyone = len(protocol.counts), len(protocol.population.counts)
     won: list[IntArray] = []
     change = np.zeros((2, counts * everyone), dtype=np.int64)
     squares = np.zeros((2, counts), dtype=np.int64)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betaincinv
 
-from unmask.base import FloatArray, IntArray
+from unmask.base import FloatArray, Groups, IntArray
 from unmask.errors import InputError
 from unmask.estimate import Parameter
 from unmask.privacy.legal.conversations import (
@@ -30,7 +30,6 @@ from unmask.privacy.legal.curve import (
 from unmask.privacy.legal.predicates import (
     DRAWS_WITHOUT,
     Outcome,
-    Population,
     Predicates,
     Protocol,
     single_out_all,
@@ -126,7 +125,7 @@ def singling_out(
         counts, speakers=len(entries.names), least=2, where=f"test with {2 * length} utterances"
     )
     protocol = Protocol.of(
-        Population(entries.speakers),
+        Groups(entries.speakers),
         lookup(names, entries.names).astype(np.int64),
         sizes,
         folds=folds,
@@ -134,7 +133,7 @@ def singling_out(
         seed=both.seeds[1],
     )
     outcome = single_out_all(Predicates(*both.rows(attackers), protocol=protocol))
-    chance = mean_calibrated_chance(protocol.population.per_speaker, protocol.speakers, sizes)
+    chance = mean_calibrated_chance(protocol.population.counts, protocol.speakers, sizes)
     lacking = {"number": absent, "of": len(known)}
     left_out = notice("singling_out", "left-out", "singling_out", **lacking)
 

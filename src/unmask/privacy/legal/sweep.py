@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from types import MappingProxyType
@@ -13,7 +13,16 @@ import numpy as np
 from unmask.base import FEW_SPEAKERS, estimate_row, few_speakers, lazy
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
-from unmask.privacy.attack import CENTRED, CENTRED_NEGATED, PLAIN, READINGS, Attacker, Reading
+from unmask.privacy.attack import (
+    CENTRED,
+    CENTRED_NEGATED,
+    PLAIN,
+    READINGS,
+    Attacker,
+    Reading,
+    lacking,
+    not_tried,
+)
 from unmask.privacy.legal.conversations import EnrolLength
 from unmask.privacy.legal.curve import (
     TITLES,
@@ -31,7 +40,6 @@ from unmask.privacy.legal.singling import singling_out
 from unmask.privacy.legal.strength import STRONG_ENOUGH, Strongest, extent, strongest_of
 from unmask.privacy.legal.verification import one_minus_eer
 from unmask.run import advance, part
-from unmask.scoring import known_backend, named_backends
 from unmask.trials import Embeddings, Source
 
 METRICS: Mapping[str, Callable[..., Curve]] = {
@@ -491,26 +499,6 @@ def legal(
             *skipped,
         ),
         untried=_untried([one for name, one in attackers.items() if name != original], variants),
-    )
-
-
-def not_tried(tried: Collection[str], why: Callable[[str], str], *others: str) -> Notice:
-    """Which named back-ends were not ``tried`` and ``why`` each was not, and ``others``."""
-    reasons: dict[str, list[str]] = {}
-    for one in named_backends():
-        if one.name not in tried:
-            reasons.setdefault(why(one.name), []).append(one.name)
-    parts = [f"{', '.join(names)} ({reason})" for reason, names in reasons.items()]
-    return notice("sweep", "not-tried", what="; ".join([*parts, *others]))
-
-
-def lacking(backend: str) -> str:
-    """What a back-end of this name needs beyond enrolment and test."""
-    named = known_backend(backend)
-    if named.is_free:
-        return "no more data"
-    return (
-        "training speech, as it is and protected" if named.needs == "pairs" else "training speech"
     )
 
 

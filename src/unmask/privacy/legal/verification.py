@@ -6,7 +6,7 @@ one pass over the scores, in double precision and tiles on a fixed grid, serves 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
@@ -19,11 +19,11 @@ from unmask.engine import Roc, equal_errors
 from unmask.privacy.legal.conversations import EnrolLength, Rows, as_counts, setting
 from unmask.privacy.legal.curve import Curve, Resampling, with_negated
 from unmask.run import Arrays, Range, Xp, current_place, narrow, place, ranges_of, reporting, run
-from unmask.scoring import Backend
+from unmask.scoring import Backend, tiles_of
 from unmask.trials import Embeddings
 
-TILE_ROWS, TILE_COLUMNS = 256, 1024
-ROWS = 5 * TILE_ROWS
+TILE = 256, 1024
+ROWS = 5 * TILE[0]
 _DEVICE_SCORES = 1 << 25
 _BINS = 256
 _MOST_ALONE = 64
@@ -142,22 +142,20 @@ class Lists(Rows):
         """Number of groups of speakers."""
         return int(self.test_group.max()) + 1
 
-    def strips(self, xp: Xp, rows: Range) -> list[Range]:
-        """Some test rows, as many at a time as a tile has."""
-        high = xp.chunk(TILE_ROWS, _DEVICE_SCORES, len(self.enrol))
-        return [(top, min(top + high, rows[1])) for top in range(*rows, high)]
-
-    def tiles(self, xp: Xp, strip: Range, columns: Range) -> Iterator[tuple[Range, Any]]:
-        """Columns and scores of the tiles of a strip that meet the columns; on a device a tile has
-        all columns.
+    def tiles(
+        self, xp: Xp, rows: Range, columns: Callable[[Range], Range]
+    ) -> Iterator[tuple[Range, Range, Any]]:
+        """Rows, columns and scores of the tiles of some test rows that meet the ``columns`` wanted
+        of them; on a device a tile has all columns.
         """
-        rows, wide = slice(*strip), xp.chunk(TILE_COLUMNS, len(self.enrol), 1)
-        for left in range(columns[0] // wide * wide, columns[1], wide):
-            whole = slice(left, left + wide)
-            scores = xp.product(xp.put(self.test)[rows], xp.put(self.enrol)[whole])
-            self.rule_out(xp, scores, whole, rows, turned=True)
-            right = min(left + wide, columns[1])
-            yield (left, right), scores[:, : right - left]
+        size = len(self.enrol)
+        for strip, (left, end) in tiles_of(xp, (*rows, 0, size), TILE, _DEVICE_SCORES):
+            first, last = columns(strip)
+            if left < last and first < end:
+                scores = xp.product(xp.put(self.test)[slice(*strip)], xp.put(self.enrol)[left:end])
+                self.rule_out(xp, scores, slice(left, end), slice(*strip), turned=True)
+                right = min(end, last)
+                yield strip, (left, right), scores[:, : right - left]
 
     def owned(self, rows: Range, columns: Range) -> tuple[IntArray, IntArray]:
         """Pairs of one speaker in a tile, numbered within it."""
@@ -169,11 +167,13 @@ class Lists(Rows):
 def own_scores(xp: Xp, lists: Lists, rows: Range) -> Arrays:
     """Target scores of some test rows, from the very products that are counted."""
     own = np.empty(rows[1] - rows[0])
-    for strip in lists.strips(xp, rows):
-        first, last = lists.true[strip[0]], lists.true[strip[1] - 1]
-        for columns, scores in lists.tiles(xp, strip, (int(first), int(last) + 1)):
-            i, j = lists.owned(strip, columns)
-            own[strip[0] - rows[0] + i] = xp.host(scores[xp.put(i), xp.put(j)])
+
+    def wanted(strip: Range) -> Range:
+        return int(lists.true[strip[0]]), int(lists.true[strip[1] - 1]) + 1
+
+    for strip, columns, scores in lists.tiles(xp, rows, wanted):
+        i, j = lists.owned(strip, columns)
+        own[strip[0] - rows[0] + i] = xp.host(scores[xp.put(i), xp.put(j)])
     return {"own": own}
 
 
@@ -189,23 +189,22 @@ def count_lists(xp: Xp, lists: Lists, rows: Range) -> Arrays:
     spread = [xp.zeros(size) for _ in segments]
     extra = np.full((len(segments), rows[1] - rows[0]), -1, dtype=np.int32)
     coarse, group = xp.put(lists.coarse), xp.put(lists.enrol_group)
-    for strip in lists.strips(xp, rows):
+    for strip, (left, right), scores in lists.tiles(xp, rows, lambda _: (0, segments[-1][1] + 1)):
         test, within = slice(*strip), slice(strip[0] - rows[0], strip[1] - rows[0])
         offset = xp.put(lists.test_group)[test, None] * (groups * bins)
-        for (left, right), scores in lists.tiles(xp, strip, (0, segments[-1][1] + 1)):
-            code = xp.among(lists.code, scores)
-            i, j = lists.owned(strip, (left, right))
-            code[xp.put(i), xp.put(j)] = codes
-            for s, (start, stop) in enumerate(segments):
-                part = slice(max(start - left, 0), max(min(stop, right) - left, 0))
-                if part.start < part.stop:
-                    counts[s] += xp.bincount(code[:, part], codes + 1)
-                    if lists.bins:
-                        pair = offset + group[left:right][part] * bins
-                        spread[s] += xp.bincount(coarse.take(code[:, part]) + pair, size)
-                if left <= stop < right:
-                    joined = xp.host(code[:, stop - left])
-                    extra[s, within] = np.where(lists.true[test] < stop, joined, -1)
+        code = xp.among(lists.code, scores)
+        i, j = lists.owned(strip, (left, right))
+        code[xp.put(i), xp.put(j)] = codes
+        for s, (start, stop) in enumerate(segments):
+            part = slice(max(start - left, 0), max(min(stop, right) - left, 0))
+            if part.start < part.stop:
+                counts[s] += xp.bincount(code[:, part], codes + 1)
+                if lists.bins:
+                    pair = offset + group[left:right][part] * bins
+                    spread[s] += xp.bincount(coarse.take(code[:, part]) + pair, size)
+            if left <= stop < right:
+                joined = xp.host(code[:, stop - left])
+                extra[s, within] = np.where(lists.true[test] < stop, joined, -1)
     shape = (len(segments), groups, groups, bins) if lists.bins else (len(segments), 0, 0, 1)
     return {
         "counts": narrow(np.stack([xp.host(one)[:-1] for one in counts])),

@@ -25,7 +25,7 @@ from unmask.engine import (
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Notice, Noticed
 from unmask.privacy.similarity.lists import RunScores, speaker_trials
-from unmask.privacy.similarity.pairs import Pairs, prepared
+from unmask.privacy.similarity.pairs import prepared
 from unmask.privacy.similarity.resampling import Binned, Layout, counted, pav_of
 from unmask.privacy.similarity.statistic import (
     LARGEST_D_ECE,
@@ -189,17 +189,17 @@ def cross_scores(
     scorer = backend_named(backend)
     segments, _, o, p = prepared(scorer, original, protected)
     parts: dict[bool, list[tuple[FloatArray, IntArray, IntArray]]] = {True: [], False: []}
-    for tile in Pairs(Sides(o.enrol, p.test), segments).tiles(NUMPY, (0, len(segments))):
+    pairs = segments.pairs(Sides(o.enrol, p.test))
+    for tile in pairs.tiles(NUMPY, (0, len(segments), 0, len(segments))):
         rows, columns = segments.codes[slice(*tile.rows)], segments.codes[slice(*tile.columns)]
         speakers = np.broadcast_arrays(rows[:, None], columns)
         for same, part in parts.items():
             chosen = tile.trials(target=same)
-            chosen = np.ones(tile.scores.shape, bool) if chosen is None else chosen
             part.append((tile.scores[chosen].astype(np.float64), *(s[chosen] for s in speakers)))
     own, others = (
         [np.concatenate(column) for column in zip(*part, strict=True)] for part in parts.values()
     )
-    return RunScores(own[0], others[0], own[1], others[1], others[2], segments.speakers)
+    return RunScores(own[0], others[0], own[1], others[1], others[2], segments.size)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,11 +12,11 @@ from scipy.special import expit
 from unmask.base import FloatArray, IntArray
 from unmask.engine import Roc, Zebra, zebra_of
 from unmask.errors import InputError
-from unmask.privacy.similarity.pairs import Pairs
 from unmask.privacy.similarity.passes import PairSums, halved, pooled, statistic_of, sums_of
 from unmask.privacy.similarity.resampling import Binned, Resampled, resampled
 from unmask.privacy.similarity.statistic import Setup
 from unmask.run import check_memory, part
+from unmask.scoring import PairGrid
 
 LEAST_DOMINANCE = 1e-12
 CELL = 48
@@ -203,7 +203,7 @@ def _exact(matrix: FloatArray, logs: FloatArray, roc: Roc) -> Resampled:
 
 
 def similarity_sets(
-    pairs: Mapping[str, Pairs],
+    pairs: Mapping[str, PairGrid],
     setup: Setup,
     *,
     negated: Collection[str] = (),
@@ -217,7 +217,7 @@ def similarity_sets(
     ``once`` hold every comparison in both orders, which their statistic counts once. ``ways`` are
     those of :class:`Comparisons`.
     """
-    speakers = max(own.segments.speakers for own in pairs.values())
+    speakers = max(own.enrol.size for own in pairs.values())
     check_memory(
         len(pairs) * CELL * speakers**2,
         f"{speakers} speakers",
@@ -233,7 +233,7 @@ def similarity_sets(
                     own, roc, setup, negated=name in negated, once=name in once
                 )
             roc = halved(roc) if name in once else roc
-            made.add(name, own.segments.names, sums, roc, negated=opposite, binned=binned)
+            made.add(name, own.enrol.names, sums, roc, negated=opposite, binned=binned)
             del binned
     return made
 

@@ -17,68 +17,43 @@ import numpy.typing as npt
 from unmask.base import FloatArray, IntArray, Lookup, lazy
 from unmask.engine import Roc, information
 from unmask.errors import InputError
-from unmask.privacy.similarity.pairs import Pairs, Tile
 from unmask.privacy.similarity.resampling import Binned, Layout
 from unmask.privacy.similarity.statistic import Setup
 from unmask.run import Arrays, Numpy, Range, Xp, current_place, reporting, run
-from unmask.scoring import MOST_TRIALS, add_counts, packed, unpacked
+from unmask.scoring import MOST_TRIALS, Block, CountAmong, PairGrid, Sides, TargetScores, Tile
 
 TRIALS = 1 << 22
-_PIECE = 1 << 21
-_LONGEST_PIECE = 1 << 24
 _NEGATED = ("negated_log_sigmoid", "negated_llr")
 
 
-@dataclass(frozen=True, eq=False)
-class Counting:
-    """Pairs, and the distinct scores of those of one speaker, ascending: what counting shares."""
-
-    pairs: Pairs
-    knots: FloatArray
-
-    @lazy
-    def lookup(self) -> Lookup:
-        """Tells the gaps (even codes) and the knots (odd codes) that scores fall into."""
-        return Lookup(self.knots, "both")
-
-    def ranges(self) -> list[Range]:
-        """Counts do not depend on the ranges. Results take room that grows with the distinct
-        target scores: where they travel, a task has at least 128 times as many trials.
-        """
-        place = current_place()
-        wanted = (8 if place.here and place.state is None else 128) * self.knots.size
-        return self.pairs.ranges(min(max(TRIALS, wanted), MOST_TRIALS))
-
-
-def statistic_of(pairs: Pairs, name: str) -> Roc:
+def statistic_of(pairs: PairGrid, name: str) -> Roc:
     """The ROC statistic of a set: pairs of one speaker against all others.
 
     The scores of one speaker's pairs come from the same place as all others, so that they are met
     there again bit by bit.
     """
     with reporting(None):
-        parts = list(run(target_rows, pairs, pairs.ranges(TRIALS)))
-    knots, index = np.unique(
-        np.concatenate([part["scores"] for part in parts]), return_inverse=True
-    )
-    numbers = np.concatenate([part["counts"] for part in parts])
-    target = np.bincount(index, numbers, minlength=knots.size).astype(np.float64)
+        targets = TargetScores.of(pairs, pairs.ranges(TRIALS))
+    knots = targets.scores.astype(np.float64, copy=False)
     if not knots.size:
         raise InputError(f"{name}: no pair of one speaker is compared")
-    _refuse_nan(int(target[-1]) if np.isnan(knots[-1]) else 0, name, "pairs of one speaker")
-    counting = Counting(pairs, knots)
-    below, equal = np.zeros(knots.size, np.int64), np.zeros(knots.size, np.int64)
-    total = 0
-    for part in run(count_rows, counting, counting.ranges()):
-        _refuse_nan(int(part["nan"]), name, "pairs of different speakers")
-        lower, ties = unpacked(part["step"], part["met"], part["ties"])
-        below += lower
-        equal += ties
-        total += int(part["total"])
-    if not total:
+    _refuse_nan(int(targets.counts[-1]) if np.isnan(knots[-1]) else 0, name, "pairs of one speaker")
+    may_lack = not isinstance(pairs.source, Sides)
+    counting = CountAmong(pairs, knots, with_loss=False, may_lack=may_lack)
+    tally = counting.over(blocks_of(counting))
+    _refuse_nan(tally.nan, name, "pairs of different speakers")
+    if not tally.total:
         raise InputError(f"{name}: no pair of different speakers is compared")
-    between = np.append(below, total) - np.concatenate([[0], below + equal])
-    return Roc(knots, target, equal.astype(np.float64), between.astype(np.float64))
+    return Roc.from_counts(knots, targets.counts, tally.below, tally.equal, tally.total)
+
+
+def blocks_of(counting: CountAmong) -> list[Block]:
+    """Counts do not depend on the blocks. Results take room that grows with the distinct target
+    scores: where they travel, a task has at least 128 times as many trials.
+    """
+    place = current_place()
+    wanted = (8 if place.here and place.state is None else 128) * counting.knots.size
+    return counting.pairs.whole(counting.pairs.ranges(min(max(TRIALS, wanted), MOST_TRIALS)))
 
 
 def halved(roc: Roc) -> Roc:
@@ -92,46 +67,6 @@ def halved(roc: Roc) -> Roc:
 def _refuse_nan(number: int, name: str, which: str) -> None:
     if number:
         raise InputError(f"{name}: expected numbers, found NaN as score of {number} {which}")
-
-
-def target_rows(xp: Xp, pairs: Pairs, rows: Range) -> Arrays:
-    """Distinct scores of the pairs of one speaker in a range of rows, and how often each occurs."""
-    tiles = pairs.tiles(xp, rows, band=True)
-    scores = np.concatenate([xp.host(tile.class_scores(target=True)) for tile in tiles])
-    distinct, counts = np.unique(scores.astype(np.float64), return_counts=True)
-    return {"scores": distinct, "counts": counts}
-
-
-def count_rows(xp: Xp, counting: Counting, rows: Range) -> Arrays:
-    """Scores of pairs of different speakers in a range of rows, counted among the knots.
-
-    A processor sorts them in pieces and looks the knots up, three times as fast for many knots as
-    to look every score up, which a device does.
-    """
-    knots = counting.knots
-    below, equal = np.zeros(knots.size, np.int64), np.zeros(knots.size, np.int64)
-    cells = xp.zeros(2 * knots.size + 1)
-    piece = np.empty(min(max(_PIECE, 8 * knots.size), _LONGEST_PIECE))
-    filled = total = unknown = 0
-    for tile in counting.pairs.tiles(xp, rows):
-        scores = tile.class_scores(target=False)
-        unknown += int(xp.isnan(scores).sum())
-        total += len(scores)
-        if not isinstance(xp, Numpy):
-            cells += xp.bincount(xp.among(counting.lookup, scores), cells.shape[0])
-            continue
-        if filled + scores.size > piece.size:
-            add_counts(below, equal, piece[:filled], knots)
-            filled = 0
-        piece[filled : filled + scores.size] = scores
-        filled += scores.size
-    add_counts(below, equal, piece[:filled], knots)
-    counts = xp.host(cells)
-    equal += counts[1::2]
-    below += np.cumsum(counts[::2])[:-1] + np.cumsum(counts[1::2]) - counts[1::2]
-    step, met, ties = packed(below, equal)
-    number = {"total": np.asarray(total), "nan": np.asarray(unknown)}
-    return {"step": step, "met": met, "ties": ties, **number}
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,14 +152,14 @@ class Calibrated:
     the negated scores, where they are wanted, ``layout`` that of counts in bins, where it is.
     """
 
-    pairs: Pairs
+    pairs: PairGrid
     tables: Tables
     negated: Tables | None
     layout: Layout | None
 
 
 def sums_of(
-    pairs: Pairs, roc: Roc, setup: Setup, *, negated: bool, once: bool
+    pairs: PairGrid, roc: Roc, setup: Setup, *, negated: bool, once: bool
 ) -> tuple[PairSums, tuple[FloatArray, FloatArray] | None, Binned | None]:
     """Sums of a set under its statistic; where ``negated`` those of log σ and of the LLRs of the
     negated scores, and counts in bins where there are replicates.
@@ -232,13 +167,13 @@ def sums_of(
     ``once``: both orders of every comparison occur, and extreme LLRs are those of comparisons
     counted once.
     """
-    layout = Layout.of(roc, pairs.segments.speakers) if setup.replicates else None
+    layout = Layout.of(roc, pairs.enrol.size) if setup.replicates else None
     tables = Tables.of(roc)
     calibrated = Calibrated(pairs, tables, Tables.of(roc.negated()) if negated else None, layout)
-    sums = _zeros(calibrated, pairs.segments.speakers)
+    sums = _zeros(calibrated, pairs.enrol.size)
     ranges = pairs.ranges(TRIALS)
     for rows, part in zip(ranges, run(sum_rows, calibrated, ranges), strict=True):
-        spoken = pairs.segments.spoken(*rows)
+        spoken = pairs.enrol.within(*rows)
         _add(sums, part, slice(spoken.start, spoken.stop), slice(None))
     extremes = Tables.of(halved(roc)) if once else tables
     lowest = extremes.llr_of(np.minimum(sums["lowest"], extremes.none))
@@ -251,7 +186,7 @@ def sums_of(
 
 def _zeros(calibrated: Calibrated, rows: int) -> Arrays:
     """Empty sums of so many speakers against all; the extremes are PAV blocks."""
-    shape, layout = (rows, calibrated.pairs.segments.speakers), calibrated.layout
+    shape, layout = (rows, calibrated.pairs.enrol.size), calibrated.layout
     real = ("log_sigmoid", "llr", "disclosure", *(_NEGATED if calibrated.negated else ()))
     bins = {} if layout is None else {"bins": np.zeros(layout.shape(rows), np.int32)}
     return {
@@ -276,9 +211,9 @@ def _add(sums: Arrays, part: Arrays, rows: slice, columns: slice) -> None:
 
 def sum_rows(xp: Xp, calibrated: Calibrated, rows: Range) -> Arrays:
     """Sums of the speakers of a range of rows against all speakers."""
-    spoken = calibrated.pairs.segments.spoken(*rows)
+    spoken = calibrated.pairs.enrol.within(*rows)
     sums = _zeros(calibrated, len(spoken))
-    for tile in calibrated.pairs.tiles(xp, rows):
+    for tile in calibrated.pairs.tiles(xp, (*rows, 0, len(calibrated.pairs.test))):
         top, left = tile.speakers
         part = {name: xp.host(values) for name, values in _tile_sums(tile, calibrated).items()}
         inside = slice(top.start - spoken.start, top.stop - spoken.start)

@@ -24,9 +24,10 @@ from unmask.privacy.attack import (
     PLAIN,
     Attacker,
     first_half,
+    lacking,
+    not_tried,
     of_people,
 )
-from unmask.privacy.legal import known_backend, lacking, not_tried
 from unmask.privacy.similarity.distortion import (
     CalibrationDistortion,
     cross_scores,
@@ -37,9 +38,7 @@ from unmask.privacy.similarity.matrix import similarity_sets
 from unmask.privacy.similarity.pairs import (
     Block,
     MatrixPairs,
-    Pairs,
     PairSource,
-    Rule,
     Segments,
     aligned,
     double_centred,
@@ -50,7 +49,7 @@ from unmask.privacy.similarity.result import LISTED, SETS, Pseudonymisation, ass
 from unmask.privacy.similarity.session_pairs import SessionAssessment, sessions
 from unmask.privacy.similarity.statistic import Setup
 from unmask.run import load_arrays, part, reporting
-from unmask.scoring import Backend, Sides, backend_named
+from unmask.scoring import Backend, Rule, Sides, backend_named, known_backend
 from unmask.trials import Embeddings, Ids, Scores, text_ids
 
 ALL = "all"
@@ -202,13 +201,13 @@ def _of_sources(
     own = {name: sources[name] for name in SETS}
     attack = double_centred(sources["op"], segments) if ways is None else None
     every = {**own, **({} if attack is None else {DOUBLE_CENTRED: attack}), **sources}
-    pairs = {name: Pairs(source, segments, rule) for name, source in every.items()}
+    pairs = {name: segments.pairs(source, rule) for name, source in every.items()}
     halves = {}
     for name, both in (ways or {}).items():
         assert first is not None
         halves[name] = f"{name}, first half", f"{name}, second half"
         for half, source, here in zip(halves[name], both, (first, ~first), strict=True):
-            pairs[half] = Pairs(source, segments, Rule((~here).astype(np.int64), "<"))
+            pairs[half] = segments.pairs(source, Rule((~here).astype(np.int64), "<"))
     made = similarity_sets(
         pairs,
         setup,

@@ -6,16 +6,23 @@ distinct, between sessions they should not be linkable to each other.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from unmask.base import FloatArray, IntArray
+from unmask.base import FloatArray, IntArray, Vectors
 from unmask.engine import negated_notices
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
-from unmask.privacy.similarity.matrix import Comparisons, similarity_sets
-from unmask.privacy.similarity.pairs import Pairs, Rule, Segments, prepared
+from unmask.privacy.attack import ALIGNMENTS, CENTRED, NEGATED, PLAIN, Attacker, of_people
+from unmask.privacy.legal import Strongest, legal
+from unmask.privacy.similarity.attackers import LEAST_DIFFERENCE
+from unmask.privacy.similarity.matrix import Comparisons, dominance, similarity_sets
+from unmask.privacy.similarity.pairs import Segments, prepared
 from unmask.privacy.similarity.result import Assessment
 from unmask.privacy.similarity.statistic import (
     LARGEST_D_ECE,
@@ -26,8 +33,20 @@ from unmask.privacy.similarity.statistic import (
     lost,
     ratio,
 )
-from unmask.scoring import Backend, backend_named
+from unmask.scoring import (
+    Alignment,
+    Backend,
+    Rule,
+    backend_named,
+    centring,
+    sides_of,
+    wasserstein_procrustes,
+    whitening,
+)
 from unmask.trials import Embeddings
+
+LEAST_SPEAKERS = 3
+"""With fewer people in a session nothing of a voice is left about the session's mean."""
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -36,9 +55,20 @@ class SessionAssessment(Assessment):
 
     ``sets`` holds the similarity sets of original (``oo``) and protected (``pp``) segments over the
     pairs ``within`` a session and ``between`` two, each calibrated on its own: ``oo_within``, ….
+    ``attacks`` has unlinkability for every way to read the scores between sessions: plain, negated,
+    each session about its own mean, whitened, and turned onto the largest. ``linked`` is
+    Linkability from one of the two largest sessions to the other, under its strongest attack.
     """
 
     sessions: int
+    attacks: Mapping[str, float]
+    linked: Strongest | None = None
+    notes: tuple[Notice, ...] = ()
+
+    @property
+    def attacker(self) -> str:
+        """The reading that leaves least unlinkability."""
+        return min(self.attacks, key=lambda name: self.attacks[name])
 
     @property
     def g_vd_within(self) -> float:
@@ -57,17 +87,37 @@ class SessionAssessment(Assessment):
         return (
             self._estimate("g_vd_within", self.g_vd_within, "dB", "pp_within"),
             self._estimate("unlinkability_between", self.unlinkability_between, "%", "pp_between"),
+            self._estimate(
+                "unlinkability_strongest",
+                self.attacks[self.attacker],
+                "%",
+                "pp_between",
+                attacker=self.attacker,
+                tried=len(self.attacks),
+            ),
+            *([] if self.linked is None else [self._linked(self.linked)]),
             self._estimate("d_ece_between", between.zebra.d_ece, "bit", "pp_between", 0.0),
             self._estimate("l_w_between", between.zebra.l_w, "", "pp_between", 0.0),
             self._estimate("tag_between", between.zebra.tag, "", "pp_between"),
             self._estimate("eer_between", between.roc.eer(), "%", "pp_between", 0.5),
         )
 
+    def _linked(self, linked: Strongest) -> Estimate:
+        params = {**linked.estimate.params, "attacker": linked.attacker}
+        return replace(linked.estimate, metric="linkability_between", params=params)
+
     def _estimate(
-        self, metric: str, value: float | str, unit: str, name: str, chance: float | None = None
+        self,
+        metric: str,
+        value: float | str,
+        unit: str,
+        name: str,
+        chance: float | None = None,
+        **told: str | int,
     ) -> Estimate:
         own = self.sets[name]
         params = {
+            **told,
             "set": name,
             "mean": own.mean,
             "backend": self.backend,
@@ -94,7 +144,14 @@ class SessionAssessment(Assessment):
                     " comparison and do not count"
                 )
                 notices.append(Notice("not-compared", name, sentence))
-        return (*notices, *self._few())
+        lowest = self.attacks[self.attacker]
+        if self.unlinkability_between - lowest >= LEAST_DIFFERENCE:
+            sentence = (
+                f"read {self.attacker}, unlinkability is {100 * lowest:.1f} % instead of"
+                f" {100 * self.unlinkability_between:.1f} %"
+            )
+            notices.append(Notice("stronger-reading", "between sessions", sentence))
+        return (*notices, *self.notes, *self._few())
 
 
 def sessions(
@@ -129,23 +186,108 @@ def sessions(
     _refuse_missing(segments, codes)
     rules = {"within": Rule(codes, "=="), "between": Rule(codes, "!=")}
     pairs = {
-        f"{name}_{kind}": Pairs(own, segments, rule)
+        f"{name}_{kind}": segments.pairs(own, rule)
         for kind, rule in rules.items()
         for name, own in (("oo", o), ("pp", p))
     }
-    made = similarity_sets(pairs, setup, once=tuple(pairs))
+    rows = protected.vectors[order]
+    read, notes = _readings(rows, codes, segments.codes)
+    for reading, vectors in read.items():
+        sides = sides_of(backend_named("cosine"), vectors)
+        pairs[f"pp_between, {reading}"] = segments.pairs(sides, rules["between"])
+    attacked = [name for name in pairs if name.startswith("pp_between")]
+    made = similarity_sets(pairs, setup, negated=attacked, once=tuple(pairs))
     for name in ("oo_within", "oo_between"):
         if made.sets[name].d_diag == 0:
             raise InputError(f"{name}: D_diag is 0, original voices cannot be told apart")
+    whole = made.sets["oo_between"].d_diag
+    signed = {}
+    for name in attacked:
+        own, reading = made.sets[name], name.removeprefix("pp_between, ")
+        label = str(PLAIN) if name == "pp_between" else reading
+        opposite = str(NEGATED) if label == PLAIN else f"{label} {NEGATED}"
+        assert own.negated is not None
+        signed[label] = own.signed, made.plain.get(name)
+        signed[opposite] = dominance(own.negated), made.negated.get(name)
+    strongest = max(signed, key=lambda label: abs(signed[label][0]))
+    statistics = _statistics(made) if made.plain else {}
+    if made.plain:
+        value, drawn = signed[strongest]
+        assert drawn is not None
+        oo, drawn_oo = made.sets["oo_between"], made.plain["oo_between"]
+        number = ratio(value, oo.signed, drawn.signed, drawn_oo.signed)
+        statistics["unlinkability_strongest"] = Statistic(*number, replicates, lost)
     return SessionAssessment(
         sets=made.sets,
-        intervals=setup.intervals(_statistics(made) if made.plain else {}, segments.speakers),
+        intervals=setup.intervals(statistics, segments.size),
+        attacks={label: 1 - abs(value) / whole for label, (value, _) in signed.items()},
+        linked=_between_largest(protected, level, replicates, seed),
+        notes=notes,
         backend=scorer.name,
         sessions=protected.sessions.n_unique,
         replicates=replicates,
         level=level,
         seed=seed,
     )
+
+
+def _readings(
+    vectors: Vectors, sessions: IntArray, speakers: npt.NDArray[np.integer[Any]]
+) -> tuple[dict[str, FloatArray], tuple[Notice, ...]]:
+    """Protected vectors with each session about its own mean, whitened by itself, or turned onto
+    the largest (Wasserstein–Procrustes): what needs no label.
+    """
+    names, sizes = np.unique(sessions, return_counts=True)
+    people = [len(np.unique(speakers[sessions == name])) for name in names]
+    if min(people) < LEAST_SPEAKERS:
+        sentence = (
+            f"sessions of fewer than {LEAST_SPEAKERS} speakers cannot be read about their own mean:"
+            " scores between sessions are read plain and negated only"
+        )
+        return {}, (Notice("not-centred", "between sessions", sentence),)
+    largest = vectors[sessions == names[int(sizes.argmax())]]
+    read: dict[str, Callable[[Vectors], Alignment]] = {
+        str(CENTRED): centring,
+        "whitened": whitening,
+        "wasserstein": lambda rows: wasserstein_procrustes(rows, largest),
+    }
+    made = {name: np.empty(vectors.shape) for name in read}
+    for (name, fit), session in product(read.items(), names):
+        here = sessions == session
+        made[name][here] = fit(vectors[here]).apply(vectors[here])
+    return made, ()
+
+
+def _between_largest(
+    protected: Embeddings, level: float, replicates: int, seed: int
+) -> Strongest | None:
+    """Linkability from one of the two largest sessions to the other, the strongest of all attacks;
+    None where they share fewer than two people.
+    """
+    assert protected.sessions is not None
+    codes = protected.sessions.codes
+    first, second = np.argsort(-np.bincount(codes), kind="stable")[:2]
+    sides = [protected.select(codes == one) for one in (first, second)]
+    shared = set(sides[0].speakers.to_series()) & set(sides[1].speakers.to_series())
+    if len(shared) < 2:
+        return None
+    attackers = {}
+    for a, b in ((0, 1), (1, 0)):
+        names = [str(protected.sessions.names[int((first, second)[one])]) for one in (a, b)]
+        for backend in ("cosine", *ALIGNMENTS):
+            label = f"{' to '.join(names)} ({backend})"
+            attackers[label] = Attacker(
+                sides[a], of_people(sides[b], shared), backend, release=True
+            )
+    swept = legal(
+        attackers,
+        lengths=[1],
+        metrics=["linkability"],
+        level=level,
+        replicates=replicates,
+        seed=seed,
+    )
+    return swept.worst("linkability")
 
 
 def _statistics(made: Comparisons) -> dict[str, Statistic]:
@@ -175,7 +317,7 @@ def _refuse_missing(segments: Segments, codes: IntArray) -> None:
     """Every speaker needs two segments in one session, and segments in two sessions."""
     each = np.stack([segments.codes, codes])
     (speaker, _), counts = np.unique(each, axis=1, return_counts=True)
-    most = np.zeros(segments.speakers, dtype=np.int64)
+    most = np.zeros(segments.size, dtype=np.int64)
     np.maximum.at(most, speaker, counts)
     for needed, missing in (
         ("two segments in one session", most < 2),

@@ -27,7 +27,7 @@ NOT_GIVEN = {
     "own": "no run of the attacker's own (again) was given, and the safeguard is not keyless",
     "related": "no related safeguard was given",
 }
-NO_PEOPLE = "it learns from speech of other people, original and protected: see [training]"
+NO_PEOPLE = "from speech of other people, original and protected: see [training]"
 
 
 def extractor_note(inputs: Inputs) -> str:

@@ -52,7 +52,7 @@ def _(
             rows += _by_attacker(named, safeguard.result, tuple(unique.values()))
         named = {**where, "system": "original"}
         rows += _by_attacker(named, chosen[0].result, _original(chosen[0]))
-    tables = _apart(rows, {one.system: one.result for one in assessment})
+    tables = _apart(rows, {one.system: one.result for one in assessment})[::-1]
     about: Any = {"warnings": assessment.warnings, "seed": assessment.seed, "tables": tables}
     return Document(rows, inputs=inputs, notes=_notes(assessment), **about)
 
@@ -115,6 +115,8 @@ def _notes(assessment: similar.PrivacyAssessment) -> list[str]:
         if worst:
             notes.append(f"{safeguard.system}{where}: least protected are {worst}.")
         notes += [n.about(f"{safeguard.system}{where}").line for n in safeguard.result.notes]
+    tried = ("; ".join(map(one.result.named, one.result.attacks)) for one in assessment)
+    notes += [f"Attacks tried: {some}." for some in dict.fromkeys(tried)]
     result = next(iter(assessment)).result
     notes.append(note("lowest_deid"))
     if result.replicates:

@@ -20,7 +20,7 @@ from unmask.base import BoolArray, FloatArray, IntArray, lazy
 from unmask.engine import Roc, roc_of_pairs
 from unmask.errors import InputError
 from unmask.run import Arrays, Numpy, Range, Xp, place, ranges_of, reporting, run
-from unmask.scoring import Backend, Sides, sides_of
+from unmask.scoring import Backend, Sides, sides_of, tiles_of
 from unmask.stress.impostors.pair_scores import (
     TIE,
     PairScores,
@@ -217,35 +217,29 @@ class Voices(Ranked):
         width = self.levels.values.size
         table = xp.zeros((targets[1] - targets[0], self.sizes.size, width))
         bounds = self.rows.edges[targets[0] : targets[1] + 1]
-        total = len(self.rows.sides.test)
-        owner, strips = np.repeat(np.arange(self.sizes.size), self.sizes), []
-        for start, stop in ranges_of(total, xp.chunk(STRIP, total, 1)):
-            own = owner[start:stop]
-            starts = np.flatnonzero(np.diff(own, prepend=-1))
-            speakers = slice(int(own[0]), int(own[-1]) + 1)
-            strips.append((slice(start, stop), speakers, starts, own - own[0]))
-        rows, others = xp.put(self.rows.sides.enrol), xp.put(self.rows.sides.test)
-        few = width <= _FEW and isinstance(xp, Numpy)
+        sides, few = self.rows.sides, width <= _FEW and isinstance(xp, Numpy)
+        owner = np.repeat(np.arange(self.sizes.size), self.sizes)
         buffer = np.empty(BLOCK * STRIP) if isinstance(xp, Numpy) else None
-        first, last = int(bounds[0]), int(bounds[-1])
-        for start, stop in ranges_of(last - first, xp.chunk(BLOCK, _DEVICE, total)):
-            top, bottom = first + start, first + stop
+        block = int(bounds[0]), int(bounds[-1]), 0, len(sides.test)
+        for (top, bottom), columns in tiles_of(xp, block, (BLOCK, STRIP), _DEVICE):
+            own = owner[slice(*columns)]
+            starts = np.flatnonzero(np.diff(own, prepend=-1))
+            speakers, cell = slice(int(own[0]), int(own[-1]) + 1), own - own[0]
             inside = (
                 int(np.searchsorted(bounds, top, side="right")) - 1,
                 int(np.searchsorted(bounds, bottom)),
             )
             together = xp.chunk(1, inside[1] - inside[0], 1)
-            for part, speakers, starts, cell in strips:
-                scores = xp.product(rows[top:bottom], others[part], out=buffer)
-                for begin in range(*inside, together):
-                    end = min(begin + together, inside[1])
-                    edges = np.clip(bounds[begin : end + 1] - top, 0, bottom - top)
-                    own, sizes = scores[edges[0] : edges[-1]], np.diff(edges)
-                    if few:
-                        counts = _compared(xp, own, self.levels, starts)
-                    else:
-                        counts = _counted(xp, own, sizes, self.levels, cell, starts.size)
-                    table[begin:end, speakers] += counts
+            scores = sides.scores(xp, (top, bottom), columns, buffer)
+            for begin in range(*inside, together):
+                end = min(begin + together, inside[1])
+                edges = np.clip(bounds[begin : end + 1] - top, 0, bottom - top)
+                part, sizes = scores[edges[0] : edges[-1]], np.diff(edges)
+                if few:
+                    counts = _compared(xp, part, self.levels, starts)
+                else:
+                    counts = _counted(xp, part, sizes, self.levels, cell, starts.size)
+                table[begin:end, speakers] += counts
         return table
 
 

@@ -1,0 +1,62 @@
+"""Rows by group: those of one speaker stand together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from unmask.base.arrays import IntArray, lazy
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """``codes`` tells the group of each row and ascends: group k, of ``names`` where they are
+    known, has ``counts[k]`` rows from ``first[k]`` on.
+    """
+
+    codes: npt.NDArray[np.integer[Any]]
+    names: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @lazy
+    def counts(self) -> IntArray:
+        """Rows of each group."""
+        return np.bincount(self.codes, minlength=len(self.names))
+
+    @lazy
+    def first(self) -> IntArray:
+        """The first row of each group."""
+        return np.cumsum(self.counts) - self.counts
+
+    @lazy
+    def slot(self) -> IntArray:
+        """Number of each row within its group."""
+        return np.asarray(np.arange(len(self)) - self.first[self.codes])
+
+    @property
+    def size(self) -> int:
+        """Number of groups."""
+        return self.counts.size
+
+    def rows(self, groups: IntArray) -> IntArray:
+        """All rows of some groups."""
+        sizes = self.counts[groups]
+        first = np.repeat(self.first[groups] - (np.cumsum(sizes) - sizes), sizes)
+        return np.asarray(first + np.arange(len(first)))
+
+    def within(self, start: int, stop: int) -> range:
+        """The groups of the rows from ``start`` to ``stop``."""
+        return range(int(self.codes[start]), int(self.codes[stop - 1]) + 1)
+
+    def cuts(self, start: int, stop: int) -> IntArray:
+        """Where each group :meth:`within` these rows begins, and where the last one ends, counted
+        from ``start``.
+        """
+        groups = self.within(start, stop)
+        first = self.first[groups.start : groups.stop] - start
+        return np.append(np.maximum(first, 0), stop - start)
