@@ -45,6 +45,8 @@ def test_cells_show_value_and_interval_in_one_precision():
 
 def test_headings_name_metric_parameter_and_unit():
     assert label(EER) == "EER [%]"
+    for metric, name in (("deid_strongest", "DeID"), ("d_ece_strongest", "D_ECE")):
+        assert label(Estimate(metric, 0.1, params={"attacker": "centred"})) == name
     assert label(Estimate("min_dcf", 0.1, params={"p_target": 0.05})) == "minDCF (0.05)"
     assert label(Estimate("tpr_at_fpr", 0.1, "%", params={"fpr": 1e-3})) == "TPR (FPR 0.1 %) [%]"
 
