@@ -51,7 +51,7 @@ from unmask.privacy.similarity.result import LISTED, SETS, Pseudonymisation, ass
 from unmask.privacy.similarity.session_pairs import SessionAssessment, sessions
 from unmask.privacy.similarity.statistic import Setup
 from unmask.run import load_arrays, part, reporting
-from unmask.scoring import Backend, Sides, backend_named, known_backend
+from unmask.scoring import Backend, Sides, backend_named, known_backend, named_backends
 from unmask.trials import Embeddings, Ids, Scores, text_ids
 
 ALL = "all"
@@ -349,9 +349,11 @@ class PrivacyAssessment(Noticed, Tabular):
         if backend is None:
             return Notice("not-tried", "", _GIVEN)
 
+        given = {one.needs for one in named_backends() if one.is_free or one.name == backend}
+
         def why(name: str) -> str:
-            known = known_backend(name).is_free or not known_backend(backend).is_free
-            return f"{backend} alone was asked for" if known else f"need {lacking(name)}"
+            able = known_backend(name).needs in given
+            return "not asked for" if able else f"need {lacking(name)}"
 
         return not_tried({backend, *ALIGNMENTS}, why, _ENROLMENT)
 
