@@ -32,7 +32,7 @@ RANGES = {"b2": (0.8, 0.8), "b2r": (0.7, 0.9), "b2w": (0.5, 0.9)}
 PITCH = "pitch"
 SEMITONES = 4.0
 """How far the pitch is moved unless somebody says otherwise: for all alike, so without a key."""
-SCOPES = ("speaker", "session", "utterance")
+SCOPES = ("global", "speaker", "session", "utterance")
 METADATA = "unmask-anonymise.json"
 
 
@@ -97,7 +97,8 @@ class Drawn:
         if self.low == self.high:
             return self.low
         within = {"session": [recording.session or ""], "utterance": [recording.utterance]}
-        drawn = keyed(self.seed, recording.speaker, *within.get(self.per, []))
+        whose = [] if self.per == "global" else [recording.speaker, *within.get(self.per, [])]
+        drawn = keyed(self.seed, *whose)
         return float(drawn.uniform(self.low, self.high))
 
     def protect(self, recording: Recording, output: Path) -> Protected:
@@ -215,8 +216,8 @@ def safeguard(
 ) -> Drawn:
     """The safeguard whose ``method`` is b2, b2r or b2w (:data:`RANGES`), or pitch.
 
-    ``seed`` and ``per`` (speaker, session or utterance) say how coefficients are drawn, as in
-    :class:`Drawn`; ``low`` and ``high`` replace the ends of the method's range. That of pitch is
+    ``seed`` and ``per`` (global, speaker, session or utterance) say how coefficients are drawn, as
+    in :class:`Drawn`; ``low`` and ``high`` replace the ends of the method's range. That of pitch is
     one of semitones, four up for all unless ends are given.
     """
     if method not in (*RANGES, PITCH):
