@@ -22,7 +22,17 @@ import numpy as np
 
 from unmask._version import __version__
 from unmask.errors import InputError
-from unmask.run import Arrays, Range, Xp, atomic_path, content_digest, ranges_of, run, write_whole
+from unmask.run import (
+    Arrays,
+    Range,
+    Xp,
+    atomic_path,
+    content_digest,
+    make_folder,
+    ranges_of,
+    run,
+    write_whole,
+)
 from unmask.speech.audio import SUFFIXES, failure, file_workers, read_audio, write_audio
 from unmask.speech.corpus import Recording
 from unmask.speech.vocoding import analysed, mcadams, shifted, synthesised
@@ -276,11 +286,8 @@ def anonymise(
             )
         if target.resolve() == one.path.resolve():
             raise InputError(f"{target}: expected another output folder, found the input's")
-    try:
-        for folder in sorted({target.parent for target in targets}):
-            folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{error.filename or root}: cannot be made: {error.strerror}") from None
+    for folder in sorted({target.parent for target in targets}):
+        make_folder(folder)
     files = tuple(
         (str(one.path), one.utterance, one.speaker, one.session, str(target), one.digest)
         for one, target in zip(recordings, targets, strict=True)
