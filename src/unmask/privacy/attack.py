@@ -117,9 +117,9 @@ class Attacker:
         named = self._named if isinstance(self.backend, str) else None
         if named is None:
             return replace(self, backend=backend_named(self.backend, self.train))
-        attacked = set(self.test.speakers.to_series())
-        for one in (self.train, *(self.pairs or ())) if named.apart else ():
-            shared = set() if one is None else attacked & set(one.speakers.to_series())
+        taught = (self.train, *(self.pairs or ())) if named.apart else ()
+        for one in filter(None, taught):
+            shared = set(self.test.speakers.to_series()) & set(one.speakers.to_series())
             if shared:
                 raise InputError(
                     f"back-end {named.name}: training and test speakers must differ, found"
