@@ -72,7 +72,7 @@ def test_rooms_draw_the_same_people_whatever_the_order_of_rows():
         for index in range(4):
             times = units.draw(9, index)[units.target]
             assert dict(zip(own, times, strict=True)) == expected[index]
-    similarity = Setup(replicates=4, seed=9).times(PEOPLE)[:4]
+    similarity = Setup(replicates=4, seed=9).weights(PEOPLE)[:4]
     assert [dict(zip(PEOPLE, row, strict=True)) for row in similarity] == expected
 
 

@@ -16,7 +16,7 @@ from scipy.stats import binom
 
 import unmask as um
 from benchmarks.coverage.study import SPEAKERS, Array, Drawn, Study, ends
-from unmask.privacy.legal.curve import Resampling
+from unmask.base import Sampling
 from unmask.privacy.legal.links import disclosure, ranks_of
 
 CANDIDATES, CONVERSATIONS = 20, 5
@@ -81,7 +81,7 @@ def sample(law: Ability, speakers: int, number: int) -> Drawn:
         law.ranks(rng, speakers),
         CANDIDATES,
         speakers=np.repeat(np.arange(speakers), CONVERSATIONS),
-        resampling=Resampling(0.95, 200, 0),
+        resampling=Sampling(200, 0.95, 0),
     )
     return {name: ends(made.intervals[name], getattr(made, name)) for name in METRICS}
 

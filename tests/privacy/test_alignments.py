@@ -7,12 +7,12 @@ import pytest
 
 import unmask as um
 from unmask.errors import InputError
-from unmask.privacy.legal import Attacker, named_backends, pooled, with_backends
+from unmask.privacy.legal import BACKENDS, Attacker, pooled, with_backends
 from unmask.trials import Embeddings
 
 SPEAKERS, PER, D = 30, 8, 16
-UNLABELLED = tuple(one.name for one in named_backends() if one.needs == "attacked")
-LEARNT = tuple(one.name for one in named_backends() if one.apart)
+UNLABELLED = tuple(one.name for one in BACKENDS.values() if one.needs == "attacked")
+LEARNT = tuple(one.name for one in BACKENDS.values() if one.apart)
 
 
 def people(seed, prefix="s", *, speakers=SPEAKERS):

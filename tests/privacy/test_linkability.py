@@ -13,8 +13,9 @@ from hypothesis.extra import numpy as hnp
 from tests.helpers.populations import population
 
 import unmask as um
+from unmask.base import Sampling
 from unmask.privacy.legal import curve as legal_curve, links as legal_counts, one_minus_eer
-from unmask.privacy.legal.curve import Resampling, mean_variance, risk_interval
+from unmask.privacy.legal.curve import mean_variance, risk_interval
 from unmask.privacy.legal.links import (
     Comparison,
     count_above,
@@ -301,7 +302,7 @@ def test_no_interval_of_zero_width_where_nobody_is_linked():
     rng = np.random.default_rng(3)
     for _ in range(400):
         outcomes = (rng.random((60, 1)) < 0.01).astype(float)
-        how = Resampling()
+        how = Sampling()
         low, high = risk_interval(outcomes.mean(axis=0), mean_variance(outcomes), 60, how)
         assert high[0] > low[0]
         held += bool(low[0] <= 0.01 <= high[0])

@@ -5,8 +5,8 @@ import pytest
 from tests.helpers.populations import population
 
 import unmask as um
+from unmask.base import Sampling
 from unmask.privacy import ranks_of
-from unmask.privacy.legal.curve import Resampling
 from unmask.privacy.legal.links import disclosure
 
 
@@ -62,7 +62,7 @@ def test_chance_and_intervals():
 def test_intervals_of_uniform_ranks_hold_no_disclosure(candidates, speakers, each):
     rng = np.random.default_rng(3)
     owner = np.repeat(np.arange(speakers), each)
-    how = Resampling(0.95, 50, 0)
+    how = Sampling(50, 0.95, 0)
     held = 0
     for _ in range(20):
         ranks = rng.integers(1, candidates + 1, owner.size)

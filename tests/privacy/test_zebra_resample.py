@@ -58,7 +58,7 @@ def test_replicates_are_those_of_an_explicit_resampling():
     rng = np.random.default_rng(1)
     first, second = run_of(rng, 1.5), run_of(rng, 1.0)
     runs = Run.of(first), Run.of(second)
-    for times in Setup(replicates=5, seed=3).times(SPEAKERS)[:5]:
+    for times in Setup(replicates=5, seed=3).weights(SPEAKERS)[:5]:
         line = calibrate(*expanded(first, times))
         target, nontarget = (line.apply(scores) for scores in expanded(second, times))
         expected = information.expected_disclosure(target, nontarget)

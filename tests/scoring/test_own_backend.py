@@ -11,7 +11,7 @@ from unmask.privacy import one_minus_eer
 from unmask.privacy.legal import count_above_in_scores
 from unmask.report.config import Attacker, config_schema
 from unmask.run import place
-from unmask.scoring import AsNorm, Fused, backend as named, backend_named, score_matrix
+from unmask.scoring import BACKENDS, AsNorm, Fused, backend_named, score_matrix
 
 
 class Distance:
@@ -176,10 +176,10 @@ def test_negated_sides_have_negated_scores():
 @pytest.fixture
 def registered():
     """Names that are gone afterwards."""
-    table = dict(named._TABLE)
+    table = dict(BACKENDS)
     yield um.register_backend
-    named._TABLE.clear()
-    named._TABLE.update(table)
+    BACKENDS.clear()
+    BACKENDS.update(table)
 
 
 def test_a_registered_back_end_is_known_by_its_name_everywhere(registered):

@@ -9,5 +9,5 @@ from unmask.base.intervals import FEW_SPEAKERS, HULL, SKEWED, VERDICT, MetricRan
 from unmask.base.intervals import bias_corrected, exact_bound, few_speakers, logit_interval
 from unmask.base.intervals import mean_interval, quantile_t, score_interval
 from unmask.base.lookup import Lookup, ceiling
-from unmask.base.resampling import Replicates, check_replicates, draw, draws, generator, in_order
-from unmask.base.resampling import jackknife_error
+from unmask.base.resampling import Replicates, Sampling, check_replicates, draw, draws, generator
+from unmask.base.resampling import in_order, jackknife_error

@@ -61,6 +61,21 @@ def draws(sizes: int | Sequence[int], replicates: int, seed: int, *, first: int 
     return times
 
 
+@dataclass(frozen=True)
+class Sampling:
+    """How sure: ``replicates`` that draw speakers, numbered in the order of their names, with
+    ``seed`` (0 asks for no interval at all), and the ``level`` of intervals.
+    """
+
+    replicates: int = 1000
+    level: float = 0.95
+    seed: int = 0
+
+    def times(self, units: int) -> FloatArray:
+        """How often each of some units is drawn in every replicate (rows)."""
+        return draws(units, self.replicates, self.seed)
+
+
 def jackknife_error(without: FloatArray) -> FloatArray:
     """Standard error from the values without each unit or group (first axis): √((n − 1)·var)."""
     return np.asarray(np.sqrt((len(without) - 1) * np.var(without, axis=0)))

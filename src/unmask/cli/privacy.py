@@ -28,7 +28,7 @@ _ENROLS: dict[str, dict[str, Any]] = {
 
 def _named(*needs: str) -> str:
     """The names of back-ends that need one of these."""
-    return ", ".join(one.name for one in law.named_backends() if one.needs in needs)
+    return ", ".join(one.name for one in law.BACKENDS.values() if one.needs in needs)
 
 
 def privacy(

@@ -169,7 +169,7 @@ def compare(
     if first is None or second is None or first == second:
         raise InputError(f"compare needs two systems by name: there are {', '.join(names)}")
     pair = scores.select_systems([first, second])
-    analysis = Analysis(battery or Battery(), replicates, level, seed)
+    analysis = Analysis.of(battery, replicates, level, seed)
     measured = analysis.of_scores(pair, paired=True)
     rows = []
     keyed = analysis.battery.measured().items()

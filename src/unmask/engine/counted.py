@@ -80,7 +80,7 @@ def cross_pairing(
     them, beyond that first order in the draws (:mod:`.binned`), from a second pass that counts
     by speaker. 1,000 ``replicates`` unless given, from ``seed``; 0 leaves them out.
     """
-    analysis = Analysis(battery or Battery(), replicates, level, seed)
+    analysis = Analysis.of(battery, replicates, level, seed)
     scoring, thresholds = backend_named(backend), analysis.battery.thresholds
     layout = Layout.of(shards_of(embeddings, speakers=speakers), pairs=pairs, enrolment=enrolment)
     few = layout.trials <= AUTO_TRIALS

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from unmask.base import HULL, VERDICT, MetricRange, Replicates, Tabular, estimate_row
+from unmask.base import HULL, VERDICT, MetricRange, Replicates, Sampling, Tabular, estimate_row
 from unmask.engine import information
 from unmask.engine.bootstrap import (
     AUTO_REPLICATES,
@@ -314,19 +314,25 @@ class Measurement:
 
 
 @dataclass(frozen=True)
-class Analysis:
-    """What is measured, and how intervals are made: the options of :func:`evaluate`, in one."""
+class Analysis(Sampling):
+    """What is measured, and how intervals are made; ``auto`` where no number was asked for."""
 
-    battery: Battery
-    replicates: int | None
-    level: float
-    seed: int
+    battery: Battery = field(default_factory=Battery)
+    auto: bool = False
+
+    @classmethod
+    def of(
+        cls, battery: Battery | None, replicates: int | None, level: float, seed: int
+    ) -> Analysis:
+        """The options of :func:`evaluate`, in one."""
+        number = AUTO_REPLICATES if replicates is None else replicates
+        return cls(number, level, seed, battery or Battery(), replicates is None)
 
     def of_scores(self, scores: Scores, *, paired: bool = False) -> Measurement:
         """Count the statistic of every system and bootstrap all, ``paired`` on the same draws."""
         scores.check_classes()
         count, thresholds = trial_count(scores), self.battery.thresholds
-        many = self.replicates is None and count > AUTO_TRIALS
+        many = self.auto and count > AUTO_TRIALS
         pairs = [(scores.targets(name), scores.nontargets(name)) for name in scores.systems]
         about = scores.digest, speaker_count(scores)
         units = units_of(scores)[0] if self.replicates != 0 else None
@@ -350,9 +356,8 @@ class Analysis:
         return Measurement(self, (roc,), trials, speakers, drawn)
 
     def _drawn(self, systems: Sequence[System]) -> Replicates:
-        number = AUTO_REPLICATES if self.replicates is None else self.replicates
         values, ranges = self.battery.values, self.battery.ranges
-        return bootstrap(systems, values, ranges=ranges, replicates=number, seed=self.seed)
+        return bootstrap(systems, values, ranges=ranges, replicates=self.replicates, seed=self.seed)
 
 
 def evaluate(
@@ -385,7 +390,7 @@ def evaluate(
     order in the draws of speakers; a number asks for the bootstrap of all trials, which runs on the
     current place (:func:`unmask.run.place`).
     """
-    analysis = Analysis(battery or Battery(), replicates, level, seed)
+    analysis = Analysis.of(battery, replicates, level, seed)
     if not isinstance(data, Scores | Embeddings) and is_frame(data):
         data, options = read_scores(data, **options), {}
     elif isinstance(data, tuple) and len(data) == 2 and not isinstance(data[0], str | Path):
@@ -401,7 +406,8 @@ def evaluate(
         if by is not None or systems is not None:
             name = "by" if systems is None else "systems"
             raise InputError(name, "a table of scores", "embeddings")
-        return cross_pairing(data, **vars(analysis), **options)
+        how: dict[str, Any] = {"replicates": replicates, "level": level, "seed": seed}
+        return cross_pairing(data, battery=battery, **how, **options)
     return evaluate_files(data, analysis, systems=systems, by=by, **options)
 
 

@@ -1,18 +1,9 @@
 """What anonymisation leaves of an identity."""
 
-from unmask.privacy.attack import (
-    PLAIN,
-    Attack,
-    Attacker,
-    HeldOut,
-    Reading,
-    attack_scenarios,
-    centred,
-)
-from unmask.privacy.attack import with_backends
-from unmask.privacy.legal import Curve, Inference, LearningCurve, LegalSweep
-from unmask.privacy.legal import Linkability, Overlap, Ranks, RiskCurve, SinglingOut, Strongest
-from unmask.privacy.legal import default_counts, inference
+from unmask.privacy.attack import PLAIN, Attack, Attacker, HeldOut, Reading, attack_scenarios
+from unmask.privacy.attack import centred, with_backends
+from unmask.privacy.legal import Curve, Inference, LearningCurve, LegalSweep, Linkability, Overlap
+from unmask.privacy.legal import Ranks, RiskCurve, SinglingOut, Strongest, default_counts, inference
 from unmask.privacy.legal import learning_curve, linkability, linkability_from_scores, on_fewer
 from unmask.privacy.legal import one_minus_eer, overlaps, ranks_from_scores, ranks_of, singling_out
 from unmask.privacy.legal import singling_out_from_scores, strongest_of

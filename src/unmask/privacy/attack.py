@@ -20,18 +20,17 @@ from unmask.engine import Roc, fusion_weights
 from unmask.errors import InputError
 from unmask.estimate import Notice
 from unmask.scoring import (
+    BACKENDS,
     AlignedCosine,
     Backend,
     Fused,
     Named,
     Parallel,
     Sides,
-    add_backend,
     average_groups,
     backend_named,
     fitted,
     known_backend,
-    named_backends,
     score_matrix,
     sides_of,
 )
@@ -150,7 +149,7 @@ class Attacker:
     def _named(self) -> Named | None:
         """The back-end in the table of those that have a name, if it is there."""
         name = self.backend if isinstance(self.backend, str) else self.backend.name
-        return next((one for one in named_backends() if one.name == name), None)
+        return BACKENDS.get(name)
 
     @property
     def backend_in_use(self) -> Backend:
@@ -241,7 +240,7 @@ class Attacker:
         """
         if backends is None:
             usable = ("nothing",) if self.train is None else ("nothing", "training")
-            tried = (one for one in named_backends() if one.needs in usable and not one.apart)
+            tried = (one for one in BACKENDS.values() if one.needs in usable and not one.apart)
             backends = [one.name for one in tried]
         names = sorted(set(self.test.speakers.to_series()) & set(self.enrol.speakers.to_series()))
         if len(names) < 2 * folds or folds < 1:
@@ -494,7 +493,7 @@ def refuse_dimensions(enrol: Embeddings, test: Embeddings) -> None:
 def not_tried(tried: Collection[str], why: Callable[[str], str], *others: str) -> Notice:
     """Which named back-ends were not ``tried`` and ``why`` each was not, and ``others``."""
     reasons: dict[str, list[str]] = {}
-    for one in named_backends():
+    for one in BACKENDS.values():
         if one.name not in tried:
             reasons.setdefault(why(one.name), []).append(one.name)
     parts = [f"{', '.join(names)} ({reason})" for reason, names in reasons.items()]
@@ -538,4 +537,4 @@ def _fusion(
     return Fused([backend_named(name, data) for name in MEMBERS], weights)
 
 
-add_backend(Named("fusion", _fusion, "pairs", apart=True))
+BACKENDS["fusion"] = Named("fusion", _fusion, "pairs", apart=True)

@@ -18,7 +18,7 @@ from pydantic import (
 )
 
 from unmask.engine import Battery
-from unmask.privacy.legal import known_backend, named_backends
+from unmask.privacy.legal import BACKENDS, known_backend
 
 Framework = Literal[
     "legal", "trust", "similarity", "zebra", "verification", "cpmap", "worst_case", "utility"
@@ -159,7 +159,7 @@ Data = Literal["original", "own", "related"]
 BackendName = Annotated[
     str,
     AfterValidator(lambda name: known_backend(name).name),
-    Field(json_schema_extra=lambda own: own.update(enum=[one.name for one in named_backends()])),
+    Field(json_schema_extra=lambda own: own.update(enum=list(BACKENDS))),
 ]
 
 

@@ -27,11 +27,7 @@ Maps = tuple[Callable[[npt.ArrayLike], FloatArray], Callable[[npt.ArrayLike], Fl
 class AlignedCosine(Cosine):
     """The cosine of vectors that an alignment has brought together, known by its name."""
 
-    alignment: str
-
-    @property
-    def name(self) -> str:
-        return self.alignment
+    name: str
 
 
 @dataclass(frozen=True, eq=False)

@@ -55,7 +55,7 @@ class Named:
         return self.needs in ("nothing", "attacked")
 
 
-_TABLE: dict[str, Named] = {
+BACKENDS: dict[str, Named] = {
     one.name: one
     for one in (
         Named("cosine", Cosine),
@@ -72,25 +72,11 @@ _TABLE: dict[str, Named] = {
 }
 
 
-def named_backends() -> tuple[Named, ...]:
-    """All back-ends that can be named."""
-    return tuple(_TABLE.values())
-
-
 def known_backend(name: str) -> Named:
     """The back-end of a name."""
-    if name not in _TABLE:
-        raise InputError("back-end", f"{', '.join(_TABLE)} or a file (npz)", name)
-    return _TABLE[name]
-
-
-def add_backend(named: Named) -> None:
-    """Put a back-end into the table."""
-    if named.name in _TABLE and _TABLE[named.name].built_in:
-        raise InputError("back-end", "a name that is free", named.name)
-    if named.needs not in ("nothing", *_MISSING):
-        raise InputError("needs", f"nothing, {', '.join(_MISSING)}", named.needs)
-    _TABLE[named.name] = named
+    if name not in BACKENDS:
+        raise InputError("back-end", f"{', '.join(BACKENDS)} or a file (npz)", name)
+    return BACKENDS[name]
 
 
 def register_backend(
@@ -112,7 +98,11 @@ def register_backend(
     cosine. ``apart``: the training people must not be attacked. A ``name`` that was registered
     before is replaced; those of the package are not.
     """
-    add_backend(Named(name, fit, needs, aligns, apart or needs == "pairs", built_in=False))
+    if name in BACKENDS and BACKENDS[name].built_in:
+        raise InputError("back-end", "a name that is free", name)
+    if needs not in ("nothing", *_MISSING):
+        raise InputError("needs", f"nothing, {', '.join(_MISSING)}", needs)
+    BACKENDS[name] = Named(name, fit, needs, aligns, apart or needs == "pairs", built_in=False)
 
 
 def fitted(
@@ -165,10 +155,7 @@ class Fused:
 
     members: Sequence[Backend]
     weights: FloatArray
-
-    @property
-    def name(self) -> str:
-        return "fusion"
+    name = "fusion"
 
     def sides(self, vectors: npt.ArrayLike) -> Sides:
         """The rows of all members beside each other, those of enrolment times the weight."""

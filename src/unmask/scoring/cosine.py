@@ -139,9 +139,7 @@ def discriminants(moments: Moments, directions: int, shrinkage: float) -> FloatA
 class Cosine:
     """s(x, y) = xᵀy / (‖x‖·‖y‖)."""
 
-    @property
-    def name(self) -> str:
-        return "cosine"
+    name = "cosine"
 
     def sides(self, vectors: npt.ArrayLike) -> Sides:
         """Length-normalised rows."""
@@ -159,7 +157,7 @@ class Whitening(Cosine):
 
     centre: FloatArray
     projection: FloatArray
-    covariance: str
+    name: str
 
     @classmethod
     def fit(
@@ -179,11 +177,8 @@ class Whitening(Cosine):
             raise InputError("whitening", "within or total", covariance)
         inverse = np.linalg.inv(shrunk(np.atleast_2d(matrix), shrinkage))
         projection = np.asarray(np.linalg.cholesky((inverse + inverse.T) / 2), dtype=np.float64)
-        return cls(vectors.mean(axis=0), projection, covariance)
-
-    @property
-    def name(self) -> str:
-        return "wccn" if self.covariance == "within" else "whitening"
+        name = "wccn" if covariance == "within" else "whitening"
+        return cls(vectors.mean(axis=0), projection, name)
 
     def sides(self, vectors: npt.ArrayLike) -> Sides:
         """Normalised, centred, whitened and normalised again."""
@@ -194,10 +189,6 @@ class Whitening(Cosine):
 
 class Projected(Whitening):
     """Length-normalise, centre, project by any matrix, and take the cosine."""
-
-    @property
-    def name(self) -> str:
-        return self.covariance
 
     @classmethod
     def centred(cls, embeddings: Embeddings) -> Projected:
@@ -231,6 +222,7 @@ class AsNorm:
 
     cohort: FloatArray
     top: int
+    name = "asnorm"
 
     @classmethod
     def fit(cls, embeddings: Embeddings, *, top: int = COHORT) -> AsNorm:
@@ -241,10 +233,6 @@ class AsNorm:
         if len(cohort) < 2:
             raise InputError("AS-norm", "a cohort of 2 speakers or more", len(cohort))
         return cls(cohort, min(top, len(cohort)))
-
-    @property
-    def name(self) -> str:
-        return "asnorm"
 
     def sides(self, vectors: npt.ArrayLike) -> Sides:
         """Rows that hold the vector, its mean and its standard deviation."""

@@ -17,7 +17,7 @@ import numpy as np
 
 from unmask.base import Groups, IntArray
 from unmask.errors import InputError
-from unmask.run import Range, Xp, ranges_of
+from unmask.run import Range, Xp, current_place, ranges_of
 
 TILE = 1024
 BLOCK = 8192
@@ -105,11 +105,14 @@ class PairGrid:
         return [(*rows, 0, len(self.test)) for rows in ranges]
 
     def blocks(self, *, targets: int, block: int = BLOCK) -> list[Block]:
-        """Tasks that cover every pair once.
+        """Tasks that cover every pair once, on devices one for each.
 
         Counts take room that grows with the distinct target scores, so a task has at least 128
         times as many trials, up to :data:`MOST_TRIALS`.
         """
+        place = current_place()
+        if place.on == "cuda":
+            return self.shares(len(place.devices))
         wanted = min(max(block * block, 128 * targets), MOST_TRIALS)
         side = max(1, int(np.sqrt(wanted)) // self.tile[0]) * self.tile[0]
         return [

@@ -15,17 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unmask.base import BoolArray, FloatArray, IntArray, Lookup, ceiling, lazy
-from unmask.run import (
-    Arrays,
-    Range,
-    Torch,
-    Xp,
-    accumulate,
-    current_place,
-    narrow,
-    ranges_of,
-    run,
-)
+from unmask.run import Arrays, Range, Torch, Xp, accumulate, narrow, ranges_of, run
 from unmask.scoring.cosine import Rows
 from unmask.scoring.pairs import BLOCK, UNORDERED, WIDEST_COSINE, Block, PairGrid, Tile
 from unmask.scoring.sides import Sides
@@ -117,9 +107,6 @@ class CountAmong:
         """Count all pairs on the current place, in blocks of ``block`` rows and columns or, where
         the distinct ``targets`` are many, larger ones.
         """
-        place = current_place()
-        if place.on == "cuda":
-            return self.over(self.pairs.shares(len(place.devices)))
         return self.over(self.pairs.blocks(targets=targets, block=block))
 
     def over(self, blocks: Sequence[Block]) -> Tally:
@@ -292,10 +279,7 @@ class CountBySpeaker:
 
     def total(self, *, block: int = BLOCK) -> BySpeaker:
         """Count all pairs on the current place, in blocks of ``block`` rows and columns."""
-        place = current_place()
         blocks = self.pairs.blocks(targets=0, block=block)
-        if place.on == "cuda":
-            blocks = self.pairs.shares(len(place.devices))
         shape = self.speakers, self.bins
         start = [np.zeros(shape[: 1 if "loss" in name else 2], np.int64) for name in _SUMS]
         total = accumulate(

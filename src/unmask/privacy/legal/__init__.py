@@ -28,4 +28,4 @@ from unmask.privacy.legal.sweep import (
     legal,
 )
 from unmask.privacy.legal.verification import one_minus_eer
-from unmask.scoring import known_backend, named_backends
+from unmask.scoring import BACKENDS, known_backend

@@ -13,10 +13,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from unmask.base import FloatArray, Groups, IntArray
+from unmask.base import FloatArray, Groups, IntArray, Sampling
 from unmask.errors import InputError
 from unmask.privacy.attack import Attacker, refuse_dimensions
-from unmask.privacy.legal.curve import Resampling
 from unmask.run import Xp
 from unmask.scoring import Backend, sides_of
 from unmask.trials import Embeddings, Ids, lookup
@@ -275,7 +274,7 @@ def setting(
     backend: Backend | str,
     side: Sequence[str],
     shared: bool,
-    how: Resampling,
+    how: Sampling,
     *,
     usual: int | Literal["all"] = "all",
     enrolled: bool = True,

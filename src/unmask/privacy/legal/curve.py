@@ -19,6 +19,7 @@ from unmask.base import (
     BoolArray,
     FloatArray,
     IntArray,
+    Sampling,
     Tabular,
     draws,
     exact_bound,
@@ -36,21 +37,6 @@ TITLES = {"singling_out": "Singling Out", "linkability": "Linkability", "one_min
 C = TypeVar("C", bound="Curve")
 _DECILE_REPLICATES = 200
 _LEAST_RECORDINGS = 1.5
-
-
-@dataclass(frozen=True)
-class Resampling:
-    """How an interval is made: its level, and replicates and seed where speakers are drawn, who are
-    numbered in the order of their names. No replicates ask for no interval at all.
-    """
-
-    level: float = 0.95
-    replicates: int = 1000
-    seed: int = 0
-
-    def times(self, units: int) -> FloatArray:
-        """How often each of some units is drawn in every replicate (rows)."""
-        return draws(units, self.replicates, self.seed)
 
 
 @cache
@@ -104,7 +90,7 @@ class Curve(Noted):
     side: tuple[str, ...]
     left_out: int
     short: int
-    resampling: Resampling
+    resampling: Sampling
     method: str
     variant: str = PLAIN
     negated: Curve | None = None
@@ -306,7 +292,7 @@ class RiskCurve(Curve):
         return (*super().details(i), more)
 
 
-def _samples(risks: FloatArray, how: Resampling) -> FloatArray:
+def _samples(risks: FloatArray, how: Sampling) -> FloatArray:
     """The risks of the speakers drawn in each replicate (rows)."""
     times = draws(len(risks), min(how.replicates, _DECILE_REPLICATES), how.seed).astype(int)
     return np.repeat(np.tile(risks, len(times)), times.ravel()).reshape(times.shape)
@@ -336,7 +322,7 @@ def mean_variance(values: FloatArray) -> FloatArray:
     return np.asarray(values.var(axis=0, ddof=1) / len(values))
 
 
-def risks(per_speaker: FloatArray, variance: FloatArray, how: Resampling) -> dict[str, Any]:
+def risks(per_speaker: FloatArray, variance: FloatArray, how: Sampling) -> dict[str, Any]:
     """What a risk curve says of its mean over speakers, which has this variance."""
     value = per_speaker.mean(axis=0)
     low, high = risk_interval(value, variance, len(per_speaker), how)
@@ -345,7 +331,7 @@ def risks(per_speaker: FloatArray, variance: FloatArray, how: Resampling) -> dic
 
 
 def risk_interval(
-    value: FloatArray, variance: FloatArray, speakers: int, how: Resampling
+    value: FloatArray, variance: FloatArray, speakers: int, how: Sampling
 ) -> tuple[FloatArray, FloatArray]:
     """Score interval of a mean over speakers with this variance; NaN where none is asked for."""
     return score_interval(value, variance, speakers if how.replicates > 0 else 0, level=how.level)

@@ -16,6 +16,7 @@ from unmask.base import (
     FloatArray,
     IntArray,
     MetricRange,
+    Sampling,
     bias_corrected,
     in_order,
     lazy,
@@ -35,7 +36,6 @@ from unmask.privacy.legal.curve import (
     CORRECTED,
     SCORE,
     Noted,
-    Resampling,
     RiskCurve,
     mean_variance,
     notice,
@@ -253,7 +253,7 @@ def linkability(
     interval over speakers has ``level``; none is made where ``replicates`` is 0. Scores are counted
     on the current place.
     """
-    how, lengths = Resampling(level, replicates, seed), (enrol_length, length)
+    how, lengths = Sampling(replicates, level, seed), (enrol_length, length)
     both = setting(
         enrol, test, lengths, (1, max_conversations), backend, side, allow_shared_utterances, how
     )
@@ -365,14 +365,14 @@ def ranks_of(
     candidates: int,
     *,
     speakers: npt.ArrayLike | None = None,
-    resampling: Resampling | None = None,
+    resampling: Sampling | None = None,
 ) -> Ranks:
     """Rank statistics from ``ranks`` among ``candidates``.
 
     ``speakers`` are codes 0, 1, … of the test speakers, in the order of their names, one each by
     default; ``resampling`` says how intervals are made.
     """
-    how = resampling if resampling is not None else Resampling()
+    how = resampling if resampling is not None else Sampling()
     array = np.asarray(ranks, dtype=np.int64)
     if array.ndim != 1 or not array.size or array.min() < 1 or array.max() > candidates:
         raise InputError(f"ranks: expected whole numbers from 1 to {candidates}")

@@ -7,18 +7,12 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import FloatArray, Groups, IntArray, as_array, as_numbers, reject_nan
+from unmask.base import FloatArray, Groups, IntArray, Sampling, as_array, as_numbers, reject_nan
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Parameter
 from unmask.privacy.attack import NEGATED, PLAIN
 from unmask.privacy.legal.conversations import as_counts
-from unmask.privacy.legal.curve import (
-    BOTH_SIDES,
-    SCORE,
-    Resampling,
-    mean_variance,
-    risk_interval,
-)
+from unmask.privacy.legal.curve import BOTH_SIDES, SCORE, mean_variance, risk_interval
 from unmask.privacy.legal.links import Above, Ranks, exact_linkability, ranks_of
 from unmask.privacy.legal.predicates import GivenScores, Protocol, single_out_all
 from unmask.privacy.legal.singling import both_sides
@@ -74,7 +68,7 @@ def ranks_from_scores(scores: npt.ArrayLike, true_column: npt.ArrayLike, *, seed
     ``true_column[i]`` is the enrolment column of test speaker i; ``seed`` draws the intervals.
     """
     above = count_above_in_scores(scores, true_column)
-    return ranks_of(above.at_or_above + 1, above.others + 1, resampling=Resampling(seed=seed))
+    return ranks_of(above.at_or_above + 1, above.others + 1, resampling=Sampling(seed=seed))
 
 
 def linkability_from_scores(
@@ -165,7 +159,7 @@ def matrix_risks(
     if matrix is None:
         return {}
     order, place, whose = matrix
-    how = Resampling(level, replicates, seed)
+    how = Sampling(replicates, level, seed)
     return {
         system: (
             _linked(values[order], place, how, scores.digest),
@@ -201,7 +195,7 @@ def _matrix(scores: Scores) -> tuple[IntArray, IntArray, IntArray] | None:
     return (square, column[owner], owner) if (column[owner] >= 0).any() else None
 
 
-def _linked(matrix: FloatArray, place: IntArray, how: Resampling, trials: str) -> Estimate:
+def _linked(matrix: FloatArray, place: IntArray, how: Sampling, trials: str) -> Estimate:
     kept = place >= 0
     true = place[kept]
     owner = np.unique(true, return_inverse=True)[1]
@@ -219,7 +213,7 @@ def _linked(matrix: FloatArray, place: IntArray, how: Resampling, trials: str) -
 
 
 def _isolated(
-    matrix: FloatArray, place: IntArray, whose: IntArray, how: Resampling, trials: str
+    matrix: FloatArray, place: IntArray, whose: IntArray, how: Sampling, trials: str
 ) -> tuple[Estimate, ...]:
     kept = np.flatnonzero(np.bincount(whose)[whose] >= _LEAST)
     kept = kept[np.argsort(whose[kept], kind="stable")]
@@ -248,7 +242,7 @@ def _larger(
     chance: float,
     n: dict[str, int],
     params: Mapping[str, Parameter],
-    how: Resampling,
+    how: Sampling,
     trials: str,
 ) -> Estimate:
     """The larger risk (and its variance) of the scores and of their negation, with its interval."""

@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from unmask.base import FloatArray, IntArray
+from unmask.base import FloatArray, IntArray, Sampling
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Notice
 from unmask.privacy.legal.conversations import by_name, column_of, refuse_zeros
-from unmask.privacy.legal.curve import SCORE, Noted, Resampling, notice, risk_interval
+from unmask.privacy.legal.curve import SCORE, Noted, notice, risk_interval
 from unmask.trials import Embeddings, Ids
 
 _STOP = {"maxiter": 200, "ftol": 1e-6, "gtol": 1e-4}
@@ -51,7 +51,7 @@ class Inference(Noted):
     speakers: pl.Series
     attacks: int
     folds: int
-    resampling: Resampling
+    resampling: Sampling
     lone: tuple[str, ...] = ()
 
     @property
@@ -122,7 +122,7 @@ def inference(
     ``penalty`` is that of :meth:`Probe.fit`. Chance is the majority class. Score intervals of
     ``level`` over speakers, wider by what folds share; none where ``replicates`` is 0.
     """
-    how = Resampling(level, replicates, seed)
+    how = Sampling(replicates, level, seed)
     options = (attribute, bands, folds, penalty, seed)
     attack = _predictions(protected, *options)
     control = (np.nan, np.nan, np.nan)
@@ -188,14 +188,14 @@ def _predictions(
     return _Predictions(classes, labels, names, owner, right)
 
 
-def _accuracy(made: _Predictions, folds: int, how: Resampling) -> tuple[float, float, float]:
+def _accuracy(made: _Predictions, folds: int, how: Sampling) -> tuple[float, float, float]:
     """Share of right predictions, a ratio of sums over speakers, and its interval."""
     hits, sizes = np.bincount(made.owner, made.right), np.bincount(made.owner)
     value = float(hits.sum() / sizes.sum())
     return value, *_interval(value, (hits - value * sizes) / sizes.sum(), folds, how)
 
 
-def _balanced(made: _Predictions, folds: int, how: Resampling) -> tuple[float, float, float]:
+def _balanced(made: _Predictions, folds: int, how: Sampling) -> tuple[float, float, float]:
     """Mean over classes, and its interval from what speakers add beyond their classes' means."""
     sizes = np.bincount(made.labels)
     means = np.bincount(made.labels, made.right) / sizes
@@ -205,7 +205,7 @@ def _balanced(made: _Predictions, folds: int, how: Resampling) -> tuple[float, f
     return value, *_interval(value, apart, folds, how)
 
 
-def _interval(value: float, apart: FloatArray, folds: int, how: Resampling) -> tuple[float, float]:
+def _interval(value: float, apart: FloatArray, folds: int, how: Sampling) -> tuple[float, float]:
     """Score interval of a number to which each speaker adds ``apart`` beyond what all do.
 
     Probes of k folds share most of their training speech: the variance over speakers is

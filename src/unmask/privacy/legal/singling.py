@@ -9,18 +9,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betaincinv
 
-from unmask.base import FloatArray, Groups, IntArray
+from unmask.base import FloatArray, Groups, IntArray, Sampling
 from unmask.errors import InputError
 from unmask.estimate import Parameter
-from unmask.privacy.legal.conversations import (
-    MOST_CONVERSATIONS,
-    EnrolLength,
-    as_counts,
-    setting,
-)
+from unmask.privacy.legal.conversations import MOST_CONVERSATIONS, EnrolLength, as_counts, setting
 from unmask.privacy.legal.curve import (
     BOTH_SIDES,
-    Resampling,
     RiskCurve,
     notice,
     recording_noise,
@@ -106,7 +100,7 @@ def singling_out(
     """
     if max_enrol < 1:
         raise InputError(f"max_enrol: expected at least 1, found {max_enrol}")
-    how, lengths = Resampling(level, replicates, seed), (enrol_length, length)
+    how, lengths = Sampling(replicates, level, seed), (enrol_length, length)
     both = setting(
         enrol, test, lengths, (2, max_conversations), backend, side, allow_shared_utterances, how,
         usual=ENROL_LENGTH, enrolled=False,

@@ -6,7 +6,7 @@ one pass over the scores, in double precision and tiles on a fixed grid, serves 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
@@ -14,10 +14,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import HULL, SKEWED, FloatArray, IntArray, Lookup, in_order, lazy, score_interval
+from unmask.base import (
+    HULL,
+    SKEWED,
+    FloatArray,
+    IntArray,
+    Lookup,
+    Sampling,
+    in_order,
+    lazy,
+    score_interval,
+)
 from unmask.engine import Roc, equal_errors
 from unmask.privacy.legal.conversations import EnrolLength, Rows, as_counts, setting
-from unmask.privacy.legal.curve import Curve, Resampling, with_negated
+from unmask.privacy.legal.curve import Curve, with_negated
 from unmask.run import Arrays, Range, Xp, current_place, narrow, place, ranges_of, reporting, run
 from unmask.scoring import Backend, tiles_of
 from unmask.trials import Embeddings
@@ -58,7 +68,7 @@ def one_minus_eer(
     ``replicates`` times on a ROC of 256 bins, less the bias of the hull. Scores are counted on the
     current place; the values are the same, but for the last bits of scores on a GPU.
     """
-    how = Resampling(level, replicates, seed)
+    how = Sampling(replicates, level, seed)
     lengths = enrol_length, length
     both = setting(enrol, test, lengths, (1, 1), backend, side, allow_shared_utterances, how)
     known, asked = both.known, both.asked
@@ -142,19 +152,17 @@ class Lists(Rows):
         """Number of groups of speakers."""
         return int(self.test_group.max()) + 1
 
-    def tiles(
-        self, xp: Xp, rows: Range, columns: Callable[[Range], Range]
-    ) -> Iterator[tuple[Range, Range, Any]]:
-        """Rows, columns and scores of the tiles of some test rows that meet the ``columns`` wanted
-        of them; on a device a tile has all columns.
+    def tiles(self, xp: Xp, rows: Range, stop: int = 0) -> Iterator[tuple[Range, Range, Any]]:
+        """Rows, columns and scores of the tiles of some test rows, up to a column ``stop``, or of
+        those with pairs of one speaker; on a device a tile has all columns.
         """
-        size = len(self.enrol)
-        for strip, (left, end) in tiles_of(xp, (*rows, 0, size), TILE, _DEVICE_SCORES):
-            first, last = columns(strip)
+        block = *rows, 0, len(self.enrol)
+        for strip, (left, end) in tiles_of(xp, block, TILE, _DEVICE_SCORES):
+            first, last = (0, stop) if stop else self.true[[strip[0], strip[1] - 1]] + (0, 1)
             if left < last and first < end:
                 scores = xp.product(xp.put(self.test)[slice(*strip)], xp.put(self.enrol)[left:end])
                 self.rule_out(xp, scores, slice(left, end), slice(*strip), turned=True)
-                right = min(end, last)
+                right = min(end, int(last))
                 yield strip, (left, right), scores[:, : right - left]
 
     def owned(self, rows: Range, columns: Range) -> tuple[IntArray, IntArray]:
@@ -167,11 +175,7 @@ class Lists(Rows):
 def own_scores(xp: Xp, lists: Lists, rows: Range) -> Arrays:
     """Target scores of some test rows, from the very products that are counted."""
     own = np.empty(rows[1] - rows[0])
-
-    def wanted(strip: Range) -> Range:
-        return int(lists.true[strip[0]]), int(lists.true[strip[1] - 1]) + 1
-
-    for strip, columns, scores in lists.tiles(xp, rows, wanted):
+    for strip, columns, scores in lists.tiles(xp, rows):
         i, j = lists.owned(strip, columns)
         own[strip[0] - rows[0] + i] = xp.host(scores[xp.put(i), xp.put(j)])
     return {"own": own}
@@ -189,7 +193,7 @@ def count_lists(xp: Xp, lists: Lists, rows: Range) -> Arrays:
     spread = [xp.zeros(size) for _ in segments]
     extra = np.full((len(segments), rows[1] - rows[0]), -1, dtype=np.int32)
     coarse, group = xp.put(lists.coarse), xp.put(lists.enrol_group)
-    for strip, (left, right), scores in lists.tiles(xp, rows, lambda _: (0, segments[-1][1] + 1)):
+    for strip, (left, right), scores in lists.tiles(xp, rows, segments[-1][1] + 1):
         test, within = slice(*strip), slice(strip[0] - rows[0], strip[1] - rows[0])
         offset = xp.put(lists.test_group)[test, None] * (groups * bins)
         code = xp.among(lists.code, scores)
@@ -213,7 +217,7 @@ def count_lists(xp: Xp, lists: Lists, rows: Range) -> Arrays:
     }
 
 
-def _values(lists: Lists, how: Resampling) -> FloatArray:
+def _values(lists: Lists, how: Sampling) -> FloatArray:
     """1 − EER and the ends of its interval (first axis), of the score and its negation, by N'."""
     ranges, here = ranges_of(len(lists.test), ROWS), current_place()
     nearby = "cuda" if here.on == "cuda" else "local"
@@ -252,7 +256,7 @@ def _coarse(knots: FloatArray, own: IntArray, bins: int) -> IntArray:
 
 
 def _resampled(
-    lists: Lists, own: IntArray, spread: IntArray, extra: IntArray, how: Resampling
+    lists: Lists, own: IntArray, spread: IntArray, extra: IntArray, how: Sampling
 ) -> Resampled:
     """Groups of speakers in bins, drawn as often as a replicate says."""
     groups, bins = lists.groups, lists.bins

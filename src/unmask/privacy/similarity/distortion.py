@@ -151,7 +151,7 @@ def calibration_distortion(
     intervals: tuple[Interval | None, Interval | None] = None, None
     reason = NO_SPEAKERS
     if isinstance(first, RunScores) and isinstance(second, RunScores):
-        setup = Setup(replicates=replicates, level=level, seed=seed)
+        setup = Setup(replicates, level, seed)
         intervals = _intervals(first, second, exact, setup, method=method, laplace=laplace)
         reason = (UNDEFINED if np.isfinite(exact[0]) else INFINITE) if replicates else NOT_ASKED
     return CalibrationDistortion(
@@ -242,7 +242,7 @@ def _intervals(
     """Intervals of C_ECE and of C_llr, whose values for all speakers are ``exact``."""
     if first.speakers != second.speakers:
         raise InputError("two runs of one safeguard have the same speakers")
-    times = setup.times(first.speakers)
+    times = setup.weights(first.speakers)
     if times is None or first.speakers < 2 or not np.isfinite(exact).all():
         return None, None
     runs = Run.of(first), Run.of(second)

@@ -176,7 +176,7 @@ class Comparisons:
         self.sets[name] = own = SimilaritySet(
             name, speakers, mean, sums, roc, matrix, bins, partners
         )
-        times = self.setup.times(speakers)
+        times = self.setup.weights(speakers)
         if binned is None or times is None:
             return
         exact = [_exact(own.matrix, own.log_matrix, roc)]

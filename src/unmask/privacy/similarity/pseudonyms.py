@@ -143,7 +143,7 @@ def pseudonymisation(
     Pairs are compared on the current :func:`~unmask.run.place`; all places but ``cuda`` give the
     same bits.
     """
-    setup = Setup(mean, pairs, replicates, level, seed)
+    setup = Setup(replicates, level, seed, mean, pairs)
     if len(data) == 3 and all(isinstance(one, Scores) for one in data):
         made, notes = sets_of_lists(dict(zip(SETS, data, strict=True)), setup, system=system)
         digest = _digest("|".join(one.digest for one in data))

@@ -171,7 +171,7 @@ def sessions(
     (room, day, microphone) is not laid to the safeguard. ``backend``, ``mean``, ``replicates``,
     ``level`` and ``seed`` as in :func:`pseudonymisation`.
     """
-    setup = Setup(mean, "all", replicates, level, seed)
+    setup = Setup(replicates, level, seed, mean)
     scorer = backend_named(backend)
     if protected.sessions is None:
         raise InputError("sessions: expected a session for every protected segment, found none")

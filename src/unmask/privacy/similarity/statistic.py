@@ -14,8 +14,8 @@ import numpy as np
 from unmask.base import (
     FloatArray,
     MetricRange,
+    Sampling,
     bias_corrected,
-    draws,
     exact_bound,
     in_order,
     jackknife_error,
@@ -41,14 +41,11 @@ LARGEST_D_ECE = 1 / (2 * np.log(2))
 
 
 @dataclass(frozen=True)
-class Setup:
+class Setup(Sampling):
     """The options that all assessments share; made by each public function from its keywords."""
 
     mean: str = "geometric"
     pairs: str = "all"
-    replicates: int = 1000
-    level: float = 0.95
-    seed: int = 0
 
     def __post_init__(self) -> None:
         for option, known in (("mean", MEANS), ("pairs", PAIRS)):
@@ -61,7 +58,7 @@ class Setup:
         """Whether both orders of two speakers are pooled."""
         return self.pairs == "upper"
 
-    def times(self, speakers: int | Sequence[str]) -> FloatArray | None:
+    def weights(self, speakers: int | Sequence[str]) -> FloatArray | None:
         """How often each speaker is drawn in each replicate (the draws of the detection bootstrap),
         and after them all speakers but one, for each in turn where they are not many; None where no
         replicates were asked for. ``speakers`` are their names, of which a seed draws the same in
@@ -70,7 +67,7 @@ class Setup:
         if not self.replicates:
             return None
         count = speakers if isinstance(speakers, int) else len(speakers)
-        drawn = draws(count, self.replicates, self.seed)
+        drawn = self.times(count)
         if not isinstance(speakers, int):
             drawn = drawn[:, in_order(speakers)]
         left_out = 1 - np.eye(count) if count <= MOST_LEFT_OUT else np.empty((0, count))
@@ -119,11 +116,11 @@ def decibels(ends: Ends) -> Ends:
 class Statistic:
     """A number of all speakers, that of every resample, and how the ends of its interval read.
 
-    Made where intervals are, and gone after them. ``drawn`` are the values of :meth:`Setup.times`,
-    ``replicates`` of draws first. A number on whose bound chance lies (D_ECE 0, EER 50 %) is moved
-    off it by any sample: ``evidence`` is the signed dominance of the same comparisons, which chance
-    leaves at 0 on average, and where the interval of that holds 0, that of the number reaches
-    ``chance``.
+    Made where intervals are, and gone after them. ``drawn`` are the values of
+    :meth:`Setup.weights`, ``replicates`` of draws first. A number on whose bound chance lies (D_ECE
+    0, EER 50 %) is moved off it by any sample: ``evidence`` is the signed dominance of the same
+    comparisons, which chance leaves at 0 on average, and where the interval of that holds 0, that
+    of the number reaches ``chance``.
     """
 
     value: float
