@@ -13,7 +13,7 @@ import pytest
 import unmask as um
 from unmask.engine import fusion_weights
 from unmask.privacy.legal import linkability_from_scores as from_matrix, singling_out_from_scores
-from unmask.scoring import procrustes
+from unmask.scoring.alignment import procrustes
 from unmask.stress import PairScores
 
 RNG = np.random.default_rng(3)
