@@ -82,7 +82,8 @@ def embed(
     in this process.
 
     With ``parts``, finished shards are kept in that folder and a second call with the same
-    recordings (path and content), encoder and options goes on where the first stopped.
+    recordings (path and content), encoder and options goes on where the first stopped. A function
+    is known by the content of its module; a closure or an object without a ``fingerprint`` is not.
     """
     loaded = load_encoder(encoder, device=device)
     options = extraction or Extraction()
