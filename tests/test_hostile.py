@@ -87,6 +87,18 @@ def test_memory_of_similarity_matrices_is_asked_for_before_work(monkeypatch):
         um.privacy.pseudonymisation(voices, voices, replicates=0)
 
 
+@pytest.mark.parametrize("name", ["memory.max", "memory/memory.limit_in_bytes"])
+def test_a_container_has_no_more_memory_than_it_may_take(tmp_path, monkeypatch, name):
+    monkeypatch.setattr(files, "_GROUP", tmp_path)
+    whole = files.memory_left()
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("max\n")
+    assert files.memory_left() > whole / 2
+    path.write_text("1000000\n")
+    assert files.memory_left() == 1_000_000
+
+
 def test_what_libraries_print_of_damaged_tables_is_not_shown(capfd):
     with pytest.raises(InputError, match="parquet file is damaged"):
         read_scores(CORPUS / "parquet-page-declares-more")

@@ -9,8 +9,10 @@ import time
 import numpy as np
 import pytest
 
+from unmask.errors import InputError
 from unmask.report import kept_assessments
 from unmask.report.assessment import assess
+from unmask.report.cache import Step, Work
 from unmask.report.toml import load_config
 from unmask.report.writing import write_report
 from unmask.run import place
@@ -132,6 +134,21 @@ def test_lists_and_clears(folder, unmask):
     made(folder, "one")
     assert unmask("cache", "clear", "--all").returncode == 0
     assert kept_assessments() == []
+
+
+def test_what_cannot_be_written_is_known_before_any_work(folder, unmask, monkeypatch):
+    (folder / "a-report").write_text("a file")
+    done = unmask("assess", "a.toml")
+    assert done.stderr.endswith(
+        f"a-report: cannot be written: {folder / 'a-report'} is not a writable folder\n"
+    )
+    monkeypatch.setattr("os.access", lambda path, mode: "mine" not in str(path))
+    (folder / "mine").mkdir(mode=0o700)
+    calls = []
+    step = Step("slow", ["x"], {}, lambda: calls.append(1))
+    with pytest.raises(InputError, match="mine is not a writable folder"):
+        Work(folder / "mine").run(step)
+    assert calls == []
 
 
 def test_assess_names_the_command(folder, unmask):

@@ -21,7 +21,7 @@ def run(monkeypatch, *words):
     return stop.value.code
 
 
-@pytest.mark.parametrize("error", [MemoryError(), RecursionError("deep\ndeeper"), KeyError("x")])
+@pytest.mark.parametrize("error", [ValueError(), RecursionError("deep\ndeeper"), KeyError("x")])
 def test_what_nobody_expected_is_one_line_with_a_hint(monkeypatch, capsys, error):
     def broken(*_, **__):
         raise error
@@ -126,3 +126,26 @@ def test_a_run_that_is_stopped_while_it_loads_loads_no_more(monkeypatch, capsys,
 def test_the_list_of_commands_says_what_the_command_says(name):
     command = typer.main.get_command(app).commands[name]
     assert command.loaded().help.splitlines()[0] == COMMANDS[name] == command.help
+
+
+@pytest.mark.parametrize(("reason", "said"), [("", "nothing was free"), ("4 GB", "4 GB")])
+def test_memory_that_ends_is_one_line(monkeypatch, capsys, reason, said):
+    def full(*_, **__):
+        raise MemoryError(*filter(None, [reason]))
+
+    monkeypatch.setattr(cli, "app", full)
+    assert run(monkeypatch, "formats") == 1
+    line = f"unmask: memory ended: expected more, or fewer workers ({said})\n"
+    assert capsys.readouterr().err == line
+
+
+@pytest.mark.parametrize("limited", [False, True])
+def test_polars_starts_no_thread_where_memory_is_limited(monkeypatch, limited):
+    resource = pytest.importorskip("resource")
+    monkeypatch.delenv("_RJEM_MALLOC_CONF", raising=False)
+    limits = (1 << 40, 1 << 40) if limited else (resource.RLIM_INFINITY,) * 2
+    monkeypatch.setattr(resource, "getrlimit", lambda _: limits)
+    monkeypatch.setattr(cli, "app", lambda **_: 0)
+    assert run(monkeypatch, "formats") == 0
+    assert ("_RJEM_MALLOC_CONF" in os.environ) == limited
+    monkeypatch.delenv("_RJEM_MALLOC_CONF", raising=False)

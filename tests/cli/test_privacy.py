@@ -66,7 +66,7 @@ def test_table_of_two_safeguards(folder):
     assert "turned: OP, utterance pairs: the negated score discloses more" in done.stdout
     rows = [" ".join(line.split()) for line in done.stdout.splitlines()]
     assert any(row.startswith("turned cosine ") for row in rows)
-    assert any(row.startswith("turned strongest of 4: cosine, ") for row in rows)
+    assert any(row.startswith("turned strongest of 8: ") for row in rows)
     assert done.stdout.count("8 speakers: with fewer than 30") == 1
     assert "each calibrated anew" in " ".join(done.stdout.split())
 
@@ -77,11 +77,18 @@ def test_json_equals_the_python_api(folder):
     result = json.loads(done.stdout)
     jsonschema.validate(result, um.report.json_schema())
     sets = um.read_embeddings("o.npz"), um.read_embeddings("p.npz")
-    expected = um.pseudonymisation(*sets, replicates=50, seed=3)
+    rivals = {name: um.Attacker(*sets, name) for name in ("whitened", "wasserstein")}
+    expected = um.pseudonymisation(*sets, attackers=rivals, replicates=50, seed=3)
+    (most, _), (least, _) = expected.most_evidence, expected.fewest_errors
+    strongest = {
+        "deid_strongest": expected.attacker,
+        **dict.fromkeys(("d_ece_strongest", "l_w_strongest", "tag_strongest"), most),
+        "eer_strongest": least,
+    }
     by_name = {r["metric"]: r for r in result["results"] if r["conditions"]["system"] == "a"}
     for metric, row in by_name.items():
-        best = f"strongest of 4: {expected.named(expected.attacker)}"
-        attacker = best if metric == "deid_strongest" else "cosine"
+        best = f"strongest of 8: {expected.named(strongest.get(metric, 'plain'))}"
+        attacker = best if metric in strongest else "cosine"
         named = {"system": "a", "attacker": attacker, "trials": "utterance pairs"}
         assert row["conditions"] == named
     assert by_name["deid"]["value"] == expected.deid
@@ -103,8 +110,14 @@ def test_matrices_lists_and_embeddings_agree(folder):
         assert done.exit_code == 0, done.output
         results = json.loads(done.stdout)["results"]
         values.append({r["metric"]: r["value"] for r in results if r["metric"] != "tag"})
-    for other in values[1:]:
-        assert other == pytest.approx(values[0], abs=1e-9)
+    embedded, *given = values
+    assert given[0] == pytest.approx(given[1], abs=1e-9)
+    fitted = ("strongest", "centred", "whitened", "wasserstein")
+    own, shared = (
+        {metric: value for metric, value in one.items() if not any(f in metric for f in fitted)}
+        for one in (embedded, given[0])
+    )
+    assert own == pytest.approx(shared, abs=1e-9)
 
 
 def test_it_ends_with_what_was_not_tried(folder):
@@ -118,14 +131,16 @@ def test_it_ends_with_what_was_not_tried(folder):
 
     voices = ("--original", "o.npz", "--protected", "a=p.npz")
     line = last(*voices)
-    assert "whitened, coral, wasserstein (cosine alone was asked for)" in line
-    assert "wccn, plda, asnorm (need training speech)" in line
+    assert "coral (not asked for)" in line
+    assert "whitened" not in line
+    assert "wasserstein" not in line
+    assert "centred, wccn, lda, plda, asnorm (need training speech)" in line
     assert "procrustes, fusion (need training speech, as it is and protected)" in line
     assert "a run of the attacker's own" in line
     assert line.endswith("`unmask assess` tries all that its data allow")
     line = last(*voices, "--backend", "wccn", "--train", "o.npz")
-    assert "wccn alone was asked for" in line
-    assert "not tried: wccn" not in line
+    assert "cosine, centred, lda, plda, coral, asnorm (not asked for)" in line
+    assert "wccn" not in line
     assert "but that of the given scores" in last("--matrices", "a=m.npz")
 
 

@@ -10,6 +10,7 @@ import shutil
 import zlib
 from contextlib import suppress
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import jsonschema
@@ -111,7 +112,10 @@ def test_the_first_screen_tells_risks_with_interval_chance_and_attacker(done):
     result = done[1]
     assert [card.safeguard for card in result.cards] == ["weak", "strong"]
     for card in result.cards:
-        labels = ["Linkability", "Singling Out", "Inference", "Resemblance left", "Evidence"]
+        linked, isolated = (
+            [risk, f"{risk}, within the release"] for risk in ("Linkability", "Singling Out")
+        )
+        labels = [*linked, *isolated, "Inference", "Resemblance left", "Evidence"]
         assert [h.label for h in card.numbers] == labels
         assert card.sentences[0].startswith("By an attacker")
         assert "chance is 8 %" in card.sentences[0]
@@ -132,14 +136,16 @@ def test_the_first_screen_states_the_strongest_attack_that_the_results_hold(done
     page = (done[2] / "report.html").read_text(encoding="utf-8")
     results = json.loads((done[2] / "results.json").read_text(encoding="utf-8"))["results"]
     first, numbers = part(page, "summary"), part(page, "numbers")
-    linked = {}
+    linked, within = {}, "within the release"
     for index, result in enumerate(results):
         where = result["conditions"]
         if result["metric"] == "linkability" and where["safeguard"] != "original":
-            linked.setdefault(where["safeguard"], []).append((index, result))
-    assert set(linked) == {"weak", "strong"}
-    for name, outcome in linked.items():
-        text = [(index, r) for index, r in outcome if "point" in r["conditions"]]
+            setting = where.get("setting", "known person")
+            linked.setdefault((where["safeguard"], setting), []).append((index, result))
+    settings = {"known person": "headline", within: within}
+    assert set(linked) == set(product(("weak", "strong"), settings))
+    for (name, setting), outcome in linked.items():
+        text = [(i, r) for i, r in outcome if r["conditions"].get("point") == settings[setting]]
         total = text[0][1]["n"]["speakers"]
         # Of points less than half a person apart, the one whose low end is higher.
         index, worst = max(
@@ -149,10 +155,13 @@ def test_the_first_screen_states_the_strongest_attack_that_the_results_hold(done
         low, high = math.floor(total * low + 1e-9), math.ceil(total * high - 1e-9)
         value = worst["value"]
         told = f"{100 * value:.0f} % of attempts, {total * value:.0f} of {total}; 95 % interval"
-        where = spoken(int(worst["conditions"]["utterances"]))
-        where += f", {worst['conditions']['speakers']} candidates"
+        where = [spoken(int(worst["conditions"]["utterances"]))]
+        where.append(f"{worst['conditions']['speakers']} candidates")
+        said = f"{told} {low} to {high}; {', '.join(where)}"
+        if setting == within:
+            said = f"linked to each other in {told} {low} to {high}: {', '.join(where[::-1])}"
         line = first.partition(f"</span>{name}</h3>")[2].partition("</li>")[0]
-        assert f"{told} {low} to {high}; {where}" in line.replace("\u00a0", " ")
+        assert said in line.replace("\u00a0", " ")
         card = numbers.partition(f"</span>{name}</h3>")[2].partition("</article>")[0]
         assert f'data-n="{index}"' in card
         assert f"by {worst['conditions']['attacker']}" in card
@@ -368,7 +377,7 @@ def test_redaction_leaves_no_name_anywhere(done, tmp_path):
     for old, new in zip(result.cards, redacted.cards, strict=True):
         for a, b in zip(old.numbers, new.numbers, strict=True):
             one, other = a.estimate, b.estimate
-            if one.metric in ("linkability", "singling_out", "inference"):
+            if one.metric in ("linkability", "singling_out", "inference", "deid_strongest"):
                 # New names split the utterances and the folds of the attacks anew.
                 assert one.interval.low <= other.interval.high, one.metric
                 assert other.interval.low <= one.interval.high, one.metric

@@ -173,9 +173,10 @@ def test_a_voice_turned_round_is_found_by_the_negated_score(tmp_path):
     rng = np.random.default_rng(0)
     put(tmp_path, original=voices, protected=-voices + 0.3 * rng.normal(size=voices.shape))
     result = run(tmp_path)
-    linked, singled, disclosed = result.cards[0].numbers
-    assert [n.label for n in result.cards[0].numbers] == ["Linkability", "Singling Out", "Evidence"]
-    for number in (linked, singled, disclosed):
+    known = [n for n in result.cards[0].numbers if "within the release" not in n.label]
+    assert [n.label for n in known] == ["Linkability", "Singling Out", "Evidence"]
+    linked, _, disclosed = known
+    for number in known:
         assert number.attacker.endswith("negated")
         assert number.estimate.interval is not None
     assert linked.estimate.value > 0.95
@@ -221,8 +222,8 @@ def test_inference_stands_on_the_card_with_chance_and_control(ideal):
     folder, _ = ideal
     changes = ['frameworks=["legal"]', "legal.attributes.gender=[]"]
     result = run(folder, changes=changes)
-    number = result.cards[0].numbers[2]
-    assert (number.label, number.chance) == ("Inference", 0.5)
+    (number,) = [one for one in result.cards[0].numbers if one.label == "Inference"]
+    assert number.chance == 0.5
     assert number.unprotected is not None
     assert "gender" in number.what
 

@@ -211,3 +211,9 @@ def test_back_ends_that_need_other_people_are_told(tmp_path):
     result = run(tmp_path, more='again = "again.npz"\n', again=speech(3))
     said = "Not tried: procrustes, asnorm and fusion of the informed with originals attacker,"
     assert any(line.startswith(said) for line in result.limits), result.limits
+
+
+def test_voices_drawn_for_each_utterance_are_their_own_run(tmp_path):
+    result = run(tmp_path, more='per = "utterance"\n')
+    assert {"ignorant", "informed"} <= set(result.attackers)
+    assert not any("no run of the attacker's own" in line for line in result.limits)

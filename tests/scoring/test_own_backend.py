@@ -237,6 +237,13 @@ def test_what_a_registered_back_end_is_fitted_on(registered):
     assert near.backend == "shifted"
 
 
+def test_what_was_not_tried_beside_a_back_end_of_ones_own():
+    enrol = voices("e", 1)
+    told = um.safeguards(enrol, {"a": enrol}, backend=Distance(), replicates=0).warnings[-1]
+    assert "cosine, coral (not asked for)" in told
+    assert "plda, asnorm (need training speech)" in told
+
+
 def test_a_registered_back_end_that_sees_attacked_speech_sees_no_two_versions(registered):
     enrol, seen = voices("e", 1), []
 

@@ -193,6 +193,9 @@ def main() -> None:
     _prepare_streams()
     # Work is spread over processors by jobs: further threads of small products only wait.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    if _memory_is_limited():
+        # Polars would try to start such a thread again and again, and say each time that it cannot.
+        os.environ.setdefault("_RJEM_MALLOC_CONF", "background_thread:false")
     for name in ("SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) is signal.SIG_DFL:
@@ -215,6 +218,14 @@ def main() -> None:
     sys.exit(code if isinstance(code, int) else 0)
 
 
+def _memory_is_limited() -> bool:
+    try:
+        import resource
+    except ImportError:
+        return False
+    return resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
+
+
 def _foreign(error: Exception) -> NoReturn:
     """Say in one line what nobody expected; wrong usage shows how it is right."""
     if hasattr(error, "show") and hasattr(error, "exit_code"):
@@ -224,6 +235,10 @@ def _foreign(error: Exception) -> NoReturn:
         raise error
     if isinstance(error, OSError):
         _end(f"{error.filename or 'input'}: {error.strerror or error}", 1)
+    if isinstance(error, MemoryError):
+        _end(
+            f"memory ended: expected more, or fewer workers ({str(error) or 'nothing was free'})", 1
+        )
     reason = str(error) or "no reason given"
     _end(f"{type(error).__name__}: {reason} (unmask --debug COMMAND … shows where)", 1)
 

@@ -56,6 +56,7 @@ def assess(
         print(visible(f"{config}: fine"))
         return
     folder = output or config.with_name(f"{config.stem}-report")
+    writable_folder(folder)
     with place(where.on, workers=where.workers, state=where.state):
         run(read, folder, where, file_copy=file_copy, cache=cache, allow_code=allow_code)
 

@@ -20,7 +20,7 @@ from unmask.base import visible
 from unmask.cli.options import option
 from unmask.errors import InputError
 from unmask.report import Document, figures_of, render
-from unmask.run import Place, place, reporting, write_whole
+from unmask.run import Place, check_writable, place, reporting, write_whole
 from unmask.trials import Scores, Source, read_scores
 
 T = TypeVar("T")
@@ -36,23 +36,15 @@ def writable_file(path: Path | None) -> Path | None:
         there = path.absolute().parent
         if not there.is_dir():
             raise InputError(f"{path}: expected an existing folder, found none at {there}")
-        _check_writable(there, path)
+        check_writable(there, named=path)
     return path
 
 
 def writable_folder(path: Path | None) -> Path | None:
     """A folder can be written to, or made below the last one that is there."""
     if path is not None:
-        there = path.absolute()
-        while not there.exists():
-            there = there.parent
-        _check_writable(there, path)
+        check_writable(path)
     return path
-
-
-def _check_writable(there: Path, path: Path) -> None:
-    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-        raise InputError(f"{path}: cannot be written: {there} is not a writable folder")
 
 
 def _formats(text: str) -> str:

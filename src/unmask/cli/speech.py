@@ -229,7 +229,7 @@ def anonymise(
     ),
     command: str | None = option("Any anonymiser: 'tool {input} {output} {speaker}'."),
     seed: str = option("Seed of the coefficients, or 'random' for a secret one.", default="0"),
-    per: Literal["speaker", "session", "utterance"] = option(
+    per: Literal["global", "speaker", "session", "utterance"] = option(
         "What shares one coefficient.", default="speaker"
     ),
     low: float | None = option("Lowest coefficient, or semitones."),

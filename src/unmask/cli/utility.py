@@ -14,6 +14,7 @@ from unmask.cli.options import argument, group, option
 from unmask.cli.speech import Recorded
 from unmask.errors import InputError
 from unmask.report import Config, check_config, document
+from unmask.run import make_folder
 
 
 def utility(
@@ -73,8 +74,7 @@ def utility(
                 state=output.state,
             )
     if report is not None and measurements is None:
-        measurements = report / "data" / "utility.csv"
-        measurements.parent.mkdir(parents=True, exist_ok=True)
+        measurements = make_folder(report / "data") / "utility.csv"
     if measurements is not None:
         cost.write_measurements(measured, measurements)
         recorded.remark(f"wrote {measurements}")

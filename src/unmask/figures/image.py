@@ -24,7 +24,7 @@ from unmask.base import visible
 from unmask.errors import InputError
 from unmask.figures.figure import VEGA_LITE, Figure
 from unmask.figures.theme import FONT, INK, MUTED, NARROW, NIGHT, PAPER, PIXELS_PER_INCH, part
-from unmask.run import write_whole
+from unmask.run import make_folder, write_whole
 
 PNG_PIXELS_PER_INCH = 200
 
@@ -299,7 +299,7 @@ def _save(figure: Figure, paths: list[Path]) -> list[Path]:
             raise InputError(path, f"a figure's suffix ({suffixes})", path.suffix or "none")
     content = images(figure, kinds)
     for path, kind in zip(paths, kinds, strict=True):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         write_whole(path, content[kind])
     return paths
 

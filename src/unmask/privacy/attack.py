@@ -113,16 +113,13 @@ class Attacker:
         """The same attacker with its sets aligned, if its back-end asks for it, and a back-end that
         is trained.
         """
-        parallel = zip(("training speech", "the same protected"), self.pairs or (), strict=False)
-        refuse_encoders(
-            {"enrolment": self.enrol, "test": self.test, "training": self.train} | dict(parallel)
-        )
+        self.refuse_encoders()
         named = self._named if isinstance(self.backend, str) else None
         if named is None:
             return replace(self, backend=backend_named(self.backend, self.train))
-        attacked = set(self.test.speakers.to_series())
-        for one in (self.train, *(self.pairs or ())) if named.apart else ():
-            shared = set() if one is None else attacked & set(one.speakers.to_series())
+        taught = (self.train, *(self.pairs or ())) if named.apart else ()
+        for one in filter(None, taught):
+            shared = set(self.test.speakers.to_series()) & set(one.speakers.to_series())
             if shared:
                 raise InputError(
                     f"back-end {named.name}: training and test speakers must differ, found"
@@ -138,6 +135,13 @@ class Attacker:
         sides = zip(made, (self.enrol, self.test), strict=True)
         enrol, test = (replace(one, vectors=apply(one.vectors)) for apply, one in sides)
         return replace(self, enrol=enrol, test=test, backend=AlignedCosine(named.name))
+
+    def refuse_encoders(self) -> None:
+        """Sets of one attacker come from one encoder."""
+        parallel = zip(("training speech", "the same protected"), self.pairs or (), strict=False)
+        refuse_encoders(
+            {"enrolment": self.enrol, "test": self.test, "training": self.train} | dict(parallel)
+        )
 
     def allows(self, backend: str) -> bool:
         """Whether there are the data that a back-end of this name is trained on."""

@@ -18,7 +18,9 @@ from unmask._version import __version__
 from unmask.errors import InputError
 from unmask.run import (
     cache_directory,
+    check_writable,
     content_digest,
+    make_folder,
     private_folder,
     reporting,
     store,
@@ -139,9 +141,10 @@ class Work:
                 self.reused += path not in self.own
                 return stored
             self.total += step.weight
+        check_writable(self.folder)
         with self.doing(step.what, step.weight, expected=True):
             result = store.to_bytes(step.compute())
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_folder(self.folder, private=True)
             write_whole(path, result, private=True)
             self._name()
         self.computed += 1

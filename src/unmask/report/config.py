@@ -112,6 +112,10 @@ class Safeguard(Voices):
         "Embeddings of the [training] speech protected by this safeguard under keys of"
         " the attacker's own."
     )
+    per: Literal["global", "speaker", "session", "utterance"] | None = described(
+        "What shares one new voice. With utterance every recording is a run of its own, and the"
+        " release itself serves as the attacker's own run."
+    )
     keyless: bool = described(
         "Deterministic: without a key an attacker makes the very same run.", False
     )

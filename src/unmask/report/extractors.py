@@ -128,7 +128,8 @@ class Extractors:
         if safeguard.command is not None:
             chosen: Any = External(safeguard.command.replace("{key}", str(key)))
         else:
-            chosen = method_named(str(safeguard.method), seed=key)
+            per = safeguard.per or "speaker"
+            chosen = method_named(str(safeguard.method), seed=key, per=per)
         content = [(repr(one), one.digest) for one in files]
         identity = json.dumps([chosen.describe(key=True), content])
         root = self.work.folder / "runs" / _digest(identity, code_digest())[:16]

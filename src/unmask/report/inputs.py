@@ -46,10 +46,10 @@ class Inputs:
     """Everything that was read.
 
     ``speech`` is what attackers of each safeguard hold, through the extractor as it is given;
-    ``keyless`` safeguards have no key. ``trained`` has, by safeguard and attacker, all speech
-    through an extractor that was trained, ``untrained`` why there is none. Recordings that could
-    not be read in some set (``not-read`` of the ``notices``) are left out of all, which are
-    compared utterance by utterance.
+    ``keyless`` safeguards have no key, ``renewed`` ones draw a new voice for every utterance.
+    ``trained`` has, by safeguard and attacker, all speech through an extractor that was trained,
+    ``untrained`` why there is none. Recordings that could not be read in some set (``not-read`` of
+    the ``notices``) are left out of all, which are compared utterance by utterance.
     """
 
     original: Embeddings | None
@@ -60,6 +60,7 @@ class Inputs:
     sets: Mapping[str, Mapping[str, Scores]]
     sources: tuple[Source, ...] = ()
     notices: tuple[Notice, ...] = ()
+    renewed: frozenset[str] = frozenset()
     trained: Mapping[tuple[str, str], Speech] = field(default_factory=dict)
     untrained: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
@@ -72,7 +73,8 @@ class Inputs:
     def again(self) -> dict[str, Embeddings]:
         """Runs of the attacker's own, by safeguard; those without a key have none."""
         own = {name: one.known.get("own") for name, one in self.speech.items()}
-        return {n: one for n, one in own.items() if one is not None and n not in self.keyless}
+        same = self.keyless | self.renewed
+        return {n: one for n, one in own.items() if one is not None and n not in same}
 
     @property
     def safeguards(self) -> tuple[str, ...]:
@@ -245,7 +247,10 @@ def read_inputs(
         for given in one.scores
     }
     keyless = frozenset(one.name for one in config.safeguards if one.keyless)
-    inputs = Inputs(None, {}, keyless, frozenset(), tables, sets)
+    renewed = frozenset(
+        one.name for one in config.safeguards if one.per == "utterance" and one.again is None
+    )
+    inputs = Inputs(None, {}, keyless, frozenset(), tables, sets, renewed=renewed)
     if original is not None:
         shown = {one.name: every[one.name] for one in given if not one.hidden}
         compared = {**shown, **{key: every[path] for key, path in runs.items()}}
@@ -257,7 +262,7 @@ def read_inputs(
             check_speakers(original, embeddings, f"safeguards.{key}")
         speech = {}
         for name, protected in shown.items():
-            held = {"own": name if name in keyless else runs.get(f"{name}.again")}
+            held = {"own": name if name in keyless | renewed else runs.get(f"{name}.again")}
             held["related"] = runs.get(f"{name}.related")
             known = {data: every[path] for data, path in held.items() if path is not None}
             speech[name] = Speech(protected, {"original": original, **known})

@@ -21,6 +21,7 @@ from unmask.data import demo_scores
 from unmask.errors import InputError
 from unmask.report.config import ATTACKERS, FRAMEWORKS, Config
 from unmask.report.toml import check_config, relative, resolved
+from unmask.run import make_folder
 from unmask.speech import case_study, case_study_subset
 from unmask.trials import Embeddings, Scores, read_any, write
 from unmask.utility import case_study_utility, write_measurements
@@ -157,8 +158,7 @@ def _of_tree(systems: dict[str, Sets], vectors: Vectors, where: Path, start: Pat
 def demo_config(folder: str | Path, *, seed: int = 0, replicates: int | None = None) -> Config:
     """Put the bundled data into ``folder/data`` and describe their assessment."""
     place = Path(folder)
-    data = place / "data"
-    data.mkdir(parents=True, exist_ok=True)
+    data = make_folder(place / "data")
     for name, embeddings in {**case_study_subset(), **case_study()}.items():
         write(embeddings, data / f"{name}.npz")
     with demo_scores() as path:

@@ -20,7 +20,7 @@ from unmask.report.documents import Document
 from unmask.report.html import filing_html, render_html
 from unmask.report.table import render, text
 from unmask.report.toml import to_toml
-from unmask.run import locked, write_whole
+from unmask.run import locked, make_folder, write_whole
 
 PAGE = "report.html"
 _NEW = ".new-"
@@ -104,7 +104,7 @@ def _draw(figure: Figure, kinds: tuple[str, ...], folder: Path, kept: Path) -> N
     stored = {kind: kept / f"{figure.digest}-{code_digest()[:8]}.{kind}" for kind in kinds}
     missing = tuple(kind for kind, path in stored.items() if not path.is_file())
     if missing:
-        kept.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(kept, private=True)
         for kind, content in images(figure, missing).items():
             write_whole(stored[kind], content, private=True)
     for kind, path in stored.items():

@@ -1,8 +1,9 @@
 """Where work runs and what it leaves behind: places, jobs, progress, files."""
 
 from unmask.run.files import atomic_file, atomic_path, cache_directory, check_memory, check_room
-from unmask.run.files import content_digest, locked, memory_left, private_files, private_folder
-from unmask.run.files import scratch_folder, text_lines, workplace, write_whole
+from unmask.run.files import check_writable, content_digest, locked, make_folder, memory_left
+from unmask.run.files import private_files, private_folder, scratch_folder, text_lines, workplace
+from unmask.run.files import write_whole
 from unmask.run.job import Range, accumulate, ranges_of, run
 from unmask.run.places import Place, current_place, devices, end_with_parent, keeping
 from unmask.run.places import one_blas_thread, place, within

@@ -30,6 +30,7 @@ from unmask.errors import InputError
 PREFIX = "unmask-"
 KEPT = 7 * 24 * 3600.0
 _TICK = 2_000_000_000
+_GROUP = Path("/sys/fs/cgroup")
 _NOT_OWN = (
     "a folder of this user that nobody else can write",
     "another: what is kept there is not trusted",
@@ -261,6 +262,26 @@ def locked(folder: Path) -> Iterator[None]:
         os.close(handle)
 
 
+def check_writable(folder: Path, *, named: Path | None = None) -> None:
+    """Refuse a folder that cannot be written, nor made below the last one that is there."""
+    there = folder.absolute()
+    while not there.exists():
+        there = there.parent
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        written = f"{named or folder}: cannot be written"
+        raise InputError(f"{written}: {there} is not a writable folder")
+
+
+def make_folder(folder: Path, *, private: bool = False) -> Path:
+    """Make a folder, and those above it, unless it is there."""
+    try:
+        folder.mkdir(mode=0o700 if private else 0o777, parents=True, exist_ok=True)
+    except OSError as error:
+        where = error.filename or folder
+        raise InputError(f"{where}: cannot be made: {error.strerror}") from None
+    return folder
+
+
 def check_room(folder: Path, needed: int, what: str, *, named: Path | None = None) -> None:
     """Refuse what the disk of a folder has no room for; ``named`` is named in its place."""
     free = shutil.disk_usage(folder).free
@@ -281,6 +302,9 @@ def memory_left() -> int:
     except (OSError, KeyError, ValueError):
         if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
             left = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    for limit_of in ("memory.max", "memory/memory.limit_in_bytes"):  # of a container
+        with suppress(OSError, ValueError):
+            left = min(left, int((_GROUP / limit_of).read_text(encoding="ascii")))
     try:
         import resource
     except ImportError:

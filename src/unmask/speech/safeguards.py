@@ -22,7 +22,17 @@ import numpy as np
 
 from unmask._version import __version__
 from unmask.errors import InputError
-from unmask.run import Arrays, Range, Xp, atomic_path, content_digest, ranges_of, run, write_whole
+from unmask.run import (
+    Arrays,
+    Range,
+    Xp,
+    atomic_path,
+    content_digest,
+    make_folder,
+    ranges_of,
+    run,
+    write_whole,
+)
 from unmask.speech.audio import SUFFIXES, failure, file_workers, read_audio, write_audio
 from unmask.speech.corpus import Recording
 from unmask.speech.vocoding import analysed, mcadams, shifted, synthesised
@@ -32,7 +42,7 @@ RANGES = {"b2": (0.8, 0.8), "b2r": (0.7, 0.9), "b2w": (0.5, 0.9)}
 PITCH = "pitch"
 SEMITONES = 4.0
 """How far the pitch is moved unless somebody says otherwise: for all alike, so without a key."""
-SCOPES = ("speaker", "session", "utterance")
+SCOPES = ("global", "speaker", "session", "utterance")
 METADATA = "unmask-anonymise.json"
 
 
@@ -97,7 +107,8 @@ class Drawn:
         if self.low == self.high:
             return self.low
         within = {"session": [recording.session or ""], "utterance": [recording.utterance]}
-        drawn = keyed(self.seed, recording.speaker, *within.get(self.per, []))
+        whose = [] if self.per == "global" else [recording.speaker, *within.get(self.per, [])]
+        drawn = keyed(self.seed, *whose)
         return float(drawn.uniform(self.low, self.high))
 
     def protect(self, recording: Recording, output: Path) -> Protected:
@@ -215,8 +226,8 @@ def safeguard(
 ) -> Drawn:
     """The safeguard whose ``method`` is b2, b2r or b2w (:data:`RANGES`), or pitch.
 
-    ``seed`` and ``per`` (speaker, session or utterance) say how coefficients are drawn, as in
-    :class:`Drawn`; ``low`` and ``high`` replace the ends of the method's range. That of pitch is
+    ``seed`` and ``per`` (global, speaker, session or utterance) say how coefficients are drawn, as
+    in :class:`Drawn`; ``low`` and ``high`` replace the ends of the method's range. That of pitch is
     one of semitones, four up for all unless ends are given.
     """
     if method not in (*RANGES, PITCH):
@@ -275,11 +286,8 @@ def anonymise(
             )
         if target.resolve() == one.path.resolve():
             raise InputError(f"{target}: expected another output folder, found the input's")
-    try:
-        for folder in sorted({target.parent for target in targets}):
-            folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{error.filename or root}: cannot be made: {error.strerror}") from None
+    for folder in sorted({target.parent for target in targets}):
+        make_folder(folder)
     files = tuple(
         (str(one.path), one.utterance, one.speaker, one.session, str(target), one.digest)
         for one, target in zip(recordings, targets, strict=True)

@@ -402,6 +402,8 @@ def legal(
     _known(metrics, METRICS, "metric")
     _known([name for name in (original, asked) if name is not None], attackers, "attacker")
     _known(variants, READINGS, "variant")
+    for attacker in attackers.values():
+        attacker.refuse_encoders()
     intervals: dict[str, Any] = {"level": level, "replicates": replicates, "seed": seed}
     shared = {**intervals, "side": side, "allow_shared_utterances": allow_shared_utterances}
     if one_minus_eer_enrol is None:

@@ -49,7 +49,7 @@ from unmask.privacy.similarity.result import LISTED, SETS, Pseudonymisation, ass
 from unmask.privacy.similarity.session_pairs import SessionAssessment, sessions
 from unmask.privacy.similarity.statistic import Setup
 from unmask.run import load_arrays, part, reporting
-from unmask.scoring import Backend, Rule, Sides, backend_named, known_backend
+from unmask.scoring import BACKENDS, Backend, Rule, Sides, backend_named, known_backend
 from unmask.trials import Embeddings, Ids, Scores, text_ids
 
 ALL = "all"
@@ -347,9 +347,11 @@ class PrivacyAssessment(Noticed, Tabular):
         if backend is None:
             return Notice("not-tried", "", _GIVEN)
 
+        given = {one.needs for one in BACKENDS.values() if one.is_free or one.name == backend}
+
         def why(name: str) -> str:
-            known = known_backend(name).is_free or not known_backend(backend).is_free
-            return f"{backend} alone was asked for" if known else f"need {lacking(name)}"
+            able = known_backend(name).needs in given
+            return "not asked for" if able else f"need {lacking(name)}"
 
         return not_tried({backend, *ALIGNMENTS}, why, _ENROLMENT)
 

