@@ -52,7 +52,7 @@ def label(estimate: Estimate, of: str = "") -> str:
     """
     raw = estimate.metric == "eer" and estimate.params.get("est") == "raw"
     metric = "eer_raw" if raw else estimate.metric
-    metric = "deid" if estimate.params.get("attacker") else metric
+    metric = "deid" if metric.startswith("deid") and estimate.params.get("attacker") else metric
     name = LABELS.get(metric, metric.replace("_", " "))
     name += f", {of}" if of and estimate.metric in OF_TRIALS else ""
     details = [
