@@ -490,5 +490,5 @@ class TestAssess:
         work = Work(study / "cache")
         for session in ("a", "b"):
             some = [replace(one, session=session) for one in files]
-            made, _ = embedded(some, "spectra:encode", "x", work)
+            made, *_ = embedded(some, "spectra:encode", "x", work)
             assert set(made.sessions.to_series()) == {session}
