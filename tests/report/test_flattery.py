@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import polars as pl
 import pytest
 
+import unmask as um
 from unmask.errors import InputError
 from unmask.report import assess, check_inputs, load_config
 from unmask.run import place
@@ -217,3 +219,80 @@ def test_voices_drawn_for_each_utterance_are_their_own_run(tmp_path):
     result = run(tmp_path, more='per = "utterance"\n')
     assert {"ignorant", "informed"} <= set(result.attackers)
     assert not any("no run of the attacker's own" in line for line in result.limits)
+
+
+@pytest.mark.parametrize("run_of", ["again", "related"])
+@pytest.mark.parametrize("copied", ["original", "protected"])
+def test_a_copy_is_no_run_of_the_attackers_own(tmp_path, run_of, copied):
+    sets = {"original": speech(), "protected": speech(2)}
+    said = both({"x": sets[copied], "more": f'{run_of} = "x.npz"\n'}, tmp_path)
+    assert "the same in 72 of 72 rows" in said
+
+
+def test_attacked_people_are_no_training_people_under_other_names(tmp_path):
+    other = renamed(speech(2), lambda name: f"t{name[1:]}")
+    other = replace(other, utterances=Ids.from_strings([f"t{i}" for i in range(72)]))
+    said = both({"x": other, "more": '[training]\nembeddings = "x.npz"\n'}, tmp_path)
+    assert said.startswith("training: expected other vectors than those of safeguards.V")
+
+
+def test_protected_recordings_without_an_original_are_left_out_and_counted(tmp_path):
+    own = speech(2)
+    noise = np.random.default_rng(3).normal(size=(SPEAKERS * 8, DIM))
+    names = [f"s{s:02d}" for s in range(SPEAKERS) for _ in range(8)]
+    padded = Embeddings(
+        np.concatenate([own.vectors, noise]),
+        [*own.speakers.to_series(), *names],
+        [*own.utterances.to_series(), *(f"{n}-x{i}" for i, n in enumerate(names))],
+    )
+    result = run(tmp_path, protected=padded)
+    assert result.cards[0].extent == "most"
+    said = "V: 96 of 168 protected recordings have no original and were not attacked."
+    assert said in result.limits
+
+
+def test_one_talkative_person_costs_nobody_their_numbers(tmp_path):
+    head = HEAD.replace("lengths = [1], ", "").replace(
+        '["linkability"]', '["linkability", "singling_out"]'
+    )
+    rng, more = np.random.default_rng(8), {}
+    for name, one in (("original", speech()), ("protected", speech(2))):
+        extra = one.vectors[:6] + 0.1 * rng.normal(size=(6, DIM))
+        more[name] = Embeddings(
+            np.concatenate([one.vectors, extra]),
+            [*one.speakers.to_series(), *["s00"] * 6],
+            [*one.utterances.to_series(), *(f"s00-{i}" for i in range(6, 12))],
+        )
+    result = run(tmp_path, head=head, **more)
+    assert not result.failures
+    labels = [number.label for number in result.cards[0].numbers]
+    assert {"Linkability", "Singling Out"} <= set(labels)
+
+
+def test_settings_that_attacks_depend_on_are_told(tmp_path):
+    head = HEAD.replace("legal = {", "legal = {counts = [2], ")
+    (tmp_path / "enrol.txt").write_text("\n".join([f"s{s:02d}-0" for s in range(12)] + ["nobody"]))
+    result = run(tmp_path, head=head + 'split = {utterances = "enrol.txt"}\n')
+    said = "The config sets what attacks depend on: legal.counts = (2,), split.utterances."
+    assert said in result.limits
+    assert "Split: 1 of 13 listed utterances are in no set." in result.limits
+    assert any(source.format == "list" for source in result.document.inputs)
+
+
+def test_one_session_a_person_is_no_session(tmp_path):
+    named = replace(speech(), sessions=speech().speakers)
+    result = run(tmp_path, original=named)
+    assert any(line.startswith("Recordings do not say which session") for line in result.limits)
+
+
+def test_reversed_scores_are_told_where_safeguards_are_compared():
+    rng = np.random.default_rng(0)
+    labels = ["target"] * 60 + ["nontarget"] * 60
+    score = np.where(np.array(labels) == "target", 2.0, 0.0) + rng.normal(size=120)
+    frame = pl.DataFrame(
+        {"enrol": [f"e{i}" for i in range(120)], "test": [f"t{i}" for i in range(120)],
+         "label": labels, "a": score, "b": -score}
+    )  # fmt: skip
+    with pytest.warns(um.UnmaskWarning, match="negated score discloses more"):
+        result = um.compare(frame, "a", "b", replicates=20, privacy=True)
+    assert any(one.code == "negated" for one in result.notices)

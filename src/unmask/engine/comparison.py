@@ -12,6 +12,7 @@ from typing import Any
 
 from unmask.base import Tabular, estimate_row
 from unmask.engine.evaluation import Analysis, Battery
+from unmask.engine.metrics import negated_notices
 from unmask.engine.roc import Roc
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice, Noticed
@@ -183,5 +184,10 @@ def compare(
         rows.append(Difference(one, two, delta, share))
     files = [source.name for source in scores.sources]
     told = read_as_safeguards([first, second, *files]) if privacy is None else ()
-    about = scores.sources, (*told, *measured.notices), seed, pair, measured.rocs
+    reversed_ = [
+        notice.about(name)
+        for name, roc in zip((first, second), measured.rocs, strict=True)
+        for notice in negated_notices(roc)
+    ]
+    about = scores.sources, (*told, *reversed_, *measured.notices), seed, pair, measured.rocs
     return Comparison(first, second, tuple(rows), *about, bool(privacy or told))

@@ -311,6 +311,12 @@ class Legal(_Part):
     )
 
 
+_OF_ATTACKS = (
+    "counts", "linkability_enrol", "singling_out_enrol", "one_minus_eer_enrol",
+    "linkability_draws", "side", "max_enrol",
+)  # fmt: skip
+
+
 class Similarity(_Part):
     """Voice similarity matrices (Noé 2020, 2022)."""
 
@@ -467,6 +473,19 @@ class Config(_Part):
                 short = [n for n in usual.lengths if n not in self.legal.lengths]
                 drops["numbers of utterances"] = list(map(str, short))
         return {what: some for what, some in drops.items() if some}
+
+    @property
+    def changed(self) -> list[str]:
+        """Settings of this file that make attacks other than the usual ones."""
+        usual: dict[str, Any] = {f"legal.{name}": (Legal(), self.legal) for name in _OF_ATTACKS}
+        usual |= {f"split.{name}": (Split(), self.split) for name in ("enrol", "utterances")}
+        changed = []
+        for key, (standard, own) in usual.items():
+            value = getattr(own, name := key.partition(".")[2])
+            if value != getattr(standard, name) and any(one.given for one in self.safeguards):
+                said = "" if isinstance(value, Path) else f" = {value}"
+                changed.append(f"{key}{said}")
+        return changed
 
     @property
     def trials(self) -> dict[str, Any]:

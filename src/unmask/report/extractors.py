@@ -245,6 +245,8 @@ class Extractors:
         others = voices(training, "training") if training.given else None
         if others is not None:
             check_names(original, others, "training")
+            attacked = {f"safeguards.{n}": one.protected for n, one in inputs.speech.items()}
+            refuse_copies({"original": original, **attacked}, others, "training")
             refuse_attacked(others.speakers.to_series(), original.speakers.to_series())
         for name in runnable:
             known = held[name].known
@@ -396,6 +398,21 @@ def check_names(known: Embeddings, other: Embeddings, key: str, *, whose: str = 
             f"{key}, row {row}: expected utterance {name} of speaker {wanted} as in {whose},"
             f" found speaker {found} ({len(apart):,} such rows)"
         )
+
+
+def refuse_copies(known: Mapping[str, Embeddings | None], other: Embeddings, key: str) -> None:
+    """A run of the attacker's own, a related one or training speech is none of the ``known`` sets:
+    few of its vectors, if any, are vectors of theirs.
+    """
+    along = np.random.default_rng(0).normal(size=other.dimension)
+    own = (other.vectors * along).sum(axis=1)
+    for whose, one in known.items():
+        if one is None or one.dimension != other.dimension or other.dimension < 2:
+            continue
+        same = int(np.isin(own, (one.vectors * along).sum(axis=1)).sum())
+        if 2 * same > len(own):
+            wanted = "other vectors than those of " + whose
+            raise InputError(key, wanted, f"the same in {same:,} of {len(own):,} rows")
 
 
 def refuse_attacked(training: Iterable[str], attacked: Iterable[str]) -> None:

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
+
 from unmask.base import few_speakers
 from unmask.engine import speaker_count
 from unmask.estimate import Estimate, Notice
@@ -16,6 +18,7 @@ from unmask.report.documents import Row
 from unmask.report.inputs import set_label
 from unmask.report.section import Section, note, title, whole_percent, with_level
 from unmask.report.sound import ENCODER, SOUND
+from unmask.trials import Embeddings
 
 if TYPE_CHECKING:
     from unmask.report.frameworks.study import Study
@@ -331,6 +334,8 @@ def untried(study: Study) -> Iterable[str]:
     for what, some in study.left_out.items():
         named = [title(one) if what == "frameworks" else one for one in some]
         yield note("left_out", what=what, named=", ".join(named))
+    if changed := config.changed:
+        yield note("changed", named=", ".join(changed))
     if hidden := [one.name for one in config.safeguards if one.hidden and one.given]:
         yield note("hidden", names=listed(hidden))
     for (attackers, why), names in _alike(
@@ -386,9 +391,19 @@ def limits(cards: Sequence[Card], study: Study, sections: Sequence[Section] = ()
     for code in ("weak-control", "few-speakers"):
         said = dict.fromkeys(notice.sentence for notice in _notices(cards, code))
         yield from (f"{sentence[:1].upper()}{sentence[1:]}." for sentence in said)
-    sessions = None if inputs.original is None else inputs.original.sessions
-    if inputs.original is not None and (sessions is None or sessions.n_unique < 2):
+    if inputs.original is not None and not _several_sessions(inputs.original):
         yield note("no_sessions")
+    if not inputs.protected:
+        reversed_ = dict.fromkeys(one.line for one in noticed if one.code == "negated")
+        yield from (f"{line}." for line in reversed_)
+
+
+def _several_sessions(speech: Embeddings) -> bool:
+    """Whether some person was recorded in two sessions or more."""
+    if speech.sessions is None:
+        return False
+    both = np.stack([speech.speakers.codes, speech.sessions.codes])
+    return bool(np.unique(both, axis=1).shape[1] > speech.n_speakers)
 
 
 def _not_comparable(notices: Iterable[Notice]) -> Iterable[str]:

@@ -23,6 +23,7 @@ from unmask.report.extractors import (
     check_names,
     embedded,
     recordings_of,
+    refuse_copies,
 )
 from unmask.report.redact import Labels, redaction_key
 from unmask.report.sound import Sounds, encoder_notices, sound_notices
@@ -105,9 +106,18 @@ class Inputs:
         if not present:
             wanted = "somebody with speech to enrol and protected speech to attack"
             raise InputError(f"safeguards.{safeguard}", wanted, "nobody: see split")
-        protected = of_people(speech.protected, present)
+        protected = of_people(self._versions(speech.protected), present)
         shares = {share: self.attackable(safeguard, one) for share, one in speech.shares.items()}
         return replace(speech, protected=protected, shares=shares)
+
+    def _versions(self, protected: Embeddings) -> Embeddings:
+        """The recordings that have an original of their name; all where none has one."""
+        assert self.original is not None
+        assert self.original.utterances is not None
+        assert protected.utterances is not None
+        known = self.original.utterances.to_series()
+        kept = protected.utterances.to_series().is_in(known.implode()).to_numpy()
+        return protected.select(kept) if kept.any() and not kept.all() else protected
 
     def complete(self, *, name_them: bool) -> Inputs:
         """Only those attacked who are in all sets, and a notice on the others."""
@@ -140,6 +150,9 @@ class Inputs:
             sentence = f"{len(bare):,} of {len(recordings):,} recordings{',' if lost else ''} have"
             sentence += f" no protected version and were not attacked{first}"
             yield Notice("absent", name, whose + sentence)
+        if extra := len(given) - len(self._versions(given)):
+            sentence = f"{extra:,} of {len(given):,} protected recordings have no original and were"
+            yield Notice("absent", name, f"{sentence} not attacked")
         for people, why in (
             (protected - everyone, "have no original speech and were not attacked"),
             (
@@ -260,6 +273,10 @@ def read_inputs(
                 raise InputError(f"safeguards.{key}", like, embeddings.dimension)
             check_names(original, embeddings, f"safeguards.{key}")
             check_speakers(original, embeddings, f"safeguards.{key}")
+        for key, path in runs.items():
+            name = key.rpartition(".")[0]
+            others = {"original": original, f"safeguards.{name}": shown.get(name)}
+            refuse_copies(others, every[path], f"safeguards.{key}")
         speech = {}
         for name, protected in shown.items():
             held = {"own": name if name in keyless | renewed else runs.get(f"{name}.again")}
@@ -267,6 +284,15 @@ def read_inputs(
             known = {data: every[path] for data, path in held.items() if path is not None}
             speech[name] = Speech(protected, {"original": original, **known})
         enrols = enrolling(config, original, compared)
+        if (listed := config.split.utterances) is not None:
+            digest = hashlib.sha256(listed.read_bytes()).hexdigest()
+            sources.append(Source(relative(str(listed), base), digest, "list"))
+            read_names = set().union(
+                *(x.utterances.to_series() for x in (original, *compared.values()) if x.utterances)
+            )
+            if unknown := sorted(enrols - read_names):
+                sentence = f"{len(unknown):,} of {len(enrols):,} listed utterances are in no set"
+                notices.append(Notice("absent", "split", sentence))
         inputs = replace(inputs, original=original, speech=speech, enrols=enrols)
         inputs = Extractors(config, work, allow_code=allow_code, say=say).added(inputs, voices)
         inputs = inputs.complete(name_them=not config.redact)

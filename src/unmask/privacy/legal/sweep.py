@@ -521,13 +521,15 @@ def _untried(attackers: Sequence[Attacker], variants: Sequence[str]) -> tuple[No
 def fitting_lengths(
     tests: Iterable[Embeddings], lengths: Sequence[int] = LENGTHS, *, conversations: int = 2
 ) -> tuple[int, ...]:
-    """Those of ``lengths`` of which somebody in every set of ``tests`` has as many
-    ``conversations``; in place of longer ones the longest that half of the people have. The
+    """Those of ``lengths`` of which 20 people in every set of ``tests``, or half of them, have as
+    many ``conversations``; in place of longer ones the longest that half of the people have. The
     shortest where none fits, and the metrics tell why.
     """
-    recordings = [np.bincount(one.speakers.codes) for one in tests]
-    most = min(int(one.max()) // conversations for one in recordings)
-    usual = min(int(np.median(one[one > 0])) // conversations for one in recordings)
+    counts = [np.bincount(one.speakers.codes) for one in tests]
+    recordings = [-np.sort(-one[one > 0]) for one in counts]
+    enough = [min(HEADLINE, max(2, -(-len(one) // 2)), len(one)) for one in recordings]
+    most = min(int(r[n - 1]) // conversations for r, n in zip(recordings, enough, strict=True))
+    usual = min(int(np.median(one)) // conversations for one in recordings)
     kept = [length for length in lengths if length <= most]
     if len(kept) < len(lengths) and usual > max(kept, default=0):
         kept.append(usual)

@@ -106,7 +106,7 @@ def trusted(
         tried["own_run"] = beside(speech.known["own"])
     if seen is not None:
         tried["seen"] = seen
-    elif "own" in speech.learnt:
+    elif "own" in speech.learnt and not law.known_backend(backend).apart:
         first, second = law.every_second(speech.learnt["own"])
         if first.n_speakers >= curve.candidates:
             tried["seen"] = replace(best, enrol=first, test=second)
