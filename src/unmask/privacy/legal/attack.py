@@ -18,7 +18,7 @@ from unmask.engine import Roc, fusion_weights
 from unmask.errors import InputError
 from unmask.estimate import Notice
 from unmask.privacy.legal.conversations import refuse_dimensions
-from unmask.privacy.legal.curve import CENTRED, CENTRED_NEGATED, NEGATED, PLAIN, VARIANTS, notice
+from unmask.privacy.legal.curve import CENTRED, CENTRED_NEGATED, NEGATED, PLAIN, VARIANTS
 from unmask.scoring import (
     AlignedCosine,
     Alignment,
@@ -295,13 +295,13 @@ def not_tried(tried: Collection[str], why: Callable[[str], str], *others: str) -
         if name not in tried:
             reasons.setdefault(why(name), []).append(name)
     parts = [f"{', '.join(names)} ({reason})" for reason, names in reasons.items()]
-    return notice("sweep", "not-tried", what="; ".join([*parts, *others]))
+    what = "; ".join([*parts, *others, "any extractor but that of these embeddings"])
+    sentence = f"not tried: {what}. `unmask assess` tries all that its data allow"
+    return Notice("not-tried", "", sentence)
 
 
 def lacking(backend: str) -> str:
-    """What a back-end of this name needs beyond enrolment and test."""
-    if backend in FREE:
-        return "no more data"
+    """What a back-end of this name that is not free needs beyond enrolment and test."""
     return "training speech, as it is and protected" if backend in _PAIRED else "training speech"
 
 
