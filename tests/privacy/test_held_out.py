@@ -6,7 +6,7 @@ import pytest
 import unmask as um
 from unmask.engine import eer
 from unmask.errors import InputError
-from unmask.privacy.legal import Attacker, attack_scenarios
+from unmask.privacy.legal import SCENARIOS, Attacker, attack_scenarios
 from unmask.scoring import Whitening
 from unmask.trials import Embeddings
 
@@ -70,6 +70,7 @@ def test_who_knows_the_safeguard_sees_through_it():
     more = voices(shift=6.0, key=3)
     related = (voices(shift=3.0, key=4),)
     result = attack_scenarios(original, protected, own=(own, more), related=related)
+    assert tuple(result) == ("original", *SCENARIOS)
     assert list(result) == [
         *("original", "original enrolment", "ignorant"),
         *("semi-informed", "informed", "informed with originals"),

@@ -74,9 +74,12 @@ def _apart(
     rows: Sequence[Row], results: Mapping[str, Pseudonymisation]
 ) -> tuple[list[Row], list[Row]]:
     """Rows of the plain scores, and of all other attacks."""
-    plain = {one.named() for one in results.values()}
-    own = [row for row in rows if row.conditions["attacker"] in plain]
-    return own, [row for row in rows if row not in own]
+    names = {one.named() for one in results.values()}
+    plain, others = (
+        [row for row in rows if (row.conditions["attacker"] in names) == own]
+        for own in (True, False)
+    )
+    return plain, others
 
 
 def _original(safeguard: similar.Safeguard) -> tuple[Estimate, ...]:
