@@ -64,7 +64,7 @@ OF_OTHERS: dict[str, tuple[Any, Callable[[Any], Any]]] = {
     ),
     "worst case": (CUBE, lambda x: um.worst_case_false_alarms(x, [0.0], counts=[2]).tolist()),
     "embeddings": (VECTORS, lambda x: um.Embeddings(x, SPEAKERS).vectors.tolist()),
-    "back-end": (VECTORS, lambda x: um.Cosine().prepare(x).tolist()),
+    "back-end": (VECTORS, lambda x: um.Cosine().sides(x).enrol.tolist()),
     "alignment": (VECTORS, lambda x: procrustes(x, VECTORS).matrix.tolist()),
     "matrices": (
         RNG.normal(size=(8, 8)),
