@@ -67,7 +67,7 @@ def walk(monkeypatch, *arguments: str) -> list[str]:
     ("most", "arguments"),
     [
         (35, ("eval", "scores", "--key", "trials", "--ci", "10", "-q")),
-        (42, ("privacy", "--original", "o.npz", "--protected", "a=p.npz", "--ci", "10", "-q")),
+        (44, ("privacy", "--original", "o.npz", "--protected", "a=p.npz", "--ci", "10", "-q")),
         (
             35,
             ("legal", "-a", "a=o.npz,p.npz", "--metrics", "linkability", "--ci", "10", "--counts",

@@ -245,9 +245,9 @@ class Extractors:
         others = voices(training, "training") if training.given else None
         if others is not None:
             check_names(original, others, "training")
+            refuse_attacked(others.speakers.to_series(), original.speakers.to_series())
             attacked = {f"safeguards.{n}": one.protected for n, one in inputs.speech.items()}
             refuse_copies({"original": original, **attacked}, others, "training")
-            refuse_attacked(others.speakers.to_series(), original.speakers.to_series())
         for name in runnable:
             known = held[name].known
             if "own" not in known:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,6 @@ from unmask.engine import negated_notices
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
 from unmask.privacy.attack import ALIGNMENTS, CENTRED, NEGATED, PLAIN, Attacker, of_people
-from unmask.privacy.legal import Strongest, legal
 from unmask.privacy.similarity.attackers import LEAST_DIFFERENCE
 from unmask.privacy.similarity.matrix import Comparisons, dominance, similarity_sets
 from unmask.privacy.similarity.pairs import Segments, prepared
@@ -44,6 +43,9 @@ from unmask.scoring import (
     whitening,
 )
 from unmask.trials import Embeddings
+
+if TYPE_CHECKING:
+    from unmask.privacy.legal import Strongest
 
 LEAST_SPEAKERS = 3
 """With fewer people in a session nothing of a voice is left about the session's mean."""
@@ -264,6 +266,8 @@ def _between_largest(
     """Linkability from one of the two largest sessions to the other, the strongest of all attacks;
     None where they share fewer than two people.
     """
+    from unmask.privacy.legal import legal
+
     assert protected.sessions is not None
     codes = protected.sessions.codes
     first, second = np.argsort(-np.bincount(codes), kind="stable")[:2]
