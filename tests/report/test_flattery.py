@@ -176,7 +176,7 @@ def test_recordings_that_were_deleted_are_counted(tmp_path):
 
 def test_people_without_original_speech_are_counted(tmp_path):
     result = run(tmp_path, original=among(speech(), 0, 11))
-    said = "V: 1 protected people have no original speech and were not attacked (first: s11)."
+    said = "V: 1 protected person without original speech, not attacked (first: s11)."
     assert said in result.limits
     assert result.cards[0].extent == "most"
 
@@ -186,7 +186,7 @@ def test_people_whom_nobody_enrols_are_left_out_and_counted(tmp_path):
     (tmp_path / "enrol.txt").write_text("\n".join(listed))
     head = HEAD + 'split = {utterances = "enrol.txt"}\n'
     result = run(tmp_path, head=head)
-    assert any("2 protected people have no speech to enrol" in line for line in result.limits)
+    assert any("2 protected people without speech to enrol" in line for line in result.limits)
     assert dict(result.facts)["Attacked"] == "30 utterances of 10 people"
 
 

@@ -277,3 +277,19 @@ def test_names_of_the_package_and_unknown_needs_are_refused(registered):
         registered("mine", Distance, needs="luck")
     with pytest.raises(um.InputError, match=r"back-end: expected cosine, .*, found distance"):
         um.linkability(voices("e", 1), voices("t", 2), backend="distance")
+
+
+def test_steps_of_a_back_end_of_ones_own_are_not_taken_for_those_of_another():
+    from unmask.report.cache import Step
+    from unmask.scoring import BACKENDS, Cosine
+
+    before = dict(BACKENDS)
+    step = Step("x", ["data"], {"backends": ("cosine", "mine")}, lambda: None)
+    keys = set()
+    for _ in range(2):
+        um.register_backend("mine", Cosine)
+        keys.add(step.key)
+        assert step.key in keys
+    BACKENDS.clear()
+    BACKENDS.update(before)
+    assert len(keys) == 2

@@ -184,10 +184,10 @@ def compare(
         rows.append(Difference(one, two, delta, share))
     files = [source.name for source in scores.sources]
     told = read_as_safeguards([first, second, *files]) if privacy is None else ()
-    reversed_ = [
+    turned = [
         notice.about(name)
         for name, roc in zip((first, second), measured.rocs, strict=True)
         for notice in negated_notices(roc)
     ]
-    about = scores.sources, (*told, *reversed_, *measured.notices), seed, pair, measured.rocs
+    about = scores.sources, (*told, *turned, *measured.notices), seed, pair, measured.rocs
     return Comparison(first, second, tuple(rows), *about, bool(privacy or told))

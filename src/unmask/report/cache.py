@@ -26,6 +26,7 @@ from unmask.run import (
     store,
     write_whole,
 )
+from unmask.scoring import BACKENDS
 from unmask.trials import Embeddings, Scores
 
 Listener = Callable[[str, float, float], None]
@@ -88,8 +89,14 @@ class Step:
 
     @property
     def key(self) -> str:
-        """Digest of name, inputs, parameters and the code that computes."""
-        return store.digest([list(self.inputs), dict(self.params)], self.what, code_digest())
+        """Digest of name, inputs, parameters and the code that computes. What a registered back-end
+        computed is taken up again in the same process only.
+        """
+        known = [list(self.inputs), dict(self.params)]
+        named = (*self.params.get("backends", ()), *self.params.get("attackers", ()))
+        named = (*named, self.params.get("backend"))
+        own = [one.token for name in named if (one := BACKENDS.get(name)) and one.token]
+        return store.digest(known, self.what, code_digest(), *own)
 
 
 def cache_of(output: Path) -> Path:

@@ -154,16 +154,16 @@ class Inputs:
             sentence = f"{extra:,} of {len(given):,} protected recordings have no original and were"
             yield Notice("absent", name, f"{sentence} not attacked")
         for people, why in (
-            (protected - everyone, "have no original speech and were not attacked"),
+            (protected - everyone, "without original speech, not attacked"),
             (
                 (protected & everyone) - set(attacked.speakers.to_series()),
-                "have no speech to enrol, to attack, or in the attacker's own run, and were not"
-                " attacked",
+                "without speech to enrol, to attack, or in the attacker's own run, not attacked",
             ),
         ):
             if people:
                 first = f" (first: {min(people)})" if name_them else ""
-                yield Notice("absent", name, f"{len(people):,} protected people {why}{first}")
+                who = "person" if len(people) == 1 else "people"
+                yield Notice("absent", name, f"{len(people):,} protected {who} {why}{first}")
 
 
 def _only(

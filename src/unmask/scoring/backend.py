@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from secrets import token_hex
 from typing import Any, Literal
 
 import numpy as np
@@ -39,7 +40,8 @@ class Named:
     """A back-end by its name; ``needs`` says what ``fit`` is given (:func:`register_backend`).
 
     One that ``aligns`` gives two maps of vectors, of enrolment and of attacked speech. People whom
-    it was trained on must not be attacked where they must be ``apart``.
+    it was trained on must not be attacked where they must be ``apart``. ``token`` tells apart what
+    was registered under one name: nobody can see what a function will do.
     """
 
     name: str
@@ -47,7 +49,12 @@ class Named:
     needs: Needs = "nothing"
     aligns: bool = False
     apart: bool = False
-    built_in: bool = True
+    token: str = ""
+
+    @property
+    def built_in(self) -> bool:
+        """Whether it is of the package."""
+        return not self.token
 
     @property
     def is_free(self) -> bool:
@@ -102,7 +109,7 @@ def register_backend(
         raise InputError("back-end", "a name that is free", name)
     if needs not in ("nothing", *_MISSING):
         raise InputError("needs", f"nothing, {', '.join(_MISSING)}", needs)
-    BACKENDS[name] = Named(name, fit, needs, aligns, apart or needs == "pairs", built_in=False)
+    BACKENDS[name] = Named(name, fit, needs, aligns, apart or needs == "pairs", token_hex(8))
 
 
 def fitted(
