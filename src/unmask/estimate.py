@@ -12,6 +12,8 @@ from typing import Literal, Protocol
 from unmask._version import __version__
 
 Parameter = str | int | float | bool | None
+BEYOND = 0.05
+"""Adjusted p-value up to which something is said to be beyond chance."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,26 @@ class Interval:
 
 
 @dataclass(frozen=True)
+class Luck:
+    """What the strongest of the same ``attacks`` reads where there is no information.
+
+    ``value`` is the mean of the best over ``permutations`` of the names of ``people`` (or deals of
+    their conversations); ``p`` the share of them that reach what was found, itself among them.
+    """
+
+    value: float
+    p: float
+    attacks: int
+    permutations: int
+    people: int
+
+    @property
+    def beyond(self) -> bool:
+        """Whether what was found is beyond chance: p is at most 0.05."""
+        return self.p <= BEYOND + 1e-12
+
+
+@dataclass(frozen=True)
 class Estimate:
     """One measured number.
 
@@ -47,7 +69,8 @@ class Estimate:
     would give; ``n`` counts what the number rests on (``{"target": …, "nontarget": …}``);
     ``threshold`` is where an operating point lies (scores of at least it are accepted); ``trials``
     is the digest of the list of trials. ``no_interval`` says why there is no interval, where there
-    is none: every number has an interval or a reason.
+    is none: every number has an interval or a reason. ``luck`` stands beside the strongest of
+    several attacks: what the best of them reads without information.
     """
 
     metric: str
@@ -60,10 +83,25 @@ class Estimate:
     trials: str = ""
     threshold: float | None = None
     no_interval: str = ""
+    luck: Luck | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n", MappingProxyType(dict(self.n)))
         object.__setattr__(self, "params", MappingProxyType(dict(self.params)))
+
+    @property
+    def by_luck(self) -> str:
+        """What luck reads, as sentences have it; nothing where that is not known."""
+        luck = self.luck
+        if luck is None:
+            return ""
+        scale, digits = (100, 1) if self.unit == "%" else (1, 3)
+        value = f"{scale * luck.value:.{digits}f} {self.unit}".strip().replace("-", "−")
+        some = luck.people < self.n.get("speakers", 0)
+        of = f" (from {luck.people:,} people)" if some else ""
+        best = "it" if luck.attacks == 1 else f"the best of {luck.attacks:,}"
+        few = f"; {luck.people} people cannot reach 0.05" if luck.people < 4 else ""
+        return f"without information {best} reads {value}{of}, p = {luck.p:.3f}{few}"
 
     @property
     def signature(self) -> str:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 Row = Mapping[str, Any]
-_SHARES = ("value", "low", "high", "chance", "first", "second", "difference")
+_SHARES = ("value", "low", "high", "chance", "luck", "first", "second", "difference")
 _MOST_ROWS = 60
 _ESTIMATES = "estimates"
 PERCENT, SHARE = "%", "share"
@@ -37,7 +37,7 @@ def machine_unit(unit: str) -> str:
 
 def estimate_row(estimate: Estimate, **columns: Any) -> dict[str, Any]:
     """One estimate as a row: ``columns`` first, then metric, parameters, value, unit, interval
-    (``low``, ``high``), chance level and threshold.
+    (``low``, ``high``), chance level, what luck reads of the strongest and its p-value, threshold.
     """
     interval = estimate.interval
     params = {name: value for name, value in estimate.params.items() if value is not None}
@@ -50,6 +50,8 @@ def estimate_row(estimate: Estimate, **columns: Any) -> dict[str, Any]:
         "low": None if interval is None else interval.low,
         "high": None if interval is None else interval.high,
         "chance": estimate.chance,
+        "luck": None if estimate.luck is None else estimate.luck.value,
+        "p": None if estimate.luck is None else estimate.luck.p,
         "threshold": estimate.threshold,
     }
 

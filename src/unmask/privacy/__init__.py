@@ -7,6 +7,7 @@ from unmask.privacy.legal import Ranks, RiskCurve, SinglingOut, Strongest, defau
 from unmask.privacy.legal import learning_curve, linkability, linkability_from_scores, on_fewer
 from unmask.privacy.legal import one_minus_eer, overlaps, ranks_from_scores, ranks_of, singling_out
 from unmask.privacy.legal import singling_out_from_scores, strongest_of
+from unmask.privacy.luck import Permuted
 from unmask.privacy.menagerie import Corner, Zoo, zoo
 from unmask.privacy.similarity import CalibrationDistortion, PrivacyAssessment, Pseudonymisation
 from unmask.privacy.similarity import Safeguard, SessionAssessment, SimilaritySet, SpeakerProtection

@@ -105,6 +105,7 @@ class Document:
                     "level": e.interval and e.interval.level,
                     "no_interval": e.no_interval or ("" if e.interval else "none was made") or None,
                     "chance": number(e.chance),
+                    **({} if e.luck is None else {"luck": asdict(e.luck)}),
                     "threshold": number(e.threshold),
                     "n": dict(e.n),
                     "params": {name: number(value) for name, value in e.params.items()},

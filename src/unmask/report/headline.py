@@ -227,6 +227,9 @@ def verdict(
     if made is not None and not math.isnan(made.low):
         low = residual(replace(sure.estimate, value=made.low))
     counted = f"{told['attempts']}; {told['spoken']}, {told['candidates']} candidates"
+    luck = worst.estimate.luck
+    if luck is not None:
+        low = max(low, np.nextafter(0, 1)) if luck.beyond else min(low, 0.0)
     if sure is not worst:
         counted += f" (this goes by {attempts(sure.estimate).rpartition('; ')[2]})"
     if low >= STRONG_ENOUGH:
@@ -242,6 +245,7 @@ def _linked(match: Match) -> dict[str, str]:
     return {
         "attempts": attempts(estimate),
         "chance": whole_percent(float(estimate.chance or 0.0)),
+        "luck": "" if estimate.luck is None else f"; {estimate.by_luck}",
         "candidates": where["speakers"],
         "spoken": spoken(int(where["utterances"])),
     }

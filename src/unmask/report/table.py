@@ -261,6 +261,9 @@ _COLUMNS = (
 )  # fmt: skip
 
 
+_LUCK = {"luck": "value", "p": "p", "permutations": "permutations"}
+
+
 def comma_separated(document: Document) -> str:
     """One line per estimate in full precision: conditions, value, interval, counts, signature."""
     flat = [pair for row in document.rows for pair in row.of_estimates()]
@@ -268,8 +271,9 @@ def comma_separated(document: Document) -> str:
     counts = list(dict.fromkeys(n for _, e in flat for n in e.n))
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    headings = (f"of_{name}" if name in _COLUMNS else name for name in names)
-    writer.writerow([*headings, *_COLUMNS, *(f"n_{name}" for name in counts), "signature"])
+    lucky = _LUCK if any(e.luck for _, e in flat) else {}
+    headings = (f"of_{name}" if name in (*_COLUMNS, *lucky) else name for name in names)
+    writer.writerow([*headings, *_COLUMNS, *lucky, *(f"n_{name}" for name in counts), "signature"])
     for conditions, e in flat:
         ends = (e.interval.low, e.interval.high, e.interval.level) if e.interval else ("",) * 3
         unit = machine_unit(e.unit)
@@ -278,6 +282,7 @@ def comma_separated(document: Document) -> str:
             [
                 *(no_formula(conditions.get(name, "")) for name in names),
                 *map(number, values),
+                *(getattr(e.luck, name, "") for name in lucky.values()),
                 *(e.n.get(name, "") for name in counts),
                 e.signature,
             ]

@@ -238,6 +238,7 @@ class Setting:
     """What every metric begins with: one voice per enrolment speaker (``known``), the test
     conversations (``asked``), with side information ``codes`` of the speakers on both sides, equal
     where all columns match, ``seeds`` for what is drawn afterwards, ``fields`` of a curve.
+    ``everyone`` are the names of those who are tested, however few their utterances.
     """
 
     known: Conversations
@@ -246,6 +247,7 @@ class Setting:
     codes: tuple[IntArray, IntArray] | None
     seeds: Sequence[np.random.SeedSequence]
     fields: Mapping[str, Any]
+    everyone: pl.Series
 
     @property
     def true(self) -> IntArray:
@@ -328,4 +330,5 @@ def setting(
         "short": 0 if wanted is None else known.short,
         "resampling": how,
     }
-    return Setting(known, asked, scorer, codes, seeds[2:], fields)
+    everyone = test.speakers.names.gather(test.speakers.used)
+    return Setting(known, asked, scorer, codes, seeds[2:], fields, everyone)

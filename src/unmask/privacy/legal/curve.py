@@ -28,6 +28,7 @@ from unmask.base import (
 )
 from unmask.estimate import Estimate, Interval, Notice, Parameter
 from unmask.privacy.attack import NEGATED, PLAIN
+from unmask.privacy.luck import Permuted, luck_of
 
 SCORE = "speaker,score"
 BOTH_SIDES = "enrolment and test speaker,score"
@@ -73,7 +74,8 @@ class Curve(Noted):
     made by ``method``. ``attacks`` is the number of attacks run for each count. ``negated`` is the
     curve of the negated score, from the same comparisons; ``variant`` says which one this is.
     ``left_out`` speakers had too few utterances, ``strangers`` are not enrolled and left out too,
-    ``short`` enrolment speakers had fewer than were asked for.
+    ``short`` enrolment speakers had fewer than were asked for. ``permuted`` is the same attack
+    without information, at every count.
     """
 
     metric: str
@@ -96,6 +98,7 @@ class Curve(Noted):
     negated: Curve | None = None
     notes: tuple[Notice, ...] = ()
     strangers: int = 0
+    permuted: Permuted | None = None
 
     @property
     def residual(self) -> FloatArray:
@@ -104,10 +107,16 @@ class Curve(Noted):
 
     @property
     def at_chance(self) -> BoolArray:
-        """Where the interval, or the value where there is none, does not lie above chance."""
+        """Where permuted names tell that luck reads as much (p above 0.05); where they do not tell,
+        where the interval, or the value if there is none, does not lie above chance.
+        """
         low = self._sure_low
         least = np.where(np.isnan(low), self.value, low)
-        return np.asarray(~(least > self.chance) & (self.chance < 1), dtype=bool)
+        at = np.asarray(~(least > self.chance), dtype=bool)
+        for i in range(len(at)):
+            luck = None if self.permuted is None else luck_of([self.permuted], [i])
+            at[i] = at[i] if luck is None else not luck.beyond
+        return np.asarray(at & (self.chance < 1))
 
     @property
     def _sure_low(self) -> FloatArray:

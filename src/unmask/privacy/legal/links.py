@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from unmask.base import (
     FloatArray,
+    Groups,
     IntArray,
     MetricRange,
     Sampling,
@@ -43,6 +44,7 @@ from unmask.privacy.legal.curve import (
     risks,
     with_negated,
 )
+from unmask.privacy.legal.permuted import Blind, permuted_links
 from unmask.run import Arrays, Range, Xp, ranges_of, run
 from unmask.scoring import Backend, tiles_of
 from unmask.trials import Embeddings
@@ -155,7 +157,8 @@ def _outward(bound: FloatArray, own: FloatArray, side: float) -> Single:
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Linkability(RiskCurve):
-    """Linkability over numbers N' of enrolment speakers; chance is 1/N'.
+    """Linkability over numbers N' of enrolment speakers; chance is 1/N', or what permuted names
+    read where that is another (people who are enrolled and not tested, side information).
 
     Made by :func:`linkability`. ``above`` holds, for each test conversation, how many enrolment
     speakers score at or above the true one, ``owner`` the test speaker of each; ``draws`` is None
@@ -264,10 +267,15 @@ def linkability(
     sizes = as_counts(asked_for, speakers=len(known.names), least=1, where="enrolment")
     if len(known.names) < 2:
         raise InputError("enrolment: expected at least 2 speakers to choose from, found 1")
-    above = count_above(Comparison(*both.rows(), true=true))
+    comparison = Comparison(*both.rows(), true=true)
+    above = count_above(comparison)
     first = np.cumsum(recordings) - recordings
+    every = exact_linkability(np.arange(len(known.names)), len(known.names) - 1, sizes)
+    blind = permuted_links(
+        comparison, both.true, Groups(owner), asked.names, both.everyone, every, 1 / sizes, seed
+    )
 
-    def curve(counted: Above) -> Linkability:
+    def curve(counted: Above, unknowing: Blind) -> Linkability:
         stronger = counted.at_or_above, counted.others, sizes
         if draws is None:
             outcomes = exact_linkability(*stronger)
@@ -278,7 +286,8 @@ def linkability(
             metric="linkability",
             counts=sizes,
             **risks(per_speaker, mean_variance(per_speaker), how),
-            chance=1 / sizes,
+            chance=unknowing.chance,
+            permuted=unknowing.permuted,
             attacks=np.full(len(sizes), len(owner) * (draws or 1)),
             recordings=recordings,
             noise=recording_noise(outcomes, owner, per_speaker),
@@ -290,7 +299,7 @@ def linkability(
             draws=draws,
         )
 
-    return with_negated(curve(above), curve(above.negated()))
+    return with_negated(curve(above, blind[0]), curve(above.negated(), blind[1]))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -88,7 +88,7 @@ class Best:
         return chosen, bound
 
 
-def _isolated(
+def isolated(
     scores: FloatArray, is_test: BoolArray, calibrates: BoolArray, rank: int
 ) -> tuple[BoolArray, FloatArray, IntArray]:
     """Whether one test entry alone lies above the threshold, the (k+1)-th best calibration score
@@ -132,7 +132,7 @@ def _without_speakers(
     scores, owner, is_test = scores[:, :width], owner[:, :width], is_test[:, :, :width]
     kept = (owner[attack] != gone[:, None])[:, None, :]
     tested = is_test[attack]
-    won, below, _ = _isolated(scores[attack], tested & kept, ~tested & kept, rank)
+    won, below, _ = isolated(scores[attack], tested & kept, ~tested & kept, rank)
     before = success[attack]
     after = np.where(below > -np.inf, won, before)
     return attack, gone, after.sum(axis=1) - before.sum(axis=1)
@@ -164,7 +164,7 @@ def single_out(
             owner, slot = row.population.codes[chosen], row.population.slot[chosen]
             tested = [draws[i].slots.take(owner[d == i], axis=1) for i in np.unique(d)]
             is_test = np.concatenate(tested, axis=1).swapaxes(0, 1) == slot[:, None, :]
-            won, below, at = _isolated(scores, is_test, ~is_test, rank)
+            won, below, at = isolated(scores, is_test, ~is_test, rank)
             deep = (bound == -np.inf) | (below > bound[:, None]).all(axis=1)
             success[some[deep]] = won[deep]
             short.append(some[~deep])

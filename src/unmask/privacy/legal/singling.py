@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +12,7 @@ from scipy.special import betaincinv
 
 from unmask.base import FloatArray, Groups, IntArray, Sampling
 from unmask.errors import InputError
-from unmask.estimate import Parameter
+from unmask.estimate import Estimate, Parameter
 from unmask.privacy.legal.conversations import MOST_CONVERSATIONS, EnrolLength, as_counts, setting
 from unmask.privacy.legal.curve import (
     BOTH_SIDES,
@@ -21,6 +22,7 @@ from unmask.privacy.legal.curve import (
     risks,
     with_negated,
 )
+from unmask.privacy.legal.permuted import dealt
 from unmask.privacy.legal.predicates import (
     DRAWS_WITHOUT,
     Outcome,
@@ -28,6 +30,7 @@ from unmask.privacy.legal.predicates import (
     Protocol,
     single_out_all,
 )
+from unmask.privacy.luck import Permuted, luck_of
 from unmask.scoring import Backend
 from unmask.trials import Embeddings, lookup
 
@@ -42,18 +45,37 @@ class SinglingOut(RiskCurve):
     ``chance`` is what scores without speaker information reach, their threshold estimated from the
     calibration entries in use; ``chance_paper`` is exp(−1), ``chance_exact`` (1 − 1/N)^(N−1), what
     a random predicate of mean exactly 1/N reaches. ``threshold_rank`` is k, averaged over
-    enrolment speakers.
+    enrolment speakers. ``hits`` is, among the fewest speakers, the share of isolations that isolate
+    the enrolled person, then the same with names permuted.
     """
 
     chance_exact: FloatArray
     threshold_rank: FloatArray
     folds: int
     draws: int
+    hits: Permuted
 
     @property
     def chance_paper(self) -> float:
         """The chance that the paper draws."""
         return float(np.exp(-1.0))
+
+    def details(self, i: int) -> tuple[Estimate, ...]:
+        """Those of any risk, and among the fewest speakers the share of isolations that isolate the
+        enrolled person: 1/N where voices are stable and unrelated.
+        """
+        if i != int(self.counts.argmin()):
+            return super().details(i)
+        share = replace(
+            self.estimate(i),
+            metric="singling_out_own",
+            value=float(self.hits.values[0, 0]),
+            interval=None,
+            chance=1 / int(self.counts[i]),
+            no_interval="permuted names tell how far chance goes",
+            luck=luck_of([self.hits], [0]),
+        )
+        return (*super().details(i), share)
 
     def _params(self, i: int) -> dict[str, Parameter]:
         return {
@@ -126,17 +148,20 @@ def singling_out(
         draws=draws,
         seed=both.seeds[1],
     )
-    outcome = single_out_all(Predicates(*both.rows(attackers), protocol=protocol))
-    chance = mean_calibrated_chance(protocol.population.counts, protocol.speakers, sizes)
+    predicates = Predicates(*both.rows(attackers), protocol=protocol)
+    outcome = single_out_all(predicates)
+    usual = mean_calibrated_chance(protocol.population.counts, protocol.speakers, sizes)
+    deals = dealt(predicates, int(sizes.min()), seed)
     lacking = {"number": absent, "of": len(known)}
     left_out = notice("singling_out", "left-out", "singling_out", **lacking)
 
     def curve(s: int) -> SinglingOut:
+        blind = deals.blind(s, sizes, usual)
         return SinglingOut(
             metric="singling_out",
             counts=sizes,
             **risks(outcome.success[s], both_sides(outcome, s), how),
-            chance=chance,
+            chance=blind.chance,
             attacks=np.full(len(sizes), len(names) * folds * draws),
             recordings=(protocol.trials > 0).sum(axis=1),
             noise=_noise(outcome, s),
@@ -144,6 +169,8 @@ def singling_out(
             **both.fields,
             method=BOTH_SIDES,
             notes=(left_out,) if absent else (),
+            permuted=blind.permuted,
+            hits=Permuted(deals.own[s][:, None], len(names), deals.exhaustive),
             chance_exact=(1 - 1 / sizes) ** (sizes - 1),
             threshold_rank=np.full(len(sizes), protocol.ranks.mean()),
             folds=folds,
@@ -195,11 +222,17 @@ def calibrated_chance(count: float, rank: int, entries: float) -> float:
     (k/(k+1))^k · 2k/(2k+1) · (k/(k+1) + 1/(2k+1)): 5/18 for k = 1, 0.308 for k = 2, 0.350 for
     k = 9. Integrated by Gauss and Legendre's rule over the probabilities of y and v.
     """
-    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
-    at, weights = (nodes + 1) / 2, weights / 2
+    at, weights = _rule()
     above = betaincinv(rank + 1, entries - rank, at)[:, None]
     share = above * (1 + at ** (1 / rank)) / 2
     return float(weights @ (count * share * (1 - share) ** (count - 1)) @ weights)
+
+
+@cache
+def _rule() -> tuple[FloatArray, FloatArray]:
+    """Gauss and Legendre's places and weights from 0 to 1."""
+    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+    return (nodes + 1) / 2, weights / 2
 
 
 def mean_calibrated_chance(

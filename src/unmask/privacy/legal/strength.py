@@ -17,10 +17,11 @@ import polars as pl
 
 from unmask.base import VERDICT, FloatArray, IntArray, Tabular, quantile_t, score_interval
 from unmask.errors import InputError
-from unmask.estimate import Estimate, Interval, Notice
+from unmask.estimate import Estimate, Interval, Luck, Notice
 from unmask.privacy.attack import Attacker
 from unmask.privacy.legal.curve import SCORE, Curve, RiskCurve, notice
 from unmask.privacy.legal.links import Linkability, linkability
+from unmask.privacy.luck import luck_of
 
 SPLITS = 200
 STRONG_ENOUGH = 0.5
@@ -65,6 +66,11 @@ class Strongest:
             )
         return f"largest of {self.of} attacks, not corrected for the choice: errs towards more risk"
 
+    @property
+    def luck(self) -> Luck | None:
+        """What the best of the same attacks reads without information."""
+        return self.estimate.luck
+
 
 def extent(estimate: Estimate) -> tuple[float, float]:
     """By which risks are put in order: Linkability as people, then the low end of the interval.
@@ -103,7 +109,8 @@ def strongest_of(
             cross, chosen = _cross_fitted(tried.drop("speaker").to_numpy().T, seed)
             share = dict(zip(risks, chosen.tolist(), strict=True))
     name = max(at, key=lambda one: (round(float(curves[one].value[at[one]]), 12), share[one]))
-    estimate = curves[name].estimate(at[name])
+    luck = luck_at((curves[one], i) for one, i in at.items())
+    estimate = replace(curves[name].estimate(at[name]), luck=luck)
     if cross.size and (made := estimate.interval) is not None:
         variance = max(cross.var(ddof=1) / cross.size, risks[name].variance[at[name]])
         low, high = score_interval(cross.mean(), variance, cross.size, level=made.level)
@@ -112,6 +119,17 @@ def strongest_of(
         interval = Interval(*ends, made.level, method, 0, made.seed)
         estimate = replace(estimate, interval=interval)
     return Strongest(name, estimate, share[name], len(at), bool(cross.size))
+
+
+def luck_at(points: Iterable[tuple[Curve, int]]) -> Luck | None:
+    """What luck reads of the largest of some points of curves; None where one of them does not tell
+    what it reads without information.
+    """
+    some = list(points)
+    permuted = [curve.permuted for curve, _ in some if curve.permuted is not None]
+    if len(permuted) < len(some):
+        return None
+    return luck_of(permuted, [i for _, i in some])
 
 
 def _common(outcomes: Iterable[tuple[pl.Series, FloatArray]]) -> pl.DataFrame:

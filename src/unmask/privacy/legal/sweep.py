@@ -37,7 +37,7 @@ from unmask.privacy.legal.curve import (
 from unmask.privacy.legal.links import Linkability, Ranks, linkability
 from unmask.privacy.legal.probe import Inference, inference
 from unmask.privacy.legal.singling import singling_out
-from unmask.privacy.legal.strength import STRONG_ENOUGH, Strongest, extent, strongest_of
+from unmask.privacy.legal.strength import STRONG_ENOUGH, Strongest, extent, luck_at, strongest_of
 from unmask.privacy.legal.verification import one_minus_eer
 from unmask.run import advance, part
 from unmask.trials import Embeddings, Source
@@ -173,7 +173,14 @@ class LegalSweep(Noted):
                 for curve in self.competing(metric, length, attackers).values()
             )
         ]
-        return max(points, key=lambda point: extent(point.estimate))
+        most = max(points, key=lambda point: extent(point.estimate))
+        rivals = (
+            (curve, i)
+            for length in self.lengths
+            for curve in self.competing(metric, length, attackers).values()
+            if (i := curve.index(count)) is not None
+        )
+        return replace(most, estimate=replace(most.estimate, luck=luck_at(rivals)))
 
     @property
     def estimates(self) -> tuple[Estimate, ...]:
@@ -226,7 +233,8 @@ class LegalSweep(Noted):
             asked = self.estimate(self.asked, metric, length, count)
             if asked is not None:
                 text += f"; asked for: {self.asked}, {_shown(asked)}"
-        return f"{text}; chance {100 * float(best.estimate.chance or 0):.2f} %."
+        text += f"; chance {100 * float(best.estimate.chance or 0):.2f} %."
+        return text if best.luck is None else f"{text[:-1]}; {best.estimate.by_luck}."
 
     @lazy
     def notices(self) -> tuple[Notice, ...]:
@@ -297,7 +305,13 @@ class LegalSweep(Noted):
         for (name, metric, length), curve in self.curves.items():
             variants.setdefault((base_name(name, curve), metric, length), []).append(curve)
         for (name, metric, length), readings in variants.items():
-            at_chance = np.all([curve.at_chance for curve in readings], axis=0)
+            at_chance = np.array(
+                [
+                    all(c.at_chance[i] for c in readings) if luck is None else not luck.beyond
+                    for i in range(len(readings[0].counts))
+                    for luck in [luck_at((c, i) for c in readings)]
+                ]
+            )
             control = variants.get((str(self.original), metric, length), [])
             verdicts: dict[str, list[str]] = {}
             for count in readings[0].counts[at_chance] if name != self.original else ():

@@ -18,9 +18,11 @@ import numpy as np
 
 from unmask.base import BoolArray, FloatArray
 from unmask.engine import Roc, Zebra, zebra_of
-from unmask.estimate import Estimate
+from unmask.estimate import Estimate, Luck
 from unmask.privacy.attack import NEGATED, PLAIN
+from unmask.privacy.luck import Permuted, best_by_luck
 from unmask.privacy.similarity.matrix import Comparisons, dominance, speaker_dominance
+from unmask.privacy.similarity.renamed import SIGNED, lucks_of_trials
 from unmask.privacy.similarity.resampling import Resampled
 from unmask.privacy.similarity.statistic import Ends, Statistic, ratio, same
 
@@ -35,7 +37,8 @@ _PLACES = 9
 class AttackedMatrix:
     """One way to read the OP scores: its matrix, what resamples of the speakers give for it, and
     the comparisons it is one of, whose OO scores have the whole dominance. ``rocs`` are the
-    statistics of its scores, two where it was fitted on either half of the utterances.
+    statistics of its scores, two where it was fitted on either half of the utterances; ``permuted``
+    has what it reads with the names of the speakers permuted.
     """
 
     name: str
@@ -43,6 +46,7 @@ class AttackedMatrix:
     resampled: Resampled | None
     made: Comparisons
     rocs: tuple[Roc, ...]
+    permuted: Permuted | None = None
 
     @cached_property
     def signed(self) -> float:
@@ -106,10 +110,11 @@ def attacks_of(made: Comparisons) -> dict[str, AttackedMatrix]:
             [kept[way.name] for way in ways if way.name in kept]
             for kept in (made.plain, made.negated)
         )
-        for label, some, one, counts in zip(
-            (plain, negated), matrices, drawn, (rocs, opposite), strict=True
+        blind = made.permuted.get(name, (None, None))
+        for label, some, one, counts, luck in zip(
+            (plain, negated), matrices, drawn, (rocs, opposite), blind, strict=True
         ):
-            attacks[label] = _joined(label, some, one, made, counts)
+            attacks[label] = replace(_joined(label, some, one, made, counts), permuted=luck)
     return attacks
 
 
@@ -146,6 +151,20 @@ def strongest_of(attacks: Mapping[str, AttackedMatrix]) -> tuple[AttackedMatrix,
     chosen = max(attacks.values(), key=lambda attack: round(abs(attack.signed), _PLACES))
     level = 1 - (1 - plain.made.setup.level) / (len(attacks) - 1)
     return chosen, chosen.beats(plain, level)
+
+
+def lucks_of(attacks: Mapping[str, AttackedMatrix]) -> dict[str, Luck]:
+    """What luck reads of the strongest of all attacks, by metric; l_w is that of the attack with
+    the largest D_ECE.
+    """
+    blind = [one.permuted for one in attacks.values() if one.permuted is not None]
+    if len(blind) < len(attacks):
+        return {}
+    whole = next(iter(attacks.values())).made.sets["oo"].d_diag
+    signed = np.max([one.values[:, SIGNED] for one in blind], axis=0)
+    deid = best_by_luck(1 - signed / whole, blind[0], len(blind), least=True)
+    others = {f"{name}_strongest": luck for name, luck in lucks_of_trials(blind).items()}
+    return others if deid is None else {"deid_strongest": deid, **others}
 
 
 @dataclass(frozen=True, eq=False)

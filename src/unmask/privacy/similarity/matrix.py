@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.special import expit
@@ -12,7 +13,9 @@ from scipy.special import expit
 from unmask.base import FloatArray, IntArray
 from unmask.engine import Roc, Zebra, zebra_of
 from unmask.errors import InputError
+from unmask.privacy.luck import Permuted
 from unmask.privacy.similarity.passes import PairSums, halved, pooled, statistic_of, sums_of
+from unmask.privacy.similarity.renamed import Renamed, renamed
 from unmask.privacy.similarity.resampling import Binned, Resampled, resampled
 from unmask.privacy.similarity.statistic import Setup
 from unmask.run import check_memory, part
@@ -147,6 +150,8 @@ class Comparisons:
     """All similarity sets of an assessment by name, under one setup, and what resamples of the
     speakers give for them (``plain``) and for their negated scores (``negated``), where wanted.
     ``ways`` names, by attack, the two sets of one that was fitted on either half of the utterances.
+    ``permuted`` has, by attack, the score and the negated one with the names of the speakers
+    permuted, where all pairs were counted.
     """
 
     setup: Setup
@@ -154,6 +159,8 @@ class Comparisons:
     sets: dict[str, SimilaritySet] = field(default_factory=dict)
     plain: dict[str, Resampled] = field(default_factory=dict)
     negated: dict[str, Resampled] = field(default_factory=dict)
+    permuted: dict[str, tuple[Permuted, Permuted]] = field(default_factory=dict)
+    _halves: dict[str, tuple[Renamed, Renamed]] = field(default_factory=dict)
 
     def add(
         self,
@@ -164,9 +171,11 @@ class Comparisons:
         *,
         negated: tuple[FloatArray, FloatArray] | None = None,
         binned: Binned | None = None,
+        rename: bool = True,
     ) -> None:
         """A set from its sums, with its resamples where scores were counted in bins; ``negated``
-        are the sums of log σ and of the LLRs of the negated scores.
+        are the sums of log σ and of the LLRs of the negated scores. Names are permuted where a set
+        with negated scores has two sides (``rename``).
         """
         mean, other = self.setup.mean, negated
         if self.setup.mirror:
@@ -188,6 +197,22 @@ class Comparisons:
         )
         for kept, *reading in zip((self.plain, self.negated), drawn, exact, coarse, strict=False):
             kept[name] = reading[0].moved(*reading[1:])
+        if matrix is not None and rename and not self.setup.mirror:
+            self._rename(name, binned)
+
+    def _rename(self, name: str, binned: Binned) -> None:
+        """Permute the names of an attack; one in two ways is put together from both."""
+        made = renamed(binned, mean=self.setup.mean, seed=self.setup.seed)
+        if made is None:
+            return
+        attack = next((one for one, both in self.ways.items() if name in both), name)
+        if attack != name and attack not in self._halves:
+            self._halves[attack] = made
+            return
+        if attack != name:
+            first = self._halves.pop(attack)
+            made = first[0].with_other(made[0]), first[1].with_other(made[1])
+        self.permuted[attack] = made[0].permuted(), made[1].permuted()
 
 
 def _exact(matrix: FloatArray, logs: FloatArray, roc: Roc) -> Resampled:
@@ -233,7 +258,8 @@ def similarity_sets(
                     own, roc, setup, negated=name in negated, once=name in once
                 )
             roc = halved(roc) if name in once else roc
-            made.add(name, own.enrol.names, sums, roc, negated=opposite, binned=binned)
+            about: dict[str, Any] = {"negated": opposite, "binned": binned}
+            made.add(name, own.enrol.names, sums, roc, rename=name not in once, **about)
             del binned
     return made
 

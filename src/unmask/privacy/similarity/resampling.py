@@ -260,7 +260,7 @@ def replicate_rows(xp: Xp, shared: Resampling, rows: Range) -> Arrays:
     result: Arrays = {}
     for sign in (1, -1) if shared.negated else (1,):
         bins = target[:, ::sign], nontarget[:, ::sign]
-        oracles = [_oracle(*row) for row in zip(*bins, strict=True)]
+        oracles = [oracle(*row) for row in zip(*bins, strict=True)]
         llr, bare, eer = (np.stack(column) for column in zip(*oracles, strict=True))
         per_bin = (llr if shared.mean == "arithmetic" else -information.softplus(-llr))[:, ::sign]
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -270,7 +270,7 @@ def replicate_rows(xp: Xp, shared: Resampling, rows: Range) -> Arrays:
                 for m, mine, total in zip(times, own, binned.summed(per_bin), strict=True)
             ]
         signed, logs, share = (np.array(column) for column in zip(*dominances, strict=True))
-        values = Resampled(signed, logs, *_disclosed(bare, *bins), eer, share)
+        values = Resampled(signed, logs, *disclosed(bare, *bins), eer, share)
         result |= {f"{name} {sign}": value for name, value in vars(values).items()}
     return result
 
@@ -299,7 +299,7 @@ def _dominances(
     return dominance(own, between), dominance(logs[0], table(logs[1])), share
 
 
-def _disclosed(
+def disclosed(
     llr: FloatArray, target: FloatArray, nontarget: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """D_ECE and C_llr^min in bits of every row of LLRs without Laplace."""
@@ -316,7 +316,7 @@ def _disclosed(
     return np.maximum(d_ece, 0.0) / (2 * np.log(2)), np.asarray(cllr) / (2 * np.log(2))
 
 
-def _oracle(target: FloatArray, nontarget: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+def oracle(target: FloatArray, nontarget: FloatArray) -> tuple[FloatArray, FloatArray, float]:
     """LLR of every bin with Laplace and without, and the EER; NaN if a class is empty."""
     if not (target.any() and nontarget.any()):
         nothing = np.full(target.size, np.nan)

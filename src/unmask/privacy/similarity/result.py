@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from unmask.base import FloatArray, Tabular, few_speakers
 from unmask.engine import negated_notices
 from unmask.errors import InputError
-from unmask.estimate import Estimate, Interval, Notice, Noticed, Parameter
+from unmask.estimate import Estimate, Interval, Luck, Notice, Noticed, Parameter
 from unmask.privacy.attack import CENTRED, DOUBLE_CENTRED, NEGATED, PLAIN, READINGS
 from unmask.privacy.similarity.attackers import (
     LEAST_DIFFERENCE,
@@ -20,6 +20,7 @@ from unmask.privacy.similarity.attackers import (
     SpeakerProtection,
     StrongestAttack,
     attacks_of,
+    lucks_of,
     protection_of,
     strongest_of,
 )
@@ -132,7 +133,8 @@ class Pseudonymisation(Assessment):
     ``attacker`` is the strongest of them, who ``beats_plain`` where the difference is more than
     resampling the speakers moves it. ``negated_discloses_more`` says whether D_ECE of the negated
     OP scores is larger by more than that. All numbers but DeID of other attacks are of the plain
-    score; ``compared`` says of what.
+    score; ``compared`` says of what. ``lucks`` has, by metric, what the strongest of the same
+    attacks reads without information.
     """
 
     attacks: Mapping[str, float]
@@ -144,6 +146,7 @@ class Pseudonymisation(Assessment):
     pairs: str
     compared: str = UTTERANCES
     notes: tuple[Notice, ...] = ()
+    lucks: Mapping[str, Luck] = field(default_factory=dict)
 
     def named(self, attack: str = PLAIN) -> str:
         """An attack in words: the back-end, and how its scores are read."""
@@ -279,6 +282,9 @@ class Pseudonymisation(Assessment):
                 f" {100 * self.deid:.1f} %: {why}"
             )
             notices.append(Notice(code, "OP", sentence))
+        if self.replicates and not self.lucks:
+            sentence = "what luck reads of the strongest attack is not known: it takes all pairs"
+            notices.append(Notice("no-luck", "OP", sentence, "note"))
         return (*notices, *self._few())
 
     @property
@@ -353,7 +359,8 @@ class Pseudonymisation(Assessment):
             "bins": oo.bins or None,
             "partners": oo.partners or None,
         }
-        return self._number(metric, value, unit, self.sets[of or "op"], chance, params)
+        made = self._number(metric, value, unit, self.sets[of or "op"], chance, params)
+        return replace(made, luck=self.lucks.get(metric))
 
 
 _WITHOUT_LAPLACE = (
@@ -421,6 +428,7 @@ def assessed(
         sets=sets,
         attacks={name: attack.deid for name, attack in attacks.items()},
         evidence={name: Evidence.of(attack) for name, attack in attacks.items()},
+        lucks=lucks_of(attacks),
         attacker=strongest.name,
         beats_plain=beats_plain,
         per_speaker=protection_of(strongest),

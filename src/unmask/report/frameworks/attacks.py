@@ -13,7 +13,8 @@ import polars as pl
 
 from unmask.base import FloatArray
 from unmask.errors import InputError
-from unmask.privacy import legal as law
+from unmask.privacy import Permuted, legal as law
+from unmask.privacy.similarity import renamed_trials
 from unmask.report.cache import digest_of
 from unmask.report.config import ORIGINAL, Attacker, Config
 from unmask.report.extractors import Speech
@@ -166,6 +167,12 @@ class AttackRun:
         tests = self.data.test.utterances.to_series(), self.data.test.speakers.to_series()
         names = [self._models.to_list(), *(one.to_list() for one in tests)]
         return hashlib.sha256(json.dumps(names).encode()).hexdigest()
+
+    def permuted(self, variant: Variant, *, seed: int) -> Permuted:
+        """The trials of a variant with the names of the attacked people permuted."""
+        test = self.data.test.speakers
+        own = lookup(test.names, self._models)[test.codes].astype(np.int64)
+        return renamed_trials(self.matrix(variant), own, seed=seed)
 
     def scores(self, *variants: Variant, names: Sequence[str] = ()) -> Scores:
         """The trials with the scores of these variants, by label unless names are given."""

@@ -26,6 +26,7 @@ from unmask.report.section import (
     whole_percent,
     with_level,
 )
+from unmask.report.table import label
 from unmask.trials import Source
 
 NARROW = 0.5
@@ -118,6 +119,9 @@ def _notes(assessment: similar.PrivacyAssessment) -> list[str]:
         if worst:
             notes.append(f"{safeguard.system}{where}: least protected are {worst}.")
         notes += [n.about(f"{safeguard.system}{where}").line for n in safeguard.result.notes]
+        lucky = (e for e in safeguard.result.estimates if e.luck is not None and e.unit)
+        if said := "; ".join(f"{label(e)}: {e.by_luck}" for e in lucky):
+            notes.append(f"{safeguard.system}{where}, {said}.")
     tried = ("; ".join(map(one.result.named, one.result.attacks)) for one in assessment)
     notes += [f"Attacks tried: {some}." for some in dict.fromkeys(tried)]
     result = next(iter(assessment)).result
@@ -298,8 +302,8 @@ def _answer(name: str, result: Pseudonymisation) -> str:
     deid = result.strongest.deid
     return (
         f"Under this recogniser {name} takes {with_level(deid)} of the diagonal dominance that"
-        f" ties a voice to its owner (DeID of {result.compared}, {result.attacker_of(deid)});"
-        f" {_distinct(result)}."
+        f" ties a voice to its owner (DeID of {result.compared}, {result.attacker_of(deid)}"
+        f"{'' if deid.luck is None else f'; {deid.by_luck}'}); {_distinct(result)}."
     ).replace("-", "−")
 
 

@@ -12,7 +12,9 @@ from unmask.base import FloatArray, IntArray
 from unmask.engine import SystemResult, evaluate
 from unmask.errors import InputError
 from unmask.estimate import Notice
+from unmask.privacy import Permuted
 from unmask.privacy.legal import count_above_in_scores
+from unmask.privacy.similarity import lucks_of_trials
 from unmask.report.cache import Step, digest_of
 from unmask.report.config import ORIGINAL, Config
 from unmask.report.frameworks.attacks import ATTACKS, AttackRun, Attacks, Variant
@@ -42,6 +44,7 @@ class Trialled:
     recordings: IntArray
     candidates: int
     trials: str
+    permuted: Permuted
     notices: tuple[Notice, ...] = ()
 
     @property
@@ -95,6 +98,7 @@ def _trial_step(attack: AttackRun, config: Config) -> Step:
                 *_identified(scores, models),
                 models,
                 scores.digest,
+                attack.permuted(variant, seed=config.seed),
             )
         if not trialled:
             raise next(iter(unfitted.values()))
@@ -121,6 +125,21 @@ def strongest(trialled: Sequence[Trialled], metric: str) -> Trialled:
     """The attack that discloses most by a metric; the first of equals."""
     sign = MOST.get(metric, 1.0)
     return max(trialled, key=lambda one: sign * one.value(metric))
+
+
+def with_luck(one: Trialled, tried: Sequence[Trialled], metric: str) -> SystemResult:
+    """The metrics of an attack; where it is the strongest of all that were tried by a metric, with
+    what luck reads of that.
+    """
+    if one is not strongest(tried, metric):
+        return one.result
+    lucks = lucks_of_trials([each.permuted for each in tried])
+    told = {"eer": ("eer",), "d_ece": ("d_ece", "l_w")}[metric]
+    estimates = (
+        replace(estimate, luck=lucks.get(estimate.metric)) if estimate.metric in told else estimate
+        for estimate in one.result.estimates
+    )
+    return replace(one.result, estimates=tuple(estimates))
 
 
 def _identified(scores: Scores, models: int) -> tuple[tuple[str, ...], FloatArray, IntArray]:

@@ -17,7 +17,15 @@ from unmask.report.cache import Step
 from unmask.report.config import Config
 from unmask.report.documents import Row, figures_of
 from unmask.report.frameworks.attacks import AttackRun, Variant
-from unmask.report.frameworks.study import Framework, Plan, Results, Study, Trialled, strongest
+from unmask.report.frameworks.study import (
+    Framework,
+    Plan,
+    Results,
+    Study,
+    Trialled,
+    strongest,
+    with_luck,
+)
 from unmask.report.headline import clear
 from unmask.report.section import Section, TableBlock, note, noted, shown
 from unmask.report.table import MODELS, label
@@ -165,7 +173,7 @@ def _section(study: Study, results: Results) -> Section:
     notices: list[Notice] = []
     answer = [
         f"{named(one)}: equal error rate of {MODELS} {shown(one.result['eer'], 1, scale=100)} %"
-        f"{of_many(len(trialled[name]))}; 50 % is a coin toss."
+        f"{of_many(with_luck(one, trialled[name], 'eer')['eer'])}; 50 % is a coin toss."
         for name, one in chosen.items()
     ]
     if chosen:
@@ -211,9 +219,12 @@ def named(one: Trialled) -> str:
     return one.label if one.name == one.safeguard else one.name
 
 
-def of_many(tried: int) -> str:
-    """How many attacks the strongest was chosen from."""
-    return f" (strongest of {tried} attacks)" if tried > 1 else ""
+def of_many(estimate: Estimate) -> str:
+    """How many attacks the strongest was chosen from, and what luck reads."""
+    luck = estimate.luck
+    if luck is None:
+        return ""
+    return f" (strongest of {luck.attacks} attacks; {estimate.by_luck})"
 
 
 def notices_of(trialled: Mapping[str, Sequence[Trialled]], metric: str) -> list[Notice]:
@@ -241,7 +252,7 @@ def variant_blocks(
         return [
             Row(
                 {"safeguard": one.safeguard, "attacker": one.label, "trials": MODELS},
-                ordered(one.result.estimates, metrics),
+                ordered(with_luck(one, trialled[one.safeguard], metric).estimates, metrics),
             )
             for one in every
         ]

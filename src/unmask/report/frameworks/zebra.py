@@ -12,7 +12,15 @@ from unmask.report.cache import Step
 from unmask.report.config import ORIGINAL
 from unmask.report.documents import Row
 from unmask.report.frameworks.attacks import AttackRun, Variant
-from unmask.report.frameworks.study import TRIALS, Framework, Plan, Results, Study, strongest
+from unmask.report.frameworks.study import (
+    TRIALS,
+    Framework,
+    Plan,
+    Results,
+    Study,
+    strongest,
+    with_luck,
+)
 from unmask.report.frameworks.verification import named, notices_of, of_many, variant_blocks
 from unmask.report.headline import LARGEST_D_ECE
 from unmask.report.section import Choice, Section, TableBlock, note, shown, whole_percent
@@ -87,7 +95,8 @@ def _section(study: Study, results: Results) -> Section:
         answer=[
             f"{named(one)}: D_ECE of {MODELS} {shown(one.result['d_ece'], 3)} bit of at most 0.721;"
             f" at worst the odds change by a factor of 10^{one.value('l_w'):.1f}, tag"
-            f" {one.result['tag'].value}{of_many(len(trialled[name]))}."
+            f" {one.result['tag'].value}"
+            f"{of_many(with_luck(one, trialled[name], 'd_ece')['d_ece'])}."
             for name, one in chosen.items()
         ],
         figures=figures,

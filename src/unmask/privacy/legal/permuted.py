@@ -1,0 +1,289 @@
+"""Linkability with names permuted and Singling Out with conversations dealt out anew: what attacks
+read without information, from the scores they have (:mod:`unmask.privacy.luck`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from unmask.base import BoolArray, FloatArray, Groups, IntArray
+from unmask.privacy.legal.conversations import Rows
+from unmask.privacy.legal.predicates import Predicates, Protocol, Row, isolated
+from unmask.privacy.luck import Permuted, Renaming
+from unmask.run import NUMPY
+from unmask.trials import lookup
+
+CELLS = 1 << 24
+MOST_PEOPLE, LEAST_PEOPLE = 400, 20
+DEALS = 19
+"""Fewest that reach a p-value of 0.05."""
+_AT_ONCE = 1 << 21
+_STREAM = 0x6465616C
+_SURE = 2.0
+
+
+@dataclass(frozen=True, eq=False)
+class Blind:
+    """What an attack reads without information: every permutation or deal, and on average, which is
+    its own chance at every point where that differs from the usual by more than its error.
+    """
+
+    permuted: Permuted
+    chance: FloatArray
+
+
+def permuted_links(
+    rows: Rows,
+    true: IntArray,
+    population: Groups,
+    names: pl.Series,
+    everyone: pl.Series,
+    outcomes: FloatArray,
+    usual: FloatArray,
+    seed: int,
+) -> tuple[Blind, Blind]:
+    """Linkability of the score and of the negated one with the names of test speakers permuted.
+
+    ``rows`` hold a row for each conversation of ``population``, whose speakers have ``names``;
+    ``true`` is the enrolment row of each speaker, ``everyone`` who is tested at any length, whose
+    names are permuted. ``outcomes[r]`` is the probability of a link for every N' where r others
+    score at or above. Of many people some are drawn: the first row of what comes back is theirs.
+
+    With g(i, j) the mean outcome of the conversations of i if they were of j, a permutation π reads
+    mean g(i, π(i)), and all of them mean g(i, j).
+    """
+    sides = rows.test_side is not None
+    base = (names if sides else everyone).sort()
+    room = CELLS // (len(rows.enrol) * int(population.counts.max()))
+    most = int(np.clip(room, LEAST_PEOPLE, MOST_PEOPLE))
+    chosen = np.arange(len(base))
+    if len(base) > most:
+        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_STREAM,)))
+        chosen = np.sort(rng.choice(len(base), most, replace=False))
+    place = np.full(len(base), -1)
+    place[chosen] = np.arange(len(chosen))
+    at = place[lookup(names, base)]
+    order = np.argsort(at, kind="stable")
+    tested = order[at[order] >= 0]
+    groups = None
+    if rows.test_side is not None:
+        groups = np.empty(len(chosen), dtype=np.int64)
+        groups[at[tested]] = rows.test_side[population.first[tested]]
+    renaming = Renaming.of(len(chosen), seed, groups)
+    given = renaming.among(at[tested])
+    table = _by_name(rows, population, tested, true[tested], outcomes)
+    own = np.ones((len(tested),) * 2, dtype=bool)
+    if rows.test_side is not None:
+        side = rows.test_side[population.first[tested]]
+        own = side[:, None] == side
+    read = table[:, :, np.arange(len(tested)), given].mean(axis=-1)
+    return tuple(  # type: ignore[return-value]
+        Blind(
+            Permuted(np.ascontiguousarray(read[s].T), len(chosen), renaming.exhaustive),
+            _own_chance(table[s], own, usual),
+        )
+        for s in (0, 1)
+    )
+
+
+def _own_chance(table: FloatArray, own: BoolArray, usual: FloatArray) -> FloatArray:
+    """Mean over all permutations for every N' (first axis of ``table``), where it differs from what
+    is ``usual`` by more than two standard errors over the people on both sides.
+    """
+    weight = own / own.sum(axis=1, keepdims=True)
+    by_row = (table * weight).sum(axis=2)
+    by_column = (table * weight).sum(axis=1)
+    mean = by_row.mean(axis=1)
+    moves = by_row + by_column - 2 * mean[:, None]
+    error = np.sqrt((moves**2).sum(axis=1)) / len(own)
+    return np.where(np.abs(mean - usual) > _SURE * error + 1e-9, mean, usual)
+
+
+def _by_name(
+    rows: Rows, population: Groups, tested: IntArray, columns: IntArray, outcomes: FloatArray
+) -> FloatArray:
+    """g(i, j) of the people ``tested`` under the score and the negated one, for every N': signs ×
+    counts × people × names.
+    """
+    size, people = len(rows.enrol), len(tested)
+    table = np.empty((2, outcomes.shape[1], people, people))
+    step = max(1, _AT_ONCE // (size * int(population.counts.max())))
+    for start in range(0, people, step):
+        some = tested[start : start + step]
+        each = population.counts[some]
+        chosen = population.rows(some)
+        scores = rows.test[chosen] @ rows.enrol.T
+        if rows.test_side is not None and rows.enrol_side is not None:
+            scores[rows.test_side[chosen, None] != rows.enrol_side] = -np.inf
+        ruled_out = np.isneginf(scores).sum(axis=1, keepdims=True)
+        below, up_to = places(scores)
+        first = np.cumsum(each) - each
+        for s, others in enumerate((size - 1 - below, up_to - ruled_out)):
+            risks = outcomes[others[:, columns]]
+            means = np.add.reduceat(risks, first, axis=0) / each[:, None, None]
+            table[s, :, start : start + step] = np.moveaxis(means, 2, 0)
+    return table
+
+
+def places(scores: FloatArray) -> tuple[IntArray, IntArray]:
+    """How many of the others in its row each score exceeds, and how many it reaches."""
+    size = scores.shape[1]
+    order = scores.argsort(axis=1)
+    ranked = np.take_along_axis(scores, order, axis=1)
+    begins = np.ones(scores.shape, dtype=bool)
+    begins[:, 1:] = ranked[:, 1:] > ranked[:, :-1]
+    ends = np.ones(scores.shape, dtype=bool)
+    ends[:, :-1] = begins[:, 1:]
+    at = np.arange(size)
+    first = np.maximum.accumulate(np.where(begins, at, 0), axis=1)
+    last = np.minimum.accumulate(np.where(ends, at, size)[:, ::-1], axis=1)[:, ::-1]
+    below, up_to = np.empty_like(order), np.empty_like(order)
+    np.put_along_axis(below, order, first, axis=1)
+    np.put_along_axis(up_to, order, last, axis=1)
+    return below, up_to
+
+
+@dataclass(frozen=True, eq=False)
+class Deals:
+    """Singling Out among ``count`` test speakers, under the score and the negated one.
+
+    ``success`` has the conversations as they are (first) and dealt out anew; ``own`` the share of
+    isolations that hit the enrolled person, the names as they are (first) and permuted; both signs
+    × rows. ``people`` are tested.
+    """
+
+    count: int
+    success: FloatArray
+    own: FloatArray
+    people: int
+    exhaustive: bool
+
+    def blind(self, s: int, counts: IntArray, usual: FloatArray) -> Blind:
+        """The deals of a sign, and their mean where it differs from the ``usual`` chance by more
+        than two standard errors; of other ``counts`` nothing is known.
+        """
+        at = counts == self.count
+        others = self.success[s, 1:]
+        error = others.std(ddof=1) / np.sqrt(len(others))
+        own = at & (np.abs(others.mean() - usual) > _SURE * error)
+        values = np.where(at, self.success[s][:, None], np.nan)
+        return Blind(Permuted(values, self.people), np.where(own, others.mean(), usual))
+
+
+def dealt(shared: Predicates, count: int, seed: int) -> Deals:
+    """Deal the test conversations of all people out anew, as many to each as before (within groups
+    where side information tells them), and try every predicate among ``count`` speakers in the
+    folds and draws of the protocol.
+    """
+    protocol, population = shared.protocol, shared.protocol.population
+    scores = (shared.enrol @ shared.test.T).astype(np.float32)
+    shared.rule_out(NUMPY, scores, slice(None), slice(None))
+    entries = [_Entries.of(protocol, count, int(rank)) for rank in np.unique(protocol.ranks)]
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_STREAM,)))
+    side = np.zeros(len(population), np.int64) if shared.test_side is None else shared.test_side
+    success = np.empty((2, DEALS + 1))
+    hits = np.zeros((2, len(protocol.speakers), population.size))
+    for deal in range(DEALS + 1):
+        order = np.arange(len(population))
+        for code in np.unique(side) if deal else ():
+            some = np.flatnonzero(side == code)
+            order[some] = rng.permutation(some)
+        won = np.zeros((2, len(protocol.speakers)))
+        for one in entries:
+            for s, (isolates, person) in enumerate(one.tried(scores, order)):
+                won[s, one.speakers] = isolates.mean(axis=(1, 2))
+                if not deal:
+                    e, d, f = np.nonzero(isolates)
+                    np.add.at(hits[s], (one.speakers[e], person[e, d, f]), 1)
+        success[:, deal] = won.mean(axis=1)
+    present = np.zeros(hits.shape[1:])
+    for one in entries:
+        np.add.at(present, (one.speakers[:, None, None], one.people), protocol.slots.shape[1])
+    own, exhaustive = _own_share(hits, present, protocol, count, side[population.first], seed)
+    return Deals(count, success, own, population.size, exhaustive)
+
+
+def _own_share(
+    hits: FloatArray,
+    present: FloatArray,
+    protocol: Protocol,
+    count: int,
+    side: IntArray,
+    seed: int,
+) -> tuple[FloatArray, bool]:
+    """Share of isolations that hit the person whose name the enrolment speaker bears, by sign and
+    renaming: ``hits`` of every person over the attempts in which it was ``present``.
+    """
+    isolated_ = hits.sum(axis=2)
+    attempts = present[np.arange(len(protocol.speakers)), protocol.speakers]
+    level = isolated_ / attempts
+    with np.errstate(invalid="ignore"):
+        rate = np.where(present > 0, hits / present, level[:, :, None] / count)
+    renaming = Renaming.of(len(side), seed, side)
+    bears = renaming.rows[:, protocol.speakers]
+    named = rate[:, np.arange(len(protocol.speakers)), bears].sum(axis=2)
+    total = level.sum(axis=1, keepdims=True)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return named / total, renaming.exhaustive
+
+
+@dataclass(frozen=True, eq=False)
+class _Entries:
+    """Attempts of the enrolment ``speakers`` (their numbers) of one threshold ``rank``: the
+    ``members``, conversations of the speakers drawn (speakers × draws × entries, −1 where there are
+    fewer), their ``owner``, which of them test in each fold, the ``people`` drawn.
+    """
+
+    rank: int
+    count: int
+    speakers: IntArray
+    members: IntArray
+    owner: IntArray
+    tests: BoolArray
+    people: IntArray
+
+    @classmethod
+    def of(cls, protocol: Protocol, count: int, rank: int) -> _Entries:
+        population = protocol.population
+        speakers = np.flatnonzero(protocol.ranks == rank)
+        draws = [protocol.draws(int(e)) for e in speakers]
+        people = np.array([[draw.order[:count] for draw in drawn] for drawn in draws])
+        most = int(np.sort(population.counts)[-count:].sum())
+        members = np.full((*people.shape[:2], most), -1)
+        for e, d in np.ndindex(people.shape[:2]):
+            rows = population.rows(people[e, d])
+            members[e, d, : len(rows)] = rows
+        owner = population.codes[members].astype(np.int64)
+        slot = population.slot[members]
+        tests = np.empty((*people.shape[:2], protocol.slots.shape[1], most), dtype=bool)
+        for d, slots in enumerate(protocol.slots):
+            tests[:, d] = np.moveaxis(slots[:, owner[:, d]], 0, 1) == slot[:, d, None]
+        tests &= (members >= 0)[:, :, None]
+        return cls(rank, count, speakers, members, owner, tests, people)
+
+    def tried(self, scores: Row, order: IntArray) -> Iterator[tuple[BoolArray, IntArray]]:
+        """Whether each attempt isolates (speakers × draws × folds), and whom, under the score and
+        the negated one; place c of the population holds conversation ``order[c]``.
+        """
+        there = self.members >= 0
+        rows = self.speakers[:, None, None]
+        drawn = np.where(there, scores[rows, order[self.members]], -np.inf)
+        flat = drawn.reshape(-1, drawn.shape[-1])
+        tests = self.tests.reshape(len(flat), *self.tests.shape[2:])
+        owner = self.owner.reshape(flat.shape)
+        most = min(self.rank + 1 + self.count, flat.shape[1])
+        for values in (flat, np.where(np.isneginf(flat), flat, -flat)):
+            best = np.argpartition(-values, most - 1, axis=1)[:, :most]
+            best = np.take_along_axis(best, np.argsort(-np.take_along_axis(values, best, 1)), 1)
+            top = np.take_along_axis(values, best, axis=1)
+            is_test = np.take_along_axis(tests, best[:, None], axis=2)
+            known = (top > -np.inf)[:, None]
+            won = isolated(top, is_test & known, ~is_test & known, self.rank)[0]
+            first = is_test.argmax(axis=2)
+            person = np.take_along_axis(owner, np.take_along_axis(best, first, 1), axis=1)
+            shape = self.tests.shape[:3]
+            yield won.reshape(shape), person.reshape(shape)

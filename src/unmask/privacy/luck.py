@@ -1,0 +1,109 @@
+"""Chance of the strongest: what the best of the same attacks reads without any information (max-T).
+
+The largest of many attacks is luck as well. Names of the attacked people are permuted, a person's
+recordings together, one permutation for all attacks, readings and lengths at once; no score is made
+again. The mean of the best over permutations is what luck alone reads, and the share of them that
+reach what was found is the adjusted p-value. Where an attack was told the group of each recording,
+names are permuted within groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import permutations, product
+from math import factorial, prod
+
+import numpy as np
+
+from unmask.base import FloatArray, IntArray
+from unmask.estimate import Luck
+
+PERMUTATIONS = 200
+MOST_EXHAUSTIVE = 120
+"""Up to as many permutations are all tried: those of five people."""
+_STREAM = 0x7065726D
+_TIE = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Permuted:
+    """An attack with the names as they are (first row of ``values``) and permuted (the others), at
+    each of its points (columns); the names are those of so many ``people``. ``exhaustive``: the
+    other rows are all permutations there are.
+    """
+
+    values: FloatArray
+    people: int
+    exhaustive: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Renaming:
+    """Whose name each person bears: ``rows`` of numbers, the first with everybody's own."""
+
+    rows: IntArray
+    exhaustive: bool
+
+    @classmethod
+    def of(cls, people: int, seed: int, groups: IntArray | None = None) -> Renaming:
+        """200 permutations of so many people, each within ``groups`` where these are told; all of
+        them where there are no more than 120.
+        """
+        codes = np.zeros(people, dtype=np.int64) if groups is None else groups
+        members = [np.flatnonzero(codes == code) for code in np.unique(codes)]
+        everyone = np.arange(people)
+        exhaustive = prod(factorial(min(len(some), 8)) for some in members) <= MOST_EXHAUSTIVE
+        rows = [everyone]
+        if exhaustive:
+            for chosen in product(*(permutations(some.tolist()) for some in members)):
+                rows.append(everyone.copy())
+                for some, names in zip(members, chosen, strict=True):
+                    rows[-1][some] = names
+        else:
+            rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_STREAM,)))
+            for _ in range(PERMUTATIONS):
+                rows.append(everyone.copy())
+                for some in members:
+                    rows[-1][some] = some[rng.permutation(len(some))]
+        return cls(np.stack(rows), exhaustive)
+
+    def among(self, kept: IntArray) -> IntArray:
+        """The same permutations of some of the people, numbered among them: who bears the name of
+        somebody left out takes the name which that one bears, and so on.
+        """
+        place = np.full(self.rows.shape[1], -1)
+        place[kept] = np.arange(len(kept))
+        names = self.rows[:, kept]
+        while (lost := place[names] < 0).any():
+            row, _ = np.nonzero(lost)
+            names[lost] = self.rows[row, names[lost]]
+        return np.asarray(place[names])
+
+
+def luck_of(
+    attacks: Iterable[Permuted], points: Iterable[int], *, least: bool = False
+) -> Luck | None:
+    """What luck reads of the strongest of some ``attacks``, each at its own point: the largest
+    value, or the ``least``. None where names were not permuted alike in all of them.
+    """
+    tried = list(attacks)
+    if not tried or len({len(one.values) for one in tried}) > 1:
+        return None
+    table = np.stack([one.values[:, i] for one, i in zip(tried, points, strict=True)])
+    best = table.min(axis=0) if least else table.max(axis=0)
+    return best_by_luck(best, tried[0], len(table), least=least)
+
+
+def best_by_luck(
+    best: FloatArray, of: Permuted, attacks: int, *, least: bool = False
+) -> Luck | None:
+    """The best of ``attacks`` under the names as they are (first) and permuted, as a level and a
+    p-value.
+    """
+    found, others = best[0], best[1:]
+    if not np.isfinite(best).all():
+        return None
+    reached = int((others <= found + _TIE if least else others >= found - _TIE).sum())
+    share = reached / len(others) if of.exhaustive else (1 + reached) / (1 + len(others))
+    return Luck(float(others.mean()), share, attacks, len(others), of.people)
