@@ -124,7 +124,7 @@ def test_separable_is_one_and_exchangeable_is_chance():
     sure = um.linkability(enrol, test, counts=[2, 20, 80])
     assert sure.value == pytest.approx([1, 1, 1])
     assert not sure.warnings
-    enrol, test = (population(600, 1, noise=1.0, signal=0.0, tag=t) for t in "et")
+    enrol, test = (population(500, 1, noise=1.0, signal=0.0, tag=t) for t in "et")
     blind = um.linkability(enrol, test, counts=[2, 20])
     assert blind.value == pytest.approx(blind.chance, abs=0.04)
     assert blind.at_chance.all()

@@ -15,6 +15,7 @@ from unmask.estimate import Notice
 from unmask.privacy.attack import DOUBLE_CENTRED
 from unmask.privacy.similarity.matrix import Comparisons
 from unmask.privacy.similarity.passes import PairSums, Tables
+from unmask.privacy.similarity.renamed import renamed_list
 from unmask.privacy.similarity.resampling import Binned, Layout, counted
 from unmask.privacy.similarity.statistic import Setup
 from unmask.trials import Ids, Scores, lookup, share
@@ -117,15 +118,18 @@ def _add(
     pair = trials.enrol * len(names) + trials.test
     sums = list_sums(values, pair, roc, len(names), once=once)
     _refuse_missing(sums.mirrored().count if setup.mirror else sums.count, names, name)
-    negated = binned = None
+    negated = binned = renamed = None
     if name in ("op", DOUBLE_CENTRED):
         opposite = list_sums(-values, pair, roc.negated(), len(names))
         negated = opposite.log_sigmoid, opposite.llr
+        if setup.renames:
+            named = trials.enrol, trials.test, len(names)
+            renamed = renamed_list(values, *named, mean=setup.mean, seed=setup.seed)
     if setup.replicates:
         layout = Layout.of(roc, len(names))
         counts = counted(layout, values, trials.enrol, trials.test)
         binned = Binned.of(counts, layout, mirror=setup.mirror)
-    made.add(name, names, sums, once, negated=negated, binned=binned)
+    made.add(name, names, sums, once, negated=negated, binned=binned, renamed=renamed)
 
 
 @dataclass(frozen=True, eq=False)

@@ -171,11 +171,11 @@ class Comparisons:
         *,
         negated: tuple[FloatArray, FloatArray] | None = None,
         binned: Binned | None = None,
-        rename: bool = True,
+        renamed: tuple[Renamed, Renamed] | None = None,
     ) -> None:
         """A set from its sums, with its resamples where scores were counted in bins; ``negated``
-        are the sums of log σ and of the LLRs of the negated scores. Names are permuted where a set
-        with negated scores has two sides (``rename``).
+        are the sums of log σ and of the LLRs of the negated scores, ``renamed`` the set with the
+        names of the speakers permuted.
         """
         mean, other = self.setup.mean, negated
         if self.setup.mirror:
@@ -197,14 +197,11 @@ class Comparisons:
         )
         for kept, *reading in zip((self.plain, self.negated), drawn, exact, coarse, strict=False):
             kept[name] = reading[0].moved(*reading[1:])
-        if matrix is not None and rename and not self.setup.mirror:
-            self._rename(name, binned)
+        if renamed is not None:
+            self._rename(name, renamed)
 
-    def _rename(self, name: str, binned: Binned) -> None:
-        """Permute the names of an attack; one in two ways is put together from both."""
-        made = renamed(binned, mean=self.setup.mean, seed=self.setup.seed)
-        if made is None:
-            return
+    def _rename(self, name: str, made: tuple[Renamed, Renamed]) -> None:
+        """Keep what permuted names give; an attack in two ways is put together from both."""
         attack = next((one for one, both in self.ways.items() if name in both), name)
         if attack != name and attack not in self._halves:
             self._halves[attack] = made
@@ -258,8 +255,11 @@ def similarity_sets(
                     own, roc, setup, negated=name in negated, once=name in once
                 )
             roc = halved(roc) if name in once else roc
-            about: dict[str, Any] = {"negated": opposite, "binned": binned}
-            made.add(name, own.enrol.names, sums, roc, rename=name not in once, **about)
+            other = None
+            if name in negated and name not in once and setup.renames:
+                other = renamed(own, mean=setup.mean, seed=setup.seed)
+            about: dict[str, Any] = {"negated": opposite, "binned": binned, "renamed": other}
+            made.add(name, own.enrol.names, sums, roc, **about)
             del binned
     return made
 

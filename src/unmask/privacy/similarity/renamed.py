@@ -14,17 +14,20 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from unmask.base import FloatArray, IntArray
+from unmask.base import FloatArray, IntArray, Lookup
 from unmask.engine import information
 from unmask.estimate import Luck
 from unmask.privacy.luck import Permuted, Renaming, best_by_luck
-from unmask.privacy.similarity.resampling import Binned, disclosed, oracle
+from unmask.privacy.similarity.resampling import disclosed, oracle
+from unmask.run import NUMPY, Range
+from unmask.scoring import PairGrid, Tile
 
-MOST_PEOPLE = 256
+MOST_PEOPLE = 128
 BINS = 1024
 SIGNED, D_ECE, L_W, EER = range(4)
 """Columns of what permuted names give: the modulus of the dominance, D_ECE, l_w and EER."""
 _STREAM = 0x73696D
+_SAMPLE = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,13 +60,59 @@ class Renamed:
         return Permuted(values, people, self.renaming.exhaustive)
 
 
-def renamed(binned: Binned, *, mean: str, seed: int) -> tuple[Renamed, Renamed] | None:
-    """A set and its negated scores under permuted names, those of some people where they are many;
-    None where not all pairs of speakers were counted.
+def renamed(pairs: PairGrid, *, mean: str, seed: int) -> tuple[Renamed, Renamed]:
+    """A set and its negated scores under permuted names, those of some people where they are many.
+
+    Bins are quantiles of the scores of all pairs, whoever they are of.
     """
-    if binned.partners:
-        return None
-    counts = _dense(binned, seed)
+    chosen = some_people(pairs.enrol.size, seed)
+    columns = pairs.test.rows(chosen)
+    strips = [
+        (int(pairs.enrol.first[one]), int(pairs.enrol.first[one] + pairs.enrol.counts[one]))
+        for one in chosen
+    ]
+
+    def scored(rows: Range) -> FloatArray:
+        """Scores of some rows with those of the chosen people; NaN where they do not count."""
+        tile = Tile(NUMPY, pairs, rows, (0, len(pairs.test)))
+        known = tile.skip(np.ones((rows[1] - rows[0], len(pairs.test)), dtype=bool), False)
+        return np.where(known, tile.scores, np.nan)[:, columns]
+
+    step = max(1, len(strips) * len(columns) * (strips[0][1] - strips[0][0]) // _SAMPLE)
+    sample = np.concatenate([scored(rows).ravel() for rows in strips[::step]])
+    edges = quantiles(sample[~np.isnan(sample)])
+    lookup, bins = Lookup(edges), edges.size + 1
+    place = np.full(pairs.test.size, -1)
+    place[chosen] = np.arange(len(chosen))
+    first = place[pairs.test.codes[columns]] * bins
+    counts = np.empty((len(chosen), len(chosen) * bins), dtype=np.float32)
+    for row, rows in enumerate(strips):
+        scores = scored(rows)
+        cells = np.where(np.isnan(scores), counts.shape[1], lookup(scores) + first)
+        counts[row] = np.bincount(cells.ravel(), minlength=counts.shape[1] + 1)[:-1]
+    return renamed_counts(counts.reshape(len(chosen), len(chosen), bins), mean=mean, seed=seed)
+
+
+def renamed_list(
+    scores: FloatArray, enrol: IntArray, test: IntArray, people: int, *, mean: str, seed: int
+) -> tuple[Renamed, Renamed]:
+    """The same of a list of trials by the speakers on both sides."""
+    chosen = some_people(people, seed)
+    place = np.full(people, -1)
+    place[chosen] = np.arange(len(chosen))
+    kept = (place[enrol] >= 0) & (place[test] >= 0)
+    scores, one, other = scores[kept], place[enrol[kept]], place[test[kept]]
+    edges = quantiles(scores)
+    shape = len(chosen), len(chosen), edges.size + 1
+    cells = (one * shape[1] + other) * shape[2] + Lookup(edges)(scores)
+    counts = np.bincount(cells, minlength=int(np.prod(shape))).reshape(shape)
+    return renamed_counts(counts.astype(np.float32), mean=mean, seed=seed)
+
+
+def renamed_counts(
+    counts: npt.NDArray[np.float32], *, mean: str, seed: int
+) -> tuple[Renamed, Renamed]:
+    """The same from the comparisons of every ordered pair of speakers, counted in bins."""
     people, bins = len(counts), counts.shape[2]
     renaming = Renaming.of(people, seed)
     target = np.stack([counts[np.arange(people), row].sum(axis=0) for row in renaming.rows])
@@ -72,40 +121,39 @@ def renamed(binned: Binned, *, mean: str, seed: int) -> tuple[Renamed, Renamed] 
     flat, number = counts.reshape(-1, bins), counts.sum(axis=2).reshape(-1)
     made = []
     for sign in (1, -1):
-        turned = target[:, ::sign], nontarget[:, ::sign]
-        oracles = [oracle(*row) for row in zip(*turned, strict=True)]
-        llr, bare, eer = (np.stack(column) for column in zip(*oracles, strict=True))
+        numbers, llr = _numbers(target[:, ::sign], nontarget[:, ::sign])
         per_bin = (llr if mean == "arithmetic" else -information.softplus(-llr))[:, ::sign]
         with np.errstate(invalid="ignore", divide="ignore"):
             logs = (per_bin.astype(np.float32) @ flat.T) / number
             if mean == "arithmetic":
                 logs = np.log(expit(logs))
-        numbers = np.empty((len(llr), 4))
-        numbers[:, D_ECE] = disclosed(bare, *turned)[0]
-        numbers[:, L_W] = np.abs(llr).max(axis=1) / np.log(10)
-        numbers[:, EER] = eer
         made.append(Renamed(logs.reshape(-1, people, people), numbers, renaming))
     return made[0], made[1]
 
 
-def _dense(binned: Binned, seed: int) -> npt.NDArray[np.float32]:
-    """Counts of every ordered pair of speakers; of both orders half each where they are pooled."""
-    people = len(binned.own)
-    chosen: IntArray = np.arange(people)
-    if people > MOST_PEOPLE:
-        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_STREAM,)))
-        chosen = np.sort(rng.choice(people, MOST_PEOPLE, replace=False))
-    place = np.full(people, -1)
-    place[chosen] = np.arange(len(chosen))
-    counts = np.zeros((len(chosen), len(chosen), binned.own.shape[1]), dtype=np.float32)
-    counts[np.arange(len(chosen)), np.arange(len(chosen))] = binned.own[chosen]
-    one, other = place[binned.first], place[binned.second]
-    kept = (one >= 0) & (other >= 0)
-    pooled = not (binned.first > binned.second).any()
-    counts[one[kept], other[kept]] = binned.other[kept] / (1 + pooled)
-    if pooled:
-        counts[other[kept], one[kept]] = binned.other[kept] / 2
-    return counts
+def _numbers(target: FloatArray, nontarget: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """D_ECE, l_w and EER of every row of counts in their columns, and its LLRs with Laplace."""
+    oracles = [oracle(*row) for row in zip(target, nontarget, strict=True)]
+    llr, bare, eer = (np.stack(column) for column in zip(*oracles, strict=True))
+    numbers = np.full((len(llr), 4), np.nan)
+    numbers[:, D_ECE] = disclosed(bare, target, nontarget)[0]
+    numbers[:, L_W] = np.abs(llr).max(axis=1) / np.log(10)
+    numbers[:, EER] = eer
+    return numbers, llr
+
+
+def some_people(people: int, seed: int) -> IntArray:
+    """The numbers of all people, or of those drawn where they are many."""
+    if people <= MOST_PEOPLE:
+        return np.arange(people)
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_STREAM,)))
+    return np.sort(rng.choice(people, MOST_PEOPLE, replace=False))
+
+
+def quantiles(scores: FloatArray) -> FloatArray:
+    """Edges of 1,024 bins with equally many scores, fewer where scores are equal."""
+    shares = np.linspace(0, 1, BINS + 1)[1:-1]
+    return np.unique(np.quantile(scores, shares, method="inverted_cdf"))
 
 
 def renamed_trials(scores: FloatArray, own: IntArray, *, seed: int) -> Permuted:
@@ -115,21 +163,14 @@ def renamed_trials(scores: FloatArray, own: IntArray, *, seed: int) -> Permuted:
     """
     known = np.flatnonzero(own >= 0)
     people, owner = np.unique(own[known], return_inverse=True)
-    edges = np.quantile(scores, np.linspace(0, 1, BINS + 1)[1:-1], method="inverted_cdf")
-    codes = np.searchsorted(np.unique(edges), scores, side="right")
+    codes = Lookup(quantiles(scores))(scores)
     bins = int(codes.max()) + 1
     renaming = Renaming.of(len(people), seed)
     bears = people[renaming.rows][:, owner]
     cells = codes[bears, known] + bins * np.arange(len(bears))[:, None]
     target = np.bincount(cells.ravel(), minlength=bins * len(bears)).reshape(-1, bins)
     nontarget = np.bincount(codes.ravel(), minlength=bins) - target
-    both = target.astype(np.float64), nontarget.astype(np.float64)
-    oracles = [oracle(*row) for row in zip(*both, strict=True)]
-    llr, bare, eer = (np.stack(column) for column in zip(*oracles, strict=True))
-    numbers = np.full((len(bears), 4), np.nan)
-    numbers[:, D_ECE] = disclosed(bare, *both)[0]
-    numbers[:, L_W] = np.abs(llr).max(axis=1) / np.log(10)
-    numbers[:, EER] = eer
+    numbers, _ = _numbers(target.astype(np.float64), nontarget.astype(np.float64))
     return Permuted(numbers, len(people), renaming.exhaustive)
 
 

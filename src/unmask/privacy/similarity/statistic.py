@@ -58,6 +58,11 @@ class Setup(Sampling):
         """Whether both orders of two speakers are pooled."""
         return self.pairs == "upper"
 
+    @property
+    def renames(self) -> bool:
+        """Whether names are permuted: both orders of two speakers must be told apart."""
+        return self.replicates > 0 and not self.mirror
+
     def weights(self, speakers: int | Sequence[str]) -> FloatArray | None:
         """How often each speaker is drawn in each replicate (the draws of the detection bootstrap),
         and after them all speakers but one, for each in turn where they are not many; None where no
