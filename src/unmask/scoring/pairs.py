@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from unmask.base import Groups, IntArray
 from unmask.errors import InputError
@@ -55,7 +56,7 @@ class Rule:
         return _COMPARED[self.holds](codes[slice(*rows), None], codes[slice(*columns)])
 
 
-def tiles_of(
+def _tiles_of(
     xp: Xp, block: Block, tile: tuple[int, int], cells: int | None = None
 ) -> Iterator[tuple[Range, Range]]:
     """Rows and columns of the tiles of a block: those of a grid that begins with it on a processor;
@@ -81,7 +82,8 @@ class PairGrid:
     those others of a :class:`Rule`.
 
     ``wide`` says that scores may be larger than cosines are, ``tile`` how many rows and columns a
-    tile has. Reducers go through its tiles.
+    tile has; the grid of tiles is ``fixed``, or begins with every block, where bits may differ.
+    Reducers go through its tiles.
     """
 
     source: Source
@@ -90,6 +92,14 @@ class PairGrid:
     which: Rule | str
     wide: bool = False
     tile: tuple[int, int] = (TILE, TILE)
+    fixed: bool = True
+
+    @classmethod
+    def plain(
+        cls, source: Source, enrol: IntArray, test: IntArray, tile: tuple[int, int]
+    ) -> PairGrid:
+        """All pairs of rows of speakers with these codes, in tiles from where a block begins."""
+        return cls(source, Groups(enrol), Groups(test), ALL, tile=tile, fixed=False)
 
     def __post_init__(self) -> None:
         if self.which == UNORDERED and len(self.enrol) != len(self.test):
@@ -132,26 +142,35 @@ class PairGrid:
         cut[-1] = rows
         return self.whole([(int(a), int(b)) for a, b in pairwise(cut) if a < b])
 
+    def kept(self, xp: Xp, rows: Range) -> npt.NDArray[Any]:
+        """The scores of some rows with all columns, few enough to be held."""
+        scores = np.empty((rows[1] - rows[0], len(self.test)), self.source.dtype)
+        for tile in self.tiles(xp, (*rows, 0, len(self.test))):
+            inside = slice(tile.rows[0] - rows[0], tile.rows[1] - rows[0])
+            scores[inside, slice(*tile.columns)] = xp.host(tile.scores)
+        return scores
+
     def tiles(
         self, xp: Xp, block: Block, *, cells: int | None = None, band: bool = False
     ) -> Iterator[Tile]:
-        """Tiles of a block that hold a trial, ``cells`` as in :func:`tiles_of`; ``band``: those
+        """Tiles of a block that hold a trial, ``cells`` as in :func:`_tiles_of`; ``band``: those
         that may hold one of one speaker, of whole rows.
         """
-        if block[0] % self.tile[0] or block[2] % self.tile[1]:
+        if self.fixed and (block[0] % self.tile[0] or block[2] % self.tile[1]):
             wanted = f"multiples of {self.tile[0]} rows and {self.tile[1]} columns"
             raise InputError("first row and column of a block", wanted, f"{block[0]}, {block[2]}")
-        for part in self._band(xp, block) if band else (block,):
-            for rows, (left, right) in tiles_of(xp, part, self.tile, cells):
+        for part in self._band(xp, block, cells) if band else (block,):
+            for rows, (left, right) in _tiles_of(xp, part, self.tile, cells):
                 if self.which != UNORDERED:
                     yield Tile(xp, self, rows, (left, right))
                 elif right - 1 > rows[0]:
                     yield Tile(xp, self, rows, (max(left, rows[0]), right))
 
-    def _band(self, xp: Xp, block: Block) -> Iterator[Block]:
+    def _band(self, xp: Xp, block: Block, cells: int | None) -> Iterator[Block]:
         """Parts of whole rows with those tiles alone that pairs of one speaker may lie in."""
         across, codes = xp.chunk(self.tile[1], len(self.test), 1), self.test.codes
-        for rows, _ in tiles_of(xp, (*block[:2], 0, len(self.test)), (self.tile[0], len(codes))):
+        whole = *block[:2], 0, len(codes)
+        for rows, _ in _tiles_of(xp, whole, (self.tile[0], len(codes)), cells):
             spoken = self.enrol.within(*rows)
             first, last = np.searchsorted(codes, (spoken.start, spoken.stop)).tolist()
             if first < last:

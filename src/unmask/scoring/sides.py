@@ -14,7 +14,7 @@ import numpy.typing as npt
 from unmask.base import FloatArray
 from unmask.errors import InputError
 from unmask.run import NUMPY, Range, Xp
-from unmask.scoring.pairs import tiles_of
+from unmask.scoring.pairs import PairGrid
 
 WIDE = 256, 4096
 """Rows and columns of a tile in double precision."""
@@ -95,7 +95,5 @@ def sides_of(
 def score_matrix(backend: Backend, enrol: npt.ArrayLike, test: npt.ArrayLike) -> FloatArray:
     """Scores of all enrolment vectors with all test vectors, tile by tile."""
     sides = sides_of(backend, enrol, test)
-    scores = np.empty((len(sides.enrol), len(sides.test)))
-    for rows, columns in tiles_of(NUMPY, (0, len(sides.enrol), 0, len(sides.test)), WIDE):
-        scores[slice(*rows), slice(*columns)] = sides.scores(NUMPY, rows, columns)
-    return scores
+    rows, columns = np.arange(len(sides.enrol)), np.arange(len(sides.test))
+    return PairGrid.plain(sides, rows, columns, WIDE).kept(NUMPY, (0, rows.size))

@@ -20,7 +20,7 @@ from unmask.base import BoolArray, FloatArray, IntArray, lazy
 from unmask.engine import Roc, roc_of_pairs
 from unmask.errors import InputError
 from unmask.run import Arrays, Numpy, Range, Xp, place, ranges_of, reporting, run
-from unmask.scoring import Backend, Sides, sides_of, tiles_of
+from unmask.scoring import Backend, PairGrid, Sides, sides_of
 from unmask.stress.impostors.pair_scores import (
     TIE,
     PairScores,
@@ -145,6 +145,13 @@ class SpeakerRows:
             raise InputError(f"embeddings: all {index.size} vectors are equal once prepared")
         return cls(order.edges, Sides(enrol, test))
 
+    @lazy
+    def pairs(self) -> PairGrid:
+        """All pairs of rows."""
+        sizes = np.diff(self.edges)
+        owner = np.repeat(np.arange(sizes.size), sizes)
+        return PairGrid.plain(self.sides, owner, owner, (BLOCK, STRIP))
+
     def means(self, chooses: BoolArray) -> tuple[FloatArray, FloatArray]:
         """Mean of the rows of each speaker that choose, as target and as impostor."""
         starts, every = self.edges[:-1], chooses.all()
@@ -214,32 +221,23 @@ class Voices(Ranked):
 
     def above(self, xp: Xp, targets: Range) -> Any:
         """Scores above each level, (targets, speakers, levels)."""
-        width = self.levels.values.size
+        levels, edges, width = self.levels, self.rows.edges, self.levels.values.size
         table = xp.zeros((targets[1] - targets[0], self.sizes.size, width))
-        bounds = self.rows.edges[targets[0] : targets[1] + 1]
-        sides, few = self.rows.sides, width <= _FEW and isinstance(xp, Numpy)
-        owner = np.repeat(np.arange(self.sizes.size), self.sizes)
-        buffer = np.empty(BLOCK * STRIP) if isinstance(xp, Numpy) else None
-        block = int(bounds[0]), int(bounds[-1]), 0, len(sides.test)
-        for (top, bottom), columns in tiles_of(xp, block, (BLOCK, STRIP), _DEVICE):
-            own = owner[slice(*columns)]
-            starts = np.flatnonzero(np.diff(own, prepend=-1))
-            speakers, cell = slice(int(own[0]), int(own[-1]) + 1), own - own[0]
-            inside = (
-                int(np.searchsorted(bounds, top, side="right")) - 1,
-                int(np.searchsorted(bounds, bottom)),
-            )
-            together = xp.chunk(1, inside[1] - inside[0], 1)
-            scores = sides.scores(xp, (top, bottom), columns, buffer)
-            for begin in range(*inside, together):
-                end = min(begin + together, inside[1])
-                edges = np.clip(bounds[begin : end + 1] - top, 0, bottom - top)
-                part, sizes = scores[edges[0] : edges[-1]], np.diff(edges)
+        few, buffer = False, None
+        if isinstance(xp, Numpy):
+            few, buffer = width <= _FEW, np.empty(BLOCK * STRIP)
+        block = int(edges[targets[0]]), int(edges[targets[1]]), 0, int(edges[-1])
+        for tile in self.rows.pairs.tiles(xp, block, cells=_DEVICE):
+            (top, left), (rows, columns) = tile.speakers, tile.cuts
+            scores, cell = tile.into(buffer), np.repeat(np.arange(len(left)), np.diff(columns))
+            for first, last in ranges_of(len(top), xp.chunk(1, len(top), 1)):
+                part, sizes = scores[rows[first] : rows[last]], np.diff(rows[first : last + 1])
                 if few:
-                    counts = _compared(xp, part, self.levels, starts)
+                    counts = _compared(xp, part, levels, columns[:-1])
                 else:
-                    counts = _counted(xp, part, sizes, self.levels, cell, starts.size)
-                table[begin:end, speakers] += counts
+                    counts = _counted(xp, part, sizes, levels, cell, len(left))
+                begin = top.start - targets[0]
+                table[begin + first : begin + last, left.start : left.stop] += counts
         return table
 
 
