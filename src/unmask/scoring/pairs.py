@@ -89,17 +89,10 @@ class PairGrid:
     source: Source
     enrol: Groups
     test: Groups
-    which: Rule | str
+    which: Rule | str = ALL
     wide: bool = False
     tile: tuple[int, int] = (TILE, TILE)
     fixed: bool = True
-
-    @classmethod
-    def plain(
-        cls, source: Source, enrol: IntArray, test: IntArray, tile: tuple[int, int]
-    ) -> PairGrid:
-        """All pairs of rows of speakers with these codes, in tiles from where a block begins."""
-        return cls(source, Groups(enrol), Groups(test), ALL, tile=tile, fixed=False)
 
     def __post_init__(self) -> None:
         if self.which == UNORDERED and len(self.enrol) != len(self.test):
@@ -168,14 +161,13 @@ class PairGrid:
 
     def _band(self, xp: Xp, block: Block, cells: int | None) -> Iterator[Block]:
         """Parts of whole rows with those tiles alone that pairs of one speaker may lie in."""
-        across, codes = xp.chunk(self.tile[1], len(self.test), 1), self.test.codes
-        whole = *block[:2], 0, len(codes)
-        for rows, _ in _tiles_of(xp, whole, (self.tile[0], len(codes)), cells):
+        codes, width = self.test.codes, len(self.test)
+        across = xp.chunk(self.tile[1], width, 1)
+        for rows, _ in _tiles_of(xp, (*block[:2], 0, width), (self.tile[0], width), cells):
             spoken = self.enrol.within(*rows)
             first, last = np.searchsorted(codes, (spoken.start, spoken.stop)).tolist()
             if first < last:
-                right = min(-(-last // across) * across, len(codes))
-                yield (*rows, first // across * across, right)
+                yield (*rows, first // across * across, min(-(-last // across) * across, width))
 
 
 @dataclass(frozen=True, eq=False)

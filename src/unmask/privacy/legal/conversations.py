@@ -17,7 +17,7 @@ from unmask.base import FloatArray, Groups, IntArray, Sampling, lazy
 from unmask.errors import InputError
 from unmask.privacy.attack import Attacker, refuse_dimensions
 from unmask.run import Range, Xp
-from unmask.scoring import Backend, PairGrid, Sides, sides_of
+from unmask.scoring import Backend, Sides, sides_of
 from unmask.trials import Embeddings, Ids, lookup
 
 EnrolLength = int | Literal["all"] | None
@@ -213,13 +213,9 @@ class Rows(Sides):
     @lazy
     def single(self) -> Rows:
         """The same in single precision."""
-        enrol, test = self.enrol.astype(np.float32), self.test.astype(np.float32)
-        return Rows(enrol, test, self.enrol_side, self.test_side)
-
-    def pairs(self, tile: tuple[int, int]) -> PairGrid:
-        """All pairs in single precision."""
-        rows, columns = np.arange(len(self.enrol)), np.arange(len(self.test))
-        return PairGrid.plain(self.single, rows, columns, tile)
+        kind: Any = np.float32
+        rows = self.enrol.astype(kind), self.test.astype(kind)
+        return Rows(*rows, self.enrol_side, self.test_side)
 
     def scores(self, xp: Xp, rows: Range, columns: Range, out: Any = None) -> Any:
         """Scores of some enrolment rows with some test rows."""

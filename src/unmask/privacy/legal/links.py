@@ -117,7 +117,7 @@ def count_rows(xp: Xp, comparison: Comparison, rows: Range) -> Arrays:
     low, high = (xp.put(_outward(own + sign * margin, own, sign * np.inf)) for sign in (-1.0, 1.0))
     sure = xp.zeros(own.size)
     close_i, close_j = [], []
-    pairs, block = comparison.pairs((_STRIP, own.size)), (0, len(comparison.enrol), *rows)
+    pairs, block = comparison.single.pairs((_STRIP, own.size)), (0, len(comparison.enrol), *rows)
     for tile in pairs.tiles(xp, block, cells=_DEVICE_SCORES):
         reaches, exceeds = tile.scores >= low, tile.scores > high
         reached, exceeded = xp.column_sums(reaches), xp.column_sums(exceeds)

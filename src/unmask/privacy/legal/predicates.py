@@ -326,7 +326,7 @@ class Predicates(Rows):
 
     def attacks(self, xp: Xp, speakers: Range) -> Iterator[Attempt]:
         """Attacks of some enrolment speakers; only products are made on a device."""
-        pairs = self.pairs((SPEAKERS, len(self.test)))
+        pairs = self.single.pairs((SPEAKERS, len(self.test)))
         for e, row in enumerate(pairs.kept(xp, speakers), speakers[0]):
             exact = partial(self.exact, e)
             yield e, row, float(self.margins[e]), (exact, partial(_negated, exact))

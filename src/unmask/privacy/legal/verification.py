@@ -29,7 +29,7 @@ from unmask.engine import Roc, equal_errors
 from unmask.privacy.legal.conversations import EnrolLength, Rows, as_counts, setting
 from unmask.privacy.legal.curve import Curve, with_negated
 from unmask.run import Arrays, Range, Xp, current_place, narrow, place, ranges_of, reporting, run
-from unmask.scoring import ALL, Backend, PairGrid, Tile
+from unmask.scoring import Backend, PairGrid, Tile
 from unmask.trials import Embeddings
 
 TILE = 256, 1024
@@ -156,7 +156,7 @@ class Lists(Rows):
         """Tiles of some test rows with all of enrolment, or with pairs of one speaker."""
         turned = Rows(self.test, self.enrol, self.test_side, self.enrol_side)
         known = Groups(np.arange(len(self.enrol)))
-        pairs = PairGrid(turned, Groups(self.true), known, ALL, tile=TILE)
+        pairs = PairGrid(turned, Groups(self.true), known, tile=TILE)
         return pairs.tiles(xp, (*rows, 0, len(known)), cells=_DEVICE_SCORES, band=band)
 
     def owned(self, rows: Range, columns: Range) -> tuple[IntArray, IntArray]:

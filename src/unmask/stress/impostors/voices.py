@@ -16,18 +16,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import BoolArray, FloatArray, IntArray, lazy
+from unmask.base import BoolArray, FloatArray, Groups, IntArray, lazy
 from unmask.engine import Roc, roc_of_pairs
 from unmask.errors import InputError
 from unmask.run import Arrays, Numpy, Range, Xp, place, ranges_of, reporting, run
 from unmask.scoring import Backend, PairGrid, Sides, sides_of
-from unmask.stress.impostors.pair_scores import (
-    TIE,
-    PairScores,
-    Targets,
-    check_single_scores,
-    from_zero,
-)
+from unmask.stress.impostors.pair_scores import TIE, PairScores, Targets, check_single_scores
 from unmask.stress.impostors.rates import (
     Levels,
     Ranked,
@@ -37,7 +31,7 @@ from unmask.stress.impostors.rates import (
     rates_of,
     target_ranges,
 )
-from unmask.stress.impostors.uncertainty import Crossed, Groups, Jackknife, attacking
+from unmask.stress.impostors.uncertainty import Crossed, Jackknife, Leaving, attacking
 from unmask.trials import Embeddings
 
 ROWS = 960
@@ -56,12 +50,12 @@ _LEAST_TARGETS = 50
 
 @dataclass(frozen=True, eq=False)
 class SpeakerOrder(Targets):
-    """Where each row of a set stands by speaker, in the order of the speakers' codes: speaker k has
-    the rows from ``edges[k]`` to ``edges[k + 1]``, and row i of the set becomes row ``index[i]``.
+    """Where each row of a set stands by speaker, in the order of the speakers' codes: row i of the
+    set becomes row ``index[i]`` of the ``rows`` by speaker.
     """
 
     target_names: tuple[str, ...]
-    edges: IntArray
+    rows: Groups
     index: IntArray
 
     @classmethod
@@ -70,12 +64,12 @@ class SpeakerOrder(Targets):
         index = np.empty(codes.size, dtype=np.int64)
         index[np.argsort(codes, kind="stable")] = np.arange(codes.size)
         names = tuple(str(embeddings.speakers.names[int(code)]) for code in present)
-        return cls(names, from_zero(np.bincount(codes)), index)
+        return cls(names, Groups(np.sort(codes)), index)
 
     @property
     def sizes(self) -> IntArray:
         """Utterances of each speaker."""
-        return np.diff(self.edges)
+        return self.rows.counts
 
     @property
     def single(self) -> IntArray:
@@ -94,7 +88,7 @@ class SpeakerOrder(Targets):
         count[self.single] -= max(self.single.size - 1, 0)
         return count
 
-    def groups(self, jackknife: Jackknife) -> Groups:
+    def groups(self, jackknife: Jackknife) -> Leaving:
         """Deal the speakers into groups that leave together, as targets and as impostors."""
         speakers, several = self.sizes.size, self.sizes > 1
 
@@ -119,9 +113,9 @@ class SpeakerOrder(Targets):
 
 @dataclass(frozen=True, eq=False)
 class SpeakerRows:
-    """The sides of a set by speaker (``edges`` as above)."""
+    """The sides of a set by speaker."""
 
-    edges: IntArray
+    groups: Groups
     sides: Sides
 
     @classmethod
@@ -143,18 +137,16 @@ class SpeakerRows:
                 test[index[start:stop]] = made.test
         if all((side == side[0]).all() for side in (enrol, test)):
             raise InputError(f"embeddings: all {index.size} vectors are equal once prepared")
-        return cls(order.edges, Sides(enrol, test))
+        return cls(order.rows, Sides(enrol, test))
 
-    @lazy
+    @property
     def pairs(self) -> PairGrid:
         """All pairs of rows."""
-        sizes = np.diff(self.edges)
-        owner = np.repeat(np.arange(sizes.size), sizes)
-        return PairGrid.plain(self.sides, owner, owner, (BLOCK, STRIP))
+        return PairGrid(self.sides, self.groups, self.groups, tile=(BLOCK, STRIP), fixed=False)
 
     def means(self, chooses: BoolArray) -> tuple[FloatArray, FloatArray]:
         """Mean of the rows of each speaker that choose, as target and as impostor."""
-        starts, every = self.edges[:-1], chooses.all()
+        starts, every = self.groups.first, chooses.all()
         size = np.add.reduceat(chooses, starts, dtype=np.int64)[:, None]
         target, impostor = (
             np.add.reduceat(side if every else side * chooses[:, None], starts, axis=0) / size
@@ -164,11 +156,11 @@ class SpeakerRows:
 
     def folds(self) -> Iterator[tuple[SpeakerRows, tuple[FloatArray, FloatArray]]]:
         """Rows that attack, and the mean rows of the others, which choose (all of one alone)."""
-        sizes = np.diff(self.edges)
+        sizes, codes = self.groups.counts, self.groups.codes
         for attack in attacking(sizes):
-            some = np.add.reduceat(attack, self.edges[:-1], dtype=np.int64)
-            means = self.means(~attack | np.repeat(some == sizes, sizes))
-            yield SpeakerRows(from_zero(some), self.sides.take(attack)), means
+            attacks = Groups(codes[attack])
+            means = self.means(~attack | (attacks.counts == sizes)[codes])
+            yield SpeakerRows(attacks, self.sides.take(attack)), means
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +179,7 @@ class Voices(Ranked):
     @lazy
     def sizes(self) -> IntArray:
         """Rows of each speaker."""
-        return np.diff(self.rows.edges)
+        return self.rows.groups.counts
 
     def ranges(self) -> list[Range]:
         """Their counts fit into memory; who works does not matter."""
@@ -221,13 +213,13 @@ class Voices(Ranked):
 
     def above(self, xp: Xp, targets: Range) -> Any:
         """Scores above each level, (targets, speakers, levels)."""
-        levels, edges, width = self.levels, self.rows.edges, self.levels.values.size
+        levels, width, pairs = self.levels, self.levels.values.size, self.rows.pairs
         table = xp.zeros((targets[1] - targets[0], self.sizes.size, width))
         few, buffer = False, None
         if isinstance(xp, Numpy):
             few, buffer = width <= _FEW, np.empty(BLOCK * STRIP)
-        block = int(edges[targets[0]]), int(edges[targets[1]]), 0, int(edges[-1])
-        for tile in self.rows.pairs.tiles(xp, block, cells=_DEVICE):
+        start, stop = np.searchsorted(pairs.enrol.codes, targets).tolist()
+        for tile in pairs.tiles(xp, (start, stop, 0, len(pairs.test)), cells=_DEVICE):
             (top, left), (rows, columns) = tile.speakers, tile.cuts
             scores, cell = tile.into(buffer), np.repeat(np.arange(len(left)), np.diff(columns))
             for first, last in ranges_of(len(top), xp.chunk(1, len(top), 1)):
