@@ -241,9 +241,10 @@ class Tile:
         if isinstance(self.grid.which, Rule):
             return self.xp.host(fold(~self._skipped)).astype(np.int64)
         number = np.multiply.outer(np.diff(rows), np.diff(columns))
-        top, left = self.speakers
-        same = self.grid.enrol.codes[self.xp.host(self.diagonal[0]) + self.rows[0]]
-        np.subtract.at(number, (same - top.start, same - left.start), 1)
+        if self.grid.which != ALL:
+            top, left = self.speakers
+            same = self.grid.enrol.codes[self.xp.host(self.diagonal[0]) + self.rows[0]]
+            np.subtract.at(number, (same - top.start, same - left.start), 1)
         return number
 
     @property
