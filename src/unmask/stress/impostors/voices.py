@@ -144,7 +144,7 @@ class SpeakerRows:
         """All pairs of rows."""
         return PairGrid(self.sides, self.groups, self.groups, tile=(BLOCK, STRIP), fixed=False)
 
-    def means(self, chooses: BoolArray) -> tuple[FloatArray, FloatArray]:
+    def means(self, chooses: BoolArray) -> Sides:
         """Mean of the rows of each speaker that choose, as target and as impostor."""
         starts, every = self.groups.first, chooses.all()
         size = np.add.reduceat(chooses, starts, dtype=np.int64)[:, None]
@@ -152,9 +152,9 @@ class SpeakerRows:
             np.add.reduceat(side if every else side * chooses[:, None], starts, axis=0) / size
             for side in (self.sides.enrol, self.sides.test)
         )
-        return target, impostor
+        return Sides(target, impostor)
 
-    def folds(self) -> Iterator[tuple[SpeakerRows, tuple[FloatArray, FloatArray]]]:
+    def folds(self) -> Iterator[tuple[SpeakerRows, Sides]]:
         """Rows that attack, and the mean rows of the others, which choose (all of one alone)."""
         sizes, codes = self.groups.counts, self.groups.codes
         for attack in attacking(sizes):
@@ -165,14 +165,13 @@ class SpeakerRows:
 
 @dataclass(frozen=True, eq=False)
 class Voices(Ranked):
-    """Rows that attack, mean rows of all speakers as target and as impostor, whose products are
+    """Rows that attack, mean rows of all speakers as target and as impostor, whose scores are
     similarities, and how many ``utterances`` each has, on whichever rows a fold rests.
     Similarities that differ by ``tie`` or less are equal.
     """
 
     rows: SpeakerRows
-    target_means: FloatArray
-    impostor_means: FloatArray
+    means: Sides
     utterances: IntArray
     tie: float = 0.0
 
@@ -200,7 +199,7 @@ class Voices(Ranked):
         some, who = slice(*targets), xp.put(self.utterances)
         everybody = xp.arange(0, self.utterances.size)
         allowed = (who[some, None] * who > 1) & (everybody[some, None] != everybody)
-        return xp.product(xp.put(self.target_means)[some], xp.put(self.impostor_means)), allowed
+        return self.means.scores(xp, targets, (0, self.utterances.size)), allowed
 
     def with_tie(self) -> Voices:
         """The same, where the range of all similarities tells rounding from a difference."""
@@ -313,13 +312,13 @@ class EmbeddedVoices:
             other = SpeakerOrder.of(self.proxy)
             chosen = order.among(other)
             choosing = SpeakerRows.of(self.proxy, other, self.proxy_backend)
-            target, impostor = choosing.means(np.ones(other.index.size, np.bool_))
-            parts = [(rows, (target[chosen], impostor[chosen]))]
+            means = choosing.means(np.ones(other.index.size, np.bool_))
+            parts = [(rows, means.take(np.array(chosen)))]
         else:
             means = rows.means(np.ones(order.index.size, np.bool_))
             parts = [(rows, means), *(rows.folds() if self.split else ())]
         asked = levels, wanted, dealt
-        jobs = [Voices(*asked, attack, *means, order.sizes).with_tie() for attack, means in parts]
+        jobs = [Voices(*asked, attack, means, order.sizes).with_tie() for attack, means in parts]
         per_pair = float(np.median(order.sizes)) ** 2
         rates = rates_of(jobs, order.sizes, per_pair)
         return WorstCase.around(rates, jackknife, order, per_pair, split=len(jobs) > 1)
