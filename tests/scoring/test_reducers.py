@@ -21,7 +21,7 @@ from unmask.run import NUMPY, place, ranges_of, reporting, workplace
 from unmask.run.places import Lost
 from unmask.scoring import Sides, reducers
 from unmask.scoring.pairs import ALL, UNORDERED, PairGrid
-from unmask.scoring.reducers import CountAmong, CountBySpeaker, Tally, TargetScores
+from unmask.scoring.reducers import Tally, TargetScores
 from unmask.scoring.shards import Layout, shards_of
 from unmask.trials import Source
 
@@ -310,36 +310,6 @@ def test_blocks_cover_every_pair_once(unordered):
     targets = TargetScores.of(pairs, ranges_of(len(pairs.enrol), 128))
     same = pairs.enrol.codes[:, None] == pairs.test.codes
     assert targets.counts.sum() == (np.triu(same, 1) if unordered else same).sum()
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("where", ["local", "processes", "dask", "device"])
-@pytest.mark.parametrize(("unordered", "kept"), [(True, True), (False, False)])
-def test_reducers_give_the_same_on_every_place(
-    where, unordered, kept, tmp_path, monkeypatch, shared_place
-):
-    pytest.importorskip({"dask": "distributed", "device": "torch"}.get(where, "numpy"))
-    pairs = small(unordered)
-    edges = np.linspace(-1, 1, 9)
-    targets = TargetScores.of(pairs)
-    counting, by_speaker = CountAmong(pairs, targets.scores), CountBySpeaker(pairs, edges, 40)
-    wanted = counting.total(targets=1, block=256), by_speaker.total(block=256)
-    monkeypatch.setattr(reducers, "STRIP", 1 << 14)
-    state = tmp_path if kept else None
-    device = where == "device"
-    with place("cuda", devices=["cpu"], state=state) if device else shared_place(where, state):
-        result = counting.total(targets=1, block=128), by_speaker.total(block=128)
-        again = counting.total(targets=1, block=128)
-    exact = not device
-    for one, other in zip(result, wanted, strict=True):
-        for name, value in vars(one).items():
-            if name == "places":
-                continue
-            close = np.testing.assert_array_equal if exact else np.testing.assert_allclose
-            options = {} if exact else {"rtol": 1e-5, "atol": 3}
-            close(np.asarray(value, float), np.asarray(getattr(other, name), float), **options)
-    assert (again.below == result[0].below).all()
-    assert again.loss == result[0].loss
 
 
 def test_blocks_begin_on_the_grid():

@@ -29,47 +29,6 @@ def in_memory(data, thresholds=FEW, **options):
 
 
 @pytest.mark.parametrize("way", [straight, in_memory])
-@pytest.mark.parametrize(
-    "options",
-    [{"workers": 1}, {"workers": 3}, {"on": "processes", "workers": 2}],
-    ids=["one", "three", "processes"],
-)
-def test_all_places_give_the_same_bits(way, options):
-    data = voices()
-    with place(**options):
-        result = way(data)
-    same(result, way(data), tolerance=0)
-
-
-@pytest.mark.parametrize("way", [straight, in_memory])
-def test_folds_give_the_same_bits_with_more_workers(way):
-    data = voices()
-    with place(workers=3):
-        result = way(data, split=True)
-    same(result, way(data, split=True), tolerance=0)
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_a_cluster_gives_the_same_bits(monkeypatch, tmp_path):
-    distributed = pytest.importorskip("distributed")
-    monkeypatch.setattr(worst_case_voices, "FEW_SPEAKERS", 3)
-    data = voices()
-    with distributed.LocalCluster(
-        n_workers=2,
-        threads_per_worker=1,
-        processes=False,
-        protocol="tcp://",
-        dashboard_address=None,
-        silence_logs=50,
-    ) as cluster:
-        address = cluster.scheduler_address.replace("tcp://", "dask://")
-        for way in (straight, in_memory):
-            with place(address, state=tmp_path):
-                result = way(data)
-            same(result, way(data), tolerance=0)
-
-
-@pytest.mark.parametrize("way", [straight, in_memory])
 @pytest.mark.parametrize("thresholds", [FEW, MANY], ids=["few", "many"])
 @pytest.mark.parametrize("twins", [True, False])
 def test_a_device_counts_and_ranks_the_same(monkeypatch, way, thresholds, twins):

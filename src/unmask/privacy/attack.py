@@ -313,8 +313,7 @@ class Attack:
 
         ``enrol`` and ``test`` are the places of both versions of each recording. The attack is
         fitted on originals of the ``first`` half and protected speech of the other and gives rows
-        of just these, then the other way round: no fit sees two versions of one recording. All
-        other rows are zero.
+        of just these, then the other way round: no fit sees two versions of one recording.
         """
         ways = []
         one = self.attacker
@@ -332,13 +331,7 @@ class Attack:
                 test=one.test.select(test[~here]),
                 train=train,
             )
-            sides = Attack(half, self.reading).sides()
-            rows = [
-                np.zeros((len(here), side.shape[1]), side.dtype)
-                for side in (sides.enrol, sides.test)
-            ]
-            rows[0][here], rows[1][~here] = sides.enrol, sides.test
-            ways.append(Sides(*rows))
+            ways.append(Attack(half, self.reading).sides())
         return ways[0], ways[1]
 
     def scores(self) -> tuple[FloatArray, FloatArray]:

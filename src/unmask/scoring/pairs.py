@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from unmask.base import Groups, IntArray
 from unmask.errors import InputError
@@ -55,7 +56,7 @@ class Rule:
         return _COMPARED[self.holds](codes[slice(*rows), None], codes[slice(*columns)])
 
 
-def tiles_of(
+def _tiles_of(
     xp: Xp, block: Block, tile: tuple[int, int], cells: int | None = None
 ) -> Iterator[tuple[Range, Range]]:
     """Rows and columns of the tiles of a block: those of a grid that begins with it on a processor;
@@ -81,15 +82,17 @@ class PairGrid:
     those others of a :class:`Rule`.
 
     ``wide`` says that scores may be larger than cosines are, ``tile`` how many rows and columns a
-    tile has. Reducers go through its tiles.
+    tile has; the grid of tiles is ``fixed``, or begins with every block, where bits may differ.
+    Reducers go through its tiles.
     """
 
     source: Source
     enrol: Groups
     test: Groups
-    which: Rule | str
+    which: Rule | str = ALL
     wide: bool = False
     tile: tuple[int, int] = (TILE, TILE)
+    fixed: bool = True
 
     def __post_init__(self) -> None:
         if self.which == UNORDERED and len(self.enrol) != len(self.test):
@@ -132,31 +135,39 @@ class PairGrid:
         cut[-1] = rows
         return self.whole([(int(a), int(b)) for a, b in pairwise(cut) if a < b])
 
+    def kept(self, xp: Xp, rows: Range) -> npt.NDArray[Any]:
+        """The scores of some rows with all columns, few enough to be held."""
+        scores = np.empty((rows[1] - rows[0], len(self.test)), self.source.dtype)
+        for tile in self.tiles(xp, (*rows, 0, len(self.test))):
+            inside = slice(tile.rows[0] - rows[0], tile.rows[1] - rows[0])
+            scores[inside, slice(*tile.columns)] = xp.host(tile.scores)
+        return scores
+
     def tiles(
         self, xp: Xp, block: Block, *, cells: int | None = None, band: bool = False
     ) -> Iterator[Tile]:
-        """Tiles of a block that hold a trial, ``cells`` as in :func:`tiles_of`; ``band``: those
+        """Tiles of a block that hold a trial, ``cells`` as in :func:`_tiles_of`; ``band``: those
         that may hold one of one speaker, of whole rows.
         """
-        if block[0] % self.tile[0] or block[2] % self.tile[1]:
+        if self.fixed and (block[0] % self.tile[0] or block[2] % self.tile[1]):
             wanted = f"multiples of {self.tile[0]} rows and {self.tile[1]} columns"
             raise InputError("first row and column of a block", wanted, f"{block[0]}, {block[2]}")
-        for part in self._band(xp, block) if band else (block,):
-            for rows, (left, right) in tiles_of(xp, part, self.tile, cells):
+        for part in self._band(xp, block, cells) if band else (block,):
+            for rows, (left, right) in _tiles_of(xp, part, self.tile, cells):
                 if self.which != UNORDERED:
                     yield Tile(xp, self, rows, (left, right))
                 elif right - 1 > rows[0]:
                     yield Tile(xp, self, rows, (max(left, rows[0]), right))
 
-    def _band(self, xp: Xp, block: Block) -> Iterator[Block]:
+    def _band(self, xp: Xp, block: Block, cells: int | None) -> Iterator[Block]:
         """Parts of whole rows with those tiles alone that pairs of one speaker may lie in."""
-        across, codes = xp.chunk(self.tile[1], len(self.test), 1), self.test.codes
-        for rows, _ in tiles_of(xp, (*block[:2], 0, len(self.test)), (self.tile[0], len(codes))):
+        codes, width = self.test.codes, len(self.test)
+        across = xp.chunk(self.tile[1], width, 1)
+        for rows, _ in _tiles_of(xp, (*block[:2], 0, width), (self.tile[0], width), cells):
             spoken = self.enrol.within(*rows)
             first, last = np.searchsorted(codes, (spoken.start, spoken.stop)).tolist()
             if first < last:
-                right = min(-(-last // across) * across, len(codes))
-                yield (*rows, first // across * across, right)
+                yield (*rows, first // across * across, min(-(-last // across) * across, width))
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,9 +241,10 @@ class Tile:
         if isinstance(self.grid.which, Rule):
             return self.xp.host(fold(~self._skipped)).astype(np.int64)
         number = np.multiply.outer(np.diff(rows), np.diff(columns))
-        top, left = self.speakers
-        same = self.grid.enrol.codes[self.xp.host(self.diagonal[0]) + self.rows[0]]
-        np.subtract.at(number, (same - top.start, same - left.start), 1)
+        if self.grid.which != ALL:
+            top, left = self.speakers
+            same = self.grid.enrol.codes[self.xp.host(self.diagonal[0]) + self.rows[0]]
+            np.subtract.at(number, (same - top.start, same - left.start), 1)
         return number
 
     @property

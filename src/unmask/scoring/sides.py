@@ -11,10 +11,10 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import FloatArray
+from unmask.base import FloatArray, Groups
 from unmask.errors import InputError
 from unmask.run import NUMPY, Range, Xp
-from unmask.scoring.pairs import tiles_of
+from unmask.scoring.pairs import PairGrid
 
 WIDE = 256, 4096
 """Rows and columns of a tile in double precision."""
@@ -46,6 +46,11 @@ class Sides:
     def dtype(self) -> np.dtype[Any]:
         """Of the rows, and so of their scores."""
         return self.enrol.dtype
+
+    def pairs(self, tile: tuple[int, int]) -> PairGrid:
+        """All pairs, whoever speaks, in tiles from where a block begins."""
+        rows, columns = Groups(np.arange(len(self.enrol))), Groups(np.arange(len(self.test)))
+        return PairGrid(self, rows, columns, tile=tile, fixed=False)
 
     def scores(self, xp: Xp, rows: Range, columns: Range, out: Any = None) -> Any:
         """Scores of some enrolment rows with some test rows, where a worker has its arrays; on a
@@ -95,7 +100,4 @@ def sides_of(
 def score_matrix(backend: Backend, enrol: npt.ArrayLike, test: npt.ArrayLike) -> FloatArray:
     """Scores of all enrolment vectors with all test vectors, tile by tile."""
     sides = sides_of(backend, enrol, test)
-    scores = np.empty((len(sides.enrol), len(sides.test)))
-    for rows, columns in tiles_of(NUMPY, (0, len(sides.enrol), 0, len(sides.test)), WIDE):
-        scores[slice(*rows), slice(*columns)] = sides.scores(NUMPY, rows, columns)
-    return scores
+    return sides.pairs(WIDE).kept(NUMPY, (0, len(sides.enrol)))

@@ -13,11 +13,11 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from unmask.base import FloatArray, Groups, IntArray, Sampling
+from unmask.base import FloatArray, Groups, IntArray, Sampling, lazy
 from unmask.errors import InputError
 from unmask.privacy.attack import Attacker, refuse_dimensions
-from unmask.run import Xp
-from unmask.scoring import Backend, sides_of
+from unmask.run import Range, Xp
+from unmask.scoring import Backend, Sides, sides_of
 from unmask.trials import Embeddings, Ids, lookup
 
 EnrolLength = int | Literal["all"] | None
@@ -191,13 +191,11 @@ def side_values(
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
-    """Rows of enrolment and of test whose inner products are scores; with side information a pair
-    whose codes differ cannot be one speaker: it scores −inf.
+class Rows(Sides):
+    """Sides, where with side information a pair whose codes differ cannot be one speaker: it
+    scores −inf.
     """
 
-    enrol: FloatArray
-    test: FloatArray
     enrol_side: IntArray | None = None
     test_side: IntArray | None = None
 
@@ -212,14 +210,20 @@ class Rows:
             return scores
         return np.where(self.test_side[test] == self.enrol_side[enrol], scores, -np.inf)
 
-    def rule_out(
-        self, xp: Xp, scores: Any, enrol: slice, test: slice, *, turned: bool = False
-    ) -> None:
-        """Set the scores (enrol × test, or ``turned``) of pairs whose codes differ to −inf."""
-        if self.enrol_side is not None and self.test_side is not None:
-            codes = xp.put(self.enrol_side)[enrol], xp.put(self.test_side)[test]
-            rows, columns = codes[::-1] if turned else codes
-            xp.fill(scores, rows[:, None] != columns, -np.inf)
+    @lazy
+    def single(self) -> Rows:
+        """The same in single precision."""
+        kind: Any = np.float32
+        rows = self.enrol.astype(kind), self.test.astype(kind)
+        return Rows(*rows, self.enrol_side, self.test_side)
+
+    def scores(self, xp: Xp, rows: Range, columns: Range, out: Any = None) -> Any:
+        """Scores of some enrolment rows with some test rows."""
+        scores = super().scores(xp, rows, columns, out)
+        if self.enrol_side is None or self.test_side is None:
+            return scores
+        enrol, test = xp.put(self.enrol_side)[slice(*rows)], xp.put(self.test_side)[slice(*columns)]
+        return xp.fill(scores, enrol[:, None] != test, -np.inf)
 
 
 def rounding(rows: FloatArray, others: FloatArray) -> FloatArray:

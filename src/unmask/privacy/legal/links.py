@@ -46,7 +46,7 @@ from unmask.privacy.legal.curve import (
 )
 from unmask.privacy.legal.permuted import Blind, permuted_links
 from unmask.run import Arrays, Range, Xp, ranges_of, run
-from unmask.scoring import Backend, tiles_of
+from unmask.scoring import Backend
 from unmask.trials import Embeddings
 
 Single = npt.NDArray[np.float32]
@@ -88,11 +88,6 @@ class Comparison(Rows):
 
     true: IntArray
 
-    @lazy
-    def single(self) -> Single:
-        """The enrolment rows in single precision."""
-        return self.enrol.astype(np.float32)
-
     @property
     def allowed(self) -> IntArray | None:
         """How many others of each test row side information leaves, −1 where it rules out i."""
@@ -122,21 +117,18 @@ def count_rows(xp: Xp, comparison: Comparison, rows: Range) -> Arrays:
     own = comparison.exact(true, np.arange(*rows))
     margin = rounding(comparison.test[some], comparison.enrol)
     low, high = (xp.put(_outward(own + sign * margin, own, sign * np.inf)) for sign in (-1.0, 1.0))
-    test, enrol = xp.put(comparison.test[some].astype(np.float32)), comparison.single
     sure = xp.zeros(own.size)
     close_i, close_j = [], []
-    whole = 0, len(enrol), *rows
-    for (first, last), _ in tiles_of(xp, whole, (_STRIP, own.size), _DEVICE_SCORES):
-        scores = xp.product(xp.put(enrol)[first:last], test)
-        comparison.rule_out(xp, scores, slice(first, last), some)
-        reaches, exceeds = scores >= low, scores > high
+    pairs, block = comparison.single.pairs((_STRIP, own.size)), (0, len(comparison.enrol), *rows)
+    for tile in pairs.tiles(xp, block, cells=_DEVICE_SCORES):
+        reaches, exceeds = tile.scores >= low, tile.scores > high
         reached, exceeded = xp.column_sums(reaches), xp.column_sums(exceeds)
         sure += exceeded
         (unsure,) = xp.nonzero(reached != exceeded)
         columns = xp.put(unsure)
         j, i = xp.nonzero(reaches[:, columns] & ~exceeds[:, columns])
         close_i.append(unsure[i])
-        close_j.append(j + first)
+        close_j.append(j + tile.rows[0])
     i, j = np.concatenate(close_i), np.concatenate(close_j)
     other = j != true[i]
     i, j = i[other], j[other]

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from unmask.base import BoolArray, FloatArray, Groups, IntArray, lazy
 from unmask.errors import InputError
 from unmask.privacy.legal.conversations import Rows, rounding
-from unmask.run import NUMPY, Arrays, Range, Xp, narrow, ranges_of, run
+from unmask.run import Arrays, Range, Xp, narrow, ranges_of, run
 
 Row = npt.NDArray[np.float32]
 Slots = npt.NDArray[np.int16]
@@ -320,21 +320,14 @@ class Predicates(Rows):
     protocol: Protocol
 
     @lazy
-    def single(self) -> Row:
-        """The conversations in single precision."""
-        return self.test.astype(np.float32)
-
-    @lazy
     def margins(self) -> FloatArray:
         """By how much two single-precision scores of an enrolment speaker may be off."""
         return rounding(self.enrol, self.test)
 
     def attacks(self, xp: Xp, speakers: Range) -> Iterator[Attempt]:
         """Attacks of some enrolment speakers; only products are made on a device."""
-        enrol = xp.put(self.enrol[slice(*speakers)].astype(np.float32))
-        scores = xp.host(xp.product(enrol, xp.put(self.single))).astype(np.float32, copy=False)
-        self.rule_out(NUMPY, scores, slice(*speakers), slice(None))
-        for e, row in enumerate(scores, speakers[0]):
+        pairs = self.single.pairs((SPEAKERS, len(self.test)))
+        for e, row in enumerate(pairs.kept(xp, speakers), speakers[0]):
             exact = partial(self.exact, e)
             yield e, row, float(self.margins[e]), (exact, partial(_negated, exact))
 

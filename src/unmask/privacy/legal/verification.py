@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +17,7 @@ from unmask.base import (
     HULL,
     SKEWED,
     FloatArray,
+    Groups,
     IntArray,
     Lookup,
     Sampling,
@@ -29,7 +29,7 @@ from unmask.engine import Roc, equal_errors
 from unmask.privacy.legal.conversations import EnrolLength, Rows, as_counts, setting
 from unmask.privacy.legal.curve import Curve, with_negated
 from unmask.run import Arrays, Range, Xp, current_place, narrow, place, ranges_of, reporting, run
-from unmask.scoring import Backend, tiles_of
+from unmask.scoring import Backend, PairGrid, Tile
 from unmask.trials import Embeddings
 
 TILE = 256, 1024
@@ -152,18 +152,12 @@ class Lists(Rows):
         """Number of groups of speakers."""
         return int(self.test_group.max()) + 1
 
-    def tiles(self, xp: Xp, rows: Range, stop: int = 0) -> Iterator[tuple[Range, Range, Any]]:
-        """Rows, columns and scores of the tiles of some test rows, up to a column ``stop``, or of
-        those with pairs of one speaker; on a device a tile has all columns.
-        """
-        block = *rows, 0, len(self.enrol)
-        for strip, (left, end) in tiles_of(xp, block, TILE, _DEVICE_SCORES):
-            first, last = (0, stop) if stop else self.true[[strip[0], strip[1] - 1]] + (0, 1)
-            if left < last and first < end:
-                scores = xp.product(xp.put(self.test)[slice(*strip)], xp.put(self.enrol)[left:end])
-                self.rule_out(xp, scores, slice(left, end), slice(*strip), turned=True)
-                right = min(end, int(last))
-                yield strip, (left, right), scores[:, : right - left]
+    def tiles(self, xp: Xp, rows: Range, *, band: bool = False) -> Iterator[Tile]:
+        """Tiles of some test rows with all of enrolment, or with pairs of one speaker."""
+        turned = Rows(self.test, self.enrol, self.test_side, self.enrol_side)
+        known = Groups(np.arange(len(self.enrol)))
+        pairs = PairGrid(turned, Groups(self.true), known, tile=TILE)
+        return pairs.tiles(xp, (*rows, 0, len(known)), cells=_DEVICE_SCORES, band=band)
 
     def owned(self, rows: Range, columns: Range) -> tuple[IntArray, IntArray]:
         """Pairs of one speaker in a tile, numbered within it."""
@@ -175,9 +169,9 @@ class Lists(Rows):
 def own_scores(xp: Xp, lists: Lists, rows: Range) -> Arrays:
     """Target scores of some test rows, from the very products that are counted."""
     own = np.empty(rows[1] - rows[0])
-    for strip, columns, scores in lists.tiles(xp, rows):
-        i, j = lists.owned(strip, columns)
-        own[strip[0] - rows[0] + i] = xp.host(scores[xp.put(i), xp.put(j)])
+    for tile in lists.tiles(xp, rows, band=True):
+        i, j = lists.owned(tile.rows, tile.columns)
+        own[tile.rows[0] - rows[0] + i] = xp.host(tile.scores[xp.put(i), xp.put(j)])
     return {"own": own}
 
 
@@ -193,11 +187,14 @@ def count_lists(xp: Xp, lists: Lists, rows: Range) -> Arrays:
     spread = [xp.zeros(size) for _ in segments]
     extra = np.full((len(segments), rows[1] - rows[0]), -1, dtype=np.int32)
     coarse, group = xp.put(lists.coarse), xp.put(lists.enrol_group)
-    for strip, (left, right), scores in lists.tiles(xp, rows, segments[-1][1] + 1):
-        test, within = slice(*strip), slice(strip[0] - rows[0], strip[1] - rows[0])
+    for tile in lists.tiles(xp, rows):
+        left, right = tile.columns[0], min(tile.columns[1], segments[-1][1] + 1)
+        if left >= right:
+            continue
+        test, within = slice(*tile.rows), slice(tile.rows[0] - rows[0], tile.rows[1] - rows[0])
         offset = xp.put(lists.test_group)[test, None] * (groups * bins)
-        code = xp.among(lists.code, scores)
-        i, j = lists.owned(strip, (left, right))
+        code = xp.among(lists.code, tile.scores[:, : right - left])
+        i, j = lists.owned(tile.rows, (left, right))
         code[xp.put(i), xp.put(j)] = codes
         for s, (start, stop) in enumerate(segments):
             part = slice(max(start - left, 0), max(min(stop, right) - left, 0))

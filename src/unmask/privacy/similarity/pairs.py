@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import FloatArray, Groups, IntArray
+from unmask.base import BoolArray, FloatArray, Groups, IntArray
 from unmask.errors import InputError
 from unmask.run import NUMPY, Range, Torch, Xp, ranges_of
 from unmask.scoring import OTHERS, WIDE, Backend, PairGrid, Rule, Sides, sides_of
@@ -51,6 +51,11 @@ class Segments(Groups):
         with itself, nor with its own protected version: both lie on the diagonal.
         """
         return PairGrid(source, self, self, rule or OTHERS, wide=True, tile=WIDE)
+
+    def crossed(self, source: PairSource, here: BoolArray) -> PairGrid:
+        """All comparisons of the segments ``here``, the rows, with the others, the columns."""
+        one, other = (Groups(self.codes[some], self.names) for some in (here, ~here))
+        return PairGrid(source, one, other, wide=True, tile=WIDE)
 
 
 def aligned(original: Embeddings, protected: Embeddings) -> tuple[Segments, IntArray]:

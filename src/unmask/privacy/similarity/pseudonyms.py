@@ -207,7 +207,7 @@ def _of_sources(
         assert first is not None
         halves[name] = f"{name}, first half", f"{name}, second half"
         for half, source, here in zip(halves[name], both, (first, ~first), strict=True):
-            pairs[half] = segments.pairs(source, Rule((~here).astype(np.int64), "<"))
+            pairs[half] = segments.crossed(source, here)
     made = similarity_sets(
         pairs,
         setup,

@@ -23,7 +23,7 @@ from unmask.base import FloatArray, IntArray
 from unmask.errors import InputError
 from unmask.stress.impostors.pair_scores import PairScores
 from unmask.stress.impostors.rates import Rates, crossed_rates
-from unmask.stress.impostors.uncertainty import Crossed, Groups, interval
+from unmask.stress.impostors.uncertainty import Crossed, Leaving, interval
 
 UPPER = 0.3
 LOWER_WEIGHT = 0.2
@@ -41,7 +41,7 @@ FIT_EDGES: FloatArray = np.linspace(-4.5, 6.0, 73)
 """Coarser cells, enough for the counts that a model is fitted to."""
 
 
-def training_surface(crossed: Crossed, max_count: int, groups: Groups | None = None) -> Rates:
+def training_surface(crossed: Crossed, max_count: int, groups: Leaving | None = None) -> Rates:
     """Rates on the cells from which models are fitted, for N up to ``max_count``."""
     counts = training_counts(checked_max_count(max_count, crossed.whole))
     thresholds = training_thresholds(crossed.whole, max_count)

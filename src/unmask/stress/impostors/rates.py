@@ -28,8 +28,8 @@ from unmask.stress.impostors.uncertainty import (
     FEW,
     Band,
     Crossed,
-    Groups,
     Jackknife,
+    Leaving,
     fold_weight,
     interval,
     middle,
@@ -175,7 +175,7 @@ class Ranked(ABC):
 
     levels: Levels
     counts: IntArray
-    groups: Groups | None
+    groups: Leaving | None
 
     @abstractmethod
     def ranked(self, xp: Xp, targets: Range) -> Iterator[tuple[FloatArray, IntArray]]:
@@ -212,7 +212,7 @@ def surfaces(xp: Xp, job: Ranked, targets: Range) -> Arrays:
 
 
 def _deleted(
-    groups: Groups,
+    groups: Leaving,
     counts: tuple[int, ...],
     weights: Callable[[int, tuple[int, ...]], FloatArray],
     target: int,
@@ -256,7 +256,7 @@ class FlatPairs(Ranked):
         pairs: PairScores,
         thresholds: npt.ArrayLike,
         counts: npt.ArrayLike,
-        groups: Groups | None = None,
+        groups: Leaving | None = None,
     ) -> FlatPairs:
         """Check what is asked of some pairs."""
         return cls(Levels.of(thresholds), pairs.possible(counts), groups, pairs)
@@ -301,7 +301,7 @@ class Rates:
 
 
 def crossed_rates(
-    crossed: Crossed, thresholds: npt.ArrayLike, counts: npt.ArrayLike, groups: Groups | None
+    crossed: Crossed, thresholds: npt.ArrayLike, counts: npt.ArrayLike, groups: Leaving | None
 ) -> Rates:
     """The middle of the rates that all scores of a pair choose and those that others choose."""
     parts = crossed.whole, *crossed.folds

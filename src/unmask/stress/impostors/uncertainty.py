@@ -65,7 +65,7 @@ class Jackknife:
         if not 0 < self.level < 1:
             raise InputError(f"level: expected a share between 0 and 1, found {self.level}")
 
-    def of(self, pairs: PairScores) -> Groups | None:
+    def of(self, pairs: PairScores) -> Leaving | None:
         """The speakers of some pairs in groups, if intervals are wanted. The same name is the same
         person, unless someone is their own impostor: then the two sides are different people and
         are dealt apart.
@@ -93,7 +93,7 @@ class Jackknife:
         made = self.dealt(used.size + others.size, least)
         return replace(made, target=made.target[own], impostor=group)
 
-    def dealt(self, speakers: int, least: Callable[[IntArray], int]) -> Groups:
+    def dealt(self, speakers: int, least: Callable[[IntArray], int]) -> Leaving:
         """Groups of as equal a size as ``speakers`` allow; one for each speaker where else a target
         lost all impostors, of whom ``least`` tells how many always remain.
         """
@@ -101,7 +101,7 @@ class Jackknife:
             group = np.random.default_rng(self.seed).permutation(speakers) % size
             remaining = least(group)
             if remaining > 0:
-                return Groups(size, group, group, remaining)
+                return Leaving(size, group, group, remaining)
         raise InputError("jackknife: a target loses all impostors with a single speaker")
 
 
@@ -200,7 +200,7 @@ def middle(every: FloatArray, other: FloatArray, weight: float, edge: float) -> 
 
 
 @dataclass(frozen=True, eq=False)
-class Groups:
+class Leaving:
     """The group of each target and of each impostor; ``least`` impostors always remain."""
 
     number: int

@@ -16,18 +16,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import BoolArray, FloatArray, IntArray, lazy
+from unmask.base import BoolArray, FloatArray, Groups, IntArray, lazy
 from unmask.engine import Roc, roc_of_pairs
 from unmask.errors import InputError
 from unmask.run import Arrays, Numpy, Range, Xp, place, ranges_of, reporting, run
-from unmask.scoring import Backend, Sides, sides_of, tiles_of
-from unmask.stress.impostors.pair_scores import (
-    TIE,
-    PairScores,
-    Targets,
-    check_single_scores,
-    from_zero,
-)
+from unmask.scoring import Backend, PairGrid, Sides, sides_of
+from unmask.stress.impostors.pair_scores import TIE, PairScores, Targets, check_single_scores
 from unmask.stress.impostors.rates import (
     Levels,
     Ranked,
@@ -37,7 +31,7 @@ from unmask.stress.impostors.rates import (
     rates_of,
     target_ranges,
 )
-from unmask.stress.impostors.uncertainty import Crossed, Groups, Jackknife, attacking
+from unmask.stress.impostors.uncertainty import Crossed, Jackknife, Leaving, attacking
 from unmask.trials import Embeddings
 
 ROWS = 960
@@ -56,12 +50,12 @@ _LEAST_TARGETS = 50
 
 @dataclass(frozen=True, eq=False)
 class SpeakerOrder(Targets):
-    """Where each row of a set stands by speaker, in the order of the speakers' codes: speaker k has
-    the rows from ``edges[k]`` to ``edges[k + 1]``, and row i of the set becomes row ``index[i]``.
+    """Where each row of a set stands by speaker, in the order of the speakers' codes: row i of the
+    set becomes row ``index[i]`` of the ``rows`` by speaker.
     """
 
     target_names: tuple[str, ...]
-    edges: IntArray
+    rows: Groups
     index: IntArray
 
     @classmethod
@@ -70,12 +64,12 @@ class SpeakerOrder(Targets):
         index = np.empty(codes.size, dtype=np.int64)
         index[np.argsort(codes, kind="stable")] = np.arange(codes.size)
         names = tuple(str(embeddings.speakers.names[int(code)]) for code in present)
-        return cls(names, from_zero(np.bincount(codes)), index)
+        return cls(names, Groups(np.sort(codes)), index)
 
     @property
     def sizes(self) -> IntArray:
         """Utterances of each speaker."""
-        return np.diff(self.edges)
+        return self.rows.counts
 
     @property
     def single(self) -> IntArray:
@@ -94,7 +88,7 @@ class SpeakerOrder(Targets):
         count[self.single] -= max(self.single.size - 1, 0)
         return count
 
-    def groups(self, jackknife: Jackknife) -> Groups:
+    def groups(self, jackknife: Jackknife) -> Leaving:
         """Deal the speakers into groups that leave together, as targets and as impostors."""
         speakers, several = self.sizes.size, self.sizes > 1
 
@@ -119,9 +113,9 @@ class SpeakerOrder(Targets):
 
 @dataclass(frozen=True, eq=False)
 class SpeakerRows:
-    """The sides of a set by speaker (``edges`` as above)."""
+    """The sides of a set by speaker."""
 
-    edges: IntArray
+    groups: Groups
     sides: Sides
 
     @classmethod
@@ -143,44 +137,48 @@ class SpeakerRows:
                 test[index[start:stop]] = made.test
         if all((side == side[0]).all() for side in (enrol, test)):
             raise InputError(f"embeddings: all {index.size} vectors are equal once prepared")
-        return cls(order.edges, Sides(enrol, test))
+        return cls(order.rows, Sides(enrol, test))
 
-    def means(self, chooses: BoolArray) -> tuple[FloatArray, FloatArray]:
+    @property
+    def pairs(self) -> PairGrid:
+        """All pairs of rows."""
+        return PairGrid(self.sides, self.groups, self.groups, tile=(BLOCK, STRIP), fixed=False)
+
+    def means(self, chooses: BoolArray) -> Sides:
         """Mean of the rows of each speaker that choose, as target and as impostor."""
-        starts, every = self.edges[:-1], chooses.all()
+        starts, every = self.groups.first, chooses.all()
         size = np.add.reduceat(chooses, starts, dtype=np.int64)[:, None]
         target, impostor = (
             np.add.reduceat(side if every else side * chooses[:, None], starts, axis=0) / size
             for side in (self.sides.enrol, self.sides.test)
         )
-        return target, impostor
+        return Sides(target, impostor)
 
-    def folds(self) -> Iterator[tuple[SpeakerRows, tuple[FloatArray, FloatArray]]]:
+    def folds(self) -> Iterator[tuple[SpeakerRows, Sides]]:
         """Rows that attack, and the mean rows of the others, which choose (all of one alone)."""
-        sizes = np.diff(self.edges)
+        sizes, codes = self.groups.counts, self.groups.codes
         for attack in attacking(sizes):
-            some = np.add.reduceat(attack, self.edges[:-1], dtype=np.int64)
-            means = self.means(~attack | np.repeat(some == sizes, sizes))
-            yield SpeakerRows(from_zero(some), self.sides.take(attack)), means
+            attacks = Groups(codes[attack])
+            means = self.means(~attack | (attacks.counts == sizes)[codes])
+            yield SpeakerRows(attacks, self.sides.take(attack)), means
 
 
 @dataclass(frozen=True, eq=False)
 class Voices(Ranked):
-    """Rows that attack, mean rows of all speakers as target and as impostor, whose products are
+    """Rows that attack, mean rows of all speakers as target and as impostor, whose scores are
     similarities, and how many ``utterances`` each has, on whichever rows a fold rests.
     Similarities that differ by ``tie`` or less are equal.
     """
 
     rows: SpeakerRows
-    target_means: FloatArray
-    impostor_means: FloatArray
+    means: Sides
     utterances: IntArray
     tie: float = 0.0
 
     @lazy
     def sizes(self) -> IntArray:
         """Rows of each speaker."""
-        return np.diff(self.rows.edges)
+        return self.rows.groups.counts
 
     def ranges(self) -> list[Range]:
         """Their counts fit into memory; who works does not matter."""
@@ -201,7 +199,7 @@ class Voices(Ranked):
         some, who = slice(*targets), xp.put(self.utterances)
         everybody = xp.arange(0, self.utterances.size)
         allowed = (who[some, None] * who > 1) & (everybody[some, None] != everybody)
-        return xp.product(xp.put(self.target_means)[some], xp.put(self.impostor_means)), allowed
+        return self.means.scores(xp, targets, (0, self.utterances.size)), allowed
 
     def with_tie(self) -> Voices:
         """The same, where the range of all similarities tells rounding from a difference."""
@@ -214,32 +212,23 @@ class Voices(Ranked):
 
     def above(self, xp: Xp, targets: Range) -> Any:
         """Scores above each level, (targets, speakers, levels)."""
-        width = self.levels.values.size
+        levels, width, pairs = self.levels, self.levels.values.size, self.rows.pairs
         table = xp.zeros((targets[1] - targets[0], self.sizes.size, width))
-        bounds = self.rows.edges[targets[0] : targets[1] + 1]
-        sides, few = self.rows.sides, width <= _FEW and isinstance(xp, Numpy)
-        owner = np.repeat(np.arange(self.sizes.size), self.sizes)
-        buffer = np.empty(BLOCK * STRIP) if isinstance(xp, Numpy) else None
-        block = int(bounds[0]), int(bounds[-1]), 0, len(sides.test)
-        for (top, bottom), columns in tiles_of(xp, block, (BLOCK, STRIP), _DEVICE):
-            own = owner[slice(*columns)]
-            starts = np.flatnonzero(np.diff(own, prepend=-1))
-            speakers, cell = slice(int(own[0]), int(own[-1]) + 1), own - own[0]
-            inside = (
-                int(np.searchsorted(bounds, top, side="right")) - 1,
-                int(np.searchsorted(bounds, bottom)),
-            )
-            together = xp.chunk(1, inside[1] - inside[0], 1)
-            scores = sides.scores(xp, (top, bottom), columns, buffer)
-            for begin in range(*inside, together):
-                end = min(begin + together, inside[1])
-                edges = np.clip(bounds[begin : end + 1] - top, 0, bottom - top)
-                part, sizes = scores[edges[0] : edges[-1]], np.diff(edges)
+        few, buffer = False, None
+        if isinstance(xp, Numpy):
+            few, buffer = width <= _FEW, np.empty(BLOCK * STRIP)
+        start, stop = np.searchsorted(pairs.enrol.codes, targets).tolist()
+        for tile in pairs.tiles(xp, (start, stop, 0, len(pairs.test)), cells=_DEVICE):
+            (top, left), (rows, columns) = tile.speakers, tile.cuts
+            scores, cell = tile.into(buffer), np.repeat(np.arange(len(left)), np.diff(columns))
+            for first, last in ranges_of(len(top), xp.chunk(1, len(top), 1)):
+                part, sizes = scores[rows[first] : rows[last]], np.diff(rows[first : last + 1])
                 if few:
-                    counts = _compared(xp, part, self.levels, starts)
+                    counts = _compared(xp, part, levels, columns[:-1])
                 else:
-                    counts = _counted(xp, part, sizes, self.levels, cell, starts.size)
-                table[begin:end, speakers] += counts
+                    counts = _counted(xp, part, sizes, levels, cell, len(left))
+                begin = top.start - targets[0]
+                table[begin + first : begin + last, left.start : left.stop] += counts
         return table
 
 
@@ -323,13 +312,13 @@ class EmbeddedVoices:
             other = SpeakerOrder.of(self.proxy)
             chosen = order.among(other)
             choosing = SpeakerRows.of(self.proxy, other, self.proxy_backend)
-            target, impostor = choosing.means(np.ones(other.index.size, np.bool_))
-            parts = [(rows, (target[chosen], impostor[chosen]))]
+            means = choosing.means(np.ones(other.index.size, np.bool_))
+            parts = [(rows, means.take(np.array(chosen)))]
         else:
             means = rows.means(np.ones(order.index.size, np.bool_))
             parts = [(rows, means), *(rows.folds() if self.split else ())]
         asked = levels, wanted, dealt
-        jobs = [Voices(*asked, attack, *means, order.sizes).with_tie() for attack, means in parts]
+        jobs = [Voices(*asked, attack, means, order.sizes).with_tie() for attack, means in parts]
         per_pair = float(np.median(order.sizes)) ** 2
         rates = rates_of(jobs, order.sizes, per_pair)
         return WorstCase.around(rates, jackknife, order, per_pair, split=len(jobs) > 1)
