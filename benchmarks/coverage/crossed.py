@@ -6,6 +6,8 @@ What is true of such a population is the mean of large samples.
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 
 import unmask as um
@@ -28,6 +30,7 @@ def studies() -> list[Study]:
 
 
 def _result(owned: float, speakers: int, number: int, replicates: int) -> Pseudonymisation:
+    warnings.simplefilter("ignore")
     law = Law("", speakers, 10, owned=owned, kept=0.5)
     original, protected, _ = law.sample(number)
     rivals = {name: um.Attacker(original, protected, name) for name in ("whitened", "wasserstein")}

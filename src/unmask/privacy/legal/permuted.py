@@ -180,8 +180,8 @@ def dealt(shared: Predicates, count: int, seed: int) -> Deals:
     folds and draws of the protocol.
     """
     protocol, population = shared.protocol, shared.protocol.population
-    scores = (shared.enrol @ shared.test.T).astype(np.float32)
-    shared.rule_out(NUMPY, scores, slice(None), slice(None))
+    every = (0, len(shared.enrol)), (0, len(shared.test))
+    scores = shared.scores(NUMPY, *every).astype(np.float32)
     entries = [_Entries.of(protocol, count, int(rank)) for rank in np.unique(protocol.ranks)]
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_STREAM,)))
     side = np.zeros(len(population), np.int64) if shared.test_side is None else shared.test_side
