@@ -44,15 +44,20 @@ class Source(Protocol):
 @dataclass(frozen=True, eq=False)
 class Rule:
     """Only the pairs whose codes of row and column compare so: ``<`` (handed in before), ``==`` (of
-    one session) or ``!=`` (of two).
+    one session) or ``!=`` (of two); where there are codes ``within`` which they lie, these are equal
+    too.
     """
 
     codes: IntArray
     holds: str
+    within: IntArray | None = None
 
     def __call__(self, xp: Xp, rows: Range, columns: Range) -> Any:
         codes = xp.put(self.codes)
-        return _COMPARED[self.holds](codes[slice(*rows), None], codes[slice(*columns)])
+        holds = _COMPARED[self.holds](codes[slice(*rows), None], codes[slice(*columns)])
+        if self.within is None:
+            return holds
+        return holds & Rule(self.within, "==")(xp, rows, columns)
 
 
 def tiles_of(

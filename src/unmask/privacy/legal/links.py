@@ -79,6 +79,17 @@ class Above:
         above = np.where(known, self.allowed - self.at_or_above, self.above)
         return Above(at_or_above, above, self.others, self.allowed)
 
+    def chance(self, counts: IntArray) -> FloatArray:
+        """Probability of a link where the true speaker's rank among those allowed says nothing (all
+        equally probable): 1/N' where all are, more where side information leaves fewer.
+        """
+        assert self.allowed is not None
+        values = np.zeros((len(self.allowed), len(counts)))
+        for number in np.unique(self.allowed[self.allowed >= 0]):
+            links = exact_linkability(np.arange(number + 1), self.others, counts)
+            values[self.allowed == number] = links.mean(axis=0)
+        return values
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Comparison(Rows):
@@ -155,7 +166,8 @@ def _outward(bound: FloatArray, own: FloatArray, side: float) -> Single:
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Linkability(RiskCurve):
-    """Linkability over numbers N' of enrolment speakers; chance is 1/N'.
+    """Linkability over numbers N' of enrolment speakers; chance is 1/N', or 1 in as many of them as
+    side information leaves, on average.
 
     Made by :func:`linkability`. ``above`` holds, for each test conversation, how many enrolment
     speakers score at or above the true one, ``owner`` the test speaker of each; ``draws`` is None
@@ -266,6 +278,7 @@ def linkability(
         raise InputError("enrolment: expected at least 2 speakers to choose from, found 1")
     above = count_above(Comparison(*both.rows(), true=true))
     first = np.cumsum(recordings) - recordings
+    chance = 1 / sizes if above.allowed is None else above.chance(sizes)[first].mean(axis=0)
 
     def curve(counted: Above) -> Linkability:
         stronger = counted.at_or_above, counted.others, sizes
@@ -278,7 +291,7 @@ def linkability(
             metric="linkability",
             counts=sizes,
             **risks(per_speaker, mean_variance(per_speaker), how),
-            chance=1 / sizes,
+            chance=chance,
             attacks=np.full(len(sizes), len(owner) * (draws or 1)),
             recordings=recordings,
             noise=recording_noise(outcomes, owner, per_speaker),
