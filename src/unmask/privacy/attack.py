@@ -164,8 +164,8 @@ class Attacker:
             yield from self.pairs or ()
 
     def _by_group(self) -> Attacker:
-        """Ready within each group that is on both sides. Vectors of back-ends that do not align tell
-        their group (:class:`~unmask.scoring.ByGroup`); who is of another group is never compared.
+        """Ready within each group that is on both sides. Where the back-end does not align, vectors
+        tell their group (:class:`~unmask.scoring.ByGroup`).
         """
         name = f"back-end {self.backend if isinstance(self.backend, str) else self.backend.name}"
         name = f"{name} by {' and '.join(self.by)}"
@@ -176,22 +176,16 @@ class Attacker:
         parts = [self._within(group, name) for group in shared]
         backends = [one.backend_in_use for one in parts]
         label = f"{backends[0].name} by {' and '.join(self.by)}"
-        if not isinstance(backends[0], AlignedCosine):
-            sets = (
-                np.hstack([one.normalised().vectors, of.to_numpy()[:, None] == np.array(shared)])
-                for one, of in zip((self.enrol, self.test), both, strict=True)
-            )
-            made: Backend = ByGroup(backends, label)
+        if isinstance(backends[0], AlignedCosine):
+            made: Backend = AlignedCosine(label)
+            enrol = _joined(self.enrol, [one.enrol for one in parts], both[0], shared)
+            test = _joined(self.test, [one.test for one in parts], both[1], shared)
         else:
-            width = max(one.enrol.dimension for one in parts)
-            sets, made = (
-                _joined([one.enrol for one in parts], both[0], shared, width),
-                _joined([one.test for one in parts], both[1], shared, width),
-            ), AlignedCosine(label)
-        enrol, test = (
-            replace(one, vectors=vectors)
-            for one, vectors in zip((self.enrol, self.test), sets, strict=True)
-        )
+            made = ByGroup(backends, label)
+            enrol, test = (
+                _telling(one, of, shared)
+                for one, of in zip(self._sides.values(), both, strict=True)
+            )
         return replace(self, enrol=enrol, test=test, backend=made)
 
     def _within(self, group: str, name: str) -> Attacker:
@@ -285,16 +279,23 @@ class Attacker:
             return "the back-end takes means off by itself"
         if not isinstance(self.backend, str) and self.backend.name != "cosine":
             return f"back-end {self.backend.name} was trained elsewhere, about another mean"
+        try:
+            return self._becomes_nothing()
+        except InputError as error:
+            return str(error)
+
+    def _becomes_nothing(self) -> str:
+        """Where less the mean no voice, or no vector, is left; empty where some are everywhere."""
         for name, one in self._sides.items():
             people = min(len(set(one.speakers.codes[here])) for here in self._means(one))
             if people < LEAST_SPEAKERS:
                 of = " in a group" if self.by else ""
                 return f"{name} has fewer than {LEAST_SPEAKERS} speakers{of}"
-        for name, one in {**self._sides, "training": self.train}.items():
-            if one is not None:
-                left = np.linalg.norm(centred(one, self.by).vectors, axis=1) <= _NOTHING
-                if left.any():
-                    return f"{left.sum()} vectors of {name} become zero"
+        train = {} if self.train is None else {"training": self.train}
+        for name, one in {**self._sides, **train}.items():
+            left = np.linalg.norm(centred(one, self.by).vectors, axis=1) <= _NOTHING
+            if left.any():
+                return f"{left.sum()} vectors of {name} become zero"
         return ""
 
     def talkative(self) -> Iterator[str]:
@@ -320,8 +321,8 @@ class Attacker:
         if self.uncentred:
             return None
         train = self.train and centred(self.train, self.by)
-        sides = (centred(one, self.by) for one in self._sides.values())
-        return replace(self, train=train, **dict(zip(("enrol", "test"), sides, strict=True)))
+        enrol, test = (centred(one, self.by) for one in self._sides.values())
+        return replace(self, enrol=enrol, test=test, train=train)
 
     @property
     def fits(self) -> bool:
@@ -331,6 +332,18 @@ class Attacker:
             return True
         people = set(self.test.speakers.to_series())
         return self.train is not None and bool(people & set(self.train.speakers.to_series()))
+
+    def without_versions(self) -> Attacker:
+        """The same attacker with no version of a test recording in its training speech."""
+
+        def rest(data: Embeddings) -> Embeddings:
+            return data.select(~_versions(data, self.test))
+
+        return replace(
+            self,
+            train=self.train and rest(self.train),
+            pairs=self.pairs and (rest(self.pairs[0]), rest(self.pairs[1])),
+        )
 
     def among(self, people: set[str]) -> Attacker:
         """The same attacker on some of the ``people``."""
@@ -438,20 +451,10 @@ class Attack:
         ways = []
         one = self.attacker
         for here in (first, ~first):
-            train = one.train
-            if train is not None and train.utterances is not None and one.fits:
-                assert one.test.utterances is not None
-                attacked = one.test.utterances.take(test[~here]).to_series()
-                train = train.select(
-                    ~train.utterances.to_series().is_in(attacked.implode()).to_numpy()
-                )
             half = replace(
-                one,
-                enrol=one.enrol.select(enrol[here]),
-                test=one.test.select(test[~here]),
-                train=train,
+                one, enrol=one.enrol.select(enrol[here]), test=one.test.select(test[~here])
             )
-            sides = Attack(half, self.reading).sides()
+            sides = Attack(half.without_versions(), self.reading).sides()
             rows = [
                 np.zeros((len(here), side.shape[1]), side.dtype)
                 for side in (sides.enrol, sides.test)
@@ -663,29 +666,43 @@ def _each(groups: pl.Series) -> list[IntArray]:
 
 
 def _joined(
-    parts: Sequence[Embeddings], groups: pl.Series, shared: Sequence[str], width: int
-) -> FloatArray:
-    """Vectors of all groups in the order of their rows; those of a group that is on one side only
-    are compared with nobody.
+    whole: Embeddings, parts: Sequence[Embeddings], groups: pl.Series, shared: Sequence[str]
+) -> Embeddings:
+    """The vectors of all ``parts`` in the place of those of their groups. Who is of a group that is
+    on one side only is compared with nobody, by any vector.
     """
-    vectors, values = np.zeros((len(groups), width)), groups.to_numpy()
+    vectors = np.ones((len(groups), parts[0].dimension))
     for group, part in zip(shared, parts, strict=True):
-        vectors[values == group, : part.dimension] = part.vectors
-    vectors[~np.isin(values.astype(str), list(shared))] = 1.0
-    return vectors
+        vectors[(groups == group).to_numpy()] = part.vectors
+    return replace(whole, vectors=vectors)
+
+
+def _telling(whole: Embeddings, groups: pl.Series, shared: Sequence[str]) -> Embeddings:
+    """Unit vectors with a column for each group, 1 for its own."""
+    own = [(groups == group).to_numpy() for group in shared]
+    return replace(whole, vectors=np.column_stack([whole.normalised().vectors, *own]))
 
 
 def refuse_versions(held: Embeddings, test: Embeddings, what: str) -> None:
     """No recording of the test set (same speaker, same utterance) is held in any version."""
+    leak = _versions(held, test)
+    if leak.any():
+        assert held.utterances is not None
+        actual = f"{leak.sum()} (first: {held.utterances.decode(int(leak.argmax()))})"
+        raise InputError(what, "no version of a test recording", actual)
+
+
+def _versions(held: Embeddings, test: Embeddings) -> BoolArray:
+    """Which vectors are of recordings of the test set; none where they have no names."""
     if held.utterances is None or test.utterances is None:
-        return
-    names = [
+        return np.zeros(len(held), dtype=bool)
+    here, there = (
         pl.DataFrame({"s": x.speakers.to_series(), "u": u.to_series()})
         for x, u in ((held, held.utterances), (test, test.utterances))
-    ]
-    leak = names[0].join(names[1], on=["s", "u"], how="semi", maintain_order="left")["u"]
-    if len(leak):
-        raise InputError(what, "no version of a test recording", f"{len(leak)} (first: {leak[0]})")
+    )
+    known = there.with_columns(known=True)
+    joined = here.join(known, on=["s", "u"], how="left", maintain_order="left")
+    return joined["known"].is_not_null().to_numpy()
 
 
 def refuse_dimensions(enrol: Embeddings, test: Embeddings) -> None:

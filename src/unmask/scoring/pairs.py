@@ -44,8 +44,7 @@ class Source(Protocol):
 @dataclass(frozen=True, eq=False)
 class Rule:
     """Only the pairs whose codes of row and column compare so: ``<`` (handed in before), ``==`` (of
-    one session) or ``!=`` (of two); where there are codes ``within`` which they lie, these are equal
-    too.
+    one session) or ``!=`` (of two); and only those ``within`` one group, where groups are given.
     """
 
     codes: IntArray

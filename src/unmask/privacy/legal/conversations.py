@@ -166,7 +166,9 @@ def side_codes(
     """Codes of the named speakers of both sets, equal where all ``columns`` match."""
     values = []
     for embeddings, names in sides:
-        table = dict(zip(embeddings.speakers.to_series(), groups_of(embeddings, columns), strict=True))
+        table = dict(
+            zip(embeddings.speakers.to_series(), groups_of(embeddings, columns), strict=True)
+        )
         values.append([table[name] for name in names])
     codes = np.unique(values[0] + values[1], return_inverse=True)[1]
     return codes[: len(values[0])], codes[len(values[0]) :]

@@ -389,11 +389,12 @@ def legal(
     ``one_minus_eer_enrol`` (by default that of Linkability) set another number or ``"all"``.
     ``swap`` changes the sides for Singling Out, which then enrols the test set and tests the
     enrolment set, as the paper does with its sets A and B; an attacker that enrols original speech
-    keeps its sides. With ``side`` columns every back-end that is fitted by name also competes fitted
-    within each of their groups. ``linkability_draws`` samples as many lists instead of the exact expectation;
+    keeps its sides. ``linkability_draws`` samples as many lists instead of the exact expectation;
     ``folds``, ``draws`` and ``max_enrol`` are those of :func:`singling_out`. ``attributes`` are
-    columns for the inference criterion, with the cuts of their bands where they are numbers.
-    ``side``, ``allow_shared_utterances``, ``level``, ``replicates`` and ``seed`` are those of each
+    columns for the inference criterion, with the cuts of their bands where they are numbers. With
+    ``side`` columns every back-end that is fitted by name competes once more, fitted within each of
+    their groups: "informed (wccn by sex)". ``side`` itself, ``allow_shared_utterances``, ``level``,
+    ``replicates`` and ``seed`` are those of each
     metric. The scores of all three metrics are counted on the current place (:func:`unmask.place`):
     the table is the same everywhere. Back-ends are trained, intervals drawn and attributes probed
     in this process.
@@ -406,7 +407,8 @@ def legal(
     _known(variants, READINGS, "variant")
     for attacker in attackers.values():
         attacker.refuse_encoders()
-    attackers = with_groups(attackers, side, original=original)
+    given = attackers
+    attackers = with_groups(given, side, original=original)
     intervals: dict[str, Any] = {"level": level, "replicates": replicates, "seed": seed}
     shared = {**intervals, "allow_shared_utterances": allow_shared_utterances}
     if one_minus_eer_enrol is None:
@@ -479,7 +481,8 @@ def legal(
                     skipped.append(notice("sweep", "count-left-out", subject, counts=lost))
                 if isinstance(curve, Linkability):
                     ranks[name, length] = curve.ranks
-        if name in unfitted:
+        if name in unfitted or name not in given:
+            index += len(cuts)
             continue
         control = None if original is None else attackers[original].test
         for attribute, bands in cuts.items():

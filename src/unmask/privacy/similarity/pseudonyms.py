@@ -433,7 +433,8 @@ def safeguards(
     the isotonic map is trained with Laplace unless ``laplace=False``. For embeddings only: ``by``
     splits the speech by a column of the original set (such as gender), as the papers do, and
     assesses each part on its own; with ``side`` columns of both sets alignments also compete fitted
-    within each of their groups, whose recordings alone are compared; ``with_sessions`` adds :func:`sessions`; ``backend`` compares.
+    within each of their groups, whose recordings alone are compared; ``with_sessions`` adds
+    :func:`sessions`; ``backend`` compares.
     ``options`` are the ``mean``, ``pairs``, ``replicates``, ``level`` and ``seed`` of
     :func:`pseudonymisation`.
     """

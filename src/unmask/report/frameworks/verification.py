@@ -17,7 +17,15 @@ from unmask.report.cache import Step
 from unmask.report.config import Config
 from unmask.report.documents import Row, figures_of
 from unmask.report.frameworks.attacks import AttackRun, Variant
-from unmask.report.frameworks.study import Framework, Plan, Results, Study, Trialled, strongest
+from unmask.report.frameworks.study import (
+    Framework,
+    Plan,
+    Results,
+    Study,
+    Trialled,
+    compared,
+    strongest,
+)
 from unmask.report.headline import clear
 from unmask.report.section import Section, TableBlock, note, noted, shown
 from unmask.report.table import MODELS, label
@@ -125,7 +133,7 @@ def _group_step(attack: AttackRun, variant: Variant, config: Config, by: str) ->
     how = config.of_trials
 
     def compute() -> Evaluation:
-        scores = attack.scores(variant)
+        scores = compared(attack.scores(variant), variant)
         parts = []
         notices: list[Notice] = []
         masks = group_masks(scores, by)
@@ -142,7 +150,7 @@ def _group_step(attack: AttackRun, variant: Variant, config: Config, by: str) ->
         return Evaluation(tuple(parts), (), tuple(notices), config.seed)
 
     what = f"groups of {by} under {attack.safeguard}, {attack.attacker}"
-    params = {**how, "by": by, "variant": [variant.backend, variant.reading]}
+    params = {**how, "by": by, "variant": [variant.fitted, variant.reading]}
     return Step(what, attack.inputs, params, compute, weight=1.5)
 
 
