@@ -20,7 +20,7 @@ from unmask.report.extractors import Speech
 from unmask.report.inputs import Inputs, counterpart
 from unmask.report.section import note
 from unmask.scoring import Parallel
-from unmask.trials import NONTARGET, TARGET, Ids, Scores, lookup
+from unmask.trials import NONTARGET, TARGET, Embeddings, Ids, Scores, lookup
 
 ATTACKS = "Attacks"
 NOT_GIVEN = {
@@ -68,7 +68,7 @@ def matrix_attackers(config: Config, inputs: Inputs, safeguard: str) -> dict[str
         return law.Attacker(*sides, "cosine", train, release=False, pairs=pairs)
 
     named = dict.fromkeys(b for one in config.attackers for b in one.backends)
-    whole = attacker(inputs.speech[safeguard], pairs_of(inputs.speech[safeguard]))
+    whole = attacker(inputs.speech[safeguard], pairs_of(inputs.speech[safeguard].learnt))
     rivals = {name: replace(whole, backend=name) for name in named if whole.allows(name)}
     rivals = law.with_groups(rivals, known_groups(config.legal.side, whole))
     rivals.pop("cosine", None)
@@ -79,10 +79,9 @@ def matrix_attackers(config: Config, inputs: Inputs, safeguard: str) -> dict[str
     }
 
 
-def pairs_of(speech: Speech) -> Parallel | None:
-    """Training speech as it is and as the attacker's own run protects it, where there are both."""
-    learnt = speech.learnt
-    return (learnt["original"], learnt["own"]) if {"original", "own"} <= set(learnt) else None
+def pairs_of(sets: Mapping[str, Embeddings]) -> Parallel | None:
+    """Speech as it is and as the attacker's own run protects it, where there are both."""
+    return (sets["original"], sets["own"]) if {"original", "own"} <= set(sets) else None
 
 
 def known_groups(side: tuple[str, ...], attacker: law.Attacker) -> tuple[str, ...]:
@@ -133,11 +132,12 @@ class AttackRun:
 
     @cached_property
     def inputs(self) -> list[str]:
-        """Digests of what goes into the attack."""
+        """Digests of what goes into the attack, which back-ends were registered, known columns."""
         data = self.data
         sets = (data.enrol, data.train, data.test, *(data.pairs or ()))
         tokens = (law.known_backend(name).token for name in self.backends)
-        return [*(digest_of(one) for one in sets if one is not None), *filter(None, tokens)]
+        named = [*filter(None, tokens), *self.side]
+        return [*(digest_of(one) for one in sets if one is not None), *named]
 
     def against(self, backend: str, by: tuple[str, ...] = ()) -> law.Attacker:
         """The attacker with one of its back-ends."""
@@ -263,18 +263,18 @@ def attacks_of(config: Config, inputs: Inputs) -> tuple[Attacks, dict[tuple[str,
 
 def _attack(safeguard: str, one: Attacker, inputs: Inputs, speech: Speech) -> AttackRun:
     """An attacker with the back-ends that its data allow: trained on people who are not attacked
-    where there are such, else on its own enrolment speech.
+    where there are such, else on its own enrolment speech; pairs are of these people too.
     """
     known = {data: inputs.enrolment(some) for data, some in speech.known.items()}
     apart = all(data in speech.learnt for data in one.train)
     sets = speech.learnt if apart else known
     train = law.pooled([sets[data] for data in one.train if data in sets])
-    pairs = pairs_of(speech) if apart and one.enrol == "original" else None
+    pairs = pairs_of(sets) if one.enrol == "original" and "own" in one.train else None
     usable = tuple(
         b
         for b in one.backends
         if not law.known_backend(b).apart
-        or (apart and (pairs or law.known_backend(b).needs != "pairs"))
+        or (pairs if law.known_backend(b).needs == "pairs" else apart)
     )
     untried: dict[str, str] = {b: NO_PEOPLE for b in one.backends if b not in usable}
     # What is enrolled is never the attacked run, or the safeguard has no key.
