@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -119,12 +119,14 @@ def test_back_ends_registered_under_one_name(tmp_path):
             voices + 0.4 * rng.normal(size=voices.shape),
             [f"s{k}" for k in who],
             [f"u{i}" for i in range(len(who))],
+            columns={"sex": np.array(["f", "m"])[who % 2]},
         )
         um.write(one, tmp_path / f"{name}.npz")
     (tmp_path / "a.toml").write_text(
         'figures = []\nframeworks = ["similarity", "verification", "cpmap"]\n'
         "intervals = {replicates = 5}\nstandard_attackers = false\n"
-        'cpmap = {replicates = 0, grid = 4}\n[original]\nembeddings = "o.npz"\n'
+        'verification = {by = "sex"}\ncpmap = {replicates = 0, grid = 4}\n'
+        '[original]\nembeddings = "o.npz"\n'
         '[[safeguards]]\nname = "P"\nembeddings = "p.npz"\n'
         '[[attackers]]\nname = "one"\nbackends = ["mine"]\n'
     )
@@ -133,16 +135,10 @@ def test_back_ends_registered_under_one_name(tmp_path):
     try:
         for columns in (12, 2):
 
-            @dataclass
-            class Mine:
-                width: int = columns
-                name = "mine"
+            def first(vectors, columns=columns):
+                return np.asarray(vectors)[:, :columns]
 
-                def sides(self, vectors):
-                    rows = np.asarray(vectors)[:, : self.width]
-                    return um.Sides(rows, rows)
-
-            um.register_backend("mine", Mine)
+            um.register_backend("mine", lambda *_, f=first: (f, f), needs="attacked", aligns=True)
             result = assess(
                 load_config(tmp_path / "a.toml"), tmp_path / "out", cache=tmp_path / "kept"
             )
@@ -150,8 +146,10 @@ def test_back_ends_registered_under_one_name(tmp_path):
             rows = {one.key: one.rows for one in result.sections}
             errors = find(rows["verification"], "eer", safeguard="P")
             hard = find(rows["cpmap"], "eer_raw", system="P")
+            women = find(rows["verification"], "eer", safeguard="P", group="f")
             deid = find(rows["similarity"], "deid_mine", safeguard="P")
-            found.append([[one.estimate.value for one in some] for some in (errors, hard, deid)])
+            every = errors, women, hard, deid
+            found.append([[one.estimate.value for one in some] for some in every])
     finally:
         BACKENDS.clear()
         BACKENDS.update(before)
