@@ -315,13 +315,13 @@ class Attacker:
         return _each(groups_of(one, self.by)) if self.by else [slice(None)]
 
     def centred(self) -> Attacker | None:
-        """The same attacker with every set about its own mean, or about that of each group; None
-        where it cannot be had (``uncentred``).
+        """The same attacker with every set about its own mean, or that of each group, at length one
+        again; None where it cannot be had (``uncentred``).
         """
         if self.uncentred:
             return None
-        train = self.train and centred(self.train, self.by)
-        enrol, test = (centred(one, self.by) for one in self._sides.values())
+        train = self.train and centred(self.train, self.by).normalised()
+        enrol, test = (centred(one, self.by).normalised() for one in self._sides.values())
         return replace(self, enrol=enrol, test=test, train=train)
 
     @property

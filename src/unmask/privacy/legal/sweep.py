@@ -453,7 +453,7 @@ def legal(
                 index += each
                 continue
             if reading == CENTRED and (who := ", ".join(attacker.talkative())):
-                skipped.append(notice("sweep", "talkative", name, who=who))
+                skipped.append(notice("sweep", "talkative", who=who))
             backend = used.backend_in_use
             for length, metric in product(lengths, metrics):
                 enrol, test = used.enrol, used.test

@@ -170,8 +170,14 @@ def pseudonymisation(
                         within[label] = _groups(one, e, t)
                     if reading not in one.readings:
                         if not one.centres:
-                            unfitted.append(Notice("not-centred", label, one.uncentred))
+                            why = f"not tried, {one.uncentred}"
+                            unfitted.append(Notice("not-centred", label, why))
                         continue
+                    if reading == CENTRED and (who := ", ".join(one.talkative())):
+                        told = (
+                            f"more than half of a side are of one speaker ({who}), whose voice goes"
+                        )
+                        unfitted.append(Notice("talkative", label, told))
                     if one.fits or reading == CENTRED:
                         ways[label] = attack.crossed(e, t, first)
                     else:
