@@ -415,6 +415,10 @@ def test_centred_has_one_meaning_for_every_back_end_fitted_by_name(by):
         return replace(data, vectors=unit / np.linalg.norm(unit, axis=1, keepdims=True))
 
     sets = {name: about_its_mean(getattr(whole, name)) for name in ("enrol", "test", "train")}
+    bare = Attacker(whole.enrol, whole.test, train=replace(whole.train, columns={}), by=by)
+    np.testing.assert_allclose(
+        bare.read("centred").matrix(), replace(whole, by=by).read("centred").matrix()
+    )
     for backend in ("cosine", "wccn", "lda", "plda", "asnorm"):
         one = replace(whole, backend=backend, by=by)
         made, wanted = one.read("centred").matrix(), replace(one, **sets).read().matrix()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from unmask.errors import InputError
-from unmask.report.assessment import assess
+from unmask.report.assessment import assess, check_inputs
 from unmask.report.config import ATTACKERS, KNOWN, RELEASE
 from unmask.report.headline import ALL, RECORDS, WORST, find
 from unmask.report.toml import load_config
@@ -245,6 +245,9 @@ def test_fits_within_groups_compete_where_the_attacker_knows_them(tmp_path):
     assert plain.chance == 0.05
     assert found["0 known"][0] > 0.3 > 0.05 > found["1 known"][0]
     assert found["0 known"][1] > 0.1 > 0.03 > found["1 known"][1]
+    (tmp_path / "study.toml").write_text(CONFIG + more, encoding="utf-8")
+    with pytest.raises(InputError, match=r"legal.side: original: no column age, found gender"):
+        check_inputs(load_config(tmp_path / "study.toml", changes=['legal.side=["age"]']))
 
 
 def test_inference_stands_on_the_card_with_chance_and_control(ideal):

@@ -137,7 +137,7 @@ class Attacker:
         people = [set(one.speakers.to_series()) for one in (self.test, self.enrol)]
         # Pairs of enrolled people, made by the attacker's own run, are enrolment.
         strange = people[0] - people[1] if named.needs == "pairs" else people[0]
-        for one in self._taught(named):
+        for one in self._taught:
             shared = strange & set(one.speakers.to_series())
             if shared and named.apart:
                 raise InputError(
@@ -156,12 +156,12 @@ class Attacker:
         enrol, test = (replace(one, vectors=apply(one.vectors)) for apply, one in sides)
         return replace(self, enrol=enrol, test=test, backend=AlignedCosine(named.name))
 
-    def _taught(self, named: Named) -> Iterator[Embeddings]:
-        """The training speech that a back-end looks at."""
-        if named.needs in ("training", "pairs") and self.train is not None:
-            yield self.train
-        if named.needs == "pairs":
-            yield from self.pairs or ()
+    @property
+    def _taught(self) -> tuple[Embeddings, ...]:
+        """The training speech that its back-end looks at, where that is fitted by name."""
+        needs = self._named.needs if isinstance(self.backend, str) and self._named else "nothing"
+        train = (self.train,) if needs in ("training", "pairs") and self.train is not None else ()
+        return (*train, *(self.pairs or ())) if needs == "pairs" else train
 
     def _by_group(self) -> Attacker:
         """Ready within each group that is on both sides. Where the back-end does not align, vectors
@@ -202,10 +202,10 @@ class Attacker:
         if fewest < LEAST_IN_GROUP:
             wanted = f"{LEAST_IN_GROUP} people or more in each group on both sides"
             raise InputError(name, wanted, f"{fewest} of {shown_group(group)}")
-        named = self._named if isinstance(self.backend, str) else None
-        used = () if named is None else tuple(self._taught(named))
-        train = of(self.train) if self.train is not None and self.train in used else None
-        pairs = self.pairs and (of(self.pairs[0]), of(self.pairs[1]))
+        train = of(self.train) if self.train is not None and self.train in self._taught else None
+        pairs = None
+        if self.pairs is not None and self.pairs[0] in self._taught:
+            pairs = of(self.pairs[0]), of(self.pairs[1])
         return replace(self, enrol=enrol, test=test, train=train, pairs=pairs, by=()).ready()
 
     @property
@@ -291,8 +291,8 @@ class Attacker:
             if people < LEAST_SPEAKERS:
                 of = " in a group" if self.by else ""
                 return f"{name} has fewer than {LEAST_SPEAKERS} speakers{of}"
-        train = {} if self.train is None else {"training": self.train}
-        for name, one in {**self._sides, **train}.items():
+        taught = dict(zip(["training"], self._taught, strict=False))
+        for name, one in {**self._sides, **taught}.items():
             left = np.linalg.norm(centred(one, self.by).vectors, axis=1) <= _NOTHING
             if left.any():
                 return f"{left.sum()} vectors of {name} become zero"
@@ -320,7 +320,9 @@ class Attacker:
         """
         if self.uncentred:
             return None
-        train = self.train and centred(self.train, self.by).normalised()
+        train = self.train
+        if train is not None and train in self._taught:
+            train = centred(train, self.by).normalised()
         enrol, test = (centred(one, self.by).normalised() for one in self._sides.values())
         return replace(self, enrol=enrol, test=test, train=train)
 
