@@ -18,7 +18,9 @@ from tests.scoring.jobs import NUMBERS, RANGES, total
 import unmask as um
 from unmask.errors import InputError
 from unmask.report import assess, load_config
+from unmask.report.headline import find
 from unmask.run import content_digest, place, run
+from unmask.scoring import BACKENDS
 from unmask.speech import (
     External,
     Recipe,
@@ -105,6 +107,55 @@ def test_embeddings_in_files_with_a_state(tmp_path):
             kept = um.engine.cross_pairing(path).results[0]["eer"].value
         shutil.copy(path, tmp_path / "fresh.npz")
         assert kept == um.engine.cross_pairing(tmp_path / "fresh.npz").results[0]["eer"].value
+
+
+def test_back_ends_registered_under_one_name(tmp_path):
+    """All that is made of the attacks of a back-end, tables and maps too, is made anew."""
+    rng = np.random.default_rng(0)
+    who = np.repeat(np.arange(8), 6)
+    voices = rng.normal(size=(8, 12))[who]
+    for name in ("o", "p"):
+        one = um.Embeddings(
+            voices + 0.4 * rng.normal(size=voices.shape),
+            [f"s{k}" for k in who],
+            [f"u{i}" for i in range(len(who))],
+            columns={"sex": np.array(["f", "m"])[who % 2]},
+        )
+        um.write(one, tmp_path / f"{name}.npz")
+    (tmp_path / "a.toml").write_text(
+        'figures = []\nframeworks = ["similarity", "verification", "cpmap"]\n'
+        "intervals = {replicates = 5}\nstandard_attackers = false\n"
+        'verification = {by = "sex"}\ncpmap = {replicates = 0, grid = 4}\n'
+        '[original]\nembeddings = "o.npz"\n'
+        '[[safeguards]]\nname = "P"\nembeddings = "p.npz"\n'
+        '[[attackers]]\nname = "one"\nbackends = ["mine"]\n'
+    )
+    before = dict(BACKENDS)
+    found = []
+    try:
+        for columns in (12, 2):
+
+            def first(vectors, columns=columns):
+                return np.asarray(vectors)[:, :columns]
+
+            um.register_backend("mine", lambda *_, f=first: (f, f), needs="attacked", aligns=True)
+            result = assess(
+                load_config(tmp_path / "a.toml"), tmp_path / "out", cache=tmp_path / "kept"
+            )
+            assert not result.failures
+            rows = {one.key: one.rows for one in result.sections}
+            errors = find(rows["verification"], "eer", safeguard="P")
+            hard = find(rows["cpmap"], "eer_raw", system="P")
+            women = find(rows["verification"], "eer", safeguard="P", group="f")
+            deid = find(rows["similarity"], "deid_mine", safeguard="P")
+            every = errors, women, hard, deid
+            found.append([[one.estimate.value for one in some] for some in every])
+    finally:
+        BACKENDS.clear()
+        BACKENDS.update(before)
+    for first, second in zip(*found, strict=True):
+        assert first
+        assert min(first) < min(second)
 
 
 def test_shards_of_embed(tmp_path):

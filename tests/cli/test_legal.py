@@ -106,7 +106,9 @@ def test_the_config_of_an_assessment(files, tmp_path):
     assert result.exit_code == 0, result.output
     rows = json.loads(result.stdout)["results"]
     names = {row["conditions"]["attacker"] for row in rows}
-    assert names == {"original", "known (cosine)", "own (cosine)", "own (wccn)"}
+    asked = {"original", "known (cosine)", "own (cosine)", "own (wccn)"}
+    within = ("known (cosine by gender)", "own (cosine by gender)", "own (wccn by gender)")
+    assert names == asked.union(within)
     assert {row["conditions"].get("attribute") for row in rows} == {None, "gender"}
     depth = {r["metric"]: r["params"].get("enrol_L") for r in rows if "N" in r["params"]}
     assert (depth["linkability"], depth["one_minus_eer"]) == ("all", 2)

@@ -71,6 +71,16 @@ def test_table_of_two_safeguards(folder):
     assert "each calibrated anew" in " ".join(done.stdout.split())
 
 
+def test_a_known_column_lets_alignments_be_fitted_within_its_groups(folder):
+    given = ("--original", "o.npz", "--protected", "a=p.npz", "--ci", 0, "--quiet")
+    done = run(*given, "--side", "gender", "--format", "json", "--details")
+    assert done.exit_code == 0, done.output
+    names = {row["metric"] for row in json.loads(done.stdout)["results"]}
+    assert {"deid_whitened_by_gender", "deid_wasserstein_by_gender"} < names
+    refused = run(*given, "--side", "age")
+    assert "expected a column age, found gender" in str(refused.exception)
+
+
 def test_json_equals_the_python_api(folder):
     given = ("--original", "o.npz", "--protected", "a=p.npz", "--ci", 50, "--seed", 3)
     done = run(*given, "-f", "json", "-q")

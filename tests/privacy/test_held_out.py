@@ -6,7 +6,7 @@ import pytest
 import unmask as um
 from unmask.engine import eer
 from unmask.errors import InputError
-from unmask.privacy.legal import SCENARIOS, Attacker, attack_scenarios
+from unmask.privacy.legal import SCENARIOS, Attacker, attack_scenarios, every_second
 from unmask.scoring import Whitening
 from unmask.trials import Embeddings
 
@@ -133,7 +133,8 @@ def test_a_fold_is_an_attacker_like_any_other():
 
 
 def test_a_matrix_of_speakers_and_utterances():
-    original, protected = voices(), voices(shift=1.0, key=1)
+    whole = voices()
+    original, protected = every_second(whole)[0], every_second(voices(shift=1.0, key=1))[1]
     attacker = Attacker(original, protected, "wccn", original)
     assert attacker.readings == um.privacy.legal.READINGS
     matrix = attacker.read().matrix()
@@ -142,6 +143,11 @@ def test_a_matrix_of_speakers_and_utterances():
     assert attacker.read("centred").matrix().tolist() == (
         attacker.centred().read().matrix().tolist()
     )
+    with pytest.raises(InputError, match=r"no version of a test recording, found 120 \(fi"):
+        Attacker(whole, protected, "wccn", original).read().matrix()
+    with pytest.raises(InputError, match="training speech: expected no version of a test rec"):
+        Attacker(original, protected, "wccn", whole).read().matrix()
+    original = whole
     unit = original.vectors / np.linalg.norm(original.vectors, axis=1, keepdims=True)
     means = unit.reshape(SPEAKERS, PER, -1).mean(axis=1)
     cosine = Attacker(original, original).read().matrix()

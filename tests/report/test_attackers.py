@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from unmask.errors import InputError
-from unmask.report.assessment import assess
+from unmask.report.assessment import assess, check_inputs
 from unmask.report.config import ATTACKERS, KNOWN, RELEASE
 from unmask.report.headline import ALL, RECORDS, WORST, find
 from unmask.report.toml import load_config
@@ -216,6 +216,38 @@ def test_other_people_train_back_ends_that_may_not_see_the_attacked(ideal, tmp_p
     assert "of other people" in facts["Attacker informed with originals"]
     with pytest.raises(InputError, match="expected other people than those attacked, found 32"):
         run(tmp_path, data + '[training]\nembeddings = "original.npz"\n', changes=quick)
+
+
+def test_fits_within_groups_compete_where_the_attacker_knows_them(tmp_path):
+    rng = np.random.default_rng(3)
+    shift = 6 * rng.normal(size=(2, DIMENSION))[np.arange(len(NAMES)) // PER % 2]
+    voices = crowd(1)
+    put(tmp_path, original=voices, protected=voices + shift + 0.2 * rng.normal(size=voices.shape))
+    known = (
+        'legal.side=["gender"]', "legal.lengths=[1]", "standard_attackers=false",
+        'frameworks=["legal", "similarity", "verification"]',
+    )  # fmt: skip
+    more = '[[attackers]]\nname = "one"\nbackends = ["wasserstein"]\n'
+    found = {}
+    for changes in ((), known[:1]):
+        result = run(tmp_path, more, changes=(*changes, *known[1:]))
+        assert not result.failures
+        point = {"point": WORST, "safeguard": "new voice", "setting": KNOWN}
+        (linked,) = find(rows_of(result, "legal"), "linkability", **point)
+        found[linked.conditions["attacker"]] = linked.estimate
+        (deid,) = find(rows_of(result, "similarity"), "deid_strongest")
+        errors = find(rows_of(result, "verification"), "eer", safeguard="new voice")
+        eer = min(one.estimate.value for one in errors)
+        found[f"{len(changes)} known"] = deid.estimate.value, eer
+    plain, group = found["one (wasserstein)"], found["one (wasserstein by gender)"]
+    assert group.value > 0.95 > 0.8 > plain.value
+    assert group.chance == pytest.approx(0.1, abs=0.01)
+    assert plain.chance == 0.05
+    assert found["0 known"][0] > 0.3 > 0.05 > found["1 known"][0]
+    assert found["0 known"][1] > 0.1 > 0.03 > found["1 known"][1]
+    (tmp_path / "study.toml").write_text(CONFIG + more, encoding="utf-8")
+    with pytest.raises(InputError, match=r"legal.side: original: no column age, found gender"):
+        check_inputs(load_config(tmp_path / "study.toml", changes=['legal.side=["age"]']))
 
 
 def test_inference_stands_on_the_card_with_chance_and_control(ideal):

@@ -228,7 +228,10 @@ def test_what_a_registered_back_end_is_fitted_on(registered):
             with pytest.raises(um.InputError, match=r"back-end mine: expected .* found none"):
                 bare.ready()
     assert [len(data) for data in given] == [0, 1, 2, 4]
+    strangers = um.Embeddings(test.vectors, others, test.utterances)
     with pytest.raises(um.InputError, match="training and test speakers must differ"):
+        um.Attacker(enrol, strangers, "mine", pairs=pairs).ready()
+    with pytest.raises(um.InputError, match=r"no version of a test recording, found 70 \(first: t"):
         um.Attacker(enrol, test, "mine", pairs=(test, test)).ready()
     registered("shifted", shifted, needs="attacked", aligns=True)
     moved = um.Embeddings(test.vectors + 9.0, test.speakers, test.utterances)

@@ -43,6 +43,7 @@ def privacy(
     again: tuple[str, ...] = option("NAME=FILE: a second run of a safeguard, for C_ECE; repeat."),
     laplace: bool = option("Whether C_ECE's isotonic map is trained with Laplace.", default=True),
     by: str | None = option("Assess each value of this column, such as gender."),
+    side: tuple[str, ...] = option("Column the attacker knows: alignments within its groups too."),
     sessions: bool = option("Also within and between sessions.", default=False),
     backend: str = option("cosine, wccn, plda, or a saved PLDA (FILE.npz).", default="cosine"),
     train: str | None = option("Embeddings that wccn or plda is trained on."),
@@ -69,8 +70,8 @@ def privacy(
         raise InputError("--backend and --train need embeddings, found scores")
     if backend in ("wccn", "plda") and train is None:
         raise InputError(f"--backend {backend} needs --train: embeddings to train it on")
-    if not embeddings and (by is not None or sessions):
-        raise InputError("--by and --sessions need embeddings, found scores")
+    if not embeddings and (by is not None or side or sessions):
+        raise InputError("--by, --side and --sessions need embeddings, found scores")
     if scores:
         refuse(context, Where.__annotations__, "is for embeddings and matrices, found --scores")
     with output.running("pairs of segments"):
@@ -90,7 +91,7 @@ def privacy(
             training = None if train is None else load(train)
             refuse_encoders({"the original": data[0], "training": training})
             more["backend"] = backend_named(backend, training, **({"lda": lda} if lda else {}))
-            more |= {"by": by, "with_sessions": sessions}
+            more |= {"by": by, "side": side, "with_sessions": sessions}
         options = {"mean": mean, "pairs": pairs, "laplace": laplace, **intervals.options}
         assessment = safeguards(*data, **more, **options)
     sources = _sources((*data, more.get("again")))
@@ -171,7 +172,9 @@ def legal(
     folds: int = option("Folds of Singling Out.", default=10),
     draws: int = option("Draws of Singling Out.", default=5),
     max_enrol: int = option("Most enrolment speakers of Singling Out.", default=495),
-    side: tuple[str, ...] = option("Column the attacker knows to match as well."),
+    side: tuple[str, ...] = option(
+        "Column the attacker knows to match as well; back-ends are fitted within its groups too."
+    ),
     allow_shared_utterances: bool = option(
         "Let utterances be in enrolment and in test.", default=False
     ),

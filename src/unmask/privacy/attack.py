@@ -6,7 +6,7 @@ docs/legal.md has what each does, needs and comes from.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Literal
@@ -23,6 +23,7 @@ from unmask.scoring import (
     BACKENDS,
     AlignedCosine,
     Backend,
+    ByGroup,
     Fused,
     Named,
     Parallel,
@@ -34,7 +35,7 @@ from unmask.scoring import (
     score_matrix,
     sides_of,
 )
-from unmask.trials import Embeddings, refuse_encoders
+from unmask.trials import Embeddings, Ids, refuse_encoders
 
 MEMBERS = ("cosine", "centred", "wccn", "plda")
 """What is fused."""
@@ -71,15 +72,23 @@ SCENARIOS = (
 """The attackers of :func:`attack_scenarios`."""
 DOUBLE_CENTRED = "double-centred"
 """Another attack: scores less their mean by row and by column, which needs no vectors."""
+LEAST_SPEAKERS = 3
+"""On a side that is read about its mean: of one voice nothing is left, of two only ±d."""
+LEAST_IN_GROUP = 2
+_NOTHING = 1e-9
 
 
-def centred(embeddings: Embeddings) -> Embeddings:
-    """The ``embeddings`` at length one, less their own mean.
+def centred(embeddings: Embeddings, by: Sequence[str] = ()) -> Embeddings:
+    """The ``embeddings`` at length one, less their own mean, or less that of their group where they
+    go ``by`` columns.
 
     An attacker centres what it enrols and what it attacks each by itself.
     """
     unit = embeddings.normalised()
-    return replace(unit, vectors=unit.vectors - unit.vectors.mean(axis=0))
+    vectors = np.array(unit.vectors)
+    for here in _each(groups_of(embeddings, by)) if by else [slice(None)]:
+        vectors[here] = vectors[here] - vectors[here].mean(axis=0)
+    return replace(unit, vectors=vectors)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +107,11 @@ class Attacker:
     that is attacked links its recordings to each other, not to a known person: ``release`` says so;
     left at None it is found out (both sets from one file, or vectors in both). A safeguard without
     a key gives an attacker the same run: say ``release=False`` there.
+
+    ``by`` names columns of all sets (sex, language): back-ends are fitted, and means taken, within
+    each group, and only people of one group are compared (``side`` of the metrics rules the others
+    out). This supposes that the group of each test recording is known. ``pairs`` of enrolled people
+    are enrolment; nothing that is fitted may hold a recording of the test set in any version.
     """
 
     enrol: Embeddings
@@ -108,23 +122,29 @@ class Attacker:
     knows: Literal["original", "related", "same"] | None = None
     release: bool | None = None
     pairs: Parallel | None = None
+    by: tuple[str, ...] = ()
 
     def ready(self) -> Attacker:
         """The same attacker with its sets aligned, if its back-end asks for it, and a back-end that
         is trained.
         """
         self.refuse_encoders()
+        if self.by:
+            return self._by_group()
         named = self._named if isinstance(self.backend, str) else None
         if named is None:
             return replace(self, backend=backend_named(self.backend, self.train))
-        taught = (self.train, *(self.pairs or ())) if named.apart else ()
-        for one in filter(None, taught):
-            shared = set(self.test.speakers.to_series()) & set(one.speakers.to_series())
-            if shared:
+        people = [set(one.speakers.to_series()) for one in (self.test, self.enrol)]
+        # Pairs of enrolled people, made by the attacker's own run, are enrolment.
+        strange = people[0] - people[1] if named.needs == "pairs" else people[0]
+        for one in self._taught:
+            shared = strange & set(one.speakers.to_series())
+            if shared and named.apart:
                 raise InputError(
                     f"back-end {named.name}: training and test speakers must differ, found"
                     f" {len(shared)} in both (first: {min(shared)})"
                 )
+            refuse_versions(one, self.test, f"back-end {named.name}: training speech")
         if named.aligns:
             refuse_dimensions(self.enrol, self.test)
         made = fitted(
@@ -135,6 +155,69 @@ class Attacker:
         sides = zip(made, (self.enrol, self.test), strict=True)
         enrol, test = (replace(one, vectors=apply(one.vectors)) for apply, one in sides)
         return replace(self, enrol=enrol, test=test, backend=AlignedCosine(named.name))
+
+    @property
+    def _taught(self) -> tuple[Embeddings, ...]:
+        """The training speech that its back-end looks at, where that is fitted by name."""
+        needs = self._named.needs if isinstance(self.backend, str) and self._named else "nothing"
+        train = (self.train,) if needs in ("training", "pairs") and self.train is not None else ()
+        return (*train, *(self.pairs or ())) if needs == "pairs" else train
+
+    def _by_group(self) -> Attacker:
+        """Ready within each group that is on both sides. Where the back-end does not align, vectors
+        tell their group (:class:`~unmask.scoring.ByGroup`).
+        """
+        name = f"back-end {self.backend if isinstance(self.backend, str) else self.backend.name}"
+        name = f"{name} by {' and '.join(self.by)}"
+        both = [groups_of(one, self.by) for one in (self.enrol, self.test)]
+        shared = sorted(set(both[0]) & set(both[1]))
+        if not shared:
+            raise InputError(name, "a group that is on both sides", "none")
+        parts = [self._within(group, name) for group in shared]
+        backends = [one.backend_in_use for one in parts]
+        label = f"{backends[0].name} by {' and '.join(self.by)}"
+        if isinstance(backends[0], AlignedCosine):
+            made: Backend = AlignedCosine(label)
+            enrol = _joined(self.enrol, [one.enrol for one in parts], both[0], shared)
+            test = _joined(self.test, [one.test for one in parts], both[1], shared)
+        else:
+            made = ByGroup(backends, label)
+            enrol, test = (
+                _telling(one, of, shared)
+                for one, of in zip(self._sides.values(), both, strict=True)
+            )
+        return replace(self, enrol=enrol, test=test, backend=made)
+
+    def _within(self, group: str, name: str) -> Attacker:
+        """The attacker among the people of one group, ready."""
+
+        def of(data: Embeddings) -> Embeddings:
+            here = groups_of(data, self.by) == group
+            if not here.any():
+                raise InputError(name, f"training speech of {shown_group(group)}", "none")
+            return data.select(here.to_numpy())
+
+        enrol, test = of(self.enrol), of(self.test)
+        fewest = min(enrol.n_speakers, test.n_speakers)
+        if fewest < LEAST_IN_GROUP:
+            wanted = f"{LEAST_IN_GROUP} people or more in each group on both sides"
+            raise InputError(name, wanted, f"{fewest} of {shown_group(group)}")
+        train = of(self.train) if self.train is not None and self.train in self._taught else None
+        pairs = None
+        if self.pairs is not None and self.pairs[0] in self._taught:
+            pairs = of(self.pairs[0]), of(self.pairs[1])
+        return replace(self, enrol=enrol, test=test, train=train, pairs=pairs, by=()).ready()
+
+    @property
+    def groups(self) -> tuple[IntArray, IntArray] | None:
+        """Codes of enrolment and of test vectors, equal where both are of one group; None where it
+        is fitted on all together.
+        """
+        if not self.by:
+            return None
+        both = [groups_of(one, self.by).to_numpy() for one in (self.enrol, self.test)]
+        codes = np.unique(np.concatenate(both).astype(str), return_inverse=True)[1]
+        return codes[: len(both[0])], codes[len(both[0]) :]
 
     def refuse_encoders(self) -> None:
         """Sets of one attacker come from one encoder."""
@@ -163,8 +246,8 @@ class Attacker:
 
     @property
     def centres(self) -> bool:
-        """Whether the back-end takes the mean off each side by itself."""
-        return self._named is not None and self._named.aligns
+        """Whether the back-end takes the mean off each side by itself, or has members that do."""
+        return self._named is not None and (self._named.aligns or self._named.needs == "pairs")
 
     @property
     def is_release(self) -> bool:
@@ -183,28 +266,65 @@ class Attacker:
     @lazy
     def readings(self) -> tuple[Reading, ...]:
         """The ways in which this attacker can read its scores."""
-        return (PLAIN, NEGATED) if self.centred() is None else READINGS
+        return (PLAIN, NEGATED) if self.uncentred else READINGS
 
     def read(self, reading: Reading | str = PLAIN) -> Attack:
         """The attack of this attacker with one of its readings."""
         return Attack(self, Reading(reading))
 
-    def centred(self) -> Attacker | None:
-        """The same attacker with every set about its own mean; None where that leaves nothing, or
-        where the back-end is already trained on others.
-        """
-        named = self._named
-        if self.centres or (named is not None and named.needs == "pairs"):
-            return None
+    @lazy
+    def uncentred(self) -> str:
+        """Why it is not read about the means of its sets; empty where it can be."""
+        if self.centres:
+            return "the back-end takes means off by itself"
         if not isinstance(self.backend, str) and self.backend.name != "cosine":
+            return f"back-end {self.backend.name} was trained elsewhere, about another mean"
+        try:
+            return self._becomes_nothing()
+        except InputError as error:
+            return str(error)
+
+    def _becomes_nothing(self) -> str:
+        """Where less the mean no voice, or no vector, is left; empty where some are everywhere."""
+        for name, one in self._sides.items():
+            people = min(len(set(one.speakers.codes[here])) for here in self._means(one))
+            if people < LEAST_SPEAKERS:
+                of = " in a group" if self.by else ""
+                return f"{name} has fewer than {LEAST_SPEAKERS} speakers{of}"
+        taught = dict(zip(["training"], self._taught, strict=False))
+        for name, one in {**self._sides, **taught}.items():
+            left = np.linalg.norm(centred(one, self.by).vectors, axis=1) <= _NOTHING
+            if left.any():
+                return f"{left.sum()} vectors of {name} become zero"
+        return ""
+
+    def talkative(self) -> Iterator[str]:
+        """Sides of which one speaker has more than half: less their mean that voice is gone."""
+        for name, one in self._sides.items():
+            for here in self._means(one):
+                counts = np.bincount(one.speakers.codes[here])
+                if 2 * counts.max() > counts.sum():
+                    yield f"{one.speakers.names[int(counts.argmax())]} in {name}"
+
+    @property
+    def _sides(self) -> dict[str, Embeddings]:
+        return {"enrolment": self.enrol, "test": self.test}
+
+    def _means(self, one: Embeddings) -> list[Any]:
+        """The vectors of which a mean is taken."""
+        return _each(groups_of(one, self.by)) if self.by else [slice(None)]
+
+    def centred(self) -> Attacker | None:
+        """The same attacker with every set about its own mean, or that of each group, at length one
+        again; None where it cannot be had (``uncentred``).
+        """
+        if self.uncentred:
             return None
-        given = {"enrol": self.enrol, "test": self.test, "train": self.train}
-        sets: dict[str, Any] = {
-            name: centred(one) for name, one in given.items() if one is not None
-        }
-        if not all(one.vectors.any(axis=1).all() for one in sets.values()):
-            return None
-        return replace(self, **sets)
+        train = self.train
+        if train is not None and train in self._taught:
+            train = centred(train, self.by).normalised()
+        enrol, test = (centred(one, self.by).normalised() for one in self._sides.values())
+        return replace(self, enrol=enrol, test=test, train=train)
 
     @property
     def fits(self) -> bool:
@@ -214,6 +334,18 @@ class Attacker:
             return True
         people = set(self.test.speakers.to_series())
         return self.train is not None and bool(people & set(self.train.speakers.to_series()))
+
+    def without_versions(self) -> Attacker:
+        """The same attacker with no version of a test recording in its training speech."""
+
+        def rest(data: Embeddings) -> Embeddings:
+            return data.select(~_versions(data, self.test))
+
+        return replace(
+            self,
+            train=self.train and rest(self.train),
+            pairs=self.pairs and (rest(self.pairs[0]), rest(self.pairs[1])),
+        )
 
     def among(self, people: set[str]) -> Attacker:
         """The same attacker on some of the ``people``."""
@@ -284,7 +416,9 @@ class Attack:
     @property
     def _used(self) -> Attacker:
         if self.ready is None:
-            raise InputError("attack: centred embeddings cannot be had")
+            raise InputError(f"attack: {self.attacker.uncentred}: it cannot be read centred")
+        if self.attacker.fits or self.reading.scored == CENTRED:
+            refuse_versions(self.attacker.enrol, self.attacker.test, "attack: enrolment")
         return self.ready
 
     def _scores(self, enrolled: npt.ArrayLike) -> FloatArray:
@@ -318,20 +452,10 @@ class Attack:
         ways = []
         one = self.attacker
         for here in (first, ~first):
-            train = one.train
-            if train is not None and train.utterances is not None and one.fits:
-                assert one.test.utterances is not None
-                attacked = one.test.utterances.take(test[~here]).to_series()
-                train = train.select(
-                    ~train.utterances.to_series().is_in(attacked.implode()).to_numpy()
-                )
             half = replace(
-                one,
-                enrol=one.enrol.select(enrol[here]),
-                test=one.test.select(test[~here]),
-                train=train,
+                one, enrol=one.enrol.select(enrol[here]), test=one.test.select(test[~here])
             )
-            ways.append(Attack(half, self.reading).sides())
+            ways.append(Attack(half.without_versions(), self.reading).sides())
         return ways[0], ways[1]
 
     def scores(self) -> tuple[FloatArray, FloatArray]:
@@ -464,9 +588,11 @@ def pooled(sets: Sequence[Embeddings]) -> Embeddings:
     if len(sets) == 1:
         return sets[0]
     told = {one.encoder for one in sets}
+    shared = set.intersection(*(set(one.columns) for one in sets))
     return Embeddings(
         np.concatenate([one.vectors for one in sets]),
         [name for one in sets for name in one.speakers.to_series()],
+        columns={c: Ids.concatenate([one.columns[c] for one in sets]) for c in sorted(shared)},
         encoder=told.pop() if len(told) == 1 else "",
     )
 
@@ -477,6 +603,101 @@ def of_people(
     """The utterances of some ``people``, or of all others where not ``inside``."""
     chosen = embeddings.speakers.to_series().is_in(list(people)).to_numpy()
     return embeddings.select(chosen if inside else ~chosen)
+
+
+def with_groups(
+    attackers: Mapping[str, Attacker], columns: Sequence[str], *, original: str | None = None
+) -> dict[str, Attacker]:
+    """Every one of ``attackers`` and, where its back-end is fitted by name, the same fitted within
+    each group of the ``columns``, under a name that says so. The one on unprotected speech, called
+    ``original``, is what attacks are compared with.
+    """
+    chosen: dict[str, Attacker] = {}
+    for name, one in attackers.items():
+        chosen[name] = one
+        if columns and name != original and isinstance(one.backend, str) and not one.by:
+            base = name.removesuffix(f"({one.backend})").rstrip()
+            label = f"{one.backend} by {' and '.join(columns)}"
+            label = label if name == one.backend else f"{base} ({label})"
+            chosen[label] = replace(one, by=tuple(columns))
+    return chosen
+
+
+def column_of(embeddings: Embeddings, attribute: str) -> Ids:
+    """A column of the set, which must be there."""
+    if attribute not in embeddings.columns:
+        known = ", ".join(embeddings.columns) or "none"
+        raise InputError(f"{source_name(embeddings)}: expected a column {attribute}, found {known}")
+    return embeddings.columns[attribute]
+
+
+def source_name(embeddings: Embeddings) -> str:
+    """What to call a set in an error."""
+    return embeddings.source.name if embeddings.source is not None else "embeddings"
+
+
+def groups_of(embeddings: Embeddings, columns: Sequence[str]) -> pl.Series:
+    """The group of every vector: what it has in the ``columns``, one value for each speaker."""
+    speakers, values = embeddings.speakers.to_series(), {}
+    for name in columns:
+        values[name] = column_of(embeddings, name).to_series()
+        one = pl.DataFrame({"speaker": speakers, "value": values[name]}).unique(maintain_order=True)
+        unclear = one.filter(one["speaker"].is_duplicated())["speaker"].unique(maintain_order=True)
+        if len(unclear):
+            actual = f"several for {len(unclear)} speakers (first: {unclear[0]})"
+            raise InputError(name, "one value per speaker", actual)
+    return pl.DataFrame(values).select(pl.concat_str(pl.all(), separator="\0")).to_series()
+
+
+def shown_group(group: str) -> str:
+    """A group as sentences name it."""
+    return " and ".join(group.split("\0")) or "no value"
+
+
+def _each(groups: pl.Series) -> list[IntArray]:
+    """The rows of each group."""
+    values = groups.to_numpy().astype(str)
+    return [np.flatnonzero(values == value) for value in np.unique(values)]
+
+
+def _joined(
+    whole: Embeddings, parts: Sequence[Embeddings], groups: pl.Series, shared: Sequence[str]
+) -> Embeddings:
+    """The vectors of all ``parts`` in the place of those of their groups. Who is of a group that is
+    on one side only is compared with nobody, by any vector.
+    """
+    vectors = np.ones((len(groups), parts[0].dimension))
+    for group, part in zip(shared, parts, strict=True):
+        vectors[(groups == group).to_numpy()] = part.vectors
+    return replace(whole, vectors=vectors)
+
+
+def _telling(whole: Embeddings, groups: pl.Series, shared: Sequence[str]) -> Embeddings:
+    """Unit vectors with a column for each group, 1 for its own."""
+    own = [(groups == group).to_numpy() for group in shared]
+    return replace(whole, vectors=np.column_stack([whole.normalised().vectors, *own]))
+
+
+def refuse_versions(held: Embeddings, test: Embeddings, what: str) -> None:
+    """No recording of the test set (same speaker, same utterance) is held in any version."""
+    leak = _versions(held, test)
+    if leak.any():
+        assert held.utterances is not None
+        actual = f"{leak.sum()} (first: {held.utterances.decode(int(leak.argmax()))})"
+        raise InputError(what, "no version of a test recording", actual)
+
+
+def _versions(held: Embeddings, test: Embeddings) -> BoolArray:
+    """Which vectors are of recordings of the test set; none where they have no names."""
+    if held.utterances is None or test.utterances is None:
+        return np.zeros(len(held), dtype=bool)
+    here, there = (
+        pl.DataFrame({"s": x.speakers.to_series(), "u": u.to_series()})
+        for x, u in ((held, held.utterances), (test, test.utterances))
+    )
+    known = there.with_columns(known=True)
+    joined = here.join(known, on=["s", "u"], how="left", maintain_order="left")
+    return joined["known"].is_not_null().to_numpy()
 
 
 def refuse_dimensions(enrol: Embeddings, test: Embeddings) -> None:

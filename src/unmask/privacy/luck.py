@@ -9,10 +9,10 @@ names are permuted within groups.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import permutations, product
-from math import factorial, prod
+from itertools import permutations
+from math import factorial
 
 import numpy as np
 
@@ -20,8 +20,8 @@ from unmask.base import FloatArray, IntArray
 from unmask.estimate import Luck
 
 PERMUTATIONS = 200
-MOST_EXHAUSTIVE = 120
-"""Up to as many permutations are all tried: those of five people."""
+MOST_EXHAUSTIVE = 5
+"""All permutations of up to as many people are tried."""
 _STREAM = 0x7065726D
 _TIE = 1e-12
 
@@ -47,26 +47,20 @@ class Renaming:
 
     @classmethod
     def of(cls, people: int, seed: int, groups: IntArray | None = None) -> Renaming:
-        """200 permutations of so many people, each within ``groups`` where these are told; all of
-        them where there are no more than 120.
+        """200 permutations of so many people, or all of them where there are five or fewer; as
+        many that stay within ``groups`` where these are told.
         """
+        everyone, few = np.arange(people), people <= MOST_EXHAUSTIVE
         codes = np.zeros(people, dtype=np.int64) if groups is None else groups
         members = [np.flatnonzero(codes == code) for code in np.unique(codes)]
-        everyone = np.arange(people)
-        exhaustive = prod(factorial(min(len(some), 8)) for some in members) <= MOST_EXHAUSTIVE
-        rows = [everyone]
-        if exhaustive:
-            for chosen in product(*(permutations(some.tolist()) for some in members)):
-                rows.append(everyone.copy())
-                for some, names in zip(members, chosen, strict=True):
-                    rows[-1][some] = names
-        else:
-            rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_STREAM,)))
-            for _ in range(PERMUTATIONS):
-                rows.append(everyone.copy())
-                for some in members:
-                    rows[-1][some] = some[rng.permutation(len(some))]
-        return cls(np.stack(rows), exhaustive)
+        if few and len(members) == 1:
+            return cls(np.array([everyone, *permutations(range(people))]), exhaustive=True)
+        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_STREAM,)))
+        rows = np.tile(everyone, (1 + (factorial(people) if few else PERMUTATIONS), 1))
+        for row in rows[1:]:
+            for some in members:
+                row[some] = some[rng.permutation(len(some))]
+        return cls(rows, exhaustive=False)
 
     def among(self, kept: IntArray) -> IntArray:
         """The same permutations of some of the people, numbered among them: who bears the name of
@@ -92,11 +86,11 @@ def luck_of(
         return None
     table = np.stack([one.values[:, i] for one, i in zip(tried, points, strict=True)])
     best = table.min(axis=0) if least else table.max(axis=0)
-    return best_by_luck(best, tried[0], len(table), least=least)
+    return best_by_luck(best, tried, least=least)
 
 
 def best_by_luck(
-    best: FloatArray, of: Permuted, attacks: int, *, least: bool = False
+    best: FloatArray, attacks: Sequence[Permuted], *, least: bool = False
 ) -> Luck | None:
     """The best of ``attacks`` under the names as they are (first) and permuted, as a level and a
     p-value.
@@ -105,5 +99,7 @@ def best_by_luck(
     if not np.isfinite(best).all():
         return None
     reached = int((others <= found + _TIE if least else others >= found - _TIE).sum())
-    share = reached / len(others) if of.exhaustive else (1 + reached) / (1 + len(others))
-    return Luck(float(others.mean()), share, attacks, len(others), of.people)
+    all_tried = all(one.exhaustive for one in attacks)
+    share = reached / len(others) if all_tried else (1 + reached) / (1 + len(others))
+    people = min(one.people for one in attacks)
+    return Luck(float(others.mean()), share, len(attacks), len(others), people)

@@ -134,10 +134,12 @@ def check_inputs(config: Config, *, allow_code: bool = False) -> list[str]:
         **voices,
         **{f"safeguards.{n}": x for n, x in inputs.protected.items()},
     }.items():
-        for name in config.legal.attributes if speech.dimension > 1 else ():
-            if "legal" in (config.frameworks or ("legal",)) and name not in speech.columns:
+        asked = {"attributes": tuple(config.legal.attributes), "side": config.legal.side}
+        for what, names in asked.items() if speech.dimension > 1 else ():
+            lacking = [name for name in names if name not in speech.columns]
+            if lacking and "legal" in (config.frameworks or ("legal",)):
                 known = ", ".join(speech.columns) or "none"
-                raise InputError(f"legal.attributes: {key}: no column {name}, found {known}")
+                raise InputError(f"legal.{what}: {key}: no column {lacking[0]}, found {known}")
         lines.append(f"{key}: {len(speech):,} recordings of {speech.n_speakers:,} speakers")
     for name, scores in study.tables.items():
         counts = scores.counts

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import FloatArray
+from unmask.base import FloatArray, length_normalised
 from unmask.errors import InputError
 from unmask.run import one_blas_thread
 from unmask.scoring.alignment import (
@@ -20,7 +20,7 @@ from unmask.scoring.alignment import (
     align_by_wasserstein,
     align_by_whitening,
 )
-from unmask.scoring.cosine import AsNorm, Cosine, Projected, Whitening
+from unmask.scoring.cosine import AsNorm, Cosine, Projected, Whitening, as_vectors
 from unmask.scoring.plda import Plda
 from unmask.scoring.sides import Backend, Sides, sides_of
 from unmask.trials import Embeddings
@@ -169,3 +169,34 @@ class Fused:
         rows = [sides_of(one, vectors) for one in self.members]
         left = [w * one.enrol for w, one in zip(self.weights, rows, strict=True)]
         return Sides(np.hstack(left), np.hstack([one.test for one in rows]))
+
+
+@dataclass(frozen=True, eq=False)
+class ByGroup:
+    """A back-end for each group of people, which nobody shares scores with another by.
+
+    A vector x of group g is given as (x/‖x‖, e_g), one more column for each of the ``members``: the
+    average of utterances of one person keeps the direction of x and the group. Rows of different
+    groups have no meaning beside each other.
+    """
+
+    members: Sequence[Backend]
+    name: str
+
+    def sides(self, vectors: npt.ArrayLike) -> Sides:
+        """Rows of each group by its own back-end, filled up to one width."""
+        given = as_vectors(vectors)
+        size = given.shape[1] - len(self.members)
+        own = given[:, size:] > 0
+        # Where a group has no rows, another's tell how wide they are.
+        rows = [np.flatnonzero(of) if of.any() else np.array([0]) for of in own.T]
+        made = [
+            sides_of(one, length_normalised(given[some, :size]))
+            for one, some in zip(self.members, rows, strict=True)
+        ]
+        sides = np.zeros((2, len(given), max(one.enrol.shape[1] for one in made)))
+        for of, some, one in zip(own.T, rows, made, strict=True):
+            if of.any():
+                sides[0, some, : one.enrol.shape[1]] = one.enrol
+                sides[1, some, : one.test.shape[1]] = one.test
+        return Sides(*sides)

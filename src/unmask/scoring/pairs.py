@@ -45,15 +45,22 @@ class Source(Protocol):
 @dataclass(frozen=True, eq=False)
 class Rule:
     """Only the pairs whose codes of row and column compare so: ``<`` (handed in before), ``==`` (of
-    one session) or ``!=`` (of two).
+    one session) or ``!=`` (of two); and only those ``within`` one group, where groups are given.
+    Columns that are no rows have codes of their own (``across``).
     """
 
     codes: IntArray
     holds: str
+    within: IntArray | None = None
+    across: IntArray | None = None
 
     def __call__(self, xp: Xp, rows: Range, columns: Range) -> Any:
         codes = xp.put(self.codes)
-        return _COMPARED[self.holds](codes[slice(*rows), None], codes[slice(*columns)])
+        others = codes if self.across is None else xp.put(self.across)
+        holds = _COMPARED[self.holds](codes[slice(*rows), None], others[slice(*columns)])
+        if self.within is None:
+            return holds
+        return holds & Rule(self.within, "==")(xp, rows, columns)
 
 
 def _tiles_of(
@@ -217,7 +224,8 @@ class Tile:
             return self.diagonal
         if isinstance(which, Rule):
             dropped = ~which(self.xp, self.rows, self.columns)
-            dropped[self.diagonal] = True
+            if which.across is None:
+                dropped[self.diagonal] = True
             return dropped
         return self.xp.arange(*self.rows)[:, None] >= self.xp.arange(*self.columns)[None, :]
 

@@ -15,10 +15,10 @@ import polars as pl
 
 from unmask.base import FloatArray, Groups, IntArray, Sampling, lazy
 from unmask.errors import InputError
-from unmask.privacy.attack import Attacker, refuse_dimensions
+from unmask.privacy.attack import Attacker, groups_of, refuse_dimensions, source_name
 from unmask.run import Range, Xp
 from unmask.scoring import Backend, Sides, sides_of
-from unmask.trials import Embeddings, Ids, lookup
+from unmask.trials import Embeddings, lookup
 
 EnrolLength = int | Literal["all"] | None
 """Utterances averaged in enrolment; None is the depth of Vauquier 2025, 3.4."""
@@ -110,11 +110,6 @@ def average(embeddings: Embeddings, rows: IntArray, sizes: IntArray) -> FloatArr
     return means
 
 
-def source_name(embeddings: Embeddings) -> str:
-    """What to call a set in an error."""
-    return embeddings.source.name if embeddings.source is not None else "embeddings"
-
-
 def _positive(length: int | None) -> int:
     if length is None or isinstance(length, bool) or int(length) != length or length < 1:
         raise InputError(f"length: expected a whole number of at least 1, found {length}")
@@ -165,29 +160,18 @@ def as_counts(counts: npt.ArrayLike, *, speakers: int, least: int, where: str) -
     return whole
 
 
-def column_of(embeddings: Embeddings, attribute: str) -> Ids:
-    """A column of the set, which must be there."""
-    if attribute not in embeddings.columns:
-        known = ", ".join(embeddings.columns) or "none"
-        raise InputError(f"{source_name(embeddings)}: expected a column {attribute}, found {known}")
-    return embeddings.columns[attribute]
-
-
-def side_values(
-    embeddings: Embeddings, names: pl.Series, attributes: Sequence[str]
-) -> list[tuple[str, ...]]:
-    """The value of every attribute for each named speaker; it must be one per speaker."""
-    speakers, values = embeddings.speakers.to_series(), []
-    for attribute in attributes:
-        column = column_of(embeddings, attribute).to_series()
-        one = pl.DataFrame({"speaker": speakers, "value": column}).unique(maintain_order=True)
-        unclear = one.filter(one["speaker"].is_duplicated())["speaker"].unique(maintain_order=True)
-        if len(unclear):
-            actual = f"several for {len(unclear)} speakers (first: {unclear[0]})"
-            raise InputError(attribute, "one value per speaker", actual)
-        table = dict(one.iter_rows())
+def side_codes(
+    sides: Sequence[tuple[Embeddings, pl.Series]], columns: Sequence[str]
+) -> tuple[IntArray, IntArray]:
+    """Codes of the named speakers of both sets, equal where all ``columns`` match."""
+    values = []
+    for embeddings, names in sides:
+        table = dict(
+            zip(embeddings.speakers.to_series(), groups_of(embeddings, columns), strict=True)
+        )
         values.append([table[name] for name in names])
-    return list(zip(*values, strict=True))
+    codes = np.unique(values[0] + values[1], return_inverse=True)[1]
+    return codes[: len(values[0])], codes[len(values[0]) :]
 
 
 @dataclass(frozen=True, eq=False)
@@ -319,11 +303,8 @@ def setting(
     known = enrolment(enrol, length=depth, rng=np.random.default_rng(seeds[0]))
     rng = np.random.default_rng(seeds[1])
     asked = conversations(test, length=length, least=bounds[0], most=bounds[1], rng=rng)
-    codes = None
-    if side:
-        left, right = side_values(enrol, known.names, side), side_values(test, asked.names, side)
-        joined = np.unique(["\0".join(row) for row in left + right], return_inverse=True)[1]
-        codes = joined[: len(left)], joined[len(left) :]
+    both = (enrol, known.names), (test, asked.names)
+    codes = side_codes(both, side) if side else None
     fields = {
         "length": length,
         "enrol_length": depth,

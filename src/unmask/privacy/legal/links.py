@@ -81,6 +81,17 @@ class Above:
         above = np.where(known, self.allowed - self.at_or_above, self.above)
         return Above(at_or_above, above, self.others, self.allowed)
 
+    def chance(self, counts: IntArray) -> FloatArray:
+        """Probability of a link where the true speaker's rank among those allowed says nothing (all
+        equally probable): 1/N' where all are, more where side information leaves fewer.
+        """
+        assert self.allowed is not None
+        values = np.zeros((len(self.allowed), len(counts)))
+        for number in np.unique(self.allowed[self.allowed >= 0]):
+            links = exact_linkability(np.arange(number + 1), self.others, counts)
+            values[self.allowed == number] = links.mean(axis=0)
+        return values
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Comparison(Rows):
@@ -149,8 +160,8 @@ def _outward(bound: FloatArray, own: FloatArray, side: float) -> Single:
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Linkability(RiskCurve):
-    """Linkability over numbers N' of enrolment speakers; chance is 1/N', or what permuted names
-    read where that is another (people who are enrolled and not tested, side information).
+    """Linkability over numbers N' of enrolment speakers; chance is 1/N', or 1 in as many of them as
+    side information leaves, or what permuted names read where that is another.
 
     Made by :func:`linkability`. ``above`` holds, for each test conversation, how many enrolment
     speakers score at or above the true one, ``owner`` the test speaker of each; ``draws`` is None
@@ -262,9 +273,10 @@ def linkability(
     comparison = Comparison(*both.rows(), true=true)
     above = count_above(comparison)
     first = np.cumsum(recordings) - recordings
+    chance = 1 / sizes if above.allowed is None else above.chance(sizes)[first].mean(axis=0)
     every = exact_linkability(np.arange(len(known.names)), len(known.names) - 1, sizes)
     blind = permuted_links(
-        comparison, both.true, Groups(owner), asked.names, both.everyone, every, 1 / sizes, seed
+        comparison, both.true, Groups(owner), asked.names, both.everyone, every, chance, seed
     )
 
     def curve(counted: Above, unknowing: Blind) -> Linkability:

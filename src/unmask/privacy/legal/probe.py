@@ -17,7 +17,8 @@ import polars as pl
 from unmask.base import FloatArray, IntArray, Sampling
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Notice
-from unmask.privacy.legal.conversations import by_name, column_of, refuse_zeros
+from unmask.privacy.attack import column_of
+from unmask.privacy.legal.conversations import by_name, refuse_zeros
 from unmask.privacy.legal.curve import SCORE, Noted, notice, risk_interval
 from unmask.trials import Embeddings, Ids
 

@@ -9,6 +9,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 from scipy.special import betaincinv
+from scipy.stats import hypergeom
 
 from unmask.base import FloatArray, Groups, IntArray, Sampling
 from unmask.errors import InputError
@@ -36,6 +37,7 @@ from unmask.trials import Embeddings, lookup
 
 ENROL_LENGTH = 30
 _NODES = 64
+_DRAWN = (np.arange(32) + 0.5) / 32
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -150,8 +152,13 @@ def singling_out(
     )
     predicates = Predicates(*both.rows(attackers), protocol=protocol)
     outcome = single_out_all(predicates)
-    usual = mean_calibrated_chance(protocol.population.counts, protocol.speakers, sizes)
     deals = dealt(predicates, int(sizes.min()), seed)
+    alike = None
+    if both.codes is not None:
+        own = both.codes[0][attackers]
+        alike = (own[:, None] == both.codes[1]).sum(axis=1)
+        alike -= both.codes[1][protocol.speakers] == own
+    usual = mean_calibrated_chance(protocol.population.counts, protocol.speakers, sizes, alike)
     lacking = {"number": absent, "of": len(known)}
     left_out = notice("singling_out", "left-out", "singling_out", **lacking)
 
@@ -236,18 +243,29 @@ def _rule() -> tuple[FloatArray, FloatArray]:
 
 
 def mean_calibrated_chance(
-    per_speaker: IntArray, speakers: IntArray, counts: IntArray
+    per_speaker: IntArray, speakers: IntArray, counts: IntArray, alike: IntArray | None = None
 ) -> FloatArray:
     """The same for every N, averaged over enrolment speakers.
 
     Of the test speakers with ``per_speaker`` conversations each, a draw holds the enrolment speaker
-    with k calibration entries, and N − 1 others with as many as they have on average.
+    with k calibration entries, and N − 1 others with as many as they have on average. With side
+    information a predicate can hold for as many others as are ``alike``: how many of them are drawn
+    is hypergeometric, of which quantiles are taken; whoever is alone is isolated.
     """
-    ranks, times = np.unique(per_speaker[speakers] - 1, return_counts=True)
     everyone, total = len(per_speaker), int((per_speaker - 1).sum())
+    left = np.full(len(speakers), everyone - 1) if alike is None else alike
+    kinds = np.stack([per_speaker[speakers] - 1, left])
+    (ranks, lefts), times = np.unique(kinds, axis=1, return_counts=True)
     chances = np.empty((len(counts), len(ranks)))
     for c, count in enumerate(counts):
-        for r, rank in enumerate(ranks):
+        for r, (rank, some) in enumerate(zip(ranks, lefts, strict=True)):
             others = (total - rank) / max(everyone - 1, 1)
-            chances[c, r] = calibrated_chance(int(count), int(rank), rank + (count - 1) * others)
+            drawn = np.array([count - 1])
+            if some < everyone - 1:
+                drawn = hypergeom.ppf(_DRAWN, everyone - 1, some, count - 1).astype(int)
+            each = [
+                calibrated_chance(int(n) + 1, int(rank), rank + n * others) if n else 1.0
+                for n in drawn
+            ]
+            chances[c, r] = np.mean(each)
     return np.asarray(chances @ times / times.sum())

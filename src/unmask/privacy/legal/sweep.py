@@ -22,6 +22,7 @@ from unmask.privacy.attack import (
     Reading,
     lacking,
     not_tried,
+    with_groups,
 )
 from unmask.privacy.legal.conversations import EnrolLength
 from unmask.privacy.legal.curve import (
@@ -404,8 +405,10 @@ def legal(
     enrolment set, as the paper does with its sets A and B; an attacker that enrols original speech
     keeps its sides. ``linkability_draws`` samples as many lists instead of the exact expectation;
     ``folds``, ``draws`` and ``max_enrol`` are those of :func:`singling_out`. ``attributes`` are
-    columns for the inference criterion, with the cuts of their bands where they are numbers.
-    ``side``, ``allow_shared_utterances``, ``level``, ``replicates`` and ``seed`` are those of each
+    columns for the inference criterion, with the cuts of their bands where they are numbers. With
+    ``side`` columns every back-end that is fitted by name competes once more, fitted within each of
+    their groups: "informed (wccn by sex)". ``side`` itself, ``allow_shared_utterances``, ``level``,
+    ``replicates`` and ``seed`` are those of each
     metric. The scores of all three metrics are counted on the current place (:func:`unmask.place`):
     the table is the same everywhere. Back-ends are trained, intervals drawn and attributes probed
     in this process.
@@ -418,8 +421,10 @@ def legal(
     _known(variants, READINGS, "variant")
     for attacker in attackers.values():
         attacker.refuse_encoders()
+    given = attackers
+    attackers = with_groups(given, side, original=original)
     intervals: dict[str, Any] = {"level": level, "replicates": replicates, "seed": seed}
-    shared = {**intervals, "side": side, "allow_shared_utterances": allow_shared_utterances}
+    shared = {**intervals, "allow_shared_utterances": allow_shared_utterances}
     if one_minus_eer_enrol is None:
         one_minus_eer_enrol = linkability_enrol
     attempts: dict[str, Any] = {"folds": folds, "draws": draws, "max_enrol": max_enrol}
@@ -457,9 +462,12 @@ def legal(
                 break
             if used is None:
                 if not attacker.centres:
-                    skipped.append(notice("sweep", "not-centred", name))
+                    why = {"why": attacker.uncentred}
+                    skipped.append(notice("sweep", "not-centred", name, **why))
                 index += each
                 continue
+            if reading == CENTRED and (who := ", ".join(attacker.talkative())):
+                skipped.append(notice("sweep", "talkative", who=who))
             backend = used.backend_in_use
             for length, metric in product(lengths, metrics):
                 enrol, test = used.enrol, used.test
@@ -471,6 +479,7 @@ def legal(
                 sizes = default_counts(most) if wanted is None else wanted
                 usable = [n for n in sizes if n <= most] or sizes
                 where: dict[str, Any] = {"counts": usable, "length": length, "backend": backend}
+                where["side"] = tuple(dict.fromkeys((*side, *attacker.by)))
                 with part(index, steps):
                     curve = METRICS[metric](enrol, test, **where, **shared, **options[metric])
                 index += 1
@@ -486,7 +495,8 @@ def legal(
                     skipped.append(notice("sweep", "count-left-out", subject, counts=lost))
                 if isinstance(curve, Linkability):
                     ranks[name, length] = curve.ranks
-        if name in unfitted:
+        if name in unfitted or name not in given:
+            index += len(cuts)
             continue
         control = None if original is None else attackers[original].test
         for attribute, bands in cuts.items():

@@ -84,10 +84,11 @@ def one_minus_eer(
     lists = Lists(left[order], right[by_row], true=row, cuts=cuts, enrol_group=groups)
     if enrol_side is not None and test_side is not None:
         lists = replace(lists, enrol_side=enrol_side[order], test_side=test_side[by_row])
-    values = np.empty((3, 2, len(sizes)))
+    values, chance = np.empty((3, 2, len(sizes))), np.full(len(sizes), 0.5)
     values[:, :, ascending] = _values(lists, how)
     if side:  # a pair ruled out stays so when negated
         values[:, 1, ascending] = _values(replace(lists, test=-lists.test), how)[:, 0]
+        chance[ascending] = 1 / (1 + lists.allowed())
 
     def curve(s: int) -> Curve:
         value, low, high = values[:, s]
@@ -97,7 +98,7 @@ def one_minus_eer(
             value=value,
             low=low,
             high=high,
-            chance=np.full(len(sizes), 0.5),
+            chance=chance,
             attacks=len(true) * sizes,
             speakers=asked.names,
             **both.fields,
@@ -151,6 +152,21 @@ class Lists(Rows):
     def groups(self) -> int:
         """Number of groups of speakers."""
         return int(self.test_group.max()) + 1
+
+    def allowed(self) -> FloatArray:
+        """Share w of the pairs of different speakers that side information leaves, for every N'.
+        Without any other information P_miss = 1 − F and P_fa = w·F: 1 − EER is 1/(1 + w).
+        """
+        assert self.enrol_side is not None
+        assert self.test_side is not None
+        left, cuts = np.zeros(len(self.cuts)), self.cuts
+        for code in np.unique(self.test_side):
+            alike = self.enrol_side == code
+            rows = self.true[self.test_side == code]
+            joins = rows[:, None] < cuts
+            first = np.concatenate([[0], np.cumsum(alike)])
+            left += (first[cuts + joins] - (joins & alike[rows][:, None])).sum(axis=0)
+        return left / (len(self.true) * cuts)
 
     def tiles(self, xp: Xp, rows: Range, *, band: bool = False) -> Iterator[Tile]:
         """Tiles of some test rows with all of enrolment, or with pairs of one speaker."""

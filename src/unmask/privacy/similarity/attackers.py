@@ -162,7 +162,7 @@ def lucks_of(attacks: Mapping[str, AttackedMatrix]) -> dict[str, Luck]:
         return {}
     whole = next(iter(attacks.values())).made.sets["oo"].d_diag
     signed = np.max([one.values[:, SIGNED] for one in blind], axis=0)
-    deid = best_by_luck(1 - signed / whole, blind[0], len(blind), least=True)
+    deid = best_by_luck(1 - signed / whole, blind, least=True)
     others = {f"{name}_strongest": luck for name, luck in lucks_of_trials(blind).items()}
     return others if deid is None else {"deid_strongest": deid, **others}
 

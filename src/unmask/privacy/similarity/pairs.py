@@ -12,7 +12,7 @@ import numpy.typing as npt
 from unmask.base import BoolArray, FloatArray, Groups, IntArray
 from unmask.errors import InputError
 from unmask.run import NUMPY, Range, Torch, Xp, ranges_of
-from unmask.scoring import OTHERS, WIDE, Backend, PairGrid, Rule, Sides, sides_of
+from unmask.scoring import ALL, OTHERS, WIDE, Backend, PairGrid, Rule, Sides, sides_of
 from unmask.trials import Embeddings, Ids, refuse_encoders, share
 
 Block = npt.NDArray[np.floating[Any]]
@@ -52,10 +52,15 @@ class Segments(Groups):
         """
         return PairGrid(source, self, self, rule or OTHERS, wide=True, tile=WIDE)
 
-    def crossed(self, source: PairSource, here: BoolArray) -> PairGrid:
-        """All comparisons of the segments ``here``, the rows, with the others, the columns."""
+    def crossed(
+        self, source: PairSource, here: BoolArray, groups: IntArray | None = None
+    ) -> PairGrid:
+        """All comparisons of the segments ``here``, the rows, with the others, the columns, or
+        those within ``groups``.
+        """
         one, other = (Groups(self.codes[some], self.names) for some in (here, ~here))
-        return PairGrid(source, one, other, wide=True, tile=WIDE)
+        rule = ALL if groups is None else Rule(groups[here], "==", across=groups[~here])
+        return PairGrid(source, one, other, rule, wide=True, tile=WIDE)
 
 
 def aligned(original: Embeddings, protected: Embeddings) -> tuple[Segments, IntArray]:

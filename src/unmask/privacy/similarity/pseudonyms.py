@@ -14,7 +14,7 @@ from typing import Any, TypedDict, Unpack, overload
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import BoolArray, Tabular, as_array, as_numbers, estimate_row
+from unmask.base import BoolArray, IntArray, Tabular, as_array, as_numbers, estimate_row
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice, Noticed
 from unmask.privacy.attack import (
@@ -23,10 +23,12 @@ from unmask.privacy.attack import (
     DOUBLE_CENTRED,
     PLAIN,
     Attacker,
+    column_of,
     first_half,
     lacking,
     not_tried,
     of_people,
+    with_groups,
 )
 from unmask.privacy.similarity.distortion import (
     CalibrationDistortion,
@@ -153,16 +155,29 @@ def pseudonymisation(
         segments, _, o, p = prepared(scorer, *data)
         sources: dict[str, PairSource] = {"oo": o, "op": Sides(o.enrol, p.test), "pp": p}
         ways: dict[str, tuple[Sides, Sides]] = {}
+        within: dict[str, IntArray] = {}
         unfitted = []
         first = first_half(data[0])[segments.order]
         for name, one in {"": Attacker(*data, scorer), **(attackers or {})}.items():
             e, t = (aligned(data[0], side)[1][segments.order] for side in (one.enrol, one.test))
             for reading in (PLAIN, CENTRED):
                 label = reading.of(name) if name else str(reading)
-                if reading not in one.readings or label == PLAIN:
+                if label == PLAIN:
                     continue
                 attack = one.read(reading)
                 try:
+                    if one.by:
+                        within[label] = _groups(one, e, t)
+                    if reading not in one.readings:
+                        if not one.centres:
+                            why = f"not tried, {one.uncentred}"
+                            unfitted.append(Notice("not-centred", label, why))
+                        continue
+                    if reading == CENTRED and (who := ", ".join(one.talkative())):
+                        told = (
+                            f"more than half of a side are of one speaker ({who}), whose voice goes"
+                        )
+                        unfitted.append(Notice("talkative", label, told))
                     if one.fits or reading == CENTRED:
                         ways[label] = attack.crossed(e, t, first)
                     else:
@@ -170,7 +185,9 @@ def pseudonymisation(
                         sources[label] = Sides(sides.enrol[e], sides.test[t])
                 except InputError as error:
                     unfitted.append(Notice("not-fitted", label, f"not tried, {error}"))
-        return _of_sources(sources, segments, setup, scorer.name, ways, first, tuple(unfitted))
+                    break
+        notes = tuple(unfitted)
+        return _of_sources(sources, segments, setup, scorer.name, ways, first, notes, within)
     if len(data) == 4:
         ids = text_ids(data[3], "speakers", "matrices")
         segments = segments_of(ids)
@@ -193,21 +210,29 @@ def _of_sources(
     ways: Mapping[str, tuple[Sides, Sides]] | None = None,
     first: BoolArray | None = None,
     notes: tuple[Notice, ...] = (),
+    within: Mapping[str, IntArray] | None = None,
 ) -> Pseudonymisation:
     """``ways`` are attacks that were fitted on originals of the ``first`` half of the segments and
-    protected speech of the other, and the other way round.
+    protected speech of the other, and the other way round; those of ``within`` compare segments of
+    equal codes only.
     """
-    rule = Rule(segments.order, "<") if setup.mirror else None
+    groups = within or {}
+
+    def rule(name: str) -> Rule | None:
+        if setup.mirror:
+            return Rule(segments.order, "<", groups.get(name))
+        return Rule(groups[name], "==") if name in groups else None
+
     own = {name: sources[name] for name in SETS}
     attack = double_centred(sources["op"], segments) if ways is None else None
     every = {**own, **({} if attack is None else {DOUBLE_CENTRED: attack}), **sources}
-    pairs = {name: segments.pairs(source, rule) for name, source in every.items()}
+    pairs = {name: segments.pairs(source, rule(name)) for name, source in every.items()}
     halves = {}
     for name, both in (ways or {}).items():
         assert first is not None
         halves[name] = f"{name}, first half", f"{name}, second half"
         for half, source, here in zip(halves[name], both, (first, ~first), strict=True):
-            pairs[half] = segments.crossed(source, here)
+            pairs[half] = segments.crossed(source, here, groups.get(name))
     made = similarity_sets(
         pairs,
         setup,
@@ -219,6 +244,16 @@ def _of_sources(
     codes[segments.order] = segments.codes
     spoken = "\n".join(segments.names[code] for code in codes)
     return assessed(made, backend=backend, trials=_digest(spoken), notes=notes)
+
+
+def _groups(attacker: Attacker, enrol: IntArray, test: IntArray) -> IntArray:
+    """The group of each segment, which both its versions have."""
+    assert attacker.groups is not None
+    here, there = attacker.groups
+    if (here[enrol] != there[test]).any():
+        wanted = "one value for both versions of a recording"
+        raise InputError(" and ".join(attacker.by), wanted, "several")
+    return here[enrol].astype(np.int64)
 
 
 def _square(scores: npt.ArrayLike, name: str, size: int) -> Block:
@@ -364,6 +399,7 @@ def safeguards(
     *,
     again: Mapping[str, Embeddings] | None = ...,
     by: str | None = ...,
+    side: Sequence[str] = ...,
     with_sessions: bool = ...,
     backend: Backend | str = ...,
     laplace: bool = ...,
@@ -386,6 +422,7 @@ def safeguards(
     *data: Any,
     again: Mapping[str, Any] | None = None,
     by: str | None = None,
+    side: Sequence[str] = (),
     with_sessions: bool = False,
     backend: Backend | str = "cosine",
     laplace: bool = True,
@@ -400,7 +437,9 @@ def safeguards(
     calibrate the scores of the published run (eq. 15);
     the isotonic map is trained with Laplace unless ``laplace=False``. For embeddings only: ``by``
     splits the speech by a column of the original set (such as gender), as the papers do, and
-    assesses each part on its own; ``with_sessions`` adds :func:`sessions`; ``backend`` compares.
+    assesses each part on its own; with ``side`` columns of both sets alignments also compete fitted
+    within each of their groups, whose recordings alone are compared; ``with_sessions`` adds
+    :func:`sessions`; ``backend`` compares.
     ``options`` are the ``mean``, ``pairs``, ``replicates``, ``level`` and ``seed`` of
     :func:`pseudonymisation`.
     """
@@ -411,10 +450,12 @@ def safeguards(
         raise InputError(f"second run of {unknown[0]}: there is no first run of that name")
     if not systems:
         raise InputError("expected at least one protected set, found none")
-    if original is None and (by is not None or with_sessions):
-        raise InputError("by and sessions need embeddings, found scores")
+    if original is None and (by is not None or side or with_sessions):
+        raise InputError("by, side and sessions need embeddings, found scores")
     if second and original is None and any(len(own) != 3 for own in systems.values()):
         raise InputError("a second run needs embeddings or lists of trials, found matrices")
+    for name in side:
+        column_of(original, name)
     given: dict[str, Any] = dict(options)
     drawn = {name: given[name] for name in ("replicates", "level", "seed") if name in given}
     shared = {name: value for name, value in given.items() if name != "pairs"}
@@ -431,7 +472,10 @@ def safeguards(
                     raise InputError(f"{system}: {error}") from None
             else:
                 chosen = _like(speech, own, by)
-                rivals = {n: Attacker(speech, chosen, n, enrols="original") for n in ALIGNMENTS}
+                names = (*ALIGNMENTS, "cosine") if side else ALIGNMENTS
+                rivals = {n: Attacker(speech, chosen, n, enrols="original") for n in names}
+                rivals = with_groups(rivals, side)
+                rivals.pop("cosine", None)
                 result = pseudonymisation(
                     speech, chosen, backend=backend, attackers=rivals, **given
                 )

@@ -112,9 +112,12 @@ def renamed_list(
 def renamed_counts(
     counts: npt.NDArray[np.float32], *, mean: str, seed: int
 ) -> tuple[Renamed, Renamed]:
-    """The same from the comparisons of every ordered pair of speakers, counted in bins."""
+    """The same from the comparisons of every ordered pair of speakers, counted in bins. Who are
+    compared with the same others only are a group, within which names stay.
+    """
     people, bins = len(counts), counts.shape[2]
-    renaming = Renaming.of(people, seed)
+    groups = np.unique(counts.any(axis=2), axis=0, return_inverse=True)[1]
+    renaming = Renaming.of(people, seed, groups)
     target = np.stack([counts[np.arange(people), row].sum(axis=0) for row in renaming.rows])
     target = target.astype(np.float64)
     nontarget = counts.sum(axis=(0, 1), dtype=np.float64) - target
@@ -156,20 +159,24 @@ def quantiles(scores: FloatArray) -> FloatArray:
     return np.unique(np.quantile(scores, shares, method="inverted_cdf"))
 
 
-def renamed_trials(scores: FloatArray, own: IntArray, *, seed: int) -> Permuted:
+def renamed_trials(
+    scores: FloatArray, own: IntArray, *, seed: int, groups: IntArray | None = None
+) -> Permuted:
     """Trials of all models (rows) with all recordings (columns) under permuted names, in 1,024
     quantiles of the scores: D_ECE, l_w and EER in the columns named above. ``own`` is the model of
-    each recording's speaker, −1 where that is not enrolled.
+    each recording's speaker, −1 where that is not enrolled; ``groups`` of the models are those that
+    names stay within, and pairs of two groups (−inf) do not count.
     """
     known = np.flatnonzero(own >= 0)
     people, owner = np.unique(own[known], return_inverse=True)
-    codes = Lookup(quantiles(scores))(scores)
-    bins = int(codes.max()) + 1
-    renaming = Renaming.of(len(people), seed)
+    compared = scores if groups is None else scores[np.isfinite(scores)]
+    lookup = Lookup(quantiles(compared))
+    codes, bins = lookup(scores), lookup.boundaries.size + 1
+    renaming = Renaming.of(len(people), seed, None if groups is None else groups[people])
     bears = people[renaming.rows][:, owner]
     cells = codes[bears, known] + bins * np.arange(len(bears))[:, None]
     target = np.bincount(cells.ravel(), minlength=bins * len(bears)).reshape(-1, bins)
-    nontarget = np.bincount(codes.ravel(), minlength=bins) - target
+    nontarget = np.bincount(lookup(compared).ravel(), minlength=bins) - target
     numbers, _ = _numbers(target.astype(np.float64), nontarget.astype(np.float64))
     return Permuted(numbers, len(people), renaming.exhaustive)
 
@@ -185,7 +192,5 @@ def lucks_of_trials(attacks: Sequence[Permuted]) -> dict[str, Luck]:
         "l_w": (table[most, rows, L_W], False),
         "eer": (table[:, :, EER].min(axis=0), True),
     }
-    told = {
-        n: best_by_luck(one, attacks[0], len(table), least=low) for n, (one, low) in best.items()
-    }
+    told = {n: best_by_luck(one, attacks, least=low) for n, (one, low) in best.items()}
     return {name: luck for name, luck in told.items() if luck is not None}

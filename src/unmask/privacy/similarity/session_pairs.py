@@ -18,7 +18,15 @@ from unmask.base import FloatArray, IntArray, Vectors
 from unmask.engine import negated_notices
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
-from unmask.privacy.attack import ALIGNMENTS, CENTRED, NEGATED, PLAIN, Attacker, of_people
+from unmask.privacy.attack import (
+    ALIGNMENTS,
+    CENTRED,
+    LEAST_SPEAKERS,
+    NEGATED,
+    PLAIN,
+    Attacker,
+    of_people,
+)
 from unmask.privacy.similarity.attackers import LEAST_DIFFERENCE
 from unmask.privacy.similarity.matrix import Comparisons, dominance, similarity_sets
 from unmask.privacy.similarity.pairs import Segments, prepared
@@ -46,9 +54,6 @@ from unmask.trials import Embeddings
 
 if TYPE_CHECKING:
     from unmask.privacy.legal import Strongest
-
-LEAST_SPEAKERS = 3
-"""With fewer people in a session nothing of a voice is left about the session's mean."""
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

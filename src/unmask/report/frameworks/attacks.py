@@ -21,7 +21,7 @@ from unmask.report.extractors import Speech
 from unmask.report.inputs import Inputs, counterpart
 from unmask.report.section import note
 from unmask.scoring import Parallel
-from unmask.trials import NONTARGET, TARGET, Ids, Scores, lookup
+from unmask.trials import NONTARGET, TARGET, Embeddings, Ids, Scores, lookup
 
 ATTACKS = "Attacks"
 NOT_GIVEN = {
@@ -68,31 +68,47 @@ def matrix_attackers(config: Config, inputs: Inputs, safeguard: str) -> dict[str
         train = None if pairs is None else law.pooled(pairs)
         return law.Attacker(*sides, "cosine", train, release=False, pairs=pairs)
 
-    named = dict.fromkeys(b for one in config.attackers for b in one.backends if b != "cosine")
-    whole = attacker(inputs.speech[safeguard], pairs_of(inputs.speech[safeguard]))
-    return {name: replace(whole, backend=name) for name in named if whole.allows(name)} | {
+    named = dict.fromkeys(b for one in config.attackers for b in one.backends)
+    whole = attacker(inputs.speech[safeguard], pairs_of(inputs.speech[safeguard].learnt))
+    rivals = {name: replace(whole, backend=name) for name in named if whole.allows(name)}
+    rivals = law.with_groups(rivals, known_groups(config.legal.side, whole))
+    rivals.pop("cosine", None)
+    return rivals | {
         f"trained by {who}": attacker(speech)
         for (name, who), speech in inputs.trained.items()
         if name == safeguard
     }
 
 
-def pairs_of(speech: Speech) -> Parallel | None:
-    """Training speech as it is and as the attacker's own run protects it, where there are both."""
-    learnt = speech.learnt
-    return (learnt["original"], learnt["own"]) if {"original", "own"} <= set(learnt) else None
+def pairs_of(sets: Mapping[str, Embeddings]) -> Parallel | None:
+    """Speech as it is and as the attacker's own run protects it, where there are both."""
+    return (sets["original"], sets["own"]) if {"original", "own"} <= set(sets) else None
+
+
+def known_groups(side: tuple[str, ...], attacker: law.Attacker) -> tuple[str, ...]:
+    """The columns ``side``, where both sides of an attack have them."""
+    known = set(attacker.enrol.columns) & set(attacker.test.columns)
+    return side if set(side) <= known else ()
 
 
 @dataclass(frozen=True)
 class Variant:
-    """How an attacker compares: a back-end, and how its scores are read."""
+    """How an attacker compares: a back-end, within the groups of which columns it is fitted, and
+    how its scores are read.
+    """
 
     backend: str
     reading: str = law.PLAIN
+    by: tuple[str, ...] = ()
+
+    @property
+    def fitted(self) -> str:
+        """The back-end, and within what it was fitted."""
+        return f"{self.backend} by {' and '.join(self.by)}" if self.by else self.backend
 
     def of(self, attacker: str) -> str:
         """Attacker, back-end and reading."""
-        return law.Reading(self.reading).of(f"{attacker} ({self.backend})")
+        return law.Reading(self.reading).of(f"{attacker} ({self.fitted})")
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +116,9 @@ class AttackRun:
     """One attacker on one safeguard (``original`` for unprotected speech), with all its back-ends.
 
     Made by :func:`attacks_of`; steps of several frameworks take it. Its scores are computed once
-    and held until :meth:`hold` lets them go. ``untried`` tells by back-end why it cannot run.
+    and held until :meth:`hold` lets them go. ``untried`` tells by back-end why it cannot run. Where
+    the attacker knows columns (``side``) back-ends also compete fitted within each of their groups,
+    and pairs of two groups score −inf.
     """
 
     safeguard: str
@@ -110,26 +128,30 @@ class AttackRun:
     data: law.Attacker = field(repr=False)
     enrols_own: bool = False
     untried: Mapping[str, str] = field(default_factory=dict)
+    side: tuple[str, ...] = ()
     _scored: dict[Variant, FloatArray] = field(init=False, default_factory=dict, repr=False)
 
     @cached_property
     def inputs(self) -> list[str]:
-        """Digests of what goes into the attack."""
+        """Digests of what goes into the attack, which back-ends were registered, known columns."""
         data = self.data
         sets = (data.enrol, data.train, data.test, *(data.pairs or ()))
-        return [digest_of(one) for one in sets if one is not None]
+        tokens = (law.known_backend(name).token for name in self.backends)
+        named = [*filter(None, tokens), *self.side]
+        return [*(digest_of(one) for one in sets if one is not None), *named]
 
-    def against(self, backend: str) -> law.Attacker:
+    def against(self, backend: str, by: tuple[str, ...] = ()) -> law.Attacker:
         """The attacker with one of its back-ends."""
-        return replace(self.data, backend=backend)
+        return replace(self.data, backend=backend, by=by)
 
     @cached_property
     def variants(self) -> tuple[Variant, ...]:
         """Every way in which this attacker compares."""
         return tuple(
-            Variant(backend, reading)
+            Variant(backend, reading, by)
             for backend in self.backends
-            for reading in self.against(backend).readings
+            for by in dict.fromkeys(((), known_groups(self.side, self.data)))
+            for reading in self.against(backend, by).readings
         )
 
     def label(self, variant: Variant) -> str:
@@ -140,10 +162,15 @@ class AttackRun:
         """Every enrolled speaker against every attacked utterance, scored once."""
         scored = _scored(variant)
         if scored not in self._scored:
-            attack = self.against(scored.backend).read(scored.reading)
+            attack = self.against(scored.backend, scored.by).read(scored.reading)
             self._scored[scored] = attack.matrix()
         scores = self._scored[scored]
-        return scores if variant == scored else -scores
+        scores = scores if variant == scored else -scores
+        groups = self.against(variant.backend, variant.by).groups
+        if groups is None:
+            return scores
+        first = np.unique(self.data.enrol.speakers.codes, return_index=True)[1]
+        return np.where(groups[0][first][:, None] == groups[1], scores, -np.inf)
 
     def hold(self, *variants: Variant) -> None:
         """Let go of all scores but those of ``variants``."""
@@ -172,7 +199,10 @@ class AttackRun:
         """The trials of a variant with the names of the attacked people permuted."""
         test = self.data.test.speakers
         own = lookup(test.names, self._models)[test.codes].astype(np.int64)
-        return renamed_trials(self.matrix(variant), own, seed=seed)
+        first = np.unique(self.data.enrol.speakers.codes, return_index=True)[1]
+        groups = self.against(variant.backend, variant.by).groups
+        of_models = None if groups is None else groups[0][first]
+        return renamed_trials(self.matrix(variant), own, seed=seed, groups=of_models)
 
     def scores(self, *variants: Variant, names: Sequence[str] = ()) -> Scores:
         """The trials with the scores of these variants, by label unless names are given."""
@@ -217,7 +247,9 @@ def attacks_of(config: Config, inputs: Inputs) -> tuple[Attacks, dict[tuple[str,
     backends = tuple(b for b in named if not law.known_backend(b).apart)
     unprotected = law.Attacker(original, control, train=original, release=False)
     of: dict[str, tuple[AttackRun, ...]] = {
-        ORIGINAL: (AttackRun(ORIGINAL, ORIGINAL, "", backends, unprotected),)
+        ORIGINAL: (
+            AttackRun(ORIGINAL, ORIGINAL, "", backends, unprotected, side=config.legal.side),
+        )
     }
     missing = {}
     for name, given in inputs.speech.items():
@@ -230,7 +262,8 @@ def attacks_of(config: Config, inputs: Inputs) -> tuple[Attacks, dict[tuple[str,
             elif lacking and not one.trains:
                 missing[name, one.name] = f"not run, {' and '.join(lacking)}"
             else:
-                attacks.append(_attack(name, one, inputs, speech))
+                attack = _attack(name, one, inputs, speech)
+                attacks.append(replace(attack, side=config.legal.side))
         if not attacks:
             reasons = "; ".join(f"{who}: {why}" for (n, who), why in missing.items() if n == name)
             raise InputError(f"attackers: none can attack {name} ({reasons})")
@@ -240,18 +273,18 @@ def attacks_of(config: Config, inputs: Inputs) -> tuple[Attacks, dict[tuple[str,
 
 def _attack(safeguard: str, one: Attacker, inputs: Inputs, speech: Speech) -> AttackRun:
     """An attacker with the back-ends that its data allow: trained on people who are not attacked
-    where there are such, else on its own enrolment speech.
+    where there are such, else on its own enrolment speech; pairs are of these people too.
     """
     known = {data: inputs.enrolment(some) for data, some in speech.known.items()}
     apart = all(data in speech.learnt for data in one.train)
     sets = speech.learnt if apart else known
     train = law.pooled([sets[data] for data in one.train if data in sets])
-    pairs = pairs_of(speech) if apart and one.enrol == "original" else None
+    pairs = pairs_of(sets) if one.enrol == "original" and "own" in one.train else None
     usable = tuple(
         b
         for b in one.backends
         if not law.known_backend(b).apart
-        or (apart and (pairs or law.known_backend(b).needs != "pairs"))
+        or (pairs if law.known_backend(b).needs == "pairs" else apart)
     )
     untried: dict[str, str] = {b: NO_PEOPLE for b in one.backends if b not in usable}
     # What is enrolled is never the attacked run, or the safeguard has no key.

@@ -159,12 +159,13 @@ class LegalResults:
         self.release: Mapping[tuple[str, str], law.LegalSweep] = results["release"]
         self.metrics: tuple[str, ...] = config.legal.metrics
         self.first, self.seed = config.legal.lengths[0], config.seed
-        self.unfitted = [
+        told = (
             Notice(notice.code, name, notice.sentence)
             for (name, _), sweep in sweeps.items()
             for notice in sweep.skipped
-            if notice.code == "not-fitted"
-        ]
+            if notice.code in ("not-fitted", "not-centred", "talkative")
+        )
+        self.unfitted = list(dict.fromkeys(told))
         self.whole: dict[str, law.LegalSweep] = {}
         self.shown: dict[str, dict[tuple[str, str, int], law.Curve]] = {}
         self.points: dict[tuple[str, str], dict[str, law.Strongest]] = {}

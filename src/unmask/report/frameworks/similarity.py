@@ -214,7 +214,11 @@ def _steps(study: Study) -> Plan:
         matrices[name] = Step(
             f"voice similarity of {name}",
             [digest_of(one) for one in (*voices, *held)],
-            {**all_pairs, "attackers": list(rivals)},
+            {
+                **all_pairs,
+                "attackers": list(rivals),
+                "backends": [o.backend for o in rivals.values()],
+            },
             partial(similar.pseudonymisation, *voices, attackers=rivals, **all_pairs),
             weight=2.0 + 0.5 * len(rivals),
         )

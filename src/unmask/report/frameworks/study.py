@@ -86,9 +86,9 @@ def _trial_step(attack: AttackRun, config: Config) -> Step:
             try:
                 scores = attack.scores(variant)
             except InputError as error:
-                unfitted[variant.backend] = error
+                unfitted[variant.fitted] = error
                 continue
-            result = evaluate(scores, **{**how, "replicates": 0}).results[0]
+            result = evaluate(compared(scores, variant), **{**how, "replicates": 0}).results[0]
             bare = tuple(replace(e, no_interval=WEAKER) for e in result.estimates)
             trialled[variant] = Trialled(
                 attack.safeguard,
@@ -96,7 +96,6 @@ def _trial_step(attack: AttackRun, config: Config) -> Step:
                 variant,
                 replace(result, estimates=bare),
                 *_identified(scores, models),
-                models,
                 scores.digest,
                 attack.permuted(variant, seed=config.seed),
             )
@@ -104,9 +103,10 @@ def _trial_step(attack: AttackRun, config: Config) -> Step:
             raise next(iter(unfitted.values()))
         chosen = dict.fromkeys(strongest(tuple(trialled.values()), m).variant for m in MOST)
         attack.hold(*chosen)
-        if how["replicates"]:
-            again = evaluate(attack.scores(*chosen), **how)
-            for variant, result in zip(chosen, again, strict=True):
+        for by in {one.by for one in chosen} if how["replicates"] else ():
+            alike = [one for one in chosen if one.by == by]
+            again = evaluate(compared(attack.scores(*alike), alike[0]), **how)
+            for variant, result in zip(alike, again, strict=True):
                 one = trialled[variant]
                 trialled[variant] = replace(one, result=result, notices=again.notices)
         lost = tuple(
@@ -142,8 +142,17 @@ def with_luck(one: Trialled, tried: Sequence[Trialled], metric: str) -> SystemRe
     return replace(one.result, estimates=tuple(estimates))
 
 
-def _identified(scores: Scores, models: int) -> tuple[tuple[str, ...], FloatArray, IntArray]:
-    """Speakers, the share of their utterances that are found, and how many utterances they have."""
+def compared(scores: Scores, variant: Variant) -> Scores:
+    """The trials of people who are compared: all, or those within a group."""
+    if not variant.by:
+        return scores
+    return scores.select(np.isfinite(next(iter(scores.systems.values()))))
+
+
+def _identified(scores: Scores, models: int) -> tuple[tuple[str, ...], FloatArray, IntArray, int]:
+    """Speakers, the share of their utterances that are found, how many utterances they have, and
+    among how many candidates they are looked for (1 over the mean of 1/number where it differs).
+    """
     assert scores.test_speaker is not None
     matrix = scores.scores().reshape(models, -1).T
     true = scores.is_target.reshape(models, -1).T
@@ -154,7 +163,8 @@ def _identified(scores: Scores, models: int) -> tuple[tuple[str, ...], FloatArra
     recordings = np.bincount(dense)
     hits = np.bincount(dense, weights=above.at_or_above == 0) / recordings
     names = tuple(str(scores.test_speaker.names[int(code)]) for code in used)
-    return names, hits, recordings
+    candidates = 1 / np.mean(1 / np.maximum(np.isfinite(matrix[known]).sum(axis=1), 1))
+    return names, hits, recordings, round(candidates)
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,9 +260,9 @@ class Study:
 
     def compared(self) -> list[Table]:
         """The strongest attacks, those on one list of trials in one table, and the given tables."""
-        groups: dict[str, dict[str, tuple[AttackRun, Variant]]] = {}
+        groups: dict[Any, dict[str, tuple[AttackRun, Variant]]] = {}
         for name, (attack, variant) in self.strongest().items():
-            groups.setdefault(attack.trials, {})[name] = (attack, variant)
+            groups.setdefault((attack.trials, variant.by), {})[name] = (attack, variant)
         references = {one.name: one.reference for one in self.config.scores}
         given = [
             Table(
@@ -282,7 +292,7 @@ def _attack_table(group: Mapping[str, tuple[AttackRun, Variant]]) -> Table:
     def load() -> Scores:
         table = first.scores(variant, names=names[:1])
         more = {n: a.matrix(v).ravel() for n, (a, v) in zip(names[1:], others, strict=True)}
-        return replace(table, systems={**table.systems, **more})
+        return compared(replace(table, systems={**table.systems, **more}), variant)
 
     inputs = [one for attack, v in group.values() for one in (*attack.inputs, attack.label(v))]
     whole = ORIGINAL in names and len(names) > 1

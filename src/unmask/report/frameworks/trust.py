@@ -109,7 +109,7 @@ def trusted(
     elif "own" in speech.learnt and not law.known_backend(backend).apart:
         first, second = law.every_second(speech.learnt["own"])
         if first.n_speakers >= curve.candidates:
-            tried["seen"] = replace(best, enrol=first, test=second)
+            tried["seen"] = replace(best, enrol=first, test=second).without_versions()
     controls = {}
     for name, one in tried.items():
         estimate = law.linked(one, candidates=curve.candidates).estimate(0)
@@ -138,6 +138,7 @@ def _later(study: Study) -> Plan:
             one
             for one in study.trialled.get(name, ())
             if one.attacker == who
+            and not one.variant.by
             and (extractor or not law.known_backend(one.variant.backend).is_free)
         ]
         if variants:

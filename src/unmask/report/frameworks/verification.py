@@ -23,6 +23,7 @@ from unmask.report.frameworks.study import (
     Results,
     Study,
     Trialled,
+    compared,
     strongest,
     with_luck,
 )
@@ -133,7 +134,7 @@ def _group_step(attack: AttackRun, variant: Variant, config: Config, by: str) ->
     how = config.of_trials
 
     def compute() -> Evaluation:
-        scores = attack.scores(variant)
+        scores = compared(attack.scores(variant), variant)
         parts = []
         notices: list[Notice] = []
         masks = group_masks(scores, by)
@@ -150,7 +151,7 @@ def _group_step(attack: AttackRun, variant: Variant, config: Config, by: str) ->
         return Evaluation(tuple(parts), (), tuple(notices), config.seed)
 
     what = f"groups of {by} under {attack.safeguard}, {attack.attacker}"
-    params = {**how, "by": by, "variant": [variant.backend, variant.reading]}
+    params = {**how, "by": by, "variant": [variant.fitted, variant.reading]}
     return Step(what, attack.inputs, params, compute, weight=1.5)
 
 
