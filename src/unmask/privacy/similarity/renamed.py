@@ -61,11 +61,17 @@ class Renamed:
 
 
 def renamed(pairs: PairGrid, *, mean: str, seed: int) -> tuple[Renamed, Renamed]:
-    """A set and its negated scores under permuted names, those of some people where they are many.
-
-    Bins are quantiles of the scores of all pairs, whoever they are of.
+    """A set and its negated scores under permuted names, those of some people where they are
+    many.
     """
     chosen = some_people(pairs.enrol.size, seed)
+    return renamed_counts(_counted(pairs, chosen), mean=mean, seed=seed)
+
+
+def _counted(pairs: PairGrid, chosen: IntArray) -> npt.NDArray[np.float32]:
+    """Comparisons of every ordered pair of the groups ``chosen`` in bins, which are quantiles of
+    the scores of all pairs, whoever they are of.
+    """
     columns = pairs.test.rows(chosen)
     strips = [
         (int(pairs.enrol.first[one]), int(pairs.enrol.first[one] + pairs.enrol.counts[one]))
@@ -90,7 +96,43 @@ def renamed(pairs: PairGrid, *, mean: str, seed: int) -> tuple[Renamed, Renamed]
         scores = scored(rows)
         cells = np.where(np.isnan(scores), counts.shape[1], lookup(scores) + first)
         counts[row] = np.bincount(cells.ravel(), minlength=counts.shape[1] + 1)[:-1]
-    return renamed_counts(counts.reshape(len(chosen), len(chosen), bins), mean=mean, seed=seed)
+    return counts.reshape(len(chosen), len(chosen), bins)
+
+
+def renamed_between(
+    pairs: PairGrid, speakers: IntArray, sessions: IntArray, *, mean: str, seed: int
+) -> tuple[Permuted, Permuted] | None:
+    """Comparisons between sessions and their negated scores, the names permuted in each session by
+    itself: the modulus of the dominance, D_ECE, l_w and EER in the columns named above.
+
+    Groups of ``pairs`` are what a speaker said in a session; ``speakers`` and ``sessions`` tell of
+    whom and in which. None where they are too many.
+    """
+    if len(speakers) > MOST_PEOPLE:
+        return None
+    counts = _counted(pairs, np.arange(len(speakers)))
+    names = speakers[Renaming.of(len(speakers), seed, sessions).rows]
+    bears = names[:, :, None] == np.arange(int(speakers.max()) + 1)
+    same = names[:, :, None] == names[:, None]
+    flat = counts.reshape(-1, counts.shape[2])
+    target = (same.reshape(len(names), -1).astype(np.float32) @ flat).astype(np.float64)
+    nontarget = flat.sum(axis=0, dtype=np.float64) - target
+    number = counts.sum(axis=2)
+    made = []
+    for sign in (1, -1):
+        values, llr = _numbers(target[:, ::sign], nontarget[:, ::sign])
+        per_bin = (llr if mean == "arithmetic" else -information.softplus(-llr))[:, ::sign]
+        totals = (per_bin.astype(np.float32) @ flat.T).reshape(-1, *number.shape)
+        for row, (one, total) in enumerate(zip(bears, totals, strict=True)):
+            turned = one.T.astype(np.float32)
+            sums = turned @ total @ turned.T
+            with np.errstate(invalid="ignore"):
+                logs = sums / (turned @ number @ turned.T)
+            matrix = expit(logs) if mean == "arithmetic" else np.exp(logs)
+            off = ~np.eye(len(matrix), dtype=bool)
+            values[row, SIGNED] = abs(np.nanmean(np.diag(matrix)) - np.nanmean(matrix[off]))
+        made.append(Permuted(values, len(matrix)))
+    return made[0], made[1]
 
 
 def renamed_list(

@@ -6,7 +6,7 @@ distinct, between sessions they should not be linkable to each other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import FloatArray, IntArray, Vectors
+from unmask.base import FloatArray, Groups, IntArray, Vectors
 from unmask.engine import negated_notices
 from unmask.errors import InputError
-from unmask.estimate import Estimate, Notice
+from unmask.estimate import Estimate, Luck, Notice
 from unmask.privacy.attack import (
     ALIGNMENTS,
     CENTRED,
@@ -27,9 +27,11 @@ from unmask.privacy.attack import (
     Attacker,
     of_people,
 )
+from unmask.privacy.luck import Permuted, best_by_luck
 from unmask.privacy.similarity.attackers import LEAST_DIFFERENCE
 from unmask.privacy.similarity.matrix import Comparisons, dominance, similarity_sets
 from unmask.privacy.similarity.pairs import Segments, prepared
+from unmask.privacy.similarity.renamed import SIGNED, renamed_between
 from unmask.privacy.similarity.result import Assessment
 from unmask.privacy.similarity.statistic import (
     LARGEST_D_ECE,
@@ -43,7 +45,9 @@ from unmask.privacy.similarity.statistic import (
 from unmask.scoring import (
     Alignment,
     Backend,
+    PairGrid,
     Rule,
+    Sides,
     backend_named,
     centring,
     sides_of,
@@ -64,12 +68,14 @@ class SessionAssessment(Assessment):
     pairs ``within`` a session and ``between`` two, each calibrated on its own: ``oo_within``, ….
     ``attacks`` has unlinkability for every way to read the scores between sessions: plain, negated,
     each session about its own mean, whitened, and turned onto the largest. ``linked`` is
-    Linkability from one of the two largest sessions to the other, under its strongest attack.
+    Linkability from one of the two largest sessions to the other, under its strongest attack;
+    ``luck`` what the least unlinkability of all attacks reads with names permuted in each session.
     """
 
     sessions: int
     attacks: Mapping[str, float]
     linked: Strongest | None = None
+    luck: Luck | None = None
     notes: tuple[Notice, ...] = ()
 
     @property
@@ -94,13 +100,16 @@ class SessionAssessment(Assessment):
         return (
             self._estimate("g_vd_within", self.g_vd_within, "dB", "pp_within"),
             self._estimate("unlinkability_between", self.unlinkability_between, "%", "pp_between"),
-            self._estimate(
-                "unlinkability_strongest",
-                self.attacks[self.attacker],
-                "%",
-                "pp_between",
-                attacker=self.attacker,
-                tried=len(self.attacks),
+            replace(
+                self._estimate(
+                    "unlinkability_strongest",
+                    self.attacks[self.attacker],
+                    "%",
+                    "pp_between",
+                    attacker=self.attacker,
+                    tried=len(self.attacks),
+                ),
+                luck=self.luck,
             ),
             *([] if self.linked is None else [self._linked(self.linked)]),
             self._estimate("d_ece_between", between.zebra.d_ece, "bit", "pp_between", 0.0),
@@ -217,6 +226,9 @@ def sessions(
         signed[label] = own.signed, made.plain.get(name)
         signed[opposite] = dominance(own.negated), made.negated.get(name)
     strongest = max(signed, key=lambda label: abs(signed[label][0]))
+    luck = None
+    if replicates:
+        luck = _luck([pairs[name] for name in attacked], codes, whole, mean, seed)
     statistics = _statistics(made) if made.plain else {}
     if made.plain:
         value, drawn = signed[strongest]
@@ -229,6 +241,7 @@ def sessions(
         intervals=setup.intervals(statistics, segments.size),
         attacks={label: 1 - abs(value) / whole for label, (value, _) in signed.items()},
         linked=_between_largest(protected, level, replicates, seed),
+        luck=luck,
         notes=notes,
         backend=scorer.name,
         sessions=protected.sessions.n_unique,
@@ -236,6 +249,26 @@ def sessions(
         level=level,
         seed=seed,
     )
+
+
+def _luck(
+    attacks: Sequence[PairGrid], sessions: IntArray, whole: float, mean: str, seed: int
+) -> Luck | None:
+    """What luck reads of the least unlinkability: names are permuted in each session by itself."""
+    speakers = attacks[0].enrol.codes
+    order = np.lexsort((sessions, speakers))
+    both = np.stack([speakers[order], sessions[order]])
+    units, codes = np.unique(both, axis=1, return_inverse=True)
+    blind: list[Permuted] = []
+    for one in attacks:
+        assert isinstance(one.source, Sides)
+        rule, groups = Rule(sessions[order], "!="), Groups(codes.reshape(-1))
+        grid = replace(one, source=one.source.take(order), enrol=groups, test=groups, which=rule)
+        blind += renamed_between(grid, *units, mean=mean, seed=seed) or ()
+    if not blind:
+        return None
+    most = np.max([one.values[:, SIGNED] for one in blind], axis=0)
+    return best_by_luck(1 - most / whole, blind, least=True)
 
 
 def _readings(
