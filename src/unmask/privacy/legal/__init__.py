@@ -10,7 +10,7 @@ from unmask.privacy.attack import (
     every_second,
     of_people,
 )
-from unmask.privacy.attack import pooled, with_backends
+from unmask.privacy.attack import pooled, with_backends, within_release
 from unmask.privacy.legal.curve import TITLES, Curve, RiskCurve, notice, spoken
 from unmask.privacy.legal.links import Linkability, Ranks, linkability, ranks_of
 from unmask.privacy.legal.matrix import count_above_in_scores, linkability_from_scores, matrix_risks

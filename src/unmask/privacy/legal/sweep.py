@@ -39,6 +39,7 @@ from unmask.privacy.legal.probe import Inference, inference
 from unmask.privacy.legal.singling import singling_out
 from unmask.privacy.legal.strength import STRONG_ENOUGH, Strongest, extent, strongest_of
 from unmask.privacy.legal.verification import one_minus_eer
+from unmask.privacy.legal.ways import averaged, possible, testable
 from unmask.run import advance, part
 from unmask.trials import Embeddings, Source
 
@@ -392,9 +393,10 @@ def legal(
     ``folds``, ``draws`` and ``max_enrol`` are those of :func:`singling_out`. ``attributes`` are
     columns for the inference criterion, with the cuts of their bands where they are numbers.
     ``side``, ``allow_shared_utterances``, ``level``, ``replicates`` and ``seed`` are those of each
-    metric. The scores of all three metrics are counted on the current place (:func:`unmask.place`):
-    the table is the same everywhere. Back-ends are trained, intervals drawn and attributes probed
-    in this process.
+    metric. An attack within a release (:func:`within_release`) is run both ways, and what it does
+    to each speaker averaged. The scores of all three metrics are counted on the current place
+    (:func:`unmask.place`): the table is the same everywhere. Back-ends are trained, intervals drawn
+    and attributes probed in this process.
     """
     if not attackers:
         raise InputError("attackers: expected at least one, found none")
@@ -418,7 +420,7 @@ def legal(
     cuts = attributes if isinstance(attributes, Mapping) else dict.fromkeys(attributes, ())
     skipped: list[Notice] = []
     if lengths is None:
-        tests = [one.test for one in attackers.values()]
+        tests = [way.test for one in attackers.values() for way in one.ways]
         often = 2 if "singling_out" in metrics else 1
         lengths = fitting_lengths(tests, conversations=often)
         if longer := [str(n) for n in LENGTHS if n not in lengths]:
@@ -435,30 +437,36 @@ def legal(
     for name, attacker in attackers.items():
         for reading in scored:
             try:
-                used = attacker.read(reading).ready
+                ready = [way.read(reading).ready for way in attacker.ways]
             except InputError as error:
                 if name in (original, asked) or len(attackers) == len(unfitted) + 1:
                     raise
                 unfitted[name] = str(error)
                 break
-            if used is None:
+            ways = [way for way in ready if way is not None]
+            if len(ways) < len(ready):
                 if not attacker.centres:
                     skipped.append(notice("sweep", "not-centred", name))
                 index += each
                 continue
-            backend = used.backend_in_use
             for length, metric in product(lengths, metrics):
-                enrol, test = used.enrol, used.test
-                most = enrol.n_speakers
+                sides = ways
+                if metric == "singling_out" and swap and attacker.enrols != "original":
+                    sides = [replace(way, enrol=way.test, test=way.enrol) for way in ways]
+                often = 2 if metric == "singling_out" else 1
+                tried = possible(sides, often * length, people=often)
+                most = min(way.enrol.n_speakers for way in tried)
                 if metric == "singling_out":
-                    if swap and used.enrols != "original":
-                        enrol, test = test, enrol
-                    most = int((np.bincount(test.speakers.codes) >= 2 * length).sum())
+                    most = min(testable(way.test, 2 * length) for way in tried)
                 sizes = default_counts(most) if wanted is None else wanted
                 usable = [n for n in sizes if n <= most] or sizes
-                where: dict[str, Any] = {"counts": usable, "length": length, "backend": backend}
-                with part(index, steps):
-                    curve = METRICS[metric](enrol, test, **where, **shared, **options[metric])
+                where: dict[str, Any] = {"counts": usable, "length": length, **options[metric]}
+                made = []
+                for n, way in enumerate(tried):
+                    where["backend"] = way.backend_in_use
+                    with part(index, steps), part(n, len(tried)):
+                        made.append(METRICS[metric](way.enrol, way.test, **where, **shared))
+                curve = averaged(made, sides, often * length)
                 index += 1
                 if reading == CENTRED and curve.negated is not None:
                     curve = with_negated(curve, curve.negated, (CENTRED, CENTRED_NEGATED))
