@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from unmask.errors import InputError
+from unmask.privacy.legal import RELEASE
 from unmask.report.assessment import assess
-from unmask.report.config import ATTACKERS, KNOWN, RELEASE
+from unmask.report.config import ATTACKERS, KNOWN
 from unmask.report.headline import ALL, RECORDS, WORST, find
 from unmask.report.toml import load_config
 from unmask.report.writing import summary_table, write_report

@@ -69,6 +69,8 @@ SCENARIOS = (
     "informed with originals",
 )
 """The attackers of :func:`attack_scenarios`."""
+RELEASE = "within the release"
+"""What :func:`within_release` does, as a name."""
 DOUBLE_CENTRED = "double-centred"
 """Another attack: scores less their mean by row and by column, which needs no vectors."""
 
@@ -437,7 +439,8 @@ def within_release(release: Embeddings, backend: Backend | str = "cosine") -> At
 
     Of each speaker's utterances by name every second one enrols and the others test (whole sessions
     where a speaker has several), and the other way round. Who has one utterance is enrolled both
-    ways and tested in none. A back-end learns from names of the enrolled half only.
+    ways and tested in none. ``backend`` compares; one that is trained learns from names of the
+    enrolled half only.
     """
     first, speakers = first_half(release), release.speakers.codes
     lone = ~np.isin(speakers, speakers[~first])

@@ -2,6 +2,7 @@
 
 from unmask.privacy.attack import CENTRED, CENTRED_NEGATED, NEGATED, PLAIN, READINGS, Attacker
 from unmask.privacy.attack import (
+    RELEASE,
     SCENARIOS,
     HeldOut,
     Reading,
