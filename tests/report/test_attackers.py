@@ -211,8 +211,10 @@ def test_other_people_train_back_ends_that_may_not_see_the_attacked(ideal, tmp_p
     for backend in ("whitened", "wasserstein", "procrustes", "asnorm", "fusion", "wccn", "plda"):
         (tried,) = find(matrices, f"deid_{backend}", safeguard="new voice")
         assert tried.estimate.interval.high > 0.95, backend
-    (strongest,) = find(matrices, "deid_strongest", safeguard="new voice")
-    assert strongest.estimate.value > 0.85
+    everyone, *_ = find(matrices, "deid_strongest", safeguard="new voice")
+    assert everyone.estimate.value > 0.85
+    for strongest in find(matrices, "deid_strongest", safeguard="new voice"):
+        assert strongest.estimate.interval.high > 0.95
     facts = dict(result.facts)
     assert "of other people" in facts["Attacker informed with originals"]
     with pytest.raises(InputError, match="expected other people than those attacked, found 32"):
