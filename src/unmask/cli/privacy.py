@@ -139,7 +139,7 @@ def legal(
     enrols: tuple[str, ...] = option(
         "NAME=WHAT an attacker enrols: original speech, own protected speech (say so where"
         " a safeguard without a key makes it equal to the attacked run), or the attacked run"
-        " itself, which is no attack."
+        " itself, which links its recordings to each other."
     ),
     config: Path | None = option(
         "The config of an assessment: its voices, attackers and options of legal.", "-c"

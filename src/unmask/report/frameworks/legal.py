@@ -78,7 +78,8 @@ def _options(config: Config) -> dict[str, Any]:
 def legal_attackers(
     config: Config, path: Path
 ) -> tuple[dict[str, law.Attacker], dict[str, Any], tuple[Notice, ...]]:
-    """Attackers of the config at ``path``, the options of their sweep, and who could not be run.
+    """Attackers of the config at ``path``, those within each release too, the options of their
+    sweep, and who could not be run.
 
     The control has the first back-end; names begin with the safeguard where there are several.
     """
@@ -89,16 +90,24 @@ def legal_attackers(
         raise InputError(f"{path}: expected original and protected voices to attack, found none")
     (control,), *others = attacks.values()
     attackers = {ORIGINAL: law.Attacker(control.data.enrol, control.data.test, release=False)}
-    every = [attack for some in others for attack in some]
-    for attack in every:
+    for attack in (attack for some in others for attack in some):
         prefix = "" if len(others) == 1 else f"{attack.safeguard}, "
         attackers |= {f"{prefix}{label}": one for label, one in _attackers(attack).items()}
-    options = _options(config) | {"lengths": _fitting(config.legal.lengths, [control, *every])}
+    for name, released in inputs.released.items():
+        prefix = "" if len(others) == 1 else f"{name}, "
+        attackers |= {f"{prefix}{label}": one for label, one in _within(released, WITHIN).items()}
+    tests = [way.test for one in attackers.values() for way in one.ways]
+    lengths = law.fitting_lengths(tests, config.legal.lengths)
+    options = _options(config) | {"lengths": lengths}
     lacking = tuple(
         Notice("attacker-not-run", name, f"{name}: the {who} attacker was {why}")
         for (name, who), why in missing.items()
     )
     return attackers, {**options, "attributes": config.legal.attributes}, lacking
+
+
+def _within(released: law.Attacker, backends: Sequence[str]) -> dict[str, law.Attacker]:
+    return {f"{RELEASE} ({one})": replace(released, backend=one) for one in backends}
 
 
 def _attackers(attack: AttackRun) -> dict[str, law.Attacker]:
@@ -136,12 +145,11 @@ def _steps(study: Study) -> Plan:
         how = _options(config) | {"lengths": fits}
         single = how | {"linkability_enrol": 1, "metrics": ("linkability",)}
         for what, backends, some in ((RELEASE, WITHIN, how), (RECORDS, nameless, single)):
-            within = {f"{RELEASE} ({one})": replace(released, backend=one) for one in backends}
             release[name, what] = Step(
                 f"{what} of {name}",
                 [digest_of(one) for way in ways for one in (way.enrol, way.test)],
                 {**some, "backends": backends, "ways": len(ways)},
-                partial(law.legal, within, **some),
+                partial(law.legal, _within(released, backends), **some),
                 weight=1.0 * len(fits) * len(ways),
             )
     return {"sweeps": sweeps, "probes": probes, "release": release}
@@ -329,7 +337,7 @@ def _tables(results: LegalResults) -> list[TableBlock]:
         if (name, label) in named
     ]
     released = [
-        row for (name, what), sweep in results.release.items() for row in _within(name, what, sweep)
+        row for (name, what), sweep in results.release.items() for row in _linked(name, what, sweep)
     ]
     probes = [
         Row({"safeguard": name, "attribute": attribute}, probe.estimates)
@@ -357,7 +365,7 @@ def _tables(results: LegalResults) -> list[TableBlock]:
     ]
 
 
-def _within(safeguard: str, what: str, sweep: law.LegalSweep) -> list[Row]:
+def _linked(safeguard: str, what: str, sweep: law.LegalSweep) -> list[Row]:
     """The strongest attacks within a release, a row for each metric."""
     rows = []
     for metric in sweep.metrics:
