@@ -117,7 +117,7 @@ def test_deid_and_g_vd_of_each_sex_are_those_of_that_sex_alone(study):
             assert row.attacker == alone.attacker_of(expected[metric])
     assert [b.title for b in similarity.tables][:2] == [
         "De-identification and voice distinctiveness",
-        "By group",
+        "De-identification and distinctiveness by group",
     ]
 
 

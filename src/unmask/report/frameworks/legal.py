@@ -327,8 +327,9 @@ def _tables(results: LegalResults) -> list[TableBlock]:
                 variants.append(Row(base, [curve.estimate(first)]))
     named = {
         (row.conditions["safeguard"], row.conditions["attacker"])
-        for rows in strongest.values()
+        for metric, rows in strongest.items()
         for row in rows
+        if metric != CURVE
     }
     ranks = [
         Row({"safeguard": name, "attacker": label, "utterances": str(length)}, rank.estimates)

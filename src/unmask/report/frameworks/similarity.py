@@ -324,7 +324,12 @@ def _section(study: Study, results: Results) -> Section:
                 "Within and between sessions",
                 rows({name: one.estimates for name, one in within.items()}),
             ),
-            TableBlock("By group", by_group, folded=len(by_group) > LONG, note=note("by_group")),
+            TableBlock(
+                "De-identification and distinctiveness by group",
+                by_group,
+                folded=len(by_group) > LONG,
+                note=note("by_group"),
+            ),
             TableBlock("Normalised twins, diagonal dominance", twins, folded=True),
             TableBlock("De-identification against every attack", attacks, folded=True),
         ],
