@@ -331,7 +331,7 @@ class Verification(_Part):
     fpr: tuple[Share, ...] = (0.01, 0.001)
     by: str | None = described("Also by groups of this column, such as gender.")
     replicates: Annotated[int, Field(ge=0, le=1_000_000)] | None = described(
-        "Replicates of these intervals, where they should differ."
+        "Replicates of these intervals, and of DeID by group, where they should differ."
     )
     max_trials: Count = 20_000_000
 

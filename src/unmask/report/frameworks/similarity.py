@@ -217,7 +217,7 @@ def _steps(study: Study) -> Plan:
             some = of_people(voices[0], people), of_people(voices[1], people)
             among = {label: one.among(people) for label, one in rivals.items()}
             what = f"voice similarity of {name}, {group}"
-            grouped[name, group] = _compared(what, some, among, all_pairs)
+            grouped[name, group] = _compared(what, some, among, {**all_pairs, **config.of_trials})
         if protected.sessions is not None and protected.sessions.n_unique > 1:
             within[name] = Step.of(
                 f"sessions of {name}", similar.sessions, *voices, weight=2.0, **how
