@@ -26,7 +26,7 @@ _NAMES = {
     "estimate": "Estimate Interval",
     "privacy": """
         Attacker inference linkability linkability_from_scores pseudonymisation safeguards
-        sessions singling_out zoo
+        sessions singling_out within_release zoo
     """,
     "privacy.legal": "legal",
     "report": "assess document load_config render",

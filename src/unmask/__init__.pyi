@@ -36,6 +36,7 @@ from unmask.privacy import (
     safeguards as safeguards,
     sessions as sessions,
     singling_out as singling_out,
+    within_release as within_release,
     zoo as zoo,
 )
 from unmask.privacy.legal import legal as legal

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import unmask as um
 from unmask.cli import app
 from unmask.errors import InputError
 from unmask.trials import Embeddings, read_embeddings, write
@@ -106,9 +107,10 @@ def test_the_config_of_an_assessment(files, tmp_path):
     assert result.exit_code == 0, result.output
     rows = json.loads(result.stdout)["results"]
     names = {row["conditions"]["attacker"] for row in rows}
-    asked = {"original", "known (cosine)", "own (cosine)", "own (wccn)"}
-    within = ("known (cosine by gender)", "own (cosine by gender)", "own (wccn by gender)")
-    assert names == asked.union(within)
+    release = {f"within the release ({one})" for one in ("cosine", "wccn", "whitened")}
+    asked = {"original", "known (cosine)", "own (cosine)", "own (wccn)", *release}
+    within = {f"{name[:-1]} by gender)" for name in asked if name.endswith(")") and "(" in name}
+    assert names == asked | within
     assert {row["conditions"].get("attribute") for row in rows} == {None, "gender"}
     depth = {r["metric"]: r["params"].get("enrol_L") for r in rows if "N" in r["params"]}
     assert (depth["linkability"], depth["one_minus_eer"]) == ("all", 2)
@@ -290,3 +292,28 @@ def test_two_encoders_are_refused(files, tmp_path):
     given = ["legal", "-a", f"{trained},{tmp_path}/informed-test.npz", "--backends", "wccn"]
     refused = CliRunner().invoke(app, [*given, *QUICK])
     assert "training: expected vectors of the encoder of enrolment" in str(refused.exception)
+
+
+def test_a_release_alone_is_linked_within_itself(files):
+    path = files / "informed-test.npz"
+    options = ("--counts", "20", "--lengths", "1", "--backends", "cosine,wccn", "--format", "json")
+    result = CliRunner().invoke(app, ["legal", str(path), *QUICK, *options])
+    assert result.exit_code == 0, result.output
+    outcome = json.loads(result.stdout)
+    release = read_embeddings(path)
+    for backend in ("cosine", "wccn"):
+        attacker = f"within the release ({backend})"
+        sweep = um.legal(
+            {attacker: um.within_release(release, backend)},
+            counts=[20], lengths=[1], draws=2, folds=3, replicates=50,
+        )  # fmt: skip
+        for metric in ("linkability", "singling_out", "one_minus_eer"):
+            (row,) = [
+                r
+                for r in outcome["results"]
+                if r["metric"] == metric and r["conditions"]["attacker"] == attacker
+            ]
+            assert row["value"] == sweep[attacker, metric, 1].value[0]
+    none = CliRunner().invoke(app, ["legal", *QUICK])
+    assert none.exit_code != 0
+    assert "expected PROTECTED, --attacker" in none.output

@@ -97,3 +97,13 @@ def test_bad_zoos_are_refused():
         animals([1.0, np.nan], [1.0, 2.0])
     with pytest.raises(InputError, match="speakers on both sides"):
         zoo(Scores.from_arrays([1.0], [0.0]))
+
+
+def test_speakers_who_are_all_alike_are_in_no_corner():
+    values = np.zeros(8)
+    alike = Zoo(tuple("abcdefgh"), values, values, values, values)
+    assert set(alike.corner_of()) == {""}
+    apart = np.array([-1.0, 0, 0, 0, 0, 0, 0, 1])
+    some = Zoo(tuple("abcdefgh"), apart, -apart, apart, apart)
+    assert some.corners["doves"].speakers == ("h",)
+    assert some.corners["worms"].speakers == ("a",)

@@ -154,7 +154,10 @@ def test_the_first_screen_states_the_strongest_attack_that_the_results_hold(done
         low, high = worst["interval"]
         low, high = math.floor(total * low + 1e-9), math.ceil(total * high - 1e-9)
         value = worst["value"]
-        told = f"{100 * value:.0f} % of attempts, {total * value:.0f} of {total}; 95 % interval"
+        # Nearly all are never told as all.
+        nearly = value < 1 and round(total * value) == total
+        count = f"{min(total * value, total - 0.1):.1f}" if nearly else f"{total * value:.0f}"
+        told = f"{100 * value:.0f} % of attempts, {count} of {total}; 95 % interval"
         where = [spoken(int(worst["conditions"]["utterances"]))]
         where.append(f"{worst['conditions']['speakers']} candidates")
         said = f"{told} {low} to {high}; {', '.join(where)}"

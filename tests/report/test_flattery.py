@@ -144,7 +144,9 @@ def test_attackers_that_the_config_drops_are_told(tmp_path):
     assert any(line.startswith(said) for line in result.limits), result.limits
     frameworks = "The config leaves out these usual frameworks: Are the attackers to be trusted?,"
     assert any(line.startswith(frameworks) for line in result.limits), result.limits
-    assert "The config leaves out these usual metrics: singling_out." in result.limits
+    assert (
+        "The config leaves out these usual metrics: singling_out, one_minus_eer." in result.limits
+    )
     assert "The config leaves out these usual numbers of utterances: 3, 30." in result.limits
 
 

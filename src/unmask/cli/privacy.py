@@ -11,7 +11,7 @@ from typing import Any, Literal
 import typer
 
 from unmask.cli.common import Drawn, Output, Where, Whose, given, named_files, read_named, refuse
-from unmask.cli.options import option
+from unmask.cli.options import argument, option
 from unmask.errors import InputError
 from unmask.privacy import legal as law
 from unmask.privacy.similarity import read_matrices, safeguards
@@ -125,6 +125,12 @@ def legal(
     output: Output,
     intervals: Drawn,
     whose: Whose,
+    release: str | None = argument(
+        "Protected embeddings whose recordings are linked to each other: one half of each"
+        " speaker's enrols, the other tests, and the other way round.",
+        "PROTECTED",
+        default=None,
+    ),
     attacker: tuple[str, ...] = option(
         "NAME=ENROL,TEST, and TRAIN, and TRAIN as protected: embeddings (npz, parquet, …);"
         " call the one on unprotected speech original. Enrolment protected with keys of the"
@@ -134,7 +140,7 @@ def legal(
     enrols: tuple[str, ...] = option(
         "NAME=WHAT an attacker enrols: original speech, own protected speech (say so where"
         " a safeguard without a key makes it equal to the attacked run), or the attacked run"
-        " itself, which is no attack."
+        " itself, which links its recordings to each other."
     ),
     config: Path | None = option(
         "The config of an assessment: its voices, attackers and options of legal.", "-c"
@@ -190,7 +196,7 @@ def legal(
         usual = others and any(name in law.SCENARIOS for name in names)
         missing = (law.notice("sweep", "other-attackers", names=others),) if usual else ()
         attackers = _attackers(
-            attacker, enrols, backends.split(","), whose.speakers, original or "original"
+            attacker, release, enrols, backends.split(","), whose.speakers, original or "original"
         )
         options = {
             "counts": None if counts is None else _numbers(counts, "--counts"),
@@ -228,6 +234,7 @@ _WITH_CONFIG = {
 
 def _attackers(
     specs: Sequence[str],
+    release: str | None,
     enrols: Sequence[str],
     backends: Sequence[str],
     speakers: str | None,
@@ -241,8 +248,8 @@ def _attackers(
                 "--attacker: expected NAME=ENROL,TEST[,TRAIN[,PROTECTED]], found"
                 f" {name}={','.join(paths)}"
             )
-    if not files:
-        raise typer.BadParameter("expected --attacker NAME=ENROL,TEST or --config FILE")
+    if not files and release is None:
+        raise typer.BadParameter("expected PROTECTED, --attacker NAME=ENROL,TEST or --config FILE")
     known = named_files(enrols, "--enrols")
     for name, what in known.items():
         if name not in files or what not in _ENROLS:
@@ -250,7 +257,7 @@ def _attackers(
                 f"--enrols: expected an attacker and original, own or attacked, found {name}={what}"
             )
     trained = [name for name in backends if not law.known_backend(name).is_free]
-    if trained and all(len(paths) == 2 for paths in files.values()):
+    if trained and release is None and all(len(paths) == 2 for paths in files.values()):
         place = f"back-end {', '.join(trained)}"
         raise InputError(place, "training embeddings of an attacker", "none")
 
@@ -265,6 +272,8 @@ def _attackers(
         pairs = (train[0], train[1]) if len(train) == 2 else None
         data = train[0] if train else None
         attackers[name] = law.Attacker(enrol, test, train=data, pairs=pairs, **more)
+    if release is not None:
+        attackers[law.RELEASE] = law.within_release(load(release))
     return law.with_backends(attackers, backends, original=original)
 
 

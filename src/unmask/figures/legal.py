@@ -166,28 +166,30 @@ class RiskLine:
 def risk_comparison(
     lines: Sequence[RiskLine], *, colours: Mapping[str, str], original: str | None = None
 ) -> Figure:
-    """Metrics across, conversation lengths down; a line per safeguard, chance dashed."""
+    """Rows are metrics, columns lengths; a line per safeguard, chance dashed."""
     require(lines, "risk comparison")
     metrics = list(dict.fromkeys(line.metric for line in lines))
     lengths = list(dict.fromkeys(line.length for line in lines))
-    across = len(metrics) if is_wide() else 1
-    inner = min(300, int((width() - 20 - 130 * across) / across))
+    across = len(lengths) if is_wide() else 1
+    inner = min(300, int((width() - 50 - 110 * across) / across))
     shades = {line.safeguard: colours[line.safeguard] for line in lines}
     panels = [
         _risk_panel(
-            [one for one in lines if (one.metric, one.length) == (metric, length)], shades
+            [one for one in lines if (one.metric, one.length) == (metric, length)],
+            shades,
+            first=length == lengths[0] or across == 1,
         ).properties(width=inner, height=_HEIGHT)
-        for length in lengths
         for metric in metrics
+        for length in lengths
     ]
     chart, grey = alt.concat(*panels, columns=across, spacing=22), original is not None
     return captioned("risk_comparison", chart, safeguards=shades, original=grey)
 
 
-def _risk_panel(lines: Sequence[RiskLine], colours: Mapping[str, str]) -> Layers:
+def _risk_panel(lines: Sequence[RiskLine], colours: Mapping[str, str], *, first: bool) -> Layers:
     metric, most = lines[0].metric, max((one.curve for one in lines), key=lambda c: c.counts.max())
     x = _counts("Speakers", [one.curve for one in lines], grid=False)
-    y = draw.percent_axis(alt.Y, "value", _TITLES.get(metric, (metric,))[0])
+    y = draw.percent_axis(alt.Y, "value", _TITLES.get(metric, (metric,))[0] if first else None)
     colour = draw.by(alt.Color, "system", colours)
     rows = join(
         table(system=one.safeguard, attacker=one.attacker, **_columns(one.curve)) for one in lines

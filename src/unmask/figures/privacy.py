@@ -185,6 +185,7 @@ def zoo_plots(
         "zoo",
         chart.resolve_scale(color="independent"),
         systems=zoos,
+        beside=bool(views),
         corners="; ".join(f"{system}: {counts}" for system, counts in corners.items()),
         frequent="; ".join(f"{system}: {_frequent(zoo)}" for system, zoo in zoos.items()),
     )
@@ -208,7 +209,8 @@ def _plot(system: str, zoo: Zoo) -> Layers:
     scale = alt.Scale(zero=False, padding=12)
     x = alt.X("target:Q", title=f"Mean target {zoo.score}", scale=scale)
     y = alt.Y("impostor:Q", title=f"Mean impostor {zoo.score}", scale=scale)
-    kinds = alt.Scale(domain=list(_COLOURS), range=list(_COLOURS.values()))
+    seen = {kind: colour for kind, colour in _COLOURS.items() if kind in corner}
+    kinds = alt.Scale(domain=list(seen), range=list(seen.values()))
     colour = alt.Color("corner:N", title="Corner", scale=kinds)
     thin: draw.Style = {"color": MUTED, "strokeWidth": 0.8}
     return alt.layer(

@@ -1,7 +1,7 @@
 """What anonymisation leaves of an identity."""
 
 from unmask.privacy.attack import PLAIN, Attack, Attacker, HeldOut, Reading, attack_scenarios
-from unmask.privacy.attack import centred, with_backends
+from unmask.privacy.attack import centred, with_backends, within_release
 from unmask.privacy.legal import Curve, Inference, LearningCurve, LegalSweep, Linkability, Overlap
 from unmask.privacy.legal import Ranks, RiskCurve, SinglingOut, Strongest, default_counts, inference
 from unmask.privacy.legal import learning_curve, linkability, linkability_from_scores, on_fewer

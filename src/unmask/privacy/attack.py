@@ -70,6 +70,8 @@ SCENARIOS = (
     "informed with originals",
 )
 """The attackers of :func:`attack_scenarios`."""
+RELEASE = "within the release"
+"""What :func:`within_release` does, as a name."""
 DOUBLE_CENTRED = "double-centred"
 """Another attack: scores less their mean by row and by column, which needs no vectors."""
 LEAST_SPEAKERS = 3
@@ -106,7 +108,9 @@ class Attacker:
     the ``"same"`` one (informed), always with keys of the attacker's own. Enrolment from the run
     that is attacked links its recordings to each other, not to a known person: ``release`` says so;
     left at None it is found out (both sets from one file, or vectors in both). A safeguard without
-    a key gives an attacker the same run: say ``release=False`` there.
+    a key gives an attacker the same run: say ``release=False`` there. ``turned`` is the same attack
+    with its sides changed, whose outcomes :func:`legal` averages with these: of
+    :func:`within_release`.
 
     ``by`` names columns of all sets (sex, language): back-ends are fitted, and means taken, within
     each group, and only people of one group are compared (``side`` of the metrics rules the others
@@ -123,6 +127,15 @@ class Attacker:
     release: bool | None = None
     pairs: Parallel | None = None
     by: tuple[str, ...] = ()
+    turned: Attacker | None = None
+
+    @property
+    def ways(self) -> tuple[Attacker, ...]:
+        """The attack, and the same with its sides changed where it is run both ways."""
+        other = self.turned
+        return (
+            (self,) if other is None else (self, replace(other, backend=self.backend, by=self.by))
+        )
 
     def ready(self) -> Attacker:
         """The same attacker with its sets aligned, if its back-end asks for it, and a back-end that
@@ -538,6 +551,26 @@ def attack_scenarios(
             for name, (enrol, more) in enrolled.items()
         },
     }
+
+
+def within_release(release: Embeddings, backend: Backend | str = "cosine") -> Attacker:
+    """Who links recordings of one ``release`` to each other, holding nothing else.
+
+    Of each speaker's utterances by name every second one enrols and the others test (whole sessions
+    where a speaker has several), and the other way round. Who has one utterance is enrolled both
+    ways and tested in none. ``backend`` compares; one that is trained learns from names of the
+    enrolled half only.
+    """
+    first, speakers = first_half(release), release.speakers.codes
+    lone = ~np.isin(speakers, speakers[~first])
+    if lone.all():
+        raise InputError("release: expected a speaker with two utterances, found none")
+
+    def way(enrols: BoolArray) -> Attacker:
+        enrol = release.select(enrols | lone)
+        return Attacker(enrol, release.select(~enrols & ~lone), backend, enrol, release=True)
+
+    return replace(way(first), turned=way(~first))
 
 
 def with_backends(

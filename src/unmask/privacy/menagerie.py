@@ -87,12 +87,14 @@ class Zoo:
     @cached_property
     def corners(self) -> Mapping[str, Corner]:
         """Doves (easily recognised, rarely confused), chameleons (high on both axes), phantoms (low
-        on both) and worms (hardly recognised, often confused), by the outer quartiles.
+        on both) and worms (hardly recognised, often confused), by the outer quartiles; where both
+        quartiles of an axis are the same, who has just that value is in no corner.
         """
         from scipy.stats import hypergeom
 
-        low = {name: getattr(self, name) <= q[0] for name, q in self.quartiles.items()}
-        high = {name: getattr(self, name) >= q[1] for name, q in self.quartiles.items()}
+        ends = {name: (getattr(self, name), *q) for name, q in self.quartiles.items()}
+        low = {n: (x <= first) & (x < last) for n, (x, first, last) in ends.items()}
+        high = {n: (x >= last) & (x > first) for n, (x, first, last) in ends.items()}
         sides = {
             "doves": (high["target"], low["impostor"]),
             "chameleons": (high["target"], high["impostor"]),

@@ -18,7 +18,7 @@ from pydantic import (
 )
 
 from unmask.engine import Battery
-from unmask.privacy.legal import BACKENDS, known_backend
+from unmask.privacy.legal import BACKENDS, RELEASE, known_backend
 
 Framework = Literal[
     "legal", "trust", "similarity", "zebra", "verification", "cpmap", "worst_case", "utility"
@@ -28,8 +28,8 @@ Name = Annotated[str, Field(min_length=1, max_length=80)]
 Count = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(gt=0, lt=1)]
 ORIGINAL = "original"
-RELEASE, KNOWN = "within the release", "known person"
-"""Settings: recordings of a release are linked to each other, or to a known person."""
+KNOWN = "known person"
+"""The setting in which protected recordings are linked to known people, not to each other."""
 
 
 def described(text: str, default: Any = None) -> Any:
@@ -288,7 +288,7 @@ class Legal(_Part):
     )
     metrics: Annotated[
         tuple[Literal["singling_out", "linkability", "one_minus_eer"], ...], Field(min_length=1)
-    ] = ("linkability", "singling_out")
+    ] = ("linkability", "singling_out", "one_minus_eer")
     linkability_enrol: Count | Literal["all"] | None = described(
         "Enrolment utterances averaged per speaker; all by default."
     )
@@ -331,7 +331,7 @@ class Verification(_Part):
     fpr: tuple[Share, ...] = (0.01, 0.001)
     by: str | None = described("Also by groups of this column, such as gender.")
     replicates: Annotated[int, Field(ge=0, le=1_000_000)] | None = described(
-        "Replicates of these intervals, where they should differ."
+        "Replicates of these intervals, and of DeID by group, where they should differ."
     )
     max_trials: Count = 20_000_000
 

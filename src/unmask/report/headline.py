@@ -12,8 +12,8 @@ import numpy as np
 from unmask.base import few_speakers
 from unmask.engine import speaker_count
 from unmask.estimate import Estimate, Notice
-from unmask.privacy.legal import STRONG_ENOUGH, extent, spoken
-from unmask.report.config import ORIGINAL, RELEASE
+from unmask.privacy.legal import RELEASE, STRONG_ENOUGH, extent, spoken
+from unmask.report.config import ORIGINAL
 from unmask.report.documents import Row
 from unmask.report.inputs import set_label
 from unmask.report.section import Section, note, title, whole_percent, with_level

@@ -13,7 +13,7 @@ import polars as pl
 
 from unmask.errors import InputError
 from unmask.estimate import Notice
-from unmask.privacy.legal import of_people
+from unmask.privacy.legal import Attacker, of_people, within_release
 from unmask.report.cache import Work
 from unmask.report.config import Config, ScoreSets, ScoreTable, Voices
 from unmask.report.extractors import (
@@ -48,6 +48,8 @@ class Inputs:
 
     ``speech`` is what attackers of each safeguard hold, through the extractor as it is given;
     ``keyless`` safeguards have no key, ``renewed`` ones draw a new voice for every utterance.
+    ``enrols`` are the utterances that enrol, ``listed`` where a file names them. ``released`` links
+    recordings of each release to each other, also of people who are not attacked otherwise.
     ``trained`` has, by safeguard and attacker, all speech through an extractor that was trained,
     ``untrained`` why there is none. Recordings that could not be read in some set (``not-read`` of
     the ``notices``) are left out of all, which are compared utterance by utterance.
@@ -62,6 +64,8 @@ class Inputs:
     sources: tuple[Source, ...] = ()
     notices: tuple[Notice, ...] = ()
     renewed: frozenset[str] = frozenset()
+    listed: bool = False
+    released: Mapping[str, Attacker] = field(default_factory=dict)
     trained: Mapping[tuple[str, str], Speech] = field(default_factory=dict)
     untrained: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
@@ -120,7 +124,15 @@ class Inputs:
         return protected.select(kept) if kept.any() and not kept.all() else protected
 
     def complete(self, *, name_them: bool) -> Inputs:
-        """Only those attacked who are in all sets, and a notice on the others."""
+        """Only those attacked who are in all sets, and a notice on the others; releases whole."""
+        released: dict[str, Attacker] = {}
+        lone = []
+        for name, one in self.speech.items():
+            try:
+                released[name] = self._within(one.protected)
+            except InputError:
+                sentence = "nobody has two protected recordings to link to each other"
+                lone.append(Notice("absent", name, sentence))
         speech = {name: self.attackable(name, one) for name, one in self.speech.items()}
         trained = {key: self.attackable(key[0], one) for key, one in self.trained.items()}
         absent = [
@@ -128,8 +140,20 @@ class Inputs:
             for name, one in speech.items()
             for notice in self._absent(name, one.protected, name_them=name_them)
         ]
-        notices = (*self.notices, *absent)
-        return replace(self, speech=speech, trained=trained, notices=notices)
+        notices = (*self.notices, *absent, *lone)
+        return replace(self, speech=speech, trained=trained, released=released, notices=notices)
+
+    def _within(self, release: Embeddings) -> Attacker:
+        """The attack within a release: by the list of those that enrol, where there is one that
+        leaves somebody on both sides; else by halves, both ways.
+        """
+        assert release.utterances is not None
+        enrols = release.utterances.to_series().is_in(list(self.enrols)).to_numpy()
+        speakers = release.speakers.codes
+        if not self.listed or not np.intersect1d(speakers[enrols], speakers[~enrols]).size:
+            return within_release(release)
+        enrol = release.select(enrols)
+        return Attacker(enrol, release.select(~enrols), train=enrol, release=True)
 
     def _absent(self, name: str, attacked: Embeddings, *, name_them: bool) -> Iterable[Notice]:
         """Who, and which recordings, have no protected version, no original or no enrolment."""
@@ -293,7 +317,8 @@ def read_inputs(
             if unknown := sorted(enrols - read_names):
                 sentence = f"{len(unknown):,} of {len(enrols):,} listed utterances are in no set"
                 notices.append(Notice("absent", "split", sentence))
-        inputs = replace(inputs, original=original, speech=speech, enrols=enrols)
+        by_list = config.split.utterances is not None
+        inputs = replace(inputs, original=original, speech=speech, enrols=enrols, listed=by_list)
         inputs = Extractors(config, work, allow_code=allow_code, say=say).added(inputs, voices)
         inputs = inputs.complete(name_them=not config.redact)
     notices += [*encoder_notices(read), *sound_notices(sounds), *inputs.notices]

@@ -2,6 +2,7 @@
 
 from unmask.privacy.attack import CENTRED, CENTRED_NEGATED, NEGATED, PLAIN, READINGS, Attacker
 from unmask.privacy.attack import (
+    RELEASE,
     SCENARIOS,
     HeldOut,
     Reading,
@@ -10,7 +11,7 @@ from unmask.privacy.attack import (
     every_second,
     of_people,
 )
-from unmask.privacy.attack import pooled, with_backends, with_groups
+from unmask.privacy.attack import pooled, with_backends, with_groups, within_release
 from unmask.privacy.legal.curve import TITLES, Curve, RiskCurve, notice, spoken
 from unmask.privacy.legal.links import Linkability, Ranks, linkability, ranks_of
 from unmask.privacy.legal.matrix import count_above_in_scores, linkability_from_scores, matrix_risks

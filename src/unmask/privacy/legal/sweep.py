@@ -40,6 +40,7 @@ from unmask.privacy.legal.probe import Inference, inference
 from unmask.privacy.legal.singling import singling_out
 from unmask.privacy.legal.strength import STRONG_ENOUGH, Strongest, extent, luck_at, strongest_of
 from unmask.privacy.legal.verification import one_minus_eer
+from unmask.privacy.legal.ways import averaged, possible, testable
 from unmask.run import advance, part
 from unmask.trials import Embeddings, Source
 
@@ -408,10 +409,10 @@ def legal(
     columns for the inference criterion, with the cuts of their bands where they are numbers. With
     ``side`` columns every back-end that is fitted by name competes once more, fitted within each of
     their groups: "informed (wccn by sex)". ``side`` itself, ``allow_shared_utterances``, ``level``,
-    ``replicates`` and ``seed`` are those of each
-    metric. The scores of all three metrics are counted on the current place (:func:`unmask.place`):
-    the table is the same everywhere. Back-ends are trained, intervals drawn and attributes probed
-    in this process.
+    ``replicates`` and ``seed`` are those of each metric. An attack within a release
+    (:func:`within_release`) is run both ways, and what it does to each speaker averaged. The scores
+    of all three metrics are counted on the current place (:func:`unmask.place`): the table is the
+    same everywhere. Back-ends are trained, intervals drawn and attributes probed in this process.
     """
     if not attackers:
         raise InputError("attackers: expected at least one, found none")
@@ -437,7 +438,7 @@ def legal(
     cuts = attributes if isinstance(attributes, Mapping) else dict.fromkeys(attributes, ())
     skipped: list[Notice] = []
     if lengths is None:
-        tests = [one.test for one in attackers.values()]
+        tests = [way.test for one in attackers.values() for way in one.ways]
         often = 2 if "singling_out" in metrics else 1
         lengths = fitting_lengths(tests, conversations=often)
         if longer := [str(n) for n in LENGTHS if n not in lengths]:
@@ -454,13 +455,14 @@ def legal(
     for name, attacker in attackers.items():
         for reading in scored:
             try:
-                used = attacker.read(reading).ready
+                ready = [way.read(reading).ready for way in attacker.ways]
             except InputError as error:
                 if name in (original, asked) or len(attackers) == len(unfitted) + 1:
                     raise
                 unfitted[name] = str(error)
                 break
-            if used is None:
+            ways = [way for way in ready if way is not None]
+            if len(ways) < len(ready):
                 if not attacker.centres:
                     why = {"why": attacker.uncentred}
                     skipped.append(notice("sweep", "not-centred", name, **why))
@@ -468,20 +470,25 @@ def legal(
                 continue
             if reading == CENTRED and (who := ", ".join(attacker.talkative())):
                 skipped.append(notice("sweep", "talkative", who=who))
-            backend = used.backend_in_use
             for length, metric in product(lengths, metrics):
-                enrol, test = used.enrol, used.test
-                most = enrol.n_speakers
+                sides = ways
+                if metric == "singling_out" and swap and attacker.enrols != "original":
+                    sides = [replace(way, enrol=way.test, test=way.enrol) for way in ways]
+                often = 2 if metric == "singling_out" else 1
+                tried = possible(sides, often * length, people=often)
+                most = min(way.enrol.n_speakers for way in tried)
                 if metric == "singling_out":
-                    if swap and used.enrols != "original":
-                        enrol, test = test, enrol
-                    most = int((np.bincount(test.speakers.codes) >= 2 * length).sum())
+                    most = min(testable(way.test, 2 * length) for way in tried)
                 sizes = default_counts(most) if wanted is None else wanted
                 usable = [n for n in sizes if n <= most] or sizes
-                where: dict[str, Any] = {"counts": usable, "length": length, "backend": backend}
+                where: dict[str, Any] = {"counts": usable, "length": length, **options[metric]}
                 where["side"] = tuple(dict.fromkeys((*side, *attacker.by)))
-                with part(index, steps):
-                    curve = METRICS[metric](enrol, test, **where, **shared, **options[metric])
+                made = []
+                for n, way in enumerate(tried):
+                    where["backend"] = way.backend_in_use
+                    with part(index, steps), part(n, len(tried)):
+                        made.append(METRICS[metric](way.enrol, way.test, **where, **shared))
+                curve = averaged(made, sides, often * length)
                 index += 1
                 if reading == CENTRED and curve.negated is not None:
                     curve = with_negated(curve, curve.negated, (CENTRED, CENTRED_NEGATED))

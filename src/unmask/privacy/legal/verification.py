@@ -323,10 +323,13 @@ def errors_of(xp: Xp, resampled: Resampled, replicates: Range) -> Arrays:
     """
     times = resampled.times[slice(*replicates)]
     target = times @ resampled.target
-    pairs = (times[:, :, None] * times[:, None, :]).reshape(len(times), -1)
+    # Whole numbers, which single precision holds exactly up to 2²⁴.
+    most = times.shape[1] ** 2 * int(resampled.nontarget.max(initial=0))
+    exact = np.float32 if most < 1 << 24 else np.float64
+    pairs = (times[:, :, None] * times[:, None, :]).reshape(len(times), -1).astype(exact)
     errors = np.full((len(times), 2, len(resampled.nontarget)), np.nan)
     for n, counted in enumerate(resampled.nontarget):
-        nontarget = pairs @ counted.astype(np.float64)
+        nontarget = (pairs @ counted.astype(exact)).astype(np.float64)
         some = nontarget.any(axis=1)
         errors[some, 0, n] = equal_errors(target[some], nontarget[some])
         errors[some, 1, n] = equal_errors(target[some, ::-1], nontarget[some, ::-1])

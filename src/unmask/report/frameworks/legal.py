@@ -14,8 +14,9 @@ from unmask.base import VERDICT
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
 from unmask.privacy import legal as law
+from unmask.privacy.legal import RELEASE
 from unmask.report.cache import Step, Work, cache_of, digest_of
-from unmask.report.config import KNOWN, ORIGINAL, RELEASE, Config, Legal
+from unmask.report.config import KNOWN, ORIGINAL, Config, Legal
 from unmask.report.documents import Row, figures_of
 from unmask.report.frameworks.attacks import AttackRun, Attacks, Variant, attacks_of
 from unmask.report.frameworks.study import Framework, Plan, Results, Study
@@ -24,7 +25,11 @@ from unmask.report.inputs import read_inputs
 from unmask.report.section import Choice, Section, TableBlock, note, shown, whole_percent
 
 WITHIN = ("cosine", "wccn", "whitened")
-"""Back-ends that are tried within a release; names of its enrolment half are known."""
+"""Back-ends that are tried within a release; names of its enrolment half are known, but from record
+to record.
+"""
+CURVE = "one_minus_eer"
+"""Shown as a curve beside the risks; its strongest attack stands among verification errors."""
 
 figures_of.register(law.LegalSweep, lambda sweep: charts.legal_figures(sweep))
 
@@ -73,7 +78,8 @@ def _options(config: Config) -> dict[str, Any]:
 def legal_attackers(
     config: Config, path: Path
 ) -> tuple[dict[str, law.Attacker], dict[str, Any], tuple[Notice, ...]]:
-    """Attackers of the config at ``path``, the options of their sweep, and who could not be run.
+    """Attackers of the config at ``path``, those within each release too, the options of their
+    sweep, and who could not be run.
 
     The control has the first back-end; names begin with the safeguard where there are several.
     """
@@ -84,16 +90,24 @@ def legal_attackers(
         raise InputError(f"{path}: expected original and protected voices to attack, found none")
     (control,), *others = attacks.values()
     attackers = {ORIGINAL: law.Attacker(control.data.enrol, control.data.test, release=False)}
-    every = [attack for some in others for attack in some]
-    for attack in every:
+    for attack in (attack for some in others for attack in some):
         prefix = "" if len(others) == 1 else f"{attack.safeguard}, "
         attackers |= {f"{prefix}{label}": one for label, one in _attackers(attack).items()}
-    options = _options(config) | {"lengths": _fitting(config.legal.lengths, [control, *every])}
+    for name, released in inputs.released.items():
+        prefix = "" if len(others) == 1 else f"{name}, "
+        attackers |= {f"{prefix}{label}": one for label, one in _within(released, WITHIN).items()}
+    tests = [way.test for one in attackers.values() for way in one.ways]
+    lengths = law.fitting_lengths(tests, config.legal.lengths)
+    options = _options(config) | {"lengths": lengths}
     lacking = tuple(
         Notice("attacker-not-run", name, f"{name}: the {who} attacker was {why}")
         for (name, who), why in missing.items()
     )
     return attackers, {**options, "attributes": config.legal.attributes}, lacking
+
+
+def _within(released: law.Attacker, backends: Sequence[str]) -> dict[str, law.Attacker]:
+    return {f"{RELEASE} ({one})": replace(released, backend=one) for one in backends}
 
 
 def _attackers(attack: AttackRun) -> dict[str, law.Attacker]:
@@ -124,22 +138,19 @@ def _steps(study: Study) -> Plan:
             probes[name, attribute] = Step.of(
                 what, law.inference, protected, weight=2.0, **how, **config.drawn
             )
-        enrol, test = inputs.enrolment(protected), inputs.attacked(protected)
-        fits = law.fitting_lengths([test], legal.lengths)
-        within = {
-            f"{RELEASE} ({backend})": law.Attacker(enrol, test, backend, train=enrol, release=True)
-            for backend in WITHIN
-        }
+    nameless = tuple(one for one in WITHIN if law.known_backend(one).is_free)
+    for name, released in inputs.released.items():
+        ways = released.ways
+        fits = law.fitting_lengths([way.test for way in ways], legal.lengths)
         how = _options(config) | {"lengths": fits}
         single = how | {"linkability_enrol": 1, "metrics": ("linkability",)}
-        for what, some in ((RELEASE, how), (RECORDS, single)):
-            data = [digest_of(enrol), digest_of(test)]
+        for what, backends, some in ((RELEASE, WITHIN, how), (RECORDS, nameless, single)):
             release[name, what] = Step(
                 f"{what} of {name}",
-                data,
-                {**some, "backends": WITHIN},
-                partial(law.legal, within, **some),
-                weight=1.0 * len(fits),
+                [digest_of(one) for way in ways for one in (way.enrol, way.test)],
+                {**some, "backends": backends, "ways": len(ways)},
+                partial(law.legal, _within(released, backends), **some),
+                weight=1.0 * len(fits) * len(ways),
             )
     return {"sweeps": sweeps, "probes": probes, "release": release}
 
@@ -233,7 +244,8 @@ def _section(study: Study, groups: Results) -> Section:
             label, curve = results.leading(name, metric, length)
             who = ORIGINAL if name == ORIGINAL else label
             lines.append(charts.RiskLine(name, who, metric, length, curve))
-    metric = results.metrics[0]
+    told = tuple(metric for metric in results.metrics if metric != CURVE) or results.metrics
+    metric = told[0]
     worst = {name: results.points[name, metric][WORST] for name in results.whole}
     values = {n: whole_percent(float(w.estimate.value)) for n, w in worst.items()}
     each = ", ".join(f"{n} {values[n]}" for n in results.safeguards)
@@ -247,7 +259,7 @@ def _section(study: Study, groups: Results) -> Section:
         title = f"{name}: {who} {worst[name].count:,} speakers"
         panels[name] = charts.legal_panel(sweep, colour=colours[name]).called(title=title)
     answers = []
-    for name, metric in product(results.safeguards, results.metrics):
+    for name, metric in product(results.safeguards, told):
         most = results.points[name, metric][WORST]
         estimate = most.estimate
         answers.append(
@@ -316,8 +328,9 @@ def _tables(results: LegalResults) -> list[TableBlock]:
                 variants.append(Row(base, [curve.estimate(first)]))
     named = {
         (row.conditions["safeguard"], row.conditions["attacker"])
-        for rows in strongest.values()
+        for metric, rows in strongest.items()
         for row in rows
+        if metric != CURVE
     }
     ranks = [
         Row({"safeguard": name, "attacker": label, "utterances": str(length)}, rank.estimates)
@@ -326,7 +339,7 @@ def _tables(results: LegalResults) -> list[TableBlock]:
         if (name, label) in named
     ]
     released = [
-        row for (name, what), sweep in results.release.items() for row in _within(name, what, sweep)
+        row for (name, what), sweep in results.release.items() for row in _linked(name, what, sweep)
     ]
     probes = [
         Row({"safeguard": name, "attribute": attribute}, probe.estimates)
@@ -341,9 +354,11 @@ def _tables(results: LegalResults) -> list[TableBlock]:
         *(
             TableBlock(f"{law.TITLES[metric]}: the strongest attack", rows, note=note("strongest"))
             for metric, rows in strongest.items()
+            if metric != CURVE
         ),
         TableBlock("Inference of attributes", probes),
         TableBlock("Linked within the release", released, note=note("release")),
+        TableBlock(law.TITLES[CURVE], strongest.get(CURVE, ()), folded=True, note=note("curve")),
         TableBlock("Strongest variant of each attacker", _merged(curves), folded=True),
         TableBlock("Residual risk, worst decile", _merged(details), folded=True),
         TableBlock("Rank of the true speaker, in bits", ranks, folded=True),
@@ -352,7 +367,7 @@ def _tables(results: LegalResults) -> list[TableBlock]:
     ]
 
 
-def _within(safeguard: str, what: str, sweep: law.LegalSweep) -> list[Row]:
+def _linked(safeguard: str, what: str, sweep: law.LegalSweep) -> list[Row]:
     """The strongest attacks within a release, a row for each metric."""
     rows = []
     for metric in sweep.metrics:

@@ -11,6 +11,7 @@ from typing import Any
 from unmask import figures as charts
 from unmask.estimate import Estimate
 from unmask.privacy import Pseudonymisation, disclosure_of, similarity as similar, zoo
+from unmask.privacy.legal import Attacker, of_people
 from unmask.report.cache import Step, digest_of
 from unmask.report.config import ORIGINAL
 from unmask.report.documents import Document, Row, document, figures_of
@@ -27,10 +28,13 @@ from unmask.report.section import (
     with_level,
 )
 from unmask.report.table import label
-from unmask.trials import Source
+from unmask.stress import sex_column
+from unmask.trials import Embeddings, Source
 
 NARROW = 0.5
 MOST_IN_ONE_FIGURE = 100
+LONG = 12
+_GROUPED = ("deid", "g_vd", "deid_strongest")
 
 
 @document.register
@@ -201,27 +205,23 @@ def _plain(name: str) -> str:
 
 
 def _steps(study: Study) -> Plan:
-    """The three matrices of each safeguard; sessions where protected utterances name theirs."""
+    """The three matrices of each safeguard, of all and of each sex (or of each group by which
+    verification goes); sessions where protected utterances name theirs.
+    """
     inputs, config = study.inputs, study.config
     how = {"mean": config.similarity.mean, **config.drawn}
     all_pairs = {**how, "pairs": config.similarity.pairs}
-    matrices, within = {}, {}
+    matrices, grouped, within = {}, {}, {}
     for name, protected in inputs.protected.items():
         assert inputs.original is not None
         voices = (counterpart(inputs.original, protected), protected)
         rivals = matrix_attackers(config, inputs, name)
-        held = [x for one in rivals.values() for x in (one.enrol, one.test, one.train) if x]
-        matrices[name] = Step(
-            f"voice similarity of {name}",
-            [digest_of(one) for one in (*voices, *held)],
-            {
-                **all_pairs,
-                "attackers": list(rivals),
-                "backends": [o.backend for o in rivals.values()],
-            },
-            partial(similar.pseudonymisation, *voices, attackers=rivals, **all_pairs),
-            weight=2.0 + 0.5 * len(rivals),
-        )
+        matrices[name] = _compared(f"voice similarity of {name}", voices, rivals, all_pairs)
+        for group, people in _groups(voices[0], config.verification.by).items():
+            some = of_people(voices[0], people), of_people(voices[1], people)
+            among = {label: one.among(people) for label, one in rivals.items()}
+            what = f"voice similarity of {name}, {group}"
+            grouped[name, group] = _compared(what, some, among, {**all_pairs, **config.of_trials})
         if protected.sessions is not None and protected.sessions.n_unique > 1:
             within[name] = Step.of(
                 f"sessions of {name}", similar.sessions, *voices, weight=2.0, **how
@@ -231,12 +231,44 @@ def _steps(study: Study) -> Plan:
         if len(scores) == 3:
             what, of = f"voice similarity of {name}", similar.pseudonymisation
             matrices[name] = Step.of(what, of, *scores, weight=2.0, **all_pairs)
-    return {"matrices": matrices, "sessions": within}
+    return {"matrices": matrices, "groups": grouped, "sessions": within}
+
+
+def _compared(
+    what: str,
+    voices: tuple[Embeddings, Embeddings],
+    rivals: Mapping[str, Attacker],
+    how: Mapping[str, Any],
+) -> Step:
+    held = [x for one in rivals.values() for x in (one.enrol, one.test, one.train) if x]
+    return Step(
+        what,
+        [digest_of(one) for one in (*voices, *held)],
+        {**how, "attackers": list(rivals), "backends": [one.backend for one in rivals.values()]},
+        partial(similar.pseudonymisation, *voices, attackers=rivals, **how),
+        weight=2.0 + 0.5 * len(rivals),
+    )
+
+
+def _groups(speech: Embeddings, by: str | None) -> dict[str, set[str]]:
+    """People by a column, that of the sex where it is not there; none where a column does not tell
+    people apart, or has two values for one.
+    """
+    named = by if by in speech.columns else sex_column(speech)
+    if named is None:
+        return {}
+    told = zip(speech.columns[named].to_series(), speech.speakers.to_series(), strict=True)
+    groups: dict[str, set[str]] = {}
+    for value, speaker in told:
+        groups.setdefault(f"{named} {value}", set()).add(speaker)
+    several = sum(map(len, groups.values())) > speech.n_speakers or len(groups) < 2
+    return {} if several else dict(sorted(groups.items()))
 
 
 def _section(study: Study, results: Results) -> Section:
     """Matrices, distinctiveness against de-identification, each speaker, the zoo."""
     every: Mapping[str, Pseudonymisation] = results["matrices"]
+    groups: Mapping[tuple[str, str], Pseudonymisation] = results["groups"]
     within: Mapping[str, similar.SessionAssessment] = results["sessions"]
     matrices, speakers, zoos = {}, {}, {}
     for name, result in every.items():
@@ -249,8 +281,11 @@ def _section(study: Study, results: Results) -> Section:
         title = f"{name}: DeID from {low} to {high} %, person by person, {against}"
         drawn = charts.speaker_protection(people, colours=study.colours)
         speakers[name] = drawn.called(title=title)
-        title = f"{name}: who is recognised and who is confused among protected voices"
-        zoos[name] = charts.zoo_plots({name: zoo(result.sets["pp"])}).called(title=title)
+        title = f"{name}: whose protected voice is recognised and whose is confused"
+        sets = {part.upper(): result.sets[part] for part in ("op", "pp")}
+        views = {part: similar.single(own) for part, own in sets.items()}
+        placed = {part: zoo(own) for part, own in sets.items()}
+        zoos[name] = charts.zoo_plots(placed, matrices=views).called(title=title)
     cost = "Resemblance left and gain of distinctiveness: " + ", ".join(
         f"{n} {whole_percent(_left(r))} at {r.g_vd:+.1f} dB" for n, r in every.items()
     )
@@ -265,6 +300,15 @@ def _section(study: Study, results: Results) -> Section:
             for row in _by_attacker({"safeguard": name}, every[name], estimates)
         ]
 
+    by_group = [
+        row
+        for (name, group), result in groups.items()
+        for row in _by_attacker(
+            {"safeguard": name, "group": group},
+            result,
+            [one for one in result.estimates if one.metric in _GROUPED],
+        )
+    ]
     twins, attacks = _apart(rows({name: one.details for name, one in every.items()}), every)
     return Section(
         key="similarity",
@@ -283,6 +327,12 @@ def _section(study: Study, results: Results) -> Section:
             TableBlock(
                 "Within and between sessions",
                 rows({name: one.estimates for name, one in within.items()}),
+            ),
+            TableBlock(
+                "De-identification and distinctiveness by group",
+                by_group,
+                folded=len(by_group) > LONG,
+                note=note("by_group"),
             ),
             TableBlock("Normalised twins, diagonal dominance", twins, folded=True),
             TableBlock("De-identification against every attack", attacks, folded=True),
