@@ -67,9 +67,9 @@ def walk(monkeypatch, *arguments: str) -> list[str]:
     ("most", "arguments"),
     [
         (35, ("eval", "scores", "--key", "trials", "--ci", "10", "-q")),
-        (44, ("privacy", "--original", "o.npz", "--protected", "a=p.npz", "--ci", "10", "-q")),
+        (46, ("privacy", "--original", "o.npz", "--protected", "a=p.npz", "--ci", "10", "-q")),
         (
-            35,
+            37,
             ("legal", "-a", "a=o.npz,p.npz", "--metrics", "linkability", "--ci", "10", "--counts",
              "2,6", "--lengths", "1", "--allow-shared-utterances", "-q"),
         ),

@@ -95,13 +95,20 @@ class Estimate:
         luck = self.luck
         if luck is None:
             return ""
-        scale, digits = (100, 1) if self.unit == "%" else (1, 3)
-        value = f"{scale * luck.value:.{digits}f} {self.unit}".strip().replace("-", "−")
         some = luck.people < self.n.get("speakers", 0)
         of = f" (from {luck.people:,} people)" if some else ""
         best = "it" if luck.attacks == 1 else f"the best of {luck.attacks:,}"
         few = f"; {luck.people} people cannot reach 0.05" if luck.people < 4 else ""
-        return f"without information {best} reads {value}{of}, p = {luck.p:.3f}{few}"
+        return f"without information {best}{of} reads {self.luck_shown}{few}"
+
+    @property
+    def luck_shown(self) -> str:
+        """``14.1 %, p = 0.005``; nothing where it is not known."""
+        if self.luck is None:
+            return ""
+        scale, digits = (100, 1) if self.unit == "%" else (1, 3)
+        value = f"{scale * self.luck.value:.{digits}f} {self.unit}".strip().replace("-", "−")
+        return f"{value}, p = {self.luck.p:.3f}"
 
     @property
     def signature(self) -> str:

@@ -239,7 +239,8 @@ def test_fits_within_groups_compete_where_the_attacker_knows_them(tmp_path):
         point = {"point": WORST, "safeguard": "new voice", "setting": KNOWN}
         (linked,) = find(rows_of(result, "legal"), "linkability", **point)
         found[linked.conditions["attacker"]] = linked.estimate
-        (deid,) = find(rows_of(result, "similarity"), "deid_strongest")
+        deid = find(rows_of(result, "similarity"), "deid_strongest")[0]
+        assert "group" not in deid.conditions
         errors = find(rows_of(result, "verification"), "eer", safeguard="new voice")
         eer = min(one.estimate.value for one in errors)
         found[f"{len(changes)} known"] = deid.estimate.value, eer

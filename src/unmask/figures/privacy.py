@@ -166,7 +166,8 @@ def zoo_plots(
     """
     require(zoos, "zoo plot")
     views = matrices or {}
-    side = (250 if views else 300) if is_wide() else 220
+    below = 160 if len(views) > 1 else 220
+    side = (250 if views else 300) if is_wide() else below
     panels = []
     for i, (system, zoo) in enumerate(zoos.items()):
         if system in views:

@@ -123,9 +123,10 @@ def _notes(assessment: similar.PrivacyAssessment) -> list[str]:
         if worst:
             notes.append(f"{safeguard.system}{where}: least protected are {worst}.")
         notes += [n.about(f"{safeguard.system}{where}").line for n in safeguard.result.notes]
-        lucky = (e for e in safeguard.result.estimates if e.luck is not None and e.unit)
-        if said := "; ".join(f"{label(e)}: {e.by_luck}" for e in lucky):
-            notes.append(f"{safeguard.system}{where}, {said}.")
+        lucky = [e for e in safeguard.result.estimates if e.luck is not None and e.unit]
+        if said := "; ".join(f"{label(e).partition(' [')[0]} {e.luck_shown}" for e in lucky):
+            best = f"the strongest of {len(safeguard.result.attacks)} reads without information"
+            notes.append(f"{safeguard.system}{where}: {best} {said}.")
     tried = ("; ".join(map(one.result.named, one.result.attacks)) for one in assessment)
     notes += [f"Attacks tried: {some}." for some in dict.fromkeys(tried)]
     result = next(iter(assessment)).result
