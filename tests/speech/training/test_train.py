@@ -336,14 +336,29 @@ class TestBadInput:
             train(twelve, tmp_path / "e", recipe=SMALL)
         one_line(error)
 
-    def test_cuda_out_of_memory(self, twelve, tmp_path, monkeypatch):
+    @pytest.mark.parametrize(
+        "why",
+        [
+            torch.OutOfMemoryError("CUDA out of memory.\nTried to allocate"),
+            RuntimeError("could not create a primitive"),
+            MemoryError(),
+        ],
+        ids=["cuda", "onednn", "python"],
+    )
+    def test_out_of_memory(self, twelve, tmp_path, monkeypatch, why):
         def full(*_):
-            raise torch.OutOfMemoryError("CUDA out of memory.\nTried to allocate")
+            raise why
 
         monkeypatch.setattr(loop.Loop, "step", full)
         with pytest.raises(InputError, match=r"no memory for batches of 6 crops of 0.5 s") as error:
             train(twelve, tmp_path / "e", recipe=SMALL)
         one_line(error)
+
+    def test_no_thread_that_finds_no_memory_to_begin_with_is_waited_for(
+        self, twelve, tmp_path, monkeypatch
+    ):
+        monkeypatch.setattr(loop, "ThreadPoolExecutor", None)
+        train(twelve, tmp_path / "e", recipe=SMALL, device="cpu")
 
     def test_a_loss_that_is_not_finite(self, twelve, tmp_path, monkeypatch):
         before = loop.Loop.step
