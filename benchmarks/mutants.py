@@ -55,11 +55,13 @@ _COMBINED = {
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change: where, in which function and which lines of it, and what became of what."""
+    """One change: where, which lines a test must reach to meet it (of what is run at import, any of
+    its function or module), in which function, and what became of what.
+    """
 
     path: Path
+    line: int
     lines: range
-    around: range
     function: str
     change: str
     source: str
@@ -75,18 +77,20 @@ def mutant(path: Path, n: int) -> Mutant:
     """The ``n``-th change of one place of a module."""
     tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
     function, node, change = next(p for i, p in enumerate(_places(tree)) if i == n)
-    lines = range(node.lineno, node.end_lineno + 1)
     inside = [
-        range(one.lineno, one.end_lineno + 1)
+        one
         for one in ast.walk(tree)
         if isinstance(one, ast.FunctionDef) and one.lineno <= node.lineno <= (one.end_lineno or 0)
     ]
+    own = max(inside, key=lambda one: one.lineno, default=None)
+    lines = range(1, 1 << 20) if own is None else range(own.lineno, (own.end_lineno or 0) + 1)
+    if own is not None and node.lineno >= own.body[0].lineno:
+        lines = range(node.lineno, node.end_lineno + 1)
     around = _around(tree, node)
     before = ast.unparse(around)
     change()
     both = f"{before} → {ast.unparse(around)}"
-    whole = range(1, 1 << 20)
-    return Mutant(path, lines, min([*inside, whole], key=len), function, both, ast.unparse(tree))
+    return Mutant(path, node.lineno, lines, function, both, ast.unparse(tree))
 
 
 class Reached:
@@ -107,12 +111,12 @@ class Reached:
 
     def tests(self, mutant: Mutant, enough: float) -> tuple[list[str], int]:
         """Tests that reach a change, the quickest first, that take up to some seconds, and how many
-        reach it; of one that is run at import, tests that reach its function or module.
+        reach it; where none does in this process, those of its room.
         """
         lines = self.lines.get(mutant.path.as_posix(), {})
-        for some in (mutant.lines, mutant.around):
-            if found := set().union(*(who for line, who in lines.items() if line in some)):
-                break
+        found = set().union(*(who for line, who in lines.items() if line in mutant.lines))
+        room = f"tests/{mutant.path.relative_to(PACKAGE).parts[0]}/"
+        found = found or {one for one in self.seconds if one.startswith(room)}
         found |= {one for one in self.seconds if one.partition("::")[0] in found}
         names = [one for one in self.seconds if one in found and "::" in one]
         shared = {one: self.seconds.get(one.partition("::")[0], 0.0) for one in names}
@@ -271,7 +275,7 @@ def main() -> None:
         ):
             if lives:
                 alive.append(one)
-                print(f"survived {by}, line {one.lines.start}: {one.name}", flush=True)
+                print(f"survived {by}, line {one.line}: {one.name}", flush=True)
             if n % 5 == 0:
                 print(f"{n} of {len(chosen)}, {time.monotonic() - began:.0f} s", flush=True)
     named = sum(one.name in known for one in chosen)

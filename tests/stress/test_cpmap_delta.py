@@ -270,6 +270,12 @@ def test_intervals_hold_the_proportions(population):
     assert "ci_grid:8x8" in with_intervals.estimates[0].signature
 
 
+def test_what_moves_by_less_than_the_tolerance_may_be_won_or_lost_by_chance_alone(population):
+    result = intervals(population, tolerance=0.9)
+    assert (result.win.low, result.lose.low) == (0.0, 0.0)
+    assert result.tie.high == 1.0
+
+
 @pytest.mark.parametrize("options", [{"workers": 1}, {"on": "processes", "workers": 2}])
 def test_intervals_do_not_depend_on_the_place(population, options):
     progress = []

@@ -167,7 +167,7 @@ def test_noise_has_its_level_and_rooms_their_echo():
     from unmask.speech.training.loop import add_noise, in_rooms
 
     torch.manual_seed(0)
-    speech, noise = torch.randn(2, 4000), 5 * torch.randn(2, 4000)
+    speech, noise = torch.randn(2, 4000), 0.05 * torch.randn(2, 4000)
     noise[1] = 0.0
     mixed = add_noise(speech, noise, torch.tensor([6.0, 6.0]))
     level = 10 * torch.log10(speech[0].square().mean() / (mixed - speech)[0].square().mean())
