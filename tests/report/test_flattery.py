@@ -239,7 +239,7 @@ UNLIKE = "V: the attacker's own run does not look like a run of the same safegua
 def mixed(embeddings: Embeddings, *, people: bool) -> Embeddings:
     """Vectors of other people, of one person each or of anybody."""
     rows = np.arange(len(embeddings))
-    order = np.roll(rows, 3 * EACH) if people else np.random.default_rng(3).permutation(rows)
+    order = np.roll(rows, 2 * EACH) if people else np.random.default_rng(3).permutation(rows)
     return replace(embeddings, vectors=embeddings.vectors[order])
 
 

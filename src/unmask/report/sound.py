@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 SOUND, ENCODER, RUN, REPEATED = "sound", "encoder-untold", "unlike-run", "repeated-vectors"
 COMPARED = (SOUND, ENCODER, RUN, REPEATED)
 """Codes of notices."""
-RUN_ALIKE, RUN_LEVEL = 1 / 3, 1e-4
+RUN_ALIKE, RUN_LEVEL = 0.25, 1e-4
 """Share of what people are recognised by in one run that is too little in another run of the same
 safeguard, and how improbable the difference must be among people.
 """
