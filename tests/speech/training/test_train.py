@@ -8,6 +8,7 @@ import os
 import socket
 import subprocess
 import sys
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,6 +32,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
 from unmask.speech.training import fit, loop  # noqa: E402
+from unmask.speech.training.data import split  # noqa: E402
 
 SMALL = Recipe(network="tdnn", channels=16, dimension=8, crop=0.5, batch=6, epochs=1, held_out=0)
 
@@ -312,6 +314,21 @@ class TestBadInput:
     def test_validation_without_pairs(self, twelve, tmp_path):
         with pytest.raises(InputError, match="two speakers and a speaker with two recordings"):
             train(twelve[:40], tmp_path / "e", recipe=SMALL, validation=twelve[44:45])
+
+    def test_nobody_with_one_recording_is_held_out(self, twelve):
+        counts = Counter(one.speaker for one in twelve)
+        single = sorted(counts)[:6]
+        first = {one.speaker: one for one in reversed(twelve)}
+        some = [one for one in twelve if one.speaker not in single or one is first[one.speaker]]
+        for seed in range(4):
+            kept = split(some, replace(SMALL, held_out=5, seed=seed))[1]
+            assert not {one.speaker for one in kept} & {*single}
+
+    @pytest.mark.parametrize(("speakers", "apart"), [(19, 0), (20, 2), (100, 5), (2000, 50)])
+    def test_a_twentieth_of_many_speakers_is_held_out(self, twelve, speakers, apart):
+        many = [replace(twelve[0], speaker=f"s{n}") for n in range(speakers) for _ in "ab"]
+        kept = split(many, replace(SMALL, held_out=None))[1]
+        assert len({one.speaker for one in kept}) == apart
 
     def test_more_held_out_than_there_are(self, twelve, tmp_path):
         with pytest.raises(InputError, match="held_out: expected 0 or 2 to 10 of 12 speakers"):
