@@ -51,6 +51,13 @@ def test_missing_config_is_named(tmp_path):
         load_config(tmp_path / "absent.toml")
 
 
+def test_a_config_stays_as_it_was_read(study):
+    config = load_config(study / "study.toml")
+    for part, key in ((config, "seed"), (config.intervals, "replicates")):
+        with pytest.raises(ValueError, match="frozen"):
+            setattr(part, key, 3)
+
+
 def test_nothing_to_assess():
     with pytest.raises(InputError, match="expected safeguards or scores"):
         check_config({})
