@@ -117,6 +117,7 @@ def test_every_number_of_a_map_has_an_interval_but_the_cells():
     assert result.estimates("new")[1].interval.method == "speaker,logit t"
     every = um.cp_maps(scores, grid=8, replicates=30, below=1.5).estimates("new")[2]
     assert every.value == every.interval.high == 1
+    assert every.interval.low > 0.5
     every, fixed = (
         {e.metric: e.interval for e in result.position_estimates("new", position)}
         for position in result.positions["new"]
