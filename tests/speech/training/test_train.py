@@ -404,6 +404,7 @@ class TestBadInput:
             ({"batch": 1}, "batch: expected 2 to"),
             ({"speeds": (1.0,)}, "speeds: expected 0.5 to 2 but not 1"),
             ({"crop": 0.0}, "crop: expected 0.1 to 60"),
+            ({"rate": 10.5}, "rate: expected 0 to 10"),
         ],
     )
     def test_options(self, options, said):
