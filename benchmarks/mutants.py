@@ -240,6 +240,9 @@ def main() -> None:
     words.add_argument("--enough", type=float, default=60, help="seconds of tests for a change")
     words.add_argument("--reached", type=Path, nargs="+", help="what benchmarks.reached found")
     options = words.parse_args()
+    near = list(dict.fromkeys(f"tests/{Path(one).parts[0]}" for one in options.rooms))
+    if not options.reached and not all((ROOT / one).is_dir() for one in near):
+        words.error(f"expected --reached or rooms with tests of their own, found {near}")
     rooms = [ROOT / PACKAGE / one for one in options.rooms]
     files = [f for room in rooms for f in (sorted(room.rglob("*.py")) or [room])]
     paths = [one.relative_to(ROOT) for one in files]
@@ -256,8 +259,7 @@ def main() -> None:
             copies.put(copy := _copied(Path(folder) / str(n)))
         if not options.reached:
             options.reached = [copy / "reached.json"]
-            near = [f"tests/{one}" for one in options.rooms if (ROOT / "tests" / one).is_dir()]
-            look = ["-m", "benchmarks.reached", *map(str, options.reached), *(near or ["tests"])]
+            look = ["-m", "benchmarks.reached", *map(str, options.reached), *near]
             subprocess.run([sys.executable, *look], cwd=copy, env=_environment(copy), check=True)
         reached = Reached(options.reached)
 
