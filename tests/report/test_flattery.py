@@ -273,8 +273,14 @@ def test_the_runs_of_the_case_study_look_like_runs():
     names = np.load(CASE / "campplus.npz")
     people = np.repeat([f"s{n:02d}" for n in range(60)], 20)
     sets = {name: Embeddings(names[name].astype(float), people) for name in names}
+    rng = np.random.default_rng(0)
     for one, own in (("b2", "b2"), ("b2r", "b2r-again"), ("b2w", "b2w-again"),
                      ("pooling", "pooling-again")):  # fmt: skip
+        for count in range(12, 42):
+            rows = np.isin(people, rng.choice(people, count)) & (np.arange(1200) % 20 < 6)
+            few = {name: sets[name].select(rows) for name in ("original", one, own)}
+            known = {"original": few["original"], "own": few[own]}
+            assert not list(run_notices({"V": Speech(few[one], known)}))
         for first, second in ((one, own), (own, one)):
             known = {"original": sets["original"], "own": sets[second]}
             assert not list(run_notices({"V": Speech(sets[first], known)}))
