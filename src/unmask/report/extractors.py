@@ -23,7 +23,7 @@ from unmask.errors import InputError
 from unmask.privacy.legal import of_people
 from unmask.report.cache import Step, Work, code_digest
 from unmask.report.config import Attacker, Config, Safeguard, Voices
-from unmask.report.sound import along, medians
+from unmask.report.sound import medians
 from unmask.trials import Embeddings, Source, refuse_twins
 
 if TYPE_CHECKING:
@@ -408,14 +408,13 @@ def refuse_copies(known: Mapping[str, Embeddings | None], other: Embeddings, key
     """A run of the attacker's own, a related one or training speech is none of the ``known`` sets:
     few of its vectors, if any, are vectors of theirs.
     """
-    own = along(other.vectors)
     for whose, one in known.items():
         if one is None or one.dimension != other.dimension or other.dimension < 2:
             continue
-        same = int(np.isin(own, along(one.vectors)).sum())
-        if 2 * same > len(own):
+        same = int(np.isin(other.marks, one.marks).sum())
+        if 2 * same > len(other):
             wanted = "other vectors than those of " + whose
-            raise InputError(key, wanted, f"the same in {same:,} of {len(own):,} rows")
+            raise InputError(key, wanted, f"the same in {same:,} of {len(other):,} rows")
 
 
 def refuse_attacked(training: Iterable[str], attacked: Iterable[str]) -> None:

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
-from scipy.special import stdtrit
 
-from unmask.base import FloatArray, Vectors
+from unmask.base import FloatArray, Vectors, quantile_t
 from unmask.estimate import Notice
 from unmask.report.config import ORIGINAL
 from unmask.report.section import note
@@ -81,17 +80,10 @@ def sound_notices(sounds: Mapping[str, Sounds]) -> Iterator[Notice]:
             yield from _differences(name.removeprefix(_SAFEGUARDS), original, own)
 
 
-def along(vectors: Vectors) -> FloatArray:
-    """One number of each vector, the same for the same vector and hardly ever for another."""
-    direction = np.random.default_rng(0).normal(size=vectors.shape[1])
-    return np.asarray((vectors * direction).sum(axis=1))
-
-
 def repeated_notices(read: Mapping[str, Embeddings], *, name_them: bool) -> Iterator[Notice]:
     """In which sets several utterances have one vector."""
     for name, one in read.items():
-        values = along(one.vectors)
-        _, of, count = np.unique(values, return_inverse=True, return_counts=True)
+        _, of, count = np.unique(one.marks, return_inverse=True, return_counts=True)
         again = len(of) - len(count)
         if again > FEW and one.dimension > 1 and one.utterances is not None:
             pair = np.flatnonzero(of == of[(count[of] > 1).argmax()])[:2]
@@ -174,8 +166,8 @@ def _unlike(one: FloatArray, other: FloatArray) -> bool:
         return False
     small, large = sorted((float(one.mean()), float(other.mean())), key=abs)
     spread = np.sqrt(one.var(ddof=1) / len(one) + other.var(ddof=1) / len(other))
-    bound = stdtrit(few - 1, 1 - RUN_LEVEL / 2) * spread
-    return bool(small / large < RUN_ALIKE and abs(large - small) > bound) if large else False
+    apart = abs(large - small) > quantile_t(few, 1 - RUN_LEVEL) * spread
+    return bool(apart and small / large < RUN_ALIKE)
 
 
 def _differences(name: str, original: Sounds, protected: Sounds) -> Iterator[Notice]:
