@@ -1,16 +1,18 @@
-"""``python -m benchmarks.mutants [--sample N] [--seed S] [--processes P] [MODULE …]``: do tests
+"""``python -m benchmarks.mutants [--sample N] [--seed S] [--reached FILE …] [ROOM …]``: do tests
 notice wrong code?
 
-Single places of ``src/unmask/engine`` are changed (a comparison turned, a bound moved by one, a
-sign, a constant, an operand) in a copy, and the fast tests of the engine are run against it. A
-change that no test notices survives: it needs a test, or is equivalent and stands in
-``mutants.txt``, by module, function and what was changed, with the reason.
+Single places of rooms of ``src/unmask`` (``engine``, ``privacy/legal``, ``report/inputs.py``) are
+changed (a comparison turned, a bound moved by one, a sign, a constant, an operand) in a copy, and
+the tests that reach the place are run against it, the quickest first; ``benchmarks.reached`` finds
+them, at once or before. A change that no test notices survives: it needs a test, or is equivalent
+and stands in ``mutants.txt``, by module, function and what was changed, with the reason.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import json
 import os
 import random
 import shutil
@@ -25,25 +27,9 @@ from pathlib import Path
 from queue import SimpleQueue
 
 ROOT = Path(__file__).parent.parent
-ENGINE = Path("src/unmask/engine")
+PACKAGE = Path("src/unmask")
 KNOWN = Path(__file__).with_suffix(".txt")
-LONGEST = 300.0
-TESTS = {
-    "calibration": ("test_calibration",),
-    "curves": ("test_curves",),
-    "information": ("test_information", "test_calibration"),
-    "metrics": ("test_roc",),
-    "operating": ("test_roc",),
-    "roc": ("test_roc",),
-}
-FAST = (
-    "test_noticed",
-    "test_roc",
-    "test_information",
-    "test_calibration",
-    "test_curves",
-    "test_oracles",
-)
+LONGEST = 180.0
 _COMPARED = {
     ast.Lt: ast.LtE,
     ast.LtE: ast.Lt,
@@ -69,10 +55,13 @@ _COMBINED = {
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change: where, in which function, and what became of what."""
+    """One change: where, which lines a test must reach to meet it (of what is run at import, any of
+    its function or module), in which function, and what became of what.
+    """
 
-    module: str
+    path: Path
     line: int
+    lines: range
     function: str
     change: str
     source: str
@@ -80,21 +69,67 @@ class Mutant:
     @property
     def name(self) -> str:
         """How it is known, whatever line it is in."""
-        return f"{self.module} {self.function}: {self.change}"
+        module = self.path.relative_to(PACKAGE).with_suffix("").as_posix()
+        return f"{module} {self.function}: {self.change}"
 
 
-def mutants(path: Path) -> Iterator[Mutant]:
-    """Every change of one place of a module."""
-    text = path.read_text(encoding="utf-8")
-    count = sum(1 for _ in _places(ast.parse(text)))
-    for n in range(count):
-        tree = ast.parse(text)
-        function, node, change = next(p for i, p in enumerate(_places(tree)) if i == n)
-        around = _around(tree, node)
-        before = ast.unparse(around)
-        change()
-        both = f"{before} → {ast.unparse(around)}"
-        yield Mutant(path.stem, node.lineno, function, both, ast.unparse(tree))
+def mutant(path: Path, n: int) -> Mutant:
+    """The ``n``-th change of one place of a module."""
+    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
+    function, node, change = next(p for i, p in enumerate(_places(tree)) if i == n)
+    inside = [
+        one
+        for one in ast.walk(tree)
+        if isinstance(one, ast.FunctionDef) and one.lineno <= node.lineno <= (one.end_lineno or 0)
+    ]
+    own = max(inside, key=lambda one: one.lineno, default=None)
+    lines = range(1, 1 << 20) if own is None else range(own.lineno, (own.end_lineno or 0) + 1)
+    if own is not None and node.lineno >= own.body[0].lineno:
+        lines = range(node.lineno, node.end_lineno + 1)
+    around = _around(tree, node)
+    before = ast.unparse(around)
+    change()
+    both = f"{before} → {ast.unparse(around)}"
+    return Mutant(path, node.lineno, lines, function, both, ast.unparse(tree))
+
+
+class Reached:
+    """Which tests reach a line, of files that ``benchmarks.reached`` wrote."""
+
+    def __init__(self, files: Sequence[Path]) -> None:
+        self.seconds: dict[str, float] = {}
+        self.lines: dict[str, dict[int, set[str]]] = {}
+        for file in files:
+            found = json.loads(file.read_text(encoding="utf-8"))
+            self.seconds |= found["seconds"]
+            tests = list(found["seconds"])
+            for path, lines in found["lines"].items():
+                own = self.lines.setdefault(path, {})
+                for line, who in lines.items():
+                    named = (tests[one] if isinstance(one, int) else one for one in who)
+                    own.setdefault(int(line), set()).update(named)
+
+    def tests(self, mutant: Mutant, enough: float) -> tuple[list[str], int]:
+        """Tests that reach a change, the quickest first, that take up to some seconds, and how many
+        reach it; where none does in this process, those of its room.
+        """
+        lines = self.lines.get(mutant.path.as_posix(), {})
+        found = set().union(*(who for line, who in lines.items() if line in mutant.lines))
+        room = f"tests/{mutant.path.relative_to(PACKAGE).parts[0]}/"
+        found = found or {one for one in self.seconds if one.startswith(room)}
+        found |= {one for one in self.seconds if one.partition("::")[0] in found}
+        names = [one for one in self.seconds if one in found and "::" in one]
+        shared = {one: self.seconds.get(one.partition("::")[0], 0.0) for one in names}
+        names.sort(key=lambda one: (shared[one] // 2, self.seconds[one]))
+        chosen: list[str] = []
+        for one in names:
+            file = one.partition("::")[0]
+            first = not any(other.startswith(f"{file}::") for other in chosen)
+            enough -= self.seconds[one] + first * shared[one]
+            if enough < 0 and chosen:
+                break
+            chosen.append(one)
+        return chosen, len(names)
 
 
 def _around(tree: ast.AST, node: ast.AST) -> ast.AST:
@@ -103,7 +138,7 @@ def _around(tree: ast.AST, node: ast.AST) -> ast.AST:
         id(child): parent for parent in ast.walk(tree) for child in ast.iter_child_nodes(parent)
     }
     while len(ast.unparse(node)) < 16 and isinstance(
-        parents[id(node)], ast.expr | ast.Assign | ast.Return
+        parents[id(node)], ast.expr | ast.keyword | ast.Assign | ast.Return
     ):
         node = parents[id(node)]
     return node
@@ -147,28 +182,25 @@ def _changes(node: ast.AST, function: str) -> Iterator[tuple]:  # type: ignore[t
         yield function, node, lambda: setattr(node, "value", not flag)
 
 
-def survives(mutant: Mutant, copy: Path) -> bool:
-    """Whether the tests of a module, then the other fast ones, pass on a copy with a change."""
-    target = copy / "src/unmask/engine" / f"{mutant.module}.py"
+def survives(mutant: Mutant, tests: Sequence[str], copy: Path) -> bool:
+    """Whether tests pass on a copy with a change."""
+    target = copy / mutant.path
     original = target.read_bytes()
     target.write_text(mutant.source, encoding="utf-8")
     try:
-        near = TESTS[mutant.module]
-        others = [name for name in FAST if name not in near]
-        return _passes(near, copy) and _passes(others, copy)
+        return not tests or _passes(tests, copy)
     finally:
         target.write_bytes(original)
 
 
 def _passes(tests: Sequence[str], copy: Path) -> bool:
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
-    command += [f"tests/engine/{name}.py" for name in tests]
-    options = {"PYTHONPATH": f"{copy / 'src'}{os.pathsep}{copy}", "PYTHONDONTWRITEBYTECODE": "1"}
+    (copy / "chosen").write_text("\n".join(tests), encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "@chosen"]
     try:
         done = subprocess.run(
             command,
             cwd=copy,
-            env={**os.environ, "OMP_NUM_THREADS": "1", **options},
+            env=_environment(copy),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             timeout=LONGEST,
@@ -177,6 +209,11 @@ def _passes(tests: Sequence[str], copy: Path) -> bool:
     except subprocess.TimeoutExpired:
         return False
     return done.returncode == 0
+
+
+def _environment(copy: Path) -> dict[str, str]:
+    options = {"PYTHONPATH": f"{copy / 'src'}{os.pathsep}{copy}", "PYTHONDONTWRITEBYTECODE": "1"}
+    return {**os.environ, "OMP_NUM_THREADS": "1", **options}
 
 
 def equivalent() -> set[str]:
@@ -195,38 +232,55 @@ def _copied(copy: Path) -> Path:
 
 def main() -> None:
     words = argparse.ArgumentParser(prog="benchmarks.mutants", description=__doc__)
-    words.add_argument("modules", nargs="*", help=f"of {', '.join(TESTS)}; all by default")
+    words.add_argument("rooms", nargs="*", default=["engine"], help="folders or files; engine")
     words.add_argument("--sample", type=int, default=100, help="how many changes are tried")
     words.add_argument("--skip", type=int, default=0, help="how many of them are left out")
     words.add_argument("--seed", type=int, default=0)
     words.add_argument("--processes", type=int, default=1, help="changes tried at a time")
+    words.add_argument("--enough", type=float, default=60, help="seconds of tests for a change")
+    words.add_argument("--reached", type=Path, nargs="+", help="what benchmarks.reached found")
     options = words.parse_args()
-    wanted = options.modules or list(TESTS)
-    every = [m for name in wanted for m in mutants(ROOT / ENGINE / f"{name}.py")]
+    near = list(dict.fromkeys(f"tests/{Path(one).parts[0]}" for one in options.rooms))
+    if not options.reached and not all((ROOT / one).is_dir() for one in near):
+        words.error(f"expected --reached or rooms with tests of their own, found {near}")
+    rooms = [ROOT / PACKAGE / one for one in options.rooms]
+    files = [f for room in rooms for f in (sorted(room.rglob("*.py")) or [room])]
+    paths = [one.relative_to(ROOT) for one in files]
+    parsed = {path: ast.parse((ROOT / path).read_text(encoding="utf-8")) for path in paths}
+    every = [(path, n) for path, tree in parsed.items() for n, _ in enumerate(_places(tree))]
     drawn = random.Random(options.seed).sample(every, min(options.sample, len(every)))
-    chosen = drawn[options.skip :]
+    chosen = [mutant(*one) for one in drawn[options.skip :]]
     known = equivalent()
     alive = []
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(options.processes) as pool:
         copies: SimpleQueue[Path] = SimpleQueue()
         for n in range(options.processes):
-            copies.put(_copied(Path(folder) / str(n)))
+            copies.put(copy := _copied(Path(folder) / str(n)))
+        if not options.reached:
+            options.reached = [copy / "reached.json"]
+            look = ["-m", "benchmarks.reached", *map(str, options.reached), *near]
+            subprocess.run([sys.executable, *look], cwd=copy, env=_environment(copy), check=True)
+        reached = Reached(options.reached)
 
-        def tried(mutant: Mutant) -> bool:
+        def tried(mutant: Mutant) -> tuple[bool, str]:
+            tests, count = reached.tests(mutant, options.enough)
             copy = copies.get()
             try:
-                return mutant.name not in known and survives(mutant, copy)
+                lives = mutant.name not in known and survives(mutant, tests, copy)
+                return lives, f"{len(tests)} of {count} tests"
             finally:
                 copies.put(copy)
 
-        for n, (mutant, lives) in enumerate(zip(chosen, pool.map(tried, chosen), strict=True), 1):
+        for n, (one, (lives, by)) in enumerate(
+            zip(chosen, pool.map(tried, chosen), strict=True), 1
+        ):
             if lives:
-                alive.append(mutant)
-                print(f"survived, line {mutant.line}: {mutant.name}", flush=True)
-            if n % 20 == 0:
+                alive.append(one)
+                print(f"survived {by}, line {one.line}: {one.name}", flush=True)
+            if n % 5 == 0:
                 print(f"{n} of {len(chosen)}, {time.monotonic() - began:.0f} s", flush=True)
-    named = sum(mutant.name in known for mutant in chosen)
+    named = sum(one.name in known for one in chosen)
     print(
         f"{len(chosen)} of {len(every)} changes, seed {options.seed}: {len(alive)} survived,"
         f" {named} are known to be equivalent"

@@ -164,3 +164,5 @@ def test_a_rate_on_the_edge_has_an_interval():
     low, high = intervals.logit_interval(0.4, none + 0.4, 20, level=0.95, least=0.01)
     assert low < 0.4 < high
     assert np.isnan(intervals.logit_interval(0.4, none, 1, level=0.95, least=0.01)).all()
+    low, high = intervals.logit_interval(0.4, none + 0.4, 2, level=0.95, least=0.01)
+    assert low < 0.4 < high

@@ -139,6 +139,18 @@ def test_memory_that_ends_is_one_line(monkeypatch, capsys, reason, said):
     assert capsys.readouterr().err == line
 
 
+def test_a_panic_of_a_library_is_one_line(monkeypatch, capsys):
+    class PanicException(BaseException):
+        pass
+
+    def panic(*_, **__):
+        raise PanicException("PyObject pointer is null")
+
+    monkeypatch.setattr(cli, "app", panic)
+    assert run(monkeypatch, "formats") == 1
+    assert capsys.readouterr().err.startswith("unmask: PanicException: PyObject pointer is null (")
+
+
 @pytest.mark.parametrize("limited", [False, True])
 def test_polars_starts_no_thread_where_memory_is_limited(monkeypatch, limited):
     resource = pytest.importorskip("resource")

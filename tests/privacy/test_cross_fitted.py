@@ -48,6 +48,16 @@ def test_new_voices_that_keep_words_and_room_read_as_ideal_under_every_attack(ke
 
 
 @pytest.mark.filterwarnings("ignore::unmask.UnmaskWarning")
+def test_rows_of_protected_speech_may_stand_in_any_order():
+    rng = np.random.default_rng(1)
+    own = voices(rng)
+    original, protected = (speech(own + 2 * rest(rng)) for _ in range(2))
+    wanted = attacked(original, protected, ("whitened",)).attacks
+    moved = protected.select(rng.permutation(len(protected)))
+    assert attacked(original, moved, ("whitened",)).attacks == pytest.approx(wanted, abs=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore::unmask.UnmaskWarning")
 def test_a_shift_of_all_voices_hides_nobody():
     rng = np.random.default_rng(0)
     original = voices(rng) + rest(rng)

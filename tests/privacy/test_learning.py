@@ -184,6 +184,11 @@ def test_equals_are_drawn_by_lot_and_create_no_overlap():
     assert abs(np.mean(shares) - 0.1) < 0.03
 
 
+def test_halves_of_the_people_are_compared():
+    result = overlaps({"a": curve_of(1), "b": curve_of(2)}, share=0.5)
+    assert [(one.which, one.size) for one in result] == [("easiest", 20), ("hardest", 20)]
+
+
 def test_a_share_beyond_half_is_refused():
     with pytest.raises(InputError, match="more than 0 and at most"):
         overlaps({"a": curve_of(1), "b": curve_of(2)}, share=0.6)

@@ -131,6 +131,14 @@ def test_separable_is_one_and_exchangeable_is_chance():
     assert "not clearly better than chance" in " ".join(blind.warnings)
 
 
+def test_what_is_exactly_at_chance_is_at_chance():
+    enrol, test = (population(12, 2, noise=1.0, tag=t) for t in "et")
+    result = um.linkability(enrol, test, counts=[2, 12], replicates=0)
+    for moved, expected in ((0.0, True), (-0.01, True), (0.01, False)):
+        at = replace(result, value=result.chance + moved).at_chance
+        assert at.tolist() == [expected] * 2
+
+
 @pytest.mark.parametrize("rows", [1, 7, 1280])
 @pytest.mark.parametrize("strip", [1, 13, 240])
 def test_blocks_do_not_matter_even_with_equal_vectors(rows, strip, monkeypatch):

@@ -51,6 +51,19 @@ def test_missing_config_is_named(tmp_path):
         load_config(tmp_path / "absent.toml")
 
 
+def test_intervals_are_drawn_as_often_as_the_numbers_say():
+    config = check_config({"scores": [{"name": "t", "files": ["t.txt"]}]})
+    assert (config.intervals.replicates, config.intervals.level) == (1000, 0.95)
+    assert (config.cpmap.grid, config.cpmap.replicates) == (50, 100)
+
+
+def test_a_config_stays_as_it_was_read(study):
+    config = load_config(study / "study.toml")
+    for part, key in ((config, "seed"), (config.intervals, "replicates")):
+        with pytest.raises(ValueError, match="frozen"):
+            setattr(part, key, 3)
+
+
 def test_nothing_to_assess():
     with pytest.raises(InputError, match="expected safeguards or scores"):
         check_config({})

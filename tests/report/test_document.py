@@ -13,8 +13,8 @@ import pytest
 
 from unmask import Estimate, InputError, Interval, render
 from unmask.report import Document, Row, json_schema
-from unmask.report.html import Number, TableView
-from unmask.report.section import whole_percent
+from unmask.report.html import Number, TableView, table_view
+from unmask.report.section import TableBlock, whole_percent
 from unmask.report.table import WIDTH, cell, label
 from unmask.trials import Source
 
@@ -32,6 +32,17 @@ SOURCE = Source("scores.txt", "0" * 64, "kaldi-scores", 10, 20, 0, 0, None)
 
 def document(*rows, **more):
     return Document(tuple(rows), inputs=(SOURCE,), **more)
+
+
+@pytest.mark.parametrize(("count", "turned"), [(5, True), (6, False), (7, False), (9, False)])
+def test_a_page_turns_tables_of_few_rows_and_many_metrics(count, turned):
+    metrics = [
+        Estimate(name, 0.1, "") for name in ("eer", "cllr", "cllr_min", "d_ece", "d_sys", "l_w")
+    ]
+    rows = [Row({"system": f"s{n}", "threshold": f"t{n}"}, metrics) for n in range(count)]
+    view = table_view(TableBlock("T", rows), lambda estimate: "0.1")
+    assert (view.header[0][0] == "Metric") == turned
+    assert len(view.rows) == (len(metrics) if turned else count)
 
 
 def test_cells_show_value_and_interval_in_one_precision():

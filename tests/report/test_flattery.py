@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib import resources
 
 import numpy as np
 import polars as pl
@@ -11,9 +12,12 @@ import pytest
 import unmask as um
 from unmask.errors import InputError
 from unmask.report import assess, check_inputs, load_config
+from unmask.report.extractors import Speech
+from unmask.report.sound import run_notices
 from unmask.run import place
 from unmask.trials import Embeddings, Ids, write
 
+CASE = resources.files("unmask.data").joinpath("case_study")
 SPEAKERS, EACH, DIM = 12, 6, 16
 HEAD = """
 figures = []
@@ -229,6 +233,86 @@ def test_a_copy_is_no_run_of_the_attackers_own(tmp_path, run_of, copied):
     sets = {"original": speech(), "protected": speech(2)}
     said = both({"x": sets[copied], "more": f'{run_of} = "x.npz"\n'}, tmp_path)
     assert "the same in 72 of 72 rows" in said
+
+
+UNLIKE = "V: the attacker's own run does not look like a run of the same safeguard: "
+
+
+def mixed(embeddings: Embeddings, *, people: bool) -> Embeddings:
+    """Vectors of other people, of one person each or of anybody."""
+    rows = np.arange(len(embeddings))
+    order = np.roll(rows, 2 * EACH) if people else np.random.default_rng(3).permutation(rows)
+    return replace(embeddings, vectors=embeddings.vectors[order])
+
+
+@pytest.mark.parametrize("safeguard", [lambda speech: speech, turned], ids=["weak", "turned"])
+@pytest.mark.parametrize("people", [True, False])
+def test_an_own_run_of_mixed_vectors_is_told(tmp_path, people, safeguard):
+    how = {"protected": safeguard(speech(2)), "more": 'again = "again.npz"\n'}
+    result = run(tmp_path, again=mixed(safeguard(speech(3)), people=people), **how)
+    (said,) = [line for line in result.limits if line.startswith(UNLIKE)]
+    what = "the likeness of people" if safeguard is turned else "voices resemble their originals"
+    assert said.startswith(UNLIKE + (what if people else "recordings of one person resemble"))
+    honest = run(tmp_path, again=safeguard(speech(3)), **how)
+    assert not any(line.startswith(UNLIKE) for line in honest.limits)
+    assert honest.cards[0].extent == "most"
+
+
+def test_an_own_run_of_training_people_is_told(tmp_path):
+    def others(embeddings: Embeddings) -> Embeddings:
+        moved = renamed(embeddings, lambda name: f"t{name[1:]}")
+        names = Ids.from_strings([f"t{name}" for name in embeddings.utterances.to_series()])
+        return replace(moved, utterances=names)
+
+    more = 'training = "t2.npz"\n[training]\nembeddings = "t1.npz"\n'
+    own = mixed(others(speech(5)), people=False)
+    result = run(tmp_path, more=more, t1=others(speech(4)), t2=own)
+    said = UNLIKE.replace("own run", "own run of training people")
+    assert any(line.startswith(said) for line in result.limits), result.limits
+
+
+def test_the_runs_of_the_case_study_look_like_runs():
+    names = np.load(CASE / "campplus.npz")
+    people = np.repeat([f"s{n:02d}" for n in range(60)], 20)
+    sets = {name: Embeddings(names[name].astype(float), people) for name in names}
+    rng = np.random.default_rng(0)
+    for one, own in (("b2", "b2"), ("b2r", "b2r-again"), ("b2w", "b2w-again"),
+                     ("pooling", "pooling-again")):  # fmt: skip
+        for count in range(12, 42):
+            rows = np.isin(people, rng.choice(people, count)) & (np.arange(1200) % 20 < 6)
+            few = {name: sets[name].select(rows) for name in ("original", one, own)}
+            known = {"original": few["original"], "own": few[own]}
+            assert not list(run_notices({"V": Speech(few[one], known)}))
+        for first, second in ((one, own), (own, one)):
+            known = {"original": sets["original"], "own": sets[second]}
+            assert not list(run_notices({"V": Speech(sets[first], known)}))
+            known["own"] = replace(sets[second], vectors=np.roll(sets[second].vectors, 60, axis=0))
+            assert list(run_notices({"V": Speech(sets[first], known)})), (first, second)
+
+
+@pytest.mark.parametrize("which", ["original", "protected"])
+def test_vectors_that_several_utterances_have_are_told(tmp_path, which):
+    every = {"original": speech(), "protected": speech(2)}
+    one = every[which]
+    for count, told in ((3, False), (4, True)):
+        rows = np.arange(len(one))
+        rows[7 : 7 + count] = 6
+        every[which] = replace(one, vectors=one.vectors[rows])
+        result = run(tmp_path, **every)
+        where = {"original": "original", "protected": "V"}[which]
+        said = f"{where}: 4 of 72 vectors are those of another utterance of the same set"
+        assert (f"{said} (first: s01-0 and s01-1)." in result.limits) == told, result.limits
+    hidden = run(tmp_path, head="redact = true\n" + HEAD, **every)
+    assert any(line.endswith("another utterance of the same set.") for line in hidden.limits)
+
+
+@pytest.mark.parametrize("which", ["speakers", "utterances"])
+def test_names_that_look_like_those_of_another_set_are_refused(tmp_path, which):
+    one = speech(2)
+    names = [name.replace("s00", "s0\u200b0") for name in getattr(one, which).to_series()]
+    said = both({"protected": replace(one, **{which: Ids.from_strings(names)})}, tmp_path)
+    assert said.startswith(f"original and safeguards.V: expected {which} that differ by more than")
+    assert "'s0\\u200b0" in said
 
 
 def test_attacked_people_are_no_training_people_under_other_names(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 from unmask.estimate import Estimate, Interval
 from unmask.report.assessment import assess
 from unmask.report.documents import Row
-from unmask.report.headline import find, of_tables, verdict
+from unmask.report.headline import find, of_tables, verdict, weak_control
 from unmask.report.html import render_html
 from unmask.report.section import with_level
 from unmask.report.toml import load_config
@@ -41,6 +41,13 @@ def test_a_system_errs_least_only_by_a_paired_difference():
     (card,) = of_tables(scored()[:1])
     assert card.verdict.startswith("Equal error rate of a")
     assert card.sentences == []
+
+
+def test_a_control_that_succeeds_in_half_of_what_chance_leaves_is_believed():
+    where = {"safeguard": "original", "point": "headline", "speakers": "20", "utterances": "1"}
+    for value, believed in ((0.75, True), (0.74, False)):
+        linked = Estimate("linkability", value, "%", None, 0.5, {"attempts": 100, "speakers": 20})
+        assert (weak_control([Row(where, [linked])]) == []) == believed
 
 
 def test_numbers_keep_their_unit():

@@ -51,6 +51,12 @@ def test_what_differs_much_is_told(change, sentence):
     assert sentence in said
 
 
+def test_clipping_is_told_where_the_original_has_less_than_half_of_what_is_too_much():
+    loud = replace(PLAIN, clipped=0.6)
+    assert told(*[loud] * 4, original=replace(PLAIN, clipped=0.04))
+    assert not told(*[loud] * 4, original=replace(PLAIN, clipped=0.05))
+
+
 @pytest.mark.parametrize(
     "change",
     [{"seconds": 1.6}, {"seconds": 6.0}, {"level": -50.0}, {"silent": 0.4}, {"rate": 48_000}],

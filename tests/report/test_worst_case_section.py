@@ -8,6 +8,7 @@ import pytest
 from unmask.report.config import Config
 from unmask.report.frameworks.study import Study
 from unmask.report.frameworks.worst_case import FRAMEWORK, Growth, growth_of
+from unmask.report.section import with_level
 from unmask.trials import Ids, Scores
 
 
@@ -62,6 +63,8 @@ def test_single_scores_and_lonely_targets_are_left_out_by_number() -> None:
     shown = FRAMEWORK.section(study(table(single=True)), {"growth": {"table": result}})
     assert len(shown.figures) == 1
     assert "one closest of" in shown.answer[0]
+    at = len(one.operating) * (len(one.measured.counts) - 1) + 1
+    assert f"in one attempt, {with_level(one.measured.estimates[at])} of the time" in one.answer
 
 
 def test_a_table_of_single_scores_does_not_end_the_report() -> None:

@@ -157,6 +157,16 @@ def test_bad_files_and_bad_sets_are_named(tmp_path: Path):
     with pytest.raises(InputError, match=r"z\.npz.*mean, between"):
         Plda.load(tmp_path / "z.npz")
     data = population(np.random.default_rng(9))
+    Plda.fit(data).save(tmp_path / "good.npz")
+    good = dict(np.load(tmp_path / "good.npz"))
+    for name, bad in (
+        ("mean", good["mean"].astype(str)),
+        ("within", good["within"][:-1]),
+        ("between", np.where(good["between"] > 0, good["between"], np.nan)),
+    ):
+        np.savez(tmp_path / "bad.npz", **{**good, name: bad})
+        with pytest.raises(InputError, match=rf"bad\.npz: expected finite numbers .* in {name}"):
+            Plda.load(tmp_path / "bad.npz")
     with pytest.raises(InputError, match="LDA: expected 1 to 5"):
         Plda.fit(data, lda=6)
     with pytest.raises(InputError, match="5 dimensions"):

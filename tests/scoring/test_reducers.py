@@ -23,7 +23,7 @@ from unmask.scoring import Sides, reducers
 from unmask.scoring.pairs import ALL, UNORDERED, PairGrid
 from unmask.scoring.reducers import Tally, TargetScores
 from unmask.scoring.shards import Layout, shards_of
-from unmask.trials import Source
+from unmask.trials import Source, write
 
 
 def cross_pairing(
@@ -79,6 +79,14 @@ def test_fixed_enrolment_takes_the_first_of_each_speaker(embeddings):
     assert result["eer"].n["target"] == target.size
     assert result["eer"].n["nontarget"] == nontarget.size
     assert result["eer"].value == pytest.approx(um.eer(target, nontarget), abs=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["npz", "parquet"])
+def test_files_are_read_in_slices(embeddings, tmp_path, kind):
+    write(embeddings, tmp_path / f"x.{kind}")
+    (shard,) = shards_of(tmp_path / f"x.{kind}")
+    assert shard.source.detected == f"{kind} embeddings, read in slices"
+    assert len(shard.speakers) == len(embeddings)
 
 
 def test_the_digest_names_the_trials(embeddings):

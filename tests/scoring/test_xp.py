@@ -54,6 +54,16 @@ def test_both_bodies_agree(name):
     np.testing.assert_allclose(result, wanted, rtol=1e-13)
 
 
+def test_products_of_factors_that_torch_would_cut_short_are_taken_in_double(monkeypatch):
+    import torch
+
+    xp = Torch("cpu")
+    rows = torch.from_numpy(SCORES.astype(np.float32))
+    assert xp.product(rows, rows).dtype == torch.float32
+    monkeypatch.setattr(Torch, "_cuts_short", True)
+    assert xp.product(rows, rows).dtype == torch.float64
+
+
 def test_indices_come_home():
     xp = Torch("cpu")
     for one, other in zip(xp.nonzero(xp.put(SCORES) > 0), NUMPY.nonzero(SCORES > 0), strict=True):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from unmask.errors import InputError
-from unmask.speech.audio import read_audio, write_audio
+from unmask.speech.audio import needed, read_audio, write_audio
 
 soundfile = pytest.importorskip("soundfile")
 
@@ -130,3 +130,12 @@ def test_what_a_recording_is_like(tmp_path):
     assert sound.silent == 0.0
     soundfile.write(tmp_path / "a.wav", 0.0005 * tone, 16_000)
     assert read_audio(tmp_path / "a.wav").sound.silent == 1.0
+
+
+def test_a_library_that_cannot_be_loaded_is_not_called_missing(tmp_path, monkeypatch):
+    with pytest.raises(InputError, match=r"^x is not installed \(No module named 'nowhere'\): pip"):
+        needed("nowhere", "x", "speech")
+    (tmp_path / "full.py").write_text("raise ImportError('libx.so: failed to map segment')")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(InputError, match=r"^x is installed and cannot be loaded: libx.so: failed"):
+        needed("full", "x", "speech")

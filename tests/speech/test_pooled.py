@@ -173,3 +173,29 @@ def test_the_command_wants_a_pool_for_b1_alone(corpus, tmp_path):
         done = CliRunner().invoke(app, ["anonymise", str(corpus), "-o", str(tmp_path), *options])
         assert done.exit_code == 2
         assert "belong together" in done.output
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_the_command_takes_vectors_of_the_pool_where_there_are_some(
+    corpus, pool, tmp_path, monkeypatch, given
+):
+    from typer.testing import CliRunner
+
+    from unmask import speech
+    from unmask.cli import app
+    from unmask.trials import Embeddings, write
+
+    heard = []
+
+    def planned(files, others, *, embeddings, **_):
+        heard.append(embeddings)
+        raise InputError("enough")
+
+    monkeypatch.setattr(speech, "pooled_voices", planned)
+    names = [one.speaker for one in pool]
+    write(Embeddings(np.eye(len(names)), names, names), tmp_path / "pool.npz")
+    more = ["--pool-embeddings", str(tmp_path / "pool.npz")] if given else []
+    asked = ["--method", "b1", "--pool", str(tmp_path / "pool"), *more]
+    done = CliRunner().invoke(app, ["anonymise", str(corpus), "-o", str(tmp_path / "o"), *asked])
+    assert str(done.exception) == "enough"
+    assert [one is not None for one in heard] == [given]

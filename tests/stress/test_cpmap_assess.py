@@ -107,6 +107,12 @@ def test_comparisons_may_branch_or_stay_apart():
     assert any("do not form a tree" in text for text in apart.warnings)
 
 
+def test_intervals_have_a_hundred_steps_a_side_at_most():
+    fine, coarse = (um.cp_maps(table(), grid=grid, replicates=4) for grid in (120, (30, 110)))
+    assert fine.maps["new"].intervals.grid == (100, 100)
+    assert coarse.maps["new"].intervals.grid == (30, 100)
+
+
 def test_every_number_of_a_map_has_an_interval_but_the_cells():
     scores = table()
     result = um.cp_maps(scores, grid=8, replicates=30, below=0.1)
@@ -115,6 +121,9 @@ def test_every_number_of_a_map_has_an_interval_but_the_cells():
         assert 0 <= made.low <= estimate.value <= made.high <= 1
         assert made.low < made.high
     assert result.estimates("new")[1].interval.method == "speaker,logit t"
+    every = um.cp_maps(scores, grid=8, replicates=30, below=1.5).estimates("new")[2]
+    assert every.value == every.interval.high == 1
+    assert every.interval.low > 0.5
     every, fixed = (
         {e.metric: e.interval for e in result.position_estimates("new", position)}
         for position in result.positions["new"]

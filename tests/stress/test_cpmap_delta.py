@@ -177,6 +177,16 @@ def test_many_equally_hard_trials_are_warned_about(population):
     assert "equally hard" in warning
 
 
+@pytest.mark.parametrize("side", ["target_hardness", "nontarget_hardness"])
+def test_as_many_equally_hard_trials_as_a_cell_holds_are_no_more_than_that(side):
+    rng = np.random.default_rng(0)
+    scores = rng.normal(2, 1, 40), rng.normal(0, 1, 40)
+    every = {"target_hardness": np.arange(40.0), "nontarget_hardness": np.arange(40.0)}
+    for equal, tied in ((4, False), (5, True)):
+        some = np.maximum(np.arange(40.0), equal - 1)
+        assert um.cp_map(*scores, grid=10, **{**every, side: some}).tied == tied
+
+
 def test_too_few_trials_leave_the_proportions_undefined():
     small = um.cp_map(np.arange(9.0), np.arange(9.0), grid=3)
     delta = um.delta_cp_map(small, small)
@@ -268,6 +278,13 @@ def test_intervals_hold_the_proportions(population):
     with_intervals = replace(delta, intervals=result)
     assert with_intervals.estimates[0].interval == result.win
     assert "ci_grid:8x8" in with_intervals.estimates[0].signature
+
+
+def test_a_wider_tolerance_leaves_less_that_is_surely_won_or_lost(population):
+    narrow, wide = (intervals(population, tolerance=tolerance) for tolerance in (0.05, 0.2))
+    assert wide.win.low < narrow.win.low
+    assert wide.lose.low < narrow.lose.low
+    assert wide.tie.high > narrow.tie.high
 
 
 @pytest.mark.parametrize("options", [{"workers": 1}, {"on": "processes", "workers": 2}])

@@ -26,6 +26,13 @@ def cube(targets: int, impostors: int, size: int, seed: int = 0) -> np.ndarray:
     return rng.normal(size=(targets, impostors, 1)) + rng.normal(size=(targets, impostors, size))
 
 
+def test_equally_close_impostors_have_one_place() -> None:
+    means = np.array([[3.0, 1.0, 3.0, 2.0], [1.0, 1.0, 0.0, 5.0]])
+    close = PairScores.from_array(means[:, :, None]).closeness.reshape(2, 4)
+    for row, expected in zip(close, ([2, 0, 2, 1], [1, 1, 0, 2]), strict=True):
+        assert (np.unique(row, return_inverse=True)[1] == expected).all()
+
+
 def over_all_subsets(
     scores: np.ndarray, levels: np.ndarray, count: int, similarity: np.ndarray | None = None
 ) -> np.ndarray:

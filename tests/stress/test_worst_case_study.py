@@ -196,6 +196,16 @@ def test_the_command_works_within_groups(
     assert "f: 12 targets with at least 11 impostors" in printed
 
 
+def test_several_files_are_told_apart_by_name(
+    voices_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    both = (f"one={voices_file}", f"two={voices_file}")
+    run("worstcase", *both, *("--by", "none", "--model", "gpd", "--ci", "0"))
+    printed = capsys.readouterr().out
+    assert "one" in printed
+    assert "two" in printed
+
+
 def test_no_intervals_means_none_anywhere(
     score_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -19,6 +19,7 @@ from unmask.engine import evaluate
 from unmask.errors import InputError
 from unmask.trials import read_any, read_embeddings, read_key, read_scores
 from unmask.trials.readers import files
+from unmask.trials.readers.decoder import check_memory
 
 GOOD = [f"e{i} t{i} 0.{i}" for i in range(1, 9)]
 
@@ -345,3 +346,9 @@ def test_quotes_that_are_closed_are_read(tmp_path: Path) -> None:
     assert result.enrol is not None
     assert result.enrol.to_series().to_list() == ["a, b", "c"]
     assert result.scores().tolist() == [0.5, 0.25]
+
+
+def test_what_memory_cannot_hold_twice_is_refused() -> None:
+    check_memory(50, 100)
+    with pytest.raises(ValueError, match="half of the free memory"):
+        check_memory(51, 100)

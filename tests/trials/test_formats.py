@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from unmask.errors import InputError
-from unmask.trials import FORMATS, Scores, Trials, read_any, read_key, read_scores
+from unmask.trials import FORMATS, Scores, Trials, read_any, read_key, read_scores, read_speakers
 
 E, T = ["s1", "s1", "s2", "s2"], ["u1", "u2", "u1", "u3"]
 S, L = [0.9, -0.25, 0.1, 1.5], [1, 0, 0, 1]
@@ -346,6 +346,8 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     assert scores.targets().tolist() == [0.9]
     assert list(scores.systems) == ["stdin"]
     assert scores.sources[0].sha256 == hashlib.sha256(Stdin.buffer.getvalue()).hexdigest()
+    Stdin.buffer = io.BytesIO(b"u1 a\nu2 b\n")
+    assert read_speakers("-") == {"u1": "a", "u2": "b"}
 
 
 def test_infinite_scores_are_ordinary(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 from hypothesis import given, strategies as st
 
-from unmask.trials import Ids
+from unmask.trials import Ids, lookup
 from unmask.trials.ids import Encoder, share
 
 texts = st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=5), max_size=40)
@@ -19,6 +19,12 @@ def test_strings_come_back(values: list[str]) -> None:
     assert ids.names.n_unique() == len(ids.names)
     assert ids.codes.dtype == np.int32
     assert ids.n_unique == len(set(values))
+
+
+@pytest.mark.parametrize("more", [0, 3000])
+def test_what_is_not_among_names_is_at_minus_one(more: int) -> None:
+    names = pl.Series(["a", "b", *(f"n{i}" for i in range(more))])
+    assert lookup(pl.Series(["b", "x", "a"]), names).tolist() == [1, -1, 0]
 
 
 @given(st.lists(texts, max_size=6), st.integers(1, 30))

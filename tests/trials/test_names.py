@@ -17,6 +17,7 @@ UTTERANCES = ["u1", "u2", "u3", "u4"]
 VECTORS = np.eye(4) + 1
 NONE = {
     "empty": ["a", "b", "", "b"],
+    "unseen": ["a", "b", "\N{ZERO WIDTH SPACE}", "b"],
     "blank": ["a", "b", " ", "b"],
     "None": ["a", "b", None, "b"],
     "NaN": ["a", "b", float("nan"), "b"],
@@ -117,13 +118,29 @@ def test_metadata_may_be_unknown(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("one", "other"),
-    [("Müller", "Mu\u0308ller"), ("a", "a "), ("a", "\ta"), ("K", "\N{KELVIN SIGN}"), ("a ", " a")],
+    [
+        ("Müller", "Mu\u0308ller"),
+        ("a", "a "),
+        ("a", "\ta"),
+        ("K", "\N{KELVIN SIGN}"),
+        ("a ", " a"),
+        ("a b", "a  b"),
+        ("a b", "a\N{NO-BREAK SPACE}b"),
+        ("anna", "an\N{ZERO WIDTH SPACE}na"),
+        ("anna", "anna\N{ZERO WIDTH NO-BREAK SPACE}"),
+        ("anna", "an\N{SOFT HYPHEN}na"),
+        ("anna", "\N{CYRILLIC SMALL LETTER A}nna"),
+        ("Peter", "\N{GREEK CAPITAL LETTER RHO}eter"),
+        ("Zoë", "Zo\N{CYRILLIC SMALL LETTER IO}"),
+        ("s01", "s\N{FULLWIDTH DIGIT ZERO}1"),
+    ],
 )
 def test_names_that_look_the_same_are_refused(tmp_path: Path, one: str, other: str) -> None:
-    expected = "that differ by more than blanks or Unicode form, found"
+    expected = "that differ by more than blanks, look-alike letters or Unicode form, found"
     with pytest.raises(um.InputError, match=f"embeddings: expected speakers {expected}") as caught:
         um.Embeddings(VECTORS, [one, "x", other, "x"])
-    assert f"{one!a} and {other!a} (1 such names in all)" in str(caught.value)
+    named = " ".join(f"{one!a} and {other!a} (1 such names in all)".split())
+    assert named in str(caught.value)
     with pytest.raises(um.InputError, match=f"expected utterances {expected}"):
         um.Embeddings(VECTORS, list("aabb"), [one, "x", other, "y"])
     columns = {"enrol": ["e", "f"], "test": ["t", "u"], "label": [1, 0], "score": [1.0, 0.0]}
@@ -135,3 +152,8 @@ def test_names_that_look_the_same_are_refused(tmp_path: Path, one: str, other: s
     once = um.Embeddings(VECTORS, [one, "x", one, "x"])
     assert once.speakers.names.to_list() == [one, "x"]
     assert um.Embeddings(VECTORS, [one, "x", other, "x"][:2] * 2).select([1, 3]).n_speakers == 1
+
+
+def test_names_that_look_different_are_two() -> None:
+    names = ["Ёлка", "Елка", "anna", "Anna", "Анна", "x1", "x 1", "Müller", "Muller"]
+    assert um.Embeddings(np.eye(len(names)), names).n_speakers == len(names)

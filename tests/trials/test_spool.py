@@ -64,6 +64,15 @@ def test_the_first_of_repeated_trials(tmp_path, pairs, batch, buckets):
 
 
 @pytest.mark.usefixtures("bits")
+def test_a_trial_is_its_names_and_its_side(tmp_path):
+    trials = TrialSpool(tmp_path / "trials", 1)
+    every = [(enrol, test, side) for enrol in "abcdef" for test in "uvwxyz" for side in "12"]
+    trials.append(0, [pl.Series(column) for column in zip(*every, every[7], strict=True)])
+    found = [(rows.tolist(), first.tolist()) for rows, first in repeats(trials.blocks(0))]
+    assert [one for one in found if one[0]] == [([len(every)], [7])]
+
+
+@pytest.mark.usefixtures("bits")
 @anywhere
 @given(pairs=trials, others=trials, batch=st.integers(1, 20), buckets=st.integers(1, 9))
 def test_partners(tmp_path, pairs, others, batch, buckets):

@@ -77,6 +77,7 @@ def test_transcripts_of_every_layout(tmp_path):
         ("text", "a zero\na one\n", "text, line 2: a second transcript of a"),
         ("text", "", "text: expected transcripts, found none"),
         ("t.csv", "name,words here\na,b\n", "t.csv, line 1: expected columns utterance and text"),
+        ("t.csv", "utterance,said\na,b\n", "t.csv, line 1: expected columns utterance and text"),
         ("t.csv", "utterance,text\na\n", "t.csv, line 2: expected 2 columns"),
     ],
 )

@@ -211,7 +211,9 @@ def main() -> None:
         code = _INTERRUPTED
     except Terminated:
         _last("ended by the system; run again to go on", 143)
-    except Exception as error:
+    except SystemExit:
+        raise
+    except BaseException as error:  # where memory ends, libraries end by what is no Exception
         _foreign(error)
     if code == _INTERRUPTED:
         _last(STOPPED, code)
@@ -226,7 +228,7 @@ def _memory_is_limited() -> bool:
     return resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
 
 
-def _foreign(error: Exception) -> NoReturn:
+def _foreign(error: BaseException) -> NoReturn:
     """Say in one line what nobody expected; wrong usage shows how it is right."""
     if hasattr(error, "show") and hasattr(error, "exit_code"):
         error.show()

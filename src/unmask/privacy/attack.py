@@ -272,9 +272,7 @@ class Attacker:
             return False
         if enrol.source is not None and test.source is not None:
             return enrol.source.sha256 == test.source.sha256
-        direction = np.random.default_rng(0).normal(size=enrol.dimension)
-        along = [(one.vectors * direction).sum(axis=1) for one in (enrol, test)]
-        return bool(np.isin(*along).any())
+        return bool(np.isin(enrol.marks, test.marks).any())
 
     @lazy
     def readings(self) -> tuple[Reading, ...]:

@@ -33,7 +33,7 @@ from unmask.report.headline import (
 from unmask.report.inputs import read_inputs, set_tables
 from unmask.report.overview import overview
 from unmask.report.section import Section, TableBlock
-from unmask.report.sound import ENCODER, SOUND
+from unmask.report.sound import COMPARED
 from unmask.run import private_files
 
 K = TypeVar("K")
@@ -249,7 +249,7 @@ class _Run:
         rows = {section.key: section.rows for section in sections}
         made = cards(study, rows)
         limiting = list(limits(made, study, sections))
-        told = ("not-read", SOUND, ENCODER, *BELIEVED)
+        told = ("not-read", *COMPARED, *BELIEVED)
         notices = [one for one in inputs.notices if one.code not in told]
         every = {"speakers": [row for block in least for row in block.rows], **rows}
         return Assessment(

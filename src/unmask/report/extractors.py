@@ -24,7 +24,7 @@ from unmask.privacy.legal import of_people
 from unmask.report.cache import Step, Work, code_digest
 from unmask.report.config import Attacker, Config, Safeguard, Voices
 from unmask.report.sound import medians
-from unmask.trials import Embeddings, Source
+from unmask.trials import Embeddings, Source, refuse_twins
 
 if TYPE_CHECKING:
     from unmask.report.inputs import Inputs
@@ -383,13 +383,17 @@ def embedded(
 
 
 def check_names(known: Embeddings, other: Embeddings, key: str, *, whose: str = "original") -> None:
-    """Every utterance of two sets is of one speaker in both; ``key`` is what ``other`` is."""
+    """Every utterance of two sets is of one speaker in both, and no name of one looks like another
+    of the other; ``key`` is what ``other`` is.
+    """
     names = (
         pl.DataFrame({"utterance": one.utterances.to_series(), "speaker": one.speakers.to_series()})
         for one in (known, other)
         if one.utterances is not None
     )
     here, there = names
+    for what in here.columns:
+        refuse_twins(pl.concat([here[what], there[what]]), f"{what}s", f"{whose} and {key}")
     both = there.with_row_index("row", 1).join(here, on="utterance", maintain_order="left")
     apart = both.filter(pl.col("speaker") != pl.col("speaker_right"))
     if len(apart):
@@ -404,15 +408,13 @@ def refuse_copies(known: Mapping[str, Embeddings | None], other: Embeddings, key
     """A run of the attacker's own, a related one or training speech is none of the ``known`` sets:
     few of its vectors, if any, are vectors of theirs.
     """
-    along = np.random.default_rng(0).normal(size=other.dimension)
-    own = (other.vectors * along).sum(axis=1)
     for whose, one in known.items():
         if one is None or one.dimension != other.dimension or other.dimension < 2:
             continue
-        same = int(np.isin(own, (one.vectors * along).sum(axis=1)).sum())
-        if 2 * same > len(own):
+        same = int(np.isin(other.marks, one.marks).sum())
+        if 2 * same > len(other):
             wanted = "other vectors than those of " + whose
-            raise InputError(key, wanted, f"the same in {same:,} of {len(own):,} rows")
+            raise InputError(key, wanted, f"the same in {same:,} of {len(other):,} rows")
 
 
 def refuse_attacked(training: Iterable[str], attacked: Iterable[str]) -> None:

@@ -17,7 +17,7 @@ from unmask.report.config import ORIGINAL
 from unmask.report.documents import Row
 from unmask.report.inputs import set_label
 from unmask.report.section import Section, note, title, whole_percent, with_level
-from unmask.report.sound import ENCODER, SOUND
+from unmask.report.sound import COMPARED
 from unmask.trials import Embeddings
 
 if TYPE_CHECKING:
@@ -411,9 +411,9 @@ def _several_sessions(speech: Embeddings) -> bool:
 
 
 def _not_comparable(notices: Iterable[Notice]) -> Iterable[str]:
-    """Recordings without speech and encoders that are not told: what nobody could recognise."""
+    """Recordings, encoders, runs and vectors by which nobody could be recognised."""
     for one in notices:
-        if one.code in (SOUND, ENCODER):
+        if one.code in COMPARED:
             yield f"{one.line if one.subject else f'{one.line[:1].upper()}{one.line[1:]}'}."
 
 

@@ -26,7 +26,13 @@ from unmask.report.extractors import (
     refuse_copies,
 )
 from unmask.report.redact import Labels, redaction_key
-from unmask.report.sound import Sounds, encoder_notices, sound_notices
+from unmask.report.sound import (
+    Sounds,
+    encoder_notices,
+    repeated_notices,
+    run_notices,
+    sound_notices,
+)
 from unmask.report.toml import relative
 from unmask.run import text_lines
 from unmask.speech import Recording
@@ -321,7 +327,8 @@ def read_inputs(
         inputs = replace(inputs, original=original, speech=speech, enrols=enrols, listed=by_list)
         inputs = Extractors(config, work, allow_code=allow_code, say=say).added(inputs, voices)
         inputs = inputs.complete(name_them=not config.redact)
-    notices += [*encoder_notices(read), *sound_notices(sounds), *inputs.notices]
+    notices += [*encoder_notices(read), *sound_notices(sounds), *run_notices(inputs.speech)]
+    notices += [*repeated_notices(read, name_them=not config.redact), *inputs.notices]
     inputs = replace(inputs, sources=tuple(dict.fromkeys(sources)), notices=tuple(notices))
     if not config.redact:
         return inputs

@@ -1,26 +1,39 @@
-"""Whether what is compared can be: protected recordings beside their originals, and encoders.
+"""Whether what is compared can be: protected recordings beside their originals, encoders, runs.
 
-A recording without speech is recognised by nobody, and neither is a vector of another encoder,
-whatever the safeguard does.
+A recording without speech is recognised by nobody, and neither is a vector of another encoder or
+by an own run that is none, whatever the safeguard does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 
-from unmask.base import FloatArray
+from unmask.base import FloatArray, Vectors, quantile_t
 from unmask.estimate import Notice
 from unmask.report.config import ORIGINAL
 from unmask.report.section import note
 from unmask.speech import SAMPLE_RATE
 from unmask.trials import Embeddings, Sound
 
-SOUND, ENCODER = "sound", "encoder-untold"
+if TYPE_CHECKING:
+    from unmask.report.extractors import Speech
+
+SOUND, ENCODER, RUN, REPEATED = "sound", "encoder-untold", "unlike-run", "repeated-vectors"
+COMPARED = (SOUND, ENCODER, RUN, REPEATED)
 """Codes of notices."""
+RUN_ALIKE, RUN_LEVEL = 0.25, 1e-4
+"""Share of what people are recognised by in one run that is too little in another run of the same
+safeguard, and how improbable the difference must be among people.
+"""
+RUN_PEOPLE = 1000
+"""Most people by whom two runs are compared."""
+FEW = 3
+"""Vectors of another utterance of the same set, up to which nothing is said."""
 SHORTER, LONGER = 0.5, 2.0
 """Shares of the original's duration outside which a recording is too short or too long."""
 QUIETER = 30.0
@@ -65,6 +78,96 @@ def sound_notices(sounds: Mapping[str, Sounds]) -> Iterator[Notice]:
     for name, own in sounds.items():
         if name != ORIGINAL:
             yield from _differences(name.removeprefix(_SAFEGUARDS), original, own)
+
+
+def repeated_notices(read: Mapping[str, Embeddings], *, name_them: bool) -> Iterator[Notice]:
+    """In which sets several utterances have one vector."""
+    for name, one in read.items():
+        _, of, count = np.unique(one.marks, return_inverse=True, return_counts=True)
+        again = len(of) - len(count)
+        if again > FEW and one.dimension > 1 and one.utterances is not None:
+            pair = np.flatnonzero(of == of[(count[of] > 1).argmax()])[:2]
+            first = " and ".join(one.utterances.decode(int(row)) for row in pair)
+            some = f"{again:,} of {len(one):,}"
+            words = note("repeated", some=some, first=f" (first: {first})" if name_them else "")
+            yield Notice(REPEATED, name.removeprefix(_SAFEGUARDS), words)
+
+
+def run_notices(speech: Mapping[str, Speech]) -> Iterator[Notice]:
+    """Which runs of the attacker's own, of those attacked or of training people, do not keep of
+    people what the attacked run keeps.
+    """
+    for name, one in speech.items():
+        for whose, held in (("", one.known), (" of training people", one.learnt)):
+            some = [held.get("own"), held.get("original")]
+            if all(x is not None and x.dimension == one.protected.dimension for x in some):
+                attacked = _kept(one.known["original"], one.protected)
+                own = _kept(held["original"], held["own"])
+                for what, here, there in zip(_KEPT, attacked, own, strict=True):
+                    if _unlike(here, there):
+                        means = {"attacked": here.mean(), "own": there.mean()}
+                        yield Notice(RUN, name, note("unlike_run", whose=whose, what=what, **means))
+                        break
+
+
+_KEPT = (
+    "recordings of one person resemble each other",
+    "voices resemble their originals",
+    "the likeness of people to each other resembles that of their originals",
+)
+
+
+def _kept(original: Embeddings, run: Embeddings) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """By person, how much more alike than others, as cosines about the mean, two halves of their
+    recordings are, their voice and its original, and both voices' likeness to everybody else.
+    """
+    people = sorted({*original.speakers.to_series()} & {*run.speakers.to_series()})[:RUN_PEOPLE]
+    count = pl.int_range(pl.len()).over("speaker") % 2
+    half = pl.DataFrame({"speaker": run.speakers.codes}).select(count).to_series().to_numpy()
+    halves = _centred(*(_voices(run, people, half == n) for n in (0, 1)))
+    voices = _centred(_voices(original, people), _voices(run, people))
+    likeness = [side @ side.T - np.eye(len(side)) for side in voices]
+    return _beyond(*halves), _beyond(*voices), _beyond(*likeness)
+
+
+def _voices(speech: Embeddings, people: Sequence[str], rows: Any = True) -> FloatArray:
+    """The mean voice of each of some people in some rows, zeros where somebody has none."""
+    at = {name: n for n, name in enumerate(people)}
+    of = np.array([at.get(name, -1) for name in speech.speakers.names])[speech.speakers.codes]
+    sums, known = np.zeros((len(people), speech.dimension)), (of >= 0) & rows
+    np.add.at(sums, of[known], _unit(speech.vectors[known]))
+    return _unit(sums)
+
+
+def _centred(*sides: FloatArray) -> list[FloatArray]:
+    """Voices of those whom every side has, about the mean of each."""
+    known = np.all([side.any(axis=1) for side in sides], axis=0)
+    kept = [side[known] for side in sides]
+    return [_unit(side - side.mean(axis=0)) for side in kept] if known.any() else kept
+
+
+def _beyond(left: FloatArray, right: FloatArray) -> FloatArray:
+    """How much closer than to others each row of one side is to the same row of the other."""
+    alike = _unit(left) @ _unit(right).T
+    own = np.diagonal(alike)
+    return np.asarray(own - (alike.sum(axis=1) - own) / max(len(alike) - 1, 1))
+
+
+def _unit(vectors: Vectors) -> FloatArray:
+    """Rows of length one; a row of zeros stays."""
+    length = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / np.where(length > 0, length, 1.0))
+
+
+def _unlike(one: FloatArray, other: FloatArray) -> bool:
+    """Whether of two means the smaller is but a share of the larger, by more than chance."""
+    few = min(len(one), len(other))
+    if few < 3:
+        return False
+    small, large = sorted((float(one.mean()), float(other.mean())), key=abs)
+    spread = np.sqrt(one.var(ddof=1) / len(one) + other.var(ddof=1) / len(other))
+    apart = abs(large - small) > quantile_t(few, 1 - RUN_LEVEL) * spread
+    return bool(apart and small / large < RUN_ALIKE)
 
 
 def _differences(name: str, original: Sounds, protected: Sounds) -> Iterator[Notice]:

@@ -88,10 +88,12 @@ def needed(module: str, package: str, extra: str) -> ModuleType:
     """Import an optional module, or tell the user how to get it."""
     try:
         return importlib.import_module(module)
-    except ImportError as error:
+    except ModuleNotFoundError as error:
         raise InputError(
             f"{package} is not installed ({error}): pip install 'unmask[{extra}]'"
         ) from None
+    except ImportError as error:
+        raise InputError(f"{package} is installed and cannot be loaded: {error}") from None
 
 
 def read_audio(path: str | os.PathLike[str]) -> Audio:

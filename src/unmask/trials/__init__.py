@@ -2,7 +2,7 @@
 
 from unmask.trials.embeddings import Embeddings, refuse_encoders, refuse_repeated, short_encoder
 from unmask.trials.formats import FORMATS, NONTARGET, TARGET, OnProblem, Sound, Source
-from unmask.trials.ids import Ids, lookup, match, share, text_ids, trial_codes
+from unmask.trials.ids import Ids, lookup, match, refuse_twins, share, text_ids, trial_codes
 from unmask.trials.large import ScoreBatch, StreamedScores, is_large, streamed_scores
 from unmask.trials.problems import two_speakers
 from unmask.trials.readers.detect import embedding_columns

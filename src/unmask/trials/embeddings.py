@@ -90,6 +90,12 @@ class Embeddings:
         """Number of different speakers."""
         return self.speakers.n_unique
 
+    @property
+    def marks(self) -> Vectors:
+        """A number of each vector, the same for the same vector and hardly ever for another."""
+        direction = np.random.default_rng(0).normal(size=self.dimension)
+        return np.asarray((self.vectors * direction).sum(axis=1))
+
     def normalised(self) -> Self:
         """Return the same with vectors of length one; a vector of length zero is an error."""
         length = np.linalg.norm(self.vectors, axis=1, keepdims=True)

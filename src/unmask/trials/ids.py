@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
-from unicodedata import normalize
+from unicodedata import category, normalize
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,13 @@ _LONG = 128
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _UNLABELLED = 3
 _NONE = ("None", "nan", "<NA>", "NaT", "--")
-_ODD = r"^\s|\s$|^$|[^\x00-\x7f]"
+_ODD = r"^\s|\s$|\s\s|^$|[^\x20-\x7e]"
+_UNSEEN = "\u034f\u115f\u1160\u3164\ufe0e\ufe0f"
+_LOOKS = str.maketrans(
+    "АВЕЅІЈКМНОРСТУХаеѕіјорсухһԁԛԝΑΒΕΖΗΙΚΜΝΟΡΤΥΧανιορυıℓ",
+    "ABESIJKMHOPCTYXaesijopcyxhdqwABEZHIKMNOPTYXaviopuil",
+)
+"""Letters of Cyrillic and Greek, and the Latin ones that look like them."""
 
 
 Hashes = npt.NDArray[np.uint64]
@@ -178,7 +184,7 @@ def check_names(what: str, name: str, *columns: Ids) -> None:
     if not any(ids.names.str.contains(_ODD).any() for ids in columns):
         return
     for ids in columns:
-        blank = (ids.names.str.strip_chars() == "").to_numpy()[ids.codes]
+        blank = (_seen(ids.names) == "").to_numpy()[ids.codes]
         if blank.any():
             place = f"{name}, row {int(blank.argmax()) + 1}"
             raise InputError(place, f"an identifier in {what}", f"none ({blank.sum()} in all)")
@@ -186,17 +192,31 @@ def check_names(what: str, name: str, *columns: Ids) -> None:
 
 
 def refuse_twins(names: pl.Series, what: str, name: str) -> None:
-    """Names that differ by blanks at their ends or by Unicode form alone are an error."""
+    """Names that differ by blanks, by what is not seen, by letters that look the same or by Unicode
+    form alone are an error.
+    """
+    if not names.str.contains(_ODD).any():
+        return
     names = names.unique(maintain_order=True)
-    odd = names.str.contains(_ODD)
-    plain = pl.Series([normalize("NFC", one.strip()) for one in names.filter(odd)], dtype=pl.String)
-    twins = plain.is_duplicated() | plain.is_in(names.filter(~odd).implode())
-    if twins.any():
-        first = plain.filter(twins)[0]
-        alike = [one for one in names if normalize("NFC", one.strip()) == first]
-        number = plain.filter(twins).n_unique()
-        actual = f"{' and '.join(map(ascii, alike))} ({number} such names in all)"
-        raise InputError(name, f"{what} that differ by more than blanks or Unicode form", actual)
+    seen = _seen(names)
+    twins = seen.filter(seen.is_duplicated())
+    if len(twins):
+        alike = names.filter(seen == twins[0])
+        actual = f"{' and '.join(map(ascii, alike))} ({twins.n_unique()} such names in all)"
+        wanted = f"{what} that differ by more than blanks, look-alike letters or Unicode form"
+        raise InputError(name, wanted, actual)
+
+
+def _seen(names: pl.Series) -> pl.Series:
+    """Names as readers see them."""
+    odd = names.str.contains(_ODD).arg_true()
+
+    def seen(one: str) -> str:
+        shown = (c for c in one if category(c) != "Cf" and c not in _UNSEEN)
+        return " ".join(normalize("NFKD", "".join(shown)).translate(_LOOKS).split())
+
+    folded = pl.Series([seen(one) for one in names.gather(odd)], dtype=pl.String)
+    return names.clone().scatter(odd, folded) if len(odd) else names
 
 
 class NameTable:

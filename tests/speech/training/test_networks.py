@@ -6,7 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from unmask.speech.encoders.networks import Ecapa, ResNet34, Tdnn, build  # noqa: E402
+from unmask.speech.encoders.networks import Ecapa, Res2, ResNet34, Tdnn, build  # noqa: E402
 from unmask.speech.training.card import Recipe  # noqa: E402
 
 
@@ -18,6 +18,18 @@ def test_ecapa_has_the_parameters_of_its_paper():
     """Desplanques et al. (2020), table 1: 6.2 M with C = 512, 14.7 M with C = 1024."""
     assert round(size(Ecapa(80, 192, 512)) / 1e6, 1) == 6.2
     assert round(size(Ecapa(80, 192, 1024)) / 1e6, 1) == 14.7
+
+
+def test_every_part_of_res2_hears_the_part_before_it():
+    """y_1 = x_1, y_2 = K_2(x_2), y_i = K_i(x_i + y_{i−1}) (Gao et al. 2021)."""
+    torch.manual_seed(0)
+    layer = Res2(16, 2, parts=4).eval()
+    x = torch.randn(2, 16, 30)
+    parts = x.chunk(4, dim=1)
+    wanted = [parts[0], layer.layers[0](parts[1])]
+    for number in (2, 3):
+        wanted.append(layer.layers[number - 1](parts[number] + wanted[-1]))
+    torch.testing.assert_close(layer(x), torch.cat(wanted, dim=1))
 
 
 def test_the_x_vector_network_has_the_parameters_of_its_paper():

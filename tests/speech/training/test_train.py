@@ -8,6 +8,7 @@ import os
 import socket
 import subprocess
 import sys
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,6 +32,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
 from unmask.speech.training import fit, loop  # noqa: E402
+from unmask.speech.training.data import split  # noqa: E402
 
 SMALL = Recipe(network="tdnn", channels=16, dimension=8, crop=0.5, batch=6, epochs=1, held_out=0)
 
@@ -167,7 +169,7 @@ def test_noise_has_its_level_and_rooms_their_echo():
     from unmask.speech.training.loop import add_noise, in_rooms
 
     torch.manual_seed(0)
-    speech, noise = torch.randn(2, 4000), 5 * torch.randn(2, 4000)
+    speech, noise = torch.randn(2, 4000), 0.05 * torch.randn(2, 4000)
     noise[1] = 0.0
     mixed = add_noise(speech, noise, torch.tensor([6.0, 6.0]))
     level = 10 * torch.log10(speech[0].square().mean() / (mixed - speech)[0].square().mean())
@@ -313,6 +315,21 @@ class TestBadInput:
         with pytest.raises(InputError, match="two speakers and a speaker with two recordings"):
             train(twelve[:40], tmp_path / "e", recipe=SMALL, validation=twelve[44:45])
 
+    def test_nobody_with_one_recording_is_held_out(self, twelve):
+        counts = Counter(one.speaker for one in twelve)
+        single = sorted(counts)[:6]
+        first = {one.speaker: one for one in reversed(twelve)}
+        some = [one for one in twelve if one.speaker not in single or one is first[one.speaker]]
+        for seed in range(4):
+            kept = split(some, replace(SMALL, held_out=5, seed=seed))[1]
+            assert not {one.speaker for one in kept} & {*single}
+
+    @pytest.mark.parametrize(("speakers", "apart"), [(19, 0), (20, 2), (100, 5), (2000, 50)])
+    def test_a_twentieth_of_many_speakers_is_held_out(self, twelve, speakers, apart):
+        many = [replace(twelve[0], speaker=f"s{n}") for n in range(speakers) for _ in "ab"]
+        kept = split(many, replace(SMALL, held_out=None))[1]
+        assert len({one.speaker for one in kept}) == apart
+
     def test_more_held_out_than_there_are(self, twelve, tmp_path):
         with pytest.raises(InputError, match="held_out: expected 0 or 2 to 10 of 12 speakers"):
             train(twelve, tmp_path / "e", recipe=replace(SMALL, held_out=11))
@@ -336,14 +353,29 @@ class TestBadInput:
             train(twelve, tmp_path / "e", recipe=SMALL)
         one_line(error)
 
-    def test_cuda_out_of_memory(self, twelve, tmp_path, monkeypatch):
+    @pytest.mark.parametrize(
+        "why",
+        [
+            torch.OutOfMemoryError("CUDA out of memory.\nTried to allocate"),
+            RuntimeError("could not create a primitive"),
+            MemoryError(),
+        ],
+        ids=["cuda", "onednn", "python"],
+    )
+    def test_out_of_memory(self, twelve, tmp_path, monkeypatch, why):
         def full(*_):
-            raise torch.OutOfMemoryError("CUDA out of memory.\nTried to allocate")
+            raise why
 
         monkeypatch.setattr(loop.Loop, "step", full)
         with pytest.raises(InputError, match=r"no memory for batches of 6 crops of 0.5 s") as error:
             train(twelve, tmp_path / "e", recipe=SMALL)
         one_line(error)
+
+    def test_no_thread_that_finds_no_memory_to_begin_with_is_waited_for(
+        self, twelve, tmp_path, monkeypatch
+    ):
+        monkeypatch.setattr(loop, "ThreadPoolExecutor", None)
+        train(twelve, tmp_path / "e", recipe=SMALL, device="cpu")
 
     def test_a_loss_that_is_not_finite(self, twelve, tmp_path, monkeypatch):
         before = loop.Loop.step
@@ -372,6 +404,7 @@ class TestBadInput:
             ({"batch": 1}, "batch: expected 2 to"),
             ({"speeds": (1.0,)}, "speeds: expected 0.5 to 2 but not 1"),
             ({"crop": 0.0}, "crop: expected 0.1 to 60"),
+            ({"rate": 10.5}, "rate: expected 0 to 10"),
         ],
     )
     def test_options(self, options, said):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
@@ -38,6 +39,7 @@ _AHEAD = 4
 _ORDER, _PLACES = 1, 2
 _REPORT_SECONDS = 1.0
 _LOWEST_RATE = 0.01
+_NO_MEMORY = re.compile("allocate memory|create a primitive")
 _BLOCK = 50
 """Steps between looks at the loss of a GPU, which is far ahead of this program."""
 
@@ -105,7 +107,9 @@ def _order(seed: int, epoch: int, count: int) -> IntArray:
 
 @contextmanager
 def ahead(plan: Plan, first: int, last: int, device: Any) -> Iterator[Iterator[dict[str, Any]]]:
-    """Batches of steps ``first`` to ``last`` as tensors, made a few steps ahead by a thread."""
+    """Batches of steps ``first`` to ``last`` as tensors; those of a GPU, far faster than what it is
+    fed, are made a few steps ahead by a thread.
+    """
     plan = replace(plan, samples=plan.samples.near(device))
     pinned = device.type == "cuda"
 
@@ -121,6 +125,10 @@ def ahead(plan: Plan, first: int, last: int, device: Any) -> Iterator[Iterator[d
             waiting.extend(pool.submit(made, step) for step in islice(steps, 1))
             yield {k: v.to(device, non_blocking=pinned) for k, v in batch.items()}
 
+    if device.type == "cpu":
+        # Python waits for ever for a thread that found no memory to begin with, whoever ends it.
+        yield map(made, range(first, last))
+        return
     pool = ThreadPoolExecutor(1, thread_name_prefix="batches")
     try:
         yield taken()
@@ -304,9 +312,9 @@ def _one_line(run: Run) -> Iterator[None]:
     """Say in a line what memory does not hold."""
     try:
         yield
-    except RuntimeError as error:
-        on_gpu = isinstance(error, torch.OutOfMemoryError)
-        if not on_gpu and "allocate memory" not in one_line(str(error)):
+    except (RuntimeError, MemoryError) as error:
+        on_gpu, full = (isinstance(error, x) for x in (torch.OutOfMemoryError, MemoryError))
+        if not on_gpu and not full and not _NO_MEMORY.search(one_line(str(error))):
             raise
         raise InputError(
             f"training: the {'GPU' if on_gpu else 'machine'} has no memory for batches of"
