@@ -23,25 +23,27 @@ def main() -> int:
     asked = parser.parse_args()
     pinned: dict[str, Any] = json.loads(PINNED.read_text()) if PINNED.exists() else {}
     chosen = {name: case for name, case in CASES.items() if asked.part in name}
-    digests, moves, start = {}, {}, time.monotonic()
+    digests: dict[str, Any] = {}
+    known = dict.fromkeys(case.workload for case in CASES.values())
+    moves, start = {}, time.monotonic()
     with calls.places():
         for name, case in chosen.items():
             numbers = case.numbers()
-            digests[name] = digest(numbers, case.single)
-            message = moved(numbers, pinned.get(name), case.single)
+            digests.setdefault(case.workload, digest(numbers))
+            before = digests if asked.pin else pinned
+            message = moved(numbers, before.get(case.workload), case.single)
             if message is not None:
                 moves[name] = message
     if not asked.part:
-        moves |= {name: "pinned, but no case" for name in pinned if name not in CASES}
+        moves |= {name: "pinned, but no case" for name in pinned if name not in known}
     for name, message in moves.items():
         print(f"{name}: {message}")
     seconds = time.monotonic() - start
     print(f"{len(moves)} of {len(chosen)} cases moved ({seconds:.0f} s)")
     if asked.pin:
-        known = {name: pinned[name] for name in pinned if name in CASES} | digests
-        ordered = {name: known[name] for name in CASES if name in known}
-        PINNED.write_text(json.dumps(ordered, indent=1, ensure_ascii=False) + "\n")
-        return 0
+        made = pinned | digests
+        lines = (f"{json.dumps(name)}: {json.dumps(made[name])}" for name in known if name in made)
+        PINNED.write_text("{\n" + ",\n".join(lines) + "\n}\n")
     return 1 if moves else 0
 
 

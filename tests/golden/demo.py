@@ -68,8 +68,8 @@ def main() -> int:
     text = (asked.folder / "results.json").read_text(encoding="utf-8")
     parts = by_framework(numbers_of(json.loads(text)))
     if asked.pin:
-        made = {name: digest(parts[name], RESAMPLED) for name in sorted(parts)}
-        PINNED.write_text(json.dumps(made, indent=1, ensure_ascii=False) + "\n")
+        made = {name: digest(parts[name]) for name in sorted(parts)}
+        PINNED.write_text(json.dumps(made, ensure_ascii=False) + "\n")
     pinned = json.loads(PINNED.read_text(encoding="utf-8"))
     sentence = {n: moved(parts.get(n, {}), pinned.get(n), RESAMPLED) for n in {**pinned, **parts}}
     sentence = {name: message for name, message in sentence.items() if message is not None}

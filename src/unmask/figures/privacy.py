@@ -166,8 +166,7 @@ def zoo_plots(
     """
     require(zoos, "zoo plot")
     views = matrices or {}
-    below = 160 if len(views) > 1 else 220
-    side = (250 if views else 300) if is_wide() else below
+    side = (250 if views else 300) if is_wide() else 220
     panels = []
     for i, (system, zoo) in enumerate(zoos.items()):
         if system in views:
