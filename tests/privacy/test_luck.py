@@ -289,3 +289,29 @@ def test_deid_and_evidence_of_the_strongest_say_what_luck_reads():
         upper = um.pseudonymisation(original, protected, replicates=20, pairs="upper")
         assert not upper.lucks
         assert "no-luck" in [notice.code for notice in upper.notices]
+
+
+def test_between_sessions_names_are_permuted_in_each():
+    rng = np.random.default_rng(10)
+    codes, day = np.repeat(np.arange(12), 6), np.tile(np.repeat([0, 1], 3), 12)
+    names, spoken = [f"s{code:02d}" for code in codes], [f"u{i}" for i in range(codes.size)]
+
+    def made(voices):
+        vectors = voices + 0.8 * rng.normal(size=voices.shape)
+        return um.Embeddings(vectors, names, spoken, sessions=[f"d{one}" for one in day])
+
+    own, new, other = rng.normal(size=(3, 12, 16))
+    stable, changed = new[codes], np.where(day[:, None] == 0, new[codes], other[codes])
+    for voices, beyond in ((stable, True), (changed, False)):
+        result = um.sessions(made(own[codes]), made(voices), replicates=20)
+        assert result["unlinkability_strongest"].luck.beyond == beyond
+        assert result["linkability_between"].luck.beyond == beyond
+        assert result.luck.value > 0.85
+
+
+def test_a_reading_that_luck_explains_is_called_so():
+    rng = np.random.default_rng(11)
+    original, protected = speech(rng, 8, 5, "u"), speech(rng, 8, 5, "u")
+    result = um.pseudonymisation(original, protected, replicates=50)
+    assert not result["deid_strongest"].luck.beyond
+    assert "stronger-reading" not in {notice.code for notice in result.notices}

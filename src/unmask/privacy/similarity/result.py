@@ -275,8 +275,12 @@ class Pseudonymisation(Assessment):
                 notices.append(Notice("negative-diagonal", name.upper(), sentence))
         lowest = self.attacks[self.attacker]
         if self.deid - lowest >= LEAST_DIFFERENCE:
-            code = "stronger-reading" if self.beats_plain else "unclear-reading"
-            why = _why(self.attacker) if self.beats_plain else _UNCLEAR
+            luck = self.lucks.get("deid_strongest")
+            beats = self.beats_plain and (luck is None or luck.beyond)
+            code = "stronger-reading" if beats else "unclear-reading"
+            why = _why(self.attacker) if beats else _UNCLEAR
+            if luck is not None and not luck.beyond:
+                why = f"luck reads as much, {self.strongest.deid.by_luck}"
             sentence = (
                 f"against the {self.attacker} score DeID is {100 * lowest:.1f} % instead of"
                 f" {100 * self.deid:.1f} %: {why}"

@@ -119,7 +119,9 @@ def _notes(assessment: similar.PrivacyAssessment) -> list[str]:
         notes.append(f"{where}{len(result.speakers):,} speakers. {'; '.join(counts)}.")
     for safeguard in assessment:
         where = f", {safeguard.dataset}" if several else ""
-        worst = ", ".join(safeguard.result.per_speaker.worst(3))
+        luck = safeguard.result.strongest.deid.luck
+        shown = luck is None or luck.beyond
+        worst = ", ".join(safeguard.result.per_speaker.worst(3) if shown else ())
         if worst:
             notes.append(f"{safeguard.system}{where}: least protected are {worst}.")
         notes += [n.about(f"{safeguard.system}{where}").line for n in safeguard.result.notes]
