@@ -192,3 +192,12 @@ def test_halves_of_the_people_are_compared():
 def test_a_share_beyond_half_is_refused():
     with pytest.raises(InputError, match="more than 0 and at most"):
         overlaps({"a": curve_of(1), "b": curve_of(2)}, share=0.6)
+
+
+def test_a_number_of_people_too_few_to_fit_is_left_out():
+    one = attack("asnorm")
+    few = Attacker(one.enrol, one.test, "procrustes", one.train)
+    curve = learning_curve({5: [few], 20: [one], 40: [one]})
+    assert curve.people.tolist() == [20, 40]
+    with pytest.raises(InputError):
+        learning_curve({20: [one], 40: [few]})

@@ -363,17 +363,24 @@ def learning_curve(
     ``attackers`` are by the number of people that they were trained on, several of one number where
     different people can be drawn (:func:`on_fewer` makes them for a back-end); all attack the same
     speakers. ``candidates`` is N', 20 or all there are unless given; ``length`` the utterances of a
-    conversation; ``level`` that of the intervals.
+    conversation; ``level`` that of the intervals. Numbers of people too few to fit a back-end are
+    left out.
     """
     if not attackers or not all(attackers.values()):
         raise InputError("learning curve: expected attackers by number of training people")
     sizes = sorted(attackers)
     first = attackers[sizes[0]][0]
     most = candidates or min(MOST_CANDIDATES, first.enrol.n_speakers)
-    outcomes, spread = [], []
+    people, outcomes, spread = [], [], []
     names: pl.Series | None = None
     for size in sizes:
-        curves = [linked(one, candidates=most, length=length) for one in attackers[size]]
+        try:
+            curves = [linked(one, candidates=most, length=length) for one in attackers[size]]
+        except InputError:
+            if size == sizes[-1]:
+                raise
+            continue
+        people.append(size)
         names = curves[0].speakers if names is None else names
         if not all(curve.speakers.equals(names) for curve in curves):
             raise InputError("learning curve: expected the same attacked speakers everywhere")
@@ -381,7 +388,9 @@ def learning_curve(
         outcomes.append(values.mean(axis=0))
         means = values.mean(axis=1)
         spread.append(float(means.var(ddof=1) / len(means)) if len(means) > 1 else 0.0)
-    return LearningCurve(np.array(sizes), np.stack(outcomes), np.array(spread), most, length, level)
+    return LearningCurve(
+        np.array(people), np.stack(outcomes), np.array(spread), most, length, level
+    )
 
 
 def on_fewer(
