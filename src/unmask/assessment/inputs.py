@@ -11,12 +11,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from unmask.errors import InputError
-from unmask.estimate import Notice
-from unmask.privacy.legal import Attacker, of_people, within_release
-from unmask.report.cache import Work
-from unmask.report.config import Config, ScoreSets, ScoreTable, Voices
-from unmask.report.extractors import (
+from unmask.assessment.cache import Work
+from unmask.assessment.config import Config, ScoreSets, ScoreTable, Voices
+from unmask.assessment.extractors import (
     Extractors,
     Say,
     Speech,
@@ -25,15 +22,18 @@ from unmask.report.extractors import (
     recordings_of,
     refuse_copies,
 )
-from unmask.report.redact import Labels, redaction_key
-from unmask.report.sound import (
+from unmask.assessment.redact import Labels, redaction_key
+from unmask.assessment.sound import (
     Sounds,
     encoder_notices,
     repeated_notices,
     run_notices,
     sound_notices,
 )
-from unmask.report.toml import relative
+from unmask.assessment.toml import relative
+from unmask.errors import InputError
+from unmask.estimate import Notice
+from unmask.privacy.legal import Attacker, of_people, within_release
 from unmask.run import text_lines
 from unmask.speech import Recording
 from unmask.trials import (

@@ -18,16 +18,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from unmask.assessment.cache import Step, Work, code_digest
+from unmask.assessment.config import Attacker, Config, Safeguard, Voices
+from unmask.assessment.sound import medians
 from unmask.base import FloatArray
 from unmask.errors import InputError
 from unmask.privacy.legal import of_people
-from unmask.report.cache import Step, Work, code_digest
-from unmask.report.config import Attacker, Config, Safeguard, Voices
-from unmask.report.sound import medians
 from unmask.trials import Embeddings, Source, refuse_twins
 
 if TYPE_CHECKING:
-    from unmask.report.inputs import Inputs
+    from unmask.assessment.inputs import Inputs
     from unmask.speech import Recording
 
 Say = Callable[[str], None]
