@@ -536,7 +536,7 @@ class TestAssess:
 
     def test_other_sessions_of_the_same_recordings(self, study):
         from unmask.assessment.cache import Work
-        from unmask.assessment.extractors import embedded
+        from unmask.assessment.runs import embedded
 
         files = recordings(study / "original")
         work = Work(study / "cache")

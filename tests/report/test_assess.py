@@ -21,8 +21,8 @@ from unmask.assessment import cache
 from unmask.assessment.attacks import AttackRun
 from unmask.assessment.config import Config
 from unmask.assessment.frameworks.legal import with_fitting_lengths
-from unmask.assessment.inputs import counterpart, enrolling
 from unmask.assessment.redact import Labels
+from unmask.assessment.splits import counterpart, enrolling
 from unmask.assessment.toml import load_config
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Notice

@@ -11,7 +11,7 @@ import pytest
 
 import unmask as um
 from unmask.assessment import load_config
-from unmask.assessment.extractors import Speech
+from unmask.assessment.runs import Speech
 from unmask.assessment.sound import run_notices
 from unmask.errors import InputError
 from unmask.report import assess, check_inputs

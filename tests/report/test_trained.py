@@ -10,9 +10,9 @@ import pytest
 from benchmarks.faults import state_of, watched
 
 from unmask.assessment.cache import Work
-from unmask.assessment.extractors import NOT_RUNNABLE
 from unmask.assessment.inputs import read_inputs
 from unmask.assessment.toml import check_config, load_config
+from unmask.assessment.training import NOT_RUNNABLE
 from unmask.errors import InputError
 from unmask.report.assessment import assess
 from unmask.report.writing import write_report

@@ -13,8 +13,9 @@ import polars as pl
 
 from unmask.assessment.cache import digest_of
 from unmask.assessment.config import ORIGINAL, Attacker, Config
-from unmask.assessment.extractors import Speech
-from unmask.assessment.inputs import Inputs, counterpart
+from unmask.assessment.inputs import Inputs
+from unmask.assessment.runs import Speech
+from unmask.assessment.splits import counterpart
 from unmask.base import FloatArray
 from unmask.errors import InputError
 from unmask.privacy import Permuted, legal as law

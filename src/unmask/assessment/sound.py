@@ -20,7 +20,7 @@ from unmask.speech import SAMPLE_RATE
 from unmask.trials import Embeddings, Sound
 
 if TYPE_CHECKING:
-    from unmask.assessment.extractors import Speech
+    from unmask.assessment.runs import Speech
 
 SOUND, ENCODER, RUN, REPEATED = "sound", "encoder-untold", "unlike-run", "repeated-vectors"
 COMPARED = (SOUND, ENCODER, RUN, REPEATED)

@@ -8,7 +8,7 @@ from typing import Any
 
 from unmask.assessment.attacks import matrix_attackers
 from unmask.assessment.cache import Step, digest_of
-from unmask.assessment.inputs import counterpart
+from unmask.assessment.splits import counterpart
 from unmask.assessment.study import Framework, Plan, Study
 from unmask.privacy import similarity as similar
 from unmask.privacy.legal import Attacker, of_people

@@ -10,8 +10,8 @@ from typing import Any
 from unmask.assessment.attacks import AttackRun
 from unmask.assessment.cache import Step, digest_of
 from unmask.assessment.config import ORIGINAL
-from unmask.assessment.extractors import Speech
 from unmask.assessment.inputs import Inputs
+from unmask.assessment.runs import Speech
 from unmask.assessment.study import Framework, Plan, Study, strongest
 from unmask.estimate import Estimate
 from unmask.privacy import legal as law

@@ -11,7 +11,7 @@ from typing import Any
 from unmask import utility as costs
 from unmask.assessment.cache import Step
 from unmask.assessment.config import ORIGINAL, Config
-from unmask.assessment.extractors import recordings_of
+from unmask.assessment.runs import recordings_of
 from unmask.assessment.study import Framework, Plan, Study
 from unmask.errors import InputError
 from unmask.run import content_digest

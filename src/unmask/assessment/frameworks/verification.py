@@ -8,12 +8,7 @@ from typing import Any
 from unmask.assessment.attacks import AttackRun, Variant
 from unmask.assessment.cache import Step
 from unmask.assessment.config import Config
-from unmask.assessment.study import (
-    Framework,
-    Plan,
-    Study,
-    compared,
-)
+from unmask.assessment.study import Framework, Plan, Study, compared
 from unmask.engine import Evaluation, evaluate, group_masks
 from unmask.estimate import Notice
 from unmask.privacy.legal import matrix_risks

@@ -7,12 +7,7 @@ from dataclasses import replace
 from unmask.assessment.attacks import AttackRun, Variant
 from unmask.assessment.cache import Step
 from unmask.assessment.config import ORIGINAL
-from unmask.assessment.study import (
-    TRIALS,
-    Framework,
-    Plan,
-    Study,
-)
+from unmask.assessment.study import TRIALS, Framework, Plan, Study
 from unmask.privacy import CalibrationDistortion
 from unmask.privacy.similarity import distortions as distortions_of
 

@@ -8,14 +8,7 @@ from itertools import product
 from typing import Any
 
 from unmask import figures as charts
-from unmask.assessment import (
-    KNOWN,
-    ORIGINAL,
-    Config,
-    Legal,
-    Results,
-    Study,
-)
+from unmask.assessment import KNOWN, ORIGINAL, Config, Legal, Results, Study
 from unmask.base import VERDICT
 from unmask.estimate import Estimate, Notice
 from unmask.privacy import legal as law

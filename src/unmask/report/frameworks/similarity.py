@@ -8,11 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from unmask import figures as charts
-from unmask.assessment import (
-    ORIGINAL,
-    Results,
-    Study,
-)
+from unmask.assessment import ORIGINAL, Results, Study
 from unmask.estimate import Estimate
 from unmask.privacy import Pseudonymisation, disclosure_of, similarity as similar, zoo
 from unmask.report.documents import Document, Row, document, figures_of

@@ -8,13 +8,7 @@ from functools import partial
 from typing import Any
 
 from unmask import figures as charts
-from unmask.assessment import (
-    Results,
-    Study,
-    Trialled,
-    strongest,
-    with_luck,
-)
+from unmask.assessment import Results, Study, Trialled, strongest, with_luck
 from unmask.engine import Comparison, Evaluation, Roc, curves, det_bands
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice

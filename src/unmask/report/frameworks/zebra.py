@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from unmask import figures as charts
-from unmask.assessment import (
-    Results,
-    Study,
-    strongest,
-    with_luck,
-)
+from unmask.assessment import Results, Study, strongest, with_luck
 from unmask.assessment.frameworks import LEARNT
 from unmask.privacy import CalibrationDistortion, disclosure_of
 from unmask.report.documents import Row
