@@ -1,7 +1,7 @@
 """``python -m benchmarks.mutants [--sample N] [--seed S] [--reached FILE …] [ROOM …]``: do tests
 notice wrong code?
 
-Single places of rooms of ``src/unmask`` (``engine``, ``privacy/legal``, ``report/inputs.py``) are
+Single places of rooms of ``src/unmask`` (``engine``, ``privacy/legal``, ``report/table.py``) are
 changed (a comparison turned, a bound moved by one, a sign, a constant, an operand) in a copy, and
 the tests that reach the place are run against it, the quickest first; ``benchmarks.reached`` finds
 them, at once or before. A change that no test notices survives: it needs a test, or is equivalent

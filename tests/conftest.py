@@ -33,11 +33,11 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture(scope="session", autouse=True)
 def steps_are_kept_apart(tmp_path_factory):
     """Steps of assessments are kept in a folder of this run, not in the user's cache."""
-    import unmask.report.cache
+    import unmask.assessment.cache
 
     folder = tmp_path_factory.mktemp("kept")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(unmask.report.cache, "cache_directory", lambda: folder)
+        patch.setattr(unmask.assessment.cache, "cache_directory", lambda: folder)
         yield
 
 

@@ -20,13 +20,14 @@ import pytest
 from benchmarks.fuzz.__main__ import CORPUS
 
 import unmask as um
+from unmask.assessment import load_config
 from unmask.cli import main
 from unmask.cli.common import progress
 from unmask.engine import curves
 from unmask.errors import InputError
 from unmask.estimate import Estimate
 from unmask.figures import pav_map
-from unmask.report import Document, Row, assess, check_inputs, load_config, render
+from unmask.report import Document, Row, assess, check_inputs, render
 from unmask.run import accumulate, place
 from unmask.speech import Recording, anonymise, load_encoder, read_audio
 from unmask.speech.encoders import Wrapped

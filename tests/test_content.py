@@ -16,8 +16,9 @@ from tests.helpers import other_content
 from tests.scoring.jobs import NUMBERS, RANGES, total
 
 import unmask as um
+from unmask.assessment import load_config
 from unmask.errors import InputError
-from unmask.report import assess, load_config
+from unmask.report import assess
 from unmask.report.headline import find
 from unmask.run import content_digest, place, run
 from unmask.scoring import BACKENDS
@@ -534,8 +535,8 @@ class TestAssess:
         assert deid[0] < 0.2 < 0.5 < deid[1]
 
     def test_other_sessions_of_the_same_recordings(self, study):
-        from unmask.report.cache import Work
-        from unmask.report.extractors import embedded
+        from unmask.assessment.cache import Work
+        from unmask.assessment.runs import embedded
 
         files = recordings(study / "original")
         work = Work(study / "cache")

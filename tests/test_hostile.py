@@ -11,11 +11,11 @@ import pytest
 from benchmarks.fuzz.__main__ import CORPUS
 
 import unmask as um
+from unmask.assessment.cache import Work
+from unmask.assessment.inputs import read_inputs
+from unmask.assessment.toml import load_config
 from unmask.errors import InputError
 from unmask.privacy.similarity import matrix, sessions
-from unmask.report.cache import Work
-from unmask.report.inputs import read_inputs
-from unmask.report.toml import load_config
 from unmask.run import files, scratch_folder
 from unmask.speech import recordings
 from unmask.trials import Embeddings, read_embeddings, read_scores, write

@@ -158,7 +158,7 @@ def _vectors(path: Path, rng: random.Random) -> tuple[int, int]:
 
 
 def _config(path: Path, rng: random.Random) -> tuple[None, int]:
-    from unmask.report import load_config
+    from unmask.assessment import load_config
 
     load_config(path)
     return None, 0

@@ -2,8 +2,8 @@
 
 Numbers of arrays, data and their files, back-ends, one function for each question, and where work
 runs. What else there is lies in the rooms ``trials``, ``speech``, ``engine``, ``privacy``,
-``stress``, ``utility`` and ``report``. A name is loaded with its room at first use: nobody waits
-for charts who wants an EER. ``__init__.pyi`` says the same to type checkers.
+``stress``, ``utility``, ``assessment`` and ``report``. A name is loaded with its room at first
+use: nobody waits for charts who wants an EER. ``__init__.pyi`` says the same to type checkers.
 """
 
 import warnings
@@ -16,8 +16,9 @@ from unmask._drawing import DRAWERS as _DRAWERS
 from unmask._version import __version__ as __version__
 from unmask.errors import UnmaskWarning as UnmaskWarning
 
-_ROOMS = ("engine", "privacy", "report", "speech", "stress", "trials", "utility")
+_ROOMS = ("assessment", "engine", "privacy", "report", "speech", "stress", "trials", "utility")
 _NAMES = {
+    "assessment": "load_config",
     "engine": """
         Battery Roc act_dcf calibrate cllr compare d_sys detection ece eer evaluate min_cllr
         min_dcf tpr_at_fpr zebra
@@ -29,7 +30,7 @@ _NAMES = {
         sessions singling_out within_release zoo
     """,
     "privacy.legal": "legal",
-    "report": "assess document load_config render",
+    "report": "assess document render",
     "run": "place reporting",
     "scoring": "Backend Cosine Plda Sides Whitening register_backend",
     "stress": """

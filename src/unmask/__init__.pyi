@@ -1,4 +1,5 @@
 from unmask import (
+    assessment as assessment,
     engine as engine,
     privacy as privacy,
     report as report,
@@ -8,6 +9,7 @@ from unmask import (
     utility as utility,
 )
 from unmask._version import __version__ as __version__
+from unmask.assessment import load_config as load_config
 from unmask.engine import (
     Battery as Battery,
     Roc as Roc,
@@ -43,7 +45,6 @@ from unmask.privacy.legal import legal as legal
 from unmask.report import (
     assess as assess,
     document as document,
-    load_config as load_config,
     render as render,
 )
 from unmask.run import place as place, reporting as reporting

@@ -9,11 +9,11 @@ import time
 import numpy as np
 import pytest
 
+from unmask.assessment import kept_assessments
+from unmask.assessment.cache import Step, Work
+from unmask.assessment.toml import load_config
 from unmask.errors import InputError
-from unmask.report import kept_assessments
 from unmask.report.assessment import assess
-from unmask.report.cache import Step, Work
-from unmask.report.toml import load_config
 from unmask.report.writing import write_report
 from unmask.run import place
 from unmask.trials import Embeddings, write
@@ -46,7 +46,7 @@ def folder(tmp_path):
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("UNMASK_CACHE", str(tmp_path / "kept"))
-    monkeypatch.setattr("unmask.report.cache.cache_directory", lambda: tmp_path / "kept")
+    monkeypatch.setattr("unmask.assessment.cache.cache_directory", lambda: tmp_path / "kept")
 
 
 def made(folder, name, **options):

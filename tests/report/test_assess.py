@@ -17,21 +17,22 @@ import jsonschema
 import numpy as np
 import pytest
 
+from unmask.assessment import cache
+from unmask.assessment.attacks import AttackRun
+from unmask.assessment.config import Config
+from unmask.assessment.frameworks.legal import with_fitting_lengths
+from unmask.assessment.redact import Labels
+from unmask.assessment.splits import counterpart, enrolling
+from unmask.assessment.toml import load_config
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Notice
 from unmask.privacy import Attacker
 from unmask.privacy.legal import spoken
-from unmask.report import cache, json_schema
+from unmask.report import json_schema
 from unmask.report.assessment import assess
-from unmask.report.config import Config
 from unmask.report.documents import Row
-from unmask.report.frameworks.attacks import AttackRun
-from unmask.report.frameworks.legal import with_fitting_lengths
 from unmask.report.headline import attempts, find, largest, verdict
 from unmask.report.html import merged, symbols
-from unmask.report.inputs import counterpart, enrolling
-from unmask.report.redact import Labels
-from unmask.report.toml import load_config
 from unmask.report.writing import browser, write_report
 from unmask.run import place
 from unmask.trials import Embeddings, read_embeddings

@@ -7,12 +7,13 @@ import json
 import numpy as np
 import pytest
 
+from unmask.assessment.config import ATTACKERS, KNOWN
+from unmask.assessment.frameworks import RECORDS
+from unmask.assessment.toml import load_config
 from unmask.errors import InputError
 from unmask.privacy.legal import RELEASE
 from unmask.report.assessment import assess, check_inputs
-from unmask.report.config import ATTACKERS, KNOWN
-from unmask.report.headline import ALL, RECORDS, WORST, find
-from unmask.report.toml import load_config
+from unmask.report.headline import ALL, WORST, find
 from unmask.report.writing import summary_table, write_report
 from unmask.trials import Embeddings, Ids, Scores, write
 

@@ -8,10 +8,10 @@ import json
 import numpy as np
 import pytest
 
+from unmask.assessment.starter import starter_config
+from unmask.assessment.toml import load_config
 from unmask.errors import InputError
 from unmask.report.assessment import assess
-from unmask.report.starter import starter_config
-from unmask.report.toml import load_config
 from unmask.report.writing import write_report
 from unmask.speech.encoders import weights_of
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from unmask.assessment.toml import load_config
 from unmask.report.assessment import assess
 from unmask.report.html import render_html
-from unmask.report.toml import load_config
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 CHROMIUM = Path("/usr/bin/chromium")

@@ -6,10 +6,10 @@ import tomllib
 import jsonschema
 import pytest
 
+from unmask.assessment.config import ATTACKERS, Config, config_schema
+from unmask.assessment.starter import starter_config
+from unmask.assessment.toml import check_config, load_config, to_toml
 from unmask.errors import InputError
-from unmask.report.config import ATTACKERS, Config, config_schema
-from unmask.report.starter import starter_config
-from unmask.report.toml import check_config, load_config, to_toml
 
 
 def with_line(study, text):

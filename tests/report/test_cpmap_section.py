@@ -5,10 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 import unmask as um
-from unmask.report.config import Config, CpMaps, ScoreTable
-from unmask.report.frameworks.cpmap import FRAMEWORK
-from unmask.report.frameworks.study import Study
+from unmask.assessment.config import Config, CpMaps, ScoreTable
+from unmask.assessment.frameworks.cpmap import FRAMEWORK
+from unmask.assessment.inputs import Inputs
+from unmask.assessment.study import Study
+from unmask.report.frameworks.cpmap import section
 from unmask.trials import Ids
+
+NOTHING = Inputs(None, {}, frozenset(), frozenset(), {}, {})
 
 
 def scores():
@@ -33,7 +37,7 @@ def scores():
 def study(reference=()):
     table = ScoreTable(name="table", files=("scores",), reference=reference)
     config = Config(scores=(table,), cpmap=CpMaps(grid=6, replicates=8))
-    return Study(config, None, {}, {}, {}, {"table": scores()})
+    return Study(config, NOTHING, {}, {}, {"table": scores()})
 
 
 def found_by(study):
@@ -60,7 +64,7 @@ def test_references_of_the_user_stand_and_are_warned_about():
 
 def test_the_answer_carries_intervals():
     result = found_by(study())
-    section = FRAMEWORK.section(study(), {"maps": {"table": result}, "tables": {}})
-    assert section.answer[0].startswith("original: ")
-    assert section.answer[0].count("95 % interval") == 2
-    assert "mean of their ranks" in section.words["method"][0]["text"]
+    made = section(study(), {"maps": {"table": result}, "tables": {}})
+    assert made.answer[0].startswith("original: ")
+    assert made.answer[0].count("95 % interval") == 2
+    assert "mean of their ranks" in made.words["method"][0]["text"]

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from unmask.assessment import starter
+from unmask.assessment.starter import demo_config
 from unmask.cli import app
 from unmask.data import demo_scores
-from unmask.report import starter, writing
-from unmask.report.starter import demo_config
+from unmask.report import writing
 from unmask.speech import case_study, case_study_subset
 from unmask.trials import read_embeddings, read_scores, write
 

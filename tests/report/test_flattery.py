@@ -10,10 +10,11 @@ import polars as pl
 import pytest
 
 import unmask as um
+from unmask.assessment import load_config
+from unmask.assessment.runs import Speech
+from unmask.assessment.sound import run_notices
 from unmask.errors import InputError
-from unmask.report import assess, check_inputs, load_config
-from unmask.report.extractors import Speech
-from unmask.report.sound import run_notices
+from unmask.report import assess, check_inputs
 from unmask.run import place
 from unmask.trials import Embeddings, Ids, write
 

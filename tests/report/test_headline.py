@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from unmask.assessment.toml import load_config
 from unmask.estimate import Estimate, Interval
 from unmask.report.assessment import assess
 from unmask.report.documents import Row
 from unmask.report.headline import find, of_tables, verdict, weak_control
 from unmask.report.html import render_html
 from unmask.report.section import with_level
-from unmask.report.toml import load_config
 
 
 def rate(metric: str, value: float, low: float, high: float, **params: str) -> Estimate:

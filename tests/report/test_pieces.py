@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 
 import unmask as um
+from unmask.assessment import load_config
+from unmask.assessment.attacks import attacks_of
+from unmask.assessment.cache import Work
+from unmask.assessment.frameworks import RECORDS
+from unmask.assessment.inputs import read_inputs
 from unmask.privacy.legal import RELEASE, one_minus_eer
-from unmask.report import assess, load_config
-from unmask.report.cache import Work
-from unmask.report.frameworks.attacks import attacks_of
-from unmask.report.headline import RECORDS, find
-from unmask.report.inputs import read_inputs
+from unmask.report import assess
+from unmask.report.headline import find
 from unmask.run import place
 
 PEOPLE, EACH, DIMENSION = 24, 8, 16

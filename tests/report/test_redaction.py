@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from unmask.assessment.redact import Labels, ending
+from unmask.assessment.toml import load_config
 from unmask.report.assessment import assess
-from unmask.report.redact import Labels, ending
-from unmask.report.toml import load_config
 from unmask.report.writing import write_report
 from unmask.run import place
 from unmask.trials import Embeddings, Ids, Scores, write
@@ -238,7 +238,7 @@ def test_names_in_commands_recognisers_grammars_and_recordings(tmp_path, monkeyp
 
 
 def test_grammars_are_withheld_unless_they_are_words_of_ours(tmp_path):
-    from unmask.report.toml import to_toml
+    from unmask.assessment.toml import to_toml
 
     (tmp_path / "a.toml").write_text('[[scores]]\nname = "x"\nfiles = ["a.toml"]\n')
     for grammar, shown in (("erika,mustermann", "withheld"), ("digits", "digits")):

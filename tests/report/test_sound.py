@@ -9,11 +9,11 @@ import jsonschema
 import numpy as np
 import pytest
 
+from unmask.assessment.sound import sound_notices
+from unmask.assessment.toml import load_config
 from unmask.errors import InputError
 from unmask.report import json_schema
 from unmask.report.assessment import assess
-from unmask.report.sound import sound_notices
-from unmask.report.toml import load_config
 from unmask.report.writing import summary_table, write_report
 from unmask.trials import Embeddings, Sound, write
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from benchmarks.faults import state_of, watched
 
+from unmask.assessment.cache import Work
+from unmask.assessment.inputs import read_inputs
+from unmask.assessment.toml import check_config, load_config
+from unmask.assessment.training import NOT_RUNNABLE
 from unmask.errors import InputError
 from unmask.report.assessment import assess
-from unmask.report.cache import Work
-from unmask.report.extractors import NOT_RUNNABLE
-from unmask.report.inputs import read_inputs
-from unmask.report.toml import check_config, load_config
 from unmask.report.writing import write_report
 from unmask.run import place
 from unmask.speech import Recipe, anonymise, recordings, safeguard, train

@@ -6,15 +6,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+from unmask.assessment import load_config, starter_config
 from unmask.estimate import Estimate, Interval
-from unmask.report import (
-    assess,
-    check_inputs,
-    load_config,
-    starter_config,
-    summary_table,
-    write_report,
-)
+from unmask.report import assess, check_inputs, summary_table, write_report
 from unmask.report.overview import mean
 from unmask.trials import Embeddings, write
 

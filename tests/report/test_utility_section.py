@@ -11,12 +11,12 @@ import pytest
 from report_study import SPEAKERS, UTTERANCES
 from tests.helpers import other_content
 
+from unmask.assessment.frameworks.utility import FRAMEWORK
+from unmask.assessment.toml import load_config
 from unmask.errors import InputError
 from unmask.estimate import Notice
 from unmask.report.assessment import assess
-from unmask.report.frameworks.utility import FRAMEWORK
 from unmask.report.html import render_html
-from unmask.report.toml import load_config
 from unmask.run import place
 from unmask.utility import COLUMNS, Measurements, utility_of, write_measurements
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from unmask.report.config import Config
-from unmask.report.frameworks.study import Study
-from unmask.report.frameworks.worst_case import FRAMEWORK, Growth, growth_of
+from unmask.assessment.config import Config
+from unmask.assessment.frameworks.worst_case import FRAMEWORK, Growth, growth_of
+from unmask.assessment.inputs import Inputs
+from unmask.assessment.study import Study
+from unmask.report.frameworks.worst_case import section
 from unmask.report.section import with_level
 from unmask.trials import Ids, Scores
+
+NOTHING = Inputs(None, {}, frozenset(), frozenset(), {}, {})
 
 
 def table(*, single: bool) -> Scores:
@@ -44,7 +48,7 @@ def study(scores: Scores) -> Study:
         scores=[{"name": "table", "files": ["none.tsv"]}],
         worst_case={"model": "gpd", "population": 200},
     )
-    return Study(config, None, {}, {}, {}, {"table": scores})
+    return Study(config, NOTHING, {}, {}, {"table": scores})
 
 
 def growth(scores: Scores) -> Growth:
@@ -60,18 +64,19 @@ def test_single_scores_and_lonely_targets_are_left_out_by_number() -> None:
     text = " ".join(result.warnings)
     assert "2 of 114 pairs have one score, left out" in text
     assert "1 of 12 targets have fewer than 3 impostors, left out" in text
-    shown = FRAMEWORK.section(study(table(single=True)), {"growth": {"table": result}})
+    shown = section(study(table(single=True)), {"growth": {"table": result}})
     assert len(shown.figures) == 1
     assert "one closest of" in shown.answer[0]
     at = len(one.operating) * (len(one.measured.counts) - 1) + 1
-    assert f"in one attempt, {with_level(one.measured.estimates[at])} of the time" in one.answer
+    rate = with_level(one.measured.estimates[at])
+    assert f"in one attempt, {rate} of the time" in shown.answer[0]
 
 
 def test_a_table_of_single_scores_does_not_end_the_report() -> None:
     result = growth(table(single=True))
     assert result.systems == ()
     assert "0 targets remain, too few for a worst case" in result.warnings[-1]
-    shown = FRAMEWORK.section(study(table(single=True)), {"growth": {"table": result}})
+    shown = section(study(table(single=True)), {"growth": {"table": result}})
     assert not shown.figures
     assert any("too few" in line for line in shown.warnings)
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import unmask as um
+from unmask.assessment.config import Attacker, config_schema
 from unmask.engine import Roc, cross_pairing
 from unmask.privacy import one_minus_eer
 from unmask.privacy.legal import count_above_in_scores
-from unmask.report.config import Attacker, config_schema
 from unmask.run import place
 from unmask.scoring import BACKENDS, AsNorm, Fused, backend_named, score_matrix
 
@@ -283,7 +283,7 @@ def test_names_of_the_package_and_unknown_needs_are_refused(registered):
 
 
 def test_steps_of_a_back_end_of_ones_own_are_not_taken_for_those_of_another():
-    from unmask.report.cache import Step
+    from unmask.assessment.cache import Step
     from unmask.scoring import BACKENDS, Cosine
 
     before = dict(BACKENDS)

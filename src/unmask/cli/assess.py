@@ -10,7 +10,7 @@ from typing import Any
 
 import typer
 
-from unmask import report
+from unmask import assessment, report
 from unmask.base import visible
 from unmask.cli.common import Intervals, Terminal, Where, progress, terminal_width, writable_folder
 from unmask.cli.options import argument, flat, group, option
@@ -45,11 +45,11 @@ def assess(
     schema: bool = option("Print the JSON Schema of the config and exit.", default=False),
 ) -> None:
     if schema:
-        sys.stdout.write(json.dumps(report.config_schema(), indent=2) + "\n")
+        sys.stdout.write(json.dumps(assessment.config_schema(), indent=2) + "\n")
         return
     if config is None:
         raise InputError("assess: expected a config (TOML), found none: unmask init writes one")
-    read = report.load_config(config, changes=[*change, *(["redact=true"] if redact else [])])
+    read = assessment.load_config(config, changes=[*change, *(["redact=true"] if redact else [])])
     if validate:
         for line in report.check_inputs(read, allow_code=allow_code):
             print(visible(line))
@@ -62,7 +62,12 @@ def assess(
 
 
 def run(
-    config: report.Config, output: Path, terminal: Terminal, *, file_copy: bool = False, **how: Any
+    config: assessment.Config,
+    output: Path,
+    terminal: Terminal,
+    *,
+    file_copy: bool = False,
+    **how: Any,
 ) -> None:
     """Assess, write, and print the headline table; the path of the page comes last.
 
@@ -70,16 +75,16 @@ def run(
     """
     with progress("reading", quiet=terminal.quiet, parts=False) as listener:
         heard: Any = {"listener": listener, "say": terminal.remark}
-        assessment = report.assess(config, output, **heard, **how)
-        page = report.write_report(assessment, output, file_copy=file_copy, listener=listener)
-    reused = f"reused {assessment.reused} finished steps, computed {assessment.computed}; "
+        done = report.assess(config, output, **heard, **how)
+        page = report.write_report(done, output, file_copy=file_copy, listener=listener)
+    reused = f"reused {done.reused} finished steps, computed {done.computed}; "
     terminal.remark(
-        f"{reused if assessment.reused else ''}steps are kept, with names and voiceprints, in"
-        f" {assessment.kept}: unmask cache clear removes them"
+        f"{reused if done.reused else ''}steps are kept, with names and voiceprints, in"
+        f" {done.kept}: unmask cache clear removes them"
     )
     if file_copy and not page.with_name("filing.pdf").exists():
         terminal.remark("no Chromium to make a PDF: print filing.html from any browser")
-    sys.stdout.write(visible(f"{report.summary_table(assessment, width=terminal_width())}{page}\n"))
+    sys.stdout.write(visible(f"{report.summary_table(done, width=terminal_width())}{page}\n"))
 
 
 def init(
@@ -90,7 +95,7 @@ def init(
     path = output or folder / NAME
     if path.exists() and not force:
         raise InputError(f"{path}: exists already; --force replaces it")
-    text = report.starter_config(folder, base=path.resolve().parent)
+    text = assessment.starter_config(folder, base=path.resolve().parent)
     try:
         write_whole(path, text.encode())
     except UnicodeEncodeError:
@@ -103,7 +108,7 @@ def demo(
     output: Path = option("Folder to write.", "-o", default="unmask-demo"),
     intervals: Intervals = group(level=0.95),
 ) -> None:
-    config = report.demo_config(output, seed=intervals.seed, replicates=intervals.ci)
+    config = assessment.demo_config(output, seed=intervals.seed, replicates=intervals.ci)
     run(config, output, terminal)
 
 
@@ -118,7 +123,7 @@ def list_kept(
     ),
 ) -> None:
     """Where steps of assessments are kept, how much, how old, and whether the report is there."""
-    for one in report.kept_assessments(*folders or ()):
+    for one in assessment.kept_assessments(*folders or ()):
         print(visible(_line(one)))
 
 
@@ -134,13 +139,13 @@ def clear_kept(
     """Remove kept steps; the next run computes them anew, and a redacted one has new labels."""
     if bool(folders) + gone + all_ != 1:
         raise InputError("cache clear", "folders, --gone or --all", "none or several of these")
-    for one in report.kept_assessments(*folders or ()):
+    for one in assessment.kept_assessments(*folders or ()):
         if one.gone or not gone:
             one.clear()
             print(visible(f"removed {_line(one)}"))
 
 
-def _line(kept: report.Kept) -> str:
+def _line(kept: assessment.Kept) -> str:
     hours = max(0.0, time.time() - kept.last) / 3600
     age = f"{hours:.0f} hours old" if hours < 48 else f"{hours / 24:.0f} days old"
     of = f"of {', '.join(map(str, kept.reports)) or 'an unknown report'}"

@@ -10,12 +10,13 @@ from typing import Any, Literal
 
 import typer
 
+from unmask.assessment import legal_attackers, load_config
 from unmask.cli.common import Drawn, Output, Where, Whose, given, named_files, read_named, refuse
 from unmask.cli.options import argument, option
 from unmask.errors import InputError
 from unmask.privacy import legal as law
 from unmask.privacy.similarity import read_matrices, safeguards
-from unmask.report import document, legal_attackers, load_config
+from unmask.report import document
 from unmask.scoring import backend_named
 from unmask.trials import Embeddings, Scores, Source, read_embeddings, read_scores, refuse_encoders
 

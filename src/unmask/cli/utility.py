@@ -8,12 +8,13 @@ from pathlib import Path
 import typer
 
 from unmask import utility as cost
+from unmask.assessment import Config, check_config
 from unmask.cli.assess import run
 from unmask.cli.common import Drawn, Output, named_files, read_named, whole_number
 from unmask.cli.options import argument, group, option
 from unmask.cli.speech import Recorded
 from unmask.errors import InputError
-from unmask.report import Config, check_config, document
+from unmask.report import document
 from unmask.run import make_folder
 
 

@@ -4,39 +4,45 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
+from unmask.assessment import (
+    COMPARED,
+    ORIGINAL,
+    Config,
+    Listener,
+    Run,
+    Step,
+    Study,
+    Work,
+    cache_of,
+    read_study,
+    strongest,
+)
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
-from unmask.figures import Figure, Strip, speaker_strip, system_colours
+from unmask.figures import Figure, Strip, speaker_strip
 from unmask.privacy.legal import known_backend
-from unmask.report.cache import Listener, Step, Work, cache_of
-from unmask.report.config import FRAMEWORKS as KEYS, ORIGINAL, Config
 from unmask.report.documents import Document, Row
-from unmask.report.frameworks import FRAMEWORKS
-from unmask.report.frameworks.attacks import attacks_of, extractor_note
-from unmask.report.frameworks.legal import with_fitting_lengths
-from unmask.report.frameworks.study import TRIALS, Framework, Plan, Results, Study, strongest
-from unmask.report.frameworks.utility import check_code, plane_of
+from unmask.report.frameworks import SECTIONS
+from unmask.report.frameworks.utility import plane_of
 from unmask.report.headline import (
     BELIEVED,
     Card,
     cards,
+    extractor_note,
     limits,
     next_steps,
     of_tables,
     untried,
 )
-from unmask.report.inputs import read_inputs, set_tables
 from unmask.report.overview import overview
-from unmask.report.section import Section, TableBlock
-from unmask.report.sound import COMPARED
+from unmask.report.section import Section, TableBlock, colours_of
 from unmask.run import private_files
 
-K = TypeVar("K")
 ONE_PERSON = "recordings of one person: there is nobody else to draw"
 DATA = {
     "original": "original speech",
@@ -102,7 +108,7 @@ def assess(
 ) -> Assessment:
     """Run what the config names; finished steps are kept in ``cache`` and reused.
 
-    That folder belongs to ``output`` and lies outside it (:func:`unmask.report.cache.cache_of`
+    That folder belongs to ``output`` and lies outside it (:func:`unmask.assessment.cache_of`
     unless given), since steps hold names and voiceprints; where others can read it, a private one
     is made inside it. ``allow_code`` lets the config name
     Python to import as an encoder, or a safeguard as a command; ``listener`` hears what is being
@@ -113,7 +119,12 @@ def assess(
     folder = Path(output)
     kept = Path(cache) if cache is not None else cache_of(folder)
     work = Work(kept, report=folder.resolve(), listener=listener)
-    return _Run(_study(config, work, folder, allow_code=allow_code, say=say), work).result()
+    run = Run(read_study(config, work, folder, allow_code=allow_code, say=say), work)
+    sections = list(_sections(run))
+    if not sections:
+        none = "frameworks: none of those named can be run on these data"
+        raise InputError(run.reason or none)
+    return _assessment(run, sections)
 
 
 def check_inputs(config: Config, *, allow_code: bool = False) -> list[str]:
@@ -127,7 +138,7 @@ def check_inputs(config: Config, *, allow_code: bool = False) -> list[str]:
             load_encoder(part.encoder)
     work = Work(cache_of(Path()), dry=True)
     plain = config.model_copy(update={"redact": False})
-    study = _study(plain, work, Path(), allow_code=allow_code)
+    study = read_study(plain, work, Path(), allow_code=allow_code)
     inputs, lines = study.inputs, []
     voices = {"original": inputs.original} if inputs.original is not None else {}
     for key, speech in {
@@ -150,147 +161,72 @@ def check_inputs(config: Config, *, allow_code: bool = False) -> list[str]:
     return [*lines, *untried(study)]
 
 
-def _study(
-    config: Config,
-    work: Work,
-    folder: Path,
-    *,
-    allow_code: bool,
-    say: Callable[[str], None] | None = None,
-) -> Study:
-    """What every framework works on: all that is read and checked before anything is computed."""
-    check_code(config, allow_code=allow_code)
-    inputs = read_inputs(config, work, base=folder.resolve(), allow_code=allow_code, say=say)
-    attacks, missing = attacks_of(config, inputs)
-    left_out = config.left_out
-    config, notices = with_fitting_lengths(config, attacks)
-    names = [*([ORIGINAL] if inputs.original is not None else []), *inputs.safeguards]
-    colours = system_colours(names, original=ORIGINAL)
-    tables = {**inputs.tables, **set_tables(inputs.sets)}
-    inputs = replace(inputs, notices=(*inputs.notices, *notices))
-    return Study(config, inputs, attacks, missing, colours, tables, left_out)
-
-
-class _Run:
-    """One run: steps are planned first, so that it is known how much is left.
-
-    A step that its data do not allow costs itself alone; a section without any step that worked is
-    left out, and the report says why.
+def _sections(run: Run) -> Iterator[Section]:
+    """A section of each framework with its figures, kept under the keys of the steps it is made
+    from and under what its sentences depend on besides.
     """
-
-    def __init__(self, study: Study, work: Work) -> None:
-        self.study, self.work, self.reason = study, work, ""
-        unread = (one for one in study.inputs.notices if one.code == "not-read")
-        self.failures = [replace(one, sentence=one.line) for one in unread]
-
-    def result(self) -> Assessment:
-        study = self.study
-        wanted = [f for f in FRAMEWORKS if f.key in (study.config.frameworks or KEYS)]
-        plans = {one.key: one.steps(study) for one in wanted}
-        trials = study.trials() if any(one.trials for one in wanted) else {}
-        self._expect({TRIALS: trials}, *plans.values())
-        # What is planned later is expected to take about two steps a table.
-        late = 2.0 * len(study.tables) + 2.0 * bool(study.attacks)
-        self.work.total += late
-        tried = self._run(TRIALS, trials)
-        study.tried(tried)
-        sections: list[Section] = []
-        for one in wanted:
-            later = one.later(study)
-            self._expect(later)
-            plan = {**plans[one.key], **later}
-            results = {group: self._run(one.key, steps) for group, steps in plan.items()}
-            if one.trials:
-                plan, results = {TRIALS: trials, **plan}, {TRIALS: tried, **results}
-            sections += self._section(one, plan, results)
-        self.work.total -= late
-        if not sections:
-            none = "frameworks: none of those named can be run on these data"
-            raise InputError(self.reason or none)
-        return self._assessment(sections)
-
-    def _expect(self, *plans: Plan) -> None:
-        self.work.expect([step for p in plans for group in p.values() for step in group.values()])
-
-    def _run(self, key: str, steps: Mapping[K, Step]) -> dict[K, Any]:
-        """Results of the steps that their data allow; why others failed is kept for the report."""
-        results = {}
-        for name, step in steps.items():
-            try:
-                results[name] = self.work.run(step)
-            except InputError as error:
-                reason = f"{step.what}: {error}"
-                self.reason = self.reason or reason
-                self.failures.append(Notice("not-computed", key, f"not computed: {reason}"))
-        return results
-
-    def _section(self, one: Framework, plan: Plan, results: Results) -> list[Section]:
-        """A section with its figures, kept under the keys of the steps it is made from and under
-        what its sentences depend on besides.
-        """
-        kept = [s for group, steps in plan.items() for n, s in steps.items() if n in results[group]]
-        if not kept or (one.main is not None and not results.get(one.main)):
-            return []
-        study, what = self.study, [made.what for made in kept]
-        parts = {"redact", "safeguards", "attackers", one.key}
+    study = run.study
+    for done in run.frameworks():
+        parts = {"redact", "safeguards", "attackers", done.key}
         words = {"config": study.config.model_dump(mode="json", include=parts)}
         step = Step(
-            f"charts and tables of {one.key}",
-            [made.key for made in kept],
-            {"colours": study.colours, "steps": what, **words},
-            lambda: one.section(study, results).plain(),
+            f"charts and tables of {done.key}",
+            [made.key for made in done.steps],
+            {"colours": colours_of(study), "steps": [made.what for made in done.steps], **words},
+            lambda done=done: SECTIONS[done.key](study, done.results).plain(),  # type: ignore[misc]
         )
-        self.work.expect([step])
-        return list(self._run(one.key, {one.key: step}).values())
+        run.work.expect([step])
+        yield from run.compute(done.key, {done.key: step}).values()
 
-    def _assessment(self, sections: Sequence[Section]) -> Assessment:
-        study, config, inputs = self.study, self.study.config, self.study.inputs
-        strip, least = _least(study)
-        rows = {section.key: section.rows for section in sections}
-        made = cards(study, rows)
-        limiting = list(limits(made, study, sections))
-        told = ("not-read", *COMPARED, *BELIEVED)
-        notices = [one for one in inputs.notices if one.code not in told]
-        every = {"speakers": [row for block in least for row in block.rows], **rows}
-        return Assessment(
-            config,
-            attackers=study.attackers,
-            facts=_facts(study),
-            line=_line(study),
-            extractor=extractor_note(inputs) if study.attacks else "",
-            lines=[*(c for c in made if c.numbers), *of_tables(rows.get("verification", ()))],
-            limits=limiting,
-            next_steps=list(next_steps(made, study)),
-            plane=plane_of(study, rows),
-            strip=strip,
-            least=least,
-            sections=sections,
-            document=Document(
-                [
-                    Row({"framework": key, **row.conditions}, row.estimates)
-                    for key, some in every.items()
-                    for row in some
-                ],
-                inputs=inputs.sources,
-                conditions={"assessment": config.title},
-                notes=[line for card in made for line in card.lines],
-                warnings=[
-                    *(one.line for one in notices),
-                    *(notice.sentence for notice in self.failures),
-                    *limiting,
-                    *(f"{s.words['title']}: {line}" for s in sections for line in s.warnings),
-                ],
-                seed=config.seed,
-            ),
-            overview=overview(config, rows, study.tables),
-            colours=study.colours,
-            notices=notices,
-            failures=self.failures,
-            date=_date(config),
-            kept=self.work.folder,
-            reused=self.work.reused,
-            computed=self.work.computed,
-        )
+
+def _assessment(run: Run, sections: Sequence[Section]) -> Assessment:
+    study, config, inputs = run.study, run.study.config, run.study.inputs
+    strip, least = _least(study)
+    rows = {section.key: section.rows for section in sections}
+    made = cards(study, rows)
+    limiting = list(limits(made, study, sections))
+    told = ("not-read", *COMPARED, *BELIEVED)
+    notices = [one for one in inputs.notices if one.code not in told]
+    every = {"speakers": [row for block in least for row in block.rows], **rows}
+    return Assessment(
+        config,
+        attackers=study.attackers,
+        facts=_facts(study),
+        line=_line(study),
+        extractor=extractor_note(inputs) if study.attacks else "",
+        lines=[*(c for c in made if c.numbers), *of_tables(rows.get("verification", ()))],
+        limits=limiting,
+        next_steps=list(next_steps(made, study)),
+        plane=plane_of(study, rows),
+        strip=strip,
+        least=least,
+        sections=sections,
+        document=Document(
+            [
+                Row({"framework": key, **row.conditions}, row.estimates)
+                for key, some in every.items()
+                for row in some
+            ],
+            inputs=inputs.sources,
+            conditions={"assessment": config.title},
+            notes=[line for card in made for line in card.lines],
+            warnings=[
+                *(one.line for one in notices),
+                *(notice.sentence for notice in run.failures),
+                *limiting,
+                *(f"{s.words['title']}: {line}" for s in sections for line in s.warnings),
+            ],
+            seed=config.seed,
+        ),
+        overview=overview(config, rows, study.tables),
+        colours=colours_of(study),
+        notices=notices,
+        failures=run.failures,
+        date=_date(config),
+        kept=run.work.folder,
+        reused=run.work.reused,
+        computed=run.work.computed,
+    )
 
 
 def _least(study: Study) -> tuple[Figure | None, list[TableBlock]]:
@@ -319,7 +255,7 @@ def _least(study: Study) -> tuple[Figure | None, list[TableBlock]]:
         "People recognised in half of their recordings or more, of"
         f" {max(len(s.speakers) for s in strips):,}: {counts}"
     )
-    return speaker_strip(strips, colours=study.colours).called(title=title).plain(), [table]
+    return speaker_strip(strips, colours=colours_of(study)).called(title=title).plain(), [table]
 
 
 def _facts(study: Study) -> list[tuple[str, str]]:

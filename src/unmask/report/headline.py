@@ -9,19 +9,17 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from unmask.assessment import COMPARED, ORIGINAL, Inputs, set_label
 from unmask.base import few_speakers
 from unmask.engine import speaker_count
 from unmask.estimate import Estimate, Notice
 from unmask.privacy.legal import RELEASE, STRONG_ENOUGH, extent, spoken
-from unmask.report.config import ORIGINAL
 from unmask.report.documents import Row
-from unmask.report.inputs import set_label
-from unmask.report.section import Section, note, title, whole_percent, with_level
-from unmask.report.sound import COMPARED
+from unmask.report.section import Section, colours_of, note, title, whole_percent, with_level
 from unmask.trials import Embeddings
 
 if TYPE_CHECKING:
-    from unmask.report.frameworks.study import Study
+    from unmask.assessment import Study
 
 Rows = Mapping[str, Sequence[Row]]
 """Rows of all sections, by framework."""
@@ -31,8 +29,6 @@ SURE = "headline, for the verdict"
 """Points of a curve: the two that a card tells of, where unprotected speech is compared, and, with
 an interval of the level of all verdicts, the first where another level is shown.
 """
-RECORDS = "record to record"
-"""Within a release: one recording of each person is enrolled, not all that belong together."""
 BELIEVED = ("absent", "not-matched", "length-left-out")
 """Notices on the inputs that a reader of the conclusion has to know."""
 LOWER_BOUND = ("overfitted", "weak-own-run", "learning-rises")
@@ -280,7 +276,7 @@ def cards(study: Study, rows: Rows) -> list[Card]:
         if numbers and not words:
             words = f"{numbers[0].label}: {with_level(numbers[0].shown)}"
         beside = list(_beside(study, name, weak_control(legal)))
-        colour = study.colours[name]
+        colour = colours_of(study)[name]
         made.append(Card(name, described[name], words, said, extent, numbers, beside, colour))
     return sorted(made, key=lambda card: card.risk, reverse=True)
 
@@ -400,6 +396,18 @@ def limits(cards: Sequence[Card], study: Study, sections: Sequence[Section] = ()
     if not inputs.protected:
         reversed_ = dict.fromkeys(one.line for one in noticed if one.code == "negated")
         yield from (f"{line}." for line in reversed_)
+
+
+def extractor_note(inputs: Inputs) -> str:
+    """Which extractors were trained on protected speech, or why none was."""
+    if not inputs.trained:
+        why = dict.fromkeys(f"{who}, {why}" for (_, who), why in inputs.untrained.items())
+        return f"No extractor was trained: {'; '.join(why)}." if why else note("backends_only")
+    trained = (
+        f"{who} on {name}, by {speech.people} people"
+        for (name, who), speech in inputs.trained.items()
+    )
+    return note("extractors", trained="; ".join(trained))
 
 
 def _several_sessions(speech: Embeddings) -> bool:

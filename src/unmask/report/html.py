@@ -14,13 +14,13 @@ import jinja2
 from markupsafe import Markup, escape
 
 from unmask._version import __version__
+from unmask.assessment import SPELLED, spelled
 from unmask.estimate import Estimate, Notice
 from unmask.figures import POLICY, STYLE, Figure, fragment, javascript, svg
 from unmask.report.assessment import Assessment
 from unmask.report.documents import Document, Row
 from unmask.report.headline import Headline, listed
 from unmask.report.section import Choice, Section, TableBlock, figures_in, note
-from unmask.report.sound import SPELLED, spelled
 from unmask.report.table import (
     EXPLANATIONS,
     LABELS,

@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from unmask.assessment import ORIGINAL, Config, set_label
 from unmask.estimate import Estimate, Interval
 from unmask.privacy.similarity import GIVEN
-from unmask.report.config import ORIGINAL, Config
 from unmask.report.documents import Document, Row
 from unmask.report.headline import WORST, Match, Rows, find, largest
-from unmask.report.inputs import set_label
 from unmask.report.table import MODELS
 from unmask.trials import Scores
 

@@ -11,6 +11,7 @@ from math import isnan
 from typing import Any
 
 from unmask import figures as charts
+from unmask.assessment import ORIGINAL, Study
 from unmask.estimate import Estimate, HasNotices, Notice, Noticed
 from unmask.report.documents import Row
 
@@ -108,6 +109,12 @@ class Section(Noticed):
     def rows(self) -> list[Row]:
         """Every row of every table."""
         return [row for block in self.tables for row in block.rows]
+
+
+def colours_of(study: Study) -> dict[str, str]:
+    """A colour for unprotected speech and for every safeguard."""
+    names = [*([ORIGINAL] if study.inputs.original is not None else []), *study.inputs.safeguards]
+    return charts.system_colours(names, original=ORIGINAL)
 
 
 def noted(results: Mapping[str, HasNotices]) -> list[Notice]:

@@ -12,14 +12,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
+from unmask.assessment import Listener, code_digest, to_toml
 from unmask.errors import InputError
 from unmask.figures import Figure, images
 from unmask.report.assessment import Assessment
-from unmask.report.cache import Listener, code_digest
 from unmask.report.documents import Document
 from unmask.report.html import filing_html, render_html
 from unmask.report.table import render, text
-from unmask.report.toml import to_toml
 from unmask.run import locked, make_folder, write_whole
 
 PAGE = "report.html"

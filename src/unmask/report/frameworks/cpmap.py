@@ -7,15 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 from unmask import figures as charts
+from unmask.assessment import Results, Study, strongest
 from unmask.engine import Evaluation
 from unmask.estimate import Estimate
-from unmask.report.config import ORIGINAL
 from unmask.report.documents import Document, Row, document, figures_of
-from unmask.report.frameworks.study import Framework, Plan, Results, Study, strongest
-from unmask.report.frameworks.verification import table_steps
 from unmask.report.section import Section, TableBlock, note, noted, with_level
 from unmask.report.table import MODELS
-from unmask.stress import Contour, CpAssessment, CpMap, DeltaCpMap, contour, cp_maps
+from unmask.stress import Contour, CpAssessment, CpMap, DeltaCpMap, contour
 
 LEVELS = {"eer": (0.01, 0.02, 0.05, 0.1, 0.2, 0.5), "min_dcf": (0.1, 0.2, 0.5, 0.8)}
 
@@ -118,31 +116,6 @@ figures_of.register(CpMap, lambda result: [charts.cp_map_figure({"system": resul
 figures_of.register(DeltaCpMap, lambda result: [charts.delta_cp_map_figure([result])])
 
 
-def _later(study: Study) -> Plan:
-    """Maps of all systems of a table; with the original among them, each safeguard against it.
-
-    Without references all compared systems order the trials alike, by the mean of their ranks.
-    """
-    config, steps = study.config, {}
-    for table in study.compared():
-        others = [name for name in table.systems if name != ORIGINAL]
-        options = {
-            **config.cpmap.model_dump(),
-            "level": config.intervals.level,
-            "seed": config.seed,
-            "references": list(table.references),
-            "deltas": [(ORIGINAL, n) for n in others] if ORIGINAL in table.systems else None,
-        }
-        weight = 1 + table.size * len(table.systems) * config.cpmap.replicates / 3e6
-        steps[table.name] = table.step("C-P maps", cp_maps, options, weight)
-    return {"maps": steps}
-
-
-def _steps(study: Study) -> Plan:
-    """The raw EER of all trials is that of verification, with the same interval."""
-    return {"tables": table_steps(study)}
-
-
 def _known_rates(
     study: Study, evaluated: Mapping[str, Evaluation]
 ) -> dict[tuple[str, str], Estimate]:
@@ -154,7 +127,7 @@ def _known_rates(
     return raw
 
 
-def _section(study: Study, results: Results) -> Section:
+def section(study: Study, results: Results) -> Section:
     assessments: Mapping[str, CpAssessment] = results["maps"]
     raw = _known_rates(study, results["tables"])
 
@@ -224,6 +197,3 @@ def _everywhere(delta: DeltaCpMap) -> list[str]:
         if share == 1:
             return [f"{delta.test}: {word} errors than {delta.reference} in every cell of the map."]
     return []
-
-
-FRAMEWORK = Framework("cpmap", _section, steps=_steps, later=_later, trials=True, main="maps")

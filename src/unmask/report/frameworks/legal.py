@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 from unmask import figures as charts
+from unmask.assessment import KNOWN, ORIGINAL, Config, Legal, Results, Study
 from unmask.base import VERDICT
-from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
 from unmask.privacy import legal as law
 from unmask.privacy.legal import RELEASE
-from unmask.report.cache import Step, Work, cache_of, digest_of
-from unmask.report.config import KNOWN, ORIGINAL, Config, Legal
 from unmask.report.documents import Row, figures_of
-from unmask.report.frameworks.attacks import AttackRun, Attacks, Variant, attacks_of
-from unmask.report.frameworks.study import Framework, Plan, Results, Study
-from unmask.report.headline import ALL, CONTROL, RECORDS, SURE, WORST
-from unmask.report.inputs import read_inputs
-from unmask.report.section import Choice, Section, TableBlock, note, shown, whole_percent
+from unmask.report.headline import ALL, CONTROL, SURE, WORST
+from unmask.report.section import (
+    Choice,
+    Section,
+    TableBlock,
+    colours_of,
+    note,
+    shown,
+    whole_percent,
+)
 
-WITHIN = ("cosine", "wccn", "whitened")
-"""Back-ends that are tried within a release; names of its enrolment half are known, but from record
-to record.
-"""
 CURVE = "one_minus_eer"
 """Shown as a curve beside the risks; its strongest attack stands among verification errors."""
 
@@ -39,120 +36,6 @@ def _(curve: law.RiskCurve) -> list[charts.Figure]:
     line = charts.RiskLine("attacked", "attacker", curve.metric, 1, curve)
     colours = charts.system_colours(["attacked"])
     return [charts.risk_comparison([line], colours=colours).called(curve.metric)]
-
-
-def with_fitting_lengths(config: Config, attacks: Attacks) -> tuple[Config, tuple[Notice, ...]]:
-    """The config with those lengths that the attacked speech of some safeguard allows, and notices
-    on the others.
-    """
-    if not attacks:
-        return config, ()
-    lengths = config.legal.lengths
-    fitting = {name: _fitting(lengths, some) for name, some in attacks.items()}
-    kept = tuple(sorted({n for some in fitting.values() for n in some}))
-    lacking: dict[tuple[str, ...], list[int]] = {}
-    for length in lengths:
-        names = tuple(name for name, some in fitting.items() if length not in some)
-        lacking.setdefault(names, []).append(length)
-    lacking.pop((), None)
-    notices = []
-    for names, longer in lacking.items():
-        whose = "" if len(names) == len(attacks) else f" of {' and '.join(names)}"
-        most = max(max(fitting[name]) for name in names)
-        sentence = note("too_long", lengths=", ".join(map(str, longer)), whose=whose, most=most)
-        notices.append(Notice("length-left-out", "", sentence))
-    legal = config.legal.model_copy(update={"lengths": kept})
-    return config.model_copy(update={"legal": legal}), tuple(notices)
-
-
-def _fitting(lengths: tuple[int, ...], attacks: Iterable[AttackRun]) -> tuple[int, ...]:
-    """Lengths of which somebody has two conversations to attack, or the longest that there is."""
-    return law.fitting_lengths([attack.data.test for attack in attacks], lengths)
-
-
-def _options(config: Config) -> dict[str, Any]:
-    """Options of a sweep but attributes, which are probed once for all attackers."""
-    return {**config.legal.model_dump(exclude={"attributes"}), **config.drawn}
-
-
-def legal_attackers(
-    config: Config, path: Path
-) -> tuple[dict[str, law.Attacker], dict[str, Any], tuple[Notice, ...]]:
-    """Attackers of the config at ``path``, those within each release too, the options of their
-    sweep, and who could not be run.
-
-    The control has the first back-end; names begin with the safeguard where there are several.
-    """
-    work = Work(cache_of(path.with_suffix("")))
-    inputs = read_inputs(config, work, base=path.resolve().parent)
-    attacks, missing = attacks_of(config, inputs)
-    if not attacks:
-        raise InputError(f"{path}: expected original and protected voices to attack, found none")
-    (control,), *others = attacks.values()
-    attackers = {ORIGINAL: law.Attacker(control.data.enrol, control.data.test, release=False)}
-    for attack in (attack for some in others for attack in some):
-        prefix = "" if len(others) == 1 else f"{attack.safeguard}, "
-        attackers |= {f"{prefix}{label}": one for label, one in _attackers(attack).items()}
-    for name, released in inputs.released.items():
-        prefix = "" if len(others) == 1 else f"{name}, "
-        attackers |= {f"{prefix}{label}": one for label, one in _within(released, WITHIN).items()}
-    tests = [way.test for one in attackers.values() for way in one.ways]
-    lengths = law.fitting_lengths(tests, config.legal.lengths)
-    options = _options(config) | {"lengths": lengths}
-    lacking = tuple(
-        Notice("attacker-not-run", name, f"{name}: the {who} attacker was {why}")
-        for (name, who), why in missing.items()
-    )
-    return attackers, {**options, "attributes": config.legal.attributes}, lacking
-
-
-def _within(released: law.Attacker, backends: Sequence[str]) -> dict[str, law.Attacker]:
-    return {f"{RELEASE} ({one})": replace(released, backend=one) for one in backends}
-
-
-def _attackers(attack: AttackRun) -> dict[str, law.Attacker]:
-    return {attack.label(Variant(name)): attack.against(name) for name in attack.backends}
-
-
-def _steps(study: Study) -> Plan:
-    """A sweep of each attacker in every variant; what is inferred from each safeguard; the same
-    attacks within the release, from all enrolment utterances of a speaker and from one.
-    """
-    config, inputs = study.config, study.inputs
-    if inputs.original is None or not study.attacks:
-        return {}
-    legal, sweeps, probes, release = config.legal, {}, {}, {}
-    for key, attack in study.every.items():
-        how = _options(config) | {"lengths": _fitting(legal.lengths, [attack])}
-        sweeps[key] = Step(
-            f"linkability and singling out of {attack.safeguard}, {attack.attacker}",
-            attack.inputs,
-            {**how, "backends": attack.backends},
-            partial(law.legal, _attackers(attack), **how),
-            weight=1.0 * len(how["lengths"]),
-        )
-    for name, protected in inputs.protected.items():
-        for attribute, bands in legal.attributes.items():
-            how = {"unprotected": inputs.original, "attribute": attribute, "bands": bands}
-            what = f"inference of {attribute} from {name}"
-            probes[name, attribute] = Step.of(
-                what, law.inference, protected, weight=2.0, **how, **config.drawn
-            )
-    nameless = tuple(one for one in WITHIN if law.known_backend(one).is_free)
-    for name, released in inputs.released.items():
-        ways = released.ways
-        fits = law.fitting_lengths([way.test for way in ways], legal.lengths)
-        how = _options(config) | {"lengths": fits}
-        single = how | {"linkability_enrol": 1, "metrics": ("linkability",)}
-        for what, backends, some in ((RELEASE, WITHIN, how), (RECORDS, nameless, single)):
-            release[name, what] = Step(
-                f"{what} of {name}",
-                [digest_of(one) for way in ways for one in (way.enrol, way.test)],
-                {**some, "backends": backends, "ways": len(ways)},
-                partial(law.legal, _within(released, backends), **some),
-                weight=1.0 * len(fits) * len(ways),
-            )
-    return {"sweeps": sweeps, "probes": probes, "release": release}
 
 
 class LegalResults:
@@ -235,9 +118,9 @@ class LegalResults:
         return {what: law.overlaps(curves) for what, curves in compared.items()}
 
 
-def _section(study: Study, groups: Results) -> Section:
+def section(study: Study, groups: Results) -> Section:
     """Risk against the number of speakers, all safeguards together and each on its own."""
-    results, colours = LegalResults(study.config, groups), study.colours
+    results, colours = LegalResults(study.config, groups), colours_of(study)
     lines = []
     for name, whole in results.whole.items():
         for metric, length in product(results.metrics, whole.lengths):
@@ -402,6 +285,3 @@ def _merged(rows: Sequence[Row]) -> list[Row]:
     for row in rows:
         joined.setdefault(tuple(row.conditions.items()), []).extend(row.estimates)
     return [Row(dict(key), estimates) for key, estimates in joined.items()]
-
-
-FRAMEWORK = Framework("legal", _section, steps=_steps, main="sweeps")

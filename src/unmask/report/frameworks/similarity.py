@@ -5,31 +5,25 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from unmask import figures as charts
+from unmask.assessment import ORIGINAL, Results, Study
 from unmask.estimate import Estimate
 from unmask.privacy import Pseudonymisation, disclosure_of, similarity as similar, zoo
-from unmask.privacy.legal import Attacker, of_people
-from unmask.report.cache import Step, digest_of
-from unmask.report.config import ORIGINAL
 from unmask.report.documents import Document, Row, document, figures_of
-from unmask.report.frameworks.attacks import matrix_attackers
-from unmask.report.frameworks.study import Framework, Plan, Results, Study
-from unmask.report.inputs import counterpart
 from unmask.report.section import (
     Choice,
     Section,
     TableBlock,
+    colours_of,
     note,
     noted,
     whole_percent,
     with_level,
 )
 from unmask.report.table import label
-from unmask.stress import sex_column
-from unmask.trials import Embeddings, Source
+from unmask.trials import Source
 
 NARROW = 0.5
 MOST_IN_ONE_FIGURE = 100
@@ -207,68 +201,7 @@ def _plain(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9.-]+", "-", name).strip("-") or "set"
 
 
-def _steps(study: Study) -> Plan:
-    """The three matrices of each safeguard, of all and of each sex (or of each group by which
-    verification goes); sessions where protected utterances name theirs.
-    """
-    inputs, config = study.inputs, study.config
-    how = {"mean": config.similarity.mean, **config.drawn}
-    all_pairs = {**how, "pairs": config.similarity.pairs}
-    matrices, grouped, within = {}, {}, {}
-    for name, protected in inputs.protected.items():
-        assert inputs.original is not None
-        voices = (counterpart(inputs.original, protected), protected)
-        rivals = matrix_attackers(config, inputs, name)
-        matrices[name] = _compared(f"voice similarity of {name}", voices, rivals, all_pairs)
-        for group, people in _groups(voices[0], config.verification.by).items():
-            some = of_people(voices[0], people), of_people(voices[1], people)
-            among = {label: one.among(people) for label, one in rivals.items()}
-            what = f"voice similarity of {name}, {group}"
-            grouped[name, group] = _compared(what, some, among, {**all_pairs, **config.of_trials})
-        if protected.sessions is not None and protected.sessions.n_unique > 1:
-            within[name] = Step.of(
-                f"sessions of {name}", similar.sessions, *voices, weight=2.0, **how
-            )
-    for name, sets in inputs.sets.items():
-        scores = [sets[part] for part in ("oo", "op", "pp") if part in sets]
-        if len(scores) == 3:
-            what, of = f"voice similarity of {name}", similar.pseudonymisation
-            matrices[name] = Step.of(what, of, *scores, weight=2.0, **all_pairs)
-    return {"matrices": matrices, "groups": grouped, "sessions": within}
-
-
-def _compared(
-    what: str,
-    voices: tuple[Embeddings, Embeddings],
-    rivals: Mapping[str, Attacker],
-    how: Mapping[str, Any],
-) -> Step:
-    held = [x for one in rivals.values() for x in (one.enrol, one.test, one.train) if x]
-    return Step(
-        what,
-        [digest_of(one) for one in (*voices, *held)],
-        {**how, "attackers": list(rivals), "backends": [one.backend for one in rivals.values()]},
-        partial(similar.pseudonymisation, *voices, attackers=rivals, **how),
-        weight=2.0 + 0.5 * len(rivals),
-    )
-
-
-def _groups(speech: Embeddings, by: str | None) -> dict[str, set[str]]:
-    """People by a column, that of the sex where it is not there; none where a column does not tell
-    people apart, or has two values for one.
-    """
-    named = by if by in speech.columns else sex_column(speech)
-    if named is None:
-        return {}
-    told = zip(speech.columns[named].to_series(), speech.speakers.to_series(), strict=True)
-    groups: dict[str, set[str]] = {}
-    for value, speaker in told:
-        groups.setdefault(f"{named} {value}", set()).add(speaker)
-    several = sum(map(len, groups.values())) > speech.n_speakers or len(groups) < 2
-    return {} if several else dict(sorted(groups.items()))
-
-
-def _section(study: Study, results: Results) -> Section:
+def section(study: Study, results: Results) -> Section:
     """Matrices, distinctiveness against de-identification, each speaker, the zoo."""
     every: Mapping[str, Pseudonymisation] = results["matrices"]
     groups: Mapping[tuple[str, str], Pseudonymisation] = results["groups"]
@@ -282,7 +215,7 @@ def _section(study: Study, results: Results) -> Section:
         own, people = 100 * result.per_speaker.deid, {name: result.per_speaker}
         low, high = math.floor(own.min()), math.floor(own.max() + 1e-9)
         title = f"{name}: DeID from {low} to {high} %, person by person, {against}"
-        drawn = charts.speaker_protection(people, colours=study.colours)
+        drawn = charts.speaker_protection(people, colours=colours_of(study))
         speakers[name] = drawn.called(title=title)
         title = f"{name}: whose protected voice is recognised and whose is confused"
         sets = {part.upper(): result.sets[part] for part in ("op", "pp")}
@@ -293,7 +226,7 @@ def _section(study: Study, results: Results) -> Section:
         f"{n} {whole_percent(_left(r))} at {r.g_vd:+.1f} dB" for n, r in every.items()
     )
     points = [_point(name, "all", result) for name, result in every.items()]
-    plane = charts.distinctiveness(points, colours=study.colours)
+    plane = charts.distinctiveness(points, colours=colours_of(study))
 
     def rows(some: Mapping[str, Sequence[Estimate]]) -> list[Row]:
         return [
@@ -377,6 +310,3 @@ def _distinct(result: Pseudonymisation) -> str:
     if max(-interval.low, interval.high) <= NARROW:
         return f"protected voices are as distinct as before ({measured})"
     return f"whether protected voices are as distinct as before remains open ({measured})"
-
-
-FRAMEWORK = Framework("similarity", _section, steps=_steps, main="matrices")

@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
-from pathlib import Path
-from typing import Any
 
 from unmask import figures as charts, utility as costs
-from unmask.errors import InputError
+from unmask.assessment import ORIGINAL, Results, Study
+from unmask.assessment.frameworks import UTILITY
 from unmask.estimate import Notice
-from unmask.report.cache import Step
-from unmask.report.config import ORIGINAL, Config
 from unmask.report.documents import Document, Row, document
-from unmask.report.extractors import recordings_of
-from unmask.report.frameworks.study import Framework, Plan, Results, Study
 from unmask.report.headline import Rows, find, numbers_of
-from unmask.report.section import Section, TableBlock, shown
-from unmask.run import content_digest
-from unmask.speech import Recording
+from unmask.report.section import Section, TableBlock, colours_of, shown
 
 SILENCE = "silence"
-UTILITY = "utility"
 _MAIN = re.compile(r"(wer|cer|rho_f0|semitones|dnsmos_ovrl|uar)(_difference|_unprotected)?$")
 _NAMELESS = {
     "clipped": "some of its files are clipped",
@@ -51,63 +41,7 @@ def _(result: costs.Utility) -> Document:
     )
 
 
-def check_code(config: Config, *, allow_code: bool) -> None:
-    """A config may name a command or a model to fetch only where its user allows code."""
-    named = config.utility.recogniser
-    if config.utility.given and costs.runs_code(named) and not allow_code:
-        code = f"{named}, which names code to run: --allow-code lets a config do so"
-        raise InputError("utility.recogniser", "pocketsphinx", code)
-
-
-def _steps(study: Study) -> Plan:
-    """One step for all safeguards, since their intervals share draws."""
-    how, drawn, what = study.config.utility, study.config.drawn, "utility of all safeguards"
-    if not how.given:
-        return {}
-    if how.measurements is not None:
-        read = partial(_read, how.measurements, study.inputs.safeguards, drawn)
-        params = {**drawn, "names": study.inputs.safeguards}
-        data = [content_digest(how.measurements)]
-        return {UTILITY: {UTILITY: Step(what, data, params, read)}}
-    voices = {one.name: one for one in study.config.safeguards if not one.hidden and one.audio}
-    if study.config.original.audio is None or not voices:
-        raise InputError("utility: expected audio of the original and of safeguards, found none")
-    original = recordings_of(study.config.original)
-    protected = {name: recordings_of(one) for name, one in voices.items()}
-    every = [one for files in (original, *protected.values()) for one in files]
-    data = [f"{one!r} {one.digest}" for one in every]
-    params = {**drawn, **how.model_dump(mode="json"), "names": [*protected]}
-    if how.transcripts is not None:
-        data.append(content_digest(how.transcripts))
-        with suppress(InputError):  # what is wrong with it costs this section alone
-            params["recogniser"] = repr(costs.recogniser(how.recogniser, grammar=how.grammar))
-    measure = partial(_measured, study.config, original, protected)
-    step = Step(what, data, params, measure, weight=0.1 * len(every))
-    return {UTILITY: {UTILITY: step}}
-
-
-def _read(path: Path, names: Sequence[str], drawn: Mapping[str, Any]) -> costs.Utility:
-    measured = costs.read_measurements(path)
-    missing = [name for name in measured.conditions if name not in (ORIGINAL, *names)]
-    if len(missing) == len(measured.conditions) - 1:
-        known = f"one of the safeguards {', '.join(names)}"
-        raise InputError(path, known, ", ".join(missing) or "none")
-    return costs.utility_of(measured, **drawn)
-
-
-def _measured(
-    config: Config, original: Sequence[Recording], protected: Mapping[str, Sequence[Recording]]
-) -> costs.Utility:
-    how = config.utility
-    words: dict[str, Any] = {}
-    if how.transcripts is not None:
-        words["transcripts"] = costs.read_transcripts(how.transcripts)
-        words["recogniser"] = costs.recogniser(how.recogniser, grammar=how.grammar)
-    measured = costs.measure(original, protected, pitched=how.melody, mos=how.dnsmos, **words)
-    return costs.utility_of(measured, **config.drawn)
-
-
-def _section(study: Study, results: Results) -> Section:
+def section(study: Study, results: Results) -> Section:
     """Tables and sentences; the plane stands on the first screen."""
     result: costs.Utility = results[UTILITY][UTILITY]
     names = [n for n in result.conditions if n in (ORIGINAL, *study.inputs.safeguards)]
@@ -182,8 +116,5 @@ def plane_of(study: Study, rows: Rows) -> charts.Figure | None:
         scale=scale,
         more_is_better=better,
         chance=min(chances),
-        colours={**study.colours, SILENCE: "#000000"},
+        colours={**colours_of(study), SILENCE: "#000000"},
     ).plain()
-
-
-FRAMEWORK = Framework(UTILITY, _section, steps=_steps, main=UTILITY)

@@ -4,35 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from unmask import figures as charts
-from unmask.engine import Comparison, Evaluation, Roc, curves, det_bands, evaluate, group_masks
+from unmask.assessment import Results, Study, Trialled, strongest, with_luck
+from unmask.engine import Comparison, Evaluation, Roc, curves, det_bands
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
-from unmask.privacy.legal import matrix_risks
-from unmask.report.cache import Step
-from unmask.report.config import Config
 from unmask.report.documents import Row, figures_of
-from unmask.report.frameworks.attacks import AttackRun, Variant
-from unmask.report.frameworks.study import (
-    Framework,
-    Plan,
-    Results,
-    Study,
-    Trialled,
-    compared,
-    strongest,
-    with_luck,
-)
 from unmask.report.headline import clear
-from unmask.report.section import Section, TableBlock, note, noted, shown
+from unmask.report.section import Section, TableBlock, colours_of, note, noted, shown
 from unmask.report.table import MODELS, label
-from unmask.run import part
 from unmask.stress import cp_maps, worst_case
-from unmask.trials import Scores
 
 POPULATION = 100_000
 _GRID = 50
@@ -100,70 +84,13 @@ def _(comparison: Comparison) -> list[charts.Figure]:
     return figures
 
 
-def _evaluated(scores: Scores, *, by: str | None, **options: Any) -> Evaluation:
-    """A score table; ``by`` groups it where it has that column."""
-    grouped = by if {by, f"enrol_{by}"} & set(scores.columns) else None
-    return replace(evaluate(scores, by=grouped, **options), scores=None)
-
-
-def table_steps(study: Study) -> dict[str, Step]:
-    """Detection metrics of each score table."""
-    how, tables = {**study.config.trials, "by": study.config.verification.by}, {}
-    for name, scores in study.tables.items():
-        weight = 1 + len(scores) * len(scores.systems) * how["replicates"] / 5e6
-        tables[name] = Step.of(f"verification of {name}", _evaluated, scores, weight=weight, **how)
-    return tables
-
-
-def _steps(study: Study) -> Plan:
-    risks = {}
-    for name, scores in study.tables.items():
-        what = f"Linkability and Singling Out of {name}"
-        risks[name] = Step.of(what, matrix_risks, scores, **study.config.drawn)
-    return {"tables": table_steps(study), "risks": risks}
-
-
 def _leaders(trialled: Sequence[Trialled], metric: str) -> tuple[Trialled, ...]:
     """The strongest variant of each attacker by a metric, in the order of the attackers."""
     names = dict.fromkeys(one.attacker for one in trialled)
     return tuple(strongest([o for o in trialled if o.attacker == name], metric) for name in names)
 
 
-def _group_step(attack: AttackRun, variant: Variant, config: Config, by: str) -> Step:
-    """Measure an attack within and between the groups of a column, such as women and men."""
-    how = config.of_trials
-
-    def compute() -> Evaluation:
-        scores = compared(attack.scores(variant), variant)
-        parts = []
-        notices: list[Notice] = []
-        masks = group_masks(scores, by)
-        for index, (group, mask) in enumerate(masks):
-            chosen = scores.select(mask)
-            if not (chosen.is_target.any() and chosen.is_nontarget.any()):
-                sentence = f"group {group} has no trials of both kinds and is left out"
-                notices.append(Notice("group-left-out", "", sentence))
-                continue
-            with part(index, len(masks)):
-                evaluation = evaluate(chosen, **how)
-            parts.append(replace(evaluation.results[0], group=group))
-            notices += [notice.about(f"group {group}") for notice in evaluation.notices]
-        return Evaluation(tuple(parts), (), tuple(notices), config.seed)
-
-    what = f"groups of {by} under {attack.safeguard}, {attack.attacker}"
-    params = {**how, "by": by, "variant": [variant.fitted, variant.reading]}
-    return Step(what, attack.inputs, params, compute, weight=1.5)
-
-
-def _later(study: Study) -> Plan:
-    """The strongest attack on each safeguard, by the groups of a column."""
-    by = study.config.verification.by
-    attacks = {} if by is None else study.strongest()
-    groups = {name: _group_step(*attack, study.config, str(by)) for name, attack in attacks.items()}
-    return {"groups": groups}
-
-
-def _section(study: Study, results: Results) -> Section:
+def section(study: Study, results: Results) -> Section:
     """Error rates of the attacks, and of the systems whose scores were given."""
     trialled = study.trialled
     groups: Mapping[str, Evaluation] = results["groups"]
@@ -181,7 +108,7 @@ def _section(study: Study, results: Results) -> Section:
         rates = ", ".join(f"{n} {100 * one.value('eer'):.1f} %" for n, one in chosen.items())
         title = f"Equal error rate of the strongest attacker, {MODELS}: {rates}"
         lines = {name: det_curve(one.result.roc) for name, one in chosen.items()}
-        colours = {name: study.colours[name] for name in chosen}
+        colours = {name: colours_of(study)[name] for name in chosen}
         figures.append(charts.det(lines, colours=colours).called("det_attacks", title))
         title, said = "Attackers as verification systems", f"{note('chosen')} {note('two_rates')}"
         blocks += variant_blocks(title, trialled, "eer", _ERRORS, wide=2, note=said)
@@ -292,6 +219,3 @@ def _table_blocks(
 def ordered(estimates: Sequence[Estimate], metrics: Sequence[str]) -> tuple[Estimate, ...]:
     """The estimates of these metrics, in their order."""
     return tuple(e for metric in metrics for e in estimates if e.metric == metric)
-
-
-FRAMEWORK = Framework("verification", _section, steps=_steps, later=_later, trials=True)

@@ -3,62 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from unmask import figures as charts
+from unmask.assessment import Results, Study, strongest, with_luck
+from unmask.assessment.frameworks import LEARNT
 from unmask.privacy import CalibrationDistortion, disclosure_of
-from unmask.privacy.similarity import distortions as distortions_of
-from unmask.report.cache import Step
-from unmask.report.config import ORIGINAL
 from unmask.report.documents import Row
-from unmask.report.frameworks.attacks import AttackRun, Variant
-from unmask.report.frameworks.study import (
-    TRIALS,
-    Framework,
-    Plan,
-    Results,
-    Study,
-    strongest,
-    with_luck,
-)
 from unmask.report.frameworks.verification import named, notices_of, of_many, variant_blocks
 from unmask.report.headline import LARGEST_D_ECE
-from unmask.report.section import Choice, Section, TableBlock, note, shown, whole_percent
+from unmask.report.section import (
+    Choice,
+    Section,
+    TableBlock,
+    colours_of,
+    note,
+    shown,
+    whole_percent,
+)
 from unmask.report.table import MODELS
 
 _EVIDENCE = ("d_ece", "l_w", "tag", "min_cllr")
-_LEARNT = "cosine"
 
 
-def _steps(study: Study) -> Plan:
-    """Calibration learnt on another run of the same safeguard, where there is one (eq. 15).
-
-    A keyless safeguard has none: its second run is the first. A related safeguard is another one.
-    """
-    inputs, attacks = study.inputs, study.attacks
-    how = study.config.of_trials
-    steps = {}
-    for name, other in inputs.again.items():
-        if name not in attacks:
-            continue
-        control = attacks[ORIGINAL][0]
-        learnt, attacked = (
-            replace(control, data=replace(control.data, test=inputs.attacked(run)))
-            for run in (other, inputs.protected[name])
-        )
-
-        def compute(
-            learnt: AttackRun = learnt, attacked: AttackRun = attacked
-        ) -> tuple[CalibrationDistortion, ...]:
-            sides = (one.scores(Variant(_LEARNT), names=[_LEARNT]) for one in (learnt, attacked))
-            return distortions_of(*sides, **how)
-
-        what, data = f"calibration of {name} by another run", [*attacked.inputs, *learnt.inputs]
-        steps[name] = Step(what, data, how, compute, weight=0.5)
-    return {"distortions": steps}
-
-
-def _section(study: Study, results: Results) -> Section:
+def section(study: Study, results: Results) -> Section:
     """How much evidence of identity the strongest attacker's scores disclose."""
     trialled = study.trialled
     distortions: Mapping[str, Sequence[CalibrationDistortion]] = results["distortions"]
@@ -67,12 +34,12 @@ def _section(study: Study, results: Results) -> Section:
     shares = {n: one.value("d_ece") / LARGEST_D_ECE for n, one in chosen.items()}
     each = ", ".join(f"{name} {whole_percent(share)}" for name, share in shares.items())
     title = f"Evidence that the strongest attacker's scores give away, of all there is: {each}"
-    colours = {name: study.colours[name] for name in chosen}
+    colours = {name: colours_of(study)[name] for name in chosen}
     of = f"{MODELS}, by the strongest attacker on each"
     figures: list[charts.Figure | Choice] = [
         charts.disclosure_profiles(disclosures, colours=colours, of=of).called(title=title)
     ]
-    by = {"attacker": f"original enrolment ({_LEARNT})", "trials": MODELS}
+    by = {"attacker": f"original enrolment ({LEARNT})", "trials": MODELS}
     if distortions:
         drawn = {
             name: charts.calibration_profiles(some, of=f"{MODELS}, by {by['attacker']}").called(
@@ -108,6 +75,3 @@ def _section(study: Study, results: Results) -> Section:
         ],
         notices=list(dict.fromkeys([*notices_of(trialled, "d_ece"), *learnt])),
     )
-
-
-FRAMEWORK = Framework("zebra", _section, steps=_steps, trials=True, main=TRIALS)

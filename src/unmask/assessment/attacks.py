@@ -11,15 +11,15 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
+from unmask.assessment.cache import digest_of
+from unmask.assessment.config import ORIGINAL, Attacker, Config
+from unmask.assessment.inputs import Inputs
+from unmask.assessment.runs import Speech
+from unmask.assessment.splits import counterpart
 from unmask.base import FloatArray
 from unmask.errors import InputError
 from unmask.privacy import Permuted, legal as law
 from unmask.privacy.similarity import renamed_trials
-from unmask.report.cache import digest_of
-from unmask.report.config import ORIGINAL, Attacker, Config
-from unmask.report.extractors import Speech
-from unmask.report.inputs import Inputs, counterpart
-from unmask.report.section import note
 from unmask.scoring import Parallel
 from unmask.trials import NONTARGET, TARGET, Embeddings, Ids, Scores, lookup
 
@@ -29,18 +29,6 @@ NOT_GIVEN = {
     "related": "no related safeguard was given",
 }
 NO_PEOPLE = "from speech of other people, original and protected: see [training]"
-
-
-def extractor_note(inputs: Inputs) -> str:
-    """Which extractors were trained on protected speech, or why none was."""
-    if not inputs.trained:
-        why = dict.fromkeys(f"{who}, {why}" for (_, who), why in inputs.untrained.items())
-        return f"No extractor was trained: {'; '.join(why)}." if why else note("backends_only")
-    trained = (
-        f"{who} on {name}, by {speech.people} people"
-        for (name, who), speech in inputs.trained.items()
-    )
-    return note("extractors", trained="; ".join(trained))
 
 
 def description(enrol: str, train: Sequence[str], *, trained: bool = False) -> str:

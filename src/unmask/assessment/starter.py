@@ -17,10 +17,10 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from unmask.assessment.config import ATTACKERS, FRAMEWORKS, Config
+from unmask.assessment.toml import check_config, relative, resolved
 from unmask.data import demo_scores
 from unmask.errors import InputError
-from unmask.report.config import ATTACKERS, FRAMEWORKS, Config
-from unmask.report.toml import check_config, relative, resolved
 from unmask.run import make_folder
 from unmask.speech import case_study, case_study_subset
 from unmask.trials import Embeddings, Scores, read_any, write
@@ -110,7 +110,7 @@ def _rendered(where: Path, **values: Any) -> str:
     import jinja2
 
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("unmask.report", "templates"),
+        loader=jinja2.PackageLoader("unmask.assessment", "templates"),
         trim_blocks=True,
         keep_trailing_newline=True,
     )

@@ -1,4 +1,4 @@
-"""What every framework works on, attacks as verification systems, and how it takes part."""
+"""What every framework works on, attacks as verification systems, and its part in a run."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from unmask.assessment.attacks import ATTACKS, AttackRun, Attacks, Variant
+from unmask.assessment.cache import Step, digest_of
+from unmask.assessment.config import ORIGINAL, Config
+from unmask.assessment.inputs import Inputs
 from unmask.base import FloatArray, IntArray
 from unmask.engine import SystemResult, evaluate
 from unmask.errors import InputError
@@ -15,11 +19,6 @@ from unmask.estimate import Notice
 from unmask.privacy import Permuted
 from unmask.privacy.legal import count_above_in_scores
 from unmask.privacy.similarity import lucks_of_trials
-from unmask.report.cache import Step, digest_of
-from unmask.report.config import ORIGINAL, Config
-from unmask.report.frameworks.attacks import ATTACKS, AttackRun, Attacks, Variant
-from unmask.report.inputs import Inputs
-from unmask.report.section import Section
 from unmask.trials import Scores
 
 WEAKER = "made for the strongest reading of each attacker only"
@@ -210,7 +209,6 @@ class Study:
     inputs: Inputs
     attacks: Attacks
     missing: Mapping[tuple[str, str], str]
-    colours: Mapping[str, str]
     tables: Mapping[str, Scores]
     left_out: Mapping[str, Sequence[str]] = field(default_factory=dict)
     trialled: Mapping[str, Sequence[Trialled]] = field(default_factory=dict)
@@ -310,13 +308,12 @@ TRIALS = "trials"
 class Framework:
     """How a framework takes part in an assessment.
 
-    ``steps`` are planned from the inputs, ``later`` ones when the attacks have been tried;
-    ``section`` makes its part of the report from their results. ``trials`` tells that it looks at
-    the tried attacks; without results in the group ``main`` there is no section.
+    ``steps`` are planned from the inputs, ``later`` ones when the attacks have been tried.
+    ``trials`` tells that it looks at the tried attacks; without results in the group ``main`` there
+    is nothing to report.
     """
 
     key: str
-    section: Callable[[Study, Results], Section]
     steps: Callable[[Study], Plan] = lambda study: {}
     later: Callable[[Study], Plan] = lambda study: {}
     trials: bool = False

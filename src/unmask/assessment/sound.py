@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from unmask.assessment.config import ORIGINAL
 from unmask.base import FloatArray, Vectors, quantile_t
 from unmask.estimate import Notice
-from unmask.report.config import ORIGINAL
-from unmask.report.section import note
 from unmask.speech import SAMPLE_RATE
 from unmask.trials import Embeddings, Sound
 
 if TYPE_CHECKING:
-    from unmask.report.extractors import Speech
+    from unmask.assessment.runs import Speech
 
 SOUND, ENCODER, RUN, REPEATED = "sound", "encoder-untold", "unlike-run", "repeated-vectors"
 COMPARED = (SOUND, ENCODER, RUN, REPEATED)
@@ -45,6 +44,31 @@ CLIPPED = 0.1
 MANY = 0.05
 """Share of a set beyond which recordings that differ are told."""
 _SAFEGUARDS = "safeguards."
+_UNTOLD = (
+    "the files do not say which encoder made their vectors ({}): those of two encoders would read"
+    " as protected"
+)
+_UNLIKE = (
+    "the attacker's own run{whose} does not look like a run of the same safeguard: {what} by"
+    " {attacked:.2f} in the attacked run (cosine beyond that of other people), by {own:.2f} in the"
+    " own one; who attacks with it may fail for that alone"
+)
+_HARDLY = "there is hardly any speech to recognise"
+_ALONE = "a recogniser may fail for that alone"
+_DIFFERING = {
+    "shorter": "{recordings} protected recordings last {now[0]} (median), their originals {was[0]}:"
+    f" {_HARDLY}",
+    "longer": "{recordings} protected recordings last {now[0]} (median), their originals {was[0]}:"
+    " they may not hold the same speech",
+    "quieter": "{recordings} protected recordings have a level of {now[1]} (median), their"
+    f" originals {{was[1]}}: {_HARDLY}",
+    "silent": "{recordings} protected recordings are silent for {now[2]} of the time (median),"
+    f" their originals for {{was[2]}}: {_HARDLY}",
+    "clipped": "{recordings} protected recordings have {now[3]} of their samples clipped (median),"
+    f" their originals {{was[3]}}: {_ALONE}",
+    "rate": "{recordings} protected recordings have a rate of {now[4]} (median), their originals"
+    f" {{was[4]}}: {_ALONE}",
+}
 Sounds = Mapping[str, FloatArray]
 """The fields of :class:`Sound` by utterance, NaN where it cannot be read."""
 
@@ -69,7 +93,7 @@ def encoder_notices(read: Mapping[str, Embeddings]) -> Iterator[Notice]:
     """Which of several sets do not tell their encoder."""
     untold = [name.removeprefix(_SAFEGUARDS) for name, one in read.items() if not one.encoder]
     if untold and len(read) > 1:
-        yield Notice(ENCODER, "", note("no_encoder", names=", ".join(untold)))
+        yield Notice(ENCODER, "", _UNTOLD.format(", ".join(untold)))
 
 
 def sound_notices(sounds: Mapping[str, Sounds]) -> Iterator[Notice]:
@@ -89,7 +113,8 @@ def repeated_notices(read: Mapping[str, Embeddings], *, name_them: bool) -> Iter
             pair = np.flatnonzero(of == of[(count[of] > 1).argmax()])[:2]
             first = " and ".join(one.utterances.decode(int(row)) for row in pair)
             some = f"{again:,} of {len(one):,}"
-            words = note("repeated", some=some, first=f" (first: {first})" if name_them else "")
+            words = f"{some} vectors are those of another utterance of the same set"
+            words += f" (first: {first})" if name_them else ""
             yield Notice(REPEATED, name.removeprefix(_SAFEGUARDS), words)
 
 
@@ -106,7 +131,7 @@ def run_notices(speech: Mapping[str, Speech]) -> Iterator[Notice]:
                 for what, here, there in zip(_KEPT, attacked, own, strict=True):
                     if _unlike(here, there):
                         means = {"attacked": here.mean(), "own": there.mean()}
-                        yield Notice(RUN, name, note("unlike_run", whose=whose, what=what, **means))
+                        yield Notice(RUN, name, _UNLIKE.format(whose=whose, what=what, **means))
                         break
 
 
@@ -193,5 +218,5 @@ def _differences(name: str, original: Sounds, protected: Sounds) -> Iterator[Not
         if count > MANY * len(old):
             some = f"all {count:,}" if count == len(old) else f"{count:,} of {len(old):,}"
             before, after = (spelled(medians(side[differs])) for side in (old, new))
-            words = note(f"sound_{code}", recordings=some, was=before, now=after)
+            words = _DIFFERING[code].format(recordings=some, was=before, now=after)
             yield Notice(SOUND, name, words)

@@ -3,39 +3,41 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
-from unmask.errors import InputError
-from unmask.estimate import Notice
-from unmask.privacy.legal import Attacker, of_people, within_release
-from unmask.report.cache import Work
-from unmask.report.config import Config, ScoreSets, ScoreTable, Voices
-from unmask.report.extractors import (
-    Extractors,
-    Say,
+from unmask.assessment.cache import Work
+from unmask.assessment.config import Config, ScoreSets, ScoreTable, Voices
+from unmask.assessment.redact import Labels, redaction_key
+from unmask.assessment.runs import (
+    Runs,
     Speech,
     check_names,
     embedded,
     recordings_of,
+    refuse_attacked,
     refuse_copies,
 )
-from unmask.report.redact import Labels, redaction_key
-from unmask.report.sound import (
+from unmask.assessment.sound import (
     Sounds,
     encoder_notices,
     repeated_notices,
     run_notices,
     sound_notices,
 )
-from unmask.report.toml import relative
+from unmask.assessment.splits import enrolling, only
+from unmask.assessment.toml import relative
+from unmask.assessment.training import Extractors, Say
+from unmask.errors import InputError
+from unmask.estimate import Notice
+from unmask.privacy.legal import Attacker, of_people, within_release
 from unmask.run import text_lines
-from unmask.speech import Recording
 from unmask.trials import (
     Embeddings,
     Ids,
@@ -46,6 +48,9 @@ from unmask.trials import (
     read_scores,
     refuse_encoders,
 )
+
+if TYPE_CHECKING:
+    from unmask.speech import Recording
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,11 +99,11 @@ class Inputs:
 
     def enrolment(self, embeddings: Embeddings) -> Embeddings:
         """The utterances that enrol."""
-        return _only(embeddings, self.enrols, what="enrol")
+        return only(embeddings, self.enrols, what="enrol")
 
     def attacked(self, embeddings: Embeddings) -> Embeddings:
         """The utterances that are attacked."""
-        return _only(embeddings, self.enrols, what="are attacked", inside=False)
+        return only(embeddings, self.enrols, what="are attacked", inside=False)
 
     def _people(self, embeddings: Embeddings, *, enrolled: bool) -> set[str]:
         """Whose utterances enrol, or are attacked."""
@@ -196,31 +201,12 @@ class Inputs:
                 yield Notice("absent", name, f"{len(people):,} protected {who} {why}{first}")
 
 
-def _only(
-    embeddings: Embeddings, names: Iterable[str], *, what: str, inside: bool = True
-) -> Embeddings:
-    """The utterances of these names, or all others; ``what`` tells what they do."""
-    assert embeddings.utterances is not None
-    known = embeddings.utterances.names.is_in(list(names)).to_numpy()
-    kept = known[embeddings.utterances.codes] == inside
-    if not kept.any():
-        name = embeddings.source.name if embeddings.source else "embeddings"
-        raise InputError(f"{name}: expected utterances that {what}, found none: see split")
-    return embeddings if kept.all() else embeddings.select(kept)
-
-
 def check_speakers(known: Embeddings, other: Embeddings, key: str) -> None:
     """Somebody is in both sets."""
     here, there = (sorted(set(one.speakers.to_series())) for one in (known, other))
     if not set(here) & set(there):
         some = [", ".join(names[:2]) + (" …" if len(names) > 2 else "") for names in (there, here)]
         raise InputError(f"no speaker of {key} is in original ({some[0]} against {some[1]})")
-
-
-def counterpart(original: Embeddings, protected: Embeddings) -> Embeddings:
-    """The original of those utterances that a safeguard has."""
-    assert protected.utterances is not None
-    return _only(original, protected.utterances.to_series(), what="a safeguard has")
 
 
 def read_inputs(
@@ -280,7 +266,7 @@ def read_inputs(
         if path not in every:
             every[path] = voices(Voices(embeddings=Path(path)), f"safeguards.{key}")
     if unread and original is not None:
-        readable = partial(_only, names=unread, what="can be read", inside=False)
+        readable = partial(only, names=unread, what="can be read", inside=False)
         original, every = readable(original), {name: readable(one) for name, one in every.items()}
     tables = {one.name: located(_table(one)) for one in config.scores}
     sets = {
@@ -325,7 +311,8 @@ def read_inputs(
                 notices.append(Notice("absent", "split", sentence))
         by_list = config.split.utterances is not None
         inputs = replace(inputs, original=original, speech=speech, enrols=enrols, listed=by_list)
-        inputs = Extractors(config, work, allow_code=allow_code, say=say).added(inputs, voices)
+        own = Runs(config, work, allow_code=allow_code)
+        inputs = _with_attackers(inputs, own, Extractors(own, say=say), voices)
         inputs = inputs.complete(name_them=not config.redact)
     notices += [*encoder_notices(read), *sound_notices(sounds), *run_notices(inputs.speech)]
     notices += [*repeated_notices(read, name_them=not config.redact), *inputs.notices]
@@ -338,6 +325,68 @@ def read_inputs(
         enrols=frozenset(labels.utterances.get(name, name) for name in inputs.enrols),
         sources=tuple(map(labels.source, inputs.sources)),
     )
+
+
+def _with_attackers(
+    inputs: Inputs, runs: Runs, extractors: Extractors, voices: Callable[[Voices, str], Embeddings]
+) -> Inputs:
+    """The same with what attackers make themselves: runs of the safeguards under their own
+    keys, speech of training people, and all speech through extractors that were trained.
+
+    ``voices`` reads a set. Whoever is set apart to train on is not attacked.
+    """
+    config, training, original = runs.config, runs.config.training, inputs.original
+    given = {name: runs.safeguards[name] for name in inputs.speech}
+    recorded = [n for n, one in given.items() if one.audio and config.original.audio]
+    runnable = [name for name in recorded if runs.allowed(given[name])]
+    trains = [one for one in config.attackers if one.trains]
+    pairs = [(one, attacker) for one in given.values() for attacker in trains]
+    why = {(a.name, b.name): extractors.why_not(a, b) for a, b in pairs}
+    able = [(a, b) for a, b in pairs if why[a.name, b.name] is None]
+    for pair in () if runs.work.dry else able:
+        extractors.announce(*pair)
+    assert original is not None
+    held = dict(inputs.speech)
+    others = voices(training, "training") if training.given else None
+    if others is not None:
+        check_names(original, others, "training")
+        refuse_attacked(others.speakers.to_series(), original.speakers.to_series())
+        attacked = {f"safeguards.{n}": one.protected for n, one in inputs.speech.items()}
+        refuse_copies({"original": original, **attacked}, others, "training")
+    for name in runnable:
+        known = held[name].known
+        if "own" not in known:
+            own = runs.embedded_run(given[name], training=False)
+            own_too = {"original": known["original"], "own": own, **known}
+            held[name] = replace(held[name], known=own_too)
+    if others is not None:
+        made = {
+            name: voices(Voices(embeddings=one.training), f"safeguards.{name}.training")
+            for name, one in given.items()
+            if one.training is not None
+        }
+        for name, protected in made.items():
+            check_names(others, protected, f"safeguards.{name}.training", whose="training")
+        for name in runnable if training.audio is not None else ():
+            if name not in made:
+                made[name] = runs.embedded_run(given[name], training=True)
+        for name, one in given.items():
+            which = {"own": name, "related": str(one.related)}
+            learnt = {data: made[run] for data, run in which.items() if run in made}
+            held[name] = replace(held[name], learnt={"original": others, **learnt})
+    elif trains and config.original.audio is not None:
+        rest = partial(of_people, people=runs.apart, inside=False)
+        for name, speech in held.items():
+            sets = dict(speech.known)
+            if name in runnable and given[name].again is None:
+                sets["own"] = runs.embedded_run(given[name], training=True)
+            learnt = {data: of_people(some, runs.apart) for data, some in sets.items()}
+            known = {data: rest(some) for data, some in speech.known.items()}
+            held[name] = Speech(rest(speech.protected), known, learnt)
+        original = rest(original)
+    trained = {(a.name, b.name): extractors.trained(a, b) for a, b in able}
+    untrained = {key: reason for key, reason in why.items() if reason is not None}
+    return replace(inputs, original=original, speech=held, trained=trained, untrained=untrained)
 
 
 def _recordings(part: Voices, key: str, *, allow_code: bool) -> Sequence[Recording]:
@@ -408,47 +457,6 @@ def set_tables(sets: Mapping[str, Mapping[str, Scores]]) -> dict[str, Scores]:
         except InputError:
             tables |= {f"{label} {part.upper()}": one for part, one in lists.items()}
     return tables
-
-
-def enrolling(
-    config: Config, original: Embeddings, others: Mapping[str, Embeddings]
-) -> frozenset[str]:
-    """Names of the utterances that enrol: those listed, or a part of each speaker's, by seed.
-
-    A speaker's utterances are ordered by a hash of seed and name, so the choice of one speaker
-    depends on nobody else; where some of ``others`` have fewer utterances, the same part of these
-    enrols as of the rest. With one utterance a speaker can only be attacked.
-    """
-    assert original.utterances is not None
-    if config.split.utterances is not None:
-        lines = text_lines(config.split.utterances)
-        return frozenset(line.strip() for line in lines if line.strip())
-    share = config.split.enrol
-    names = original.utterances.to_series().to_list()
-    order = [hashlib.sha256(f"{config.seed}\0{name}".encode()).digest() for name in names]
-    held = np.zeros(len(names), dtype=np.int64)
-    for one in others.values():
-        assert one.utterances is not None
-        held += (
-            original.utterances.to_series().is_in(one.utterances.to_series().implode()).to_numpy()
-        )
-    alike = ("speaker", "held")
-    rows = pl.DataFrame(
-        {"name": names, "order": order, "speaker": original.speakers.codes, "held": held}
-    ).sort(*alike, "order")
-    within = (pl.int_range(pl.len()) + 0.5) / pl.len()
-    rows = rows.with_columns(at=within.over(*alike)).sort("speaker", "at", "order")
-    size = pl.len().over("speaker")
-    wanted = (
-        (pl.lit(share) * size).round().cast(pl.Int64).clip(1)
-        if isinstance(share, float) and share < 1
-        else pl.lit(int(share))
-    )
-    place = pl.int_range(pl.len()).over("speaker")
-    chosen = rows.filter((place < wanted) & (place < size - 1))["name"]
-    if not len(chosen):
-        raise InputError("split: expected speakers with two utterances or more, found none")
-    return frozenset(chosen)
 
 
 def _numbered(embeddings: Embeddings) -> Ids:

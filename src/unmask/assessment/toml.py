@@ -11,9 +11,9 @@ from typing import Any
 import tomli_w
 from pydantic import BaseModel, ValidationError
 
+from unmask.assessment.config import Config, Voices
+from unmask.assessment.redact import ending
 from unmask.errors import InputError
-from unmask.report.config import Config, Voices
-from unmask.report.redact import ending
 
 
 def load_config(path: str | Path, *, changes: Sequence[str] = ()) -> Config:

@@ -1,0 +1,45 @@
+"""Calibration learnt on another run of a safeguard (Noé 2022)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from unmask.assessment.attacks import AttackRun, Variant
+from unmask.assessment.cache import Step
+from unmask.assessment.config import ORIGINAL
+from unmask.assessment.study import TRIALS, Framework, Plan, Study
+from unmask.privacy import CalibrationDistortion
+from unmask.privacy.similarity import distortions as distortions_of
+
+LEARNT = "cosine"
+
+
+def _steps(study: Study) -> Plan:
+    """Calibration learnt on another run of the same safeguard, where there is one (eq. 15).
+
+    A keyless safeguard has none: its second run is the first. A related safeguard is another one.
+    """
+    inputs, attacks = study.inputs, study.attacks
+    how = study.config.of_trials
+    steps = {}
+    for name, other in inputs.again.items():
+        if name not in attacks:
+            continue
+        control = attacks[ORIGINAL][0]
+        learnt, attacked = (
+            replace(control, data=replace(control.data, test=inputs.attacked(run)))
+            for run in (other, inputs.protected[name])
+        )
+
+        def compute(
+            learnt: AttackRun = learnt, attacked: AttackRun = attacked
+        ) -> tuple[CalibrationDistortion, ...]:
+            sides = (one.scores(Variant(LEARNT), names=[LEARNT]) for one in (learnt, attacked))
+            return distortions_of(*sides, **how)
+
+        what, data = f"calibration of {name} by another run", [*attacked.inputs, *learnt.inputs]
+        steps[name] = Step(what, data, how, compute, weight=0.5)
+    return {"distortions": steps}
+
+
+FRAMEWORK = Framework("zebra", steps=_steps, trials=True, main=TRIALS)

@@ -1,0 +1,106 @@
+"""An assessment is run: its data are read, steps planned and computed, one framework at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from unmask.assessment.attacks import attacks_of
+from unmask.assessment.cache import Step, Work
+from unmask.assessment.config import FRAMEWORKS as KEYS, Config
+from unmask.assessment.frameworks import FRAMEWORKS
+from unmask.assessment.frameworks.legal import with_fitting_lengths
+from unmask.assessment.frameworks.utility import check_code
+from unmask.assessment.inputs import read_inputs, set_tables
+from unmask.assessment.study import TRIALS, Plan, Results, Study
+from unmask.errors import InputError
+from unmask.estimate import Notice
+
+K = TypeVar("K")
+
+
+def read_study(
+    config: Config,
+    work: Work,
+    folder: Path,
+    *,
+    allow_code: bool,
+    say: Callable[[str], None] | None = None,
+) -> Study:
+    """What every framework works on: all that is read and checked before anything is computed."""
+    check_code(config, allow_code=allow_code)
+    inputs = read_inputs(config, work, base=folder.resolve(), allow_code=allow_code, say=say)
+    attacks, missing = attacks_of(config, inputs)
+    left_out = config.left_out
+    config, notices = with_fitting_lengths(config, attacks)
+    tables = {**inputs.tables, **set_tables(inputs.sets)}
+    inputs = replace(inputs, notices=(*inputs.notices, *notices))
+    return Study(config, inputs, attacks, missing, tables, left_out)
+
+
+@dataclass(frozen=True)
+class Done:
+    """The results of a framework, in the groups of its plan, and the steps that they are of."""
+
+    key: str
+    steps: list[Step]
+    results: Results
+
+
+class Run:
+    """One run: steps are planned first, so that it is known how much is left.
+
+    A step that its data do not allow costs itself alone; ``failures`` tell why, ``reason`` is the
+    first of them.
+    """
+
+    def __init__(self, study: Study, work: Work) -> None:
+        self.study, self.work, self.reason = study, work, ""
+        unread = (one for one in study.inputs.notices if one.code == "not-read")
+        self.failures = [replace(one, sentence=one.line) for one in unread]
+
+    def frameworks(self) -> Iterator[Done]:
+        """Each framework that has something to report, as soon as its steps are done."""
+        study = self.study
+        wanted = [f for f in FRAMEWORKS if f.key in (study.config.frameworks or KEYS)]
+        plans = {one.key: one.steps(study) for one in wanted}
+        trials = study.trials() if any(one.trials for one in wanted) else {}
+        self._expect({TRIALS: trials}, *plans.values())
+        # What is planned later is expected to take about two steps a table.
+        late = 2.0 * len(study.tables) + 2.0 * bool(study.attacks)
+        self.work.total += late
+        tried = self.compute(TRIALS, trials)
+        study.tried(tried)
+        for one in wanted:
+            later = one.later(study)
+            self._expect(later)
+            plan = {**plans[one.key], **later}
+            results = {group: self.compute(one.key, steps) for group, steps in plan.items()}
+            if one.trials:
+                plan, results = {TRIALS: trials, **plan}, {TRIALS: tried, **results}
+            done = [
+                step
+                for group, steps in plan.items()
+                for name, step in steps.items()
+                if name in results[group]
+            ]
+            if done and (one.main is None or results.get(one.main)):
+                yield Done(one.key, done, results)
+        self.work.total -= late
+
+    def _expect(self, *plans: Plan) -> None:
+        self.work.expect([step for p in plans for group in p.values() for step in group.values()])
+
+    def compute(self, key: str, steps: Mapping[K, Step]) -> dict[K, Any]:
+        """Results of the steps that their data allow; why others failed is kept for the report."""
+        results = {}
+        for name, step in steps.items():
+            try:
+                results[name] = self.work.run(step)
+            except InputError as error:
+                reason = f"{step.what}: {error}"
+                self.reason = self.reason or reason
+                self.failures.append(Notice("not-computed", key, f"not computed: {reason}"))
+        return results

@@ -1,0 +1,231 @@
+"""Runs of the attacker: safeguards under the attacker's own key, and what is embedded.
+
+A run is kept beside the steps of the assessment, under a name made from what it is made of, and
+goes on with the recordings that are missing; what is embedded is a step like any other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from unmask.assessment.cache import Step, Work, code_digest
+from unmask.assessment.config import Config, Safeguard, Voices
+from unmask.assessment.sound import medians
+from unmask.base import FloatArray
+from unmask.errors import InputError
+from unmask.trials import Embeddings, Source, refuse_twins
+
+if TYPE_CHECKING:
+    from unmask.speech import Recording
+
+
+@dataclass(frozen=True, eq=False)
+class Speech:
+    """What attackers of one safeguard hold, through one extractor.
+
+    ``protected`` is attacked. ``known`` is speech of the people in the list, by what it is:
+    ``original``, ``own`` (protected under keys of the attacker's own) or ``related``; ``learnt`` is
+    that of training people, none of whom is attacked. ``shares`` are the same through extractors
+    trained on a share of them, ``people`` is the number of all.
+    """
+
+    protected: Embeddings
+    known: Mapping[str, Embeddings]
+    learnt: Mapping[str, Embeddings] = field(default_factory=dict)
+    shares: Mapping[float, Speech] = field(default_factory=dict)
+    people: int = 0
+
+
+class Runs:
+    """Recordings of people who train and who are attacked, and runs of safeguards on both under
+    keys of the attacker's own.
+    """
+
+    def __init__(self, config: Config, work: Work, *, allow_code: bool = False) -> None:
+        self.config, self.work, self.allow_code = config, work, allow_code
+        self.safeguards = {one.name: one for one in config.safeguards}
+
+    @cached_property
+    def recordings(self) -> tuple[Recording, ...]:
+        """Recordings of the unprotected speech."""
+        return recordings_of(self.config.original)
+
+    @cached_property
+    def apart(self) -> frozenset[str]:
+        """Those of the people who train and are not attacked, a share of all; none where others
+        train. Their order is a hash of seed and name, so that whoever is added moves few.
+        """
+        config = self.config
+        if config.training.given or not any(one.trains for one in config.attackers):
+            return frozenset()
+        order = self.by_lot(self.recordings, "apart")
+        return frozenset(order[: round(config.training.share * len(order))])
+
+    def by_lot(self, files: Iterable[Recording], what: str) -> list[str]:
+        """The people of recordings in an order of their own for each seed and purpose."""
+        people = {one.speaker for one in files}
+        return sorted(people, key=lambda name: joint_digest(self.config.seed, what, name))
+
+    @cached_property
+    def training(self) -> tuple[Recording, ...]:
+        """Recordings of training people."""
+        if self.config.training.audio is not None:
+            files = recordings_of(self.config.training)
+            refuse_attacked((x.speaker for x in files), (x.speaker for x in self.recordings))
+            return files
+        return tuple(one for one in self.recordings if one.speaker in self.apart)
+
+    @cached_property
+    def tested(self) -> tuple[Recording, ...]:
+        """Recordings of those who are attacked, unprotected."""
+        return tuple(one for one in self.recordings if one.speaker not in self.apart)
+
+    def own_run(
+        self, safeguard: Safeguard, *, training: bool = False, make: bool = True
+    ) -> tuple[Recording, ...]:
+        """Recordings of those attacked, or of training people, as the safeguard makes them under
+        the attacker's own key. What is there already is not made again; nothing unless ``make``.
+        """
+        from unmask.speech import External, anonymise, safeguard as method_named
+
+        files = self.training if training else self.tested
+        key = int(joint_digest(self.config.seed, "key of the attacker", safeguard.name)[:15], 16)
+        if safeguard.command is not None:
+            chosen: Any = External(safeguard.command.replace("{key}", str(key)))
+        else:
+            per = safeguard.per or "speaker"
+            chosen = method_named(str(safeguard.method), seed=key, per=per)
+        content = [(repr(one), one.digest) for one in files]
+        identity = json.dumps([chosen.describe(key=True), content])
+        root = self.work.folder / "runs" / joint_digest(identity, code_digest())[:16]
+        made = tuple(replace(one, path=root / f"{one.place}.flac") for one in files)
+        missing = [one for one, to in zip(files, made, strict=True) if not to.path.is_file()]
+        if missing and make and not self.work.dry:
+            people = "training people" if training else "the people attacked"
+            with self.work.doing(f"{safeguard.name} under the attacker's key, {people}"):
+                result = anonymise(missing, root, chosen)
+            if result.failures:
+                raise InputError(f"{result.failures[0]} ({len(result.failures)} recordings failed)")
+        return made
+
+    def embedded_run(self, safeguard: Safeguard, *, training: bool) -> Embeddings:
+        """The same run through the encoder of the unprotected speech."""
+        what = f"{safeguard.name}, {'training people' if training else 'run'} of the attacker"
+        files = self.own_run(safeguard, training=training)
+        return embedding_step(files, self.config.original.encoder, what, self.work)
+
+    def allowed(self, safeguard: Safeguard) -> bool:
+        """Whether the safeguard can be run; a command only with leave to run code."""
+        if safeguard.command is not None and not self.allow_code:
+            code = "a command, which is code to run: --allow-code lets a config do so"
+            raise InputError(f"safeguards.{safeguard.name}", "a method", code)
+        return safeguard.method is not None or safeguard.command is not None
+
+
+def embedding_step(
+    files: Sequence[Recording], encoder: str, what: str, work: Work, *, source: str | None = None
+) -> Embeddings:
+    """Vectors of recordings by an encoder, all of which must be readable; ``source`` names them."""
+    made, failures, _ = embedded(files, encoder, what, work, source=source)
+    if failures:
+        first = next(iter(failures.values()))
+        raise InputError(f"{first} ({len(failures)} recordings failed)")
+    return made
+
+
+def embedded(
+    files: Sequence[Recording], encoder: str, what: str, work: Work, *, source: str | None = None
+) -> tuple[Embeddings, dict[str, str], dict[str, FloatArray]]:
+    """Vectors of recordings by an encoder, computed once, by utterance what is wrong with those
+    that cannot be read, and what each sounds like; ``source`` names their set. In dry work all
+    vectors are alike.
+    """
+    from unmask.speech import embed
+    from unmask.speech.encoders import fingerprint_of
+
+    if work.dry:
+        people, names = [one.speaker for one in files], [one.utterance for one in files]
+        return Embeddings(np.ones((len(files), 1)), people, names), {}, {}
+    content = joint_digest(*(one.digest for one in files))
+
+    def compute() -> tuple[Embeddings, dict[str, str], FloatArray]:
+        result = embed(files, encoder)
+        if result.embeddings is None:
+            raise InputError(f"{result.failures[0]} ({len(result.failures)} recordings failed)")
+        made = result.embeddings
+        assert made.utterances is not None
+        read = set(made.utterances.to_series())
+        unread = [one.utterance for one in files if one.utterance not in read]
+        named = Source(source or what, content, "audio", encoder=made.encoder)
+        named = replace(named, sound=medians(result.sounds))
+        failures = dict(zip(unread, result.failures, strict=True))
+        return replace(made, source=named), failures, result.sounds
+
+    names = [repr((one.utterance, one.speaker, one.session)) for one in files]
+    inputs, by = [content, *names], {"depends on": fingerprint_of(encoder)}
+    step = Step(f"embedding {what}", inputs, by, compute, weight=0.1 * len(files))
+    work.expect([step])
+    made, failures, sounds = work.run(step)
+    return made, failures, dict(zip((one.utterance for one in files), sounds, strict=True))
+
+
+def check_names(known: Embeddings, other: Embeddings, key: str, *, whose: str = "original") -> None:
+    """Every utterance of two sets is of one speaker in both, and no name of one looks like another
+    of the other; ``key`` is what ``other`` is.
+    """
+    names = (
+        pl.DataFrame({"utterance": one.utterances.to_series(), "speaker": one.speakers.to_series()})
+        for one in (known, other)
+        if one.utterances is not None
+    )
+    here, there = names
+    for what in here.columns:
+        refuse_twins(pl.concat([here[what], there[what]]), f"{what}s", f"{whose} and {key}")
+    both = there.with_row_index("row", 1).join(here, on="utterance", maintain_order="left")
+    apart = both.filter(pl.col("speaker") != pl.col("speaker_right"))
+    if len(apart):
+        row, name, found, wanted = apart.row(0)
+        raise InputError(
+            f"{key}, row {row}: expected utterance {name} of speaker {wanted} as in {whose},"
+            f" found speaker {found} ({len(apart):,} such rows)"
+        )
+
+
+def refuse_copies(known: Mapping[str, Embeddings | None], other: Embeddings, key: str) -> None:
+    """A run of the attacker's own, a related one or training speech is none of the ``known`` sets:
+    few of its vectors, if any, are vectors of theirs.
+    """
+    for whose, one in known.items():
+        if one is None or one.dimension != other.dimension or other.dimension < 2:
+            continue
+        same = int(np.isin(other.marks, one.marks).sum())
+        if 2 * same > len(other):
+            wanted = "other vectors than those of " + whose
+            raise InputError(key, wanted, f"the same in {same:,} of {len(other):,} rows")
+
+
+def refuse_attacked(training: Iterable[str], attacked: Iterable[str]) -> None:
+    """Nobody on whom attackers train is attacked."""
+    shared = set(training) & set(attacked)
+    if shared:
+        some = f"{len(shared)} of them (first: {min(shared)})"
+        raise InputError("training", "other people than those attacked", some)
+
+
+def recordings_of(part: Voices) -> tuple[Recording, ...]:
+    from unmask.speech import recordings
+
+    assert part.audio is not None
+    return recordings(part.audio, speakers=part.speakers or "folder")
+
+
+def joint_digest(*parts: object) -> str:
+    return hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()

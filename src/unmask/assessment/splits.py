@@ -1,0 +1,74 @@
+"""Who enrols and who is attacked: utterances by name, by a list or by a part of each speaker's."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+import polars as pl
+
+from unmask.assessment.config import Config
+from unmask.errors import InputError
+from unmask.run import text_lines
+from unmask.trials import Embeddings
+
+
+def only(
+    embeddings: Embeddings, names: Iterable[str], *, what: str, inside: bool = True
+) -> Embeddings:
+    """The utterances of these names, or all others; ``what`` tells what they do."""
+    assert embeddings.utterances is not None
+    known = embeddings.utterances.names.is_in(list(names)).to_numpy()
+    kept = known[embeddings.utterances.codes] == inside
+    if not kept.any():
+        name = embeddings.source.name if embeddings.source else "embeddings"
+        raise InputError(f"{name}: expected utterances that {what}, found none: see split")
+    return embeddings if kept.all() else embeddings.select(kept)
+
+
+def counterpart(original: Embeddings, protected: Embeddings) -> Embeddings:
+    """The original of those utterances that a safeguard has."""
+    assert protected.utterances is not None
+    return only(original, protected.utterances.to_series(), what="a safeguard has")
+
+
+def enrolling(
+    config: Config, original: Embeddings, others: Mapping[str, Embeddings]
+) -> frozenset[str]:
+    """Names of the utterances that enrol: those listed, or a part of each speaker's, by seed.
+
+    A speaker's utterances are ordered by a hash of seed and name, so the choice of one speaker
+    depends on nobody else; where some of ``others`` have fewer utterances, the same part of these
+    enrols as of the rest. With one utterance a speaker can only be attacked.
+    """
+    assert original.utterances is not None
+    if config.split.utterances is not None:
+        lines = text_lines(config.split.utterances)
+        return frozenset(line.strip() for line in lines if line.strip())
+    share = config.split.enrol
+    names = original.utterances.to_series().to_list()
+    order = [hashlib.sha256(f"{config.seed}\0{name}".encode()).digest() for name in names]
+    held = np.zeros(len(names), dtype=np.int64)
+    for one in others.values():
+        assert one.utterances is not None
+        held += (
+            original.utterances.to_series().is_in(one.utterances.to_series().implode()).to_numpy()
+        )
+    alike = ("speaker", "held")
+    rows = pl.DataFrame(
+        {"name": names, "order": order, "speaker": original.speakers.codes, "held": held}
+    ).sort(*alike, "order")
+    within = (pl.int_range(pl.len()) + 0.5) / pl.len()
+    rows = rows.with_columns(at=within.over(*alike)).sort("speaker", "at", "order")
+    size = pl.len().over("speaker")
+    wanted = (
+        (pl.lit(share) * size).round().cast(pl.Int64).clip(1)
+        if isinstance(share, float) and share < 1
+        else pl.lit(int(share))
+    )
+    place = pl.int_range(pl.len()).over("speaker")
+    chosen = rows.filter((place < wanted) & (place < size - 1))["name"]
+    if not len(chosen):
+        raise InputError("split: expected speakers with two utterances or more, found none")
+    return frozenset(chosen)
