@@ -7,7 +7,8 @@ FULL := $(VENV)/.full
 ALONE := .venv-core/.installed
 CORE_TESTS := $(addprefix tests/,engine/test_roc.py engine/test_information.py engine/test_calibration.py \
 	privacy/test_linkability.py privacy/test_zoo.py privacy/test_zebra.py stress/test_cpmap.py \
-	stress/test_worst_case.py trials/test_ids.py trials/test_join.py trials/test_scores.py)
+	stress/test_worst_case.py trials/test_ids.py trials/test_join.py trials/test_scores.py \
+	cli/test_core.py)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .PHONY: demo test core lint golden bench coverage fuzz faults mutants docs clean
@@ -18,7 +19,7 @@ demo: $(CORE)
 test: $(FULL)
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-# The core alone: numpy, scipy and polars, and what runs tests; nothing of the shell or the report.
+# The core alone: what `pip install unmask` brings, and what runs tests; nothing of the report.
 core: $(ALONE)
 	.venv-core/bin/python -m pytest $(CORE_TESTS)
 
@@ -50,14 +51,13 @@ docs: $(FULL)
 
 $(CORE): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) -e .
+	$(PIP) -e '.[report]'
 	touch $@
 
 $(ALONE): pyproject.toml constraints.txt
 	test -x .venv-core/bin/python || $(PYTHON) -m venv .venv-core
 	.venv-core/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
-		numpy scipy polars pytest hypothesis mpmath
-	.venv-core/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+		-e . pytest hypothesis mpmath
 	touch $@
 
 # Speaker encoders, the browser and axe-core make some tests possible; without network, npm or root

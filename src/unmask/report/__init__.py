@@ -7,6 +7,7 @@ a name of theirs is first used.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from unmask._extras import report_extra
 from unmask.report.documents import (
     Document as Document,
     Row as Row,
@@ -47,5 +48,6 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     for home, names in _HOMES.items():
         if name in names:
-            return getattr(import_module(f"unmask.report.{home}"), name)
+            with report_extra():
+                return getattr(import_module(f"unmask.report.{home}"), name)
     raise AttributeError(f"module 'unmask.report' has no attribute {name!r}")
