@@ -11,7 +11,7 @@ CORE_TESTS := $(addprefix tests/,engine/test_roc.py engine/test_information.py e
 	cli/test_core.py)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test core lint golden bench coverage fuzz faults mutants docs clean
+.PHONY: demo test core lint golden bench interval-coverage code-coverage fuzz faults mutants docs build clean
 
 demo: $(CORE)
 	$(BIN)/unmask demo
@@ -34,17 +34,30 @@ golden: $(FULL)
 bench: $(FULL)
 	$(BIN)/python -m benchmarks
 
-coverage: $(FULL)
-	$(BIN)/python -m benchmarks.coverage --processes $$(nproc)
+# How often intervals hold the truth.
+interval-coverage: $(FULL)
+	$(BIN)/python -m studies.coverage --processes $$(nproc)
+
+# Which lines and branches of the core its tests reach; some minutes, never part of `make test`.
+code-coverage: $(FULL)
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest -n 2 --dist loadfile --no-loadscope-reorder tests/test_*.py \
+		$(addprefix tests/,cli engine privacy scoring stress trials)
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report
 
 fuzz: $(FULL)
-	$(BIN)/python -m benchmarks.fuzz --processes $$(nproc) --keep fuzz-faults
+	$(BIN)/python -m fuzz --processes $$(nproc) --keep fuzz-faults
 
 faults: $(FULL)
-	$(BIN)/python -m benchmarks.faults
+	$(BIN)/python -m fuzz.faults
 
 mutants: $(FULL)
-	$(BIN)/python -m benchmarks.mutants
+	$(BIN)/python -m fuzz.mutants
+
+build: $(FULL)
+	$(PIP) build
+	$(BIN)/python -m build --outdir dist .
 
 docs: $(FULL)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

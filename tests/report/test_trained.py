@@ -7,7 +7,7 @@ import shutil
 
 import numpy as np
 import pytest
-from benchmarks.faults import state_of, watched
+from fuzz.faults import state_of, watched
 
 from unmask.errors import InputError
 from unmask.report.assessment import assess
