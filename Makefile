@@ -7,18 +7,20 @@ FULL := $(VENV)/.full
 ALONE := .venv-core/.installed
 CORE_TESTS := $(addprefix tests/,engine/test_roc.py engine/test_information.py engine/test_calibration.py \
 	privacy/test_linkability.py privacy/test_zoo.py privacy/test_zebra.py stress/test_cpmap.py \
-	stress/test_worst_case.py trials/test_ids.py trials/test_join.py trials/test_scores.py)
+	stress/test_worst_case.py trials/test_ids.py trials/test_join.py trials/test_scores.py \
+	cli/test_core.py)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test core lint golden bench coverage fuzz faults mutants docs clean
+.PHONY: demo test core lint golden bench interval-coverage code-coverage fuzz faults mutants docs build clean
 
 demo: $(CORE)
 	$(BIN)/unmask demo
 
+# Where CI is set, tests that lack what is installed below fail instead of being skipped.
 test: $(FULL)
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(if $(CI),--required)
 
-# The core alone: numpy, scipy and polars, and what runs tests; nothing of the shell or the report.
+# The core alone: what `pip install unmask` brings, and what runs tests; nothing of the report.
 core: $(ALONE)
 	.venv-core/bin/python -m pytest $(CORE_TESTS)
 
@@ -33,35 +35,47 @@ golden: $(FULL)
 bench: $(FULL)
 	$(BIN)/python -m benchmarks
 
-coverage: $(FULL)
-	$(BIN)/python -m benchmarks.coverage --processes $$(nproc)
+# How often intervals hold the truth.
+interval-coverage: $(FULL)
+	$(BIN)/python -m studies.coverage --processes $$(nproc)
+
+# Which lines and branches of the core its tests reach; some minutes, never part of `make test`.
+code-coverage: $(FULL)
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest -n 2 --dist loadfile --no-loadscope-reorder tests/test_*.py \
+		$(addprefix tests/,cli engine privacy scoring stress trials)
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report
 
 fuzz: $(FULL)
-	$(BIN)/python -m benchmarks.fuzz --processes $$(nproc) --keep fuzz-faults
+	$(BIN)/python -m fuzz --processes $$(nproc) --keep fuzz-faults
 
 faults: $(FULL)
-	$(BIN)/python -m benchmarks.faults
+	$(BIN)/python -m fuzz.faults
 
 mutants: $(FULL)
-	$(BIN)/python -m benchmarks.mutants
+	$(BIN)/python -m fuzz.mutants
+
+build: $(FULL)
+	$(PIP) build
+	$(BIN)/python -m build --outdir dist .
 
 docs: $(FULL)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 $(CORE): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) -e .
+	$(PIP) -e '.[report]'
 	touch $@
 
 $(ALONE): pyproject.toml constraints.txt
 	test -x .venv-core/bin/python || $(PYTHON) -m venv .venv-core
 	.venv-core/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
-		numpy scipy polars pytest hypothesis mpmath
-	.venv-core/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+		-e . pytest hypothesis mpmath
 	touch $@
 
 # Speaker encoders, the browser and axe-core make some tests possible; without network, npm or root
-# these skip.
+# these skip. Encoders alone may be absent where CI is set.
 $(FULL): $(CORE)
 	$(PIP) -e '.[test,lint]'
 	-$(BIN)/unmask encoders install campplus

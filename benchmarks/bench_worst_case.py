@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+from studies.coverage.known_voices import Population
 
-from benchmarks.coverage.known_voices import Population
 from benchmarks.harness import ratio, seconds
 from unmask.stress import (
     ModelComparison,

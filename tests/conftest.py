@@ -25,6 +25,35 @@ settings.load_profile("unmask")
 sys.dont_write_bytecode = False
 
 
+MAY_BE_ABSENT = ("pdflatex", "axe-core", "the weights of")
+"""Not installed by the Makefile, or from a host that not everybody reaches."""
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--required", action="store_true", help="fail if a test lacks what the Makefile installs"
+    )
+
+
+def required_skips(reports):
+    """Tests that lack a package or program, which the Makefile installs, with the reason."""
+    missing = {}
+    for report in reports:
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        lacks = "could not import" in reason or "not installed" in reason
+        if lacks and not any(word in reason for word in MAY_BE_ABSENT):
+            missing.setdefault(report.nodeid, reason.removeprefix("Skipped: "))
+    return missing
+
+
+def pytest_sessionfinish(session):
+    terminal = session.config.pluginmanager.get_plugin("terminalreporter")
+    if session.config.getoption("--required") and terminal is not None:
+        for test, reason in required_skips(terminal.stats.get("skipped", [])).items():
+            terminal.write_line(f"required, yet skipped: {test}: {reason}", red=True)
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
 def pytest_collection_modifyitems(items):
     """The pages of the docs, the longest file of tests, come first, so that no worker ends late."""
     items.sort(key=lambda item: item.path.name != "test_docs.py")

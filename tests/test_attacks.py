@@ -1,5 +1,5 @@
 """Input that once ran code, ended the process, gave a wrong number or lost data, and how it ends
-now; see ``test_hostile.py`` and ``benchmarks/fuzz/corpus`` for more.
+now; see ``test_hostile.py`` and ``fuzz/corpus`` for more.
 """
 
 import csv
@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 import polars as pl
 import pytest
-from benchmarks.fuzz.__main__ import CORPUS
+from fuzz.__main__ import CORPUS
 
 import unmask as um
 from unmask.assessment import load_config

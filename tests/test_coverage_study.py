@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from benchmarks.coverage.study import Study, cell, simulate, summary, table
+from studies.coverage.study import Study, cell, simulate, summary, table
 
 from unmask.run import NUMPY
 

@@ -1,7 +1,7 @@
-"""After a kill or a failed write the next run gives the same bytes (``benchmarks.faults``)."""
+"""After a kill or a failed write the next run gives the same bytes (``fuzz.faults``)."""
 
 import pytest
-from benchmarks.faults import TRIALS, Trial
+from fuzz.faults import TRIALS, Trial
 
 from unmask.run import job, write_whole
 

@@ -1,10 +1,10 @@
-"""Files that once showed a fault, and a few seconds of new ones (``python -m benchmarks.fuzz``)."""
+"""Files that once showed a fault, and a few seconds of new ones (``python -m fuzz``)."""
 
 import time
 
 import pytest
-from benchmarks.fuzz.__main__ import CORPUS, Hunt, case, hunted, replay
-from benchmarks.fuzz.targets import left_out, targets
+from fuzz.__main__ import CORPUS, Hunt, case, hunted, replay
+from fuzz.targets import left_out, targets
 
 from unmask.trials.readers import guard
 
@@ -33,7 +33,7 @@ def test_new_damage_shows_no_fault():
 
 
 def test_kinds_whose_library_is_missing_are_left_out_by_name(monkeypatch):
-    monkeypatch.setattr("benchmarks.fuzz.targets.installed", lambda name: name != "safetensors")
+    monkeypatch.setattr("fuzz.targets.installed", lambda name: name != "safetensors")
     assert left_out() == {"card": "safetensors", "weights": "safetensors"}
     assert not {"card", "weights"} & targets().keys()
 
@@ -55,7 +55,7 @@ def test_hangs_and_crashes_are_seen_and_the_hunt_goes_on(tmp_path, monkeypatch, 
         f"if first == 0:\n    {body}\n"
         "open(state, 'wb').write(struct.pack('<qqqd', last, 1, 2, time.time()))\n"
     )
-    import benchmarks.fuzz.__main__ as fuzz
+    import fuzz.__main__ as fuzz
 
     started = fuzz.subprocess.Popen
 

@@ -1,5 +1,5 @@
 """What hostile or unlucky input did once, and must not do again; files that readers refuse are in
-``benchmarks/fuzz/corpus``.
+``fuzz/corpus``.
 """
 
 import os
@@ -8,7 +8,7 @@ import sys
 
 import numpy as np
 import pytest
-from benchmarks.fuzz.__main__ import CORPUS
+from fuzz.__main__ import CORPUS
 
 import unmask as um
 from unmask.assessment.cache import Work

@@ -13,6 +13,11 @@ from types import FunctionType
 from typing import Any
 
 from unmask._drawing import DRAWERS as _DRAWERS
+from unmask._extras import (
+    MissingExtra as _MissingExtra,
+    report_extra as _report_extra,
+    told_when_called as _told_when_called,
+)
 from unmask._version import __version__ as __version__
 from unmask.errors import UnmaskWarning as UnmaskWarning
 
@@ -50,7 +55,11 @@ def __getattr__(name: str) -> Any:
         return import_module(f"unmask.{name}")
     if name not in _ROOM_OF:
         raise AttributeError(f"module 'unmask' has no attribute {name!r}")
-    value = getattr(import_module(_ROOM_OF[name]), name)
+    try:
+        with _report_extra():
+            value = getattr(import_module(_ROOM_OF[name]), name)
+    except _MissingExtra as error:
+        return _told_when_called(error)
     globals()[name] = _telling(value) if isinstance(value, FunctionType) else value
     return globals()[name]
 
@@ -72,7 +81,8 @@ def _telling(function: Any) -> Any:
 
 def _figures_of(result: Any, **options: Any) -> list[Any]:
     """Charts of a result; the report and its charts are loaded when somebody asks."""
-    return list(import_module("unmask.report").figures_of(result, **options))
+    with _report_extra():
+        return list(import_module("unmask.report").figures_of(result, **options))
 
 
 _DRAWERS.append(_figures_of)

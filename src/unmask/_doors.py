@@ -7,6 +7,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from unmask._extras import report_extra
+
 
 def open_door(package: str) -> None:
     """Let a package give the names that its ``__init__.py`` imports for type checkers alone, and
@@ -26,7 +28,8 @@ def open_door(package: str) -> None:
     def load(name: str) -> Any:
         if name in homes:
             home, own = homes[name]
-            value = getattr(import_module(home), own)
+            with report_extra():
+                value = getattr(import_module(home), own)
         elif not name.startswith("_") and find_spec(f"{package}.{name}") is not None:
             value = import_module(f"{package}.{name}")
         else:

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from benchmarks.coverage.populations import Population, calibrated_limit
-from benchmarks.coverage.study import Study, cell, ends
+from studies.coverage.populations import Population, calibrated_limit
+from studies.coverage.study import Study, cell, ends
 
 import unmask as um
 

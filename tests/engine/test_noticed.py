@@ -1,4 +1,4 @@
-"""Single places of the engine that no other test would miss (``benchmarks.mutants``)."""
+"""Single places of the engine that no other test would miss (``fuzz.mutants``)."""
 
 import math
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks.coverage.strongest import COUNT, curves_of
+from studies.coverage.strongest import COUNT, curves_of
 from tests.helpers.populations import population
 
 import unmask as um

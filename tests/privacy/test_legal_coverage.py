@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from benchmarks.coverage.legal import LAWS, sample
-from benchmarks.coverage.study import Study, cell
+from studies.coverage.legal import LAWS, sample
+from studies.coverage.study import Study, cell
 
 
 @pytest.mark.parametrize("law", [LAWS[0], LAWS[2]], ids=lambda law: law.name)

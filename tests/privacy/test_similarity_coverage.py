@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from benchmarks.coverage.similarity import Voices, sample, truth
-from benchmarks.coverage.study import Study, cell
+from studies.coverage.similarity import Voices, sample, truth
+from studies.coverage.study import Study, cell
 
 SAMPLES = 24
 

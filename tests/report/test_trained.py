@@ -7,7 +7,7 @@ import shutil
 
 import numpy as np
 import pytest
-from benchmarks.faults import state_of, watched
+from fuzz.faults import state_of, watched
 
 from unmask.assessment.cache import Work
 from unmask.assessment.inputs import read_inputs

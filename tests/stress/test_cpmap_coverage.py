@@ -1,11 +1,11 @@
-"""Coverage of the intervals in small; ``python -m benchmarks.coverage cpmap`` prints it in full."""
+"""Coverage of the intervals in small; ``python -m studies.coverage cpmap`` prints it in full."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from benchmarks.coverage import cpmap
-from benchmarks.coverage.study import Study, cell
+from studies.coverage import cpmap
+from studies.coverage.study import Study, cell
 
 
 @pytest.mark.parametrize("law", cpmap.LAWS[1:], ids=lambda law: law.name)

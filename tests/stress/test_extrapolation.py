@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks.coverage.known_voices import Population
 from hypothesis import given, strategies as st
 from scipy.special import ndtr
 from scipy.stats import genpareto
+from studies.coverage.known_voices import Population
 
 from unmask.errors import InputError
 from unmask.run import reporting

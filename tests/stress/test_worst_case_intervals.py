@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from benchmarks.coverage.study import Study, cell
-from benchmarks.coverage.worst_case import Law, measured, near_truth
 from hypothesis import given, settings, strategies as st
+from studies.coverage.study import Study, cell
+from studies.coverage.worst_case import Law, measured, near_truth
 
 from unmask.errors import InputError
 from unmask.stress import PairScores, worst_case, worst_case_false_alarms
@@ -132,7 +132,7 @@ def test_few_scores_a_pair_give_the_rate_of_many(few: int) -> None:
 
 
 def test_measured_intervals_hold_what_they_promise() -> None:
-    """A short version of ``benchmarks.coverage``: 24 samples of 30 speakers."""
+    """A short version of ``studies.coverage``: 24 samples of 30 speakers."""
     law = Law("student", 2001)
     known = near_truth(law, 30, draws=3000)
     drawn = [measured(law, 30, number, scores=8) for number in range(24)]

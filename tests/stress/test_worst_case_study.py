@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks.coverage.known_voices import Population
+from studies.coverage.known_voices import Population
 
 from unmask.cli import app
 from unmask.engine import Roc

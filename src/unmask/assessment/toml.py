@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import tomli_w
 from pydantic import BaseModel, ValidationError
 
 from unmask.assessment.config import Config, Voices
@@ -135,6 +134,8 @@ def to_toml(config: Config, *, base: Path | None) -> str:
     """All values of a config, defaults too; paths relative to ``base``. Without it paths are
     withheld, and so are patterns, commands and whatever else names files or code.
     """
+    import tomli_w
+
     own = _WORDS | {one.name for one in config.safeguards}
 
     def plain(value: Any, key: str = "") -> Any:

@@ -13,6 +13,7 @@ from typing import Any, Final, NoReturn
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
+from unmask._extras import report_extra
 from unmask._version import __version__
 from unmask.errors import InputError
 
@@ -201,7 +202,8 @@ def main() -> None:
         if number is not None and signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, _terminate)
     try:
-        code = app(prog_name="unmask", standalone_mode=False)
+        with report_extra():
+            code = app(prog_name="unmask", standalone_mode=False)
     except InputError as error:
         _end(_SPELLED.sub(_as_option, str(error)), 1)
     except BrokenPipeError:

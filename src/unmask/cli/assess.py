@@ -11,6 +11,7 @@ from typing import Any
 import typer
 
 from unmask import assessment, report
+from unmask._extras import need_report_extra
 from unmask.base import visible
 from unmask.cli.common import Intervals, Terminal, Where, progress, terminal_width, writable_folder
 from unmask.cli.options import argument, flat, group, option
@@ -44,6 +45,7 @@ def assess(
     allow_code: bool = option("Let the config name Python to import as an encoder.", default=False),
     schema: bool = option("Print the JSON Schema of the config and exit.", default=False),
 ) -> None:
+    need_report_extra()
     if schema:
         sys.stdout.write(json.dumps(assessment.config_schema(), indent=2) + "\n")
         return
@@ -92,6 +94,7 @@ def init(
     output: Path | None = option("File to write.", "-o", show_default=f"FOLDER/{NAME}"),
     force: bool = option("Replace a file that is there.", default=False),
 ) -> None:
+    need_report_extra()
     path = output or folder / NAME
     if path.exists() and not force:
         raise InputError(f"{path}: exists already; --force replaces it")
@@ -108,6 +111,7 @@ def demo(
     output: Path = option("Folder to write.", "-o", default="unmask-demo"),
     intervals: Intervals = group(level=0.95),
 ) -> None:
+    need_report_extra()
     config = assessment.demo_config(output, seed=intervals.seed, replicates=intervals.ci)
     run(config, output, terminal)
 

@@ -16,6 +16,7 @@ import rich.progress
 import typer
 from rich.console import Console
 
+from unmask._extras import need_report_extra
 from unmask.base import visible
 from unmask.cli.options import option
 from unmask.errors import InputError
@@ -45,6 +46,13 @@ def writable_folder(path: Path | None) -> Path | None:
     if path is not None:
         check_writable(path)
     return path
+
+
+def figure_folder(path: Path | None) -> Path | None:
+    """A folder for charts, which an extra draws."""
+    if path is not None:
+        need_report_extra()
+    return writable_folder(path)
 
 
 def _formats(text: str) -> str:
@@ -116,7 +124,7 @@ class Output(Where):
     output: Path | None = option(
         "Write the result there instead of stdout.", "-o", callback=writable_file
     )
-    figures: Path | None = option("Draw the figures into this folder.", callback=writable_folder)
+    figures: Path | None = option("Draw the figures into this folder.", callback=figure_folder)
     figure_formats: str = option(
         "Comma-separated: png, svg, pdf, html.", default="png,svg,html", callback=_formats
     )

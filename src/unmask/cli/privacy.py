@@ -10,13 +10,12 @@ from typing import Any, Literal
 
 import typer
 
-from unmask.assessment import legal_attackers, load_config
+from unmask import assessment as assessments, report
 from unmask.cli.common import Drawn, Output, Where, Whose, given, named_files, read_named, refuse
 from unmask.cli.options import argument, option
 from unmask.errors import InputError
 from unmask.privacy import legal as law
 from unmask.privacy.similarity import read_matrices, safeguards
-from unmask.report import document
 from unmask.scoring import backend_named
 from unmask.trials import Embeddings, Scores, Source, read_embeddings, read_scores, refuse_encoders
 
@@ -98,7 +97,7 @@ def privacy(
     sources = _sources((*data, more.get("again")))
     output.sources(sources)
     output.draw(assessment, order=order)
-    output.give(document(assessment, inputs=sources, details=details))
+    output.give(report.document(assessment, inputs=sources, details=details))
 
 
 def _three(paths: str) -> list[str]:
@@ -189,7 +188,9 @@ def legal(
     if config is not None:
         for name in given(context, (n for n in context.params if n not in _WITH_CONFIG)):
             raise typer.BadParameter(f"{name} belongs into the config file")
-        attackers, options, missing = legal_attackers(load_config(config), config)
+        attackers, options, missing = assessments.legal_attackers(
+            assessments.load_config(config), config
+        )
         options |= {"asked": asked, "variants": variants.split(",")}
     else:
         names = list(named_files(attacker, "--attacker"))
@@ -223,7 +224,7 @@ def legal(
         sweep = law.legal(attackers, **options)
     sweep = replace(sweep, untried=(*missing, *sweep.untried))
     output.draw(sweep)
-    output.give(document(sweep))
+    output.give(report.document(sweep))
 
 
 _WITH_CONFIG = {

@@ -4,18 +4,29 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from unmask import utility as cost
-from unmask.assessment import Config, check_config
+from unmask.assessment import Config
 from unmask.cli.assess import run
-from unmask.cli.common import Drawn, Output, named_files, read_named, whole_number
+from unmask.cli.common import (
+    Drawn,
+    Output,
+    figure_folder,
+    named_files,
+    read_named,
+    whole_number,
+)
 from unmask.cli.options import argument, group, option
 from unmask.cli.speech import Recorded
 from unmask.errors import InputError
 from unmask.report import document
 from unmask.run import make_folder
+
+if TYPE_CHECKING:
+    from unmask.assessment import Config
 
 
 def utility(
@@ -40,7 +51,7 @@ def utility(
     dnsmos: str = option("Utterances of each speaker that DNSMOS hears, or all.", default="0"),
     measurements: Path | None = option("Write every utterance's numbers there, CSV.", "-m"),
     report: Path | None = option(
-        "Assess privacy too and write the report, with the plane of both."
+        "Assess privacy too and write the report, with the plane of both.", callback=figure_folder
     ),
     output: Output = group(on="local", figures=None, figure_formats=""),
 ) -> None:
@@ -96,6 +107,8 @@ def _config(
     """The assessment of the same folders, on whose first screen the plane stands."""
     if not protected:
         raise InputError("--report: expected folders of recordings, found measurements alone")
+    from unmask.assessment import check_config
+
     whose = {} if speakers is None else {"speakers": speakers}
     return check_config(
         {

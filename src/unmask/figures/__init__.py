@@ -8,6 +8,8 @@ import re
 from importlib import import_module, resources
 from typing import Any
 
+from unmask._extras import report_extra
+
 _STUB = resources.files("unmask.figures").joinpath("__init__.pyi").read_text(encoding="utf-8")
 _MODULE_OF = {
     name: module
@@ -21,5 +23,6 @@ __all__ = sorted(_MODULE_OF)
 def __getattr__(name: str) -> Any:
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'unmask.figures' has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(_MODULE_OF[name]), name)
+    with report_extra():
+        value = globals()[name] = getattr(import_module(_MODULE_OF[name]), name)
     return value

@@ -31,6 +31,8 @@ PREFIX = "unmask-"
 KEPT = 7 * 24 * 3600.0
 _TICK = 2_000_000_000
 _GROUP = Path("/sys/fs/cgroup")
+_USERS = hasattr(os, "getuid")
+"""Whether files have users and modes, and folders can be opened and locked: not on Windows."""
 _NOT_OWN = (
     "a folder of this user that nobody else can write",
     "another: what is kept there is not trusted",
@@ -84,13 +86,18 @@ def _is_dead(entry: os.DirEntry[str]) -> bool:
     match = _OWNED.fullmatch(entry.name)
     if match is None or match[1] != _machine():
         return False
-    if hasattr(os, "getuid") and entry.stat(follow_symlinks=False).st_uid != os.getuid():
+    if _USERS and entry.stat(follow_symlinks=False).st_uid != os.getuid():
         return False
     return not is_alive(int(match[2]), int(match[3]))
 
 
 def is_alive(pid: int, start: int) -> bool:
-    """Whether the process of that number is there and began at that time (0: unknown)."""
+    """Whether the process of that number is there and began at that time (0: unknown).
+
+    Where asking would be a signal to it, as on Windows, it is taken to be there.
+    """
+    if not _USERS:
+        return True
     try:
         os.kill(pid, 0)
     except (ProcessLookupError, OverflowError):
@@ -250,7 +257,7 @@ def locked(folder: Path) -> Iterator[None]:
     The lock ends with its process, however that ends. Where the system has no such locks, or the
     file system does not keep them, there is none.
     """
-    if sys.platform == "win32":
+    if not _USERS:
         yield
         return
     handle = os.open(folder, os.O_RDONLY)
@@ -370,7 +377,7 @@ def private_folder(folder: Path) -> Path:
     for place in (folder, folder / "private"):
         if not is_own(place):
             raise InputError(place, *_NOT_OWN)
-        if not place.exists() or not place.stat().st_mode & 0o077:
+        if not _USERS or not place.exists() or not place.stat().st_mode & 0o077:
             return place
     place.chmod(0o700)
     return place
@@ -394,8 +401,8 @@ def is_own(folder: Path) -> bool:
         return True
     except OSError as error:
         raise InputError(f"{folder}: cannot be used ({error.strerror})") from None
-    mine = not hasattr(os, "getuid") or there.st_uid == os.getuid()
-    return stat.S_ISDIR(there.st_mode) and mine and not there.st_mode & 0o022
+    mine = not _USERS or (there.st_uid == os.getuid() and not there.st_mode & 0o022)
+    return stat.S_ISDIR(there.st_mode) and mine
 
 
 def _forget_old(root: Path) -> None:
@@ -410,7 +417,7 @@ def _forget_old(root: Path) -> None:
 
 
 def _user() -> str:
-    return str(os.getuid()) if hasattr(os, "getuid") else "user"
+    return str(os.getuid()) if _USERS else "user"
 
 
 def _claim(folder: Path) -> TextIO | None:

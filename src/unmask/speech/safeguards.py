@@ -164,7 +164,7 @@ def run_command(path: str, command: str, fields: Mapping[str, str], timeout: flo
             try:
                 output, errors = process.communicate(timeout=timeout)
             except BaseException:
-                with suppress(OSError):
+                with suppress(OSError, AttributeError):  # Windows has no groups
                     os.killpg(process.pid, signal.SIGKILL)
                 process.kill()
                 raise

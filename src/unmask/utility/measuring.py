@@ -416,7 +416,7 @@ def case_study_utility() -> Measurements:
     """Measurements of the case study's recordings, original and protected, by condition.
 
     Utterances of the 60 AudioMNIST speakers, heard by pocketsphinx with a grammar of digits; made
-    by ``scripts/make_utility.py``.
+    by ``studies/data_provenance/utility.py``.
     """
     place = resources.files("unmask.data").joinpath("case_study", "utility.csv.gz")
     with resources.as_file(place) as path:

@@ -1,0 +1,1 @@
+"""How the data that travel with the package were made."""
