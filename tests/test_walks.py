@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import threading
 from itertools import pairwise
@@ -62,23 +63,39 @@ def walk(monkeypatch, *arguments: str) -> list[str]:
     return [name for name in entered if Path(name).name not in SMALL]
 
 
+COMMANDS = {
+    "eval": ("eval", "scores", "--key", "trials", "--ci", "10", "-q"),
+    "privacy": ("privacy", "--original", "o.npz", "--protected", "a=p.npz", "--ci", "10", "-q"),
+    "legal": ("legal", "-a", "a=o.npz,p.npz", "--metrics", "linkability", "--ci", "10", "--counts",
+              "2,6", "--lengths", "1", "--allow-shared-utterances", "-q"),
+}  # fmt: skip
+LOADED = """
+import sys
+from unmask.cli import main
+try:
+    main()
+except SystemExit as left:
+    assert left.code == 0
+print(*(name for name in sys.modules if name.startswith("unmask")), file=sys.stderr)
+"""
+
+
 @pytest.mark.usefixtures("folder")
-@pytest.mark.parametrize(
-    ("most", "arguments"),
-    [
-        (35, ("eval", "scores", "--key", "trials", "--ci", "10", "-q")),
-        (46, ("privacy", "--original", "o.npz", "--protected", "a=p.npz", "--ci", "10", "-q")),
-        (
-            37,
-            ("legal", "-a", "a=o.npz,p.npz", "--metrics", "linkability", "--ci", "10", "--counts",
-             "2,6", "--lengths", "1", "--allow-shared-utterances", "-q"),
-        ),
-    ],
-    ids=["eval", "privacy", "linkability"],
-)  # fmt: skip
-def test_the_way_of_a_number_is_short(monkeypatch, most, arguments):
-    way = walk(monkeypatch, *arguments)
+@pytest.mark.parametrize(("command", "most"), [("eval", 35), ("privacy", 46), ("legal", 37)])
+def test_the_way_of_a_number_is_short(monkeypatch, command, most):
+    way = walk(monkeypatch, *COMMANDS[command])
     rooms = [name.split("/")[0] for name in way if name.split("/")[0] in ORDER]
     changes = sum(one != other for one, other in pairwise(rooms))
-    print(f"{arguments[0]}: {len(way)} modules, {changes} changes of room: {' → '.join(way)}")
+    print(f"{command}: {len(way)} modules, {changes} changes of room: {' → '.join(way)}")
     assert len(way) <= most
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(("command", "most"), [("eval", 60), ("privacy", 80), ("legal", 80)])
+def test_a_table_loads_its_own_rooms_alone(command, most):
+    run = [sys.executable, "-c", LOADED, *COMMANDS[command]]
+    done = subprocess.run(run, capture_output=True, text=True, check=True)
+    loaded = done.stderr.split()
+    print(f"{command} loads {len(loaded)} modules: {' '.join(loaded)}")
+    assert len(loaded) <= most
+    assert not [name for name in loaded if name.split(".")[1:2] in (["figures"], ["speech"])]

@@ -10,7 +10,8 @@ import pytest
 import unmask as um
 from unmask.engine import Battery
 from unmask.engine.comparison import compare
-from unmask.engine.evaluation import Measured, evaluate, group_masks
+from unmask.engine.evaluating import evaluate
+from unmask.engine.evaluation import Measured, group_masks
 from unmask.trials import NONTARGET, TARGET, Ids, Scores, Source
 
 

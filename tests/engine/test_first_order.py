@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import unmask as um
+from unmask.base import BySpeaker
 from unmask.engine import Battery, evaluation
 from unmask.engine.binned import (
     BinnedTrials,
@@ -20,7 +20,6 @@ from unmask.engine.binned import (
 )
 from unmask.engine.bootstrap import Resampled, Units, bootstrap
 from unmask.run import NUMPY
-from unmask.scoring import BySpeaker
 from unmask.trials import NONTARGET, TARGET, Ids, ScoreBatch
 
 BATTERY = Battery(p_target=(0.01, 0.5))
@@ -99,7 +98,7 @@ def test_tables_are_counted_as_defined():
 
 @pytest.mark.parametrize("pairs", ["all", "enrolment-fixed"])
 def test_intervals_are_those_of_the_full_bootstrap(pairs, monkeypatch):
-    monkeypatch.setattr(sys.modules["unmask.engine.counted"], "AUTO_TRIALS", 1000)
+    monkeypatch.setattr("unmask.engine.pairing.AUTO_TRIALS", 1000)
     embeddings = population(150, 6)
     which = {} if pairs == "all" else {"enrolled": np.tile([True, *[False] * 5], 150)}
     full = full_bootstrap(embeddings, 300, **which)
@@ -196,7 +195,7 @@ def test_few_speakers_of_one_class_are_told_however_many_there_are_in_all():
 @pytest.mark.parametrize("counted", [False, True])
 def test_replicates_that_leave_a_class_empty_are_told(counted, monkeypatch):
     if counted:
-        monkeypatch.setattr(sys.modules["unmask.engine.counted"], "AUTO_TRIALS", 1)
+        monkeypatch.setattr("unmask.engine.pairing.AUTO_TRIALS", 1)
     vectors = np.random.default_rng(0).normal(size=(6, 4))
     embeddings = um.Embeddings(vectors, ["a", "a", "b", "b", "c", "d"])
     said = um.engine.cross_pairing(embeddings, replicates=200).warnings

@@ -14,8 +14,9 @@ import pytest
 from unmask import Estimate, InputError, Interval, render
 from unmask.report import Document, Row, json_schema
 from unmask.report.html import Number, TableView, table_view
-from unmask.report.section import TableBlock, whole_percent
+from unmask.report.section import TableBlock
 from unmask.report.table import WIDTH, cell, label
+from unmask.report.words import whole_percent
 from unmask.trials import Source
 
 

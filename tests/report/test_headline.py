@@ -10,7 +10,7 @@ from unmask.report.assessment import assess
 from unmask.report.documents import Row
 from unmask.report.headline import find, of_tables, verdict, weak_control
 from unmask.report.html import render_html
-from unmask.report.section import with_level
+from unmask.report.words import with_level
 
 
 def rate(metric: str, value: float, low: float, high: float, **params: str) -> Estimate:

@@ -10,7 +10,7 @@ from unmask.assessment.frameworks.worst_case import FRAMEWORK, Growth, growth_of
 from unmask.assessment.inputs import Inputs
 from unmask.assessment.study import Study
 from unmask.report.frameworks.worst_case import section
-from unmask.report.section import with_level
+from unmask.report.words import with_level
 from unmask.trials import Ids, Scores
 
 NOTHING = Inputs(None, {}, frozenset(), frozenset(), {}, {})

@@ -16,7 +16,7 @@ from hypothesis import given, strategies as st
 
 import unmask as um
 from unmask.base import Groups
-from unmask.engine.counted import statistic
+from unmask.engine.pairing import statistic
 from unmask.run import NUMPY, place, ranges_of, reporting, workplace
 from unmask.run.places import Lost
 from unmask.scoring import Sides, reducers

@@ -6,15 +6,8 @@ from unmask._doors import open_door
 
 if TYPE_CHECKING:
     from unmask.assessment.attacks import AttackRun, Variant
-    from unmask.assessment.cache import (
-        Kept,
-        Listener,
-        Step,
-        Work,
-        cache_of,
-        code_digest,
-        kept_assessments,
-    )
+    from unmask.assessment.cache import Kept, Listener, Step, Work, cache_of, code_digest
+    from unmask.assessment.cache import kept_assessments
     from unmask.assessment.config import KNOWN, ORIGINAL, Config, Legal, config_schema
     from unmask.assessment.frameworks.legal import legal_attackers
     from unmask.assessment.inputs import Inputs, set_label

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base.arrays import IntArray, lazy
+from unmask.base.arrays import FloatArray, IntArray, lazy
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,3 +60,31 @@ class Groups:
         groups = self.within(start, stop)
         first = self.first[groups.start : groups.stop] - start
         return np.append(np.maximum(first, 0), stop - start)
+
+
+@dataclass(frozen=True, eq=False)
+class BySpeaker:
+    """How often scores of each speaker (row) fall into each bin (column), and their losses.
+
+    ``target`` counts pairs within the speaker, ``nontarget`` those with others, ``total`` all
+    nontarget pairs, each once; the losses are the summed log(1 + e^∓s).
+    """
+
+    edges: FloatArray
+    target: IntArray
+    nontarget: IntArray
+    total: IntArray
+    target_loss: FloatArray
+    nontarget_loss: FloatArray
+    total_loss: float
+
+    def present(self) -> BySpeaker:
+        """Without speakers who have no trial."""
+        there = self.target.any(axis=1) | self.nontarget.any(axis=1)
+        return replace(
+            self,
+            target=self.target[there],
+            nontarget=self.nontarget[there],
+            target_loss=self.target_loss[there],
+            nontarget_loss=self.nontarget_loss[there],
+        )

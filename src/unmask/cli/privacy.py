@@ -10,12 +10,12 @@ from typing import Any, Literal
 
 import typer
 
-from unmask import assessment as assessments, report
+from unmask import assessment
 from unmask.cli.common import Drawn, Output, Where, Whose, given, named_files, read_named, refuse
 from unmask.cli.options import argument, option
 from unmask.errors import InputError
-from unmask.privacy import legal as law
-from unmask.privacy.similarity import read_matrices, safeguards
+from unmask.privacy import legal as law, similarity as similar
+from unmask.report import document
 from unmask.scoring import backend_named
 from unmask.trials import Embeddings, Scores, Source, read_embeddings, read_scores, refuse_encoders
 
@@ -78,7 +78,7 @@ def privacy(
         data: tuple[Any, ...] = ()
         more: dict[str, Any] = {}
         if matrices:
-            data = (read_named(matrices, "--matrices", read_matrices),)
+            data = (read_named(matrices, "--matrices", similar.read_matrices),)
         elif scores:
             read = partial(read_scores, speakers=whose.speakers)
             lists = read_named(scores, "--scores", _three)
@@ -93,11 +93,11 @@ def privacy(
             more["backend"] = backend_named(backend, training, **({"lda": lda} if lda else {}))
             more |= {"by": by, "side": side, "with_sessions": sessions}
         options = {"mean": mean, "pairs": pairs, "laplace": laplace, **intervals.options}
-        assessment = safeguards(*data, **more, **options)
+        result = similar.safeguards(*data, **more, **options)
     sources = _sources((*data, more.get("again")))
     output.sources(sources)
-    output.draw(assessment, order=order)
-    output.give(report.document(assessment, inputs=sources, details=details))
+    output.draw(result, order=order)
+    output.give(document(result, inputs=sources, details=details))
 
 
 def _three(paths: str) -> list[str]:
@@ -149,7 +149,7 @@ def legal(
     lengths: str | None = option(
         "Utterances per conversation.", show_default="those of 1,3,30 that fit"
     ),
-    metrics: str = option("Which of the three metrics.", default=",".join(law.METRICS)),
+    metrics: str = option("Which of the three metrics.", default=",".join(law.TITLES)),
     backends: str = option(
         f"Of {_named('nothing', 'attacked')}; of {_named('training')}, trained on TRAIN;"
         f" of {_named('pairs')}, which need TRAIN as protected too.",
@@ -188,8 +188,8 @@ def legal(
     if config is not None:
         for name in given(context, (n for n in context.params if n not in _WITH_CONFIG)):
             raise typer.BadParameter(f"{name} belongs into the config file")
-        attackers, options, missing = assessments.legal_attackers(
-            assessments.load_config(config), config
+        attackers, options, missing = assessment.legal_attackers(
+            assessment.load_config(config), config
         )
         options |= {"asked": asked, "variants": variants.split(",")}
     else:
@@ -224,7 +224,7 @@ def legal(
         sweep = law.legal(attackers, **options)
     sweep = replace(sweep, untried=(*missing, *sweep.untried))
     output.draw(sweep)
-    output.give(report.document(sweep))
+    output.give(document(sweep))
 
 
 _WITH_CONFIG = {

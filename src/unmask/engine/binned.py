@@ -10,11 +10,19 @@ from typing import ClassVar
 
 import numpy as np
 
-from unmask.base import FloatArray, IntArray, Lookup, draws, generator, lazy, weighted_sum
+from unmask.base import (
+    BySpeaker,
+    FloatArray,
+    IntArray,
+    Lookup,
+    draws,
+    generator,
+    lazy,
+    weighted_sum,
+)
 from unmask.engine import information
 from unmask.engine.roc import Roc
 from unmask.run import NUMPY, Range, Xp
-from unmask.scoring import BySpeaker
 from unmask.trials import ScoreBatch
 
 _ENDS = 24

@@ -1,28 +1,25 @@
-"""Numbers that already exist into charts; nothing is computed here.
+"""Numbers that already exist into charts; nothing is computed here."""
 
-A name is loaded with its module at first use, so that nobody who draws nothing waits for altair;
-``__init__.pyi`` says which module has it, here and to type checkers.
-"""
+from typing import TYPE_CHECKING
 
-import re
-from importlib import import_module, resources
-from typing import Any
+from unmask._doors import open_door
 
-from unmask._extras import report_extra
+if TYPE_CHECKING:
+    from unmask.figures.cp_maps import cp_map_figure, delta_cp_map_figure, roadmap_figure
+    from unmask.figures.detection import det, difference_intervals, roc_hull, score_histograms
+    from unmask.figures.detection import trial_bias_figure
+    from unmask.figures.evidence import calibration_plot, calibration_profiles, disclosure_profiles
+    from unmask.figures.evidence import ece_profile, pav_map
+    from unmask.figures.figure import Figure
+    from unmask.figures.image import POLICY, STYLE, fragment, images, javascript, save, save_all
+    from unmask.figures.image import svg
+    from unmask.figures.legal import RiskLine, Strip, learning_curves, legal_figures, legal_panel
+    from unmask.figures.legal import rank_histograms, risk_comparison, speaker_risks, speaker_strip
+    from unmask.figures.privacy import PlanePoint, Point, cost_plane, distinctiveness, pareto
+    from unmask.figures.privacy import similarity_matrices, speaker_protection, zoo_plots
+    from unmask.figures.theme import NARROW, ORIGINAL, WIDE, at_width, system_colours
+    from unmask.figures.worst_case import GrowthLine, needed_thresholds, worst_case_curves
+    from unmask.figures.worst_case import worst_case_figures, worst_case_growth, worst_case_map
+    from unmask.figures.worst_case import worst_case_of_systems
 
-_STUB = resources.files("unmask.figures").joinpath("__init__.pyi").read_text(encoding="utf-8")
-_MODULE_OF = {
-    name: module
-    for module, names in re.findall(r"^from (\S+) import (\([^)]*\)|.*)", _STUB, re.MULTILINE)
-    for name in re.findall(r"\w+(?= as )", names)
-}
-
-__all__ = sorted(_MODULE_OF)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module 'unmask.figures' has no attribute {name!r}")
-    with report_extra():
-        value = globals()[name] = getattr(import_module(_MODULE_OF[name]), name)
-    return value
+open_door(__name__)

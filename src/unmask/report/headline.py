@@ -15,7 +15,8 @@ from unmask.engine import speaker_count
 from unmask.estimate import Estimate, Notice
 from unmask.privacy.legal import RELEASE, STRONG_ENOUGH, extent, spoken
 from unmask.report.documents import Row
-from unmask.report.section import Section, colours_of, note, title, whole_percent, with_level
+from unmask.report.section import Section, colours_of
+from unmask.report.words import note, title, whole_percent, with_level
 from unmask.trials import Embeddings
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from unmask.figures import POLICY, STYLE, Figure, fragment, javascript, svg
 from unmask.report.assessment import Assessment
 from unmask.report.documents import Document, Row
 from unmask.report.headline import Headline, listed
-from unmask.report.section import Choice, Section, TableBlock, figures_in, note
+from unmask.report.section import Choice, Section, TableBlock, figures_in
 from unmask.report.table import (
     EXPLANATIONS,
     LABELS,
@@ -30,6 +30,7 @@ from unmask.report.table import (
     label,
     shown_value,
 )
+from unmask.report.words import note
 from unmask.trials import Source, short_encoder
 
 SHOWN_ANSWERS, SHOWN_CARDS = 2, 3

@@ -8,13 +8,13 @@ taken tile by tile: neither blocks nor workers nor their order change the result
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import BoolArray, FloatArray, IntArray, Lookup, ceiling, lazy
+from unmask.base import BoolArray, BySpeaker, FloatArray, IntArray, Lookup, ceiling, lazy
 from unmask.run import Arrays, Range, Torch, Xp, accumulate, narrow, ranges_of, run
 from unmask.scoring.cosine import Rows
 from unmask.scoring.pairs import BLOCK, UNORDERED, WIDEST_COSINE, Block, PairGrid, Tile
@@ -235,29 +235,6 @@ def tally_of(
     ties = np.zeros(knots.size, np.int64)
     ties[possible] = equal
     return _part(below, ties, total, unknown, loss)
-
-
-@dataclass(frozen=True, eq=False)
-class BySpeaker:
-    """How often scores of each speaker (row) fall into each bin (column), and their losses.
-
-    ``target`` counts pairs within the speaker, ``nontarget`` those with others, ``total`` all
-    nontarget pairs, each once; the losses are the summed log(1 + e^∓s).
-    """
-
-    edges: FloatArray
-    target: IntArray
-    nontarget: IntArray
-    total: IntArray
-    target_loss: FloatArray
-    nontarget_loss: FloatArray
-    total_loss: float
-
-    def present(self) -> BySpeaker:
-        """Without speakers who have no trial."""
-        there = self.target.any(axis=1) | self.nontarget.any(axis=1)
-        tables: dict[str, Any] = {name: getattr(self, name)[there] for name in _SUMS}
-        return replace(self, **tables)
 
 
 @dataclass(frozen=True, eq=False)

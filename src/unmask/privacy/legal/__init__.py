@@ -1,32 +1,27 @@
 """Singling Out, Linkability and Inference: the legally validated risks (Vauquier 2025)."""
 
-from unmask.privacy.attack import CENTRED, CENTRED_NEGATED, NEGATED, PLAIN, READINGS, Attacker
-from unmask.privacy.attack import (
-    RELEASE,
-    SCENARIOS,
-    HeldOut,
-    Reading,
-    attack_scenarios,
-    centred,
-    every_second,
-    of_people,
-)
-from unmask.privacy.attack import pooled, with_backends, with_groups, within_release
-from unmask.privacy.legal.curve import TITLES, Curve, RiskCurve, notice, spoken
-from unmask.privacy.legal.links import Linkability, Ranks, linkability, ranks_of
-from unmask.privacy.legal.matrix import count_above_in_scores, linkability_from_scores, matrix_risks
-from unmask.privacy.legal.matrix import ranks_from_scores, singling_out_from_scores
-from unmask.privacy.legal.probe import Inference, inference
-from unmask.privacy.legal.singling import SinglingOut, singling_out
-from unmask.privacy.legal.strength import SPLITS, STRONG_ENOUGH, LearningCurve, Overlap, Strongest
-from unmask.privacy.legal.strength import extent, learning_curve, linked, on_fewer, overlaps
-from unmask.privacy.legal.strength import strongest_of
-from unmask.privacy.legal.sweep import (
-    METRICS,
-    LegalSweep,
-    default_counts,
-    fitting_lengths,
-    legal,
-)
-from unmask.privacy.legal.verification import one_minus_eer
-from unmask.scoring import BACKENDS, known_backend
+from typing import TYPE_CHECKING
+
+from unmask._doors import open_door
+
+if TYPE_CHECKING:
+    from unmask.privacy.attack import CENTRED, CENTRED_NEGATED, NEGATED, PLAIN, READINGS, RELEASE
+    from unmask.privacy.attack import SCENARIOS, Attacker, HeldOut, Reading, attack_scenarios
+    from unmask.privacy.attack import centred, every_second, of_people, pooled, with_backends
+    from unmask.privacy.attack import with_groups, within_release
+    from unmask.privacy.legal.curve import TITLES, Curve, RiskCurve, notice, spoken
+    from unmask.privacy.legal.links import Linkability, Ranks, linkability, ranks_of
+    from unmask.privacy.legal.matrix import count_above_in_scores, linkability_from_scores
+    from unmask.privacy.legal.matrix import matrix_risks, ranks_from_scores
+    from unmask.privacy.legal.matrix import singling_out_from_scores
+    from unmask.privacy.legal.probe import Inference, inference
+    from unmask.privacy.legal.singling import SinglingOut, singling_out
+    from unmask.privacy.legal.strength import SPLITS, STRONG_ENOUGH, LearningCurve, Overlap
+    from unmask.privacy.legal.strength import Strongest, extent, learning_curve, linked, on_fewer
+    from unmask.privacy.legal.strength import overlaps, strongest_of
+    from unmask.privacy.legal.sweep import METRICS, LegalSweep, default_counts, fitting_lengths
+    from unmask.privacy.legal.sweep import legal
+    from unmask.privacy.legal.verification import one_minus_eer
+    from unmask.scoring import BACKENDS, known_backend
+
+open_door(__name__)

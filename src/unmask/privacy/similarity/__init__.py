@@ -1,15 +1,19 @@
 """Voice similarity matrices, DeID and gain of voice distinctiveness (Noé 2020, 2022)."""
 
-from unmask.privacy.similarity.attackers import SpeakerProtection
-from unmask.privacy.similarity.distortion import (
-    CalibrationDistortion,
-    calibration_distortion,
-    distortions,
-)
-from unmask.privacy.similarity.matrix import MatrixView, SimilaritySet, single
-from unmask.privacy.similarity.pseudonyms import ALL, PrivacyAssessment, Safeguard, pseudonymisation
-from unmask.privacy.similarity.pseudonyms import read_matrices, safeguards
-from unmask.privacy.similarity.renamed import lucks_of_trials, renamed_trials
-from unmask.privacy.similarity.result import GIVEN, Pseudonymisation, quadrants
-from unmask.privacy.similarity.session_pairs import SessionAssessment, sessions
-from unmask.privacy.similarity.statistic import NOT_ASKED, UNDEFINED, WITH_TRIALS
+from typing import TYPE_CHECKING
+
+from unmask._doors import open_door
+
+if TYPE_CHECKING:
+    from unmask.privacy.similarity.attackers import SpeakerProtection
+    from unmask.privacy.similarity.distortion import CalibrationDistortion, calibration_distortion
+    from unmask.privacy.similarity.distortion import distortions
+    from unmask.privacy.similarity.matrix import MatrixView, SimilaritySet, single
+    from unmask.privacy.similarity.pseudonyms import ALL, PrivacyAssessment, Safeguard
+    from unmask.privacy.similarity.pseudonyms import pseudonymisation, read_matrices, safeguards
+    from unmask.privacy.similarity.renamed import lucks_of_trials, renamed_trials
+    from unmask.privacy.similarity.result import GIVEN, Pseudonymisation, quadrants
+    from unmask.privacy.similarity.session_pairs import SessionAssessment, sessions
+    from unmask.privacy.similarity.statistic import NOT_ASKED, UNDEFINED, WITH_TRIALS
+
+open_door(__name__)

@@ -10,70 +10,14 @@ from unmask import figures as charts
 from unmask.assessment import Results, Study, strongest
 from unmask.engine import Evaluation
 from unmask.estimate import Estimate
-from unmask.report.documents import Document, Row, document, figures_of
-from unmask.report.section import Section, TableBlock, note, noted, with_level
+from unmask.report.documents import Row, figures_of
+from unmask.report.documents.cpmap import map_rows
+from unmask.report.section import Section, TableBlock, noted
 from unmask.report.table import MODELS
+from unmask.report.words import note, with_level
 from unmask.stress import Contour, CpAssessment, CpMap, DeltaCpMap, contour
 
 LEVELS = {"eer": (0.01, 0.02, 0.05, 0.1, 0.2, 0.5), "min_dcf": (0.1, 0.2, 0.5, 0.8)}
-
-
-@document.register
-def _(assessment: CpAssessment, *, further: Sequence[CpAssessment] = ()) -> Document:
-    """One row per map, per trial config placed on it, and per comparison.
-
-    ``further`` assessments are of the same trials by another metric; every row then names its own.
-    """
-    every = (assessment, *further)
-    parts = [_rows(one, several=bool(further)) for one in every]
-    return Document(
-        [row for kinds in zip(*parts, strict=True) for rows in kinds for row in rows],
-        tables=[rows for kinds in parts for rows in kinds],
-        inputs=assessment.sources,
-        notes=list(dict.fromkeys(note for one in every for note in _notes(one))),
-        warnings=list(dict.fromkeys(line for one in every for line in one.warnings)),
-        seed=assessment.seed,
-    )
-
-
-def _rows(
-    assessment: CpAssessment, *, several: bool = False, **where: str
-) -> tuple[list[Row], list[Row], list[Row]]:
-    """Maps, trial configs placed on them, and comparisons."""
-    by = {"by": assessment.metric.name} if several else {}
-    maps = [
-        Row({**where, "system": name, **by}, _raw(assessment.estimates(name)))
-        for name in assessment.maps
-    ]
-    configs, deltas = [], []
-    for name, placed in assessment.positions.items():
-        for position in placed:
-            at = {"system": name, "trials": position.name, **by}
-            configs.append(Row(at, _raw(assessment.position_estimates(name, position))))
-    for delta in assessment.deltas:
-        at = {**where, "systems": f"{delta.reference} → {delta.test}", **by}
-        deltas.append(Row(at, assessment.delta_estimates(delta)))
-    return maps, configs, deltas
-
-
-def _raw(estimates: Sequence[Estimate]) -> list[Estimate]:
-    """The EER of a map is that of the ROC itself, which has another name than that of the hull."""
-    return [replace(e, metric="eer_raw") if e.metric == "eer" else e for e in estimates]
-
-
-def _notes(assessment: CpAssessment) -> list[str]:
-    cp = next(iter(assessment.maps.values()))
-    by = "by each system's own scores"
-    if len(assessment.references) == 1:
-        by = f"by {assessment.references[0]}"
-    elif assessment.references:
-        of = {"rank": "mean rank", "mean": "mean score"}[assessment.combine]
-        by = f"by the {of} of {', '.join(assessment.references)}"
-    notes = [note("cp_trials", cp=cp, by=by, trials=assessment.trials)]
-    if cp.intervals is not None:
-        made = cp.intervals.mean
-        notes.append(note("cp_cells", made=made, level=100 * made.level, grid=cp.intervals.grid))
-    return notes
 
 
 def _contours(assessment: CpAssessment) -> dict[str, list[Contour]]:
@@ -162,7 +106,7 @@ def section(study: Study, results: Results) -> Section:
             )
             drawn = f"delta_cp_map_{number}"
             figures.append(charts.delta_cp_map_figure(mixed).called(drawn, f"{name}: {won}"))
-        maps, _, compared = _rows(result, table=name)
+        maps, _, compared = map_rows(result, table=name)
         for row in (same(name, one) for one in maps):
             by = _attacker(study, name, row.conditions["system"])
             more = {"attacker": by, "trials": MODELS} if by else {}

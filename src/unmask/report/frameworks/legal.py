@@ -15,15 +15,8 @@ from unmask.privacy import legal as law
 from unmask.privacy.legal import RELEASE
 from unmask.report.documents import Row, figures_of
 from unmask.report.headline import ALL, CONTROL, SURE, WORST
-from unmask.report.section import (
-    Choice,
-    Section,
-    TableBlock,
-    colours_of,
-    note,
-    shown,
-    whole_percent,
-)
+from unmask.report.section import Choice, Section, TableBlock, colours_of
+from unmask.report.words import note, shown, whole_percent
 
 CURVE = "one_minus_eer"
 """Shown as a curve beside the risks; its strongest attack stands among verification errors."""

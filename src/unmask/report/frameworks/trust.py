@@ -11,7 +11,8 @@ from unmask.estimate import Notice
 from unmask.privacy import legal as law
 from unmask.report.documents import Row
 from unmask.report.headline import residual
-from unmask.report.section import Choice, Section, TableBlock, note, shown
+from unmask.report.section import Choice, Section, TableBlock
+from unmask.report.words import note, shown
 
 _OVERFIT = 0.1
 _WEAK = {"unprotected": "weak-control", "own_run": "weak-own-run"}

@@ -10,9 +10,10 @@ from unmask import figures as charts, utility as costs
 from unmask.assessment import ORIGINAL, Results, Study
 from unmask.assessment.frameworks import UTILITY
 from unmask.estimate import Notice
-from unmask.report.documents import Document, Row, document
+from unmask.report.documents import Row
 from unmask.report.headline import Rows, find, numbers_of
-from unmask.report.section import Section, TableBlock, colours_of, shown
+from unmask.report.section import Section, TableBlock, colours_of
+from unmask.report.words import shown
 
 SILENCE = "silence"
 _MAIN = re.compile(r"(wer|cer|rho_f0|semitones|dnsmos_ovrl|uar)(_difference|_unprotected)?$")
@@ -28,17 +29,6 @@ _COSTS = {
     "wer": ("Word error rate (%)", 100.0, False),
     "dnsmos_ovrl": ("DNSMOS, overall (1 to 5)", 1.0, True),
 }
-
-
-@document.register
-def _(result: costs.Utility) -> Document:
-    """One row per condition: the number, the same of unprotected speech, the difference."""
-    return Document(
-        [Row({"safeguard": name}, some) for name, some in result.estimates_of.items()],
-        conditions={"recogniser": result.recogniser} if result.recogniser else {},
-        warnings=[one.line for one in result.notices],
-        seed=result.seed,
-    )
 
 
 def section(study: Study, results: Results) -> Section:

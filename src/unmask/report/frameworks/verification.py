@@ -14,8 +14,9 @@ from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
 from unmask.report.documents import Row, figures_of
 from unmask.report.headline import clear
-from unmask.report.section import Section, TableBlock, colours_of, note, noted, shown
+from unmask.report.section import Section, TableBlock, colours_of, noted
 from unmask.report.table import MODELS, label
+from unmask.report.words import note, shown
 from unmask.stress import cp_maps, worst_case
 
 POPULATION = 100_000

@@ -2,138 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import product
-
-import numpy as np
 
 from unmask import figures as charts, stress
 from unmask.assessment import Results, Study
 from unmask.assessment.frameworks import Growth, SystemGrowth
-from unmask.estimate import Notice
-from unmask.report.documents import Document, Row, document, figures_of
-from unmask.report.section import (
-    Section,
-    TableBlock,
-    colours_of,
-    note,
-    noted,
-    whole_percent,
-    with_level,
-)
-from unmask.trials import Source
+from unmask.report.documents import Row, figures_of
+from unmask.report.documents.stress import WEIGHTS
+from unmask.report.section import Section, TableBlock, colours_of, noted
+from unmask.report.words import whole_percent, with_level
 
 _CHART = 1
 """The threshold that charts and sentences take: both errors weigh alike."""
-_WEIGHTS = {
-    "τ₁": "misses weigh ten times more",
-    "τ₂": "both errors weigh alike",
-    "τ₃": "false alarms weigh ten times more",
-}
-
-
-@document.register(Mapping)
-def _(studies: Mapping[str, stress.WorstCaseStudy], *, inputs: tuple[Source, ...] = ()) -> Document:
-    """One row per group and threshold."""
-    rows: list[Row] = []
-    notes: list[str] = []
-    notices: list[Notice] = []
-    for group, study in studies.items():
-        where = {"group": group} if len(studies) > 1 else {}
-        said = f"{group}: " if where else ""
-        count = study.empirical.impostors
-        columns = (
-            "P_FA, N = 1 [%]",
-            f"N = {count:,} [%]" if not where else "all impostors [%]",
-            f"N = {study.population:,} [%]" if not where else "population [%]",
-            "P_miss [%]",
-        )
-        for place, point in enumerate(study.operating):
-            weight = _WEIGHTS.get(point.name, "as asked")
-            threshold = f"{point.name} ({weight}) = {point.threshold:.4g}"
-            if point.name.lstrip("-")[:1].isdigit():
-                threshold = point.name
-            rows.append(Row({**where, "threshold": threshold}, study.estimates(place), columns))
-        notes.append(_counts(study, said))
-        notes += [
-            f"{said}to keep the closest of {need.count:,} voices at {100 * need.rate:g} %, accept"
-            f" above {need.threshold:.4g}: {100 * need.p_miss:.2f} % misses{_safe(need, study)}."
-            for need in study.needed
-        ]
-        at = f" at N = {study.population:,}: "
-        notes += [f"{said}{name}{at}{_rates(study, far)}." for name, far in study.compared.items()]
-        notices += [one.about(where.get("group", "")) for one in study.notices]
-    seed = next(iter(studies.values())).extrapolation.seed
-    warnings = [notice.line for notice in notices]
-    return Document(rows, inputs=inputs, notes=notes, warnings=warnings, seed=seed)
-
-
-def _safe(need: stress.Needed, study: stress.WorstCaseStudy) -> str:
-    if not np.isfinite(need.high):
-        return ""
-    upper = (
-        f", and the rate may be {100 * need.high:.2g} % (upper end of the"
-        f" {100 * study.predicted.level:g} % interval)"
-    )
-    if not np.isfinite(need.safe_threshold):
-        return f"{upper}; {study.empirical.targets:,} targets are too few to keep that end there"
-    return (
-        f"{upper}; to keep that end there, accept above"
-        f" {need.safe_threshold:.4g}: {100 * need.safe_p_miss:.2f} % misses"
-    )
-
-
-def _rates(study: stress.WorstCaseStudy, far: stress.Prediction) -> str:
-    at = int(np.searchsorted(far.counts, study.population))
-    return "; ".join(
-        f"{point.name} {100 * far.values[at, t]:.1f} %"
-        + (f" [{100 * far.low[at, t]:.1f}, {100 * far.high[at, t]:.1f}]" if far.groups else "")
-        for t, point in enumerate(study.operating)
-    )
-
-
-@document.register(list)
-@document.register(tuple)
-def _(
-    comparisons: Sequence[stress.ModelComparison], *, inputs: tuple[Source, ...] = ()
-) -> Document:
-    """One row per population and model: Table 1 of Sholokhov 2020, with the baseline that repeats
-    the last known column, and hard thresholds apart.
-    """
-    rows = [
-        Row({"population": table.population, "model": row.model}, table.estimates(row))
-        for table in comparisons
-        for row in table.errors
-    ]
-    notes = [
-        note("judged", table=table, least=min(table.counts), most=max(table.counts))
-        for table in comparisons
-    ]
-    return Document(rows, inputs=inputs, notes=notes)
-
-
-def _counts(study: stress.WorstCaseStudy, said: str) -> str:
-    fitted = study.extrapolation
-    held = ", ".join(f"{name} {100 * error:.2f} %" for name, error in fitted.errors.items())
-    text = (
-        f"{said}{study.empirical.targets:,} targets with at least {study.empirical.impostors:,}"
-        f" impostors; beyond them {fitted.name}"
-        f"{f' (held-out errors on hard thresholds: {held})' if held else ''}."
-        " One attempt by the one closest of N voices, not N attempts."
-    )
-    if study.sample is not None:
-        text += f" {note('sampled', sample=study.sample)}"
-    far = study.predicted
-    if not far.rivals:
-        return text
-    at = int(np.searchsorted(far.counts, study.population))
-    spread = "; ".join(
-        f"{point.name} {100 * low:.1f} to {100 * high:.1f} %"
-        for point, low, high in zip(
-            study.operating, far.spread_low[at], far.spread_high[at], strict=True
-        )
-    )
-    return f"{text} Models that fit about as well give at N = {study.population:,}: {spread}."
 
 
 figures_of.register(stress.WorstCaseStudy, lambda study: list(charts.worst_case_figures(study)))
@@ -166,7 +47,7 @@ def section(study: Study, results: Results) -> Section:
             rest += measured[:-width]
             if one.predicted is not None:
                 beyond += _growth_rows(one, name, one.predicted)[-width:]
-    weights = "; ".join(f"{name}, {words}" for name, words in _WEIGHTS.items())
+    weights = "; ".join(f"{name}, {words}" for name, words in WEIGHTS.items())
     names = f"Thresholds of least cost at even odds: {weights}."
     blocks = [
         TableBlock("All impostors at hand", largest, note=names),
@@ -192,7 +73,7 @@ def _answer(one: SystemGrowth) -> str:
     """How often the closest of all voices passes."""
     name, last = one.operating[_CHART].name, _CHART - len(one.operating)
     text = (
-        f"{one.system}: at {name} ({_WEIGHTS.get(name, 'as asked')}), the one closest"
+        f"{one.system}: at {name} ({WEIGHTS.get(name, 'as asked')}), the one closest"
         f" of {int(one.measured.counts[-1]):,} voices passes, in one attempt,"
         f" {with_level(one.measured.estimates[last])} of the time"
     )

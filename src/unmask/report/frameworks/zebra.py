@@ -11,16 +11,9 @@ from unmask.privacy import CalibrationDistortion, disclosure_of
 from unmask.report.documents import Row
 from unmask.report.frameworks.verification import named, notices_of, of_many, variant_blocks
 from unmask.report.headline import LARGEST_D_ECE
-from unmask.report.section import (
-    Choice,
-    Section,
-    TableBlock,
-    colours_of,
-    note,
-    shown,
-    whole_percent,
-)
+from unmask.report.section import Choice, Section, TableBlock, colours_of
 from unmask.report.table import MODELS
+from unmask.report.words import note, shown, whole_percent
 
 _EVIDENCE = ("d_ece", "l_w", "tag", "min_cllr")
 

@@ -8,7 +8,7 @@ from itertools import product
 from unmask.estimate import Estimate, Interval
 from unmask.privacy.legal import SPLITS, TITLES, LegalSweep, strongest_of
 from unmask.report.documents import Document, Row, document
-from unmask.report.section import note
+from unmask.report.words import note
 
 
 @document.register

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import singledispatch
 from importlib import import_module, resources
+from importlib.util import find_spec
 from typing import Any
 
 from unmask._version import __version__
@@ -131,9 +132,6 @@ class Document:
         return "|".join(["unmask", *(f"trials:{digest}" for digest in lists), f"v:{__version__}"])
 
 
-_TABLES = {"unmask.engine": "detection", "unmask.privacy.legal.sweep": "sweep"}
-
-
 @singledispatch
 def document(result: Any, **options: Any) -> Document:
     """The document of a result of any framework, for :func:`unmask.report.render`.
@@ -142,6 +140,7 @@ def document(result: Any, **options: Any) -> Document:
     assessment of safeguards (``inputs``, ``details``), a legal sweep, C-P maps (``further``, the
     same by another metric), worst-case studies by group or comparisons of models (``inputs``).
     """
+    _load(result)
     return _registered(document, result)(result, **options)  # type: ignore[no-any-return]
 
 
@@ -152,15 +151,25 @@ def figures_of(result: Any, **options: Any) -> list[Any]:
     An evaluation takes the prior ``p_target`` of its detection cost; an assessment of safeguards
     the ``order`` of the speakers; C-P maps ``further`` maps by another metric.
     """
+    import_module("unmask.report.frameworks")
     return _registered(figures_of, result)(result, **options)  # type: ignore[no-any-return]
 
 
+def _load(result: Any) -> None:
+    """Load the module of documents that is named after the package of a result, or of the first of
+    several: tables of one room load no other.
+    """
+    if isinstance(result, Mapping):
+        result = tuple(result.values())
+    first = result[0] if isinstance(result, list | tuple) and result else result
+    for package in reversed(type(first).__module__.split(".")):
+        if find_spec(f"{__name__}.{package}") is not None:
+            import_module(f"{__name__}.{package}")
+            break
+
+
 def _registered(function: Any, result: Any) -> Any:
-    """What was registered for a result; modules are loaded at first use, charts for charts only."""
-    home = type(result).__module__
-    tables = (name for room, name in _TABLES.items() if home.startswith(room))
-    alone = next(tables, None) if function is document else None
-    import_module(f"unmask.report.{alone or 'frameworks'}")
+    """What was registered for a result, once its module has been loaded."""
     registered = function.dispatch(type(result))
     if registered is function.dispatch(object):
         raise TypeError(f"expected a result of unmask, found {type(result).__name__}")

@@ -1,0 +1,64 @@
+"""Every detection metric of whatever one has: a table, arrays, embeddings or files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from unmask.engine.counted import evaluate_files
+from unmask.engine.evaluation import Analysis, Battery, Evaluation, evaluate_table
+from unmask.engine.metrics import refuse_labels
+from unmask.errors import InputError
+from unmask.trials import Embeddings, Scores, is_frame, read_scores
+
+
+def evaluate(
+    data: Any,
+    *,
+    systems: Sequence[str] | None = None,
+    by: str | None = None,
+    battery: Battery | None = None,
+    replicates: int | None = None,
+    level: float = 0.95,
+    seed: int = 0,
+    **options: Any,
+) -> Evaluation:
+    """Every detection metric of every system, over all trials and, with ``by``, over its groups.
+
+    ``data`` is a table of scores (:class:`Scores`, or a data frame with columns such as enrol,
+    test, label and one per system), a pair of arrays (target scores, nontarget scores), a set of
+    embeddings of which all pairs are compared (:func:`~unmask.engine.pairing.cross_pairing`), or
+    score files: a path, several, or a mapping of names to paths. Files may be larger than memory
+    (:func:`~unmask.engine.counted.evaluate_files`). ``options`` are those of that function, such as
+    ``key`` and ``speakers`` or ``backend`` and ``pairs``. ``by`` is for tables: a column, or a name
+    such as ``sex`` for the pair ``enrol_sex``, ``test_sex``.
+
+    ``systems`` names those wanted, all unless given. ``battery`` says which priors, costs and
+    false-positive rates are measured. Intervals of confidence ``level`` come from the joint speaker
+    bootstrap (the trial bootstrap where no speakers are known, and a warning says so), less the
+    bias that resampling shows (:mod:`unmask.base.intervals`). There are 1,000 ``replicates`` unless
+    given, 0 leaves them out, and replicate i of ``seed`` draws the same speakers in every number.
+    Beyond two million trials the default is the bootstrap of trials in bins (:mod:`.binned`), first
+    order in the draws of speakers; a number asks for the bootstrap of all trials, which runs on the
+    current place (:func:`unmask.run.place`).
+    """
+    analysis = Analysis.of(battery, replicates, level, seed)
+    if not isinstance(data, Scores | Embeddings) and is_frame(data):
+        data, options = read_scores(data, **options), {}
+    elif isinstance(data, tuple) and len(data) == 2 and not isinstance(data[0], str | Path):
+        refuse_labels(*data)
+        data = Scores.from_arrays(*data)
+    if isinstance(data, Scores):
+        if options:
+            raise TypeError(f"evaluate: no option {', '.join(options)} for a table of scores")
+        return evaluate_table(data, analysis, by=by, systems=systems)
+    if isinstance(data, Embeddings):
+        from unmask.engine.pairing import cross_pairing
+
+        if by is not None or systems is not None:
+            name = "by" if systems is None else "systems"
+            raise InputError(name, "a table of scores", "embeddings")
+        how: dict[str, Any] = {"replicates": replicates, "level": level, "seed": seed}
+        return cross_pairing(data, battery=battery, **how, **options)
+    return evaluate_files(data, analysis, systems=systems, by=by, **options)

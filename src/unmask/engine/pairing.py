@@ -1,0 +1,143 @@
+"""Every detection metric of all pairs of a set of embeddings, which are counted and not held."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from unmask.base import ceiling
+from unmask.engine.binned import FirstOrder, edges_of
+from unmask.engine.bootstrap import AUTO_TRIALS, Resampled, Units
+from unmask.engine.evaluation import Analysis, Battery, Evaluation
+from unmask.engine.metrics import negated_notices
+from unmask.engine.roc import Roc
+from unmask.errors import InputError
+from unmask.run import current_place, part, place, reporting
+from unmask.scoring import (
+    BLOCK,
+    UNIT,
+    Backend,
+    CountAmong,
+    CountBySpeaker,
+    Layout,
+    PairGrid,
+    Tally,
+    TargetScores,
+    backend_named,
+    shards_of,
+    sides_of,
+)
+from unmask.trials import (
+    Embeddings,
+    Speakers,
+)
+
+
+def cross_pairing(
+    embeddings: Embeddings | str | Path | Sequence[str | Path],
+    *,
+    pairs: str = "all",
+    enrolment: int = 1,
+    backend: Backend | str = "cosine",
+    speakers: Speakers | None = None,
+    battery: Battery | None = None,
+    replicates: int | None = None,
+    level: float = 0.95,
+    seed: int = 0,
+    block: int = BLOCK,
+) -> Evaluation:
+    """Every detection metric over cross-paired embeddings (Li 2022, section 1), exactly.
+
+    ``pairs="all"``: any two utterances are a trial, n(n − 1)/2 in all. ``"enrolment-fixed"``: the
+    first ``enrolment`` utterances of each speaker against all the others. ``embeddings`` is a set
+    in memory, a file, or several files that together are one set; ``speakers`` says who speaks
+    where files do not. ``backend`` is as in :func:`~unmask.scoring.backend_named`, ``battery`` what
+    is measured.
+
+    Scores are float32 products of prepared vectors, in blocks of ``block`` rows and columns that
+    run on the current :func:`~unmask.run.place`. Their counts are integers, so the result depends
+    neither on the place nor on ``block`` nor on the order of arrival. With a state, prepared rows
+    and what is counted lie there, and a call that failed goes on.
+
+    Intervals, at ``level``, are of the speaker bootstrap: that of all trials up to two million of
+    them, beyond that first order in the draws (:mod:`.binned`), from a second pass that counts
+    by speaker. 1,000 ``replicates`` unless given, from ``seed``; 0 leaves them out.
+    """
+    analysis = Analysis.of(battery, replicates, level, seed)
+    scoring, thresholds = backend_named(backend), analysis.battery.thresholds
+    layout = Layout.of(shards_of(embeddings, speakers=speakers), pairs=pairs, enrolment=enrolment)
+    few = layout.trials <= AUTO_TRIALS
+    parts = 1 if few or replicates == 0 else 2
+    drawn_from: Callable[[], Any] = partial(_trials_of_pairs, layout, scoring, thresholds)
+    with layout.prepared(scoring) as rows:
+        with part(0, parts):
+            roc = _roc_of(rows, thresholds, block)
+        if parts == 2:
+            edges = edges_of(roc, thresholds, rows=layout.speakers)
+            with part(1, parts):
+                counts = CountBySpeaker(rows, edges, layout.speakers).total(block=block)
+            drawn_from = partial(FirstOrder, counts, roc)
+    with place(), reporting(None):
+        measured = analysis.of_counted(
+            roc, drawn_from, trials=layout.digest, speakers=layout.speakers
+        )
+    sources = tuple(shard.source for shard in layout.shards if shard.source is not None)
+    notices = [*(notice.about(scoring.name) for notice in negated_notices(roc)), *measured.notices]
+    return Evaluation((measured.result(scoring.name),), sources, tuple(notices), seed)
+
+
+def _trials_of_pairs(layout: Layout, backend: Backend, thresholds: Sequence[float]) -> Resampled:
+    """All trials of a small layout, sorted, with the speakers of each."""
+    vectors = np.concatenate([part for shard in layout.shards for _, part in shard.slices()])
+    sides = sides_of(backend, vectors)
+    enrol = tested = np.arange(len(vectors))
+    if not layout.symmetric:
+        enrol, tested = np.flatnonzero(layout.enrolled), np.flatnonzero(~layout.enrolled)
+    rows, columns = sides.enrol[enrol].astype(np.float32), sides.test[tested].astype(np.float32)
+    scores = (rows @ columns.T).astype(np.float64)
+    one, other = layout.speaker[enrol][:, None], layout.speaker[tested][None, :]
+    trial = enrol[:, None] < tested[None, :] if layout.symmetric else np.full(scores.shape, True)
+    own, others = trial & (one == other), trial & (one != other)
+    one, other = np.broadcast_arrays(one, other)
+    units = Units.speakers(one[own], one[others], other[others])
+    return Resampled.of(scores[own], scores[others], units, thresholds=thresholds)
+
+
+def roc_of_pairs(
+    embeddings: Embeddings, backend: Backend, *, thresholds: Sequence[float] = ()
+) -> Roc:
+    """The ROC statistic of all pairs of a set under a back-end, at ``thresholds`` as well."""
+    with Layout.of(shards_of(embeddings), pairs="all").prepared(backend) as rows:
+        return _roc_of(rows, thresholds, BLOCK)
+
+
+def _roc_of(pairs: PairGrid, thresholds: Sequence[float], block: int) -> Roc:
+    """The statistic at target scores, which come from processors everywhere, and thresholds."""
+    with reporting(None), place() if current_place().on == "cuda" else nullcontext():
+        targets = TargetScores.of(pairs)
+    knots = targets.knots(thresholds)
+    tally = CountAmong(pairs, knots).total(targets=targets.scores.size, block=block)
+    if not tally.total:
+        raise InputError("pairs", "nontarget trials", "none")
+    return statistic(targets, thresholds, knots, tally)
+
+
+def statistic(
+    targets: TargetScores, thresholds: Sequence[float], knots: npt.NDArray[Any], tally: Tally
+) -> Roc:
+    """From counts at float32 knots to those at the target scores and thresholds themselves."""
+    exact = targets.scores.astype(np.float64)
+    scores = np.unique(np.concatenate([exact, np.asarray(tuple(thresholds), np.float64)]))
+    index = np.searchsorted(knots, ceiling(tuple(scores)))
+    equal = np.where(knots[index] == scores, tally.equal[index], 0)
+    target = np.zeros(scores.size, np.int64)
+    target[np.searchsorted(scores, exact)] = targets.counts
+    missed = float(targets.counts @ np.logaddexp(0.0, -exact))
+    loss = missed, tally.loss * UNIT
+    return Roc.from_counts(scores, target, tally.below[index], equal, tally.total, loss)

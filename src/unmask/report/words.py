@@ -1,0 +1,53 @@
+"""Sentences and numbers as people read them: texts of ``sections.toml``, shares, intervals."""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from importlib import resources
+from math import isnan
+from typing import Any
+
+from unmask.estimate import Estimate
+
+
+@cache
+def words() -> dict[str, dict[str, Any]]:
+    text = resources.files("unmask.report").joinpath("sections.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
+
+
+def title(key: str) -> str:
+    """The title of a framework's section."""
+    return str(words()[key]["title"])
+
+
+def note(name: str, **values: Any) -> str:
+    """A sentence that tables, summaries or methods have, by its name, with ``values`` filled in."""
+    return str(words()["notes"][name]).format(**values)
+
+
+def shown(estimate: Estimate, digits: int, *, scale: float = 1.0) -> str:
+    """Value and interval as sentences have them."""
+    text = f"{scale * float(estimate.value):.{digits}f}"
+    if estimate.interval is not None:
+        low, high = scale * estimate.interval.low, scale * estimate.interval.high
+        text += f" [{low:.{digits}f}, {high:.{digits}f}]"
+    return text.replace("-", "−")
+
+
+def whole_percent(risk: float) -> str:
+    """A risk in whole percent; a little is never said to be nothing, nor nearly all to be all."""
+    if 0 < risk < 0.01 or 0.995 <= risk < 1:
+        return "less than 1 %" if risk < 0.5 else "more than 99 %"
+    return f"{100 * risk:.0f} %"
+
+
+def with_level(estimate: Estimate) -> str:
+    """``65.0 % (95 % interval 58.1 to 71.7)``: a number in its unit, its interval and the level."""
+    scale, digits = (100.0, 1) if estimate.unit == "%" else (1.0, 3)
+    value, made = f"{scale * float(estimate.value):.{digits}f} {estimate.unit}", estimate.interval
+    if made is None or isnan(made.low):
+        return value
+    low, high = (f"{scale * end:.{digits}f}".replace("-", "−") for end in (made.low, made.high))
+    return f"{value} ({100 * made.level:.10g} % interval {low} to {high})"
