@@ -11,7 +11,7 @@ from importlib import import_module, resources
 from typing import Any
 
 from unmask._version import __version__
-from unmask.base import machine_unit
+from unmask.base import Tabular, machine_unit
 from unmask.estimate import Estimate
 from unmask.trials import Source
 
@@ -131,7 +131,7 @@ class Document:
         return "|".join(["unmask", *(f"trials:{digest}" for digest in lists), f"v:{__version__}"])
 
 
-_TABLES = {"unmask.engine": "detection", "unmask.privacy.legal.sweep": "sweep"}
+_TABLES = {"unmask.engine": "detection", "unmask.privacy.legal": "sweep"}
 
 
 @singledispatch
@@ -163,8 +163,16 @@ def _registered(function: Any, result: Any) -> Any:
     import_module(f"unmask.report.{alone or 'frameworks'}")
     registered = function.dispatch(type(result))
     if registered is function.dispatch(object):
+        if function is document and isinstance(result, Tabular):
+            return _plain
         raise TypeError(f"expected a result of unmask, found {type(result).__name__}")
     return registered
+
+
+def _plain(result: Tabular) -> Document:
+    """The estimates of a result that has no table of its own, in one row."""
+    seed = getattr(result, "seed", 0)
+    return Document([Row({}, result.estimates)], warnings=result.warnings, seed=seed)
 
 
 def json_schema() -> dict[str, Any]:

@@ -12,7 +12,7 @@ from unmask.privacy.attack import (
     of_people,
 )
 from unmask.privacy.attack import pooled, with_backends, with_groups, within_release
-from unmask.privacy.legal.curve import TITLES, Curve, RiskCurve, notice, spoken
+from unmask.privacy.legal.curve import TITLES, Curve, RiskCurve, spoken
 from unmask.privacy.legal.links import Linkability, Ranks, linkability, ranks_of
 from unmask.privacy.legal.matrix import count_above_in_scores, linkability_from_scores, matrix_risks
 from unmask.privacy.legal.matrix import ranks_from_scores, singling_out_from_scores

@@ -100,7 +100,7 @@ def legal_attackers(
     lengths = law.fitting_lengths(tests, config.legal.lengths)
     options = _options(config) | {"lengths": lengths}
     lacking = tuple(
-        Notice("attacker-not-run", name, f"{name}: the {who} attacker was {why}")
+        Notice("attacker-not-run", name, f"the {who} attacker was {why}")
         for (name, who), why in missing.items()
     )
     return attackers, {**options, "attributes": config.legal.attributes}, lacking
@@ -171,7 +171,7 @@ class LegalResults:
         self.metrics: tuple[str, ...] = config.legal.metrics
         self.first, self.seed = config.legal.lengths[0], config.seed
         told = (
-            Notice(notice.code, name, notice.sentence)
+            Notice(notice.code, name, notice.line)
             for (name, _), sweep in sweeps.items()
             for notice in sweep.skipped
             if notice.code in ("not-fitted", "not-centred", "talkative")
@@ -277,11 +277,7 @@ def _section(study: Study, groups: Results) -> Section:
         tables=_tables(results),
         notices=[
             *results.unfitted,
-            *(
-                Notice(one.code, name, one.sentence)
-                for name, s in sweeps.items()
-                for one in s.notices
-            ),
+            *(Notice(one.code, name, one.line) for name, s in sweeps.items() for one in s.notices),
         ],
         options=_method(study.config.legal),
     )
