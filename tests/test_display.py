@@ -8,9 +8,11 @@ import warnings
 import numpy as np
 import polars as pl
 import pytest
+from jsonschema import Draft202012Validator
 
 import unmask as um
 from unmask.engine import evaluate
+from unmask.notices import Notice, told
 
 
 def voices(seed, *, tag="", noise=1.0):
@@ -34,6 +36,14 @@ def results():
     yield um.legal({"ignorant": um.Attacker(ORIGINAL, OTHER)}, counts=[5], lengths=[1])
     yield um.worst_case(ORIGINAL, [0.1, 0.5], counts=[1, 5])
     yield um.cp_map(target, nontarget)
+    yield um.detection(target, nontarget)
+    yield um.zebra(target, nontarget)
+    pair = {"a": (target, nontarget), "b": (target + 0.5, nontarget)}
+    yield um.compare(pair, replicates=20)["a"]
+    yield um.evaluate(pair, replicates=0)["b"]["eer"]
+    yield um.delta_cp_map(um.cp_map(target, nontarget), um.cp_map(target, nontarget))
+    yield um.worst_case(ORIGINAL, groups=0)
+    yield um.worst_case(ORIGINAL, groups=0)["τ₁"]
 
 
 def test_a_result_is_a_table():
@@ -44,9 +54,20 @@ def test_a_result_is_a_table():
         assert frame.height == len(rows)
         assert {"metric", "value", "low", "high"} <= set(frame.columns)
         shown = repr(result)
-        assert shown.splitlines()[0] == type(result).__name__
+        assert shown == str(result)
+        assert shown.splitlines()[0] == type(result).__name__ or isinstance(result, um.Estimate)
         assert "array(" not in shown
         assert result._repr_html_().count("<tr>") == 1 + len(rows)
+        written = result.to_dict()
+        Draft202012Validator(um.report.json_schema()).validate(written)
+        assert written == um.document(result).to_dict()
+        names = {number["metric"] for number in written["results"]}
+        several = sum(isinstance(name, str) for name in result.parts) > 1
+        for estimate in () if several else result.estimates[:3]:
+            assert isinstance(result[estimate.metric], um.Estimate)
+            assert estimate.metric in names
+        with pytest.raises(KeyError, match="found nothing"):
+            result["nothing"]
 
 
 def test_numbers_by_name():
@@ -56,7 +77,7 @@ def test_numbers_by_name():
         result["eer"]
     table = um.safeguards(ORIGINAL, {"x": PROTECTED}, replicates=20)
     assert table["x"]["deid"].value == result["deid"].value
-    with pytest.raises(KeyError, match="expected one of x, found y"):
+    with pytest.raises(KeyError, match=r"expected one of x, deid, .* found y"):
         table["y"]
     both = um.safeguards(ORIGINAL, {"y": voices(3), "x": PROTECTED}, replicates=20)
     assert [both[name].system for name in "xy"] == ["x", "y"]
@@ -65,6 +86,55 @@ def test_numbers_by_name():
     assert sweep["ignorant", "linkability", 1]["linkability"].value == pytest.approx(
         um.linkability(ORIGINAL, OTHER, counts=[5])["linkability"].value
     )
+
+
+def test_parts_by_name():
+    rng = np.random.default_rng(0)
+    target, nontarget = rng.normal(1, 1, 50), rng.normal(0, 1, 80)
+    pair = {"a": (target, nontarget), "b": (target + 0.5, nontarget)}
+    table = um.evaluate(pair, replicates=20)
+    assert table["b"]["eer"].value == um.eer(*pair["b"])
+    with pytest.raises(KeyError, match="expected one of a, b, found eer"):
+        table["eer"]
+    both = um.compare(pair, replicates=20)
+    assert both["eer"].value == both["b"]["eer"].value - both["a"]["eer"].value
+    assert both["eer"].first == both["a"]["eer"]
+    with pytest.raises(um.InputError, match="b: expected 50 target and 80 nontarget scores, found"):
+        um.compare({"a": pair["a"], "b": (target, nontarget[1:])})
+    with pytest.raises(um.InputError, match=r"a: expected a pair \(target scores, nontarget"):
+        um.compare({"a": target, "b": nontarget})
+    held = {"original": um.Attacker(ORIGINAL, OTHER), "one": um.Attacker(ORIGINAL, OTHER)}
+    sweep = um.legal(held, original="original", counts=[2, 5], lengths=[1])
+    assert sweep["linkability"] == sweep.worst("linkability").estimate
+    assert sweep["one"].attackers == ("original", "one")
+    assert sweep["one"]["linkability"] == sweep["linkability"]
+    study = um.worst_case(ORIGINAL, groups=0)
+    assert study["τ₂"]["p_miss"] == study.estimates_of(1)[-1]
+
+
+def test_a_metric_of_ones_own_reaches_detection(monkeypatch):
+    own = um.Battery.measured
+
+    def measured(self):
+        table = own(self)
+        return table | {"fnmr": table["tpr@0.01"]._replace(metric="fnmr")}
+
+    monkeypatch.setattr(um.Battery, "measured", measured)
+    result = um.detection([1.0, 2.0, 3.0], [0.0, 1.0, 2.5])
+    assert result.fnmr == result["fnmr"].value == result.tpr_at_fpr[0.01]
+    assert pickle.loads(pickle.dumps(result)).fnmr == result.fnmr
+
+
+def test_a_number_and_its_interval_in_one_line():
+    interval = um.Interval(0.1, 0.2, 0.95, "speaker,corrected", 1000, 0)
+    assert str(interval) == "[0.1, 0.2] (95 %)"
+    estimate = um.Estimate("eer", 0.15, "%", interval, 0.5)
+    assert str(estimate) == "eer 15 % [10, 20] (95 %), chance 50 %"
+    assert "|ci:speaker,corrected,1000,95%|seed:0|" in estimate.signature
+
+
+def test_identifiers_can_be_gone_through():
+    assert list(ORIGINAL.speakers)[3:5] == ["s00", "s01"]
 
 
 def test_a_figure_draws_itself_with_title_and_caption():
@@ -108,6 +178,22 @@ def test_warnings_are_told_where_a_result_is_made_printed_and_shown():
     assert "warning" not in repr(known)
     assert "<p>" not in known._repr_html_()
     assert again.warnings == result.warnings
+
+
+def test_many_notices_are_told_in_a_few_lines():
+    alike = [Notice("chance", f"attacker {n}", "at chance") for n in range(9)]
+    more = [
+        Notice("chance", "x", "at chance with 5"),
+        *(Notice(f"c{n}", "", "?") for n in range(9)),
+    ]
+    first, *rest = told([*alike, *more])
+    subjects = "attacker 0; attacker 1; attacker 2 and 6 more"
+    assert first == f"{subjects}: at chance (1 more like this in .warnings)"
+    assert rest == ["?", "?", "?", "6 more kinds of warnings in .warnings"]
+    held = {name: um.Attacker(voices(ord(name), noise=9), OTHER) for name in "abcd"}
+    with pytest.warns(um.UnmaskWarning) as caught:
+        sweep = um.legal(held, counts=[2, 5], lengths=[1, 2])
+    assert len(caught) <= 5 < len(sweep.warnings)
 
 
 def test_python_tells_a_warning_once_and_the_command_line_never_twice(tmp_path):

@@ -154,6 +154,21 @@ def test_every_public_name_is_on_the_page_of_the_python_api():
     assert not [name for name in unmask.__all__ if not name.startswith("_") and name not in named]
 
 
+def test_every_class_that_a_public_function_returns_is_on_the_page_of_results():
+    docs = Path(__file__).parents[1] / "docs"
+    pages = "".join((docs / name).read_text(encoding="utf-8") for name in ("results.md", "api.md"))
+    listed = set(re.findall(r"^::: unmask\.(?:\w+\.)*(\w+)$", pages, re.MULTILINE))
+    returned = {
+        name
+        for function in (getattr(unmask, name) for name in unmask.__all__)
+        if inspect.isfunction(function)
+        for name in str(inspect.signature(function).return_annotation).split(" | ")
+        if name[0].isupper() and name.isidentifier() and name not in ("FloatArray", "None")
+    }
+    assert returned > {"Evaluation", "LegalSweep", "WorstCaseStudy", "Assessment"}
+    assert not returned - listed
+
+
 def test_every_parameter_of_a_public_function_is_in_its_docstring():
     unsaid = [
         (name, parameter.name)

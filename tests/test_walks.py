@@ -14,7 +14,7 @@ from tests.test_house import ORDER, SOURCE
 
 from unmask.cli import main
 
-SMALL = ("errors.py", "_extras.py", "estimate.py", "arrays.py")
+SMALL = ("errors.py", "_extras.py", "estimate.py", "notices.py", "arrays.py")
 """Entered from everywhere."""
 
 

@@ -12,7 +12,7 @@ from importlib import import_module
 from types import FunctionType
 from typing import Any
 
-from unmask._drawing import DRAWERS as _DRAWERS
+from unmask._drawing import DRAWERS as _DRAWERS, WRITERS as _WRITERS
 from unmask._extras import (
     MissingExtra as _MissingExtra,
     report_extra as _report_extra,
@@ -20,6 +20,7 @@ from unmask._extras import (
 )
 from unmask._version import __version__ as __version__
 from unmask.errors import UnmaskWarning as UnmaskWarning
+from unmask.notices import told as _told
 
 _ROOMS = ("assessment", "engine", "privacy", "report", "speech", "stress", "trials", "utility")
 _NAMES = {
@@ -65,14 +66,16 @@ def __getattr__(name: str) -> Any:
 
 
 def _telling(function: Any) -> Any:
-    """A function whose result's warnings are those of Python as well, where a user calls it."""
+    """A function whose result's warnings are told by Python as well, where a user calls it, in a
+    few lines.
+    """
 
     @wraps(function)
     def call(*args: Any, **options: Any) -> Any:
         result = function(*args, **options)
-        for notice in getattr(result, "notices", ()):
-            if notice.severity == "warning":
-                warnings.warn(notice.line, UnmaskWarning, stacklevel=2)
+        notices = getattr(result, "notices", ())
+        for line in _told(one for one in notices if one.severity == "warning"):
+            warnings.warn(line, UnmaskWarning, stacklevel=2)
         return result
 
     call.__module__ = __name__
@@ -85,7 +88,14 @@ def _figures_of(result: Any, **options: Any) -> list[Any]:
         return list(import_module("unmask.report").figures_of(result, **options))
 
 
+def _document_of(result: Any) -> Any:
+    """The document of a result; the room that writes is loaded when somebody asks."""
+    with _report_extra():
+        return import_module("unmask.report").document(result)
+
+
 _DRAWERS.append(_figures_of)
+_WRITERS.append(_document_of)
 
 
 def __dir__() -> list[str]:

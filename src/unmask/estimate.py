@@ -1,19 +1,28 @@
-"""A number with what is needed to trust it: interval, unit, chance level, counts, signature; and
-what stands against reading it as it is.
-"""
+"""A number with what is needed to trust it: interval, unit, chance level, counts, signature."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import copyreg
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Literal, Protocol
+from typing import Any
 
 from unmask._version import __version__
+from unmask.display import PERCENT, Tabular, digits
+from unmask.notices import HasNotices as HasNotices, Notice as Notice, Noticed as Noticed
 
 Parameter = str | int | float | bool | None
 BEYOND = 0.05
 """Adjusted p-value up to which something is said to be beyond chance."""
+
+
+def frozen(values: Mapping[str, Any]) -> MappingProxyType[str, Any]:
+    """A copy that nobody changes."""
+    return MappingProxyType(dict(values))
+
+
+copyreg.pickle(MappingProxyType, lambda view: (frozen, (dict(view),)))
 
 
 @dataclass(frozen=True)
@@ -32,6 +41,11 @@ class Interval:
     seed: int
 
     def __str__(self) -> str:
+        return f"[{digits(self.low)}, {digits(self.high)}] ({100 * self.level:g} %)"
+
+    @property
+    def made(self) -> str:
+        """How it was made, as signatures have it: method, replicates, level."""
         return f"{self.method},{self.replicates},{100 * self.level:g}%"
 
     @property
@@ -60,8 +74,8 @@ class Luck:
         return self.p <= BEYOND + 1e-12
 
 
-@dataclass(frozen=True)
-class Estimate:
+@dataclass(frozen=True, repr=False)
+class Estimate(Tabular):
     """One measured number.
 
     ``metric`` is the name of the Python function that computes it; ``value`` is a fraction where
@@ -86,8 +100,26 @@ class Estimate:
     luck: Luck | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "n", MappingProxyType(dict(self.n)))
-        object.__setattr__(self, "params", MappingProxyType(dict(self.params)))
+        object.__setattr__(self, "n", frozen(self.n))
+        object.__setattr__(self, "params", frozen(self.params))
+
+    @property
+    def estimates(self) -> tuple[Estimate, ...]:
+        """The number itself."""
+        return (self,)
+
+    def __repr__(self) -> str:
+        """``eer 24.03 % [20.12, 28.35] (95 %), chance 50 %``."""
+        scale = 100 if self.unit == PERCENT else 1
+        unit = f" {self.unit}" if self.unit else ""
+        value = self.value if isinstance(self.value, str) else digits(scale * self.value)
+        text = f"{self.metric} {value}{unit}"
+        made = self.interval
+        if made is not None:
+            text += f" {replace(made, low=scale * made.low, high=scale * made.high)}"
+        return (
+            text if self.chance is None else f"{text}, chance {digits(scale * self.chance)}{unit}"
+        )
 
     @property
     def by_luck(self) -> str:
@@ -116,46 +148,7 @@ class Estimate:
         parts = [self.metric.upper()]
         parts += [f"{name}:{value}" for name, value in self.params.items() if value is not None]
         if self.interval is not None:
-            parts += [f"ci:{self.interval}", f"seed:{self.interval.seed}"]
+            parts += [f"ci:{self.interval.made}", f"seed:{self.interval.seed}"]
         if self.trials:
             parts.append(f"trials:{self.trials}")
         return "|".join([*parts, f"v:{__version__}"])
-
-
-@dataclass(frozen=True)
-class Notice:
-    """Something to be careful about: a ``code`` for programs, a ``sentence`` for people.
-
-    ``subject`` names what it is about, such as a safeguard, a metric or an attacker with its
-    condition. Results hand them on as ``notices``; whoever selects does so by code.
-    """
-
-    code: str
-    subject: str
-    sentence: str
-    severity: Literal["note", "warning"] = "warning"
-
-    @property
-    def line(self) -> str:
-        """The sentence after its subject, where it has one."""
-        return f"{self.subject}: {self.sentence}" if self.subject else self.sentence
-
-    def about(self, subject: str) -> Notice:
-        """The same of a part of ``subject``, or of ``subject`` itself where it had none."""
-        return replace(self, subject=": ".join(filter(None, (subject, self.subject))))
-
-
-class HasNotices(Protocol):
-    """What hands ``notices`` on."""
-
-    @property
-    def notices(self) -> Sequence[Notice]: ...
-
-
-class Noticed:
-    """A result with ``notices``, whose lines are its warnings."""
-
-    @property
-    def warnings(self: HasNotices) -> tuple[str, ...]:
-        """What to be careful about, in words."""
-        return tuple(notice.line for notice in self.notices)

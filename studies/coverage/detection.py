@@ -54,5 +54,5 @@ def sample(population: Population, speakers: int, number: int) -> Drawn:
     numbers = [estimate for estimate in result.estimates if estimate.metric != "tag"]
     binned = dict(zip(BATTERY.measured(), numbers, strict=True))
     shown = {key: rows[key].first for key in KEYS} | {f"bins {key}": binned[key] for key in KEYS}
-    shown |= {f"Δ {key}": rows[key].difference for key in KEYS}
+    shown |= {f"Δ {key}": rows[key] for key in KEYS}
     return {key: ends(one.interval, float(one.value)) for key, one in shown.items()}

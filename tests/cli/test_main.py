@@ -10,8 +10,8 @@ import pytest
 import typer
 
 from unmask import cli
-from unmask.base.display import no_formula, one_line, visible
 from unmask.cli import COMMANDS, app, common, main
+from unmask.display import no_formula, one_line, visible
 
 
 def run(monkeypatch, *words):

@@ -236,7 +236,7 @@ def test_compare_takes_frames_and_named_files(folder):
     files = {"A": folder / "a.txt", "B": folder / "a.txt"}
     same = um.compare(files, key=folder / "trials", replicates=0)
     assert (same.first, same.second) == ("A", "B")
-    assert same["eer"].difference.value == 0
+    assert same["eer"].value == 0
     table = um.read_scores(files, key=folder / "trials")
     with pytest.raises(TypeError, match="no option key for a table of scores"):
         um.compare(table, key=folder / "trials")

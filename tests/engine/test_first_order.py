@@ -261,11 +261,11 @@ def test_many_trials_of_two_systems_share_their_draws(monkeypatch):
     binned = um.compare(scores, battery=BATTERY)
     wider = widening_of_pairs(150)
     for metric in ("eer", "cllr", "min_cllr"):
-        one, other = full[metric].difference.interval, binned[metric].difference.interval
+        one, other = full[metric].interval, binned[metric].interval
         width = one.high - one.low
         assert other.high - other.low == pytest.approx(wider * width, rel=0.1), metric
     nobody = um.compare(scores_of(*listed(), systems=2, named=False))
-    assert nobody["eer"].difference.interval is None
+    assert nobody["eer"].interval is None
     assert "without speakers" in nobody.warnings[0]
 
 

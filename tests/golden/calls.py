@@ -177,7 +177,9 @@ def metrics(target: Any, nontarget: Any) -> Numbers:
     names = ["eer", "eer_raw", "min_dcf", "act_dcf", "cllr", "min_cllr", "d_ece", "l_w", "d_sys"]
     numbers = _fields(result, [*names, "targets", "nontargets"])
     numbers |= {f"tpr_at_fpr/{fpr}": value for fpr, value in result.tpr_at_fpr.items()}
-    for name, point in result.points.items():
+    names = {"eer": "eer", "min_dcf@0.05": "min_dcf", "act_dcf@0.05": "act_dcf"}
+    names |= {f"tpr@{fpr:g}": f"tpr_at_fpr_{fpr:g}" for fpr in result.tpr_at_fpr}
+    for name, point in ((name, result.points[key]) for key, name in names.items()):
         numbers |= {
             f"points/{name}/value": point.value,
             f"points/{name}/threshold": point.threshold,
@@ -560,7 +562,7 @@ def zoo_of_set(original: Mapping[str, Any], protected: Mapping[str, Any]) -> Num
 def _map(made: Any, at: str = "") -> Numbers:
     names = ["values", "x", "y", "well_defined", "targets", "nontargets", "hardest_decile"]
     places = ["target_place", "nontarget_place"]
-    return _fields(made, [*names, *places], at) | _estimates(made.estimates(), f"{at}summary/")
+    return _fields(made, [*names, *places], at) | _estimates(made.estimates, f"{at}summary/")
 
 
 def cp_map(target: Any, nontarget: Any, **options: Any) -> Numbers:
@@ -610,7 +612,7 @@ def cp_assessment(data: Mapping[str, Any], **options: Any) -> Numbers:
     made = um.cp_maps(trials(data), grid=10, replicates=30, seed=1, **options)
     result: Numbers = {}
     for name, one in made.maps.items():
-        result |= _map(one, f"{name}/map/") | _estimates(made.estimates(name), f"{name}/")
+        result |= _map(one, f"{name}/map/") | _estimates(made.estimates_of(name), f"{name}/")
         for position in made.positions.get(name, ()):
             rows = made.position_estimates(name, position)
             result |= _estimates(rows, f"{name}/{position.name}/")

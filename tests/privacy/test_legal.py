@@ -355,12 +355,13 @@ def test_bad_names():
 
 
 def test_notices_are_told_by_code(sweep):
-    assert sweep.warnings == tuple(notice.sentence for notice in sweep.notices)
+    assert sweep.warnings == tuple(notice.line for notice in sweep.notices)
+    assert not any(notice.sentence.startswith(notice.subject or "?") for notice in sweep.notices)
     alone = um.legal(attackers(informed=1.0), counts=[20], lengths=[1], **OPTIONS)
     assert alone.notices[0].code == "no-control"
     weak = um.legal(attackers(original=8.0, informed=9.0), counts=[20], lengths=[1], **OPTIONS)
     text = {notice.code: notice for notice in weak.notices}
-    assert text["weak-control"].subject == "original, 1 utterance"
+    assert text["weak-control"].sentence.startswith("weak attacker: ")
     assert text["chance"].subject == "informed, 1 utterance"
 
 

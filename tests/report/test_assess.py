@@ -82,7 +82,7 @@ def test_everything_is_written(done):
     assert keys == ["legal", "trust", "similarity", "zebra", "verification", "cpmap", "worst_case"]
     for key in (*keys, "speakers"):
         assert {f"tables/{key}.csv", f"tables/{key}.md", f"tables/{key}.tex"} <= set(names)
-    assert {f"figures/{figure.name}.svg" for figure in result.figures} <= set(names)
+    assert {f"figures/{figure.name}.svg" for figure in result.all_figures} <= set(names)
     assert not [name for name in names if name.startswith(".")]
 
 

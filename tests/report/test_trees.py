@@ -130,7 +130,7 @@ def test_linkability_of_a_score_matrix_by_definition(tmp_path):
     ((estimate, isolated),) = matrix_risks(scores).values()
     assert estimate.value == pytest.approx(expected)
     assert estimate.chance == 1 / ENROLLED
-    assert [str(e.interval).split(",")[-2] for e in (estimate, isolated)] == ["0", "0"]
+    assert [e.interval.made.split(",")[-2] for e in (estimate, isolated)] == ["0", "0"]
     assert estimate.n == {"speakers": ENROLLED, "recordings": ENROLLED * UTTERANCES}
     assert matrix_risks(scores.select(np.arange(1, len(scores)))) == {}
     people = sorted({utterance.split("-")[0] for utterance in best})

@@ -56,7 +56,7 @@ def test_the_plane_stands_on_the_first_screen(study):
         assert f"{name}: risk" in result.plane.spec()["description"]
     page = render_html(result)
     assert page.index('id="plane"') < page.index('id="numbers"')
-    assert result.plane in result.figures
+    assert result.plane in result.all_figures
 
 
 def test_a_section_that_was_kept_with_names_is_not_taken_for_a_redacted_one(study, monkeypatch):

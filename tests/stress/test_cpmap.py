@@ -221,10 +221,10 @@ def test_summary_numbers(systems):
     assert summary.share_below == pytest.approx(np.mean(values < 0.2))
     assert summary.hardest_decile == cp.at(0.1, 0.1)
     assert (summary.cells, summary.well_defined) == (2500, values.size)
-    names = [e.metric for e in cp.estimates(below=0.2)]
+    names = [e.metric for e in cp.estimates_below(0.2)]
     assert names == ["eer", "cp_mean", "cp_share_below", "cp_hardest_decile"]
-    assert "hardness:own|grid:50x50" in cp.estimates()[1].signature
-    assert dict(cp.estimates()[3].n) == {"target": 70, "nontarget": 90}
+    assert "hardness:own|grid:50x50" in cp.estimates[1].signature
+    assert dict(cp.estimates[3].n) == {"target": 70, "nontarget": 90}
 
 
 def test_hardest_decile_does_not_depend_on_the_grid(systems):

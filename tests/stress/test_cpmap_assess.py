@@ -60,7 +60,7 @@ def test_the_roadmap_is_the_default():
     delta = result.deltas[0]
     assert delta.intervals.grid == (12, 12)
     assert delta.intervals.win.low <= delta.win <= delta.intervals.win.high
-    assert {e.trials for e in result.estimates("old")} == {scores.digest}
+    assert {e.trials for e in result.estimates_of("old")} == {scores.digest}
     assert len(result.warnings) == 4
     assert sum("speakers: with fewer than 30" in line for line in result.warnings) == 1
     assert "old orders the trials and new does not" in result.warnings[0]
@@ -71,11 +71,11 @@ def test_all_compared_systems_order_alike_by_default():
     result = um.cp_maps(scores, grid=6, replicates=0)
     ranks = um.cp_maps(scores, references=["old", "new"], combine="rank", grid=6, replicates=0)
     np.testing.assert_array_equal(result.maps["old"].values, ranks.maps["old"].values)
-    assert "hardness:rank(old,new)" in result.estimates("old")[1].signature
+    assert "hardness:rank(old,new)" in result.estimates_of("old")[1].signature
     alone = um.cp_maps(scores, systems=["old"], grid=6, replicates=0)
     own = um.cp_map(scores.targets("old"), scores.nontargets("old"), grid=6)
     np.testing.assert_array_equal(alone.maps["old"].values, own.values)
-    assert "hardness:own" in alone.estimates("old")[1].signature
+    assert "hardness:own" in alone.estimates_of("old")[1].signature
 
 
 def test_the_mean_of_scores_on_unlike_scales_is_warned_about():
@@ -116,12 +116,12 @@ def test_intervals_have_a_hundred_steps_a_side_at_most():
 def test_every_number_of_a_map_has_an_interval_but_the_cells():
     scores = table()
     result = um.cp_maps(scores, grid=8, replicates=30, below=0.1)
-    for estimate in result.estimates("new"):
+    for estimate in result.estimates_of("new"):
         made = estimate.interval
         assert 0 <= made.low <= estimate.value <= made.high <= 1
         assert made.low < made.high
-    assert result.estimates("new")[1].interval.method == "speaker,logit t"
-    every = um.cp_maps(scores, grid=8, replicates=30, below=1.5).estimates("new")[2]
+    assert result.estimates_of("new")[1].interval.method == "speaker,logit t"
+    every = um.cp_maps(scores, grid=8, replicates=30, below=1.5).estimates_of("new")[2]
     assert every.value == every.interval.high == 1
     assert every.interval.low > 0.5
     every, fixed = (
@@ -134,8 +134,8 @@ def test_every_number_of_a_map_has_an_interval_but_the_cells():
     single = um.cp_maps(scores, systems=["new"], grid=8, replicates=30)
     assert single.maps["new"].intervals is not None
     other = um.cp_map(scores.targets("new"), scores.nontargets("new"), grid=8)
-    assert [e.interval for e in other.estimates()] == [None] * 4
-    assert result.maps["new"].estimates(below=0.2)[2].interval is None
+    assert [e.interval for e in other.estimates] == [None] * 4
+    assert result.maps["new"].estimates_below(0.2)[2].interval is None
 
 
 def test_intervals_of_the_chain_are_those_of_each_pair():

@@ -106,7 +106,7 @@ def test_a_study_joins_the_measured_and_the_extrapolated_part(study: WorstCaseSt
     assert study.empirical.impostors == 23
     assert 23 in study.predicted.counts
     assert 5000 in study.predicted.counts
-    one, every, far, misses = study.estimates(1)
+    one, every, far, misses = study.estimates_of(1)
     assert one.value < every.value < far.value
     assert far.params["count"] == 5000
     assert misses.metric == "p_miss"
@@ -132,7 +132,7 @@ def test_figures_are_drawn_in_both_widths(study: WorstCaseStudy, tmp_path: Path)
 def test_documents_hold_what_the_study_found(study: WorstCaseStudy) -> None:
     document = document_of({"all": study})
     values = document.to_dict()["results"]
-    assert values[2]["value"] == pytest.approx(study.estimates(0)[2].value)
+    assert values[2]["value"] == pytest.approx(study.estimates_of(0)[2].value)
     assert "accept above" in render(document, "text")
     grouped = render(document_of({"f": study, "m": study}), "md")
     assert "| f |" in grouped
@@ -344,8 +344,8 @@ def test_another_encoder_chooses_in_a_study_of_embeddings(voices: Embeddings) ->
     weak = worst_case(voices, proxy=blind, **asked)
     assert own.empirical.split
     assert not weak.empirical.split
-    assert weak.estimates(0)[1].value < own.estimates(0)[1].value / 2
-    assert weak.estimates(0)[2].value < own.estimates(0)[2].value
+    assert weak.estimates_of(0)[1].value < own.estimates_of(0)[1].value / 2
+    assert weak.estimates_of(0)[2].value < own.estimates_of(0)[2].value
 
 
 @pytest.mark.parametrize(

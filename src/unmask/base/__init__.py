@@ -3,7 +3,6 @@
 from unmask.base.arrays import BoolArray, Codes, FloatArray, IntArray, Labels, Rows32, Vectors
 from unmask.base.arrays import as_array, as_index, as_numbers, as_scores, as_weights, lazy
 from unmask.base.arrays import length_normalised, read_only, reject_nan, weighted_sum
-from unmask.base.display import Tabular, estimate_row, machine_unit, no_formula, one_line, visible
 from unmask.base.groups import BySpeaker, Groups
 from unmask.base.intervals import FEW_SPEAKERS, HULL, SKEWED, VERDICT, MetricRange, Side
 from unmask.base.intervals import bias_corrected, exact_bound, few_speakers, logit_interval
@@ -11,3 +10,4 @@ from unmask.base.intervals import mean_interval, quantile_t, score_interval
 from unmask.base.lookup import Lookup, ceiling
 from unmask.base.resampling import Replicates, Sampling, check_replicates, draw, draws, generator
 from unmask.base.resampling import in_order, jackknife_error
+from unmask.display import Part, Tabular, estimate_row, machine_unit, no_formula, one_line, visible

@@ -14,6 +14,7 @@ from unmask import assessment
 from unmask.cli.common import Drawn, Output, Where, Whose, given, named_files, read_named, refuse
 from unmask.cli.options import argument, option
 from unmask.errors import InputError
+from unmask.estimate import Notice
 from unmask.privacy import legal as law, similarity as similar
 from unmask.report import document
 from unmask.scoring import backend_named
@@ -196,7 +197,8 @@ def legal(
         names = list(named_files(attacker, "--attacker"))
         others = ", ".join(one for one in law.SCENARIOS if one not in names)
         usual = others and any(name in law.SCENARIOS for name in names)
-        missing = (law.notice("sweep", "other-attackers", names=others),) if usual else ()
+        untried = f"not tried: attackers called {others} (none was given)"
+        missing = (Notice("other-attackers", "", untried),) if usual else ()
         attackers = _attackers(
             attacker, release, enrols, backends.split(","), whose.speakers, original or "original"
         )

@@ -12,9 +12,10 @@ if TYPE_CHECKING:
     from unmask.engine.pairing import cross_pairing, roc_of_pairs
     from unmask.engine.curves import Array, DetBand, DetCurve, EceProfile, Histogram, PavMap
     from unmask.engine.curves import Reliability, det_bands
-    from unmask.engine.evaluation import Battery, Evaluation, SystemResult, group_masks
+    from unmask.engine.evaluation import Battery, Detection, Evaluation, SystemResult, detection
+    from unmask.engine.evaluation import group_masks
     from unmask.engine.evaluating import evaluate
-    from unmask.engine.metrics import Detection, Zebra, act_dcf, cllr, d_sys, detection, ece, eer
+    from unmask.engine.metrics import Zebra, act_dcf, cllr, d_sys, ece, eer
     from unmask.engine.metrics import min_cllr, min_dcf, negated_notices, tpr_at_fpr, zebra
     from unmask.engine.metrics import zebra_of
     from unmask.engine.operating import Cost, Pav, Polygon, equal_error, equal_errors

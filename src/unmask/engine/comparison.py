@@ -8,14 +8,15 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import isnan
-from typing import Any
+from typing import Any, ClassVar
 
 from unmask.base import Tabular, estimate_row
-from unmask.engine.evaluation import Analysis, Battery
+from unmask.engine.evaluating import of_arrays
+from unmask.engine.evaluation import Analysis, Battery, SystemResult
 from unmask.engine.metrics import negated_notices
 from unmask.engine.roc import Roc
 from unmask.errors import InputError
-from unmask.estimate import Estimate, Notice, Noticed
+from unmask.estimate import Estimate, Notice
 from unmask.trials import Scores, Source, read_scores
 
 CALIBRATED = ("act_dcf", "cllr")
@@ -25,21 +26,21 @@ _SAFEGUARD = re.compile(
 )
 
 
-@dataclass(frozen=True, eq=False)
-class Difference:
-    """One metric of two systems; ``second_better`` is how often, in replicates, the second
-    recognises better.
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Difference(Estimate):
+    """How much more of a metric the ``second`` system has than the ``first``; ``second_better`` is
+    how often, in replicates, the second recognises better.
     """
 
     first: Estimate
     second: Estimate
-    difference: Estimate
     second_better: float | None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Comparison(Noticed, Tabular):
-    """Two systems of :func:`compare` by metric: ``result["eer"].difference`` is an estimate.
+class Comparison(Tabular):
+    """Two systems of :func:`compare`: ``result["eer"]`` is the estimate of the difference, with
+    both sides in it, and the numbers of a system are under its name.
 
     ``scores`` and ``rocs`` are those of the two systems, for their charts. With ``privacy`` they
     are safeguards, of which the one that recognises better protects less.
@@ -66,12 +67,20 @@ class Comparison(Noticed, Tabular):
             return None
         return abs(self.privacy - row.second_better)
 
-    def __getitem__(self, metric: str) -> Difference:
-        """The first row of a metric."""
-        for row in self.differences:
-            if row.first.metric == metric:
-                return row
-        raise KeyError(metric)
+    _of_whole: ClassVar = True
+
+    @property
+    def estimates(self) -> tuple[Difference, ...]:
+        """The differences."""
+        return self.differences
+
+    @property
+    def parts(self) -> dict[str, SystemResult]:
+        """What is said of either system."""
+        sides = {self.first: [d.first for d in self.differences]}
+        sides |= {self.second: [d.second for d in self.differences]}
+        named = zip(sides.items(), self.rocs, strict=True)
+        return {name: SystemResult(name, None, tuple(own), roc) for (name, own), roc in named}
 
     def rows(self) -> list[dict[str, Any]]:
         """One row per metric: both values, their difference, how often the second recognises better
@@ -79,7 +88,7 @@ class Comparison(Noticed, Tabular):
         """
         rows = []
         for row in self.differences:
-            delta = estimate_row(row.difference)
+            delta = estimate_row(row)
             rows.append(
                 {
                     "metric": delta["metric"],
@@ -97,12 +106,12 @@ class Comparison(Noticed, Tabular):
     def verdict(self) -> str:
         """One sentence on the EER: which system recognises better and how sure that is."""
         row = self["eer"]
-        delta = row.difference.value
+        delta = row.value
         if not isinstance(delta, float) or delta == 0:
             return f"{self.first} and {self.second} have the same EER."
         better, worse = (self.second, self.first) if delta < 0 else (self.first, self.second)
         below = f"{100 * abs(delta):.2f} percentage points below that of {worse}"
-        interval = row.difference.interval
+        interval = row.interval
         less = f"as a safeguard {better} protects less"
         if interval is None or row.second_better is None or isnan(interval.low):
             here = f": on these trials, {less}" if self.privacy else ""
@@ -163,6 +172,7 @@ def compare(
     """
     if isinstance(data, Scores) and options:
         raise TypeError(f"compare: no option {', '.join(options)} for a table of scores")
+    data = of_arrays(data)
     scores = data if isinstance(data, Scores) else read_scores(data, **options)
     names = list(scores.systems)
     if first is None and second is None and len(names) == 2:
@@ -174,14 +184,14 @@ def compare(
     measured = analysis.of_scores(pair, paired=True)
     rows = []
     keyed = analysis.battery.measured().items()
-    sides = [[e for e in measured.estimates(row) if e.metric != "tag"] for row in (0, 1)]
+    sides = [[e for e in measured.estimates_of(row) if e.metric != "tag"] for row in (0, 1)]
     for (key, about), one, two in zip(keyed, *sides, strict=True):
         share = None
         if measured.replicates is not None:
             below = measured.replicates.share_below(key, first=0, second=1)
             share = below if about.lower_is_better else 1 - below
         delta = measured.difference(key, 0, 1, (one, two), f"{second} − {first}", level)
-        rows.append(Difference(one, two, delta, share))
+        rows.append(Difference(**vars(delta), first=one, second=two, second_better=share))
     files = [source.name for source in scores.sources]
     told = read_as_safeguards([first, second, *files]) if privacy is None else ()
     turned = [

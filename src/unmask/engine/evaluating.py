@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from unmask.engine.counted import evaluate_files
 from unmask.engine.evaluation import Analysis, Battery, Evaluation, evaluate_table
@@ -46,9 +48,8 @@ def evaluate(
     analysis = Analysis.of(battery, replicates, level, seed)
     if not isinstance(data, Scores | Embeddings) and is_frame(data):
         data, options = read_scores(data, **options), {}
-    elif isinstance(data, tuple) and len(data) == 2 and not isinstance(data[0], str | Path):
-        refuse_labels(*data)
-        data = Scores.from_arrays(*data)
+    else:
+        data = of_arrays(data)
     if isinstance(data, Scores):
         if options:
             raise TypeError(f"evaluate: no option {', '.join(options)} for a table of scores")
@@ -62,3 +63,33 @@ def evaluate(
         how: dict[str, Any] = {"replicates": replicates, "level": level, "seed": seed}
         return cross_pairing(data, battery=battery, **how, **options)
     return evaluate_files(data, analysis, systems=systems, by=by, **options)
+
+
+def of_arrays(data: Any) -> Any:
+    """The table of a pair (target scores, nontarget scores), or of such pairs by system on the same
+    trials; any other ``data`` as they are.
+    """
+    named = data if isinstance(data, Mapping) else {"system": data}
+    pairs = {
+        name: pair
+        for name, pair in named.items()
+        if isinstance(pair, tuple) and len(pair) == 2 and not isinstance(pair[0], str | Path)
+    }
+    for name, given in named.items():
+        if isinstance(given, np.ndarray) or (pairs and name not in pairs):
+            raise InputError(name, "a pair (target scores, nontarget scores)", type(given).__name__)
+    if not pairs:
+        return data
+    for pair in pairs.values():
+        refuse_labels(*pair)
+    tables = {name: Scores.from_arrays(*pair, system=name) for name, pair in pairs.items()}
+    first, *others = tables.values()
+    for table in others:
+        if table.counts != first.counts:
+            sizes = (
+                "{target:,} target and {nontarget:,} nontarget scores".format(**t.counts)
+                for t in (first, table)
+            )
+            raise InputError(next(iter(table.systems)), *sizes)
+    systems = {name: table.scores(name) for name, table in tables.items()}
+    return Scores(None, None, first.label, systems=systems)

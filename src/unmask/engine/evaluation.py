@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from unmask.base import HULL, VERDICT, MetricRange, Replicates, Sampling, Tabular, estimate_row
 from unmask.engine import information
@@ -24,11 +25,11 @@ from unmask.engine.bootstrap import (
     trial_count,
     units_of,
 )
-from unmask.engine.metrics import negated_notices
+from unmask.engine.metrics import ALONE, negated_notices, refuse_labels
 from unmask.engine.operating import Cost, OperatingPoint
 from unmask.engine.roc import Roc
 from unmask.errors import InputError
-from unmask.estimate import Estimate, Interval, Notice, Noticed, Parameter
+from unmask.estimate import Estimate, Interval, Notice, Parameter
 from unmask.run import part
 from unmask.trials import Embeddings, Ids, Scores, Source
 
@@ -183,9 +184,10 @@ class SystemResult(Tabular):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Evaluation(Noticed, Tabular):
+class Evaluation(Tabular):
     """The table of :func:`evaluate`: ``result["plda"]["eer"]`` is the EER of the system plda,
-    ``result["plda", "f"]["eer"]`` that within the group f. ``scores`` are those in memory.
+    ``result["plda", "f"]["eer"]`` that within the group f; of one system ``result["eer"]`` does.
+    ``scores`` are those in memory.
     ``margins`` are by system how much higher its EER is than the lowest one, over all trials, with
     95 % intervals of the paired difference.
     """
@@ -200,13 +202,16 @@ class Evaluation(Noticed, Tabular):
     def __iter__(self) -> Iterator[SystemResult]:
         return iter(self.results)
 
-    def __getitem__(self, key: str | tuple[str, str | None]) -> SystemResult:
-        """Metrics of a system over all trials, or those of a pair (system, group)."""
-        system, group = (key, None) if isinstance(key, str) else key
-        for result in self.results:
-            if (result.system, result.group) == (system, group):
-                return result
-        raise KeyError(key)
+    @property
+    def parts(self) -> dict[Any, SystemResult]:
+        """Metrics of each system over all trials, and those of each pair (system, group)."""
+        whole = {result.system: result for result in self.results if result.group is None}
+        return whole | {(result.system, result.group): result for result in self.results}
+
+    @property
+    def estimates(self) -> tuple[Estimate, ...]:
+        """Every metric of every system, over all trials first."""
+        return tuple(estimate for result in self.results for estimate in result.estimates)
 
     def rows(self) -> list[dict[str, Any]]:
         """One row per system, group and metric."""
@@ -254,9 +259,9 @@ class Measurement:
 
     def result(self, name: str, group: str | None = None, system: int = 0) -> SystemResult:
         """All that is said of a system, under a name."""
-        return SystemResult(name, group, self.estimates(system), self.rocs[system])
+        return SystemResult(name, group, self.estimates_of(system), self.rocs[system])
 
-    def estimates(self, system: int = 0) -> tuple[Estimate, ...]:
+    def estimates_of(self, system: int = 0) -> tuple[Estimate, ...]:
         """Every metric of one system with its interval, or why it has none; the tag follows l_w."""
         roc, drawn, battery = self.rocs[system], self.replicates, self.analysis.battery
         level, trials = self.analysis.level, self.trials
@@ -419,3 +424,65 @@ def group_masks(
     pair = np.minimum(one, other) * len(names) + np.maximum(one, other)
     keys = ((int(key), *divmod(int(key), len(names))) for key in np.unique(pair))
     return [(names[a] if a == b else f"{names[a]}-{names[b]}", pair == key) for key, a, b in keys]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Detection(SystemResult):
+    """Every number of a ``battery`` for the scores of one system; made by :func:`detection`.
+
+    ``result["eer"]`` is an estimate and ``result.eer`` its value, a fraction; so of every metric.
+    """
+
+    battery: Battery
+    notices: tuple[Notice, ...] = ()
+
+    def __getattr__(self, metric: str) -> Any:
+        if not metric.startswith("_") and metric != "estimates":
+            for estimate in self.estimates:
+                if estimate.metric == metric:
+                    return estimate.value
+        raise AttributeError(f"{type(self).__name__} has no {metric}")
+
+    @property
+    def tpr_at_fpr(self) -> dict[Parameter, float]:
+        """Share of targets accepted, by false-positive rate."""
+        rates = [one for one in self.estimates if one.metric == "tpr_at_fpr"]
+        return {one.params["fpr"]: float(one.value) for one in rates}
+
+    @property
+    def targets(self) -> int:
+        """How many target scores there are."""
+        return round(self.roc.targets)
+
+    @property
+    def nontargets(self) -> int:
+        """How many nontarget scores there are."""
+        return round(self.roc.nontargets)
+
+    @property
+    def points(self) -> dict[str, OperatingPoint]:
+        """Value, threshold, Pmiss and Pfa of every operating point by name."""
+        read = {key: one.read(self.roc) for key, one in self.battery.measured().items()}
+        return {key: point for key, point in read.items() if isinstance(point, OperatingPoint)}
+
+
+def detection(
+    target: npt.ArrayLike,
+    nontarget: npt.ArrayLike,
+    *,
+    p_target: float = 0.01,
+    c_miss: float = 1.0,
+    c_fa: float = 1.0,
+    fpr: Sequence[float] = (1e-2, 1e-3),
+) -> Detection:
+    """All detection and disclosure numbers of ``target`` and ``nontarget`` scores in one pass.
+
+    ``p_target``, ``c_miss`` and ``c_fa`` are the prior and the costs of :func:`min_dcf`, ``fpr``
+    the false-positive rates of :func:`tpr_at_fpr`. Intervals are those of :func:`evaluate`.
+    """
+    refuse_labels(target, nontarget)
+    battery = Battery((p_target,), c_miss, c_fa, tuple(fpr))
+    roc = Roc.from_scores(target, nontarget, thresholds=battery.thresholds, cllr=True)
+    analysis = Analysis(replicates=0, battery=battery)
+    measured = Measurement(analysis, (roc,), "", None, not_drawn=ALONE).estimates_of()
+    return Detection("system", None, measured, roc, battery, negated_notices(roc))

@@ -5,21 +5,22 @@ one speaker, ``nontarget`` those of two; they may be infinite, but neither NaN n
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import FloatArray, as_array, as_numbers, as_scores
+from unmask.base import FloatArray, Tabular, as_array, as_numbers, as_scores
 from unmask.engine import information
-from unmask.engine.operating import Cost, OperatingPoint
+from unmask.engine.operating import Cost
 from unmask.engine.roc import Roc
 from unmask.errors import InputError, UnmaskWarning
-from unmask.estimate import Notice, Noticed
+from unmask.estimate import Estimate, Notice
 
 LEAST_DIFFERENCE = 1e-3
+ALONE = "numbers alone: evaluate gives the intervals of these scores"
 CLEARLY_SWAPPED = 0.75
 _FEW_LABELS = 10
 
@@ -160,8 +161,8 @@ def ece(target: npt.ArrayLike, nontarget: npt.ArrayLike, *, log_odds: npt.ArrayL
     )
 
 
-@dataclass(frozen=True)
-class Zebra(Noticed):
+@dataclass(frozen=True, repr=False)
+class Zebra(Tabular):
     """Privacy disclosure of a set of scores: expected (``d_ece``, bits), worst case (``l_w``, base
     10) and its ``tag``; the same of the negated score. :func:`zebra` makes it.
     """
@@ -174,6 +175,17 @@ class Zebra(Noticed):
     negated_d_ece: float
     negated_l_w: float
     notices: tuple[Notice, ...] = ()
+
+    @property
+    def estimates(self) -> tuple[Estimate, ...]:
+        """D_ECE, l_w and tag."""
+        n = {"target": self.targets, "nontarget": self.nontargets}
+        made = partial(Estimate, n=n, no_interval=ALONE)
+        return (
+            made("d_ece", self.d_ece, "bit", chance=0.0),
+            made("l_w", self.l_w, chance=0.0),
+            made("tag", self.tag),
+        )
 
 
 def zebra(target: npt.ArrayLike, nontarget: npt.ArrayLike) -> Zebra:
@@ -211,73 +223,3 @@ def negated_notices(roc: Roc, negated: Roc | None = None) -> tuple[Notice, ...]:
         "same-speaker scores lie below different-speaker scores"
     )
     return (Notice("negated", "", sentence),)
-
-
-@dataclass(frozen=True)
-class Detection(Noticed):
-    """Everything one pass over the scores of one system gives (:func:`detection`); rates are
-    fractions.
-
-    ``eer_raw`` is the EER of the ROC polygon, ``eer`` that of its convex hull. ``points`` holds
-    threshold, Pmiss and Pfa of every operating point by name.
-    """
-
-    eer: float
-    eer_raw: float
-    min_dcf: float
-    act_dcf: float
-    cllr: float
-    min_cllr: float
-    d_ece: float
-    l_w: float
-    tag: str
-    d_sys: float
-    tpr_at_fpr: dict[float, float]
-    targets: int
-    nontargets: int
-    p_target: float
-    points: dict[str, OperatingPoint]
-    notices: tuple[Notice, ...] = ()
-
-
-def detection(
-    target: npt.ArrayLike,
-    nontarget: npt.ArrayLike,
-    *,
-    p_target: float = 0.01,
-    c_miss: float = 1.0,
-    c_fa: float = 1.0,
-    fpr: Sequence[float] = (1e-2, 1e-3),
-) -> Detection:
-    """All detection and disclosure numbers of ``target`` and ``nontarget`` scores in one pass.
-
-    ``p_target``, ``c_miss`` and ``c_fa`` are the prior and the costs of :func:`min_dcf`, ``fpr``
-    the false-positive rates of :func:`tpr_at_fpr`.
-    """
-    bayes = Cost(p_target, c_miss, c_fa).bayes_threshold
-    roc = _roc(target, nontarget, thresholds=[bayes], cllr=True)
-    points = {
-        "eer": roc.eer_point(),
-        "min_dcf": roc.min_dcf_point(p_target=p_target, c_miss=c_miss, c_fa=c_fa),
-        "act_dcf": roc.act_dcf_point(p_target=p_target, c_miss=c_miss, c_fa=c_fa),
-        **{f"tpr_at_fpr_{rate:g}": roc.tpr_point(rate) for rate in fpr},
-    }
-    l_w = roc.l_w()
-    return Detection(
-        eer=points["eer"].value,
-        eer_raw=roc.eer(estimator="raw"),
-        min_dcf=points["min_dcf"].value,
-        act_dcf=points["act_dcf"].value,
-        cllr=roc.cllr(),
-        min_cllr=roc.min_cllr(),
-        d_ece=roc.d_ece(),
-        l_w=l_w,
-        tag=information.tag(l_w),
-        d_sys=roc.d_sys(),
-        tpr_at_fpr={rate: points[f"tpr_at_fpr_{rate:g}"].value for rate in fpr},
-        targets=round(roc.targets),
-        nontargets=round(roc.nontargets),
-        p_target=p_target,
-        points=points,
-        notices=negated_notices(roc),
-    )

@@ -209,7 +209,7 @@ def difference_intervals(comparison: Comparison, labels: Sequence[str]) -> Figur
         if comparison.privacy and row.first.metric in CALIBRATED:
             calibrated.append(label)
             continue
-        first, interval = float(row.first.value), row.difference.interval
+        first, interval = float(row.first.value), row.interval
         level = level if interval is None else interval.level
         if interval is None or not math.isfinite(interval.low) or not 0 < first < math.inf:
             left_out.append(label)
@@ -218,7 +218,7 @@ def difference_intervals(comparison: Comparison, labels: Sequence[str]) -> Figur
         share = (100 if more else -100) / first
         names.append(label)
         low, high = sorted((share * interval.low, share * interval.high))
-        ends.append((low, share * float(row.difference.value), high))
+        ends.append((low, share * float(row.value), high))
     lows, values, highs = zip(*ends, strict=True) if ends else ((), (), ())
     words = {True: "excludes 0", False: "includes 0"}
     clear = [words[low > 0 or high < 0] for low, _, high in ends]

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from unmask.base import BoolArray, FloatArray, IntArray
+from unmask.base import BoolArray, FloatArray, IntArray, Tabular
 from unmask.errors import InputError
+from unmask.estimate import Estimate
 from unmask.privacy.similarity import SimilaritySet
 from unmask.trials import Scores
 
@@ -34,8 +36,8 @@ class Corner:
         return len(self.speakers)
 
 
-@dataclass(frozen=True, eq=False)
-class Zoo:
+@dataclass(frozen=True, eq=False, repr=False)
+class Zoo(Tabular):
     """Mean target score against mean impostor score of each speaker (Dunstone and Yager 2009).
 
     Made by :func:`zoo`, drawn by the figure of zoo plots. ``enrolled`` and ``probing`` are the mean
@@ -107,6 +109,30 @@ class Zoo:
             p_value = float(hypergeom.sf(int(inside.sum()) - 1, size, a, b))
             corners[name] = Corner(name, self._names(inside), a * b / size, p_value)
         return corners
+
+    @property
+    def parts(self) -> Mapping[str, Corner]:
+        """The corners by their animals."""
+        return self.corners
+
+    @property
+    def estimates(self) -> tuple[Estimate, ...]:
+        """How many speakers each corner holds, beside what chance would put there."""
+        n, reason = {"speakers": len(self.speakers)}, "a count: the corner has its p-value"
+        return tuple(
+            Estimate(name, float(one.count), chance=one.expected, n=n, no_interval=reason)
+            for name, one in self.corners.items()
+        )
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row per speaker: mean scores, and the corner."""
+        names = ("target", "impostor", "enrolled", "probing")
+        means = zip(*(getattr(self, name).tolist() for name in names), strict=True)
+        every = zip(self.speakers, self.corner_of(), means, strict=True)
+        return [
+            {"speaker": who, **dict(zip(names, own, strict=True)), "corner": corner}
+            for who, corner, own in every
+        ]
 
     def _names(self, mask: BoolArray) -> tuple[str, ...]:
         return tuple(self.speakers[i] for i in np.flatnonzero(mask))

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import BoolArray, FloatArray, IntArray, as_scores
+from unmask.base import BoolArray, FloatArray, IntArray, Tabular, as_scores
 from unmask.engine import Roc, Zebra, cllr, information, zebra_of
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice, Noticed
@@ -21,8 +20,8 @@ POINTS = 161
 ScorePair = tuple[npt.ArrayLike, npt.ArrayLike]
 
 
-@dataclass(frozen=True, eq=False)
-class Disclosure:
+@dataclass(frozen=True, eq=False, repr=False)
+class Disclosure(Tabular):
     """What the scores of one system disclose, and its profiles over the prior log-odds, in bits.
 
     Made by :func:`zebra_profiles` from scores and by :func:`disclosure_of` from a statistic, drawn
@@ -56,17 +55,10 @@ class Disclosure:
     @property
     def estimates(self) -> tuple[Estimate, ...]:
         """D_ECE, l_w, tag, C_llr^min, and C_llr where the scores were read as LLRs."""
-        n = {"target": self.zebra.targets, "nontarget": self.zebra.nontargets}
-        reason = "a profile has none: evaluate gives the intervals of these scores"
-        made = partial(Estimate, n=n, trials=self.trials, no_interval=reason)
-        numbers = (
-            made("d_ece", self.zebra.d_ece, "bit", chance=0.0),
-            made("l_w", self.zebra.l_w, chance=0.0),
-            made("tag", self.zebra.tag),
-            made("min_cllr", self.min_cllr, "bit", chance=1.0),
-        )
-        actual = self.cllr
-        return numbers if actual is None else (*numbers, made("cllr", actual, "bit", chance=1.0))
+        d_ece, l_w, tag = (replace(one, trials=self.trials) for one in self.zebra.estimates)
+        losses = {"min_cllr": self.min_cllr} | ({} if self.cllr is None else {"cllr": self.cllr})
+        more = (replace(d_ece, metric=m, value=v, chance=1.0) for m, v in losses.items())
+        return (d_ece, l_w, tag, *more)
 
 
 def disclosure_of(

@@ -22,11 +22,12 @@ from unmask.assessment import (
     read_study,
     strongest,
 )
+from unmask.base import Part, Tabular, estimate_row
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
 from unmask.figures import Figure, Strip, speaker_strip
 from unmask.privacy.legal import known_backend
-from unmask.report.documents import Document, Row
+from unmask.report.documents import Document, Row, document, figures_of
 from unmask.report.frameworks import SECTIONS
 from unmask.report.frameworks.utility import plane_of
 from unmask.report.headline import (
@@ -51,8 +52,8 @@ DATA = {
 }
 
 
-@dataclass(frozen=True, eq=False)
-class Assessment:
+@dataclass(frozen=True, eq=False, repr=False)
+class Assessment(Tabular):
     """Everything a report says. ``facts`` tell what was tested, as (name, value).
 
     ``attackers`` are those that were run against some safeguard, which config may name more of.
@@ -90,10 +91,46 @@ class Assessment:
         return [line for line in self.lines if line.numbers]
 
     @property
-    def figures(self) -> list[Figure]:
+    def estimates(self) -> tuple[Estimate, ...]:
+        """Every number of the report."""
+        return tuple(one for row in self.document.rows for one in row.estimates)
+
+    @property
+    def parts(self) -> dict[str, Part]:
+        """The numbers of each safeguard."""
+        parts: dict[str, list[Estimate]] = {}
+        for row in self.document.rows:
+            if name := row.conditions.get("safeguard"):
+                parts.setdefault(name, []).extend(row.estimates)
+        return {name: Part(tuple(some)) for name, some in parts.items()}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Every number with the conditions it holds under."""
+        every = [pair for row in self.document.rows for pair in row.of_estimates()]
+        names = dict.fromkeys(name for where, _ in every for name in where)
+        return [estimate_row(e, **{n: where.get(n) for n in names}) for where, e in every]
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What to be careful about, in words, of all sections."""
+        return tuple(self.document.warnings)
+
+    @property
+    def all_figures(self) -> list[Figure]:
         """Every figure of the report."""
         first = [figure for figure in (self.plane, self.strip) if figure is not None]
         return [*first, *(f for section in self.sections for f in section.all_figures)]
+
+
+@document.register
+def _(assessment: Assessment) -> Document:
+    """All rows of the report."""
+    return assessment.document
+
+
+@figures_of.register(Assessment)
+def _(assessment: Assessment) -> list[Figure]:
+    return assessment.all_figures
 
 
 @private_files()

@@ -89,7 +89,7 @@ def _make(assessment: Assessment, made: Path, folder: Path, tell: Listener) -> N
                 ]
             write_whole(made / "tables" / f"{name}.{suffix}", "\n".join(parts).encode())
     (made / "figures").mkdir()
-    figures, kinds = assessment.figures, assessment.config.figures
+    figures, kinds = assessment.all_figures, assessment.config.figures
     kept = assessment.kept / "figures"
     with ThreadPoolExecutor(2) as pool:
         jobs = [pool.submit(_draw, figure, kinds, made / "figures", kept) for figure in figures]

@@ -9,10 +9,10 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import FloatArray, IntArray, Tabular, estimate_row
+from unmask.base import FloatArray, IntArray, Part, Tabular, estimate_row
 from unmask.engine import Roc
 from unmask.errors import InputError
-from unmask.estimate import Estimate, Notice, Noticed
+from unmask.estimate import Estimate, Notice
 from unmask.scoring import Backend, backend_named
 from unmask.stress.extrapolation.choose import Ready
 from unmask.stress.extrapolation.fitted import Extrapolation, Prediction
@@ -64,7 +64,7 @@ class Needed:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class WorstCaseStudy(Tabular, Noticed):
+class WorstCaseStudy(Tabular):
     """Exact rates up to the impostors at hand, predictions beyond them, thresholds that would help.
 
     :func:`worst_case` makes it. ``empirical`` and ``predicted`` are over ``operating`` thresholds;
@@ -99,14 +99,20 @@ class WorstCaseStudy(Tabular, Noticed):
         return [
             estimate_row(estimate, threshold_name=point.name)
             for index, point in enumerate(self.operating)
-            for estimate in self.estimates(index)
+            for estimate in self.estimates_of(index)
         ]
 
-    def __getitem__(self, threshold: str) -> tuple[Estimate, ...]:
-        """The estimates at a named threshold."""
-        return self.estimates([point.name for point in self.operating].index(threshold))
+    @property
+    def parts(self) -> dict[str, Part]:
+        """The estimates at each named threshold."""
+        return {one.name: Part(self.estimates_of(i)) for i, one in enumerate(self.operating)}
 
-    def estimates(self, index: int) -> tuple[Estimate, ...]:
+    @property
+    def estimates(self) -> tuple[Estimate, ...]:
+        """Those at every threshold."""
+        return tuple(one for i in range(len(self.operating)) for one in self.estimates_of(i))
+
+    def estimates_of(self, index: int) -> tuple[Estimate, ...]:
         """FA at N = 1, at all impostors at hand (exact) and at the population (predicted)."""
         width = len(self.operating)
         exact = self.empirical.estimates

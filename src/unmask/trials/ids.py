@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
@@ -89,6 +89,9 @@ class Ids:
 
     def __len__(self) -> int:
         return len(self.codes)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.to_series())
 
     def decode(self, i: int) -> str:
         """Return the identifier of row ``i``."""

@@ -12,6 +12,7 @@ from unmask.base import (
     FloatArray,
     IntArray,
     MetricRange,
+    Part,
     Replicates,
     Tabular,
     draws,
@@ -81,6 +82,11 @@ class Utility(Tabular):
     def estimates(self) -> tuple[Estimate, ...]:
         """All estimates, condition by condition."""
         return tuple(one for some in self.estimates_of.values() for one in some)
+
+    @property
+    def parts(self) -> dict[str, Part]:
+        """The estimates of each condition."""
+        return {name: Part(some) for name, some in self.estimates_of.items()}
 
     def estimate(self, condition: str, metric: str) -> Estimate | None:
         """One number; None where it was not measured."""

@@ -86,7 +86,7 @@ def legal_attackers(
     lengths = law.fitting_lengths(tests, config.legal.lengths)
     options = _options(config) | {"lengths": lengths}
     lacking = tuple(
-        Notice("attacker-not-run", name, f"{name}: the {who} attacker was {why}")
+        Notice("attacker-not-run", name, f"the {who} attacker was {why}")
         for (name, who), why in missing.items()
     )
     return attackers, {**options, "attributes": config.legal.attributes}, lacking

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from unmask.privacy.attack import SCENARIOS, Attacker, HeldOut, Reading, attack_scenarios
     from unmask.privacy.attack import centred, every_second, of_people, pooled, with_backends
     from unmask.privacy.attack import with_groups, within_release
-    from unmask.privacy.legal.curve import TITLES, Curve, RiskCurve, notice, spoken
+    from unmask.privacy.legal.curve import TITLES, Curve, RiskCurve, spoken
     from unmask.privacy.legal.links import Linkability, Ranks, linkability, ranks_of
     from unmask.privacy.legal.matrix import count_above_in_scores, linkability_from_scores
     from unmask.privacy.legal.matrix import matrix_risks, ranks_from_scores

@@ -5,10 +5,7 @@ Scores can be read as they are, negated, centred, centred and negated; none need
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass, replace
-from functools import cache
-from importlib import resources
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -40,26 +37,6 @@ _DECILE_REPLICATES = 200
 _LEAST_RECORDINGS = 1.5
 
 
-@cache
-def _sentences() -> dict[str, dict[str, str]]:
-    file = resources.files("unmask.privacy.legal").joinpath("notices.toml")
-    return tomllib.loads(file.read_text(encoding="utf-8"))
-
-
-def notice(of: str, code: str, subject: str = "", /, **facts: Any) -> Notice:
-    """The notice on a ``subject`` whose sentence stands in ``notices.toml``, with its ``facts``."""
-    return Notice(code, subject, _sentences()[of][code].format(subject=subject, **facts))
-
-
-class Noted(Tabular):
-    """A result with ``notices``: what stands against reading it as it is."""
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """The sentences of the notices."""
-        return tuple(notice.sentence for notice in self.notices)  # type: ignore[attr-defined]
-
-
 def residual(value: FloatArray, chance: FloatArray) -> FloatArray:
     """Residual risk (value − chance)/(1 − chance)."""
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -67,7 +44,7 @@ def residual(value: FloatArray, chance: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class Curve(Noted):
+class Curve(Tabular):
     """The success of one attacker against numbers of speakers.
 
     Made by the metrics, gathered by :class:`LegalSweep`. ``low`` and ``high`` are its interval,
@@ -129,33 +106,45 @@ class Curve(Noted):
         if not self.at_chance.any():
             return self.remarks
         counts = ", ".join(f"{n:,}" for n in self.counts[self.at_chance])
-        return (*self.remarks, self._notice("chance", counts=counts))
+        sentence = (
+            f"the attack is not clearly better than chance with {counts} speakers; this tells of"
+            " protection only if the same attack succeeds on unprotected speech"
+        )
+        return (*self.remarks, self._notice("chance", sentence))
 
     @property
     def remarks(self) -> tuple[Notice, ...]:
         """The same without a word on chance, which other attacks must be looked at for."""
         remarks, other = [*self.notes], self.negated
         if len(self.speakers) < 2:
-            remarks.insert(0, notice("curve", "one-speaker"))
+            sentence = "one speaker only: no interval can be given"
+            remarks.insert(0, Notice("one-speaker", "", sentence))
         if other is not None:
             more = (other.value > np.fmax(self.high, self.value)) & ~other.at_chance
             if more.any():
                 i = int(np.argmax(np.where(more, other.value - self.value, -1.0)))
-                values = {"value": 100 * self.value[i], "other": 100 * other.value[i]}
-                remarks.append(self._notice("negated", count=self.counts[i], **values))
+                sentence = (
+                    f"the negated score succeeds more often, {100 * other.value[i]:.1f} % instead"
+                    f" of {100 * self.value[i]:.1f} % with {self.counts[i]:,} speakers"
+                )
+                remarks.append(self._notice("negated", sentence))
         if self.left_out:
-            length = spoken(self.length)
-            remarks.append(self._notice("left-out", number=self.left_out, length=length))
+            without = f"{self.left_out} speakers without conversations of {spoken(self.length)}"
+            remarks.append(self._notice("left-out", f"{without} are left out"))
         if self.strangers:
-            every = len(self.speakers) + self.left_out + self.strangers
-            remarks.append(self._notice("not-enrolled", number=self.strangers, of=every))
+            some = f"{self.strangers} of {len(self.speakers) + self.left_out + self.strangers}"
+            sentence = f"{some} test speakers are not enrolled and are left out"
+            remarks.append(self._notice("not-enrolled", sentence))
         if self.short:
-            short = {"number": self.short, "length": self.enrol_length}
-            remarks.append(self._notice("short-enrolment", **short))
+            sentence = (
+                f"{self.short} enrolment speakers have fewer than {self.enrol_length} utterances"
+                " and are averaged over what they have"
+            )
+            remarks.append(self._notice("short-enrolment", sentence))
         return tuple(remarks)
 
-    def _notice(self, code: str, **facts: Any) -> Notice:
-        return notice("curve", code, self.metric, title=TITLES[self.metric], **facts)
+    def _notice(self, code: str, sentence: str) -> Notice:
+        return Notice(code, TITLES[self.metric], sentence)
 
     @property
     def estimates(self) -> tuple[Estimate, ...]:
@@ -248,8 +237,11 @@ class RiskCurve(Curve):
         """Those of any curve, and why there is no worst decile where there is none."""
         if self.tells_persons:
             return super().remarks
-        lone = self._notice("no-worst-decile", length=spoken(self.length))
-        return (*super().remarks, lone)
+        sentence = (
+            f"one conversation of {spoken(self.length)} of a speaker cannot tell a person at risk"
+            " from bad luck: no worst decile is given"
+        )
+        return (*super().remarks, self._notice("no-worst-decile", sentence))
 
     @property
     def worst_decile(self) -> FloatArray:

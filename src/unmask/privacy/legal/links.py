@@ -18,6 +18,7 @@ from unmask.base import (
     IntArray,
     MetricRange,
     Sampling,
+    Tabular,
     bias_corrected,
     in_order,
     lazy,
@@ -36,10 +37,8 @@ from unmask.privacy.legal.conversations import (
 from unmask.privacy.legal.curve import (
     CORRECTED,
     SCORE,
-    Noted,
     RiskCurve,
     mean_variance,
-    notice,
     recording_noise,
     risks,
     with_negated,
@@ -307,7 +306,7 @@ def linkability(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Ranks(Noted):
+class Ranks(Tabular):
     """Ranks r of the true speaker among N candidates, 1 is best; a tie takes the worse rank.
 
     Made by :func:`ranks_of`, for each length of a sweep once. ``speakers`` is the test speaker of
@@ -331,8 +330,12 @@ class Ranks(Noted):
         """Say so where there are too few conversations for a distribution over N ranks."""
         if len(self.ranks) >= ENOUGH_PER_RANK * self.candidates:
             return ()
-        sizes = {"number": len(self.ranks), "candidates": self.candidates}
-        return (notice("ranks", "few-conversations", "ranks", **sizes, **self.chance),)
+        sentence = (
+            f"{len(self.ranks)} conversations over {self.candidates} ranks make MeanD and MaxD too"
+            f" large; ranks without any information give {self.chance['mean_d']:.2f} and"
+            f" {self.chance['max_d']:.2f} bit here"
+        )
+        return (Notice("few-conversations", "ranks", sentence),)
 
     def histogram(self) -> tuple[IntArray, FloatArray]:
         """Edges of bins that double in width, and the mean P(r) within each; bin b holds the ranks

@@ -14,12 +14,12 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from unmask.base import FloatArray, IntArray, Sampling
+from unmask.base import FloatArray, IntArray, Sampling, Tabular
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Notice
 from unmask.privacy.attack import column_of
 from unmask.privacy.legal.conversations import by_name, refuse_zeros
-from unmask.privacy.legal.curve import SCORE, Noted, notice, risk_interval
+from unmask.privacy.legal.curve import SCORE, risk_interval
 from unmask.trials import Embeddings, Ids
 
 _STOP = {"maxiter": 200, "ftol": 1e-6, "gtol": 1e-4}
@@ -27,7 +27,7 @@ _NEGLIGIBLE = 1e-12
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Inference(Noted):
+class Inference(Tabular):
     """Accuracy of a probe for one attribute on protected speech; made by :func:`inference`.
 
     ``chance`` is the share of the majority class. ``unprotected`` is the accuracy of the same probe
@@ -63,19 +63,26 @@ class Inference(Noted):
     @property
     def notices(self) -> tuple[Notice, ...]:
         """What stands against reading the accuracy as it is."""
-        codes, weak = [], not self.unprotected_low > self.chance
+        said, weak = {}, not self.unprotected_low > self.chance
         if not self.low > self.chance:
-            codes.append("chance")
-        if weak:
-            codes.append("no-control" if np.isnan(self.unprotected) else "weak-control")
+            control = f"on unprotected speech it reaches {100 * self.unprotected:.0f} %"
+            if weak:
+                control = "with no control that succeeds this is uninformative"
+            majority = f"the majority class ({self.majority})"
+            said["chance"] = f"the probe is not clearly better than {majority}; {control}"
+        if weak and np.isnan(self.unprotected):
+            none = "no unprotected speech was given"
+            said["no-control"] = f"{none}, so the probe's strength is not known"
+        elif weak:
+            said["weak-control"] = (
+                "the probe is not clearly better than the majority class on unprotected speech"
+                " either: too weak to be believed"
+            )
         if self.lone:
-            codes.append("lone-class")
-        control = f"on unprotected speech it reaches {100 * self.unprotected:.0f} %"
-        if weak:
-            control = "with no control that succeeds this is uninformative"
-        facts = {"majority": self.majority, "control": control, "classes": ", ".join(self.lone)}
-        what = f"inference of {self.attribute}"
-        return tuple(notice("inference", code, what, **facts) for code in codes)
+            classes = ", ".join(self.lone)
+            said["lone-class"] = f"classes of one speaker cannot be learnt from others: {classes}"
+        about = f"inference of {self.attribute}"
+        return tuple(Notice(code, about, sentence) for code, sentence in said.items())
 
     @property
     def estimates(self) -> tuple[Estimate, ...]:

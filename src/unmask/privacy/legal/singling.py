@@ -13,12 +13,12 @@ from scipy.stats import hypergeom
 
 from unmask.base import FloatArray, Groups, IntArray, Sampling
 from unmask.errors import InputError
-from unmask.estimate import Estimate, Parameter
+from unmask.estimate import Estimate, Notice, Parameter
 from unmask.privacy.legal.conversations import MOST_CONVERSATIONS, EnrolLength, as_counts, setting
 from unmask.privacy.legal.curve import (
     BOTH_SIDES,
+    TITLES,
     RiskCurve,
-    notice,
     recording_noise,
     risks,
     with_negated,
@@ -159,8 +159,9 @@ def singling_out(
         alike = (own[:, None] == both.codes[1]).sum(axis=1)
         alike -= both.codes[1][protocol.speakers] == own
     usual = mean_calibrated_chance(protocol.population.counts, protocol.speakers, sizes, alike)
-    lacking = {"number": absent, "of": len(known)}
-    left_out = notice("singling_out", "left-out", "singling_out", **lacking)
+    some = f"{absent} of {len(known)} enrolment speakers"
+    sentence = f"{some} have no two test conversations and are left out"
+    left_out = Notice("left-out", TITLES["singling_out"], sentence)
 
     def curve(s: int) -> SinglingOut:
         blind = deals.blind(s, sizes, usual)

@@ -19,7 +19,7 @@ from unmask.base import VERDICT, FloatArray, IntArray, Tabular, quantile_t, scor
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Luck, Notice
 from unmask.privacy.attack import Attacker
-from unmask.privacy.legal.curve import SCORE, Curve, RiskCurve, notice
+from unmask.privacy.legal.curve import SCORE, Curve, RiskCurve
 from unmask.privacy.legal.links import Linkability, linkability
 from unmask.privacy.luck import luck_of
 
@@ -316,8 +316,13 @@ class LearningCurve(Tabular):
             return ()
         value, low, high = (100 * part for part in self.rise)
         gain = f"{value:+.1f} points [{low:+.1f}, {high:+.1f}]".replace("-", "−")
-        facts = {"people": self.people[-1], "gain": gain}
-        return (notice("learning", f"learning-{self.verdict}", "linkability", **facts),)
+        last = f"the last step to {self.people[-1]:,} people gained {gain}"
+        sentence = (
+            f"more training speech would link more: {last}; the risk is a lower bound"
+            if self.verdict == RISES
+            else f"whether more training speech would link more cannot be told: {last}"
+        )
+        return (Notice(f"learning-{self.verdict}", "linkability", sentence),)
 
     @property
     def estimates(self) -> tuple[Estimate, ...]:

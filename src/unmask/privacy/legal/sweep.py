@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from unmask.base import FEW_SPEAKERS, estimate_row, few_speakers, lazy
+from unmask.base import FEW_SPEAKERS, Tabular, estimate_row, few_speakers, lazy
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
 from unmask.privacy.attack import (
@@ -28,9 +28,7 @@ from unmask.privacy.legal.conversations import EnrolLength
 from unmask.privacy.legal.curve import (
     TITLES,
     Curve,
-    Noted,
     base_name,
-    notice,
     residual,
     spoken,
     with_negated,
@@ -53,10 +51,27 @@ LENGTHS = (1, 3, 30)
 HEADLINE = 20
 """Candidates, or speakers among whom one is singled out, at which attacks are ranked."""
 _CHECKED = ("linkability", "one_minus_eer")
+_LARGER = "risks in a larger crowd are unknown"
+_NO_CONTROL = (
+    "no attacker on unprotected speech was given: whether the attacks are strong enough to be"
+    " believed is not known"
+)
+_RELEASE = (
+    "enrolment comes from the release itself: whether two of its recordings are linked to each"
+    " other, which takes no key, not whether a known person is found in it; the two are told apart"
+)
+_ISOLATED = (
+    "people who cannot be linked are isolated all the same: protected voices that stay the same"
+    " stand out whoever is enrolled"
+)
+_TALKATIVE = (
+    "centred scores: more than half of a side are of one speaker ({who}), whose voice is taken"
+    " away with the mean"
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LegalSweep(Noted):
+class LegalSweep(Tabular):
     """Curves by (attacker, metric, length); ranks by (attacker, length); inference by attribute.
 
     Made by :func:`legal`, shown by reports and figures. Among the curves are those of the variants
@@ -204,9 +219,26 @@ class LegalSweep(Noted):
             for estimate in curve.estimates
         ]
 
-    def __getitem__(self, curve: tuple[str, str, int]) -> Curve:
-        """The curve of an attacker, a metric and a length."""
-        return self.curves[curve]
+    def __getitem__(self, name: Any) -> Any:
+        """The largest risk of a metric, under the strongest attacker; an attacker beside the
+        control; or the curve of an (attacker, metric, length).
+        """
+        return self.worst(name).estimate if name in self.metrics else super().__getitem__(name)
+
+    @property
+    def parts(self) -> dict[Any, Any]:
+        """A sweep for each attacker, with the control, and all curves."""
+        return {name: self._alone(name) for name in self.attackers} | dict(self.curves)
+
+    def _alone(self, attacker: str) -> LegalSweep:
+        both = (attacker, self.original)
+        return replace(
+            self,
+            curves={k: c for k, c in self.curves.items() if base_name(k[0], c) in both},
+            ranks={key: ranks for key, ranks in self.ranks.items() if key[0] in both},
+            inferences={key: one for key, one in self.inferences.items() if key[0] in both},
+            release=tuple(name for name in self.release if name == attacker),
+        )
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -247,9 +279,9 @@ class LegalSweep(Noted):
         few = few_speakers(min(people, default=FEW_SPEAKERS))
         notices = [
             *self.skipped,
-            *([] if few is None else [notice("sweep", "few-speakers", few=few)]),
+            *([] if few is None else [Notice("few-speakers", "", f"{few}; {_LARGER}")]),
             *self._on_control(),
-            *(notice("sweep", "release", name) for name in self.release),
+            *(Notice("release", name, _RELEASE) for name in self.release),
             *self._at_chance(),
             *self._isolated(),
             *self._of_parts(),
@@ -272,7 +304,7 @@ class LegalSweep(Noted):
             for name, lengths in names.items():
                 alike.setdefault(f", {spoken(*lengths)}" if lengths else "", []).append(name)
             subject = "; ".join(f"{', '.join(some)}{length}" for length, some in alike.items())
-            yield Notice(one.code, subject, f"{subject}: {one.sentence}")
+            yield one.about(subject)
 
     def _own(self) -> dict[tuple[str, str, int], Curve]:
         """The curves under the names of their attackers."""
@@ -283,21 +315,18 @@ class LegalSweep(Noted):
         in Linkability (or in 1 − EER) reaches one half.
         """
         if self.original is None:
-            yield notice("sweep", "no-control")
+            yield Notice("no-control", "", _NO_CONTROL)
         for (name, metric, length), curve in self.curves.items():
             least = int(curve.counts.argmin())
             strong = curve.residual[least] >= STRONG_ENOUGH
             if name == self.original and metric in _CHECKED and not strong:
-                yield notice(
-                    "sweep",
-                    "weak-control",
-                    f"{name}, {spoken(length)}",
-                    title=TITLES[metric],
-                    value=100 * curve.value[least],
-                    count=curve.counts[least],
-                    length=spoken(length),
-                    chance=100 * curve.chance[least],
+                value, chance = 100 * curve.value[least], 100 * curve.chance[least]
+                sentence = (
+                    f"weak attacker: {TITLES[metric]} on unprotected speech reaches {value:.1f} %"
+                    f" with {curve.counts[least]:,} speakers and {spoken(length)} (chance"
+                    f" {chance:.1f} %); low risks with {spoken(length)} cannot be believed"
                 )
+                yield Notice("weak-control", "", sentence)
 
     def _at_chance(self) -> Iterator[Notice]:
         """Attacks no variant of which is better than chance: evidence of protection where the same
@@ -319,8 +348,11 @@ class LegalSweep(Noted):
             for count in readings[0].counts[at_chance] if name != self.original else ():
                 verdicts.setdefault(_by_control(control, int(count)), []).append(f"{count:,}")
             for verdict, some in verdicts.items():
-                facts = {"title": TITLES[metric], "counts": ", ".join(some), "verdict": verdict}
-                yield notice("sweep", "chance", f"{name}, {spoken(length)}", **facts)
+                sentence = (
+                    f"{TITLES[metric]} is not clearly better than chance with {', '.join(some)}"
+                    f" speakers; {verdict}"
+                )
+                yield Notice("chance", f"{name}, {spoken(length)}", sentence)
 
     def _isolated(self) -> Iterator[Notice]:
         """Where voices are isolated although nobody is linked: they keep a voice that is not
@@ -331,7 +363,7 @@ class LegalSweep(Noted):
             if metric != "singling_out" or linked is None or name == self.original:
                 continue
             if linked.at_chance.all() and not curve.at_chance.all():
-                yield notice("sweep", "isolated", f"{name}, {spoken(length)}")
+                yield Notice("isolated", f"{name}, {spoken(length)}", _ISOLATED)
 
 
 def _by_control(control: Sequence[Curve], count: int) -> str:
@@ -442,8 +474,11 @@ def legal(
         often = 2 if "singling_out" in metrics else 1
         lengths = fitting_lengths(tests, conversations=often)
         if longer := [str(n) for n in LENGTHS if n not in lengths]:
-            fit = {"lengths": ", ".join(longer), "most": max(lengths)}
-            skipped.append(notice("sweep", "length-left-out", **fit))
+            sentence = (
+                f"conversations of {', '.join(longer)} utterances left out, no test speaker has"
+                f" enough: the longest are of {max(lengths)}"
+            )
+            skipped.append(Notice("length-left-out", "", sentence))
     scored = tuple(dict.fromkeys((PLAIN, *(Reading(variant).scored for variant in variants))))
     each = len(lengths) * len(metrics)
     steps = len(attackers) * (len(scored) * each + len(cuts))
@@ -464,12 +499,12 @@ def legal(
             ways = [way for way in ready if way is not None]
             if len(ways) < len(ready):
                 if not attacker.centres:
-                    why = {"why": attacker.uncentred}
-                    skipped.append(notice("sweep", "not-centred", name, **why))
+                    sentence = f"centred scores not tried, {attacker.uncentred}"
+                    skipped.append(Notice("not-centred", name, sentence))
                 index += each
                 continue
             if reading == CENTRED and (who := ", ".join(attacker.talkative())):
-                skipped.append(notice("sweep", "talkative", who=who))
+                skipped.append(Notice("talkative", "", _TALKATIVE.format(who=who)))
             for length, metric in product(lengths, metrics):
                 sides = ways
                 if metric == "singling_out" and swap and attacker.enrols != "original":
@@ -499,7 +534,8 @@ def legal(
                     continue
                 if lost := ", ".join(f"{n:,}" for n in sizes if n > most):
                     subject = f"{TITLES[metric]} of {name}, {spoken(length)}"
-                    skipped.append(notice("sweep", "count-left-out", subject, counts=lost))
+                    sentence = f"too few speakers for {lost}, left out"
+                    skipped.append(Notice("count-left-out", subject, sentence))
                 if isinstance(curve, Linkability):
                     ranks[name, length] = curve.ranks
         if name in unfitted or name not in given:
@@ -528,7 +564,7 @@ def legal(
             if name != original and name not in unfitted and one.is_release
         ),
         skipped=(
-            *(notice("sweep", "not-fitted", name, why=why) for name, why in unfitted.items()),
+            *(Notice("not-fitted", name, f"not tried, {why}") for name, why in unfitted.items()),
             *skipped,
         ),
         untried=_untried([one for name, one in attackers.items() if name != original], variants),

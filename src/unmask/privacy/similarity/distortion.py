@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from unmask.base import FloatArray, IntArray, weighted_sum
+from unmask.base import FloatArray, IntArray, Tabular, weighted_sum
 from unmask.engine import (
     IsotonicCalibration,
     LinearCalibration,
@@ -23,7 +23,7 @@ from unmask.engine import (
     weighted_line,
 )
 from unmask.errors import InputError
-from unmask.estimate import Estimate, Interval, Notice, Noticed
+from unmask.estimate import Estimate, Interval, Notice
 from unmask.privacy.similarity.lists import RunScores, speaker_trials
 from unmask.privacy.similarity.pairs import prepared
 from unmask.privacy.similarity.resampling import Binned, Layout, counted, pav_of
@@ -47,8 +47,8 @@ INFINITE = "the value is infinite"
 _EVEN = 129
 
 
-@dataclass(frozen=True, eq=False)
-class CalibrationDistortion(Noticed):
+@dataclass(frozen=True, eq=False, repr=False)
+class CalibrationDistortion(Tabular):
     """How well a calibration learnt on one run of a safeguard serves on another (eq. 15, 16).
 
     Made by ``calibration_distortion``, drawn by the figure of calibration profiles.

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from unmask.base import BoolArray, IntArray, Tabular, as_array, as_numbers, estimate_row
 from unmask.errors import InputError
-from unmask.estimate import Estimate, Notice, Noticed
+from unmask.estimate import Estimate, Notice
 from unmask.privacy.attack import (
     ALIGNMENTS,
     CENTRED,
@@ -328,7 +328,7 @@ class Safeguard(Tabular):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PrivacyAssessment(Noticed, Tabular):
+class PrivacyAssessment(Tabular):
     """What :func:`safeguards` found, in the order of sets, then systems."""
 
     safeguards: tuple[Safeguard, ...]
@@ -342,12 +342,17 @@ class PrivacyAssessment(Noticed, Tabular):
             for estimate in one.estimates
         ]
 
-    def __getitem__(self, system: str) -> Safeguard:
-        """The first safeguard of that name."""
-        for one in self.safeguards:
-            if one.system == system:
-                return one
-        raise KeyError(f"expected one of {', '.join(self.systems)}, found {system}")
+    @property
+    def parts(self) -> dict[Any, Safeguard]:
+        """The first safeguard of each name, and that of each pair (system, dataset)."""
+        first = {one.system: one for one in reversed(self.safeguards)}
+        ordered = {name: first[name] for name in self.systems}
+        return ordered | {(one.system, one.dataset): one for one in self.safeguards}
+
+    @property
+    def estimates(self) -> tuple[Estimate, ...]:
+        """Those of every safeguard."""
+        return tuple(estimate for one in self.safeguards for estimate in one.estimates)
 
     def __iter__(self) -> Iterator[Safeguard]:
         return iter(self.safeguards)

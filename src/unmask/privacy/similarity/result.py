@@ -11,7 +11,7 @@ import numpy as np
 from unmask.base import FloatArray, Tabular, few_speakers
 from unmask.engine import negated_notices
 from unmask.errors import InputError
-from unmask.estimate import Estimate, Interval, Luck, Notice, Noticed, Parameter
+from unmask.estimate import Estimate, Interval, Luck, Notice, Parameter
 from unmask.privacy.attack import CENTRED, DOUBLE_CENTRED, NEGATED, PLAIN, READINGS
 from unmask.privacy.similarity.attackers import (
     LEAST_DIFFERENCE,
@@ -54,7 +54,7 @@ Numbers = Mapping[str, tuple[float, FloatArray]]
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Assessment(Noticed, Tabular):
+class Assessment(Tabular):
     """Similarity sets by name, and the ``intervals``, by metric, of what is read off them.
 
     Intervals at ``level`` come from ``replicates`` resamples of the speakers drawn with ``seed``,

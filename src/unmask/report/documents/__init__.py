@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from unmask._version import __version__
-from unmask.base import machine_unit
+from unmask.base import Tabular, machine_unit
 from unmask.estimate import Estimate
 from unmask.trials import Source
 
@@ -172,8 +172,16 @@ def _registered(function: Any, result: Any) -> Any:
     """What was registered for a result, once its module has been loaded."""
     registered = function.dispatch(type(result))
     if registered is function.dispatch(object):
+        if function is document and isinstance(result, Tabular):
+            return _plain
         raise TypeError(f"expected a result of unmask, found {type(result).__name__}")
     return registered
+
+
+def _plain(result: Tabular) -> Document:
+    """The estimates of a result that has no table of its own, in one row."""
+    seed = getattr(result, "seed", 0)
+    return Document([Row({}, result.estimates)], warnings=result.warnings, seed=seed)
 
 
 def json_schema() -> dict[str, Any]:

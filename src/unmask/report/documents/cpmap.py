@@ -35,7 +35,7 @@ def map_rows(
     """Maps, trial configs placed on them, and comparisons."""
     by = {"by": assessment.metric.name} if several else {}
     maps = [
-        Row({**where, "system": name, **by}, _raw(assessment.estimates(name)))
+        Row({**where, "system": name, **by}, _raw(assessment.estimates_of(name)))
         for name in assessment.maps
     ]
     configs, deltas = [], []

@@ -51,7 +51,7 @@ def _(comparison: Comparison) -> Document:
     columns = (first, second, f"{second} − {first}")
     rows = []
     for row in comparison.differences:
-        estimates = (row.first, row.second, row.difference)
+        estimates = (row.first, row.second, row)
         conditions = {"metric": label(row.first)}
         share = comparison.share(row)
         if share is None:

@@ -40,7 +40,7 @@ def _(studies: Mapping[str, stress.WorstCaseStudy], *, inputs: tuple[Source, ...
             threshold = f"{point.name} ({weight}) = {point.threshold:.4g}"
             if point.name.lstrip("-")[:1].isdigit():
                 threshold = point.name
-            rows.append(Row({**where, "threshold": threshold}, study.estimates(place), columns))
+            rows.append(Row({**where, "threshold": threshold}, study.estimates_of(place), columns))
         notes.append(_counts(study, said))
         notes += [
             f"{said}to keep the closest of {need.count:,} voices at {100 * need.rate:g} %, accept"
@@ -88,7 +88,7 @@ def _(
     the last known column, and hard thresholds apart.
     """
     rows = [
-        Row({"population": table.population, "model": row.model}, table.estimates(row))
+        Row({"population": table.population, "model": row.model}, table.estimates_of(row))
         for table in comparisons
         for row in table.errors
     ]

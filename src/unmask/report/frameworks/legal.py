@@ -47,7 +47,7 @@ class LegalResults:
         self.metrics: tuple[str, ...] = config.legal.metrics
         self.first, self.seed = config.legal.lengths[0], config.seed
         told = (
-            Notice(notice.code, name, notice.sentence)
+            Notice(notice.code, name, notice.line)
             for (name, _), sweep in sweeps.items()
             for notice in sweep.skipped
             if notice.code in ("not-fitted", "not-centred", "talkative")
@@ -153,11 +153,7 @@ def section(study: Study, groups: Results) -> Section:
         tables=_tables(results),
         notices=[
             *results.unfitted,
-            *(
-                Notice(one.code, name, one.sentence)
-                for name, s in sweeps.items()
-                for one in s.notices
-            ),
+            *(Notice(one.code, name, one.line) for name, s in sweeps.items() for one in s.notices),
         ],
         options=_method(study.config.legal),
     )

@@ -69,7 +69,7 @@ def _(comparison: Comparison) -> list[charts.Figure]:
         return [differences]
     names = list(scores.systems)
     lines = dict(zip(names, map(curves.det_curve, comparison.rocs), strict=True))
-    interval = comparison.differences[0].difference.interval
+    interval = comparison.differences[0].interval
     drawn: dict[str, Any] = (
         {} if interval is None else {"level": interval.level, "seed": comparison.seed}
     )

@@ -13,7 +13,7 @@ import polars as pl
 from unmask.base import BoolArray, FloatArray, IntArray, Tabular
 from unmask.engine import Cost
 from unmask.errors import InputError
-from unmask.estimate import Estimate, Interval, Notice, Noticed, Parameter
+from unmask.estimate import Estimate, Interval, Notice, Parameter
 from unmask.run import Arrays, Range, Xp, place, ranges_of, reporting, run
 from unmask.stress.cpmap.kernels import (
     Hardness,
@@ -115,7 +115,7 @@ class CpSummary:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Cells(Tabular, Noticed):
+class Cells(Tabular):
     """What maps and delta maps have in common: the cells of one list of trials.
 
     Cell [j, i] holds the hardest ``x[i]`` of the targets and ``y[j]`` of the nontargets, which are
@@ -213,8 +213,13 @@ class CpMap(Cells):
             well_defined=values.size,
         )
 
-    def estimates(self, *, below: float = 0.05) -> tuple[Estimate, ...]:
-        """The summary as estimates, with intervals where there are any for this level."""
+    @property
+    def estimates(self) -> tuple[Estimate, ...]:
+        """The summary as estimates, with their intervals."""
+        return self.estimates_below(0.05)
+
+    def estimates_below(self, below: float) -> tuple[Estimate, ...]:
+        """The same with the share of cells under another level, whose interval may be missing."""
         summary, metric, intervals = self.summary(below=below), self.metric, self.intervals
         if intervals is not None and intervals.below != below:
             intervals = replace(intervals, share_below=None)

@@ -13,7 +13,7 @@ import polars as pl
 from unmask.base import BoolArray, FloatArray, IntArray, Tabular, as_scores, estimate_row
 from unmask.engine import Roc, auto_replicates, units_of
 from unmask.errors import InputError
-from unmask.estimate import Estimate, Notice, Noticed
+from unmask.estimate import Estimate, Notice
 from unmask.stress.cpmap.comparison import (
     CpConfig,
     CpPosition,
@@ -80,7 +80,7 @@ def trial_bias(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CpAssessment(Tabular, Noticed):
+class CpAssessment(Tabular):
     """What :func:`cp_maps` gives to reports and figures; ``positions`` holds configs by system.
 
     ``bias`` holds the scores of these configs on one axis, by system too.
@@ -117,16 +117,22 @@ class CpAssessment(Tabular, Noticed):
         return [
             estimate_row(estimate, system=system)
             for system in self.maps
-            for estimate in self.estimates(system)
+            for estimate in self.estimates_of(system)
         ]
 
-    def __getitem__(self, system: str) -> CpMap:
-        """The map of a system."""
-        return self.maps[system]
+    @property
+    def parts(self) -> Mapping[str, CpMap]:
+        """The map of each system."""
+        return self.maps
 
-    def estimates(self, system: str) -> tuple[Estimate, ...]:
+    @property
+    def estimates(self) -> tuple[Estimate, ...]:
+        """Summary numbers of all maps."""
+        return tuple(one for system in self.maps for one in self.estimates_of(system))
+
+    def estimates_of(self, system: str) -> tuple[Estimate, ...]:
         """Summary numbers of one system's map."""
-        return self._signed(self.maps[system].estimates(below=self.below))
+        return self._signed(self.maps[system].estimates_below(self.below))
 
     def delta_estimates(self, delta: DeltaCpMap) -> tuple[Estimate, ...]:
         """Win, tie and lose of one comparison."""

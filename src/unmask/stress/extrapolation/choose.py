@@ -237,15 +237,22 @@ class ModelComparison(Tabular):
         names, where = ("model", "mae", "mae_hard", "seconds"), {"population": self.population}
         return [where | {name: getattr(one, name) for name in names} for one in self.errors]
 
-    def __getitem__(self, model: str) -> ModelError:
-        return {one.model: one for one in self.errors}[model]
+    @property
+    def parts(self) -> dict[str, ModelError]:
+        """The errors of each model."""
+        return {one.model: one for one in self.errors}
+
+    @property
+    def estimates(self) -> tuple[Estimate, ...]:
+        """Those of all models."""
+        return tuple(one for error in self.errors for one in self.estimates_of(error))
 
     @property
     def best(self) -> str:
         """The model with the lowest error on hard thresholds."""
         return min(self.errors[1:], key=lambda one: one.mae_hard).model
 
-    def estimates(self, error: ModelError) -> tuple[Estimate, ...]:
+    def estimates_of(self, error: ModelError) -> tuple[Estimate, ...]:
         """The two errors and the seconds of one model."""
         params: dict[str, Parameter] = {"train_count": self.train_count, "model": error.model}
         units = {"mae": "%", "mae_hard": "%", "seconds": "s"}

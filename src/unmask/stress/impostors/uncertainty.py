@@ -29,7 +29,7 @@ from scipy.special import betaincinv, expit, logit, ndtr, ndtri
 
 from unmask.base import BoolArray, FloatArray, IntArray, Tabular, jackknife_error, quantile_t
 from unmask.errors import InputError
-from unmask.estimate import Estimate, Interval, Noticed, Parameter
+from unmask.estimate import Estimate, Interval, Parameter
 from unmask.stress.impostors.pair_scores import PairScores, Proxy, from_zero
 
 FOLDS = 4
@@ -106,7 +106,7 @@ class Jackknife:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Band(Tabular, Noticed):
+class Band(Tabular):
     """Rates with an interval: ``values``, ``low`` and ``high`` are (counts, thresholds).
 
     ``groups`` of speakers were left out in turn (0: no intervals, ``low`` and ``high`` are NaN).

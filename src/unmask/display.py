@@ -1,28 +1,30 @@
 """Results that show themselves: as text, as a table in a notebook, as a frame, as charts.
 
-A result mixes in :class:`Tabular` and gives its rows; as a dataclass it needs ``repr=False``.
+A result mixes in :class:`Tabular` and has ``estimates``; as a dataclass it needs ``repr=False``.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 from importlib import import_module
 from math import isnan
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from unmask._drawing import DRAWERS
+from unmask._drawing import DRAWERS, WRITERS
 from unmask.errors import InputError
-from unmask.estimate import Estimate
+from unmask.notices import Noticed
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from unmask.estimate import Estimate
+
 Row = Mapping[str, Any]
 _SHARES = ("value", "low", "high", "chance", "luck", "first", "second", "difference")
 _MOST_ROWS = 60
-_ESTIMATES = "estimates"
 PERCENT, SHARE = "%", "share"
 _CONTROL = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
@@ -56,27 +58,51 @@ def estimate_row(estimate: Estimate, **columns: Any) -> dict[str, Any]:
     }
 
 
-class Tabular:
-    """Mixed into results: ``rows`` is what they say, one mapping of columns per row.
+class Tabular(Noticed):
+    """Mixed into every result, so that all of them answer alike.
 
-    A result with ``estimates`` has these as rows; ``result["deid"]`` is the first of that metric.
+    ``print(result)`` and a notebook show a table of its ``rows``; ``to_polars`` and ``to_pandas``
+    give them as a frame, ``to_dict`` as plain values of the published JSON schema, ``figures`` as
+    charts; ``warnings`` say what to be careful about. ``estimates`` are its numbers, and
+    ``result["eer"]`` is the first of that metric. A result of several systems, safeguards,
+    attackers or thresholds has ``parts``: ``result["plda"]`` is the part of that name, which is a
+    result too, and metrics are asked of it; where there is one part, of the whole as well.
     """
+
+    _of_whole: ClassVar = False
+    """Whether estimates are of all parts together."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def estimates(self) -> tuple[Estimate, ...]:
+            """All numbers of the result."""
+
+    @property
+    def parts(self) -> Mapping[Any, Any]:
+        """What the result holds several of, by name."""
+        return {}
 
     def rows(self) -> Sequence[Row]:
         """The rows of the table, all with the same columns; shares are fractions."""
-        return [estimate_row(estimate) for estimate in self._estimates()]
+        return [estimate_row(estimate) for estimate in self.estimates]
 
-    def _estimates(self) -> Sequence[Estimate]:
-        estimates: Any = getattr(self, _ESTIMATES)
-        return tuple(estimates() if callable(estimates) else estimates)
+    def __getitem__(self, name: Any) -> Any:
+        """The part of that name, or the first estimate of that metric."""
+        parts = self.parts
+        if name in parts:
+            return parts[name]
+        known = [part for part in parts if isinstance(part, str)]
+        if len(known) < 2 or self._of_whole:
+            for estimate in self.estimates:
+                if estimate.metric == name:
+                    return estimate
+            known += dict.fromkeys(estimate.metric for estimate in self.estimates)
+        raise KeyError(f"expected one of {', '.join(known)}, found {name}")
 
-    def __getitem__(self, metric: Any) -> Any:
-        """The first estimate of a metric."""
-        for estimate in self._estimates():
-            if estimate.metric == metric:
-                return estimate
-        known = ", ".join(dict.fromkeys(estimate.metric for estimate in self._estimates()))
-        raise KeyError(f"expected one of {known}, found {metric}")
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values as in the published JSON schema of documents."""
+        return dict(WRITERS[0](self).to_dict())
 
     def to_polars(self) -> pl.DataFrame:
         """The rows as a polars frame; a tag such as ``A`` is text, so values that mix numbers and
@@ -132,9 +158,19 @@ class Tabular:
 
     def _warned(self) -> list[str]:
         """A line for each warning of a result that has any."""
-        lines = [f"warning: {one_line(line)}" for line in getattr(self, "warnings", ())]
+        lines = [f"warning: {one_line(line)}" for line in self.warnings]
         more = [f"… {len(lines) - _MOST_ROWS} more warnings"] if len(lines) > _MOST_ROWS else []
         return [*lines[:_MOST_ROWS], *more]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Part(Tabular):
+    """Some ``estimates`` of a result that belong together, such as those at one threshold."""
+
+    estimates: tuple[Estimate, ...]
+
+    def __iter__(self) -> Iterator[Estimate]:
+        return iter(self.estimates)
 
 
 class Figures(dict[str, Any]):
@@ -159,8 +195,13 @@ def _cell(name: str, value: Any, row: Row) -> str:
     if value is None or (isinstance(value, float) and isnan(value)):
         return ""
     if isinstance(value, float):
-        return f"{100 * value if row.get('unit') == SHARE and name in _SHARES else value:.4g}"
+        return digits(100 * value if row.get("unit") == SHARE and name in _SHARES else value)
     return PERCENT if (name, value) == ("unit", SHARE) else one_line(str(value))
+
+
+def digits(value: float) -> str:
+    """A number to four digits."""
+    return f"{value:.4g}"
 
 
 def visible(text: str) -> str:
