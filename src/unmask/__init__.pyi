@@ -46,7 +46,7 @@ from unmask.report import (
     load_config as load_config,
     render as render,
 )
-from unmask.run import place as place, reporting as reporting
+from unmask.run import progress as progress, run_on as run_on
 from unmask.scoring import (
     Backend as Backend,
     Cosine as Cosine,

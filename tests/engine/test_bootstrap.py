@@ -10,7 +10,7 @@ from unmask import InputError, Roc
 from unmask.base import Replicates, intervals
 from unmask.engine.bootstrap import Resampled, Units, bootstrap
 from unmask.engine.evaluation import Battery
-from unmask.run import NUMPY, place, reporting
+from unmask.run import NUMPY, progress, run_on
 
 BATTERY = Battery()
 
@@ -74,7 +74,7 @@ def test_workers_and_seeds():
     prepared = [Resampled.of(target, nontarget, units, thresholds=BATTERY.thresholds)]
 
     def drawn(seed, workers):
-        with place(workers=workers):
+        with run_on(workers=workers):
             return bootstrap(prepared, BATTERY.values, replicates=50, seed=seed)
 
     one, four, other = drawn(0, 1), drawn(0, 4), drawn(1, 1)
@@ -99,7 +99,7 @@ def test_all_places_draw_the_same(on, kind, tmp_path, shared_place):
         for shift in (0.0, 0.5)
     ]
     here = bootstrap(prepared, BATTERY.values, replicates=21)
-    with place(state=tmp_path) if on == "kept" else shared_place(on):
+    with run_on(state=tmp_path) if on == "kept" else shared_place(on):
         there = bootstrap(prepared, BATTERY.values, replicates=21)
     for key in here.values:
         np.testing.assert_array_equal(here.values[key], there.values[key])
@@ -116,7 +116,7 @@ def test_a_device_draws_the_same(kind):
         units = Units.speakers(np.arange(36) % 2, np.ones(nontarget.size, int), codes[2] + 1)
     prepared = Resampled.of(target, nontarget, units, thresholds=BATTERY.thresholds)
     here = bootstrap([prepared], BATTERY.values, replicates=30, seed=3)
-    with place("cuda", devices=["cpu"]):
+    with run_on("cuda", devices=["cpu"]):
         there = bootstrap([prepared], BATTERY.values, replicates=30, seed=3)
     for key, values in here.values.items():
         np.testing.assert_allclose(there.values[key], values, rtol=1e-12)
@@ -139,7 +139,7 @@ def test_progress_is_told_and_few_replicates_are_refused():
     units = Units.speakers(*codes)
     prepared = [Resampled.of(target, nontarget, units, thresholds=BATTERY.thresholds)]
     steps = []
-    with reporting(lambda *pair: steps.append(pair)):
+    with progress(lambda *pair: steps.append(pair)):
         bootstrap(prepared, BATTERY.values, replicates=10)
     assert steps == [(1, 3), (2, 3), (3, 3)]
     with pytest.raises(InputError, match="at least 2 replicates"):

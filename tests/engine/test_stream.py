@@ -13,7 +13,7 @@ from streams import compare, make_batches_tiny
 
 import unmask as um
 from unmask.engine import counted, evaluation
-from unmask.run import reporting
+from unmask.run import progress
 from unmask.trials import is_large
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "scores"
@@ -103,7 +103,7 @@ def test_several_systems_and_spoofed_trials(trials, tmp_path):
 def test_progress_reaches_the_end(trials, tmp_path):
     (tmp_path / "a.score").write_text(text(trials))
     sentence = []
-    with reporting(lambda *numbers: sentence.append(numbers)):
+    with progress(lambda *numbers: sentence.append(numbers)):
         um.evaluate(tmp_path / "a.score", stream=True, replicates=0)
     done = [numbers[0] / numbers[1] for numbers in sentence]
     assert done == sorted(done)

@@ -21,7 +21,7 @@ from unmask.engine import bootstrap, counted, evaluation, units_of
 from unmask.privacy.legal import links as legal_links, verification as legal_verification
 from unmask.privacy.similarity import passes as similarity_passes
 from unmask.privacy.similarity.distortion import cross_scores
-from unmask.run import NUMPY, Place, place as opened_place, within
+from unmask.run import NUMPY, Place, run_on as opened_place, within
 from unmask.stress import trial_bias
 from unmask.stress.impostors import rates as worst_case_rates, voices as worst_case_voices
 from unmask.trials import write
@@ -66,7 +66,7 @@ def places() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def place(name: str | None) -> Iterator[Options]:
+def run_on(name: str | None) -> Iterator[Options]:
     """Work happens there; ``cuda`` is two devices of torch on the CPU."""
     with within(OPENED[name]) if name else contextlib.nullcontext():
         yield {}

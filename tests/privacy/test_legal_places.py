@@ -18,7 +18,7 @@ from unmask.privacy.legal import (
     verification as legal_verification,
 )
 from unmask.privacy.legal.verification import Lists, _coarse
-from unmask.run import NUMPY, Torch, place, places
+from unmask.run import NUMPY, Torch, executors, run_on
 
 SPEAKERS = 1300
 SWEEP = {
@@ -38,7 +38,7 @@ def attackers():
 @pytest.fixture(scope="module")
 def wanted(attackers):
     """Every estimate with its interval, to the last bit: more than one task for each metric."""
-    with place(workers=1):
+    with run_on(workers=1):
         return repr(um.legal(attackers, **SWEEP).estimates)
 
 
@@ -51,9 +51,11 @@ def test_a_sweep_elsewhere_is_the_same_sweep(attackers, wanted, options, monkeyp
     if options.get("on") == "dask":
         pytest.importorskip("distributed")
     opened = []
-    really = places.Place._open
-    monkeypatch.setattr(places.Place, "_open", lambda self: opened.append(self.on) or really(self))
-    with place(**options):
+    really = executors.Place._open
+    monkeypatch.setattr(
+        executors.Place, "_open", lambda self: opened.append(self.on) or really(self)
+    )
+    with run_on(**options):
         assert repr(um.legal(attackers, **SWEEP).estimates) == wanted
     elsewhere = [on for on in opened if on != "local"]
     assert len(elsewhere) == ("on" in options), "one place serves all jobs of a sweep"
@@ -62,7 +64,7 @@ def test_a_sweep_elsewhere_is_the_same_sweep(attackers, wanted, options, monkeyp
 @pytest.mark.parametrize("kept", [False, True])
 def test_a_sweep_on_devices_is_the_same_sweep(attackers, wanted, kept, tmp_path):
     pytest.importorskip("torch")
-    with place("cuda", devices=["cpu", "cpu"], state=tmp_path if kept else None):
+    with run_on("cuda", devices=["cpu", "cpu"], state=tmp_path if kept else None):
         result = um.legal(attackers, **SWEEP)
     assert repr(result.estimates) == wanted
     assert not kept or len(list(tmp_path.iterdir())) == 4
@@ -74,7 +76,7 @@ from tests.helpers.populations import population
 from tests.privacy.test_legal_places import SPEAKERS, SWEEP
 import unmask as um
 from unmask.privacy.legal.predicates import Protocol
-from unmask.run import job, place
+from unmask.run import job, run_on
 
 attack, tried = Protocol.attack, []
 
@@ -91,7 +93,7 @@ job.SAVE_EVERY = 0.0
 enrol = population(SPEAKERS, 1, noise=1.0, tag="e", columns=True)
 test = population(SPEAKERS, 2, noise=1.5, tag="t", columns=True)
 metrics = ["linkability", "singling_out", "one_minus_eer"]
-with place(workers=1, state=sys.argv[1]):
+with run_on(workers=1, state=sys.argv[1]):
     um.legal({"original": um.Attacker(enrol, test)}, **SWEEP, metrics=metrics)
 """
 
@@ -104,7 +106,7 @@ def test_a_sweep_that_is_killed_goes_on(attackers, wanted, tmp_path):
     assert ended.returncode == -signal.SIGKILL
     done = {path: path.stat().st_mtime_ns for path in state.glob("*/results-*.npz")}
     assert len(done) == 4, "three tasks of Linkability and one of three of Singling Out"
-    with place("processes", workers=1, state=state):
+    with run_on("processes", workers=1, state=state):
         result = um.legal(attackers, **SWEEP)
     assert repr(result.estimates) == wanted
     assert {path: path.stat().st_mtime_ns for path in done} == done

@@ -23,7 +23,7 @@ from unmask.privacy.legal.links import (
     sampled_linkability,
 )
 from unmask.privacy.legal.matrix import count_above_in_scores
-from unmask.run import place
+from unmask.run import run_on
 from unmask.scoring import score_matrix
 
 
@@ -163,7 +163,7 @@ def test_blocks_do_not_matter_even_with_equal_vectors(rows, strip, monkeypatch):
     expected = count_above_in_scores(exact, true, matches=matches)
     assert narrowed.at_or_above.tolist() == expected.at_or_above.tolist()
     pytest.importorskip("torch")
-    with place("cuda", devices=["cpu"]):
+    with run_on("cuda", devices=["cpu"]):
         elsewhere = count_above(comparison, rows=rows)
     assert elsewhere.at_or_above.tolist() == expected.at_or_above.tolist()
     assert elsewhere.above.tolist() == expected.above.tolist()

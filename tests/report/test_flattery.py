@@ -14,7 +14,7 @@ from unmask.errors import InputError
 from unmask.report import assess, check_inputs, load_config
 from unmask.report.extractors import Speech
 from unmask.report.sound import run_notices
-from unmask.run import place
+from unmask.run import run_on
 from unmask.trials import Embeddings, Ids, write
 
 CASE = resources.files("unmask.data").joinpath("case_study")
@@ -43,7 +43,7 @@ backends = ["cosine"]
 
 @pytest.fixture(autouse=True, scope="module")
 def alone():
-    with place(workers=1):
+    with run_on(workers=1):
         yield
 
 

@@ -16,7 +16,7 @@ from unmask.report.cache import Work
 from unmask.report.frameworks.attacks import attacks_of
 from unmask.report.headline import RECORDS, find
 from unmask.report.inputs import read_inputs
-from unmask.run import place
+from unmask.run import run_on
 
 PEOPLE, EACH, DIMENSION = 24, 8, 16
 CONFIG = """
@@ -47,7 +47,7 @@ def voices(seed: int, noise: float) -> um.Embeddings:
 def run(folder: Path, *, changes=(), more=""):
     (folder / "study.toml").write_text(CONFIG + more, encoding="utf-8")
     config = load_config(folder / "study.toml", changes=changes)
-    with place(workers=1):
+    with run_on(workers=1):
         return assess(config, folder / "out")
 
 

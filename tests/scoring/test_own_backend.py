@@ -10,7 +10,7 @@ from unmask.engine import Roc, cross_pairing
 from unmask.privacy import one_minus_eer
 from unmask.privacy.legal import count_above_in_scores
 from unmask.report.config import Attacker, config_schema
-from unmask.run import place
+from unmask.run import run_on
 from unmask.scoring import BACKENDS, AsNorm, Fused, backend_named, score_matrix
 
 
@@ -51,7 +51,7 @@ def test_the_similarity_of_voices_and_over_sessions():
     matrices = squared(o, o), squared(o, p), squared(p, p)
     wanted = um.pseudonymisation(*matrices, original.speakers, replicates=0)
     for options in ({}, {"on": "processes", "workers": 2}, {"on": "cuda", "devices": ["cpu"]}):
-        with place(**options):
+        with run_on(**options):
             result = um.pseudonymisation(original, protected, backend=Distance(), replicates=0)
         assert result.deid == pytest.approx(wanted.deid, abs=1e-12)
         for name in ("plain", "negated"):

@@ -16,7 +16,7 @@ from unmask.privacy.legal import predicates, verification
 from unmask.privacy.legal.links import Comparison, count_above
 from unmask.privacy.legal.predicates import Predicates, Protocol, single_out_all
 from unmask.privacy.similarity import passes
-from unmask.run import place
+from unmask.run import run_on
 from unmask.scoring import Cosine, CountAmong, CountBySpeaker, TargetScores, reducers
 from unmask.stress.impostors import rates, voices as impostors
 
@@ -37,7 +37,7 @@ def several_tasks(monkeypatch):
 
 def among(unordered):
     pairs = small(unordered)
-    with place():
+    with run_on():
         knots = TargetScores.of(pairs).scores
     return CountAmong(pairs, knots).total(targets=1, block=128)
 
@@ -142,10 +142,10 @@ def numbers(result):
 def test_every_place_gives_the_same(case, where, tmp_path, shared_place):
     pytest.importorskip({"dask": "distributed", "device": "torch"}.get(where, "numpy"))
     device = where == "device"
-    with place(workers=1):
+    with run_on(workers=1):
         wanted = numbers(CASES[case]())
     for state in (None, tmp_path, tmp_path):
-        with place("cuda", devices=["cpu"], state=state) if device else shared_place(where, state):
+        with run_on("cuda", devices=["cpu"], state=state) if device else shared_place(where, state):
             result = numbers(CASES[case]())
         for one, other in zip(result, wanted, strict=True):
             if device:

@@ -10,7 +10,7 @@ from tests.helpers.cpmap import roadmap
 
 import unmask as um
 from unmask.engine import Units
-from unmask.run import place, reporting
+from unmask.run import progress, run_on
 from unmask.stress import (
     CpConfig,
     CpMetric,
@@ -289,11 +289,11 @@ def test_a_wider_tolerance_leaves_less_that_is_surely_won_or_lost(population):
 
 @pytest.mark.parametrize("options", [{"workers": 1}, {"on": "processes", "workers": 2}])
 def test_intervals_do_not_depend_on_the_place(population, options):
-    progress = []
-    with place(**options), reporting(lambda *numbers: progress.append(numbers)):
+    seen = []
+    with run_on(**options), progress(lambda *numbers: seen.append(numbers)):
         result = intervals(population)
     assert result == intervals(population)
-    assert progress[-1] == (15, 15)
+    assert seen[-1] == (15, 15)
     assert intervals(population, metric=CpMetric("min_dcf")) != result
 
 

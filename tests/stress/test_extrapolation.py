@@ -13,7 +13,7 @@ from scipy.special import ndtr
 from scipy.stats import genpareto
 
 from unmask.errors import InputError
-from unmask.run import reporting
+from unmask.run import progress
 from unmask.stress import (
     Extrapolation,
     PairScores,
@@ -205,7 +205,7 @@ def test_a_fit_repeats_itself_and_brings_intervals(
     pairs: PairScores, fitted: Extrapolation
 ) -> None:
     seen: list[tuple[int, int]] = []
-    with reporting(lambda *now: seen.append(now)):
+    with progress(lambda *now: seen.append(now)):
         again = extrapolate(pairs, model="ls-target+", groups=0, split=False)
     counts, thresholds = [10, 10**4], [0.4, 0.5, 0.6]
     first = fitted.predict_interval(counts, thresholds)

@@ -10,7 +10,7 @@ import pytest
 from tests.helpers.worst_case import COUNTS, FEW, MANY, same, voices
 
 import unmask as um
-from unmask.run import place
+from unmask.run import run_on
 from unmask.stress.impostors import voices as worst_case_voices
 from unmask.stress.impostors.voices import SpeakerOrder
 
@@ -107,7 +107,7 @@ def test_the_scores_are_never_held():
     code = np.repeat(np.arange(500), 8)
     data = um.Embeddings(rng.normal(size=(4000, 8)), [f"s{k}" for k in code])
     tracemalloc.start()
-    with place(workers=1):
+    with run_on(workers=1):
         um.worst_case(data, FEW, counts=[1, 499], split=False)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()

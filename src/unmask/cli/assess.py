@@ -12,10 +12,17 @@ import typer
 
 from unmask import report
 from unmask.base import visible
-from unmask.cli.common import Intervals, Terminal, Where, progress, terminal_width, writable_folder
+from unmask.cli.common import (
+    Intervals,
+    Terminal,
+    Where,
+    progress_bar,
+    terminal_width,
+    writable_folder,
+)
 from unmask.cli.options import argument, flat, group, option
 from unmask.errors import InputError
-from unmask.run import place, write_whole
+from unmask.run import run_on, write_whole
 
 NAME = "assessment.toml"
 
@@ -57,7 +64,7 @@ def assess(
         return
     folder = output or config.with_name(f"{config.stem}-report")
     writable_folder(folder)
-    with place(where.on, workers=where.workers, state=where.state):
+    with run_on(where.on, workers=where.workers, state=where.state):
         run(read, folder, where, file_copy=file_copy, cache=cache, allow_code=allow_code)
 
 
@@ -68,7 +75,7 @@ def run(
 
     ``how`` are options of :func:`unmask.report.assess`.
     """
-    with progress("reading", quiet=terminal.quiet, parts=False) as listener:
+    with progress_bar("reading", quiet=terminal.quiet, parts=False) as listener:
         heard: Any = {"listener": listener, "say": terminal.remark}
         assessment = report.assess(config, output, **heard, **how)
         page = report.write_report(assessment, output, file_copy=file_copy, listener=listener)

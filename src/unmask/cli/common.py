@@ -20,7 +20,7 @@ from unmask.base import visible
 from unmask.cli.options import option
 from unmask.errors import InputError
 from unmask.report import Document, figures_of, render
-from unmask.run import Place, check_writable, place, reporting, write_whole
+from unmask.run import Place, check_writable, progress, run_on, write_whole
 from unmask.trials import Scores, Source, read_scores
 
 T = TypeVar("T")
@@ -101,8 +101,12 @@ class Where(Terminal):
     @contextmanager
     def running(self, what: str) -> Iterator[None]:
         """Work there, ``what`` beside a progress bar."""
-        here = place(self.on, workers=self.workers, state=self.state)
-        with here, progress(what, quiet=self.quiet) as bar, reporting(bar and partial(bar, what)):
+        here = run_on(self.on, workers=self.workers, state=self.state)
+        with (
+            here,
+            progress_bar(what, quiet=self.quiet) as bar,
+            progress(bar and partial(bar, what)),
+        ):
             yield
 
 
@@ -271,7 +275,7 @@ def remark(text: str) -> None:
 
 
 @contextmanager
-def progress(what: str, *, quiet: bool, parts: bool = True) -> Iterator[Tell | None]:
+def progress_bar(what: str, *, quiet: bool, parts: bool = True) -> Iterator[Tell | None]:
     """A bar with what is done, how far it is and the time left; on a terminal only, on stderr.
 
     It counts ``parts``, or shows the share of the whole.

@@ -23,7 +23,7 @@ from unmask.engine.metrics import negated_notices
 from unmask.engine.roc import Roc
 from unmask.errors import InputError
 from unmask.estimate import Notice
-from unmask.run import advance, current_place, part, place, reporting
+from unmask.run import advance, current_place, part, progress, run_on
 from unmask.scoring import (
     BLOCK,
     UNIT,
@@ -72,7 +72,7 @@ def cross_pairing(
     is measured.
 
     Scores are float32 products of prepared vectors, in blocks of ``block`` rows and columns that
-    run on the current :func:`~unmask.run.place`. Their counts are integers, so the result depends
+    run on the current :func:`~unmask.run.run_on`. Their counts are integers, so the result depends
     neither on the place nor on ``block`` nor on the order of arrival. With a state, prepared rows
     and what is counted lie there, and a call that failed goes on.
 
@@ -94,7 +94,7 @@ def cross_pairing(
             with part(1, parts):
                 counts = CountBySpeaker(rows, edges, layout.speakers).total(block=block)
             drawn_from = partial(FirstOrder, counts, roc)
-    with place(), reporting(None):
+    with run_on(), progress(None):
         measured = analysis.of_counted(
             roc, drawn_from, trials=layout.digest, speakers=layout.speakers
         )
@@ -130,7 +130,7 @@ def roc_of_pairs(
 
 def _roc_of(pairs: PairGrid, thresholds: Sequence[float], block: int) -> Roc:
     """The statistic at target scores, which come from processors everywhere, and thresholds."""
-    with reporting(None), place() if current_place().on == "cuda" else nullcontext():
+    with progress(None), run_on() if current_place().on == "cuda" else nullcontext():
         targets = TargetScores.of(pairs)
     knots = targets.knots(thresholds)
     tally = CountAmong(pairs, knots).total(targets=targets.scores.size, block=block)

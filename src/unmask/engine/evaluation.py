@@ -388,7 +388,7 @@ def evaluate(
     given, 0 leaves them out, and replicate i of ``seed`` draws the same speakers in every number.
     Beyond two million trials the default is the bootstrap of trials in bins (:mod:`.binned`), first
     order in the draws of speakers; a number asks for the bootstrap of all trials, which runs on the
-    current place (:func:`unmask.run.place`).
+    current place (:func:`unmask.run.run_on`).
     """
     analysis = Analysis.of(battery, replicates, level, seed)
     if not isinstance(data, Scores | Embeddings) and is_frame(data):

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from unmask.errors import InputError
-from unmask.run import place
+from unmask.run import run_on
 from unmask.speech import (
     Recipe,
     embed,
@@ -39,7 +39,7 @@ SMALL = Recipe(network="tdnn", channels=16, dimension=8, crop=0.5, batch=6, epoc
 
 @pytest.fixture(autouse=True)
 def _one_worker():
-    with place(workers=1):
+    with run_on(workers=1):
         yield
 
 

@@ -411,7 +411,7 @@ def legal(
     their groups: "informed (wccn by sex)". ``side`` itself, ``allow_shared_utterances``, ``level``,
     ``replicates`` and ``seed`` are those of each metric. An attack within a release
     (:func:`within_release`) is run both ways, and what it does to each speaker averaged. The scores
-    of all three metrics are counted on the current place (:func:`unmask.place`): the table is the
+    of all three metrics are counted on the current place (:func:`unmask.run_on`): the table is the
     same everywhere. Back-ends are trained, intervals drawn and attributes probed in this process.
     """
     if not attackers:

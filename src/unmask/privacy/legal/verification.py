@@ -28,7 +28,7 @@ from unmask.base import (
 from unmask.engine import Roc, equal_errors
 from unmask.privacy.legal.conversations import EnrolLength, Rows, as_counts, setting
 from unmask.privacy.legal.curve import Curve, with_negated
-from unmask.run import Arrays, Range, Xp, current_place, narrow, place, ranges_of, reporting, run
+from unmask.run import Arrays, Range, Xp, current_place, narrow, progress, ranges_of, run, run_on
 from unmask.scoring import Backend, PairGrid, Tile
 from unmask.trials import Embeddings
 
@@ -234,7 +234,7 @@ def _values(lists: Lists, how: Sampling) -> FloatArray:
     """1 − EER and the ends of its interval (first axis), of the score and its negation, by N'."""
     ranges, here = ranges_of(len(lists.test), ROWS), current_place()
     nearby = "cuda" if here.on == "cuda" else "local"
-    with place(nearby, workers=here.workers, devices=here.devices), reporting(None):
+    with run_on(nearby, workers=here.workers, devices=here.devices), progress(None):
         parts = list(run(own_scores, lists, ranges))
     knots, own = np.unique(np.concatenate([part["own"] for part in parts]), return_inverse=True)
     drawn = how.replicates > 0 and len(lists.test) > 1
@@ -304,7 +304,7 @@ class Resampled:
         keeps its width near 1, where few replicates hold an error at all. The first row of
         ``times`` draws everyone once: it gives the θ̂ that bins give.
         """
-        with place(workers=current_place().workers), reporting(None):
+        with run_on(workers=current_place().workers), progress(None):
             parts = list(run(errors_of, self, ranges_of(len(self.times), _AT_ONCE)))
         drawn = 1 - np.concatenate([part["errors"] for part in parts])
         units = self.times.shape[1]

@@ -19,7 +19,7 @@ from unmask.engine import Roc, information
 from unmask.errors import InputError
 from unmask.privacy.similarity.resampling import Binned, Layout
 from unmask.privacy.similarity.statistic import Setup
-from unmask.run import Arrays, Numpy, Range, Xp, current_place, reporting, run
+from unmask.run import Arrays, Numpy, Range, Xp, current_place, progress, run
 from unmask.scoring import MOST_TRIALS, Block, CountAmong, PairGrid, Sides, TargetScores, Tile
 
 TRIALS = 1 << 22
@@ -32,7 +32,7 @@ def statistic_of(pairs: PairGrid, name: str) -> Roc:
     The scores of one speaker's pairs come from the same place as all others, so that they are met
     there again bit by bit.
     """
-    with reporting(None):
+    with progress(None):
         targets = TargetScores.of(pairs, pairs.ranges(TRIALS))
     knots = targets.scores.astype(np.float64, copy=False)
     if not knots.size:

@@ -50,7 +50,7 @@ from unmask.privacy.similarity.pairs import (
 from unmask.privacy.similarity.result import LISTED, SETS, Pseudonymisation, assessed
 from unmask.privacy.similarity.session_pairs import SessionAssessment, sessions
 from unmask.privacy.similarity.statistic import Setup
-from unmask.run import load_arrays, part, reporting
+from unmask.run import load_arrays, part, progress
 from unmask.scoring import BACKENDS, Backend, Rule, Sides, backend_named, known_backend
 from unmask.trials import Embeddings, Ids, Scores, text_ids
 
@@ -142,7 +142,7 @@ def pseudonymisation(
     one order of each pair and mirrors it, as the VoicePrivacy recipe does. Intervals at ``level``
     come from ``replicates`` resamples of the speakers drawn with ``seed``; 0 for none.
 
-    Pairs are compared on the current :func:`~unmask.run.place`; all places but ``cuda`` give the
+    Pairs are compared on the current :func:`~unmask.run.run_on`; all places but ``cuda`` give the
     same bits.
     """
     setup = Setup(replicates, level, seed, mean, pairs)
@@ -485,7 +485,7 @@ def safeguards(
             both = _like(speech, second[system], by), chosen
             runs = [cross_scores(speech, run, backend=backend) for run in both]
         if with_sessions:
-            with reporting(None):
+            with progress(None):
                 over = sessions(speech, chosen, backend=backend, **shared)
         learnt = distortions(*runs, laplace=laplace, **drawn) if runs else ()
         rows.append(Safeguard(system, dataset, result, learnt, over))

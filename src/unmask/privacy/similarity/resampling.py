@@ -23,7 +23,7 @@ from unmask.base import (
     lazy,
 )
 from unmask.engine import Pav, Polygon, Roc, equal_error, first_of_blocks, information
-from unmask.run import Arrays, Range, Xp, ranges_of, reporting, run
+from unmask.run import Arrays, Range, Xp, progress, ranges_of, run
 
 _ENTRIES = 1 << 22
 _MOST_TOGETHER = 128
@@ -238,7 +238,7 @@ def resampled(
     """
     together = int(np.clip(_ENTRIES // max(len(binned.other), 1), 1, _MOST_TOGETHER))
     shared = Resampling(binned, times, mean, negated)
-    with reporting(None):
+    with progress(None):
         parts = list(run(replicate_rows, shared, ranges_of(len(times), together)))
     every = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     return [

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from unmask.base import FloatArray, Tabular, as_numbers
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice, Parameter
-from unmask.run import advance, place, reporting
+from unmask.run import advance, progress, run_on
 from unmask.stress.extrapolation.base import (
     Measured,
     Model,
@@ -105,7 +105,7 @@ class Ready:
         self.crossed, self.pairs, self.seed = crossed, crossed.pairs, jackknife.seed
         self.largest = checked_max_count(max_count or self.pairs.max_count, self.pairs)
         self.groups, self.moments = jackknife.of(self.pairs), Moments.of(self.pairs)
-        with place(), reporting(None):
+        with run_on(), progress(None):
             self.surface = training_surface(crossed, self.largest, self.groups)
 
     def fitted(self, model: str) -> Extrapolation:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from unmask.base import BoolArray, FloatArray, Groups, IntArray, lazy
 from unmask.engine import Roc, roc_of_pairs
 from unmask.errors import InputError
-from unmask.run import Arrays, Numpy, Range, Xp, place, ranges_of, reporting, run
+from unmask.run import Arrays, Numpy, Range, Xp, progress, ranges_of, run, run_on
 from unmask.scoring import Backend, PairGrid, Sides, sides_of
 from unmask.stress.impostors.pair_scores import TIE, PairScores, Targets, check_single_scores
 from unmask.stress.impostors.rates import (
@@ -205,7 +205,7 @@ class Voices(Ranked):
         """The same, where the range of all similarities tells rounding from a difference."""
         speakers = self.utterances.size
         ranges = ranges_of(speakers, max(1, _PAIRS // speakers))
-        with reporting(None), place() if speakers <= FEW_SPEAKERS else nullcontext():
+        with progress(None), run_on() if speakers <= FEW_SPEAKERS else nullcontext():
             parts = list(run(similarity_range, self, ranges))
         low, high = (max(float(one[end]) for one in parts) for end in ("-low", "high"))
         return replace(self, tie=TIE * (high + low))
