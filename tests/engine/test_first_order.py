@@ -11,14 +11,14 @@ import pytest
 
 import unmask as um
 from unmask.engine import Battery, evaluation
-from unmask.engine.binned import (
+from unmask.engine.binned_bootstrap import (
     BinnedTrials,
     FirstOrder,
     count_speakers,
     edges_of,
     widening_of_pairs,
 )
-from unmask.engine.bootstrap import Resampled, Units, bootstrap
+from unmask.engine.bootstrap import SortedTrials, Units, bootstrap
 from unmask.run import NUMPY
 from unmask.scoring import BySpeaker
 from unmask.trials import NONTARGET, TARGET, Ids, ScoreBatch
@@ -53,7 +53,7 @@ def full_bootstrap(embeddings, replicates, **which):
     scores, a, b = trials(embeddings, **which)
     same = a == b
     units = Units.speakers(a[same], a[~same], b[~same])
-    system = Resampled.of(scores[same], scores[~same], units, thresholds=BATTERY.thresholds)
+    system = SortedTrials.of(scores[same], scores[~same], units, thresholds=BATTERY.thresholds)
     return bootstrap([system], BATTERY.values, ranges=BATTERY.ranges, replicates=replicates)
 
 
@@ -79,9 +79,9 @@ def test_tables_are_counted_as_defined():
     scores, a, b = trials(embeddings)
     same = a == b
     edges = np.sort(np.random.default_rng(1).choice(scores, 30, replace=False))
-    from unmask.scoring import CountBySpeaker, Layout, shards_of
+    from unmask.scoring import CountBySpeaker, RowOrder, shards_of
 
-    with Layout.of(shards_of(embeddings), pairs="all").prepared(um.Cosine()) as pairs:
+    with RowOrder.of(shards_of(embeddings), pairs="all").prepared(um.Cosine()) as pairs:
         result = CountBySpeaker(pairs, edges, 40).total()
     place = np.searchsorted(edges, scores, side="right")
     target, nontarget = np.zeros((2, 40, 31), int)
@@ -99,7 +99,7 @@ def test_tables_are_counted_as_defined():
 
 @pytest.mark.parametrize("pairs", ["all", "enrolment-fixed"])
 def test_intervals_are_those_of_the_full_bootstrap(pairs, monkeypatch):
-    monkeypatch.setattr(sys.modules["unmask.engine.counted"], "AUTO_TRIALS", 1000)
+    monkeypatch.setattr(sys.modules["unmask.engine.streaming"], "AUTO_TRIALS", 1000)
     embeddings = population(150, 6)
     which = {} if pairs == "all" else {"enrolled": np.tile([True, *[False] * 5], 150)}
     full = full_bootstrap(embeddings, 300, **which)
@@ -196,7 +196,7 @@ def test_few_speakers_of_one_class_are_told_however_many_there_are_in_all():
 @pytest.mark.parametrize("counted", [False, True])
 def test_replicates_that_leave_a_class_empty_are_told(counted, monkeypatch):
     if counted:
-        monkeypatch.setattr(sys.modules["unmask.engine.counted"], "AUTO_TRIALS", 1)
+        monkeypatch.setattr(sys.modules["unmask.engine.streaming"], "AUTO_TRIALS", 1)
     vectors = np.random.default_rng(0).normal(size=(6, 4))
     embeddings = um.Embeddings(vectors, ["a", "a", "b", "b", "c", "d"])
     said = um.engine.cross_pairing(embeddings, replicates=200).warnings

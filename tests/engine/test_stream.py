@@ -12,7 +12,7 @@ import pytest
 from streams import compare, make_batches_tiny
 
 import unmask as um
-from unmask.engine import counted, evaluation
+from unmask.engine import evaluation, streaming
 from unmask.run import progress
 from unmask.trials import is_large
 
@@ -151,7 +151,7 @@ def test_intervals_are_those_of_trials_in_bins(named, tmp_path, monkeypatch):
         if one.interval is not None:
             ends = (other.interval.low, other.interval.high)
             assert (one.interval.low, one.interval.high) == pytest.approx(ends, rel=1e-9)
-    monkeypatch.setattr(counted, "AUTO_TRIALS", 100)
+    monkeypatch.setattr(streaming, "AUTO_TRIALS", 100)
     result = um.evaluate(path, stream=True, speakers=speakers)
     monkeypatch.setattr(evaluation, "AUTO_TRIALS", 100)
     wanted = um.evaluate(um.read_scores(path, speakers=speakers))

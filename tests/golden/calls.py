@@ -17,7 +17,7 @@ import numpy as np
 from tests.helpers import cpmap
 
 import unmask as um
-from unmask.engine import bootstrap, counted, evaluation, units_of
+from unmask.engine import bootstrap, evaluation, streaming, units_of
 from unmask.privacy.legal import links as legal_links, verification as legal_verification
 from unmask.privacy.similarity import passes as similarity_passes
 from unmask.privacy.similarity.distortion import cross_scores
@@ -237,7 +237,7 @@ def _many(few: bool) -> Iterator[None]:
     """Unless there are ``few`` trials, these are more than all are resampled of."""
     values = {"AUTO_TRIALS": FEW_TRIALS if few else 100, "AUTO_REPLICATES": 60}
     with contextlib.ExitStack() as stack:
-        for module in (bootstrap, counted, evaluation):
+        for module in (bootstrap, evaluation, streaming):
             for name, value in values.items():
                 if hasattr(module, name):
                     stack.enter_context(mock.patch.object(module, name, value))

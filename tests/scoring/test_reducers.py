@@ -16,13 +16,13 @@ from hypothesis import given, strategies as st
 
 import unmask as um
 from unmask.base import Groups
-from unmask.engine.counted import statistic
+from unmask.engine.streaming import statistic
 from unmask.run import NUMPY, progress, ranges_of, run_on, workplace
 from unmask.run.executors import Lost
 from unmask.scoring import Sides, reducers
 from unmask.scoring.pairs import ALL, UNORDERED, PairGrid
 from unmask.scoring.reducers import Tally, TargetScores
-from unmask.scoring.shards import Layout, shards_of
+from unmask.scoring.shards import RowOrder, shards_of
 from unmask.trials import Source, write
 
 
@@ -91,7 +91,7 @@ def test_files_are_read_in_slices(embeddings, tmp_path, kind):
 
 def test_the_digest_names_the_trials(embeddings):
     def digest(given, **options):
-        return Layout.of(shards_of(given), **options).digest
+        return RowOrder.of(shards_of(given), **options).digest
 
     turned = embeddings.select(np.arange(len(embeddings))[::-1])
     assert digest(turned, pairs="all") == digest(embeddings, pairs="all")

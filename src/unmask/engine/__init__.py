@@ -4,7 +4,7 @@ from unmask.engine.bootstrap import Units, auto_replicates, speaker_count, units
 from unmask.engine.calibration import IsotonicCalibration, LinearCalibration, calibrate
 from unmask.engine.calibration import fusion_weights, weighted_line
 from unmask.engine.comparison import CALIBRATED, Comparison, compare
-from unmask.engine.counted import cross_pairing, roc_of_pairs
+from unmask.engine.streaming import cross_pairing, roc_of_pairs
 from unmask.engine.curves import Array, DetBand, DetCurve, EceProfile, Histogram, PavMap
 from unmask.engine.curves import Reliability, det_bands
 from unmask.engine.evaluation import Battery, Evaluation, SystemResult, evaluate, group_masks

@@ -8,5 +8,5 @@ from unmask.scoring.cosine import AsNorm, Cosine, Whitening, average_groups
 from unmask.scoring.pairs import ALL, BLOCK, MOST_TRIALS, OTHERS, Block, PairGrid, Rule, Tile
 from unmask.scoring.plda import Plda
 from unmask.scoring.reducers import UNIT, BySpeaker, CountAmong, CountBySpeaker, Tally, TargetScores
-from unmask.scoring.shards import Layout, shards_of
+from unmask.scoring.shards import RowOrder, shards_of
 from unmask.scoring.sides import WIDE, Backend, Sides, score_matrix, sides_of

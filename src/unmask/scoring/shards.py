@@ -198,7 +198,7 @@ def _parquet_columns(path: Path, speakers: Speakers | None) -> Columns | None:
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class RowOrder:
     """Where each row of the shards goes: speakers by name, and within one by utterance."""
 
     shards: tuple[Shard, ...]
@@ -210,7 +210,7 @@ class Layout:
     digest: str
 
     @classmethod
-    def of(cls, shards: Sequence[Shard], *, pairs: str, enrolment: int = 1) -> Layout:
+    def of(cls, shards: Sequence[Shard], *, pairs: str, enrolment: int = 1) -> RowOrder:
         """Order the rows; ``enrolment`` utterances of each speaker are enrolled, if that is fixed.
 
         These are the first in the order of the files. The order of rows in the files decides
@@ -264,8 +264,8 @@ class Layout:
     def key(self, backend: Backend) -> str:
         """Names the rows on disk: what they are made of and how, which a few of them tell."""
         sha = hashlib.sha256(f"{__version__} {self.digest} {self.pairs} {backend.name}".encode())
-        for layout in (self.speaker, self.position, self.enrolled):
-            sha.update(layout.tobytes())
+        for array in (self.speaker, self.position, self.enrolled):
+            sha.update(array.tobytes())
         for shard in self.shards:
             if isinstance(shard, Filed) and shard.source is not None:
                 sha.update(shard.source.sha256.encode())

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from unmask.base import FloatArray, ceiling
-from unmask.engine.binned import BinnedTrials, FirstOrder, count_speakers, edges_of
-from unmask.engine.bootstrap import AUTO_TRIALS, Resampled, System, Units
+from unmask.engine.binned_bootstrap import BinnedTrials, FirstOrder, count_speakers, edges_of
+from unmask.engine.bootstrap import AUTO_TRIALS, SortedTrials, System, Units
 from unmask.engine.evaluation import Analysis, Battery, Evaluation, SystemResult, evaluate_table
 from unmask.engine.information import SummedSoftplus
 from unmask.engine.metrics import negated_notices
@@ -30,8 +30,8 @@ from unmask.scoring import (
     Backend,
     CountAmong,
     CountBySpeaker,
-    Layout,
     PairGrid,
+    RowOrder,
     Tally,
     TargetScores,
     backend_named,
@@ -77,54 +77,56 @@ def cross_pairing(
     and what is counted lie there, and a call that failed goes on.
 
     Intervals, at ``level``, are of the speaker bootstrap: that of all trials up to two million of
-    them, beyond that first order in the draws (:mod:`.binned`), from a second pass that counts
-    by speaker. 1,000 ``replicates`` unless given, from ``seed``; 0 leaves them out.
+    them, beyond that first order in the draws (:mod:`.binned_bootstrap`), from a second pass
+    that counts by speaker. 1,000 ``replicates`` unless given, from ``seed``; 0 leaves them out.
     """
     analysis = Analysis.of(battery, replicates, level, seed)
     scoring, thresholds = backend_named(backend), analysis.battery.thresholds
-    layout = Layout.of(shards_of(embeddings, speakers=speakers), pairs=pairs, enrolment=enrolment)
-    few = layout.trials <= AUTO_TRIALS
+    order = RowOrder.of(shards_of(embeddings, speakers=speakers), pairs=pairs, enrolment=enrolment)
+    few = order.trials <= AUTO_TRIALS
     parts = 1 if few or replicates == 0 else 2
-    drawn_from: Callable[[], Any] = partial(_trials_of_pairs, layout, scoring, thresholds)
-    with layout.prepared(scoring) as rows:
+    drawn_from: Callable[[], Any] = partial(_trials_of_pairs, order, scoring, thresholds)
+    with order.prepared(scoring) as rows:
         with part(0, parts):
             roc = _roc_of(rows, thresholds, block)
         if parts == 2:
-            edges = edges_of(roc, thresholds, rows=layout.speakers)
+            edges = edges_of(roc, thresholds, rows=order.speakers)
             with part(1, parts):
-                counts = CountBySpeaker(rows, edges, layout.speakers).total(block=block)
+                counts = CountBySpeaker(rows, edges, order.speakers).total(block=block)
             drawn_from = partial(FirstOrder, counts, roc)
     with run_on(), progress(None):
         measured = analysis.of_counted(
-            roc, drawn_from, trials=layout.digest, speakers=layout.speakers
+            roc, drawn_from, trials=order.digest, speakers=order.speakers
         )
-    sources = tuple(shard.source for shard in layout.shards if shard.source is not None)
+    sources = tuple(shard.source for shard in order.shards if shard.source is not None)
     notices = [*(notice.about(scoring.name) for notice in negated_notices(roc)), *measured.notices]
     return Evaluation((measured.result(scoring.name),), sources, tuple(notices), seed)
 
 
-def _trials_of_pairs(layout: Layout, backend: Backend, thresholds: Sequence[float]) -> Resampled:
-    """All trials of a small layout, sorted, with the speakers of each."""
-    vectors = np.concatenate([part for shard in layout.shards for _, part in shard.slices()])
+def _trials_of_pairs(
+    order: RowOrder, backend: Backend, thresholds: Sequence[float]
+) -> SortedTrials:
+    """All trials of few rows, sorted, with the speakers of each."""
+    vectors = np.concatenate([part for shard in order.shards for _, part in shard.slices()])
     sides = sides_of(backend, vectors)
     enrol = tested = np.arange(len(vectors))
-    if not layout.symmetric:
-        enrol, tested = np.flatnonzero(layout.enrolled), np.flatnonzero(~layout.enrolled)
+    if not order.symmetric:
+        enrol, tested = np.flatnonzero(order.enrolled), np.flatnonzero(~order.enrolled)
     rows, columns = sides.enrol[enrol].astype(np.float32), sides.test[tested].astype(np.float32)
     scores = (rows @ columns.T).astype(np.float64)
-    one, other = layout.speaker[enrol][:, None], layout.speaker[tested][None, :]
-    trial = enrol[:, None] < tested[None, :] if layout.symmetric else np.full(scores.shape, True)
+    one, other = order.speaker[enrol][:, None], order.speaker[tested][None, :]
+    trial = enrol[:, None] < tested[None, :] if order.symmetric else np.full(scores.shape, True)
     own, others = trial & (one == other), trial & (one != other)
     one, other = np.broadcast_arrays(one, other)
     units = Units.speakers(one[own], one[others], other[others])
-    return Resampled.of(scores[own], scores[others], units, thresholds=thresholds)
+    return SortedTrials.of(scores[own], scores[others], units, thresholds=thresholds)
 
 
 def roc_of_pairs(
     embeddings: Embeddings, backend: Backend, *, thresholds: Sequence[float] = ()
 ) -> Roc:
     """The ROC statistic of all pairs of a set under a back-end, at ``thresholds`` as well."""
-    with Layout.of(shards_of(embeddings), pairs="all").prepared(backend) as rows:
+    with RowOrder.of(shards_of(embeddings), pairs="all").prepared(backend) as rows:
         return _roc_of(rows, thresholds, BLOCK)
 
 
@@ -173,8 +175,8 @@ def evaluate_files(
     part; errors are those of :func:`read_scores`, and several files are one table of several
     systems as in :meth:`Scores.merged`. Memory grows with the distinct target scores (and, where
     speakers are named, with the names) and not with the files. Beyond two million trials intervals
-    come from trials in bins (:mod:`.binned`): over speakers, first order in the draws, or over
-    trials where no speakers are known.
+    come from trials in bins (:mod:`.binned_bootstrap`): over speakers, first order in the draws,
+    or over trials where no speakers are known.
     """
     files = [path] if isinstance(path, str | Path) else path
     paths = list(files.values() if isinstance(files, Mapping) else files)
@@ -224,7 +226,7 @@ def _trials_of_files(scores: StreamedScores, system: str, roc: Roc, battery: Bat
     units = Units.trials(int(own.sum()), int((~own).sum()))
     if scores.speakers is not None:
         units = Units.speakers(enrol[own], enrol[~own], test[~own])
-    return Resampled.of(values[own], values[~own], units, thresholds=battery.thresholds)
+    return SortedTrials.of(values[own], values[~own], units, thresholds=battery.thresholds)
 
 
 def _count(scores: StreamedScores, system: str, battery: Battery) -> Roc:
