@@ -23,7 +23,7 @@ import polars as pl
 from unmask._version import __version__
 from unmask.run import run_on
 from unmask.speech import (
-    Drawn,
+    DrawnChange,
     Extraction,
     Recording,
     anonymise,
@@ -109,7 +109,7 @@ def bundled(encoder: str) -> dict[str, Embeddings]:
 
 
 def protected(
-    original: tuple[Recording, ...], folder: Path, method: Drawn, workers: int | None
+    original: tuple[Recording, ...], folder: Path, method: DrawnChange, workers: int | None
 ) -> tuple[Recording, ...]:
     if not (folder / METADATA).exists():
         with run_on(workers=workers):

@@ -18,8 +18,8 @@ from tests.helpers import cpmap
 
 import unmask as um
 from unmask.engine import bootstrap, evaluation, streaming, units_of
-from unmask.privacy.legal import links as legal_links, verification as legal_verification
-from unmask.privacy.similarity import passes as similarity_passes
+from unmask.privacy.legal import linking as legal_links, verification as legal_verification
+from unmask.privacy.similarity import kernels as similarity_passes
 from unmask.privacy.similarity.distortion import cross_scores
 from unmask.run import NUMPY, Place, run_on as opened_place, within
 from unmask.stress import trial_bias
@@ -640,7 +640,7 @@ def _worst(made: Any, at: str = "") -> Numbers:
 
 def worst_case(scores: Any, thresholds: Any, counts: Any) -> Numbers:
     """Worst-case false alarms of an array, by target, and simulated."""
-    flat = worst_case_rates.FlatPairs.of(um.stress.pairs(scores), thresholds, counts)
+    flat = worst_case_rates.FlatPairs.of(um.stress.speaker_pairs(scores), thresholds, counts)
     mean, spread = um.stress.simulate_worst_case(
         scores, thresholds, counts=counts, simulations=50, seed=1
     )
@@ -656,7 +656,7 @@ def worst_case_measured(
     data: Mapping[str, Any], thresholds: Any, counts: Any, at: Options, **options: Any
 ) -> Numbers:
     """The same with intervals, from the pairs of embeddings."""
-    pairs = um.stress.pairs(voices(data))
+    pairs = um.stress.speaker_pairs(voices(data))
     return _worst(um.worst_case(pairs, thresholds, counts=counts, seed=1, level=0.99, **options))
 
 
@@ -664,7 +664,7 @@ def worst_case_of_scores(
     data: Mapping[str, Any], thresholds: Any, counts: Any, at: Options
 ) -> Numbers:
     """The same from a list of trials."""
-    pairs = um.stress.pairs(trials(data), system=next(iter(data["systems"])))
+    pairs = um.stress.speaker_pairs(trials(data), system=next(iter(data["systems"])))
     result = {"scores": pairs.scores, "start": pairs.start}
     return result | _worst(um.worst_case(pairs, thresholds, counts=counts, level=0.99))
 

@@ -14,9 +14,9 @@ from unmask.engine import Roc
 from unmask.privacy import Attacker, pseudonymisation, safeguards
 from unmask.privacy.attack import first_half
 from unmask.privacy.legal import pooled
-from unmask.privacy.similarity import pseudonyms, resampling as similarity_resampling
+from unmask.privacy.similarity import api, resampling as similarity_resampling
+from unmask.privacy.similarity.intervals import LARGEST_D_ECE, Statistic, decibels, lost
 from unmask.privacy.similarity.result import assessed
-from unmask.privacy.similarity.statistic import LARGEST_D_ECE, Statistic, decibels, lost
 from unmask.run import progress, run_on
 from unmask.scoring import Cosine, Sides, score_matrix
 from unmask.trials import Embeddings, Ids, Scores
@@ -443,7 +443,7 @@ def drawn(monkeypatch):
         latest.update(plain=made.plain, negated=made.negated)
         return assessed(made, **more)
 
-    monkeypatch.setattr(pseudonyms, "assessed", keep)
+    monkeypatch.setattr(api, "assessed", keep)
     return latest
 
 

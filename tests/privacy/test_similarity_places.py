@@ -7,10 +7,10 @@ import pytest
 from tests.scoring.test_places import SUMS, speech
 
 import unmask as um
-from unmask.privacy.similarity import passes
+from unmask.privacy.similarity import kernels
+from unmask.privacy.similarity.intervals import Setup
 from unmask.privacy.similarity.matrix import similarity_sets
 from unmask.privacy.similarity.pairs import MatrixPairs, segments_of
-from unmask.privacy.similarity.statistic import Setup
 from unmask.run import NUMPY, executors, progress, run_on
 from unmask.scoring import Cosine, CountAmong, Rule, pairs as scoring_pairs, reducers, sides_of
 from unmask.trials import Ids
@@ -18,7 +18,7 @@ from unmask.trials import Ids
 
 @pytest.fixture(autouse=True)
 def short_ranges(monkeypatch):
-    monkeypatch.setattr(passes, "TRIALS", 1)
+    monkeypatch.setattr(kernels, "TRIALS", 1)
 
 
 @pytest.fixture(scope="module")
@@ -149,9 +149,9 @@ def test_counts_travel_in_few_bytes(voices, tmp_path):
     segments = segments_of(voices[0].speakers)
     pairs = segments.pairs(Cosine().sides(voices[0].vectors).take(segments.order))
     counting = CountAmong(pairs, np.linspace(-1, 1, 3000), with_loss=False)
-    assert len(passes.blocks_of(counting)) == 3
+    assert len(kernels.blocks_of(counting)) == 3
     with run_on(state=tmp_path):
-        far = passes.blocks_of(counting)
+        far = kernels.blocks_of(counting)
     assert far == [(0, 700, 0, 700)]
     counted = reducers.count_block(NUMPY, counting, far[0])
     travelled = sum(array.nbytes for array in counted.values())
@@ -160,7 +160,7 @@ def test_counts_travel_in_few_bytes(voices, tmp_path):
 
 def test_counts_do_not_depend_on_the_ranges(voices, monkeypatch):
     wanted = um.pseudonymisation(*voices, replicates=0)
-    monkeypatch.setattr(passes, "blocks_of", lambda one: one.pairs.shares(1))
+    monkeypatch.setattr(kernels, "blocks_of", lambda one: one.pairs.shares(1))
     monkeypatch.setattr(reducers, "PIECE", 8 * 256 * 700)
     monkeypatch.setattr(reducers, "LONGEST_PIECE", 8 * 256 * 700)
     result = um.pseudonymisation(*voices, replicates=0)

@@ -12,10 +12,10 @@ from tests.scoring.test_reducers import small
 
 import unmask as um
 from unmask.base import Groups
-from unmask.privacy.legal import predicates, verification
-from unmask.privacy.legal.links import Comparison, count_above
-from unmask.privacy.legal.predicates import Predicates, Protocol, single_out_all
-from unmask.privacy.similarity import passes
+from unmask.privacy.legal import isolating_kernel, verification
+from unmask.privacy.legal.isolating_kernel import Predicates, Protocol, single_out_all
+from unmask.privacy.legal.linking import LinkRows, count_above
+from unmask.privacy.similarity import kernels
 from unmask.run import run_on
 from unmask.scoring import Cosine, CountAmong, CountBySpeaker, TargetScores, reducers
 from unmask.stress.impostors import rates, voices as impostors
@@ -26,9 +26,9 @@ SUMS = ("count", "log_sigmoid", "llr", "disclosure", "lowest", "highest")
 @pytest.fixture(autouse=True)
 def several_tasks(monkeypatch):
     monkeypatch.setattr(reducers, "STRIP", 1 << 14)
-    monkeypatch.setattr(passes, "TRIALS", 1)
+    monkeypatch.setattr(kernels, "TRIALS", 1)
     monkeypatch.setattr(verification, "ROWS", 256)
-    monkeypatch.setattr(predicates, "SPEAKERS", 7)
+    monkeypatch.setattr(isolating_kernel, "SPEAKERS", 7)
     monkeypatch.setattr(impostors, "ROWS", 40)
     monkeypatch.setattr(impostors, "FEW_SPEAKERS", 3)
     monkeypatch.setattr(impostors, "_DEVICE", 1000)
@@ -81,7 +81,7 @@ def links(sides):
     test += enrol[:130]
     codes = np.arange(150) % 2 if sides else None
     rows = enrol, test, codes, None if codes is None else codes[:130]
-    return count_above(Comparison(*rows, true=np.arange(130)), rows=40)
+    return count_above(LinkRows(*rows, true=np.arange(130)), rows=40)
 
 
 def lists(sides):
@@ -93,7 +93,7 @@ def lists(sides):
 
 
 def levels(thresholds, *, held=False, split=False):
-    data = um.stress.pairs(voices()) if held else voices()
+    data = um.stress.speaker_pairs(voices()) if held else voices()
     made = um.worst_case(data, thresholds, counts=COUNTS, split=split)
     return made.values, made.low, made.high
 

@@ -17,7 +17,7 @@ from unmask.stress import (
     cp_intervals,
 )
 from unmask.stress.cpmap.comparison import proportions, relative_change
-from unmask.stress.cpmap.intervals import Listed, Plan, trial_times
+from unmask.stress.cpmap.intervals import Listed, MapPlan, trial_times
 from unmask.stress.cpmap.systems import enrolment_fixed, full_cross_pairing
 
 
@@ -305,7 +305,7 @@ def test_a_replicate_is_the_map_of_the_repeated_trials(population):
     n = times[units.nontarget_first] * times[units.nontarget_second]
     half = CpConfig("half", np.arange(t.size) % 2 == 0, np.arange(n.size) % 3 == 0)
     listed = tuple(Listed.of(pair, truth, "rank") for pair in systems.values())
-    plan = Plan(listed, ((0, 1),), (half,), (8, 8), CpMetric(), 1e-5)
+    plan = MapPlan(listed, ((0, 1),), (half,), (8, 8), CpMetric(), 1e-5)
     result = plan.of((t, n))
     for i, (target, nontarget) in enumerate(systems.values()):
         repeated = np.repeat(target, t), np.repeat(nontarget, n)
@@ -330,7 +330,7 @@ def test_shares_are_those_of_the_ends_of_every_cell(population):
     systems, units, truth = population
     result = intervals(population, replicates=40)
     listed = tuple(Listed.of(pair, truth, "rank") for pair in systems.values())
-    plan = Plan(listed, (), (), (8, 8), CpMetric(), 1e-5)
+    plan = MapPlan(listed, (), (), (8, 8), CpMetric(), 1e-5)
     fields = []
     for index in range(40):
         times = units.draw(3, index).astype(int)

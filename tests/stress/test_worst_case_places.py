@@ -25,7 +25,7 @@ def straight(data, thresholds=FEW, **options):
 
 
 def in_memory(data, thresholds=FEW, **options):
-    return um.worst_case(um.stress.pairs(data), thresholds, **(OPTIONS | options))
+    return um.worst_case(um.stress.speaker_pairs(data), thresholds, **(OPTIONS | options))
 
 
 @pytest.mark.parametrize("way", [straight, in_memory])

@@ -172,7 +172,7 @@ class Intervals:
 
 
 @dataclass(frozen=True)
-class Drawn(Intervals):
+class DrawnIntervals(Intervals):
     """Intervals that are always made, unless 0 is asked for."""
 
     ci: int = option("Bootstrap replicates; 0 for no intervals.", default=1000, min=0)

@@ -9,7 +9,7 @@ import typer
 
 from unmask import utility as cost
 from unmask.cli.assess import run
-from unmask.cli.common import Drawn, Output, named_files, read_named, whole_number
+from unmask.cli.common import DrawnIntervals, Output, named_files, read_named, whole_number
 from unmask.cli.options import argument, group, option
 from unmask.cli.speech import Recorded
 from unmask.errors import InputError
@@ -19,7 +19,7 @@ from unmask.run import make_folder
 
 def utility(
     recorded: Recorded,
-    intervals: Drawn,
+    intervals: DrawnIntervals,
     original: Path = argument("Unprotected recordings: a folder, Kaldi directory or list."),
     protected: list[str] | None = argument(
         "Their protected versions, same names: FOLDER or NAME=FOLDER.", default=None
@@ -90,7 +90,7 @@ def _config(
     protected: dict[str, Path],
     measurements: Path,
     speakers: str | None,
-    intervals: Drawn,
+    intervals: DrawnIntervals,
 ) -> Config:
     """The assessment of the same folders, on whose first screen the plane stands."""
     if not protected:

@@ -10,7 +10,12 @@ from unmask.privacy.legal import singling_out_from_scores, strongest_of
 from unmask.privacy.luck import Permuted
 from unmask.privacy.menagerie import Corner, Zoo, zoo
 from unmask.privacy.similarity import CalibrationDistortion, PrivacyAssessment, Pseudonymisation
-from unmask.privacy.similarity import Safeguard, SessionAssessment, SimilaritySet, SpeakerProtection
+from unmask.privacy.similarity import (
+    SafeguardRow,
+    SessionAssessment,
+    SimilaritySet,
+    SpeakerProtection,
+)
 from unmask.privacy.similarity import calibration_distortion, pseudonymisation, read_matrices
 from unmask.privacy.similarity import safeguards, sessions
 from unmask.privacy.zebra import Disclosure, disclosure_of, zebra_by_speaker, zebra_profiles

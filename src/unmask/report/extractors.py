@@ -22,7 +22,7 @@ from unmask.base import FloatArray
 from unmask.errors import InputError
 from unmask.privacy.legal import of_people
 from unmask.report.cache import Step, Work, code_digest
-from unmask.report.config import Attacker, Config, Safeguard, Voices
+from unmask.report.config import AttackerConfig, Config, SafeguardConfig, VoicesConfig
 from unmask.report.sound import medians
 from unmask.trials import Embeddings, Source, refuse_twins
 
@@ -116,7 +116,7 @@ class Extractors:
         return "cuda" if torch.cuda.is_available() else "cpu"
 
     def own_run(
-        self, safeguard: Safeguard, *, training: bool = False, make: bool = True
+        self, safeguard: SafeguardConfig, *, training: bool = False, make: bool = True
     ) -> tuple[Recording, ...]:
         """Recordings of those attacked, or of training people, as the safeguard makes them under
         the attacker's own key. What is there already is not made again; nothing unless ``make``.
@@ -143,14 +143,14 @@ class Extractors:
                 raise InputError(f"{result.failures[0]} ({len(result.failures)} recordings failed)")
         return made
 
-    def allowed(self, safeguard: Safeguard) -> bool:
+    def allowed(self, safeguard: SafeguardConfig) -> bool:
         """Whether the safeguard can be run; a command only with leave to run code."""
         if safeguard.command is not None and not self.allow_code:
             code = "a command, which is code to run: --allow-code lets a config do so"
             raise InputError(f"safeguards.{safeguard.name}", "a method", code)
         return safeguard.method is not None or safeguard.command is not None
 
-    def why_not(self, safeguard: Safeguard, attacker: Attacker) -> str | None:
+    def why_not(self, safeguard: SafeguardConfig, attacker: AttackerConfig) -> str | None:
         """Why an attacker's extractor cannot be trained; None if it can."""
         training = self.config.training if self.config.training.given else self.config.original
         if any(one.audio is None for one in (self.config.original, safeguard, training)):
@@ -163,7 +163,7 @@ class Extractors:
         return None
 
     def _sets(
-        self, safeguard: Safeguard, attacker: Attacker, *, make: bool = True
+        self, safeguard: SafeguardConfig, attacker: AttackerConfig, *, make: bool = True
     ) -> dict[str, tuple[Recording, ...]]:
         """Recordings that an extractor is trained on, by what they are."""
         runs = {"own": safeguard.name, "related": str(safeguard.related)}
@@ -185,7 +185,7 @@ class Extractors:
             if one.speaker in chosen
         ]
 
-    def trained(self, safeguard: Safeguard, attacker: Attacker) -> Speech:
+    def trained(self, safeguard: SafeguardConfig, attacker: AttackerConfig) -> Speech:
         """All speech of an attack through an extractor of the attacker's own making."""
         from unmask.speech import train
 
@@ -218,7 +218,7 @@ class Extractors:
         parts = {share: through(share) for share in self.shares}
         return replace(parts.pop(1.0), shares=parts)
 
-    def added(self, inputs: Inputs, voices: Callable[[Voices, str], Embeddings]) -> Inputs:
+    def added(self, inputs: Inputs, voices: Callable[[VoicesConfig, str], Embeddings]) -> Inputs:
         """The same with what attackers make themselves: runs of the safeguards under their own
         keys, speech of training people, and all speech through extractors that were trained.
 
@@ -256,7 +256,7 @@ class Extractors:
                 held[name] = replace(held[name], known=own_too)
         if others is not None:
             made = {
-                name: voices(Voices(embeddings=one.training), f"safeguards.{name}.training")
+                name: voices(VoicesConfig(embeddings=one.training), f"safeguards.{name}.training")
                 for name, one in given.items()
                 if one.training is not None
             }
@@ -283,7 +283,7 @@ class Extractors:
         untrained = {key: reason for key, reason in why.items() if reason is not None}
         return replace(inputs, original=original, speech=held, trained=trained, untrained=untrained)
 
-    def announce(self, safeguard: Safeguard, attacker: Attacker) -> None:
+    def announce(self, safeguard: SafeguardConfig, attacker: AttackerConfig) -> None:
         """How long training will take, measured by a few steps; nothing where all is there."""
         from unmask.speech import is_encoder, training_seconds
 
@@ -425,7 +425,7 @@ def refuse_attacked(training: Iterable[str], attacked: Iterable[str]) -> None:
         raise InputError("training", "other people than those attacked", some)
 
 
-def recordings_of(part: Voices) -> tuple[Recording, ...]:
+def recordings_of(part: VoicesConfig) -> tuple[Recording, ...]:
     from unmask.speech import recordings
 
     assert part.audio is not None

@@ -15,7 +15,7 @@ from unmask.errors import InputError
 from unmask.estimate import Notice
 from unmask.privacy.legal import Attacker, of_people, within_release
 from unmask.report.cache import Work
-from unmask.report.config import Config, ScoreSets, ScoreTable, Voices
+from unmask.report.config import Config, ScoreSets, ScoreTable, VoicesConfig
 from unmask.report.extractors import (
     Extractors,
     Say,
@@ -237,7 +237,7 @@ def read_inputs(
     read: dict[str, Embeddings] = {}
     sounds: dict[str, Sounds] = {}
 
-    def voices(part: Voices, key: str) -> Embeddings:
+    def voices(part: VoicesConfig, key: str) -> Embeddings:
         failures: dict[str, str] = {}
         if part.audio is None:
             speech = _embeddings(part)
@@ -278,7 +278,7 @@ def read_inputs(
     }
     for key, path in runs.items():
         if path not in every:
-            every[path] = voices(Voices(embeddings=Path(path)), f"safeguards.{key}")
+            every[path] = voices(VoicesConfig(embeddings=Path(path)), f"safeguards.{key}")
     if unread and original is not None:
         readable = partial(_only, names=unread, what="can be read", inside=False)
         original, every = readable(original), {name: readable(one) for name, one in every.items()}
@@ -340,7 +340,7 @@ def read_inputs(
     )
 
 
-def _recordings(part: Voices, key: str, *, allow_code: bool) -> Sequence[Recording]:
+def _recordings(part: VoicesConfig, key: str, *, allow_code: bool) -> Sequence[Recording]:
     """The recordings of a folder, once it is known that its encoder may run."""
     from unmask.speech.encoders import runs_code
 
@@ -350,12 +350,12 @@ def _recordings(part: Voices, key: str, *, allow_code: bool) -> Sequence[Recordi
     return recordings_of(part)
 
 
-def _embeddings(part: Voices) -> Embeddings:
+def _embeddings(part: VoicesConfig) -> Embeddings:
     assert part.embeddings is not None
     return _in_sessions(read_embeddings(part.embeddings, speakers=part.speakers), part)
 
 
-def _in_sessions(speech: Embeddings, part: Voices) -> Embeddings:
+def _in_sessions(speech: Embeddings, part: VoicesConfig) -> Embeddings:
     """Embeddings in the sessions that another file names, where there is one."""
     if part.sessions is None:
         return speech

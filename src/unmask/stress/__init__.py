@@ -14,7 +14,7 @@ from unmask.stress.impostors.pair_scores import (
     PairScores,
     POOLED,
     groups_of,
-    pairs,
+    speaker_pairs,
     sex_column,
 )
 from unmask.stress.impostors.rates import WorstCase, simulate_worst_case, worst_case_false_alarms

@@ -208,7 +208,7 @@ def test_an_epoch_takes_every_recording_once(twelve, tmp_path):
     from unmask.speech.training.data import decode
 
     corpus = decode(twelve, tmp_path)
-    plan = loop.Plan(SMALL, corpus.samples, corpus.labels)
+    plan = loop.BatchPlan(SMALL, corpus.samples, corpus.labels)
     assert plan.epoch == 8
     for epoch in (0, 3):
         rows = np.concatenate([plan.rows_at(8 * epoch + n) for n in range(8)])

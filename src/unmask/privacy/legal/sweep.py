@@ -35,10 +35,10 @@ from unmask.privacy.legal.curve import (
     spoken,
     with_negated,
 )
-from unmask.privacy.legal.links import Linkability, Ranks, linkability
+from unmask.privacy.legal.isolating import singling_out
+from unmask.privacy.legal.linking import Linkability, Ranks, linkability
 from unmask.privacy.legal.probe import Inference, inference
-from unmask.privacy.legal.singling import singling_out
-from unmask.privacy.legal.strength import STRONG_ENOUGH, Strongest, extent, luck_at, strongest_of
+from unmask.privacy.legal.strongest import STRONG_ENOUGH, Strongest, extent, luck_at, strongest_of
 from unmask.privacy.legal.verification import one_minus_eer
 from unmask.privacy.legal.ways import averaged, possible, testable
 from unmask.run import advance, part
