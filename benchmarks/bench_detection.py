@@ -10,7 +10,7 @@ import numpy as np
 import unmask as um
 from benchmarks.harness import fresh_process, ratio, seconds
 from unmask.engine import Battery
-from unmask.engine.bootstrap import Resampled, Units, bootstrap
+from unmask.engine.bootstrap import SortedTrials, Units, bootstrap
 
 
 def run() -> None:
@@ -79,7 +79,7 @@ def replicates() -> None:
         enrol = rng.integers(0, 1000, nontarget.size)
         test = (enrol + rng.integers(1, 1000, nontarget.size)) % 1000
         units = Units.speakers(speaker, enrol, test)
-        prepared = [Resampled.of(target, nontarget, units, thresholds=battery.thresholds)]
+        prepared = [SortedTrials.of(target, nontarget, units, thresholds=battery.thresholds)]
         drawn = seconds(
             lambda prepared=prepared: bootstrap(prepared, battery.values, replicates=100), runs=1
         )

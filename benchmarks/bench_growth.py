@@ -64,11 +64,11 @@ def detection() -> None:
 def bootstrap() -> None:
     """20 replicates of the whole table over 500 speakers."""
     code = [
-        "from unmask.engine.bootstrap import Resampled, Units, bootstrap\n"
+        "from unmask.engine.bootstrap import SortedTrials, Units, bootstrap\n"
         f"rng = np.random.default_rng(0)\nsize = {size}\nfew = size // 100\n"
         "codes = rng.integers(0, 500, few), *rng.integers(0, 500, (2, size))\n"
         "battery = um.Battery()\nunits = Units.speakers(*codes)\n"
-        "sample = Resampled.of(rng.normal(2, 1, few), rng.normal(0, 1, size), units,"
+        "sample = SortedTrials.of(rng.normal(2, 1, few), rng.normal(0, 1, size), units,"
         " thresholds=battery.thresholds)\n"
         f"{MARK}bootstrap([sample], battery.values, replicates=20)"
         for size in REPLICATED

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import unmask as um
-from unmask.privacy.legal.links import Comparison, count_above, exact_linkability
+from unmask.privacy.legal.linking import LinkRows, count_above, exact_linkability
 
 TEST, ENROL, DIMENSION, CONVERSATIONS = 4_949, 22_024, 192, 10
 COUNTS = np.unique(np.geomspace(20, ENROL, 30).astype(int))
@@ -85,7 +85,7 @@ def linkability_lines() -> list[tuple[str, str]]:
     enrol32, test32 = enrol.astype(np.float32), test.astype(np.float32)
 
     def exact() -> Any:
-        above = count_above(Comparison(enrol, test, true=np.arange(TEST)))
+        above = count_above(LinkRows(enrol, test, true=np.arange(TEST)))
         return exact_linkability(above.at_or_above, above.others, COUNTS).mean(axis=0)
 
     bare = curve = np.inf

@@ -134,7 +134,7 @@ def full() -> None:
         path = Path(folder) / "full.npz"
         kind = population.write(FULL, path)
         call = (
-            "from unmask.run import place\nwith place(workers=2):\n"
+            "from unmask.run import run_on\nwith run_on(workers=2):\n"
             f"    um.engine.cross_pairing({str(path)!r}, replicates=%s)"
         )
         cpu, wall, peak = measured(call % 0)
@@ -224,10 +224,10 @@ def cluster() -> None:
     """What a block costs beside its own work when it goes through a dask scheduler."""
     from operator import is_
 
-    from unmask.run import place
+    from unmask.run import run_on
 
     tasks = [(0, 1)] * 500
-    with place("dask", workers=1) as there, there.executor() as workers:
+    with run_on("dask", workers=1) as there, there.executor() as workers:
         list(workers.each(is_, tasks[:10]))
         start = time.perf_counter()
         list(workers.each(is_, tasks))

@@ -12,7 +12,7 @@ import time
 import numpy as np
 
 from unmask.base import Groups
-from unmask.run import devices, place
+from unmask.run import devices, run_on
 from unmask.scoring import CountAmong, Sides, TargetScores
 from unmask.scoring.pairs import ALL, UNORDERED, PairGrid
 
@@ -38,10 +38,10 @@ def main() -> None:
         targets = TargetScores.of(pairs)
         counting = CountAmong(pairs, np.append(targets.scores, np.float32(4.6)))
         start = time.perf_counter()
-        with place(workers=1):
+        with run_on(workers=1):
             cpu = counting.total(targets=targets.scores.size)
         middle = time.perf_counter()
-        with place("cuda"):
+        with run_on("cuda"):
             counting.total(targets=targets.scores.size)
             warm = time.perf_counter()
             gpu = counting.total(targets=targets.scores.size)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import unmask as um
-from unmask.run import place
+from unmask.run import run_on
 
 MOST = 1e-6
 Named = dict[str, float]
@@ -102,7 +102,7 @@ def main() -> None:
         start = time.perf_counter()
         here = work()
         local = time.perf_counter() - start
-        with place("cuda"):
+        with run_on("cuda"):
             work()
             start = time.perf_counter()
             there = work()

@@ -204,7 +204,7 @@ def _spectrum(samples: np.ndarray) -> np.ndarray:
 
 def embedding(folder: Path) -> Trial:
     """``unmask embed`` with shards of one file."""
-    from unmask.run import job, place
+    from unmask.run import job, run_on
     from unmask.speech import embed, forget, recordings
     from unmask.trials import write
 
@@ -213,7 +213,7 @@ def embedding(folder: Path) -> Trial:
 
     def run() -> None:
         job.SAVE_EVERY = 0.0
-        with place(workers=1):
+        with run_on(workers=1):
             made = embed(outcome, _spectrum, parts=out / "x.npz.parts", shard=1)
             assert made.embeddings is not None
             write(made.embeddings, out / "x.npz")
@@ -224,14 +224,14 @@ def embedding(folder: Path) -> Trial:
 
 def anonymising(folder: Path) -> Trial:
     """``unmask anonymise``."""
-    from unmask.run import place
+    from unmask.run import run_on
     from unmask.speech import anonymise, recordings, safeguard
 
     outcome = recordings(_corpus(folder / "audio"))
     out = folder / "out"
 
     def run() -> None:
-        with place(workers=1):
+        with run_on(workers=1):
             made = anonymise(outcome, out, safeguard("b2"))
         if made.failures:
             raise InputError(made.failures[0])
@@ -241,14 +241,14 @@ def anonymising(folder: Path) -> Trial:
 
 def counting(folder: Path) -> Trial:
     """``unmask eval --pairs all --state``: results and running sums, saved at every range."""
-    from unmask.run import accumulate, job, place, ranges_of, write_whole
+    from unmask.run import accumulate, job, ranges_of, run_on, write_whole
 
     vectors = np.random.default_rng(1).normal(size=(48, 8))
     out = folder / "out"
 
     def run() -> None:
         job.SAVE_EVERY = 0.0
-        with place(workers=1, state=out / "state"):
+        with run_on(workers=1, state=out / "state"):
             total = accumulate(_products, (vectors,), ranges_of(48, 6), {"sum": np.zeros(48)}, _add)
             rows = list(job.run(_products, (vectors,), ranges_of(48, 8)))
         write_whole(out / "result", total["sum"].tobytes() + rows[3]["sum"].tobytes())

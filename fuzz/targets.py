@@ -196,7 +196,7 @@ def _plan(path: Path, rng: random.Random) -> tuple[None, int]:
 
 
 def _model(path: Path, rng: random.Random) -> tuple[None, int]:
-    from unmask.privacy.similarity.pseudonyms import read_matrices
+    from unmask.privacy.similarity.api import read_matrices
     from unmask.scoring.plda import Plda
 
     if rng.random() < 0.5:

@@ -20,7 +20,7 @@ from functools import partial
 import numpy as np
 
 import unmask as um
-from unmask.run import place
+from unmask.run import run_on
 
 BACKENDS = ("cosine", "wccn", "whitened", "wasserstein")
 REPLICATES = 20
@@ -77,7 +77,7 @@ def tried(law: Law, number: int) -> dict[str, tuple[float, float, float]]:
     warnings.simplefilter("ignore")
     original, release, again = law.sample(number)
     rivals = {name: um.Attacker(original, release, name) for name in ("whitened", "wasserstein")}
-    with place("local", workers=1):
+    with run_on("local", workers=1):
         matrices = um.pseudonymisation(
             original, release, attackers=rivals, replicates=REPLICATES, seed=number
         )

@@ -28,7 +28,7 @@ from unmask.errors import InputError
 from unmask.estimate import Estimate
 from unmask.figures import pav_map
 from unmask.report import Document, Row, assess, check_inputs, render
-from unmask.run import accumulate, place
+from unmask.run import accumulate, run_on
 from unmask.speech import Recording, anonymise, load_encoder, read_audio
 from unmask.speech.encoders import Wrapped
 from unmask.speech.safeguards import External
@@ -169,7 +169,7 @@ def commanded(script, one, tmp_path, *more, **options):
     program = tmp_path / "program.sh"
     program.write_text(script)
     command = " ".join([f"sh {program}", "{input}", "{output}", *more])
-    with place(workers=1):
+    with run_on(workers=1):
         return anonymise([one], tmp_path / "out", External(command, **options), suffix=".wav")
 
 
@@ -270,13 +270,13 @@ def add(whole, result, rows):
 def test_damaged_state_is_refused_in_a_line(tmp_path, damage):
     numbers, ranges = np.arange(20.0), [(0, 10), (10, 20)]
     for _ in range(2):
-        with place(workers=1, state=tmp_path):
+        with run_on(workers=1, state=tmp_path):
             made = accumulate(total, numbers, ranges, {"sum": np.zeros(())}, add)
         assert made["sum"] == 190.0
     (kept,) = tmp_path.rglob("total.npz")
     content = kept.read_bytes()
     kept.write_bytes(content[: len(content) // 2] if damage is None else damage)
-    with place(workers=1, state=tmp_path), pytest.raises(InputError) as caught:
+    with run_on(workers=1, state=tmp_path), pytest.raises(InputError) as caught:
         accumulate(total, numbers, ranges, {"sum": np.zeros(())}, add)
     assert str(caught.value).endswith("to start anew")
 
@@ -327,7 +327,7 @@ def voices(folder, **columns):
 def test_sessions_of_one_speaker_each_are_assessed(tmp_path):
     text = f"frameworks = ['similarity']\n[intervals]\nreplicates = 2\n{voices(tmp_path)}"
     (tmp_path / "a.toml").write_text(text)
-    with place(workers=1):
+    with run_on(workers=1):
         result = assess(load_config(tmp_path / "a.toml"), tmp_path / "out", cache=tmp_path / "kept")
     assert len(result.sections) == 1
     assert [one.sentence for one in result.failures if "OO_WITHIN" in one.sentence] == []

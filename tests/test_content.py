@@ -20,7 +20,7 @@ from unmask.assessment import load_config
 from unmask.errors import InputError
 from unmask.report import assess
 from unmask.report.headline import find
-from unmask.run import content_digest, place, run
+from unmask.run import content_digest, run, run_on
 from unmask.scoring import BACKENDS
 from unmask.speech import (
     External,
@@ -42,7 +42,7 @@ RATE = 16_000
 
 @pytest.fixture(autouse=True)
 def _one_worker():
-    with place(workers=1):
+    with run_on(workers=1):
         yield
 
 
@@ -89,7 +89,7 @@ def test_jobs_on_maps_of_files(tmp_path):
         with other_content(path):
             np.save(path, factor * NUMBERS[0])
         mapped = np.load(path, mmap_mode="r")
-        with place(state=state):
+        with run_on(state=state):
             results = [float(one["sum"]) for one in run(total, (mapped,), RANGES)]
         assert sum(results) == pytest.approx(factor * NUMBERS[0].sum())
 
@@ -104,7 +104,7 @@ def test_embeddings_in_files_with_a_state(tmp_path):
         made = um.Embeddings(vectors + spread * rng.normal(size=vectors.shape), speakers, names)
         with other_content(path):
             np.savez(path, embeddings=made.vectors, utt_ids=names, speaker_ids=speakers)
-        with place(state=state):
+        with run_on(state=state):
             kept = um.engine.cross_pairing(path).results[0]["eer"].value
         shutil.copy(path, tmp_path / "fresh.npz")
         assert kept == um.engine.cross_pairing(tmp_path / "fresh.npz").results[0]["eer"].value
@@ -178,7 +178,7 @@ def test_recordings_that_were_protected_once(tmp_path, monkeypatch):
     """A run that goes on protects what changed, and what was removed or replaced since."""
     state = tmp_path / "state"
     monkeypatch.setattr(
-        "unmask.speech.safeguards.file_workers", lambda **_: place(workers=1, state=state)
+        "unmask.speech.safeguards.file_workers", lambda **_: run_on(workers=1, state=state)
     )
     corpus, out, method = tmp_path / "corpus", tmp_path / "out", safeguard("b2")
 

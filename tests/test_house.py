@@ -125,6 +125,15 @@ def test_no_name_of_a_door_hides_a_module():
     assert not hidden
 
 
+def test_no_class_name_has_two_meanings():
+    homes: dict[str, list[str]] = {}
+    for name, tree in MODULES.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                homes.setdefault(node.name, []).append(name)
+    assert not {name: where for name, where in homes.items() if len(where) > 1}
+
+
 def test_no_module_needs_itself_to_load():
     needs = {
         name: set(imports(tree, loading=True, door=name in PACKAGES))

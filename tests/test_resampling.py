@@ -6,7 +6,7 @@ import pytest
 from unmask.base import draw, draws, generator, in_order
 from unmask.engine import evaluate, units_of
 from unmask.errors import InputError
-from unmask.privacy.similarity.statistic import Setup
+from unmask.privacy.similarity.intervals import Setup
 from unmask.trials import NONTARGET, TARGET, Ids, Scores
 
 

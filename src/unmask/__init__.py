@@ -37,7 +37,7 @@ _NAMES = {
     """,
     "privacy.legal": "legal",
     "report": "assess document render",
-    "run": "place reporting",
+    "run": "progress run_on",
     "scoring": "Backend Cosine Plda Sides Whitening register_backend",
     "stress": """
         cp_map cp_maps delta_cp_map extrapolate worst_case worst_case_false_alarms

@@ -35,7 +35,7 @@ from studies.case_study.common import (
     trained,
     vectors,
 )
-from unmask.run import place
+from unmask.run import run_on
 from unmask.speech import Recipe, anonymise, recordings, safeguard
 
 RUNS = {
@@ -162,7 +162,7 @@ def protected(some, folder, guard, options):
     targets = [folder / f"{one.place}.flac" for one in some]
     left = [one for one, target in zip(some, targets, strict=True) if not target.is_file()]
     if left:
-        with place("processes", workers=options.workers):
+        with run_on("processes", workers=options.workers):
             done = anonymise(left, folder, guard)
         if done.failures:
             raise SystemExit("; ".join(done.failures[:3]))

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from unmask.run import place
+from unmask.run import run_on
 from unmask.speech import (
     Recipe,
     Recording,
@@ -83,7 +83,7 @@ def trained(
 
 def vectors(some: Sequence[Recording], encoder: Any, device: str) -> np.ndarray:
     """Vectors in the order of the recordings."""
-    with place(workers=1):
+    with run_on(workers=1):
         done = embed(some, encoder, device=device)
     if done.failures or done.embeddings is None:
         raise SystemExit("; ".join(done.failures[:3]))

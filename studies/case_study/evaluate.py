@@ -134,10 +134,10 @@ def learning_free(test, training, method: str, key: str) -> dict[str, um.Attacke
     enrolled = taught[-1] if key.endswith("own") else "original/training"
     train = pooled([of_training(training, k) for k in ("original/training", *taught)])
     pairs = of_training(training, enrolled), of_training(training, taught[0])
-    base = um.Attacker(*sides(test, training, method, key), train=train, pairs=pairs)
+    base = um.Attacker(*sides(test, training, method, key), train=train, parallel=pairs)
     names = [one for one in BACKENDS if one != "procrustes" or enrolled != taught[0]]
     result = {name: replace(base, backend=name) for name in names}
-    return {"cosine": base, "centred": replace(base, train=None, pairs=None).centred(), **result}
+    return {"cosine": base, "centred": replace(base, train=None, parallel=None).centred(), **result}
 
 
 def of_training(training, key: str) -> Embeddings:

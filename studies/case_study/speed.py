@@ -21,8 +21,8 @@ from studies.case_study.common import MANY, speakers_of
 from unmask.speech import Recipe
 from unmask.speech.encoders.neural import checked
 from unmask.speech.training.data import decode
-from unmask.speech.training.loop import Loop, Plan, ahead, new_classifier
-from unmask.speech.training.run import Group, Run
+from unmask.speech.training.loop import BatchPlan, Loop, ahead, new_classifier
+from unmask.speech.training.run import Group, TrainingRun
 
 
 def main() -> None:
@@ -44,8 +44,8 @@ def main() -> None:
     for network in options.networks:
         recipe = Recipe(network=network, batch=options.batch, steps=10**6)
         model = new_classifier(recipe, len(corpus.speakers), device).train()
-        plan = Plan(recipe, corpus.samples, corpus.labels)
-        loop = Loop(Run(recipe, Group(0, 1, device), options.out, {}), model, plan)
+        plan = BatchPlan(recipe, corpus.samples, corpus.labels)
+        loop = Loop(TrainingRun(recipe, Group(0, 1, device), options.out, {}), model, plan)
         torch.backends.cudnn.benchmark = device.type == "cuda"
         rows[network] = measured(loop, options.steps, device)
         print(network, rows[network], flush=True)

@@ -17,7 +17,7 @@ import numpy as np
 
 from studies import coverage
 from studies.coverage.study import Cell, simulate, summary, table
-from unmask.run import place
+from unmask.run import run_on
 
 _SHARED = ("__main__", "populations", "known_voices", "study")
 
@@ -36,7 +36,7 @@ def main() -> None:
     every: list[Cell] = []
     os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"))
     os.environ["POLARS_MAX_THREADS"] = "1"
-    with place("processes", workers=options.processes) as here, here.executor() as workers:
+    with run_on("processes", workers=options.processes) as here, here.executor() as workers:
         for name in (module.name for module in pkgutil.iter_modules(coverage.__path__)):
             if name in _SHARED or (wanted and not any(word in name for word in wanted)):
                 continue

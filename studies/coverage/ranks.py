@@ -17,7 +17,7 @@ from scipy.stats import binom
 import unmask as um
 from studies.coverage.study import SPEAKERS, Array, Drawn, Study, ends
 from unmask.base import Sampling
-from unmask.privacy.legal.links import disclosure, ranks_of
+from unmask.privacy.legal.linking import disclosure, ranks_of
 
 CANDIDATES, CONVERSATIONS = 20, 5
 METRICS = ("identification_rate", "mean_d", "max_d")

@@ -18,8 +18,8 @@ from scipy.stats import binom, binomtest
 
 from unmask.base.intervals import mean_interval
 from unmask.estimate import Interval
-from unmask.run import Xp, place
-from unmask.run.places import Pool
+from unmask.run import Xp, run_on
+from unmask.run.executors import Pool
 
 Array = npt.NDArray[np.float64]
 Drawn = Mapping[str, tuple[Any, Any, Any]]
@@ -123,7 +123,7 @@ def simulate(
 def _performed(_: Xp, task: tuple[tuple[Any, ...], range | None]) -> Any:
     """The truth, or some samples, in a worker that has no workers of its own."""
     (call, *given), numbers = task
-    with place("local", workers=1):
+    with run_on("local", workers=1):
         return call(*given) if numbers is None else [call(*given, number) for number in numbers]
 
 

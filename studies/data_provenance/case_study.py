@@ -21,9 +21,9 @@ import numpy as np
 import polars as pl
 
 from unmask._version import __version__
-from unmask.run import place
+from unmask.run import run_on
 from unmask.speech import (
-    Drawn,
+    DrawnChange,
     Extraction,
     Recording,
     anonymise,
@@ -109,10 +109,10 @@ def bundled(encoder: str) -> dict[str, Embeddings]:
 
 
 def protected(
-    original: tuple[Recording, ...], folder: Path, method: Drawn, workers: int | None
+    original: tuple[Recording, ...], folder: Path, method: DrawnChange, workers: int | None
 ) -> tuple[Recording, ...]:
     if not (folder / METADATA).exists():
-        with place(workers=workers):
+        with run_on(workers=workers):
             result = anonymise(original, folder, method)
         if result.failures:
             raise SystemExit("\n".join(result.failures))
@@ -126,7 +126,7 @@ def vectors_of(
     workers: int | None,
     extraction: Extraction | None = None,
 ) -> Embeddings:
-    with place(workers=workers):
+    with run_on(workers=workers):
         result = embed(files, encoder, extraction=extraction, parts=parts)
     if result.failures and extraction is None:
         raise SystemExit("\n".join(result.failures))

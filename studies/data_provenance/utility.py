@@ -25,7 +25,7 @@ import numpy as np
 import polars as pl
 
 from unmask._version import __version__
-from unmask.run import place
+from unmask.run import run_on
 from unmask.speech import (
     PooledVoices,
     Recording,
@@ -64,7 +64,7 @@ def main() -> None:
     arguments.add_argument("--workers", type=int, default=None)
     options = arguments.parse_args()
     original = first(recordings(options.audio / "audiomnist_5digit_16k"), options.utterances)
-    with place(workers=options.workers):
+    with run_on(workers=options.workers):
         plans: dict[str, Safeguard] = {**SAFEGUARDS}
         if not all((options.work / name / METADATA).exists() for name in SEEDS):
             plans |= pooled_plans(options.audio, original, options.work)

@@ -15,7 +15,7 @@ from unmask.assessment.toml import load_config
 from unmask.errors import InputError
 from unmask.report.assessment import assess
 from unmask.report.writing import write_report
-from unmask.run import place
+from unmask.run import run_on
 from unmask.trials import Embeddings, write
 
 CONFIG = """
@@ -51,7 +51,7 @@ def _own_cache(tmp_path, monkeypatch):
 
 def made(folder, name, **options):
     config = load_config(folder / "a.toml")
-    with place(workers=1):
+    with run_on(workers=1):
         result = assess(config, folder / name, **options)
     write_report(result, folder / name)
     return result.kept
@@ -90,14 +90,14 @@ def test_a_state_that_others_can_read_holds_private_folders(folder):
 
     state = folder / "state"
     state.mkdir(mode=0o755)
-    with place("local", workers=1, state=state):
+    with run_on("local", workers=1, state=state):
         cross_pairing(folder / "o.npz")
     inside = [path for path in state.iterdir() if path.is_dir()]
     assert inside
     for one in inside:
         assert modes(one) == ({"0o700"}, {"0o600"})
         one.chmod(0o755)
-    with place("local", workers=1, state=state):
+    with run_on("local", workers=1, state=state):
         cross_pairing(folder / "o.npz")
     assert all(path.stat().st_mode & 0o077 == 0 for path in state.iterdir())
 

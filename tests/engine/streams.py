@@ -7,7 +7,7 @@ import re
 import pytest
 
 import unmask as um
-from unmask.engine import counted, units_of
+from unmask.engine import streaming, units_of
 from unmask.trials import large, spool
 from unmask.trials.readers import files, tables
 
@@ -21,7 +21,7 @@ def make_batches_tiny(monkeypatch: pytest.MonkeyPatch, *, rows: int = 300) -> No
     monkeypatch.setattr(large, "PARTITION", rows)
     monkeypatch.setattr(spool, "LONGEST", rows // 2)
     monkeypatch.setattr(files, "HEAD", 4096)
-    monkeypatch.setattr(counted, "HELD", 50)
+    monkeypatch.setattr(streaming, "HELD", 50)
     blocks = files.Input.blocks
     monkeypatch.setattr(files.Input, "blocks", lambda self: blocks(self, 20 * rows))
 

@@ -8,9 +8,9 @@ from hypothesis import given, strategies as st
 
 from unmask import InputError, Roc
 from unmask.base import Replicates, intervals
-from unmask.engine.bootstrap import Resampled, Units, bootstrap
+from unmask.engine.bootstrap import SortedTrials, Units, bootstrap
 from unmask.engine.evaluation import Battery
-from unmask.run import NUMPY, place, reporting
+from unmask.run import NUMPY, progress, run_on
 
 BATTERY = Battery()
 
@@ -34,7 +34,7 @@ def test_a_replicate_weighs_trials_by_the_multiplicities(seed, speakers):
     units = Units.speakers(*codes)
     times = units.draw(seed, 0)
     assert times.sum() == speakers
-    result = Resampled.of(target, nontarget, units, thresholds=BATTERY.thresholds).weighted(
+    result = SortedTrials.of(target, nontarget, units, thresholds=BATTERY.thresholds).weighted(
         NUMPY, times
     )
     weights = times[codes[0]], times[codes[1]] * times[codes[2]]
@@ -55,7 +55,7 @@ def test_a_replicate_weighs_trials_by_the_multiplicities(seed, speakers):
 
 def test_trials_within_one_speaker_weigh_once():
     units = Units.speakers(np.array([0, 1]), np.array([0, 1]), np.array([0, 0]))
-    resampled = Resampled.of(np.array([1.0, 2.0]), np.array([0.0, 0.5]), units)
+    resampled = SortedTrials.of(np.array([1.0, 2.0]), np.array([0.0, 0.5]), units)
     roc = resampled.weighted(NUMPY, np.array([3.0, 2.0]))
     assert roc.targets == 5
     assert roc.nontargets == 3 + 6
@@ -71,10 +71,10 @@ def test_trial_draws_keep_the_size_of_each_class():
 def test_workers_and_seeds():
     target, nontarget, codes = trials(np.random.default_rng(8), 12)
     units = Units.speakers(*codes)
-    prepared = [Resampled.of(target, nontarget, units, thresholds=BATTERY.thresholds)]
+    prepared = [SortedTrials.of(target, nontarget, units, thresholds=BATTERY.thresholds)]
 
     def drawn(seed, workers):
-        with place(workers=workers):
+        with run_on(workers=workers):
             return bootstrap(prepared, BATTERY.values, replicates=50, seed=seed)
 
     one, four, other = drawn(0, 1), drawn(0, 4), drawn(1, 1)
@@ -95,11 +95,11 @@ def test_all_places_draw_the_same(on, kind, tmp_path, shared_place):
     nontarget[0] = -np.inf
     units = Units.speakers(*codes) if kind == "speakers" else Units.trials(36, nontarget.size)
     prepared = [
-        Resampled.of(target + shift, nontarget, units, thresholds=BATTERY.thresholds)
+        SortedTrials.of(target + shift, nontarget, units, thresholds=BATTERY.thresholds)
         for shift in (0.0, 0.5)
     ]
     here = bootstrap(prepared, BATTERY.values, replicates=21)
-    with place(state=tmp_path) if on == "kept" else shared_place(on):
+    with run_on(state=tmp_path) if on == "kept" else shared_place(on):
         there = bootstrap(prepared, BATTERY.values, replicates=21)
     for key in here.values:
         np.testing.assert_array_equal(here.values[key], there.values[key])
@@ -114,9 +114,9 @@ def test_a_device_draws_the_same(kind):
     units = Units.speakers(*codes) if kind == "speakers" else Units.trials(36, nontarget.size)
     if kind == "few speakers":
         units = Units.speakers(np.arange(36) % 2, np.ones(nontarget.size, int), codes[2] + 1)
-    prepared = Resampled.of(target, nontarget, units, thresholds=BATTERY.thresholds)
+    prepared = SortedTrials.of(target, nontarget, units, thresholds=BATTERY.thresholds)
     here = bootstrap([prepared], BATTERY.values, replicates=30, seed=3)
-    with place("cuda", devices=["cpu"]):
+    with run_on("cuda", devices=["cpu"]):
         there = bootstrap([prepared], BATTERY.values, replicates=30, seed=3)
     for key, values in here.values.items():
         np.testing.assert_allclose(there.values[key], values, rtol=1e-12)
@@ -126,7 +126,9 @@ def test_a_device_draws_the_same(kind):
 def test_two_systems_share_their_draws():
     target, nontarget, codes = trials(np.random.default_rng(9), 10)
     units = Units.speakers(*codes)
-    same = [Resampled.of(target, nontarget, units, thresholds=BATTERY.thresholds) for _ in range(2)]
+    same = [
+        SortedTrials.of(target, nontarget, units, thresholds=BATTERY.thresholds) for _ in range(2)
+    ]
     drawn = bootstrap(same, BATTERY.values, replicates=40)
     interval = drawn.difference("eer", level=0.95, first=0, second=1)
     assert math.isnan(interval.low)
@@ -137,9 +139,9 @@ def test_two_systems_share_their_draws():
 def test_progress_is_told_and_few_replicates_are_refused():
     target, nontarget, codes = trials(np.random.default_rng(10), 5)
     units = Units.speakers(*codes)
-    prepared = [Resampled.of(target, nontarget, units, thresholds=BATTERY.thresholds)]
+    prepared = [SortedTrials.of(target, nontarget, units, thresholds=BATTERY.thresholds)]
     steps = []
-    with reporting(lambda *pair: steps.append(pair)):
+    with progress(lambda *pair: steps.append(pair)):
         bootstrap(prepared, BATTERY.values, replicates=10)
     assert steps == [(1, 3), (2, 3), (3, 3)]
     with pytest.raises(InputError, match="at least 2 replicates"):
@@ -148,10 +150,10 @@ def test_progress_is_told_and_few_replicates_are_refused():
 
 def test_infinite_losses_count_only_when_drawn():
     units = Units.speakers(np.array([0, 1]), np.array([0]), np.array([1]))
-    resampled = Resampled.of(np.array([-math.inf, 1.0]), np.array([0.0]), units)
+    resampled = SortedTrials.of(np.array([-math.inf, 1.0]), np.array([0.0]), units)
     assert resampled.weighted(NUMPY, np.array([1.0, 1.0])).cllr() == math.inf
     units = Units.speakers(np.array([0, 1]), np.array([1]), np.array([2]))
-    resampled = Resampled.of(np.array([-math.inf, 1.0]), np.array([0.0]), units)
+    resampled = SortedTrials.of(np.array([-math.inf, 1.0]), np.array([0.0]), units)
     assert math.isfinite(resampled.weighted(NUMPY, np.array([0.0, 1.0, 2.0])).cllr())
 
 
@@ -165,7 +167,7 @@ def test_intervals_cover_the_truth_about_as_often_as_they_say():
     for seed in range(runs):
         target, nontarget, codes = trials(np.random.default_rng(1000 + seed), 25)
         for units in (Units.speakers(*codes), Units.trials(target.size, nontarget.size)):
-            prepared = [Resampled.of(target, nontarget, units)]
+            prepared = [SortedTrials.of(target, nontarget, units)]
             drawn = bootstrap(
                 prepared, lambda roc: {"eer": roc.eer(estimator="raw")}, replicates=60
             )
@@ -197,7 +199,7 @@ def test_numbers_of_a_hull_reach_chance_where_the_raw_eer_does(separation, reach
     rng = np.random.default_rng(11)
     target, nontarget = rng.normal(separation, 1, 60), rng.normal(0, 1, 300)
     units, battery = Units.trials(60, 300), Battery()
-    system = Resampled.of(target, nontarget, units, thresholds=battery.thresholds)
+    system = SortedTrials.of(target, nontarget, units, thresholds=battery.thresholds)
     drawn = bootstrap([system], battery.values, ranges=battery.ranges, replicates=60)
     result = battery.intervals(drawn, level=0.95)
     assert (result["eer_raw"].low <= 0.5 <= result["eer_raw"].high) == reaches

@@ -11,7 +11,7 @@ import unmask as um
 from unmask.engine import Battery
 from unmask.engine.comparison import compare
 from unmask.engine.evaluating import evaluate
-from unmask.engine.evaluation import Measured, group_masks
+from unmask.engine.evaluation import MetricSpec, group_masks
 from unmask.trials import NONTARGET, TARGET, Ids, Scores, Source
 
 
@@ -326,7 +326,7 @@ def test_a_new_metric_is_in_tables_files_and_comparisons(monkeypatch):
     """What CONTRIBUTING says: one entry of the battery, and all else follows."""
     measured = Battery.measured
     share = Battery().measured()["min_dcf@0.01"].range
-    new = Measured("fnmr", lambda roc: 1 - roc.tpr_at_fpr(0.1), "%", 0.9, share, {"fmr": 0.1})
+    new = MetricSpec("fnmr", lambda roc: 1 - roc.tpr_at_fpr(0.1), "%", 0.9, share, {"fmr": 0.1})
     monkeypatch.setattr(Battery, "measured", lambda self: measured(self) | {"fnmr": new})
     scores = make_scores()
     result = evaluate(scores, replicates=20)

@@ -11,14 +11,14 @@ import pytest
 import unmask as um
 from unmask.base import BySpeaker
 from unmask.engine import Battery, evaluation
-from unmask.engine.binned import (
+from unmask.engine.binned_bootstrap import (
     BinnedTrials,
     FirstOrder,
     count_speakers,
     edges_of,
     widening_of_pairs,
 )
-from unmask.engine.bootstrap import Resampled, Units, bootstrap
+from unmask.engine.bootstrap import SortedTrials, Units, bootstrap
 from unmask.run import NUMPY
 from unmask.trials import NONTARGET, TARGET, Ids, ScoreBatch
 
@@ -52,7 +52,7 @@ def full_bootstrap(embeddings, replicates, **which):
     scores, a, b = trials(embeddings, **which)
     same = a == b
     units = Units.speakers(a[same], a[~same], b[~same])
-    system = Resampled.of(scores[same], scores[~same], units, thresholds=BATTERY.thresholds)
+    system = SortedTrials.of(scores[same], scores[~same], units, thresholds=BATTERY.thresholds)
     return bootstrap([system], BATTERY.values, ranges=BATTERY.ranges, replicates=replicates)
 
 
@@ -78,9 +78,9 @@ def test_tables_are_counted_as_defined():
     scores, a, b = trials(embeddings)
     same = a == b
     edges = np.sort(np.random.default_rng(1).choice(scores, 30, replace=False))
-    from unmask.scoring import CountBySpeaker, Layout, shards_of
+    from unmask.scoring import CountBySpeaker, RowOrder, shards_of
 
-    with Layout.of(shards_of(embeddings), pairs="all").prepared(um.Cosine()) as pairs:
+    with RowOrder.of(shards_of(embeddings), pairs="all").prepared(um.Cosine()) as pairs:
         result = CountBySpeaker(pairs, edges, 40).total()
     place = np.searchsorted(edges, scores, side="right")
     target, nontarget = np.zeros((2, 40, 31), int)

@@ -12,8 +12,8 @@ import pytest
 from streams import compare, make_batches_tiny
 
 import unmask as um
-from unmask.engine import counted, evaluation
-from unmask.run import reporting
+from unmask.engine import evaluation, streaming
+from unmask.run import progress
 from unmask.trials import is_large
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "scores"
@@ -103,7 +103,7 @@ def test_several_systems_and_spoofed_trials(trials, tmp_path):
 def test_progress_reaches_the_end(trials, tmp_path):
     (tmp_path / "a.score").write_text(text(trials))
     sentence = []
-    with reporting(lambda *numbers: sentence.append(numbers)):
+    with progress(lambda *numbers: sentence.append(numbers)):
         um.evaluate(tmp_path / "a.score", stream=True, replicates=0)
     done = [numbers[0] / numbers[1] for numbers in sentence]
     assert done == sorted(done)
@@ -151,7 +151,7 @@ def test_intervals_are_those_of_trials_in_bins(named, tmp_path, monkeypatch):
         if one.interval is not None:
             ends = (other.interval.low, other.interval.high)
             assert (one.interval.low, one.interval.high) == pytest.approx(ends, rel=1e-9)
-    monkeypatch.setattr(counted, "AUTO_TRIALS", 100)
+    monkeypatch.setattr(streaming, "AUTO_TRIALS", 100)
     result = um.evaluate(path, stream=True, speakers=speakers)
     monkeypatch.setattr(evaluation, "AUTO_TRIALS", 100)
     wanted = um.evaluate(um.read_scores(path, speakers=speakers))

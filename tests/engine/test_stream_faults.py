@@ -13,7 +13,7 @@ from streams import compare, content, make_batches_tiny
 
 import unmask as um
 from unmask.trials import large, spool
-from unmask.trials.readers.tables import Table
+from unmask.trials.readers.tables import TableFile
 
 N = 1200
 
@@ -383,7 +383,7 @@ def test_room_on_disk_is_checked_before(tmp_path, monkeypatch):
     path = put(tmp_path / "a.score", rows())
     usage = shutil.disk_usage(tmp_path)
     monkeypatch.setattr(shutil, "disk_usage", lambda where: usage._replace(free=20_000))
-    monkeypatch.setattr(Table, "batches", lambda self: pytest.fail("was read"))
+    monkeypatch.setattr(TableFile, "batches", lambda self: pytest.fail("was read"))
     with pytest.raises(um.InputError, match=r"MB of free disk .* TMPDIR names") as caught:
         um.evaluate(path, stream=True)
     assert "\n" not in str(caught.value)

@@ -17,7 +17,7 @@ from unmask.figures.privacy import (
     zoo_plots,
 )
 from unmask.privacy import calibration_distortion, zebra_profiles
-from unmask.privacy.similarity import PrivacyAssessment, Safeguard, quadrants, single
+from unmask.privacy.similarity import PrivacyAssessment, SafeguardRow, quadrants, single
 from unmask.report import figures_of
 
 
@@ -117,7 +117,11 @@ def test_bars_stand_in_the_order_of_protection(result):
 
 def test_all_figures_of_an_assessment_are_written(result, tmp_path):
     assessment = PrivacyAssessment(
-        (Safeguard("B 1", "f", result), Safeguard("B2", "f", result), Safeguard("B2", "m", result))
+        (
+            SafeguardRow("B 1", "f", result),
+            SafeguardRow("B2", "f", result),
+            SafeguardRow("B2", "m", result),
+        )
     )
     figures = figures_of(assessment)
     names = [figure.name for figure in figures]

@@ -17,11 +17,11 @@ import numpy as np
 from tests.helpers import cpmap
 
 import unmask as um
-from unmask.engine import bootstrap, counted, evaluation, units_of
-from unmask.privacy.legal import links as legal_links, verification as legal_verification
-from unmask.privacy.similarity import passes as similarity_passes
+from unmask.engine import bootstrap, evaluation, streaming, units_of
+from unmask.privacy.legal import linking as legal_links, verification as legal_verification
+from unmask.privacy.similarity import kernels as similarity_passes
 from unmask.privacy.similarity.distortion import cross_scores
-from unmask.run import NUMPY, Place, place as opened_place, within
+from unmask.run import NUMPY, Place, run_on as opened_place, within
 from unmask.stress import trial_bias
 from unmask.stress.impostors import rates as worst_case_rates, voices as worst_case_voices
 from unmask.trials import write
@@ -66,7 +66,7 @@ def places() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def place(name: str | None) -> Iterator[Options]:
+def run_on(name: str | None) -> Iterator[Options]:
     """Work happens there; ``cuda`` is two devices of torch on the CPU."""
     with within(OPENED[name]) if name else contextlib.nullcontext():
         yield {}
@@ -239,7 +239,7 @@ def _many(few: bool) -> Iterator[None]:
     """Unless there are ``few`` trials, these are more than all are resampled of."""
     values = {"AUTO_TRIALS": FEW_TRIALS if few else 100, "AUTO_REPLICATES": 60}
     with contextlib.ExitStack() as stack:
-        for module in (bootstrap, counted, evaluation):
+        for module in (bootstrap, evaluation, streaming):
             for name, value in values.items():
                 if hasattr(module, name):
                     stack.enter_context(mock.patch.object(module, name, value))
@@ -642,7 +642,7 @@ def _worst(made: Any, at: str = "") -> Numbers:
 
 def worst_case(scores: Any, thresholds: Any, counts: Any) -> Numbers:
     """Worst-case false alarms of an array, by target, and simulated."""
-    flat = worst_case_rates.FlatPairs.of(um.stress.pairs(scores), thresholds, counts)
+    flat = worst_case_rates.FlatPairs.of(um.stress.speaker_pairs(scores), thresholds, counts)
     mean, spread = um.stress.simulate_worst_case(
         scores, thresholds, counts=counts, simulations=50, seed=1
     )
@@ -658,7 +658,7 @@ def worst_case_measured(
     data: Mapping[str, Any], thresholds: Any, counts: Any, at: Options, **options: Any
 ) -> Numbers:
     """The same with intervals, from the pairs of embeddings."""
-    pairs = um.stress.pairs(voices(data))
+    pairs = um.stress.speaker_pairs(voices(data))
     return _worst(um.worst_case(pairs, thresholds, counts=counts, seed=1, level=0.99, **options))
 
 
@@ -666,7 +666,7 @@ def worst_case_of_scores(
     data: Mapping[str, Any], thresholds: Any, counts: Any, at: Options
 ) -> Numbers:
     """The same from a list of trials."""
-    pairs = um.stress.pairs(trials(data), system=next(iter(data["systems"])))
+    pairs = um.stress.speaker_pairs(trials(data), system=next(iter(data["systems"])))
     result = {"scores": pairs.scores, "start": pairs.start}
     return result | _worst(um.worst_case(pairs, thresholds, counts=counts, level=0.99))
 

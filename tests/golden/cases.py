@@ -30,7 +30,7 @@ class Case:
         return self.name.partition("@")[0]
 
     def numbers(self) -> calls.Numbers:
-        with calls.place(self.place) as options:
+        with calls.run_on(self.place) as options:
             return self.run(options)
 
 

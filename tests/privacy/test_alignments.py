@@ -60,7 +60,7 @@ def rotated():
         changed(test, matrix, noise=0.1),
         train=others,
         enrols="original",
-        pairs=(others, changed(others, matrix, noise=0.1)),
+        parallel=(others, changed(others, matrix, noise=0.1)),
     )
 
 
@@ -93,7 +93,7 @@ def test_an_unrelated_new_voice_stays_protected_under_all_of_them():
     others = people(2, "t")
     trained = {
         "train": pooled([others, people(8, "t")]),
-        "pairs": (others, people(8, "t")),
+        "parallel": (others, people(8, "t")),
         "release": False,
     }
     for name in ("cosine", *UNLABELLED, *LEARNT):
@@ -127,7 +127,7 @@ def test_fusion_is_about_as_strong_as_its_best_member():
     others, noise = people(2, "t"), {"noise": 1.0}
     data = {
         "train": others,
-        "pairs": (others, changed(others, np.eye(D), seed=1, **noise)),
+        "parallel": (others, changed(others, np.eye(D), seed=1, **noise)),
         "enrols": "original",
     }
     attacked = changed(test, np.eye(D), **noise)
@@ -142,19 +142,19 @@ def test_fusion_is_about_as_strong_as_its_best_member():
 def test_training_people_are_never_attacked(rotated):
     held, tested = halves(people(1, "t"))
     for name in LEARNT:
-        bad = Attacker(rotated.enrol, tested, name, held, pairs=(held, held))
+        bad = Attacker(rotated.enrol, tested, name, held, parallel=(held, held))
         with pytest.raises(InputError, match="training and test speakers must differ, found 30"):
             bad.read().matrix()
     for name in ("procrustes", "fusion"):
         with pytest.raises(InputError, match="expected pairs of original and protected"):
             Attacker(rotated.enrol, rotated.test, name).read().matrix()
     folds = Attacker(
-        rotated.enrol, rotated.test, train=rotated.enrol, pairs=(rotated.enrol, rotated.enrol)
+        rotated.enrol, rotated.test, train=rotated.enrol, parallel=(rotated.enrol, rotated.enrol)
     ).held_out(["procrustes", "asnorm", "whitened"])
     for fold in folds.folds:
         for one in fold.values():
             tested = set(one.test.speakers.to_series())
-            assert not tested & set(one.pairs[0].speakers.to_series())
+            assert not tested & set(one.parallel[0].speakers.to_series())
 
 
 def test_each_attacker_gets_the_back_ends_that_its_data_allow(rotated):
@@ -167,7 +167,7 @@ def test_each_attacker_gets_the_back_ends_that_its_data_allow(rotated):
 
 
 def test_pairs_without_common_utterances_are_refused(rotated):
-    first, second = rotated.pairs
+    first, second = rotated.parallel
     other = Embeddings(second.vectors, second.speakers, [f"x{n}" for n in range(len(second))])
     with pytest.raises(InputError, match="in the original and in the protected"):
-        Attacker(rotated.enrol, rotated.test, "procrustes", pairs=(first, other)).read().matrix()
+        Attacker(rotated.enrol, rotated.test, "procrustes", parallel=(first, other)).read().matrix()

@@ -16,8 +16,8 @@ import unmask as um
 from unmask.engine import Roc
 from unmask.errors import InputError
 from unmask.privacy.legal import BACKENDS, Attacker, legal, pooled, with_groups
-from unmask.privacy.legal.links import Above
-from unmask.privacy.legal.singling import mean_calibrated_chance
+from unmask.privacy.legal.isolating import mean_calibrated_chance
+from unmask.privacy.legal.linking import Above
 from unmask.privacy.similarity import safeguards
 from unmask.scoring import ByGroup, Cosine, Plda, Rule, sides_of
 from unmask.trials import Embeddings
@@ -46,7 +46,7 @@ def voices(seed, tag="", *, prefix="s", shift=0.0, names=("f", "m"), unrelated=F
 def of(sets, prefix="x"):
     """An attacker with all that any back-end needs."""
     others = voices(3, prefix=prefix), voices(4, prefix=prefix)
-    return Attacker(*sets, train=pooled(others), pairs=others, release=False)
+    return Attacker(*sets, train=pooled(others), parallel=others, release=False)
 
 
 def linked(attacker, **options):
@@ -62,8 +62,12 @@ def value(attacker, reading="plain"):
 @pytest.mark.parametrize("backend", FITTED)
 def test_with_one_group_a_fit_by_group_is_the_fit_of_all(backend):
     whole = of((voices(1, "e", names=("f", "f")), voices(2, "t", names=("f", "f"))))
-    everybody = [replace(x, columns={"sex": ["f"] * len(x)}) for x in (whole.train, *whole.pairs)]
-    whole = replace(whole, backend=backend, train=everybody[0], pairs=(everybody[1], everybody[2]))
+    everybody = [
+        replace(x, columns={"sex": ["f"] * len(x)}) for x in (whole.train, *whole.parallel)
+    ]
+    whole = replace(
+        whole, backend=backend, train=everybody[0], parallel=(everybody[1], everybody[2])
+    )
     plain, group = whole.read().matrix(), replace(whole, by=SEX).read().matrix()
     np.testing.assert_allclose(plain, group, atol=1e-9)
 
@@ -83,7 +87,7 @@ def test_a_fit_by_group_is_that_of_each_group_alone(backend):
             enrol=among(whole.enrol),
             test=among(whole.test),
             train=among(whole.train),
-            pairs=tuple(map(among, whole.pairs)),
+            parallel=tuple(map(among, whole.parallel)),
             by=(),
         )
         code = enrol[first][int(sex == "m")]
@@ -322,7 +326,7 @@ def test_pairs_of_enrolled_people_are_enrolment():
 
     enrol, test = voices(1, "e"), protect(voices(2, "t"), 5)
     own = enrol, protect(enrol, 6)
-    attack = Attacker(enrol, test, "procrustes", pairs=own, release=False)
+    attack = Attacker(enrol, test, "procrustes", parallel=own, release=False)
     assert value(attack) > 0.97
     assert value(replace(attack, by=SEX)) > 0.97
     assert value(replace(attack, backend="cosine")) < 0.3
@@ -330,10 +334,10 @@ def test_pairs_of_enrolled_people_are_enrolment():
     with pytest.raises(
         InputError, match=r"procrustes: training speech: .*, found 192 \(first: s00"
     ):
-        replace(attack, pairs=leaky).ready()
+        replace(attack, parallel=leaky).ready()
     o = voices(1)
     p = protect(replace(voices(2), utterances=o.utterances), 5)
-    rival = Attacker(o, p, "procrustes", pairs=(o, protect(o, 6)), release=False)
+    rival = Attacker(o, p, "procrustes", parallel=(o, protect(o, 6)), release=False)
     result = um.pseudonymisation(o, p, attackers={"procrustes": rival}, replicates=0)
     assert result.attacks["procrustes"] < 0.05 < 0.9 < result.attacks["plain"]
 
@@ -384,7 +388,7 @@ def test_public_x_vectors_of_b1_within_sex():
         [name for one in lists.values() for name in one.utterances.to_series()],
         columns={"sex": [sex for sex, one in lists.items() for _ in range(len(one))]},
     )
-    attack = Attacker(enrol, test, "procrustes", pairs=(enrol, own), release=False)
+    attack = Attacker(enrol, test, "procrustes", parallel=(enrol, own), release=False)
     model = {str(enrol.speakers.names[int(c)]): i for i, c in enumerate(enrol.speakers.used)}
     column = {name: i for i, name in enumerate(test.utterances.to_series())}
 

@@ -9,7 +9,7 @@ from tests.helpers.populations import population
 
 import unmask as um
 from unmask.privacy import default_counts
-from unmask.run import reporting
+from unmask.run import progress
 from unmask.trials import Source
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "embeddings"
@@ -340,7 +340,7 @@ def test_backends_of_an_attacker_with_training_speech():
 
 def test_progress_reaches_the_end():
     seen = []
-    with reporting(lambda done, total: seen.append(done / total)):
+    with progress(lambda done, total: seen.append(done / total)):
         um.legal(attackers(a=1.0), counts=[10], lengths=[1], attributes=["gender"], **OPTIONS)
     assert seen == [n / 7 for n in range(1, 8)]
 

@@ -17,8 +17,8 @@ import unmask as um
 from unmask.privacy.legal import (
     verification as legal_verification,
 )
-from unmask.privacy.legal.verification import Lists, _coarse
-from unmask.run import NUMPY, Torch, place, places
+from unmask.privacy.legal.verification import ListCounts, _bins_of_codes
+from unmask.run import NUMPY, Torch, executors, run_on
 
 SPEAKERS = 1300
 SWEEP = {
@@ -38,7 +38,7 @@ def attackers():
 @pytest.fixture(scope="module")
 def wanted(attackers):
     """Every estimate with its interval, to the last bit: more than one task for each metric."""
-    with place(workers=1):
+    with run_on(workers=1):
         return repr(um.legal(attackers, **SWEEP).estimates)
 
 
@@ -51,9 +51,11 @@ def test_a_sweep_elsewhere_is_the_same_sweep(attackers, wanted, options, monkeyp
     if options.get("on") == "dask":
         pytest.importorskip("distributed")
     opened = []
-    really = places.Place._open
-    monkeypatch.setattr(places.Place, "_open", lambda self: opened.append(self.on) or really(self))
-    with place(**options):
+    really = executors.Place._open
+    monkeypatch.setattr(
+        executors.Place, "_open", lambda self: opened.append(self.on) or really(self)
+    )
+    with run_on(**options):
         assert repr(um.legal(attackers, **SWEEP).estimates) == wanted
     elsewhere = [on for on in opened if on != "local"]
     assert len(elsewhere) == ("on" in options), "one place serves all jobs of a sweep"
@@ -62,7 +64,7 @@ def test_a_sweep_elsewhere_is_the_same_sweep(attackers, wanted, options, monkeyp
 @pytest.mark.parametrize("kept", [False, True])
 def test_a_sweep_on_devices_is_the_same_sweep(attackers, wanted, kept, tmp_path):
     pytest.importorskip("torch")
-    with place("cuda", devices=["cpu", "cpu"], state=tmp_path if kept else None):
+    with run_on("cuda", devices=["cpu", "cpu"], state=tmp_path if kept else None):
         result = um.legal(attackers, **SWEEP)
     assert repr(result.estimates) == wanted
     assert not kept or len(list(tmp_path.iterdir())) == 4
@@ -73,8 +75,8 @@ import os, signal, sys
 from tests.helpers.populations import population
 from tests.privacy.test_legal_places import SPEAKERS, SWEEP
 import unmask as um
-from unmask.privacy.legal.predicates import Protocol
-from unmask.run import job, place
+from unmask.privacy.legal.isolating_kernel import Protocol
+from unmask.run import job, run_on
 
 attack, tried = Protocol.attack, []
 
@@ -91,7 +93,7 @@ job.SAVE_EVERY = 0.0
 enrol = population(SPEAKERS, 1, noise=1.0, tag="e", columns=True)
 test = population(SPEAKERS, 2, noise=1.5, tag="t", columns=True)
 metrics = ["linkability", "singling_out", "one_minus_eer"]
-with place(workers=1, state=sys.argv[1]):
+with run_on(workers=1, state=sys.argv[1]):
     um.legal({"original": um.Attacker(enrol, test)}, **SWEEP, metrics=metrics)
 """
 
@@ -104,7 +106,7 @@ def test_a_sweep_that_is_killed_goes_on(attackers, wanted, tmp_path):
     assert ended.returncode == -signal.SIGKILL
     done = {path: path.stat().st_mtime_ns for path in state.glob("*/results-*.npz")}
     assert len(done) == 4, "three tasks of Linkability and one of three of Singling Out"
-    with place("processes", workers=1, state=state):
+    with run_on("processes", workers=1, state=state):
         result = um.legal(attackers, **SWEEP)
     assert repr(result.estimates) == wanted
     assert {path: path.stat().st_mtime_ns for path in done} == done
@@ -123,8 +125,10 @@ def test_lists_are_counted_alike_on_a_device(sides, levels, monkeypatch):
     codes = (rng.integers(0, 2, 300), rng.integers(0, 2, 1100)) if sides else (None, None)
     groups = rng.integers(0, 5, 1100)
     groups[:5] = np.arange(5)
-    cuts = np.array([1, 19, 300, 1099])
-    lists = Lists(enrol, test, *codes[::-1], true=place, cuts=cuts, enrol_group=groups)
+    list_sizes = np.array([1, 19, 300, 1099])
+    lists = ListCounts(
+        enrol, test, *codes[::-1], true=place, list_sizes=list_sizes, enrol_group=groups
+    )
     scores = test @ enrol.T
     if sides:
         scores[codes[0][:, None] != codes[1]] = -np.inf
@@ -133,17 +137,17 @@ def test_lists_are_counted_alike_on_a_device(sides, levels, monkeypatch):
     there = legal_verification.own_scores(Torch("cpu"), lists, (0, 300))["own"]
     assert there == pytest.approx(own, abs=1e-12)
     knots, which = np.unique(own, return_inverse=True)
-    lists = replace(lists, knots=knots, coarse=_coarse(knots, which, 16))
+    lists = replace(lists, knots=knots, bin_of_code=_bins_of_codes(knots, which, 16))
     whole = legal_verification.count_lists(NUMPY, lists, (0, 300))
-    spread = 0
+    pair_bins = 0
     for rows in [(0, 256), (256, 300)]:
         one = legal_verification.count_lists(NUMPY, lists, rows)
         other = legal_verification.count_lists(Torch("cpu"), lists, rows)
-        spread = spread + one["spread"].astype(int)
-        for name in ("counts", "spread", "extra"):
+        pair_bins = pair_bins + one["pair_bins"].astype(int)
+        for name in ("counts", "pair_bins", "joining_score"):
             assert one[name].tolist() == other[name].tolist(), name
-    assert spread.tolist() == whole["spread"].tolist()
-    assert whole["spread"].sum(axis=(1, 2, 3)).tolist() == whole["counts"].sum(axis=1).tolist()
+    assert pair_bins.tolist() == whole["pair_bins"].tolist()
+    assert whole["pair_bins"].sum(axis=(1, 2, 3)).tolist() == whole["counts"].sum(axis=1).tolist()
     others = scores.copy()
     others[np.arange(300), place] = np.nan
     for n, (start, stop) in enumerate([(0, 1), (1, 19), (19, 300), (300, 1099)]):
@@ -151,4 +155,4 @@ def test_lists_are_counted_alike_on_a_device(sides, levels, monkeypatch):
         met = [int((part == knot).sum()) for knot in knots[:40]]
         assert whole["counts"][n, 1:80:2].tolist() == met
         assert whole["counts"][n].sum() == np.isfinite(part).sum() + (part == -np.inf).sum()
-        assert (whole["extra"][n] >= 0).tolist() == (place < stop).tolist()
+        assert (whole["joining_score"][n] >= 0).tolist() == (place < stop).tolist()

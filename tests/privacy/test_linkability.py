@@ -14,16 +14,16 @@ from tests.helpers.populations import population
 
 import unmask as um
 from unmask.base import Sampling
-from unmask.privacy.legal import curve as legal_curve, links as legal_counts, one_minus_eer
+from unmask.privacy.legal import curve as legal_curve, linking as legal_counts, one_minus_eer
 from unmask.privacy.legal.curve import mean_variance, risk_interval
-from unmask.privacy.legal.links import (
-    Comparison,
+from unmask.privacy.legal.from_scores import count_above_in_scores
+from unmask.privacy.legal.linking import (
+    LinkRows,
     count_above,
     exact_linkability,
     sampled_linkability,
 )
-from unmask.privacy.legal.matrix import count_above_in_scores
-from unmask.run import place
+from unmask.run import run_on
 from unmask.scoring import score_matrix
 
 
@@ -150,20 +150,20 @@ def test_blocks_do_not_matter_even_with_equal_vectors(rows, strip, monkeypatch):
     test = enrol[:45] + 0.5 * rng.normal(size=(45, 24))
     test[40] = enrol[40]
     true = np.arange(45)
-    above = count_above(Comparison(enrol, test, true=true), rows=rows)
+    above = count_above(LinkRows(enrol, test, true=true), rows=rows)
     exact = np.array([[math.fsum(a * b) for b in enrol] for a in test])
     expected = count_above_in_scores(exact, true)
     assert above.at_or_above.tolist() == expected.at_or_above.tolist()
     assert above.above.tolist() == expected.above.tolist()
     assert (above.at_or_above[:30] >= 1).all(), "a twin ties with its speaker"
     sides = rng.integers(0, 2, 45), rng.integers(0, 2, 60)
-    comparison = Comparison(enrol, test, *sides[::-1], true=true)
+    comparison = LinkRows(enrol, test, *sides[::-1], true=true)
     narrowed = count_above(comparison, rows=rows)
     matches = sides[0][:, None] == sides[1]
     expected = count_above_in_scores(exact, true, matches=matches)
     assert narrowed.at_or_above.tolist() == expected.at_or_above.tolist()
     pytest.importorskip("torch")
-    with place("cuda", devices=["cpu"]):
+    with run_on("cuda", devices=["cpu"]):
         elsewhere = count_above(comparison, rows=rows)
     assert elsewhere.at_or_above.tolist() == expected.at_or_above.tolist()
     assert elsewhere.above.tolist() == expected.above.tolist()

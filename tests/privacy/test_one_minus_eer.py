@@ -7,7 +7,7 @@ from tests.helpers.populations import population
 import unmask as um
 from unmask.base import Sampling
 from unmask.base.intervals import score_interval
-from unmask.privacy.legal.verification import Resampled, errors_of
+from unmask.privacy.legal.verification import ListDraws, errors_of
 from unmask.run import NUMPY
 
 
@@ -82,7 +82,7 @@ def test_a_replicate_is_a_sample_of_speakers_on_both_sides():
     target = np.zeros((12, 25), dtype=int)
     target[np.arange(12), 2 * which + 1] = 1
     how = Sampling(5, 0.95, 0)
-    resampled = Resampled(np.vstack([np.ones(12), how.times(12)]), target, nontarget)
+    resampled = ListDraws(np.vstack([np.ones(12), how.times(12)]), target, nontarget)
     errors = errors_of(NUMPY, resampled, (0, 6))["errors"]
     for times, result in zip(resampled.times.astype(int), errors, strict=True):
         drawn = np.repeat(np.arange(12), times)
@@ -98,7 +98,7 @@ def test_the_low_end_takes_out_the_bias_of_a_hull_and_the_high_end_none():
     target, nontarget = rng.integers(0, 3, (24, 16)), rng.integers(0, 3, (1, 24 * 24, 16))
     target[:, 8:] += 2
     times = np.vstack([np.ones(24), Sampling(200, 0.95, 0).times(24)])
-    resampled = Resampled(times, target, nontarget)
+    resampled = ListDraws(times, target, nontarget)
     drawn = 1 - errors_of(NUMPY, resampled, (0, 201))["errors"][:, 0, 0]
     value, bias = drawn[0], drawn[1:].mean() - drawn[0]
     assert bias > 0

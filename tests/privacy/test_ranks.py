@@ -7,7 +7,7 @@ from tests.helpers.populations import population
 import unmask as um
 from unmask.base import Sampling
 from unmask.privacy import ranks_of
-from unmask.privacy.legal.links import disclosure
+from unmask.privacy.legal.linking import disclosure
 
 
 def test_half_of_forty_found_at_once_is_four_and_a_half_bits():

@@ -14,10 +14,10 @@ from unmask.engine import Roc
 from unmask.privacy import Attacker, pseudonymisation, safeguards
 from unmask.privacy.attack import first_half
 from unmask.privacy.legal import pooled
-from unmask.privacy.similarity import pseudonyms, resampling as similarity_resampling
+from unmask.privacy.similarity import api, resampling as similarity_resampling
+from unmask.privacy.similarity.intervals import LARGEST_D_ECE, Statistic, decibels, lost
 from unmask.privacy.similarity.result import assessed
-from unmask.privacy.similarity.statistic import LARGEST_D_ECE, Statistic, decibels, lost
-from unmask.run import place, reporting
+from unmask.run import progress, run_on
 from unmask.scoring import Cosine, Sides, score_matrix
 from unmask.trials import Embeddings, Ids, Scores
 
@@ -362,9 +362,9 @@ def test_diagonals_are_never_read(matrices):
 
 def test_threads_and_single_precision(matrices):
     sets, speakers = matrices
-    with place(workers=1):
+    with run_on(workers=1):
         one = pseudonymisation(*sets, speakers, replicates=20)
-    with place(workers=3):
+    with run_on(workers=3):
         three = pseudonymisation(*sets, speakers, replicates=20)
     np.testing.assert_array_equal(one.matrices["op"], three.matrices["op"])
     assert one.interval("deid") == three.interval("deid")
@@ -443,7 +443,7 @@ def drawn(monkeypatch):
         latest.update(plain=made.plain, negated=made.negated)
         return assessed(made, **more)
 
-    monkeypatch.setattr(pseudonyms, "assessed", keep)
+    monkeypatch.setattr(api, "assessed", keep)
     return latest
 
 
@@ -713,7 +713,7 @@ def test_estimates_carry_units_counts_and_signatures(matrices):
 def test_progress_reaches_the_end(matrices):
     sets, speakers = matrices
     seen = []
-    with reporting(lambda done, total: seen.append((done, total))):
+    with progress(lambda done, total: seen.append((done, total))):
         pseudonymisation(*sets, speakers, replicates=0)
     assert seen == [(i, 8) for i in range(1, 9)]
 

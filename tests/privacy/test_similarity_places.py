@@ -7,18 +7,18 @@ import pytest
 from tests.scoring.test_places import SUMS, speech
 
 import unmask as um
-from unmask.privacy.similarity import passes
+from unmask.privacy.similarity import kernels
+from unmask.privacy.similarity.intervals import Setup
 from unmask.privacy.similarity.matrix import similarity_sets
 from unmask.privacy.similarity.pairs import MatrixPairs, segments_of
-from unmask.privacy.similarity.statistic import Setup
-from unmask.run import NUMPY, place, places, reporting
+from unmask.run import NUMPY, executors, progress, run_on
 from unmask.scoring import Cosine, CountAmong, Rule, pairs as scoring_pairs, reducers, sides_of
 from unmask.trials import Ids
 
 
 @pytest.fixture(autouse=True)
 def short_ranges(monkeypatch):
-    monkeypatch.setattr(passes, "TRIALS", 1)
+    monkeypatch.setattr(kernels, "TRIALS", 1)
 
 
 @pytest.fixture(scope="module")
@@ -50,16 +50,16 @@ def assert_same_bits(result, wanted):
 def test_a_table_of_safeguards_starts_its_workers_once(voices, monkeypatch):
     started = []
 
-    class Threads(places.ThreadPoolExecutor):
+    class Threads(executors.ThreadPoolExecutor):
         def __init__(self, workers, **options):
             started.append(workers)
             super().__init__(workers)
 
-    monkeypatch.setattr(places, "ProcessPoolExecutor", Threads)
+    monkeypatch.setattr(executors, "ProcessPoolExecutor", Threads)
     few = [voice.select(np.isin(voice.speakers.codes, range(8))) for voice in voices]
     protected = {"a": few[1], "b": few[0]}
     options = {"with_sessions": True, "replicates": 0}
-    with place("processes", workers=2):
+    with run_on("processes", workers=2):
         result = um.safeguards(few[0], protected, **options)
     assert started == [2]
     wanted = um.safeguards(few[0], protected, **options)
@@ -74,10 +74,10 @@ def test_a_state_goes_on_where_the_run_was_ended(voices, tmp_path):
         if done / total > 0.7:
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt), place(workers=1, state=tmp_path), reporting(unplug):
+    with pytest.raises(KeyboardInterrupt), run_on(workers=1, state=tmp_path), progress(unplug):
         um.pseudonymisation(*voices, replicates=0)
     steps = []
-    with place(state=tmp_path), reporting(lambda *step: steps.append(step)):
+    with run_on(state=tmp_path), progress(lambda *step: steps.append(step)):
         result = um.pseudonymisation(*voices, replicates=0)
     assert_same_bits(result, wanted)
     kept = [(1, 10), (6, 30), (3, 10), (12, 30), (5, 10), (18, 30), (7, 10), (15, 20)]
@@ -114,7 +114,7 @@ def test_a_device_counts_and_adds_up_the_same(voices, source, rule, strip, monke
     segments = segments_of(voices[0].speakers)
     pairs = {"op": segments.pairs(source(segments), rules(voices)[rule](segments))}
     one = similarity_sets(pairs, Setup(replicates=0), negated=["op"]).sets["op"]
-    with place("cuda", devices=["cpu"]):
+    with run_on("cuda", devices=["cpu"]):
         other = similarity_sets(pairs, Setup(replicates=0), negated=["op"]).sets["op"]
     np.testing.assert_allclose(one.roc.scores, other.roc.scores, atol=1e-12)
     for name in ("target", "equal", "between"):
@@ -132,7 +132,7 @@ def test_a_device_gives_the_same_numbers_to_the_user(voices, matrices):
     wanted = um.pseudonymisation(*voices, **few), um.sessions(*voices, **few)
     broken = matrices[2].copy()
     broken[3, 7] = np.nan
-    with place("cuda", devices=["cpu", "cpu"]):
+    with run_on("cuda", devices=["cpu", "cpu"]):
         result, sessions = um.pseudonymisation(*voices, **few), um.sessions(*voices, **few)
         with pytest.raises(um.InputError, match=r"PP: expected numbers, found NaN as score of 1 p"):
             um.pseudonymisation(*matrices[:2], broken, voices[0].speakers)
@@ -149,9 +149,9 @@ def test_counts_travel_in_few_bytes(voices, tmp_path):
     segments = segments_of(voices[0].speakers)
     pairs = segments.pairs(Cosine().sides(voices[0].vectors).take(segments.order))
     counting = CountAmong(pairs, np.linspace(-1, 1, 3000), with_loss=False)
-    assert len(passes.blocks_of(counting)) == 3
-    with place(state=tmp_path):
-        far = passes.blocks_of(counting)
+    assert len(kernels.blocks_of(counting)) == 3
+    with run_on(state=tmp_path):
+        far = kernels.blocks_of(counting)
     assert far == [(0, 700, 0, 700)]
     counted = reducers.count_block(NUMPY, counting, far[0])
     travelled = sum(array.nbytes for array in counted.values())
@@ -160,7 +160,7 @@ def test_counts_travel_in_few_bytes(voices, tmp_path):
 
 def test_counts_do_not_depend_on_the_ranges(voices, monkeypatch):
     wanted = um.pseudonymisation(*voices, replicates=0)
-    monkeypatch.setattr(passes, "blocks_of", lambda one: one.pairs.shares(1))
+    monkeypatch.setattr(kernels, "blocks_of", lambda one: one.pairs.shares(1))
     monkeypatch.setattr(reducers, "PIECE", 8 * 256 * 700)
     monkeypatch.setattr(reducers, "LONGEST_PIECE", 8 * 256 * 700)
     result = um.pseudonymisation(*voices, replicates=0)

@@ -9,15 +9,15 @@ from tests.helpers.populations import population
 
 import unmask as um
 from unmask.base import Groups
-from unmask.privacy.legal import one_minus_eer, predicates
+from unmask.privacy.legal import isolating_kernel, one_minus_eer
 from unmask.privacy.legal.conversations import Rows
-from unmask.privacy.legal.predicates import (
+from unmask.privacy.legal.isolating import calibrated_chance, mean_calibrated_chance
+from unmask.privacy.legal.isolating_kernel import (
     Best,
     Protocol,
     single_out,
     test_slots as fold_slots,
 )
-from unmask.privacy.legal.singling import calibrated_chance, mean_calibrated_chance
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "embeddings"
 
@@ -225,7 +225,7 @@ def test_blocks_do_not_matter(monkeypatch):
     options = {"counts": [5, 20, 40], "draws": 2, "folds": 4, "seed": 5}
     results = []
     for size in (1, 7, 64):
-        monkeypatch.setattr(predicates, "SPEAKERS", size)
+        monkeypatch.setattr(isolating_kernel, "SPEAKERS", size)
         results.append(um.singling_out(enrol, test, **options))
     for other in results[1:]:
         assert other.per_speaker.tolist() == results[0].per_speaker.tolist()

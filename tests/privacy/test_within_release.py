@@ -127,7 +127,7 @@ def test_every_metric_and_reading_is_the_mean_of_its_two_ways():
     options = {"counts": [4, 8], "lengths": [1, 2], **QUICK}
     both = um.legal({"it": attack}, **options)
     ways = [
-        um.legal({"it": way}, **options) for way in (replace(attack, turned=None), attack.turned)
+        um.legal({"it": way}, **options) for way in (replace(attack, reverse=None), attack.reverse)
     ]
     assert set(both.curves) == set(ways[0].curves)
     assert len(both.curves) == 4 * 3 * 2

@@ -6,13 +6,13 @@ import pytest
 from unmask.engine import calibrate, information, weighted_line
 from unmask.privacy import calibration_distortion
 from unmask.privacy.similarity.distortion import (
-    Run,
+    BinnedRun,
     _distortion,
     cross_scores,
     distortions,
 )
+from unmask.privacy.similarity.intervals import Setup
 from unmask.privacy.similarity.lists import RunScores
-from unmask.privacy.similarity.statistic import Setup
 from unmask.trials import Embeddings
 
 SPEAKERS, EACH = 6, 3
@@ -47,7 +47,7 @@ def test_the_weighted_line_is_that_of_the_scores_written_out():
     run = run_of(rng, 1.5)
     times = np.array([2.0, 0, 1, 3, 0, 0])
     target, nontarget = expanded(run, times)
-    made = Run.of(run)
+    made = BinnedRun.of(run)
     line = weighted_line(made.score, *made.weighted(times))
     expected = calibrate(target, nontarget)
     assert line.scale == pytest.approx(expected.scale, rel=0.02)
@@ -57,7 +57,7 @@ def test_the_weighted_line_is_that_of_the_scores_written_out():
 def test_replicates_are_those_of_an_explicit_resampling():
     rng = np.random.default_rng(1)
     first, second = run_of(rng, 1.5), run_of(rng, 1.0)
-    runs = Run.of(first), Run.of(second)
+    runs = BinnedRun.of(first), BinnedRun.of(second)
     for times in Setup(replicates=5, seed=3).weights(SPEAKERS)[:5]:
         line = calibrate(*expanded(first, times))
         target, nontarget = (line.apply(scores) for scores in expanded(second, times))

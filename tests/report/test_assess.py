@@ -34,7 +34,7 @@ from unmask.report.documents import Row
 from unmask.report.headline import attempts, find, largest, verdict
 from unmask.report.html import merged, symbols
 from unmask.report.writing import browser, write_report
-from unmask.run import place
+from unmask.run import run_on
 from unmask.trials import Embeddings, read_embeddings
 
 NUMBER = re.compile(r'<span class="num[^"]*" data-n="(\d+)" title="([^"]*)"><b>([^<]*)</b>')
@@ -548,13 +548,13 @@ def test_lengths_that_nobody_has_are_left_out_and_told():
 def test_another_place_gives_the_same_report(small, tmp_path):
     folder, result, _ = small
     config = load_config(folder / "study.toml", changes=SMALL)
-    with place("processes", workers=2, state=tmp_path / "state"):
+    with run_on("processes", workers=2, state=tmp_path / "state"):
         there = assess(config, tmp_path / "out")
     assert there.computed == result.computed
     rows = [[row.of_estimates() for row in a.document.rows] for a in (result, there)]
     assert repr(rows[0]) == repr(rows[1])
     assert any((tmp_path / "state").iterdir())
-    with pytest.raises(InputError, match="found moon"), place("moon"):
+    with pytest.raises(InputError, match="found moon"), run_on("moon"):
         assess(config, tmp_path / "out")
 
 

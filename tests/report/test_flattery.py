@@ -15,7 +15,7 @@ from unmask.assessment.runs import Speech
 from unmask.assessment.sound import run_notices
 from unmask.errors import InputError
 from unmask.report import assess, check_inputs
-from unmask.run import place
+from unmask.run import run_on
 from unmask.trials import Embeddings, Ids, write
 
 CASE = resources.files("unmask.data").joinpath("case_study")
@@ -44,7 +44,7 @@ backends = ["cosine"]
 
 @pytest.fixture(autouse=True, scope="module")
 def alone():
-    with place(workers=1):
+    with run_on(workers=1):
         yield
 
 

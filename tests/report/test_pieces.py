@@ -18,7 +18,7 @@ from unmask.assessment.inputs import read_inputs
 from unmask.privacy.legal import RELEASE, one_minus_eer
 from unmask.report import assess
 from unmask.report.headline import find
-from unmask.run import place
+from unmask.run import run_on
 
 PEOPLE, EACH, DIMENSION = 24, 8, 16
 CONFIG = """
@@ -49,7 +49,7 @@ def voices(seed: int, noise: float) -> um.Embeddings:
 def run(folder: Path, *, changes=(), more=""):
     (folder / "study.toml").write_text(CONFIG + more, encoding="utf-8")
     config = load_config(folder / "study.toml", changes=changes)
-    with place(workers=1):
+    with run_on(workers=1):
         return assess(config, folder / "out")
 
 

@@ -21,7 +21,7 @@ from unmask.assessment.redact import Labels, ending
 from unmask.assessment.toml import load_config
 from unmask.report.assessment import assess
 from unmask.report.writing import write_report
-from unmask.run import place
+from unmask.run import run_on
 from unmask.trials import Embeddings, Ids, Scores, write
 
 NAMES = ("Mustermann", "Kranewitter", "Zwirbel")
@@ -142,7 +142,7 @@ def test_names_in_endings_patterns_sessions_groups_files_and_folders(tmp_path):
     )
     out = tmp_path / "out"
     config = load_config(given / "a.toml", changes=["redact=true"])
-    with place(workers=1):
+    with run_on(workers=1):
         result = assess(config, out, cache=tmp_path / "cache")
     write_report(result, out, file_copy=True)
     assert not result.failures
@@ -154,7 +154,7 @@ def test_names_in_endings_patterns_sessions_groups_files_and_folders(tmp_path):
     assert 'speakers = "withheld"' in text
     assert 'embeddings = "withheld"' in text
     plain = tmp_path / "plain"
-    with place(workers=1):
+    with run_on(workers=1):
         changes = ["figures=[]", 'frameworks=["verification"]']
         named = assess(load_config(given / "a.toml", changes=changes), plain)
     write_report(named, plain)
@@ -223,7 +223,7 @@ def test_names_in_commands_recognisers_grammars_and_recordings(tmp_path, monkeyp
     changes = ["redact=true", 'attackers.0.name="own"']
     config = load_config(given / "a.toml", changes=changes)
     out = tmp_path / "out"
-    with place(workers=1):
+    with run_on(workers=1):
         result = assess(config, out, cache=tmp_path / "cache", allow_code=True)
     write_report(result, out, file_copy=True)
     sys.modules.pop("zwirbel_encoder", None)

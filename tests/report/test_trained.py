@@ -16,7 +16,7 @@ from unmask.assessment.training import NOT_RUNNABLE
 from unmask.errors import InputError
 from unmask.report.assessment import assess
 from unmask.report.writing import write_report
-from unmask.run import place
+from unmask.run import run_on
 from unmask.speech import Recipe, anonymise, recordings, safeguard, train
 
 soundfile = pytest.importorskip("soundfile")
@@ -59,7 +59,7 @@ backends = ["cosine", "wccn"]
 @pytest.fixture(autouse=True, scope="module")
 def alone():
     """One process: starting workers takes longer than these recordings."""
-    with place(workers=1):
+    with run_on(workers=1):
         yield
 
 

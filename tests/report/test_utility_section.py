@@ -17,7 +17,7 @@ from unmask.errors import InputError
 from unmask.estimate import Notice
 from unmask.report.assessment import assess
 from unmask.report.html import render_html
-from unmask.run import place
+from unmask.run import run_on
 from unmask.utility import COLUMNS, Measurements, utility_of, write_measurements
 
 COUNT = len(SPEAKERS) * UTTERANCES
@@ -39,7 +39,7 @@ def assessed(study, *changes):
     quick = ("intervals.replicates=2", "legal.lengths=[1]", "legal.attributes={}")
     chosen = ('frameworks=["legal", "utility"]', 'utility.measurements="utility.csv"')
     changes = (*quick, *chosen, *changes)
-    with place(workers=1):
+    with run_on(workers=1):
         return assess(load_config(study / "study.toml", changes=changes), study / "out")
 
 

@@ -14,7 +14,7 @@ from unmask.scoring import (
     backend_named,
     score_matrix,
 )
-from unmask.scoring.cosine import Moments
+from unmask.scoring.cosine import SpeakerMoments
 
 
 class Ids:
@@ -76,7 +76,9 @@ def test_wccn_makes_the_within_covariance_the_identity(data):
     backend = Whitening.fit(data, shrinkage=0.0)
     unit = data.vectors / np.linalg.norm(data.vectors, axis=1, keepdims=True)
     rows = (unit - backend.centre) @ backend.projection
-    np.testing.assert_allclose(Moments.of(rows, data.speakers.codes).within, np.eye(16), atol=1e-8)
+    np.testing.assert_allclose(
+        SpeakerMoments.of(rows, data.speakers.codes).within, np.eye(16), atol=1e-8
+    )
     with pytest.raises(InputError, match="within or total"):
         Whitening.fit(data, covariance="between")
 

@@ -14,16 +14,16 @@ import pytest
 from jobs import NUMBERS, hungry_once, starving
 
 import unmask as um
-from unmask.run import dask_cluster, place, ranges_of, reporting, run
-from unmask.run.places import Lost
+from unmask.run import dask_cluster, progress, ranges_of, run, run_on
+from unmask.run.executors import Lost
 
 distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-def cross_pairing(*sets, on="local", state=None, progress=None, **options):
+def cross_pairing(*sets, on="local", state=None, listener=None, **options):
     """With few replicates: their number is none of the questions here."""
-    with place(on, state=state), reporting(progress):
+    with run_on(on, state=state), progress(listener):
         return um.engine.cross_pairing(*sets, **{"replicates": 20, **options})
 
 
@@ -60,7 +60,7 @@ def test_a_killed_worker_changes_nothing(embeddings, cluster, address, tmp_path)
             killed.append(next(iter(cluster.workers.values())).process.pid)
             os.kill(killed[0], 9)
 
-    result = cross_pairing(embeddings, on=address, block=1024, state=tmp_path, progress=kill)
+    result = cross_pairing(embeddings, on=address, block=1024, state=tmp_path, listener=kill)
     assert killed
     assert table(result) == table(cross_pairing(embeddings))
 
@@ -73,7 +73,7 @@ def test_other_versions_are_refused_before_any_work(embeddings, address, monkeyp
 
 def test_a_folder_that_workers_do_not_see(address, tmp_path):
     with (
-        place(address) as there,
+        run_on(address) as there,
         there.executor() as workers,
         pytest.raises(um.InputError, match="choose a folder on a shared disk"),
     ):
@@ -85,7 +85,7 @@ def test_a_block_that_kills_every_worker_is_one_line(cluster, address):
         os._exit(9)
 
     with (
-        place(address) as there,
+        run_on(address) as there,
         there.executor() as workers,
         pytest.raises(Lost, match="again and again"),
     ):
@@ -121,7 +121,7 @@ def test_a_scheduler_that_disappears_leaves_a_state(embeddings, tmp_path, monkey
 
         with pytest.raises(um.InputError, match=r"disappeared; [2-5] of 6 blocks are done") as text:
             cross_pairing(
-                embeddings, on=f"dask://127.0.0.1:{port}", block=1024, state=tmp_path, progress=kill
+                embeddings, on=f"dask://127.0.0.1:{port}", block=1024, state=tmp_path, listener=kill
             )
         assert "\n" not in str(text.value)
     finally:
@@ -130,7 +130,7 @@ def test_a_scheduler_that_disappears_leaves_a_state(embeddings, tmp_path, monkey
             process.wait()
     done = []
     result = cross_pairing(
-        embeddings, block=1024, state=tmp_path, progress=lambda *numbers: done.append(numbers)
+        embeddings, block=1024, state=tmp_path, listener=lambda *numbers: done.append(numbers)
     )
     assert done[0][0] >= 2
     assert table(result) == table(cross_pairing(embeddings))
@@ -168,7 +168,7 @@ def test_a_worker_out_of_memory_changes_nothing(tmp_path):
     ) as cluster:
         first = {worker.process.pid for worker in cluster.workers.values()}
         there = cluster.scheduler_address.replace("tcp://", "dask://")
-        with place(there, state=tmp_path / "s"):
+        with run_on(there, state=tmp_path / "s"):
             outcome = run(partial(hungry_once, str(tmp_path)), numbers, ranges)
             sums = [float(result["sum"]) for result in outcome]
         assert (tmp_path / "starved").exists()
@@ -178,7 +178,7 @@ def test_a_worker_out_of_memory_changes_nothing(tmp_path):
 
 def test_a_block_too_large_for_all_workers_is_one_line(address, tmp_path):
     with (
-        place(address, state=tmp_path),
+        run_on(address, state=tmp_path),
         pytest.raises(um.InputError, match=r"ran out of memory; 0 of 1 blocks are done and kept"),
     ):
         list(run(starving, NUMBERS, [(0, 10)]))

@@ -24,8 +24,8 @@ from jobs import (
 )
 
 import unmask as um
-from unmask.run import accumulate, current_place, job, part, place, reporting, run, store
-from unmask.run.places import available
+from unmask.run import accumulate, current_place, job, part, progress, run, run_on, store
+from unmask.run.executors import available
 
 WANTED = [float(NUMBERS[0][slice(*rows)].sum()) for rows in RANGES]
 
@@ -46,7 +46,7 @@ def test_all_places_give_the_same_in_order(on, kept, tmp_path, shared_place):
     steps = []
     with (
         shared_place(on, tmp_path if kept else None),
-        reporting(lambda *step: steps.append(step)),
+        progress(lambda *step: steps.append(step)),
     ):
         assert sums(run(total, NUMBERS, RANGES)) == WANTED
         assert steps == [(n, len(RANGES)) for n in range(1, len(RANGES) + 1)]
@@ -56,11 +56,11 @@ def test_all_places_give_the_same_in_order(on, kept, tmp_path, shared_place):
 
 def test_parts_are_told_as_one():
     steps = []
-    with reporting(lambda *step: steps.append(step)):
+    with progress(lambda *step: steps.append(step)):
         for index in range(2):
             with part(index, 2):
                 list(run(total, NUMBERS, RANGES[:3]))
-        with part(1, 2), part(0, 3), reporting(None):
+        with part(1, 2), part(0, 3), progress(None):
             list(run(total, NUMBERS, RANGES[:3]))
         with part(1, 2), part(0, 3):
             list(run(total, NUMBERS, RANGES[:1]))
@@ -68,9 +68,9 @@ def test_parts_are_told_as_one():
 
 
 def test_a_partial_finds_its_way(tmp_path):
-    with place("processes", workers=1):
+    with run_on("processes", workers=1):
         doubled = sums(run(partial(times, 2.0), NUMBERS, RANGES))
-    with place(state=tmp_path):
+    with run_on(state=tmp_path):
         single = sums(run(partial(times, 1.0), NUMBERS, RANGES))
     assert [2 * value for value in single] == doubled
 
@@ -88,8 +88,8 @@ def test_what_is_done_is_not_done_again(every, summed, monkeypatch, tmp_path):
     for _ in range(2):
         steps = []
         with (
-            place(workers=1, state=tmp_path),
-            reporting(lambda *step: steps.append(step)),  # noqa: B023 - called within the turn
+            run_on(workers=1, state=tmp_path),
+            progress(lambda *step: steps.append(step)),  # noqa: B023 - called within the turn
             pytest.raises(um.InputError, match=r"memory.*; (8|9) of 15 blocks are done") as raised,
         ):
             work(fails_late)
@@ -102,12 +102,12 @@ def test_a_killed_process_is_one_line_and_the_same_call_goes_on(state, tmp_path)
     work = partial(dies_late, str(tmp_path))
     kept = tmp_path / "state" if state else None
     with (
-        place("processes", workers=1, state=kept),
+        run_on("processes", workers=1, state=kept),
         pytest.raises(um.InputError, match="the same command goes on from there"),
     ):
         list(run(work, NUMBERS, RANGES))
     steps = []
-    with place("processes", workers=1, state=kept), reporting(lambda *step: steps.append(step)):
+    with run_on("processes", workers=1, state=kept), progress(lambda *step: steps.append(step)):
         assert sums(run(work, NUMBERS, RANGES)) == WANTED
     assert steps[0][0] > 1
 
@@ -120,9 +120,9 @@ def test_the_whole_run_is_killed_and_goes_on(tmp_path):
             import os, signal, sys
             sys.path[:0] = sys.argv[2:]
             from jobs import NUMBERS, RANGES, total
-            from unmask.run import job, place, run
+            from unmask.run import job, run_on, run
             job.SAVE_EVERY = 0.0
-            with place(workers=1, state=sys.argv[1]):
+            with run_on(workers=1, state=sys.argv[1]):
                 for n, _ in enumerate(run(total, NUMBERS, RANGES)):
                     if n == 4:
                         os.kill(os.getpid(), signal.SIGKILL)
@@ -135,7 +135,7 @@ def test_the_whole_run_is_killed_and_goes_on(tmp_path):
     ended = subprocess.run([sys.executable, script, state, here], env=path)
     assert ended.returncode == -signal.SIGKILL
     steps = []
-    with place(workers=1, state=state), reporting(lambda *step: steps.append(step)):
+    with run_on(workers=1, state=state), progress(lambda *step: steps.append(step)):
         assert sums(run(total, NUMBERS, RANGES)) == WANTED
     assert steps[0][0] >= 5
 
@@ -160,16 +160,16 @@ def test_too_little_disk_is_known_before(monkeypatch):
     full = type("Usage", (), {"free": 10})
     monkeypatch.setattr("shutil.disk_usage", lambda folder: full)
     with (
-        place("processes", workers=1),
+        run_on("processes", workers=1),
         pytest.raises(um.InputError, match=r"of free disk for the rows to work on, found 0.0 MB"),
     ):
         list(run(total, NUMBERS, RANGES))
 
 
 def test_places_are_checked_when_they_are_named():
-    with pytest.raises(um.InputError, match="found moon"), place("moon"):
+    with pytest.raises(um.InputError, match="found moon"), run_on("moon"):
         pass
-    with pytest.raises(um.InputError, match="workers: expected 1 or more"), place(workers=0):
+    with pytest.raises(um.InputError, match="workers: expected 1 or more"), run_on(workers=0):
         pass
     assert current_place().on == "local"
 
@@ -178,7 +178,7 @@ def test_places_are_checked_when_they_are_named():
 def test_several_devices_share_the_ranges(kept, tmp_path):
     pytest.importorskip("torch")
     names = ["cpu", "cpu:0"]
-    with place("cuda", devices=names, state=tmp_path if kept else None):
+    with run_on("cuda", devices=names, state=tmp_path if kept else None):
         results = list(run(on_a_device, NUMBERS, RANGES))
     np.testing.assert_allclose(sums(results), WANTED)
     assert {str(result["device"]) for result in results} <= set(names)
@@ -186,12 +186,12 @@ def test_several_devices_share_the_ranges(kept, tmp_path):
 
 def test_a_device_that_fails_is_heard():
     pytest.importorskip("torch")
-    with place("cuda", devices=["cpu"]), pytest.raises(um.InputError, match="on fire"):
+    with run_on("cuda", devices=["cpu"]), pytest.raises(um.InputError, match="on fire"):
         list(run(broken, NUMBERS, RANGES))
 
 
 def test_one_run_at_a_time_in_a_state(tmp_path):
-    with place(state=tmp_path):
+    with run_on(state=tmp_path):
         first = run(total, NUMBERS, RANGES)
         next(first)
         with pytest.raises(um.InputError, match="another run is at work there"):
@@ -201,7 +201,7 @@ def test_one_run_at_a_time_in_a_state(tmp_path):
 
 @pytest.mark.parametrize("on", ["cuda", "dask://localhost:8786"])
 def test_workers_without_effect_are_refused(on):
-    with pytest.raises(um.InputError, match="which has workers of its own"), place(on, workers=2):
+    with pytest.raises(um.InputError, match="which has workers of its own"), run_on(on, workers=2):
         pass
 
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import unmask as um
-from unmask.assessment.config import Attacker, config_schema
+from unmask.assessment.config import AttackerConfig, config_schema
 from unmask.engine import Roc, cross_pairing
 from unmask.privacy import one_minus_eer
 from unmask.privacy.legal import count_above_in_scores
-from unmask.run import place
+from unmask.run import run_on
 from unmask.scoring import BACKENDS, AsNorm, Fused, backend_named, score_matrix
 
 
@@ -51,7 +51,7 @@ def test_the_similarity_of_voices_and_over_sessions():
     matrices = squared(o, o), squared(o, p), squared(p, p)
     wanted = um.pseudonymisation(*matrices, original.speakers, replicates=0)
     for options in ({}, {"on": "processes", "workers": 2}, {"on": "cuda", "devices": ["cpu"]}):
-        with place(**options):
+        with run_on(**options):
             result = um.pseudonymisation(original, protected, backend=Distance(), replicates=0)
         assert result.deid == pytest.approx(wanted.deid, abs=1e-12)
         for name in ("plain", "negated"):
@@ -100,7 +100,7 @@ def test_the_worst_case():
     data = voices("u", 1)
     levels, counts = [-12.0, -6.0], [1, 5]
     result = um.worst_case(data, levels, counts=counts, backend=Distance(), split=False)
-    pairs = um.stress.pairs(data, backend=Distance())
+    pairs = um.stress.speaker_pairs(data, backend=Distance())
     wanted = um.worst_case(pairs, levels, counts=counts, split=False)
     np.testing.assert_allclose(result.values, wanted.values, atol=1e-12)
 
@@ -192,12 +192,12 @@ def test_a_registered_back_end_is_known_by_its_name_everywhere(registered):
         assert call(enrol, enrol, backend="distance", **plain).estimates[0].value is not None
     assert um.evaluate(enrol, backend="distance", **plain)["distance"]["eer"].value < 0.5
     um.worst_case(enrol, [-6.0], counts=[1], backend="distance")
-    config = Attacker(name="x", backends=("cosine", "distance"))
+    config = AttackerConfig(name="x", backends=("cosine", "distance"))
     assert config.backends == ("cosine", "distance")
-    names = config_schema()["$defs"]["Attacker"]["properties"]["backends"]["items"]["enum"]
+    names = config_schema()["$defs"]["AttackerConfig"]["properties"]["backends"]["items"]["enum"]
     assert {"cosine", "fusion", "distance"} < set(names)
     with pytest.raises(ValueError, match=r"expected cosine, .*, found nearness"):
-        Attacker(name="x", backends=("nearness",))
+        AttackerConfig(name="x", backends=("nearness",))
 
 
 def test_what_a_registered_back_end_is_fitted_on(registered):
@@ -219,7 +219,7 @@ def test_what_a_registered_back_end_is_fitted_on(registered):
 
     for needs in ("nothing", "training", "attacked", "pairs"):
         registered("mine", fit, needs=needs)
-        attacker = um.Attacker(enrol, test, "mine", pairs[0], pairs=pairs)
+        attacker = um.Attacker(enrol, test, "mine", pairs[0], parallel=pairs)
         assert attacker.allows("mine")
         assert attacker.ready().backend_in_use.name == "distance"
         bare = um.Attacker(enrol, test, "mine")
@@ -230,9 +230,9 @@ def test_what_a_registered_back_end_is_fitted_on(registered):
     assert [len(data) for data in given] == [0, 1, 2, 4]
     strangers = um.Embeddings(test.vectors, others, test.utterances)
     with pytest.raises(um.InputError, match="training and test speakers must differ"):
-        um.Attacker(enrol, strangers, "mine", pairs=pairs).ready()
+        um.Attacker(enrol, strangers, "mine", parallel=pairs).ready()
     with pytest.raises(um.InputError, match=r"no version of a test recording, found 70 \(first: t"):
-        um.Attacker(enrol, test, "mine", pairs=(test, test)).ready()
+        um.Attacker(enrol, test, "mine", parallel=(test, test)).ready()
     registered("shifted", shifted, needs="attacked", aligns=True)
     moved = um.Embeddings(test.vectors + 9.0, test.speakers, test.utterances)
     near, far = (um.linkability(enrol, moved, backend=b) for b in ("shifted", "cosine"))

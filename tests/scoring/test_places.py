@@ -12,11 +12,11 @@ from tests.scoring.test_reducers import small
 
 import unmask as um
 from unmask.base import Groups
-from unmask.privacy.legal import predicates, verification
-from unmask.privacy.legal.links import Comparison, count_above
-from unmask.privacy.legal.predicates import Predicates, Protocol, single_out_all
-from unmask.privacy.similarity import passes
-from unmask.run import place
+from unmask.privacy.legal import isolating_kernel, verification
+from unmask.privacy.legal.isolating_kernel import Predicates, Protocol, single_out_all
+from unmask.privacy.legal.linking import LinkRows, count_above
+from unmask.privacy.similarity import kernels
+from unmask.run import run_on
 from unmask.scoring import Cosine, CountAmong, CountBySpeaker, TargetScores, reducers
 from unmask.stress.impostors import rates, voices as impostors
 
@@ -26,9 +26,9 @@ SUMS = ("count", "log_sigmoid", "llr", "disclosure", "lowest", "highest")
 @pytest.fixture(autouse=True)
 def several_tasks(monkeypatch):
     monkeypatch.setattr(reducers, "STRIP", 1 << 14)
-    monkeypatch.setattr(passes, "TRIALS", 1)
+    monkeypatch.setattr(kernels, "TRIALS", 1)
     monkeypatch.setattr(verification, "ROWS", 256)
-    monkeypatch.setattr(predicates, "SPEAKERS", 7)
+    monkeypatch.setattr(isolating_kernel, "SPEAKERS", 7)
     monkeypatch.setattr(impostors, "ROWS", 40)
     monkeypatch.setattr(impostors, "FEW_SPEAKERS", 3)
     monkeypatch.setattr(impostors, "_DEVICE", 1000)
@@ -37,7 +37,7 @@ def several_tasks(monkeypatch):
 
 def among(unordered):
     pairs = small(unordered)
-    with place():
+    with run_on():
         knots = TargetScores.of(pairs).scores
     return CountAmong(pairs, knots).total(targets=1, block=128)
 
@@ -81,7 +81,7 @@ def links(sides):
     test += enrol[:130]
     codes = np.arange(150) % 2 if sides else None
     rows = enrol, test, codes, None if codes is None else codes[:130]
-    return count_above(Comparison(*rows, true=np.arange(130)), rows=40)
+    return count_above(LinkRows(*rows, true=np.arange(130)), rows=40)
 
 
 def lists(sides):
@@ -93,7 +93,7 @@ def lists(sides):
 
 
 def levels(thresholds, *, held=False, split=False):
-    data = um.stress.pairs(voices()) if held else voices()
+    data = um.stress.speaker_pairs(voices()) if held else voices()
     made = um.worst_case(data, thresholds, counts=COUNTS, split=split)
     return made.values, made.low, made.high
 
@@ -142,10 +142,10 @@ def numbers(result):
 def test_every_place_gives_the_same(case, where, tmp_path, shared_place):
     pytest.importorskip({"dask": "distributed", "device": "torch"}.get(where, "numpy"))
     device = where == "device"
-    with place(workers=1):
+    with run_on(workers=1):
         wanted = numbers(CASES[case]())
     for state in (None, tmp_path, tmp_path):
-        with place("cuda", devices=["cpu"], state=state) if device else shared_place(where, state):
+        with run_on("cuda", devices=["cpu"], state=state) if device else shared_place(where, state):
             result = numbers(CASES[case]())
         for one, other in zip(result, wanted, strict=True):
             if device:

@@ -9,7 +9,7 @@ from scipy.stats import multivariate_normal
 
 from unmask import InputError
 from unmask.scoring import Plda, backend_named, score_matrix
-from unmask.scoring.cosine import Moments
+from unmask.scoring.cosine import SpeakerMoments
 from unmask.scoring.plda import em_step
 
 
@@ -100,7 +100,7 @@ def test_each_em_step_raises_the_likelihood_of_unbalanced_data():
     codes = np.repeat(np.arange(12), rng.integers(1, 6, 12))
     rows = rng.normal(size=(12, 3))[codes] + rng.normal(size=(codes.size, 3))
     rows -= rows.mean(axis=0)
-    moments = Moments.of(rows, codes)
+    moments = SpeakerMoments.of(rows, codes)
     between, within = moments.between + 0.1 * np.eye(3), moments.within
     values = [likelihood(rows, codes, between, within)]
     for _ in range(8):
@@ -116,7 +116,7 @@ def test_closed_form_finds_the_covariances_of_a_large_set():
     between, within = np.diag([4.0, 1.0, 0.0]), np.diag([0.5, 1.0, 2.0])
     rows = rng.multivariate_normal(np.zeros(3), between, 4000)[codes]
     rows += rng.multivariate_normal(np.zeros(3), within, codes.size)
-    moments = Moments.of(rows, codes)
+    moments = SpeakerMoments.of(rows, codes)
     np.testing.assert_allclose(moments.between, between, atol=0.25)
     np.testing.assert_allclose(moments.within, within, atol=0.06)
 

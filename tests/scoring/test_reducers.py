@@ -17,20 +17,20 @@ from hypothesis import given, strategies as st
 import unmask as um
 from unmask.base import Groups
 from unmask.engine.pairing import statistic
-from unmask.run import NUMPY, place, ranges_of, reporting, workplace
-from unmask.run.places import Lost
+from unmask.run import NUMPY, progress, ranges_of, run_on, workplace
+from unmask.run.executors import Lost
 from unmask.scoring import Sides, reducers
 from unmask.scoring.pairs import ALL, UNORDERED, PairGrid
 from unmask.scoring.reducers import Tally, TargetScores
-from unmask.scoring.shards import Layout, shards_of
+from unmask.scoring.shards import RowOrder, shards_of
 from unmask.trials import Source, write
 
 
 def cross_pairing(
-    *sets, on="local", workers=None, state=None, progress=None, devices=(), **options
+    *sets, on="local", workers=None, state=None, listener=None, devices=(), **options
 ):
     """With few replicates: their number is none of the questions here."""
-    with place(on, workers=workers, state=state, devices=devices), reporting(progress):
+    with run_on(on, workers=workers, state=state, devices=devices), progress(listener):
         return um.engine.cross_pairing(*sets, **{"replicates": 20, **options})
 
 
@@ -91,7 +91,7 @@ def test_files_are_read_in_slices(embeddings, tmp_path, kind):
 
 def test_the_digest_names_the_trials(embeddings):
     def digest(given, **options):
-        return Layout.of(shards_of(given), **options).digest
+        return RowOrder.of(shards_of(given), **options).digest
 
     turned = embeddings.select(np.arange(len(embeddings))[::-1])
     assert digest(turned, pairs="all") == digest(embeddings, pairs="all")
@@ -247,10 +247,10 @@ def test_a_run_that_failed_goes_on_where_it_was(embeddings, tmp_path, last):
 
     state = tmp_path / "state"
     with pytest.raises(KeyboardInterrupt):
-        cross_pairing(embeddings, block=1024, workers=1, state=state, progress=stop)
+        cross_pairing(embeddings, block=1024, workers=1, state=state, listener=stop)
     text = []
     result = cross_pairing(
-        embeddings, block=1024, state=state, progress=lambda *numbers: text.append(numbers)
+        embeddings, block=1024, state=state, listener=lambda *numbers: text.append(numbers)
     )
     assert text[0] == (min(last, 6), 12)
     assert (last, 12) in text
@@ -357,7 +357,7 @@ def test_counts_travel_unchanged(steps):
 
 def test_a_process_that_dies_is_one_line():
     with (
-        place("processes", workers=1) as there,
+        run_on("processes", workers=1) as there,
         there.executor() as workers,
         pytest.raises(Lost, match="was killed"),
     ):

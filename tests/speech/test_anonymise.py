@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from unmask.errors import InputError
-from unmask.run import place
+from unmask.run import run_on
 from unmask.speech import External, anonymise, read_audio, recordings, safeguard
 from unmask.speech.corpus import Recording
 
@@ -60,7 +60,7 @@ def test_a_corpus_is_protected_with_its_folders_and_levels(corpus, tmp_path):
 def test_workers_change_nothing(corpus, tmp_path):
     result = recordings(corpus)
     for workers in (1, 2):
-        with place(workers=workers):
+        with run_on(workers=workers):
             anonymise(result, tmp_path / str(workers), safeguard("b2w", seed=9))
     for one in result:
         first, second = (tmp_path / n / f"{one.place}.flac" for n in ("1", "2"))
@@ -102,7 +102,7 @@ def test_the_input_is_never_overwritten(corpus):
 @pytest.fixture(autouse=True)
 def alone():
     """One process does all, unless a test says otherwise."""
-    with place(workers=1):
+    with run_on(workers=1):
         yield
 
 

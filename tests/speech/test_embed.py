@@ -13,7 +13,7 @@ import pytest
 from tests.helpers import other_content
 
 from unmask.errors import InputError
-from unmask.run import place, reporting
+from unmask.run import progress, run_on
 from unmask.speech import Extraction, clipped, embed, level, recordings
 from unmask.speech.audio import silent
 from unmask.speech.embedding import forget
@@ -31,7 +31,7 @@ def describe(samples: np.ndarray) -> np.ndarray:
 def test_vectors_are_those_of_the_encoder_in_order(corpus):
     outcome = recordings(corpus)
     steps = []
-    with reporting(lambda *step: steps.append(step)):
+    with progress(lambda *step: steps.append(step)):
         result = embed(outcome, describe, shard=4)
     assert result.failures == result.remarks == ()
     assert steps == [(1, 3), (2, 3), (3, 3)]
@@ -195,7 +195,7 @@ def test_a_killed_run_goes_on_and_gives_the_same_bytes(corpus, tmp_path, monkeyp
         )
 
     killed = start("2", "2.5")
-    with place(workers=1):
+    with run_on(workers=1):
         write(embed(recordings(corpus), "slow:encode").embeddings, tmp_path / "whole.npz")
     parts = tmp_path / "killed.npz.parts"
     deadline = time.monotonic() + 120

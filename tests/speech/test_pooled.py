@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from unmask.errors import InputError
-from unmask.run import place
+from unmask.run import run_on
 from unmask.speech import anonymise, pooling as room, read_audio, read_gender, recordings, safeguard
 from unmask.speech.vocoding import (
     analysed,
@@ -81,7 +81,7 @@ def test_warping_moves_formants(heard):
 
 def test_pitch_alone_moves(corpus, tmp_path):
     outcome = recordings(corpus)[:1]
-    with place(workers=1):
+    with run_on(workers=1):
         result = anonymise(outcome, tmp_path / "out", safeguard("pitch"))
     assert result.failures == ()
     before, after = (
@@ -126,7 +126,7 @@ def test_same_key_same_bytes_other_key_others(corpus, pool, tmp_path, monkeypatc
     monkeypatch.setattr(room, "_voices", cache(room._voices))
     some = tuple(one for one in recordings(corpus) if one.utterance == "bert_0")
     how = {"farthest": 4, "average": 1}
-    with place(workers=1):
+    with run_on(workers=1):
         plans = [room.pooled_voices(some, pool, seed=seed, **how) for seed in (1, 1, *range(2, 9))]
         other = next(plan for plan in plans[2:] if repr(plan) != repr(plans[0]))
         content = []

@@ -10,14 +10,14 @@ from tests.helpers.cpmap import roadmap
 
 import unmask as um
 from unmask.engine import Units
-from unmask.run import place, reporting
+from unmask.run import progress, run_on
 from unmask.stress import (
     CpConfig,
     CpMetric,
     cp_intervals,
 )
 from unmask.stress.cpmap.comparison import proportions, relative_change
-from unmask.stress.cpmap.intervals import Listed, Plan, trial_times
+from unmask.stress.cpmap.intervals import Listed, MapPlan, trial_times
 from unmask.stress.cpmap.systems import enrolment_fixed, full_cross_pairing
 
 
@@ -289,11 +289,11 @@ def test_a_wider_tolerance_leaves_less_that_is_surely_won_or_lost(population):
 
 @pytest.mark.parametrize("options", [{"workers": 1}, {"on": "processes", "workers": 2}])
 def test_intervals_do_not_depend_on_the_place(population, options):
-    progress = []
-    with place(**options), reporting(lambda *numbers: progress.append(numbers)):
+    seen = []
+    with run_on(**options), progress(lambda *numbers: seen.append(numbers)):
         result = intervals(population)
     assert result == intervals(population)
-    assert progress[-1] == (15, 15)
+    assert seen[-1] == (15, 15)
     assert intervals(population, metric=CpMetric("min_dcf")) != result
 
 
@@ -305,7 +305,7 @@ def test_a_replicate_is_the_map_of_the_repeated_trials(population):
     n = times[units.nontarget_first] * times[units.nontarget_second]
     half = CpConfig("half", np.arange(t.size) % 2 == 0, np.arange(n.size) % 3 == 0)
     listed = tuple(Listed.of(pair, truth, "rank") for pair in systems.values())
-    plan = Plan(listed, ((0, 1),), (half,), (8, 8), CpMetric(), 1e-5)
+    plan = MapPlan(listed, ((0, 1),), (half,), (8, 8), CpMetric(), 1e-5)
     result = plan.of((t, n))
     for i, (target, nontarget) in enumerate(systems.values()):
         repeated = np.repeat(target, t), np.repeat(nontarget, n)
@@ -330,7 +330,7 @@ def test_shares_are_those_of_the_ends_of_every_cell(population):
     systems, units, truth = population
     result = intervals(population, replicates=40)
     listed = tuple(Listed.of(pair, truth, "rank") for pair in systems.values())
-    plan = Plan(listed, (), (), (8, 8), CpMetric(), 1e-5)
+    plan = MapPlan(listed, (), (), (8, 8), CpMetric(), 1e-5)
     fields = []
     for index in range(40):
         times = units.draw(3, index).astype(int)

@@ -13,7 +13,7 @@ from scipy.stats import genpareto
 from studies.coverage.known_voices import Population
 
 from unmask.errors import InputError
-from unmask.run import reporting
+from unmask.run import progress
 from unmask.stress import (
     Extrapolation,
     PairScores,
@@ -25,9 +25,9 @@ from unmask.stress import (
 from unmask.stress.extrapolation.base import (
     EDGES,
     FIT_EDGES,
-    Measured,
+    MeasuredFloor,
     Model,
-    Moments,
+    StartValues,
     Warp,
     closest_mass,
     eliminate,
@@ -45,7 +45,7 @@ from unmask.stress.extrapolation.models import (
 )
 from unmask.stress.extrapolation.paper import Cells, fit_paper, training_cells
 from unmask.stress.impostors.rates import Rates
-from unmask.stress.impostors.uncertainty import Crossed
+from unmask.stress.impostors.uncertainty import CrossFitted
 
 
 @pytest.fixture(scope="module")
@@ -55,12 +55,12 @@ def pairs() -> PairScores:
 
 @pytest.fixture(scope="module")
 def surface(pairs: PairScores) -> Rates:
-    return training_surface(Crossed.of(pairs, split=False), pairs.max_count)
+    return training_surface(CrossFitted.of(pairs, split=False), pairs.max_count)
 
 
 @pytest.fixture(scope="module")
-def moments(pairs: PairScores) -> Moments:
-    return Moments.of(pairs)
+def moments(pairs: PairScores) -> StartValues:
+    return StartValues.of(pairs)
 
 
 @pytest.fixture(scope="module")
@@ -141,7 +141,7 @@ def test_every_model_is_monotone_bounded_and_survives_a_file(
     name: str,
     pairs: PairScores,
     surface: Rates,
-    moments: Moments,
+    moments: StartValues,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -150,7 +150,7 @@ def test_every_model_is_monotone_bounded_and_survives_a_file(
     start = Parametric(name, {}, None) if slow else None
     model = fit_model(name, surface, moments, start=start, brief=slow)
     seen = (float(pairs.scores.min()), float(pairs.scores.max()))
-    nothing = Measured(np.array(seen), np.zeros(2), np.zeros((0, 2)), 1.0)
+    nothing = MeasuredFloor(np.array(seen), np.zeros(2), np.zeros((0, 2)), 1.0)
     result = Extrapolation(model, nothing, 119, seen, 0)
     counts = [1, 2, 10, 119, 1000, 10**5, 10**9]
     thresholds = np.linspace(seen[0] - 0.2, 1.2, 40)
@@ -205,7 +205,7 @@ def test_a_fit_repeats_itself_and_brings_intervals(
     pairs: PairScores, fitted: Extrapolation
 ) -> None:
     seen: list[tuple[int, int]] = []
-    with reporting(lambda *now: seen.append(now)):
+    with progress(lambda *now: seen.append(now)):
         again = extrapolate(pairs, model="ls-target+", groups=0, split=False)
     counts, thresholds = [10, 10**4], [0.4, 0.5, 0.6]
     first = fitted.predict_interval(counts, thresholds)
@@ -298,7 +298,7 @@ def test_no_end_of_more_voices_lies_below_the_measured_one(
         }
         return Parametric("ls", numbers, None)
 
-    measured = Measured(
+    measured = MeasuredFloor(
         axis,
         ndtr(rng.normal(1, 1) - axis) * rng.choice([0.0, 0.05, 1.0]),
         ndtr(rng.normal(1, 1, (8, 1)) - axis),
@@ -387,7 +387,7 @@ def test_the_generative_model_is_consistent_on_its_own_family() -> None:
         outcome = fit_model(
             "ls-generative",
             Rates(np.array([1]), np.zeros(1), np.zeros((1, 1))),
-            Moments.of(PairScores.from_array(scores)),
+            StartValues.of(PairScores.from_array(scores)),
         )
         assert isinstance(outcome, Parametric)
         given = outcome.given
@@ -451,14 +451,14 @@ def test_bad_requests_are_told_in_one_line(
 @pytest.fixture(scope="module")
 def papers_cells(pairs: PairScores) -> Iterator[Cells]:
     """Drawn once for all trainings of the paper."""
-    cells = training_cells(Crossed.of(pairs, split=False), 119, 0)
+    cells = training_cells(CrossFitted.of(pairs, split=False), 119, 0)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("unmask.stress.extrapolation.paper.training_cells", lambda *_: cells)
         yield cells
 
 
-def trained(surface: Rates, moments: Moments, name: str, steps: int) -> np.ndarray:
-    unused = Crossed.of(Population.synthetic(4, utterances=2).pairs(), split=False)
+def trained(surface: Rates, moments: StartValues, name: str, steps: int) -> np.ndarray:
+    unused = CrossFitted.of(Population.synthetic(4, utterances=2).pairs(), split=False)
     model, _ = fit_paper(unused, surface, moments, model=name, seed=0, steps=steps)
     return model.rates(np.array([30, 119]), np.linspace(0.0, 0.7, 15))
 
@@ -466,7 +466,7 @@ def trained(surface: Rates, moments: Moments, name: str, steps: int) -> np.ndarr
 @pytest.mark.usefixtures("papers_cells")
 @pytest.mark.parametrize("name", ["ls+", "ls-cdf"])
 def test_the_papers_training_reduces_its_error(
-    name: str, pairs: PairScores, surface: Rates, moments: Moments
+    name: str, pairs: PairScores, surface: Rates, moments: StartValues
 ) -> None:
     pytest.importorskip("torch")
     exact = worst_case_false_alarms(pairs, np.linspace(0.0, 0.7, 15), counts=[30, 119])
@@ -493,7 +493,7 @@ def test_the_papers_cells_are_drawn_evenly_with_their_rates(
 
 
 @pytest.mark.usefixtures("papers_cells")
-def test_the_general_base_starts_as_the_gaussian_one(surface: Rates, moments: Moments) -> None:
+def test_the_general_base_starts_as_the_gaussian_one(surface: Rates, moments: StartValues) -> None:
     pytest.importorskip("torch")
     general, plain = (trained(surface, moments, name, 1) for name in ("ls-cdf", "ls"))
     np.testing.assert_allclose(general, plain, atol=0.03)

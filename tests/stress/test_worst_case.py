@@ -10,8 +10,8 @@ from unmask.errors import InputError
 from unmask.stress import (
     PairScores,
     groups_of,
-    pairs,
     simulate_worst_case,
+    speaker_pairs,
     worst_case,
     worst_case_false_alarms,
 )
@@ -159,16 +159,16 @@ def test_embeddings_are_scored_pair_by_pair() -> None:
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     matrix = unit @ unit.T
     data = Embeddings(vectors, ["abcd"[k] for k in speakers])
-    whole = pairs(data)
+    whole = speaker_pairs(data)
     assert len(whole) == 12
     for p in range(len(whole)):
         own = matrix[speakers == whole.target[p]][:, speakers == whole.impostor[p]]
         held = whole.scores[whole.start[p] : whole.start[p + 1]]
         np.testing.assert_allclose(np.sort(held), np.sort(own.reshape(-1)))
-    fewer = pairs(data, per_pair=2)
+    fewer = speaker_pairs(data, per_pair=2)
     assert set(fewer.sizes.tolist()) == {2}
     assert np.isin(fewer.scores, whole.scores).all()
-    every = pairs(data, per_pair=99)
+    every = speaker_pairs(data, per_pair=99)
     np.testing.assert_allclose(np.sort(every.scores), np.sort(whole.scores))
 
 
@@ -179,7 +179,7 @@ def test_groups_keep_pairs_of_their_own() -> None:
     voices = Embeddings(rng.normal(size=(24, 5)), names, columns={"sex": sex})
     parts, left_out = groups_of(voices, "sex")
     assert (list(parts), left_out) == (["f", "m"], ())
-    assert pairs(parts["m"]).target_names == ("s4", "s5", "s6", "s7")
+    assert speaker_pairs(parts["m"]).target_names == ("s4", "s5", "s6", "s7")
     with pytest.raises(InputError, match="no column age to group by: the columns are sex"):
         groups_of(voices, "age")
 

@@ -10,7 +10,7 @@ import pytest
 from tests.helpers.worst_case import COUNTS, FEW, MANY, same, voices
 
 import unmask as um
-from unmask.run import place
+from unmask.run import run_on
 from unmask.stress.impostors import voices as worst_case_voices
 from unmask.stress.impostors.voices import SpeakerOrder
 
@@ -31,9 +31,9 @@ def test_the_surface_is_that_of_all_scores_in_memory(thresholds, kind, with_prox
     trained = {"cosine": lambda e: "cosine", "wccn": um.Whitening.fit, "plda": um.Plda.fit}
     backend = trained[kind](real)
     options = {"counts": COUNTS, "split": False, "seed": 4}
-    proxy = um.stress.pairs(weak) if with_proxy else None
+    proxy = um.stress.speaker_pairs(weak) if with_proxy else None
     wanted = um.worst_case(
-        um.stress.pairs(real, backend=backend), thresholds, proxy=proxy, **options
+        um.stress.speaker_pairs(real, backend=backend), thresholds, proxy=proxy, **options
     )
     result = um.worst_case(
         real, thresholds, backend=backend, proxy=weak if with_proxy else None, **options
@@ -84,14 +84,14 @@ def test_a_speaker_may_have_more_utterances_than_a_byte_or_a_block_holds(thresho
     vectors = rng.normal(size=(5, 6))[code] + rng.normal(size=(code.size, 6))
     data = um.Embeddings(vectors, [f"s{k}" for k in code])
     options = {"counts": [1, 2, 4], "split": False}
-    wanted = um.worst_case(um.stress.pairs(data), thresholds, **options)
+    wanted = um.worst_case(um.stress.speaker_pairs(data), thresholds, **options)
     same(um.worst_case(data, thresholds, **options), wanted)
 
 
 @pytest.mark.usefixtures("small_blocks")
 def test_pairs_with_one_score_are_left_out_on_request():
     data = voices(least=1, most=3, seed=8)
-    pairs = um.stress.pairs(data)
+    pairs = um.stress.speaker_pairs(data)
     single = SpeakerOrder.of(data).skipped
     assert single > 2
     with pytest.raises(um.InputError, match=f"{single} of 1122 have one score, the first target s"):
@@ -107,7 +107,7 @@ def test_the_scores_are_never_held():
     code = np.repeat(np.arange(500), 8)
     data = um.Embeddings(rng.normal(size=(4000, 8)), [f"s{k}" for k in code])
     tracemalloc.start()
-    with place(workers=1):
+    with run_on(workers=1):
         um.worst_case(data, FEW, counts=[1, 499], split=False)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
@@ -150,10 +150,10 @@ def test_sets_that_tell_nothing_are_refused(vectors, speakers, message):
 
 def test_some_scores_of_a_pair_keep_the_mean_of_all():
     data = voices(least=3, most=6)
-    whole, some = um.stress.pairs(data), um.stress.pairs(data, per_pair=4)
+    whole, some = um.stress.speaker_pairs(data), um.stress.speaker_pairs(data, per_pair=4)
     assert set(some.sizes.tolist()) == {4}
     np.testing.assert_allclose(some.similarity, whole.similarity, atol=1e-15)
-    fewer = um.stress.pairs(data, per_pair=4, targets=6)
+    fewer = um.stress.speaker_pairs(data, per_pair=4, targets=6)
     assert len(fewer.target_names) == 6
     assert fewer.max_count == whole.max_count == 33
     kept = np.isin(some.target, [some.target_names.index(name) for name in fewer.target_names])
@@ -173,7 +173,7 @@ def test_the_scores_kept_use_every_utterance_before_one_recurs():
     within = np.concatenate([np.arange(size) for size in sizes])
     data = um.Embeddings(within[:, None] * 1.0, np.repeat(list("abcd"), sizes).tolist())
     for taken in (2, 4, 6, 12):
-        pairs = um.stress.pairs(data, backend=Placed(), per_pair=taken)
+        pairs = um.stress.speaker_pairs(data, backend=Placed(), per_pair=taken)
         for p in range(len(pairs)):
             row, column = np.divmod(pairs.scores[pairs.start[p] : pairs.start[p + 1]], 10)
             assert len(set(zip(row, column, strict=True))) == taken
@@ -188,14 +188,16 @@ def test_a_sample_of_scores_does_not_move_the_worst_case():
     vectors = rng.normal(size=(150, 16))[code] + 1.5 * rng.normal(size=(900, 16))
     data = um.Embeddings(vectors, [f"s{k}" for k in code])
     exact = um.worst_case(data, [0.3], counts=[1, 30, 149], split=False)
-    some = um.worst_case_false_alarms(um.stress.pairs(data, per_pair=6), [0.3], counts=[1, 30, 149])
+    some = um.worst_case_false_alarms(
+        um.stress.speaker_pairs(data, per_pair=6), [0.3], counts=[1, 30, 149]
+    )
     error = (exact.high - exact.low) / 5
     assert (np.abs(some - exact.values) < 3 * error + 0.01).all()
 
 
 def test_targets_in_even_steps_reach_both_ends():
     data = um.Embeddings(np.eye(10), [f"s{k}" for k in range(10)])
-    assert um.stress.pairs(data, targets=3).target_names == ("s0", "s4", "s9")
-    assert len(um.stress.pairs(data, targets=99).target_names) == 10
+    assert um.stress.speaker_pairs(data, targets=3).target_names == ("s0", "s4", "s9")
+    assert len(um.stress.speaker_pairs(data, targets=99).target_names) == 10
     with pytest.raises(um.InputError, match="targets: expected at least 1"):
-        um.stress.pairs(data, targets=0)
+        um.stress.speaker_pairs(data, targets=0)

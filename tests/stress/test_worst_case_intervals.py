@@ -11,7 +11,13 @@ from studies.coverage.worst_case import Law, measured, near_truth
 from unmask.errors import InputError
 from unmask.stress import PairScores, worst_case, worst_case_false_alarms
 from unmask.stress.impostors.rates import crossed_rates
-from unmask.stress.impostors.uncertainty import Crossed, Jackknife, fold_weight, interval, middle
+from unmask.stress.impostors.uncertainty import (
+    CrossFitted,
+    Jackknife,
+    fold_weight,
+    interval,
+    middle,
+)
 
 
 def square(speakers: int, size: int, seed: int = 0) -> PairScores:
@@ -27,7 +33,7 @@ def test_without_a_group_its_speakers_are_neither_targets_nor_impostors() -> Non
     assert groups.number == 6
     assert (groups.target == groups.impostor).all()
     levels, counts = [-0.5, 0.7, 1.5], [1, 4, 16]
-    result = crossed_rates(Crossed.of(pairs, split=False), levels, counts, groups)
+    result = crossed_rates(CrossFitted.of(pairs, split=False), levels, counts, groups)
     assert result.without is not None
     for group, surface in enumerate(result.without):
         stays = (groups.target[pairs.target] != group) & (groups.impostor[pairs.impostor] != group)
@@ -85,7 +91,7 @@ def test_every_score_attacks_once_and_never_where_it_chose() -> None:
     pairs = PairScores.from_trials(
         [f"s{k}" for k in target], [f"s{k}" for k in impostor], np.arange(900.0)
     )
-    crossed = Crossed.of(pairs)
+    crossed = CrossFitted.of(pairs)
     assert len(crossed.folds) == 4
     used = np.sort(np.concatenate([fold.scores for fold in crossed.folds]))
     assert used.tolist() == np.arange(900.0).tolist()
@@ -94,7 +100,7 @@ def test_every_score_attacks_once_and_never_where_it_chose() -> None:
             pairs.sizes - fold.sizes
         )
         np.testing.assert_allclose(total, pairs.similarity * pairs.sizes)
-    two = Crossed.of(square(5, 2))
+    two = CrossFitted.of(square(5, 2))
     assert all((fold.sizes == 1).all() for fold in two.folds)
 
 

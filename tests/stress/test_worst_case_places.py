@@ -7,7 +7,7 @@ import pytest
 from tests.helpers.worst_case import COUNTS, FEW, MANY, same, voices
 
 import unmask as um
-from unmask.run import place, reporting
+from unmask.run import progress, run_on
 from unmask.stress.impostors import rates as worst_case_rates, voices as worst_case_voices
 
 OPTIONS = {"counts": COUNTS, "split": False}
@@ -25,7 +25,7 @@ def straight(data, thresholds=FEW, **options):
 
 
 def in_memory(data, thresholds=FEW, **options):
-    return um.worst_case(um.stress.pairs(data), thresholds, **(OPTIONS | options))
+    return um.worst_case(um.stress.speaker_pairs(data), thresholds, **(OPTIONS | options))
 
 
 @pytest.mark.parametrize("way", [straight, in_memory])
@@ -38,7 +38,7 @@ def test_a_device_counts_and_ranks_the_same(monkeypatch, way, thresholds, twins)
     if not twins:
         name = data.speakers.to_series().to_numpy()
         data = data.select(~np.isin(name, ["s1", "s5"]))
-    with place("cuda", devices=["cpu"]):
+    with run_on("cuda", devices=["cpu"]):
         result = way(data, thresholds)
     same(result, way(data, thresholds), tolerance=1e-9)
 
@@ -53,7 +53,7 @@ def test_a_device_keeps_to_a_proxy_a_plda_and_pairs_with_two_scores():
         "skip_single": True,
     }
     wanted = um.worst_case(data, [-2.0, 1.0], **options)
-    with place("cuda", devices=["cpu"]):
+    with run_on("cuda", devices=["cpu"]):
         result = um.worst_case(data, [-2.0, 1.0], **options)
     same(result, wanted, tolerance=1e-9)
 
@@ -66,23 +66,23 @@ def test_a_run_that_was_stopped_goes_on(way, tmp_path):
         if done == 3:
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt), place(workers=1, state=tmp_path), reporting(unplug):
+    with pytest.raises(KeyboardInterrupt), run_on(workers=1, state=tmp_path), progress(unplug):
         way(data)
-    progress = []
-    with place(state=tmp_path), reporting(lambda *numbers: progress.append(numbers)):
+    seen = []
+    with run_on(state=tmp_path), progress(lambda *numbers: seen.append(numbers)):
         result = way(data)
     same(result, way(data), tolerance=0)
-    assert progress[0][0] >= 3
-    assert progress[-1][0] == progress[-1][1]
+    assert seen[0][0] >= 3
+    assert seen[-1][0] == seen[-1][1]
 
 
 def test_progress_counts_the_tasks_whatever_the_workers():
     data = voices()
     numbers = []
     for workers in (1, 3):
-        progress = []
-        with place(workers=workers), reporting(lambda *n, progress=progress: progress.append(n)):
+        seen = []
+        with run_on(workers=workers), progress(lambda *n, seen=seen: seen.append(n)):
             straight(data)
-        numbers.append(progress)
+        numbers.append(seen)
     assert numbers[0] == numbers[1]
     assert numbers[0][-1] == (len(numbers[0]),) * 2

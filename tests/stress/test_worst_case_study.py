@@ -16,11 +16,11 @@ from unmask.report import document as document_of, render
 from unmask.stress import (
     PairScores,
     compare_models,
-    pairs,
+    speaker_pairs,
     worst_case,
 )
 from unmask.stress.study import (
-    Sample,
+    ScoreSample,
     WorstCaseStudy,
     counted_at,
     thresholds_of_roc,
@@ -148,10 +148,10 @@ def test_the_comparison_is_a_document(population: Population) -> None:
 def test_score_lists_and_embeddings_give_the_same_pairs(
     population: Population, score_file: Path
 ) -> None:
-    listed = pairs(read_scores(score_file))
+    listed = speaker_pairs(read_scores(score_file))
     vectors = population.utterances
     names = [f"s{k}" for k in range(24) for _ in range(4)]
-    embedded = pairs(Embeddings(vectors.reshape(96, -1), names))
+    embedded = speaker_pairs(Embeddings(vectors.reshape(96, -1), names))
     assert listed.max_count == embedded.max_count == 23
     order = [embedded.target_names.index(name) for name in listed.target_names]
     mine = listed.similarity.reshape(24, 23).sum(axis=1)
@@ -278,7 +278,7 @@ def test_lists_without_speakers_are_refused() -> None:
     from unmask.trials import Scores
 
     with pytest.raises(InputError, match="expected the speaker of each side"):
-        pairs(Scores.from_arrays([1.0], [0.0]))
+        speaker_pairs(Scores.from_arrays([1.0], [0.0]))
 
 
 def test_real_scores_of_voxceleb1() -> None:
@@ -286,7 +286,7 @@ def test_real_scores_of_voxceleb1() -> None:
     if not path.is_dir():
         pytest.skip("the data are not at hand")
     trials = read_scores(path / "voxceleb1_o_3systems_cranDET.tsv.gz")
-    made = pairs(trials, system="plda")
+    made = speaker_pairs(trials, system="plda")
     assert len(made) == 2 * 780
     with pytest.raises(InputError, match="2 of 1560 have one score"):
         made.checked()
@@ -319,7 +319,7 @@ def test_a_study_of_embeddings_is_that_of_their_scores(
 ) -> None:
     asked = {"model": "gpd", "thresholds": [0.3, 0.5], "split": False, "groups": 6}
     target = same_speaker(population)
-    wanted = worst_case(pairs(voices), target=target, **asked)
+    wanted = worst_case(speaker_pairs(voices), target=target, **asked)
     result = worst_case(voices, per_pair=16, **asked)
     assert result.sample is None
     np.testing.assert_allclose(result.empirical.values, wanted.empirical.values, atol=1e-12)
@@ -329,7 +329,7 @@ def test_a_study_of_embeddings_is_that_of_their_scores(
         assert one.p_miss == pytest.approx(other.p_miss, abs=1e-6)
         assert one.p_fa == pytest.approx(other.p_fa, abs=1e-4)
     some = worst_case(voices, per_pair=4, **asked)
-    assert some.sample == Sample(24, 4)
+    assert some.sample == ScoreSample(24, 4)
     np.testing.assert_array_equal(some.empirical.values, result.empirical.values)
     text = render(document_of({"all": some}), "text")
     assert "fitted to at most 4 scores of each pair of 24 targets" in text.replace("\n", " ")

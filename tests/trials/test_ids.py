@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from unmask.trials import Ids, lookup
-from unmask.trials.ids import Encoder, share
+from unmask.trials.ids import CodeBuilder, share
 
 texts = st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=5), max_size=40)
 
@@ -29,7 +29,7 @@ def test_what_is_not_among_names_is_at_minus_one(more: int) -> None:
 
 @given(st.lists(texts, max_size=6), st.integers(1, 30))
 def test_blocks_encode_like_the_whole(blocks: list[list[str]], longest: int) -> None:
-    encoder = Encoder()
+    encoder = CodeBuilder()
     encoder.LONGEST = longest
     for block in blocks:
         encoder.add(pl.Series(block, dtype=pl.String))

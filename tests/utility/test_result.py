@@ -12,7 +12,7 @@ import unmask as um
 from unmask.base import draws
 from unmask.cli import app
 from unmask.errors import InputError
-from unmask.run import place
+from unmask.run import run_on
 from unmask.speech import recordings
 from unmask.utility import (
     COLUMNS,
@@ -179,7 +179,7 @@ class Listener:
 
 
 def measured(folders, **options):
-    with place(workers=1):
+    with run_on(workers=1):
         return measure(
             recordings(folders / "original"),
             {"b2": recordings(folders / "b2")},

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from unmask.assessment.cache import digest_of
-from unmask.assessment.config import ORIGINAL, Attacker, Config
+from unmask.assessment.config import ORIGINAL, AttackerConfig, Config
 from unmask.assessment.inputs import Inputs
 from unmask.assessment.runs import Speech
 from unmask.assessment.splits import counterpart
@@ -54,7 +54,7 @@ def matrix_attackers(config: Config, inputs: Inputs, safeguard: str) -> dict[str
     def attacker(speech: Speech, pairs: Parallel | None = None) -> law.Attacker:
         sides = counterpart(speech.known["original"], speech.protected), speech.protected
         train = None if pairs is None else law.pooled(pairs)
-        return law.Attacker(*sides, "cosine", train, release=False, pairs=pairs)
+        return law.Attacker(*sides, "cosine", train, release=False, parallel=pairs)
 
     named = dict.fromkeys(b for one in config.attackers for b in one.backends)
     whole = attacker(inputs.speech[safeguard], pairs_of(inputs.speech[safeguard].learnt))
@@ -123,7 +123,7 @@ class AttackRun:
     def inputs(self) -> list[str]:
         """Digests of what goes into the attack, which back-ends were registered, known columns."""
         data = self.data
-        sets = (data.enrol, data.train, data.test, *(data.pairs or ()))
+        sets = (data.enrol, data.train, data.test, *(data.parallel or ()))
         tokens = (law.known_backend(name).token for name in self.backends)
         named = [*filter(None, tokens), *self.side]
         return [*(digest_of(one) for one in sets if one is not None), *named]
@@ -259,7 +259,7 @@ def attacks_of(config: Config, inputs: Inputs) -> tuple[Attacks, dict[tuple[str,
     return of, missing
 
 
-def _attack(safeguard: str, one: Attacker, inputs: Inputs, speech: Speech) -> AttackRun:
+def _attack(safeguard: str, one: AttackerConfig, inputs: Inputs, speech: Speech) -> AttackRun:
     """An attacker with the back-ends that its data allow: trained on people who are not attacked
     where there are such, else on its own enrolment speech; pairs are of these people too.
     """
@@ -281,7 +281,7 @@ def _attack(safeguard: str, one: Attacker, inputs: Inputs, speech: Speech) -> At
         inputs.attacked(speech.protected),
         train=train,
         release=False,
-        pairs=pairs,
+        parallel=pairs,
     )
     clause = description(one.enrol, one.train, trained=one.trains)
     own = one.enrol == "own"

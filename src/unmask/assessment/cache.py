@@ -22,7 +22,7 @@ from unmask.run import (
     content_digest,
     make_folder,
     private_folder,
-    reporting,
+    progress,
     store,
     write_whole,
 )
@@ -172,7 +172,7 @@ class Work:
         """Work whose progress is heard; it counts now unless it was ``expected``."""
         self.total += 0.0 if expected else weight
         self._tell(what, 0.0)
-        with reporting(lambda done, total: self._tell(what, weight * done / max(total, 1))):
+        with progress(lambda done, total: self._tell(what, weight * done / max(total, 1))):
             yield
         self.done += weight
 

@@ -41,7 +41,7 @@ class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Voices(_Part):
+class VoicesConfig(_Part):
     """Speech of known speakers: embeddings, or audio that is embedded first."""
 
     embeddings: Path | None = described("npz, parquet, HDF5, Kaldi ark or folder.")
@@ -85,7 +85,7 @@ class ScoreSets(_Part):
         return self
 
 
-class Safeguard(Voices):
+class SafeguardConfig(VoicesConfig):
     """One protected version of the same speech, and what an attacker could make of its kind."""
 
     name: Name
@@ -143,7 +143,7 @@ class Safeguard(Voices):
         return self
 
 
-class Training(Voices):
+class Training(VoicesConfig):
     """Other people, on whom attackers train; nobody among them is attacked.
 
     Without recordings or embeddings a ``share`` of the people is set apart, where an attacker
@@ -167,7 +167,7 @@ BackendName = Annotated[
 ]
 
 
-class Attacker(_Part):
+class AttackerConfig(_Part):
     """Who attacks: what is enrolled, what back-ends are trained on, which back-ends.
 
     ``original`` is unprotected speech; ``own`` is the attacker's own run of the safeguard: the one
@@ -234,16 +234,20 @@ class Attacker(_Part):
         return tuple(dict.fromkeys((self.enrol, *trained)))
 
 
-STANDARD: dict[str, Attacker] = {}
+STANDARD: dict[str, AttackerConfig] = {}
 """The usual attackers by name, which are reserved for what they mean."""
 ATTACKERS = (
-    Attacker(name="original enrolment", backends=("cosine", "wccn", "whitened", "wasserstein")),
-    Attacker(name="ignorant", enrol="own", backends=("cosine", "wccn", "whitened")),
-    Attacker(
+    AttackerConfig(
+        name="original enrolment", backends=("cosine", "wccn", "whitened", "wasserstein")
+    ),
+    AttackerConfig(name="ignorant", enrol="own", backends=("cosine", "wccn", "whitened")),
+    AttackerConfig(
         name="semi-informed", enrol="own", train=("original", "related"), backends=("wccn", "plda")
     ),
-    Attacker(name="informed", enrol="own", train=("original", "own"), backends=("wccn", "plda")),
-    Attacker(
+    AttackerConfig(
+        name="informed", enrol="own", train=("original", "own"), backends=("wccn", "plda")
+    ),
+    AttackerConfig(
         name="informed with originals",
         train=("original", "own"),
         backends=("wccn", "plda", "procrustes", "asnorm", "fusion"),
@@ -272,7 +276,7 @@ class Split(_Part):
     utterances: Path | None = described("File of those that enrol, one a line.")
 
 
-class Intervals(_Part):
+class IntervalConfig(_Part):
     """How intervals are made: the joint speaker bootstrap."""
 
     level: Annotated[float, Field(ge=0.5, lt=1)] = 0.95
@@ -344,7 +348,7 @@ class CpMaps(_Part):
     replicates: Annotated[int, Field(ge=0, le=1_000_000)] = 100
 
 
-class WorstCase(_Part):
+class WorstCaseConfig(_Part):
     """Worst-case false alarms (Sholokhov 2020)."""
 
     counts: tuple[Count, ...] | None = None
@@ -358,7 +362,7 @@ class WorstCase(_Part):
     model: str = described("Model of the extrapolation, as of worstcase.", "auto")
 
 
-class Utility(_Part):
+class UtilityConfig(_Part):
     """What protection costs: words, melody, quality."""
 
     measurements: Path | None = described(
@@ -401,16 +405,16 @@ class Config(_Part):
     redact: bool = False
     filing: Filing = Filing()
     figures: tuple[Literal["svg", "png", "pdf"], ...] = ("svg", "png", "pdf")
-    intervals: Intervals = Intervals()
-    original: Voices = Voices()
-    safeguards: tuple[Safeguard, ...] = ()
+    intervals: IntervalConfig = IntervalConfig()
+    original: VoicesConfig = VoicesConfig()
+    safeguards: tuple[SafeguardConfig, ...] = ()
     split: Split = Split()
     training: Training = Training()
     standard_attackers: bool = described(
         "Whether the usual attackers attack beside those named here; the report says which do not.",
         True,
     )
-    attackers: tuple[Attacker, ...] = Field(
+    attackers: tuple[AttackerConfig, ...] = Field(
         default=(),
         validate_default=True,
         description="Attackers beside the usual ones; one of their name takes that one's place.",
@@ -420,8 +424,8 @@ class Config(_Part):
     similarity: Similarity = Similarity()
     verification: Verification = Verification()
     cpmap: CpMaps = CpMaps()
-    worst_case: WorstCase = WorstCase()
-    utility: Utility = Utility()
+    worst_case: WorstCaseConfig = WorstCaseConfig()
+    utility: UtilityConfig = UtilityConfig()
 
     @field_validator("date", mode="before")
     @classmethod
@@ -442,8 +446,8 @@ class Config(_Part):
     @field_validator("attackers")
     @classmethod
     def _with_standard(
-        cls, given: tuple[Attacker, ...], info: ValidationInfo
-    ) -> tuple[Attacker, ...]:
+        cls, given: tuple[AttackerConfig, ...], info: ValidationInfo
+    ) -> tuple[AttackerConfig, ...]:
         if not info.data.get("standard_attackers", True):
             return given
         own = {one.name: one for one in given}

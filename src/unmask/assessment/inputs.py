@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from unmask.assessment.cache import Work
-from unmask.assessment.config import Config, ScoreSets, ScoreTable, Voices
+from unmask.assessment.config import Config, ScoreSets, ScoreTable, VoicesConfig
 from unmask.assessment.redact import Labels, redaction_key
 from unmask.assessment.runs import (
     Runs,
@@ -223,7 +223,7 @@ def read_inputs(
     read: dict[str, Embeddings] = {}
     sounds: dict[str, Sounds] = {}
 
-    def voices(part: Voices, key: str) -> Embeddings:
+    def voices(part: VoicesConfig, key: str) -> Embeddings:
         failures: dict[str, str] = {}
         if part.audio is None:
             speech = _embeddings(part)
@@ -264,7 +264,7 @@ def read_inputs(
     }
     for key, path in runs.items():
         if path not in every:
-            every[path] = voices(Voices(embeddings=Path(path)), f"safeguards.{key}")
+            every[path] = voices(VoicesConfig(embeddings=Path(path)), f"safeguards.{key}")
     if unread and original is not None:
         readable = partial(only, names=unread, what="can be read", inside=False)
         original, every = readable(original), {name: readable(one) for name, one in every.items()}
@@ -328,7 +328,10 @@ def read_inputs(
 
 
 def _with_attackers(
-    inputs: Inputs, runs: Runs, extractors: Extractors, voices: Callable[[Voices, str], Embeddings]
+    inputs: Inputs,
+    runs: Runs,
+    extractors: Extractors,
+    voices: Callable[[VoicesConfig, str], Embeddings],
 ) -> Inputs:
     """The same with what attackers make themselves: runs of the safeguards under their own
     keys, speech of training people, and all speech through extractors that were trained.
@@ -361,7 +364,7 @@ def _with_attackers(
             held[name] = replace(held[name], known=own_too)
     if others is not None:
         made = {
-            name: voices(Voices(embeddings=one.training), f"safeguards.{name}.training")
+            name: voices(VoicesConfig(embeddings=one.training), f"safeguards.{name}.training")
             for name, one in given.items()
             if one.training is not None
         }
@@ -389,7 +392,7 @@ def _with_attackers(
     return replace(inputs, original=original, speech=held, trained=trained, untrained=untrained)
 
 
-def _recordings(part: Voices, key: str, *, allow_code: bool) -> Sequence[Recording]:
+def _recordings(part: VoicesConfig, key: str, *, allow_code: bool) -> Sequence[Recording]:
     """The recordings of a folder, once it is known that its encoder may run."""
     from unmask.speech.encoders import runs_code
 
@@ -399,12 +402,12 @@ def _recordings(part: Voices, key: str, *, allow_code: bool) -> Sequence[Recordi
     return recordings_of(part)
 
 
-def _embeddings(part: Voices) -> Embeddings:
+def _embeddings(part: VoicesConfig) -> Embeddings:
     assert part.embeddings is not None
     return _in_sessions(read_embeddings(part.embeddings, speakers=part.speakers), part)
 
 
-def _in_sessions(speech: Embeddings, part: Voices) -> Embeddings:
+def _in_sessions(speech: Embeddings, part: VoicesConfig) -> Embeddings:
     """Embeddings in the sessions that another file names, where there is one."""
     if part.sessions is None:
         return speech

@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from unmask.assessment.cache import Step, Work, code_digest
-from unmask.assessment.config import Config, Safeguard, Voices
+from unmask.assessment.config import Config, SafeguardConfig, VoicesConfig
 from unmask.assessment.sound import medians
 from unmask.base import FloatArray
 from unmask.errors import InputError
@@ -89,7 +89,7 @@ class Runs:
         return tuple(one for one in self.recordings if one.speaker not in self.apart)
 
     def own_run(
-        self, safeguard: Safeguard, *, training: bool = False, make: bool = True
+        self, safeguard: SafeguardConfig, *, training: bool = False, make: bool = True
     ) -> tuple[Recording, ...]:
         """Recordings of those attacked, or of training people, as the safeguard makes them under
         the attacker's own key. What is there already is not made again; nothing unless ``make``.
@@ -116,13 +116,13 @@ class Runs:
                 raise InputError(f"{result.failures[0]} ({len(result.failures)} recordings failed)")
         return made
 
-    def embedded_run(self, safeguard: Safeguard, *, training: bool) -> Embeddings:
+    def embedded_run(self, safeguard: SafeguardConfig, *, training: bool) -> Embeddings:
         """The same run through the encoder of the unprotected speech."""
         what = f"{safeguard.name}, {'training people' if training else 'run'} of the attacker"
         files = self.own_run(safeguard, training=training)
         return embedding_step(files, self.config.original.encoder, what, self.work)
 
-    def allowed(self, safeguard: Safeguard) -> bool:
+    def allowed(self, safeguard: SafeguardConfig) -> bool:
         """Whether the safeguard can be run; a command only with leave to run code."""
         if safeguard.command is not None and not self.allow_code:
             code = "a command, which is code to run: --allow-code lets a config do so"
@@ -220,7 +220,7 @@ def refuse_attacked(training: Iterable[str], attacked: Iterable[str]) -> None:
         raise InputError("training", "other people than those attacked", some)
 
 
-def recordings_of(part: Voices) -> tuple[Recording, ...]:
+def recordings_of(part: VoicesConfig) -> tuple[Recording, ...]:
     from unmask.speech import recordings
 
     assert part.audio is not None

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from unmask.assessment.config import Config, Voices
+from unmask.assessment.config import Config, VoicesConfig
 from unmask.assessment.redact import ending
 from unmask.errors import InputError
 
@@ -141,7 +141,7 @@ def to_toml(config: Config, *, base: Path | None) -> str:
     def plain(value: Any, key: str = "") -> Any:
         if isinstance(value, BaseModel):
             values = {name: plain(part, name) for name, part in value}
-            if isinstance(value, Voices) and value.audio is None:
+            if isinstance(value, VoicesConfig) and value.audio is None:
                 del values["encoder"]
             return {name: part for name, part in values.items() if part is not None}
         if isinstance(value, Mapping):

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from unmask.assessment.cache import code_digest
-from unmask.assessment.config import Attacker, Safeguard
+from unmask.assessment.config import AttackerConfig, SafeguardConfig
 from unmask.assessment.runs import Runs, Speech, embedding_step, joint_digest, recordings_of
 from unmask.trials import Embeddings
 
@@ -41,7 +41,7 @@ class Extractors:
         self.say = say or (lambda line: None)
         self.shares = sorted({*runs.config.training.curve, 1.0})
 
-    def why_not(self, safeguard: Safeguard, attacker: Attacker) -> str | None:
+    def why_not(self, safeguard: SafeguardConfig, attacker: AttackerConfig) -> str | None:
         """Why an attacker's extractor cannot be trained; None if it can."""
         training = self.config.training if self.config.training.given else self.config.original
         if any(one.audio is None for one in (self.config.original, safeguard, training)):
@@ -54,7 +54,7 @@ class Extractors:
         return None
 
     def _sets(
-        self, safeguard: Safeguard, attacker: Attacker, *, make: bool = True
+        self, safeguard: SafeguardConfig, attacker: AttackerConfig, *, make: bool = True
     ) -> dict[str, tuple[Recording, ...]]:
         """Recordings that an extractor is trained on, by what they are."""
         runs = {"own": safeguard.name, "related": str(safeguard.related)}
@@ -76,7 +76,7 @@ class Extractors:
             if one.speaker in chosen
         ]
 
-    def trained(self, safeguard: Safeguard, attacker: Attacker) -> Speech:
+    def trained(self, safeguard: SafeguardConfig, attacker: AttackerConfig) -> Speech:
         """All speech of an attack through an extractor of the attacker's own making."""
         from unmask.speech import train
 
@@ -120,7 +120,7 @@ class Extractors:
 
         return "cuda" if torch.cuda.is_available() else "cpu"
 
-    def announce(self, safeguard: Safeguard, attacker: Attacker) -> None:
+    def announce(self, safeguard: SafeguardConfig, attacker: AttackerConfig) -> None:
         """How long training will take, measured by a few steps; nothing where all is there."""
         from unmask.speech import is_encoder, training_seconds
 

@@ -13,10 +13,17 @@ import typer
 from unmask import assessment, report
 from unmask._extras import need_report_extra
 from unmask.base import visible
-from unmask.cli.common import Intervals, Terminal, Where, progress, terminal_width, writable_folder
+from unmask.cli.common import (
+    Intervals,
+    Terminal,
+    Where,
+    progress_bar,
+    terminal_width,
+    writable_folder,
+)
 from unmask.cli.options import argument, flat, group, option
 from unmask.errors import InputError
-from unmask.run import place, write_whole
+from unmask.run import run_on, write_whole
 
 NAME = "assessment.toml"
 
@@ -59,7 +66,7 @@ def assess(
         return
     folder = output or config.with_name(f"{config.stem}-report")
     writable_folder(folder)
-    with place(where.on, workers=where.workers, state=where.state):
+    with run_on(where.on, workers=where.workers, state=where.state):
         run(read, folder, where, file_copy=file_copy, cache=cache, allow_code=allow_code)
 
 
@@ -75,7 +82,7 @@ def run(
 
     ``how`` are options of :func:`unmask.report.assess`.
     """
-    with progress("reading", quiet=terminal.quiet, parts=False) as listener:
+    with progress_bar("reading", quiet=terminal.quiet, parts=False) as listener:
         heard: Any = {"listener": listener, "say": terminal.remark}
         done = report.assess(config, output, **heard, **how)
         page = report.write_report(done, output, file_copy=file_copy, listener=listener)

@@ -21,7 +21,7 @@ from unmask.base import visible
 from unmask.cli.options import option
 from unmask.errors import InputError
 from unmask.report import Document, figures_of, render
-from unmask.run import Place, check_writable, place, reporting, write_whole
+from unmask.run import Place, check_writable, progress, run_on, write_whole
 from unmask.trials import Scores, Source, read_scores
 
 T = TypeVar("T")
@@ -109,8 +109,12 @@ class Where(Terminal):
     @contextmanager
     def running(self, what: str) -> Iterator[None]:
         """Work there, ``what`` beside a progress bar."""
-        here = place(self.on, workers=self.workers, state=self.state)
-        with here, progress(what, quiet=self.quiet) as bar, reporting(bar and partial(bar, what)):
+        here = run_on(self.on, workers=self.workers, state=self.state)
+        with (
+            here,
+            progress_bar(what, quiet=self.quiet) as bar,
+            progress(bar and partial(bar, what)),
+        ):
             yield
 
 
@@ -176,7 +180,7 @@ class Intervals:
 
 
 @dataclass(frozen=True)
-class Drawn(Intervals):
+class DrawnIntervals(Intervals):
     """Intervals that are always made, unless 0 is asked for."""
 
     ci: int = option("Bootstrap replicates; 0 for no intervals.", default=1000, min=0)
@@ -279,7 +283,7 @@ def remark(text: str) -> None:
 
 
 @contextmanager
-def progress(what: str, *, quiet: bool, parts: bool = True) -> Iterator[Tell | None]:
+def progress_bar(what: str, *, quiet: bool, parts: bool = True) -> Iterator[Tell | None]:
     """A bar with what is done, how far it is and the time left; on a terminal only, on stderr.
 
     It counts ``parts``, or shows the share of the whole.

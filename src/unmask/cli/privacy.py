@@ -11,7 +11,16 @@ from typing import Any, Literal
 import typer
 
 from unmask import assessment
-from unmask.cli.common import Drawn, Output, Where, Whose, given, named_files, read_named, refuse
+from unmask.cli.common import (
+    DrawnIntervals,
+    Output,
+    Where,
+    Whose,
+    given,
+    named_files,
+    read_named,
+    refuse,
+)
 from unmask.cli.options import argument, option
 from unmask.errors import InputError
 from unmask.estimate import Notice
@@ -35,7 +44,7 @@ def _named(*needs: str) -> str:
 def privacy(
     context: typer.Context,
     output: Output,
-    intervals: Drawn,
+    intervals: DrawnIntervals,
     whose: Whose,
     original: str | None = option("Embeddings of the original speech, or a Kaldi folder."),
     protected: tuple[str, ...] = option("NAME=FILE: those of the protected speech; repeat."),
@@ -124,7 +133,7 @@ def _sources(data: Any) -> tuple[Source, ...]:
 def legal(
     context: typer.Context,
     output: Output,
-    intervals: Drawn,
+    intervals: DrawnIntervals,
     whose: Whose,
     release: str | None = argument(
         "Protected embeddings whose recordings are linked to each other: one half of each"
@@ -275,7 +284,7 @@ def _attackers(
         more = _ENROLS[known[name]] if name in known else {}
         pairs = (train[0], train[1]) if len(train) == 2 else None
         data = train[0] if train else None
-        attackers[name] = law.Attacker(enrol, test, train=data, pairs=pairs, **more)
+        attackers[name] = law.Attacker(enrol, test, train=data, parallel=pairs, **more)
     if release is not None:
         attackers[law.RELEASE] = law.within_release(load(release))
     return law.with_backends(attackers, backends, original=original)

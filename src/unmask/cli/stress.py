@@ -200,7 +200,7 @@ def worstcase(
         with replace(output, on="local", workers=None, state=None).running("models"):
             result: Any = [
                 stress.compare_models(
-                    stress.pairs(part, skip_single=skip_single, **own),
+                    stress.speaker_pairs(part, skip_single=skip_single, **own),
                     models=names,
                     split=split,
                     population=part_name,

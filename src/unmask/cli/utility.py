@@ -12,7 +12,7 @@ from unmask import utility as cost
 from unmask.assessment import Config
 from unmask.cli.assess import run
 from unmask.cli.common import (
-    Drawn,
+    DrawnIntervals,
     Output,
     figure_folder,
     named_files,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 def utility(
     recorded: Recorded,
-    intervals: Drawn,
+    intervals: DrawnIntervals,
     original: Path = argument("Unprotected recordings: a folder, Kaldi directory or list."),
     protected: list[str] | None = argument(
         "Their protected versions, same names: FOLDER or NAME=FOLDER.", default=None
@@ -102,7 +102,7 @@ def _config(
     protected: dict[str, Path],
     measurements: Path,
     speakers: str | None,
-    intervals: Drawn,
+    intervals: DrawnIntervals,
 ) -> Config:
     """The assessment of the same folders, on whose first screen the plane stands."""
     if not protected:

@@ -28,7 +28,7 @@ from unmask.base import (
     lazy,
 )
 from unmask.engine import information
-from unmask.engine.binned import BinnedTrials, FirstOrder, count_speakers, edges_of
+from unmask.engine.binned_bootstrap import BinnedTrials, FirstOrder, count_speakers, edges_of
 from unmask.engine.roc import Roc
 from unmask.estimate import Notice
 from unmask.run import Arrays, Range, Xp, ranges_of, run
@@ -51,7 +51,7 @@ class Units:
 
     A trial's weight is the product of how often its two units were drawn, or how often its one
     unit was (``nontarget_second`` is None, or the same unit twice). :func:`units_of` makes them of
-    a list of trials, :meth:`Resampled.of` and C-P maps take them.
+    a list of trials, :meth:`SortedTrials.of` and C-P maps take them.
     """
 
     method: str
@@ -159,7 +159,7 @@ def auto_replicates(
 
 
 @dataclass(frozen=True, eq=False)
-class Resampled:
+class SortedTrials:
     """Scores of one system, sorted once, from which the ROC statistic of any draw is counted.
 
     ``strata``, ``method`` and ``units`` (their ``count``) are those of :class:`Units`.
@@ -190,7 +190,7 @@ class Resampled:
         units: Units,
         *,
         thresholds: Sequence[float] = (),
-    ) -> Resampled:
+    ) -> SortedTrials:
         """Sort the trials of a system, and the units of the trials along with them."""
         roc = Roc.from_scores(target, nontarget, thresholds=thresholds, cllr=True)
         target_order, order = np.argsort(target), np.argsort(nontarget)
@@ -244,7 +244,7 @@ class Resampled:
         return Roc(self.roc.scores, target, upto - below, between, loss)
 
 
-System: TypeAlias = Resampled | BinnedTrials | FirstOrder
+System: TypeAlias = SortedTrials | BinnedTrials | FirstOrder
 """A system's trials, from which replicates are drawn: all of them, or their counts in bins."""
 
 

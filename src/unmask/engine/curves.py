@@ -10,7 +10,7 @@ from scipy.special import expit, ndtri
 
 from unmask.base import FloatArray, MetricRange
 from unmask.engine import information
-from unmask.engine.bootstrap import Resampled, bootstrap, units_of
+from unmask.engine.bootstrap import SortedTrials, bootstrap, units_of
 from unmask.engine.calibration import block_ranges
 from unmask.engine.operating import Polygon
 from unmask.engine.roc import Roc
@@ -187,7 +187,7 @@ def det_bands(
     if units.count < 2:
         return {}
     systems = [
-        Resampled.of(scores.targets(name), scores.nontargets(name), units)
+        SortedTrials.of(scores.targets(name), scores.nontargets(name), units)
         for name in scores.systems
     ]
     keys = [f"{rate:g}" for rate in RATES]

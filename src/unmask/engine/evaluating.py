@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from unmask.engine.counted import evaluate_files
 from unmask.engine.evaluation import Analysis, Battery, Evaluation, evaluate_table
 from unmask.engine.metrics import refuse_labels
+from unmask.engine.streaming import evaluate_files
 from unmask.errors import InputError
 from unmask.trials import Embeddings, Scores, is_frame, read_scores
 
@@ -32,7 +32,7 @@ def evaluate(
     test, label and one per system), a pair of arrays (target scores, nontarget scores), a set of
     embeddings of which all pairs are compared (:func:`~unmask.engine.pairing.cross_pairing`), or
     score files: a path, several, or a mapping of names to paths. Files may be larger than memory
-    (:func:`~unmask.engine.counted.evaluate_files`). ``options`` are those of that function, such as
+    (:func:`~unmask.engine.streaming.evaluate_files`). ``options`` are those of that function:
     ``key`` and ``speakers`` or ``backend`` and ``pairs``. ``by`` is for tables: a column, or a name
     such as ``sex`` for the pair ``enrol_sex``, ``test_sex``.
 
@@ -41,9 +41,9 @@ def evaluate(
     bootstrap (the trial bootstrap where no speakers are known, and a warning says so), less the
     bias that resampling shows (:mod:`unmask.base.intervals`). There are 1,000 ``replicates`` unless
     given, 0 leaves them out, and replicate i of ``seed`` draws the same speakers in every number.
-    Beyond two million trials the default is the bootstrap of trials in bins (:mod:`.binned`), first
-    order in the draws of speakers; a number asks for the bootstrap of all trials, which runs on the
-    current place (:func:`unmask.run.place`).
+    Beyond two million trials the default is the bootstrap of trials in bins
+    (:mod:`.binned_bootstrap`), first order in the draws of speakers; a number asks for the
+    bootstrap of all trials, which runs on the current place (:func:`unmask.run.run_on`).
     """
     analysis = Analysis.of(battery, replicates, level, seed)
     if not isinstance(data, Scores | Embeddings) and is_frame(data):

@@ -15,7 +15,7 @@ from unmask.engine import information
 from unmask.engine.bootstrap import (
     AUTO_REPLICATES,
     AUTO_TRIALS,
-    Resampled,
+    SortedTrials,
     System,
     binned_trials,
     bootstrap,
@@ -48,7 +48,7 @@ _D_ECE = MetricRange(0.0, information.MOST, HULL, "low")
 _D_SYS = MetricRange(0.0, 1.0, HULL, "low")
 
 
-class Measured(NamedTuple):
+class MetricSpec(NamedTuple):
     """A metric: its name, how it is read off the statistic, unit, chance level, range, parameters,
     and whether less means fewer errors.
 
@@ -90,12 +90,12 @@ class Battery:
         """Bayes thresholds, at which the statistic must count exactly."""
         return [Cost(prior, self.c_miss, self.c_fa).bayes_threshold for prior in self.p_target]
 
-    def measured(self) -> dict[str, Measured]:
+    def measured(self) -> dict[str, MetricSpec]:
         """All metrics by key, in the order of the table."""
         raw = partial(Roc.eer_point, estimator="raw")
         table = {
-            "eer": Measured("eer", Roc.eer_point, "%", 0.5, _EER, {"est": "rocch"}),
-            "eer_raw": Measured("eer_raw", raw, "%", 0.5, _RAW_EER, {"est": "raw"}),
+            "eer": MetricSpec("eer", Roc.eer_point, "%", 0.5, _EER, {"est": "rocch"}),
+            "eer_raw": MetricSpec("eer_raw", raw, "%", 0.5, _RAW_EER, {"est": "raw"}),
         }
         c_miss, c_fa = self.c_miss, self.c_fa
         shown = {"c_miss": c_miss, "c_fa": c_fa} if (c_miss, c_fa) != (1.0, 1.0) else {}
@@ -103,19 +103,21 @@ class Battery:
             least = partial(Roc.min_dcf_point, p_target=prior, c_miss=c_miss, c_fa=c_fa)
             actual = partial(Roc.act_dcf_point, p_target=prior, c_miss=c_miss, c_fa=c_fa)
             cost = {"p_target": prior, **shown}
-            table[f"min_dcf@{prior:g}"] = Measured("min_dcf", least, "", 1.0, _SHARE, cost)
-            table[f"act_dcf@{prior:g}"] = Measured("act_dcf", actual, "", 1.0, _LOSS, cost)
+            table[f"min_dcf@{prior:g}"] = MetricSpec("min_dcf", least, "", 1.0, _SHARE, cost)
+            table[f"act_dcf@{prior:g}"] = MetricSpec("act_dcf", actual, "", 1.0, _LOSS, cost)
         table |= {
-            "cllr": Measured("cllr", Roc.cllr, "bit", 1.0, _CLLR, {}),
-            "min_cllr": Measured("min_cllr", Roc.min_cllr, "bit", 1.0, _MIN_CLLR, {}),
-            "d_ece": Measured("d_ece", Roc.d_ece, "bit", 0.0, _D_ECE, {}, False),
-            "l_w": Measured("l_w", Roc.l_w, "", 0.0, _LOSS, {"laplace": True}, False, WITH_TRIALS),
-            "d_sys": Measured("d_sys", Roc.d_sys, "", 0.0, _D_SYS, {"est": "pav"}, False),
+            "cllr": MetricSpec("cllr", Roc.cllr, "bit", 1.0, _CLLR, {}),
+            "min_cllr": MetricSpec("min_cllr", Roc.min_cllr, "bit", 1.0, _MIN_CLLR, {}),
+            "d_ece": MetricSpec("d_ece", Roc.d_ece, "bit", 0.0, _D_ECE, {}, False),
+            "l_w": MetricSpec(
+                "l_w", Roc.l_w, "", 0.0, _LOSS, {"laplace": True}, False, WITH_TRIALS
+            ),
+            "d_sys": MetricSpec("d_sys", Roc.d_sys, "", 0.0, _D_SYS, {"est": "pav"}, False),
         }
         for rate in self.fpr:
             read = partial(Roc.tpr_point, fpr=rate)
             key, fpr = f"tpr@{rate:g}", {"fpr": rate}
-            table[key] = Measured("tpr_at_fpr", read, "%", rate, _SHARE, fpr, False)
+            table[key] = MetricSpec("tpr_at_fpr", read, "%", rate, _SHARE, fpr, False)
         return table
 
     @property
@@ -347,7 +349,7 @@ class Analysis(Sampling):
         if units is None:
             rocs = tuple(Roc.from_scores(*pair, thresholds=thresholds, cllr=True) for pair in pairs)
             return Measurement(self, rocs, *about, not_drawn=reason)
-        sort = binned_trials if many and units.count > 1 else Resampled.of
+        sort = binned_trials if many and units.count > 1 else SortedTrials.of
         systems = [sort(*pair, units, thresholds=thresholds) for pair in pairs]
         rocs, alike = tuple(one.roc for one in systems), not (many and units.method == "trial")
         return Measurement(self, rocs, *about, self._drawn(systems), paired=alike)

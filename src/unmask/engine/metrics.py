@@ -214,11 +214,11 @@ def zebra_of(roc: Roc) -> Zebra:
 def negated_notices(roc: Roc, negated: Roc | None = None) -> tuple[Notice, ...]:
     """Say so if scores of the other sign, ``negated``, disclose more than those of ``roc``."""
     negated = negated or roc.negated()
-    d_ece, turned = roc.d_ece(), negated.d_ece()
-    if turned <= d_ece + LEAST_DIFFERENCE:
+    d_ece, of_negated = roc.d_ece(), negated.d_ece()
+    if of_negated <= d_ece + LEAST_DIFFERENCE:
         return ()
     sentence = (
-        f"the negated score discloses more: D_ECE {turned:.3f} bit instead of {d_ece:.3f}, "
+        f"the negated score discloses more: D_ECE {of_negated:.3f} bit instead of {d_ece:.3f}, "
         f"EER {100 * negated.eer():.2f} % instead of {100 * roc.eer():.2f} %; "
         "same-speaker scores lie below different-speaker scores"
     )

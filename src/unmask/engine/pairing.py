@@ -12,21 +12,21 @@ import numpy as np
 import numpy.typing as npt
 
 from unmask.base import ceiling
-from unmask.engine.binned import FirstOrder, edges_of
-from unmask.engine.bootstrap import AUTO_TRIALS, Resampled, Units
+from unmask.engine.binned_bootstrap import FirstOrder, edges_of
+from unmask.engine.bootstrap import AUTO_TRIALS, SortedTrials, Units
 from unmask.engine.evaluation import Analysis, Battery, Evaluation
 from unmask.engine.metrics import negated_notices
 from unmask.engine.roc import Roc
 from unmask.errors import InputError
-from unmask.run import current_place, part, place, reporting
+from unmask.run import current_place, part, progress, run_on
 from unmask.scoring import (
     BLOCK,
     UNIT,
     Backend,
     CountAmong,
     CountBySpeaker,
-    Layout,
     PairGrid,
+    RowOrder,
     Tally,
     TargetScores,
     backend_named,
@@ -61,65 +61,67 @@ def cross_pairing(
     is measured.
 
     Scores are float32 products of prepared vectors, in blocks of ``block`` rows and columns that
-    run on the current :func:`~unmask.run.place`. Their counts are integers, so the result depends
+    run on the current :func:`~unmask.run.run_on`. Their counts are integers, so the result depends
     neither on the place nor on ``block`` nor on the order of arrival. With a state, prepared rows
     and what is counted lie there, and a call that failed goes on.
 
     Intervals, at ``level``, are of the speaker bootstrap: that of all trials up to two million of
-    them, beyond that first order in the draws (:mod:`.binned`), from a second pass that counts
-    by speaker. 1,000 ``replicates`` unless given, from ``seed``; 0 leaves them out.
+    them, beyond that first order in the draws (:mod:`.binned_bootstrap`), from a second pass
+    that counts by speaker. 1,000 ``replicates`` unless given, from ``seed``; 0 leaves them out.
     """
     analysis = Analysis.of(battery, replicates, level, seed)
     scoring, thresholds = backend_named(backend), analysis.battery.thresholds
-    layout = Layout.of(shards_of(embeddings, speakers=speakers), pairs=pairs, enrolment=enrolment)
-    few = layout.trials <= AUTO_TRIALS
+    order = RowOrder.of(shards_of(embeddings, speakers=speakers), pairs=pairs, enrolment=enrolment)
+    few = order.trials <= AUTO_TRIALS
     parts = 1 if few or replicates == 0 else 2
-    drawn_from: Callable[[], Any] = partial(_trials_of_pairs, layout, scoring, thresholds)
-    with layout.prepared(scoring) as rows:
+    drawn_from: Callable[[], Any] = partial(_trials_of_pairs, order, scoring, thresholds)
+    with order.prepared(scoring) as rows:
         with part(0, parts):
             roc = _roc_of(rows, thresholds, block)
         if parts == 2:
-            edges = edges_of(roc, thresholds, rows=layout.speakers)
+            edges = edges_of(roc, thresholds, rows=order.speakers)
             with part(1, parts):
-                counts = CountBySpeaker(rows, edges, layout.speakers).total(block=block)
+                counts = CountBySpeaker(rows, edges, order.speakers).total(block=block)
             drawn_from = partial(FirstOrder, counts, roc)
-    with place(), reporting(None):
+    with run_on(), progress(None):
         measured = analysis.of_counted(
-            roc, drawn_from, trials=layout.digest, speakers=layout.speakers
+            roc, drawn_from, trials=order.digest, speakers=order.speakers
         )
-    sources = tuple(shard.source for shard in layout.shards if shard.source is not None)
+    sources = tuple(shard.source for shard in order.shards if shard.source is not None)
     notices = [*(notice.about(scoring.name) for notice in negated_notices(roc)), *measured.notices]
     return Evaluation((measured.result(scoring.name),), sources, tuple(notices), seed)
 
 
-def _trials_of_pairs(layout: Layout, backend: Backend, thresholds: Sequence[float]) -> Resampled:
-    """All trials of a small layout, sorted, with the speakers of each."""
-    vectors = np.concatenate([part for shard in layout.shards for _, part in shard.slices()])
+def _trials_of_pairs(
+    order: RowOrder, backend: Backend, thresholds: Sequence[float]
+) -> SortedTrials:
+    """All trials of few rows, sorted, with the speakers of each."""
+    vectors = np.concatenate([part for shard in order.shards for _, part in shard.slices()])
     sides = sides_of(backend, vectors)
     enrol = tested = np.arange(len(vectors))
-    if not layout.symmetric:
-        enrol, tested = np.flatnonzero(layout.enrolled), np.flatnonzero(~layout.enrolled)
+    if not order.symmetric:
+        enrol, tested = np.flatnonzero(order.enrolled), np.flatnonzero(~order.enrolled)
     rows, columns = sides.enrol[enrol].astype(np.float32), sides.test[tested].astype(np.float32)
     scores = (rows @ columns.T).astype(np.float64)
-    one, other = layout.speaker[enrol][:, None], layout.speaker[tested][None, :]
-    trial = enrol[:, None] < tested[None, :] if layout.symmetric else np.full(scores.shape, True)
+    one, other = order.speaker[enrol][:, None], order.speaker[tested][None, :]
+    trial = enrol[:, None] < tested[None, :] if order.symmetric else np.full(scores.shape, True)
     own, others = trial & (one == other), trial & (one != other)
     one, other = np.broadcast_arrays(one, other)
     units = Units.speakers(one[own], one[others], other[others])
-    return Resampled.of(scores[own], scores[others], units, thresholds=thresholds)
+    return SortedTrials.of(scores[own], scores[others], units, thresholds=thresholds)
 
 
 def roc_of_pairs(
     embeddings: Embeddings, backend: Backend, *, thresholds: Sequence[float] = ()
 ) -> Roc:
     """The ROC statistic of all pairs of a set under a back-end, at ``thresholds`` as well."""
-    with Layout.of(shards_of(embeddings), pairs="all").prepared(backend) as rows:
+    with RowOrder.of(shards_of(embeddings), pairs="all").prepared(backend) as rows:
         return _roc_of(rows, thresholds, BLOCK)
 
 
 def _roc_of(pairs: PairGrid, thresholds: Sequence[float], block: int) -> Roc:
     """The statistic at target scores, which come from processors everywhere, and thresholds."""
-    with reporting(None), place() if current_place().on == "cuda" else nullcontext():
+    with progress(None), run_on() if current_place().on == "cuda" else nullcontext():
         targets = TargetScores.of(pairs)
     knots = targets.knots(thresholds)
     tally = CountAmong(pairs, knots).total(targets=targets.scores.size, block=block)

@@ -236,12 +236,12 @@ def disclosure_profiles(
     """
     require(disclosures, "ZEBRA profiles")
     shades = draw.colours_for(list(disclosures), colours)
-    turned = {f"{system}, negated": (system, d) for system, d in (negated or {}).items()}
+    negated_lines = {f"{system}, negated": (system, d) for system, d in (negated or {}).items()}
     lines = {system: (d.log_odds, d.oracle, d.note) for system, d in disclosures.items()}
-    lines |= {name: (d.log_odds, d.oracle, d.note) for name, (_, d) in turned.items()}
-    shades |= {name: shades[system] for name, (system, _) in turned.items()}
-    chart = _profiles(next(iter(disclosures.values())), lines, shades, dotted=list(turned))
-    return captioned("zebra_profiles", chart, systems=lines, negated=bool(turned), of=of)
+    lines |= {name: (d.log_odds, d.oracle, d.note) for name, (_, d) in negated_lines.items()}
+    shades |= {name: shades[system] for name, (system, _) in negated_lines.items()}
+    chart = _profiles(next(iter(disclosures.values())), lines, shades, dotted=list(negated_lines))
+    return captioned("zebra_profiles", chart, systems=lines, negated=bool(negated_lines), of=of)
 
 
 def calibration_profiles(distortions: Sequence[CalibrationDistortion], *, of: str = "") -> Figure:

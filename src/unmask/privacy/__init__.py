@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from unmask.privacy.luck import Permuted
     from unmask.privacy.menagerie import Corner, Zoo, zoo
     from unmask.privacy.similarity import CalibrationDistortion, PrivacyAssessment, Pseudonymisation
-    from unmask.privacy.similarity import Safeguard, SessionAssessment, SimilaritySet
+    from unmask.privacy.similarity import SafeguardRow, SessionAssessment, SimilaritySet
     from unmask.privacy.similarity import SpeakerProtection, calibration_distortion
     from unmask.privacy.similarity import pseudonymisation, read_matrices, safeguards, sessions
     from unmask.privacy.zebra import Disclosure, disclosure_of, zebra_by_speaker, zebra_profiles

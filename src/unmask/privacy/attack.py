@@ -101,21 +101,21 @@ class Attacker:
     ``backend`` is a trained back-end or the name of one: ``cosine``; ``wccn``, ``plda`` and
     ``asnorm``, trained on ``train``, the attacker's own data; ``whitened``, ``coral`` and
     ``wasserstein``, which align enrolment with the attacked speech; ``procrustes`` and ``fusion``,
-    which learn from ``pairs``: training speech as it is enrolled and the same as it is protected.
-    ``enrols`` says whether the enrolment speech is
-    ``"original"`` or ``"protected"``; ``knows`` what the extractor or the back-end was trained on:
-    ``"original"`` speech (ignorant), speech from a ``"related"`` safeguard (semi-informed) or from
-    the ``"same"`` one (informed), always with keys of the attacker's own. Enrolment from the run
-    that is attacked links its recordings to each other, not to a known person: ``release`` says so;
-    left at None it is found out (both sets from one file, or vectors in both). A safeguard without
-    a key gives an attacker the same run: say ``release=False`` there. ``turned`` is the same attack
-    with its sides changed, whose outcomes :func:`legal` averages with these: of
-    :func:`within_release`.
+    which learn from ``parallel``: training speech as it is enrolled and the same as it is
+    protected. ``enrols`` says whether the enrolment speech is ``"original"`` or ``"protected"``;
+    ``knows`` what the extractor or the back-end was trained on: ``"original"`` speech (ignorant),
+    speech from a ``"related"`` safeguard (semi-informed) or from the ``"same"`` one (informed),
+    always with keys of the attacker's own. Enrolment from the run that is attacked links its
+    recordings to each other, not to a known person: ``release`` says so; left at None it is found
+    out (both sets from one file, or vectors in both). A safeguard without a key gives an attacker
+    the same run: say ``release=False`` there. ``reverse`` is the same attack with its sides
+    changed, whose outcomes :func:`legal` averages with these: of :func:`within_release`.
 
     ``by`` names columns of all sets (sex, language): back-ends are fitted, and means taken, within
     each group, and only people of one group are compared (``side`` of the metrics rules the others
-    out). This supposes that the group of each test recording is known. ``pairs`` of enrolled people
-    are enrolment; nothing that is fitted may hold a recording of the test set in any version.
+    out). This supposes that the group of each test recording is known. ``parallel`` speech of
+    enrolled people is enrolment; nothing that is fitted may hold a recording of the test set in any
+    version.
     """
 
     enrol: Embeddings
@@ -125,14 +125,14 @@ class Attacker:
     enrols: Literal["original", "protected"] | None = None
     knows: Literal["original", "related", "same"] | None = None
     release: bool | None = None
-    pairs: Parallel | None = None
+    parallel: Parallel | None = None
     by: tuple[str, ...] = ()
-    turned: Attacker | None = None
+    reverse: Attacker | None = None
 
     @property
     def ways(self) -> tuple[Attacker, ...]:
         """The attack, and the same with its sides changed where it is run both ways."""
-        other = self.turned
+        other = self.reverse
         return (
             (self,) if other is None else (self, replace(other, backend=self.backend, by=self.by))
         )
@@ -161,7 +161,7 @@ class Attacker:
         if named.aligns:
             refuse_dimensions(self.enrol, self.test)
         made = fitted(
-            named.name, train=self.train, enrol=self.enrol, test=self.test, pairs=self.pairs
+            named.name, train=self.train, enrol=self.enrol, test=self.test, pairs=self.parallel
         )
         if not named.aligns:
             return replace(self, backend=made)
@@ -174,7 +174,7 @@ class Attacker:
         """The training speech that its back-end looks at, where that is fitted by name."""
         needs = self._named.needs if isinstance(self.backend, str) and self._named else "nothing"
         train = (self.train,) if needs in ("training", "pairs") and self.train is not None else ()
-        return (*train, *(self.pairs or ())) if needs == "pairs" else train
+        return (*train, *(self.parallel or ())) if needs == "pairs" else train
 
     def _by_group(self) -> Attacker:
         """Ready within each group that is on both sides. Where the back-end does not align, vectors
@@ -217,9 +217,9 @@ class Attacker:
             raise InputError(name, wanted, f"{fewest} of {shown_group(group)}")
         train = of(self.train) if self.train is not None and self.train in self._taught else None
         pairs = None
-        if self.pairs is not None and self.pairs[0] in self._taught:
-            pairs = of(self.pairs[0]), of(self.pairs[1])
-        return replace(self, enrol=enrol, test=test, train=train, pairs=pairs, by=()).ready()
+        if self.parallel is not None and self.parallel[0] in self._taught:
+            pairs = of(self.parallel[0]), of(self.parallel[1])
+        return replace(self, enrol=enrol, test=test, train=train, parallel=pairs, by=()).ready()
 
     @property
     def groups(self) -> tuple[IntArray, IntArray] | None:
@@ -234,7 +234,7 @@ class Attacker:
 
     def refuse_encoders(self) -> None:
         """Sets of one attacker come from one encoder."""
-        parallel = zip(("training speech", "the same protected"), self.pairs or (), strict=False)
+        parallel = zip(("training speech", "the same protected"), self.parallel or (), strict=False)
         refuse_encoders(
             {"enrolment": self.enrol, "test": self.test, "training": self.train} | dict(parallel)
         )
@@ -242,7 +242,7 @@ class Attacker:
     def allows(self, backend: str) -> bool:
         """Whether there are the data that a back-end of this name is trained on."""
         named = known_backend(backend)
-        given = self.pairs if named.needs == "pairs" else self.train
+        given = self.parallel if named.needs == "pairs" else self.train
         return named.is_free or given is not None
 
     @property
@@ -355,7 +355,7 @@ class Attacker:
         return replace(
             self,
             train=self.train and rest(self.train),
-            pairs=self.pairs and (rest(self.pairs[0]), rest(self.pairs[1])),
+            parallel=self.parallel and (rest(self.parallel[0]), rest(self.parallel[1])),
         )
 
     def among(self, people: set[str]) -> Attacker:
@@ -371,8 +371,8 @@ class Attacker:
                 raise InputError(f"attack: no speakers left to train on: {wanted}")
             return of_people(data, people, inside=inside)
 
-        pairs = None if self.pairs is None else (some(self.pairs[0]), some(self.pairs[1]))
-        return replace(self, train=self.train and some(self.train), pairs=pairs)
+        pairs = None if self.parallel is None else (some(self.parallel[0]), some(self.parallel[1]))
+        return replace(self, train=self.train and some(self.train), parallel=pairs)
 
     def held_out(
         self, backends: Sequence[str] | None = None, *, folds: int = 2, seed: int = 0
@@ -568,7 +568,7 @@ def within_release(release: Embeddings, backend: Backend | str = "cosine") -> At
         enrol = release.select(enrols | lone)
         return Attacker(enrol, release.select(~enrols & ~lone), backend, enrol, release=True)
 
-    return replace(way(first), turned=way(~first))
+    return replace(way(first), reverse=way(~first))
 
 
 def with_backends(

@@ -150,7 +150,7 @@ def assess(
     is made inside it. ``allow_code`` lets the config name
     Python to import as an encoder, or a safeguard as a command; ``listener`` hears what is being
     done and how far the whole is, ``say`` how long training will take, before it starts. Work runs
-    where ``unmask.run.place`` says. Nothing but the cache is written: :func:`unmask.write_report`
+    where ``unmask.run.run_on`` says. Nothing but the cache is written: :func:`unmask.write_report`
     does the rest.
     """
     folder = Path(output)

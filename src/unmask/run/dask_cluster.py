@@ -16,7 +16,7 @@ import numpy as np
 
 from unmask._version import __version__
 from unmask.errors import InputError
-from unmask.run.places import Lost, Pool, leave_interrupts, pin
+from unmask.run.executors import Lost, Pool, leave_interrupts, pin
 from unmask.run.xp import NUMPY, Xp
 
 R = TypeVar("R")

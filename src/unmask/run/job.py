@@ -20,9 +20,9 @@ import numpy as np
 from unmask._version import __version__
 from unmask.errors import InputError
 from unmask.run import store
+from unmask.run.executors import Lost, Place, current_place
 from unmask.run.files import workplace
-from unmask.run.places import Lost, Place, current_place
-from unmask.run.progress import advance
+from unmask.run.steps import advance
 from unmask.run.store import Arrays, read_arrays, write_arrays
 from unmask.run.xp import Xp
 

@@ -60,7 +60,7 @@ def average_groups(vectors: npt.ArrayLike, groups: Codes) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
-class Moments:
+class SpeakerMoments:
     """Per-speaker counts and means, and the pooled scatter within speakers."""
 
     counts: IntArray
@@ -68,7 +68,7 @@ class Moments:
     scatter: FloatArray
 
     @classmethod
-    def of(cls, vectors: FloatArray, codes: Codes) -> Moments:
+    def of(cls, vectors: FloatArray, codes: Codes) -> SpeakerMoments:
         """Count from rows; the codes may have gaps."""
         if codes.shape != (vectors.shape[0],):
             wanted = f"{vectors.shape[0]} of them, one per vector"
@@ -120,7 +120,7 @@ def shrunk(matrix: FloatArray, shrinkage: float) -> FloatArray:
     return np.asarray((1 - shrinkage) * matrix + shrinkage * level * np.eye(matrix.shape[0]))
 
 
-def discriminants(moments: Moments, directions: int, shrinkage: float) -> FloatArray:
+def discriminants(moments: SpeakerMoments, directions: int, shrinkage: float) -> FloatArray:
     """LDA: the directions of largest between- over within-speaker variance, within = I."""
     dimension = moments.means.shape[1]
     most = min(dimension, moments.counts.size - 1)
@@ -168,7 +168,7 @@ class Whitening(Cosine):
         The covariance C becomes (1 − λ)·C + λ·(tr C / d)·I with λ = ``shrinkage``.
         """
         vectors = unit_rows(embeddings.vectors)
-        moments = Moments.of(vectors, embeddings.speakers.codes)
+        moments = SpeakerMoments.of(vectors, embeddings.speakers.codes)
         if covariance == "within":
             matrix = moments.within
         elif covariance == "total":
@@ -205,7 +205,7 @@ class Projected(Whitening):
         """
         rows = unit_rows(embeddings.vectors)
         centre = rows.mean(axis=0)
-        moments = Moments.of(rows - centre, embeddings.speakers.codes)
+        moments = SpeakerMoments.of(rows - centre, embeddings.speakers.codes)
         few = min(directions, moments.counts.size - 1, rows.shape[1])
         return cls(centre, discriminants(moments, few, shrinkage), "lda")
 

@@ -31,7 +31,7 @@ Block = tuple[int, int, int, int]
 _COMPARED = {"<": operator.lt, "==": operator.eq, "!=": operator.ne}
 
 
-class Source(Protocol):
+class ScoreSource(Protocol):
     """Gives scores of some enrolment rows with some test rows, at the front of ``out`` where that
     is given: :class:`~unmask.scoring.Sides`, or a matrix.
     """
@@ -93,7 +93,7 @@ class PairGrid:
     Reducers go through its tiles.
     """
 
-    source: Source
+    source: ScoreSource
     enrol: Groups
     test: Groups
     which: Rule | str = ALL

@@ -14,7 +14,14 @@ from scipy.linalg import eigh
 from unmask.base import FloatArray, IntArray, length_normalised
 from unmask.errors import InputError
 from unmask.run import read_arrays, write_arrays
-from unmask.scoring.cosine import Codes, Moments, discriminants, group_means, shrunk, unit_rows
+from unmask.scoring.cosine import (
+    Codes,
+    SpeakerMoments,
+    discriminants,
+    group_means,
+    shrunk,
+    unit_rows,
+)
 from unmask.scoring.sides import Sides
 from unmask.trials import Embeddings
 
@@ -72,11 +79,11 @@ class Plda:
         rows = vectors - centre
         projection = None
         if lda is not None:
-            projection = discriminants(Moments.of(rows, codes), lda, shrinkage)
+            projection = discriminants(SpeakerMoments.of(rows, codes), lda, shrinkage)
             rows = rows @ projection
         rows = length_normalised(rows)
         mean = rows.mean(axis=0)
-        moments = Moments.of(rows - mean, codes)
+        moments = SpeakerMoments.of(rows - mean, codes)
         between, within = moments.between, shrunk(moments.within, shrinkage)
         for _ in range(iterations):
             between, within = em_step(moments, between, within)
@@ -179,7 +186,7 @@ class Plda:
 
 
 def em_step(
-    moments: Moments, between: FloatArray, within: FloatArray
+    moments: SpeakerMoments, between: FloatArray, within: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """One step of expectation maximisation for B and W; never lowers the likelihood.
 

@@ -54,7 +54,7 @@ _SOME = 256
 
 
 @dataclass(frozen=True, eq=False)
-class Filed:
+class EmbeddingFile:
     """Embeddings in a file of which only slices are ever in memory."""
 
     path: Path
@@ -107,7 +107,7 @@ class Filed:
                 ) from None
 
 
-Shard: TypeAlias = Embeddings | Filed
+Shard: TypeAlias = Embeddings | EmbeddingFile
 """Part of a set of embeddings, in memory or in a file."""
 Columns = tuple[str, int, dict[str, Any]]
 """Where the vectors of a file are, how many components they have, and who speaks, by role."""
@@ -143,7 +143,7 @@ def _shard(path: Path, speakers: Speakers | None) -> Shard:
     kind, count = path.suffix.removeprefix("."), ids["speakers"].n_unique
     about = f"{kind} embeddings, read in slices"
     source = Source(str(path), digest, f"{kind}-embeddings", speakers=count, detected=about)
-    return Filed(path, member, ids["speakers"], ids.get("utterances"), dimension, source)
+    return EmbeddingFile(path, member, ids["speakers"], ids.get("utterances"), dimension, source)
 
 
 def _npy_columns(path: Path, speakers: Speakers | None) -> Columns | None:
@@ -198,7 +198,7 @@ def _parquet_columns(path: Path, speakers: Speakers | None) -> Columns | None:
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class RowOrder:
     """Where each row of the shards goes: speakers by name, and within one by utterance."""
 
     shards: tuple[Shard, ...]
@@ -210,7 +210,7 @@ class Layout:
     digest: str
 
     @classmethod
-    def of(cls, shards: Sequence[Shard], *, pairs: str, enrolment: int = 1) -> Layout:
+    def of(cls, shards: Sequence[Shard], *, pairs: str, enrolment: int = 1) -> RowOrder:
         """Order the rows; ``enrolment`` utterances of each speaker are enrolled, if that is fixed.
 
         These are the first in the order of the files. The order of rows in the files decides
@@ -264,10 +264,10 @@ class Layout:
     def key(self, backend: Backend) -> str:
         """Names the rows on disk: what they are made of and how, which a few of them tell."""
         sha = hashlib.sha256(f"{__version__} {self.digest} {self.pairs} {backend.name}".encode())
-        for layout in (self.speaker, self.position, self.enrolled):
-            sha.update(layout.tobytes())
+        for array in (self.speaker, self.position, self.enrolled):
+            sha.update(array.tobytes())
         for shard in self.shards:
-            if isinstance(shard, Filed) and shard.source is not None:
+            if isinstance(shard, EmbeddingFile) and shard.source is not None:
                 sha.update(shard.source.sha256.encode())
             else:
                 for _, vectors in shard.slices():

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from unmask.base import one_line
 from unmask.errors import InputError
-from unmask.run import Place, current_place, memory_left, place, write_whole
+from unmask.run import Place, current_place, memory_left, run_on, write_whole
 from unmask.trials import Sound
 
 SAMPLE_RATE = 16000
@@ -151,8 +151,8 @@ def file_workers(*, alone: bool, state: Path | None = None) -> AbstractContextMa
     """
     here = current_place()
     if alone or here.workers == 1:
-        return place(workers=1, state=state)
-    return place("processes" if here.here else here.on, workers=here.workers, state=state)
+        return run_on(workers=1, state=state)
+    return run_on("processes" if here.here else here.on, workers=here.workers, state=state)
 
 
 def failure(path: str | os.PathLike[str], error: Exception) -> str:

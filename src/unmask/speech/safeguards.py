@@ -76,7 +76,7 @@ def keyed(seed: int, *names: str) -> np.random.Generator:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnChange:
     """One number drawn uniformly from [low, high], once per ``per`` and seed, and done to a voice.
 
     The number is a McAdams coefficient, to which pole angles of the vocal tract filter are raised;
@@ -223,18 +223,18 @@ def safeguard(
     per: str = "speaker",
     low: float | None = None,
     high: float | None = None,
-) -> Drawn:
+) -> DrawnChange:
     """The safeguard whose ``method`` is b2, b2r or b2w (:data:`RANGES`), or pitch.
 
     ``seed`` and ``per`` (global, speaker, session or utterance) say how coefficients are drawn, as
-    in :class:`Drawn`; ``low`` and ``high`` replace the ends of the method's range. That of pitch is
-    one of semitones, four up for all unless ends are given.
+    in :class:`DrawnChange`; ``low`` and ``high`` replace the ends of the method's range. That of
+    pitch is one of semitones, four up for all unless ends are given.
     """
     if method not in (*RANGES, PITCH):
         raise InputError(f"method {method}: expected one of {', '.join((*RANGES, PITCH))}")
     usual_low, usual_high = RANGES.get(method, (SEMITONES, SEMITONES))
     ends = usual_low if low is None else low, usual_high if high is None else high
-    return Drawn(method, *ends, seed, per)
+    return DrawnChange(method, *ends, seed, per)
 
 
 @dataclass(frozen=True)
@@ -265,9 +265,9 @@ def anonymise(
     """Write the protected version of every recording below ``output``, as speaker/…/utterance.
 
     ``recordings`` are those of :func:`~unmask.speech.recordings`. ``safeguard`` is a
-    :class:`Drawn`, an :class:`External` command or another object that protects one recording;
-    ``suffix`` is ``.flac`` or ``.wav``. Recordings are shared among the workers of the current
-    place, processes of this machine unless that is a cluster.
+    :class:`DrawnChange`, an :class:`External` command or another object that protects one
+    recording; ``suffix`` is ``.flac`` or ``.wav``. Recordings are shared among the workers of the
+    current place, processes of this machine unless that is a cluster.
 
     A recording that fails is reported and the rest goes on; nothing half-written stays.
     ``unmask-anonymise.json`` beside the audio says what was done. The coefficients of the
@@ -336,7 +336,7 @@ def anonymise(
             "largest difference in dB": round(summary.lowest_db, 2),
         },
     }
-    if keep_key and isinstance(safeguard, Drawn):
+    if keep_key and isinstance(safeguard, DrawnChange):
         metadata["coefficients"] = {
             one.utterance: round(safeguard.coefficient(one), 6) for one in recordings
         }

@@ -166,7 +166,7 @@ _LEAST_POWER = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class Speech:
+class WorldFrames:
     """Frames of 5 ms: ``f0`` in Hz, 0 where unvoiced; ``envelope`` the logarithm of the power
     spectrum's; ``aperiodicity`` in dB, a column per band.
     """
@@ -181,7 +181,7 @@ class Speech:
         return np.asarray(self.f0 > 0.0)
 
 
-def analysed(samples: npt.ArrayLike) -> Speech:
+def analysed(samples: npt.ArrayLike) -> WorldFrames:
     """WORLD's analysis: DIO (again within an octave of its median, against octave errors) and
     StoneMask, CheapTrick, D4C. Harvest, slower and surer of noise, looks where DIO finds no voice.
     """
@@ -196,7 +196,7 @@ def analysed(samples: npt.ArrayLike) -> Speech:
         f0, times = world.harvest(signal, SAMPLE_RATE, f0_floor=FLOOR, f0_ceil=CEILING)
     envelope = world.cheaptrick(signal, f0, times, SAMPLE_RATE)
     noise = world.d4c(signal, f0, times, SAMPLE_RATE, fft_size=2 * (envelope.shape[1] - 1))
-    return Speech(
+    return WorldFrames(
         f0,
         times,
         np.log(np.maximum(envelope, _LEAST_POWER)),
@@ -204,7 +204,7 @@ def analysed(samples: npt.ArrayLike) -> Speech:
     )
 
 
-def synthesised(speech: Speech, samples: npt.ArrayLike) -> Transformed:
+def synthesised(speech: WorldFrames, samples: npt.ArrayLike) -> Transformed:
     """A signal as long as ``samples`` and at their level, as far as its peaks allow."""
     world = needed("pyworld", "pyworld-prebuilt", "utility")
     envelope = np.ascontiguousarray(np.exp(speech.envelope))
@@ -218,7 +218,7 @@ def synthesised(speech: Speech, samples: npt.ArrayLike) -> Transformed:
     return restored(whole, signal)
 
 
-def shifted(speech: Speech, semitones: float) -> Speech:
+def shifted(speech: WorldFrames, semitones: float) -> WorldFrames:
     """The same with its pitch moved by ``semitones``; the vocal tract stays."""
     return replace(speech, f0=speech.f0 * 2.0 ** (semitones / 12.0))
 
@@ -237,7 +237,7 @@ class Voice:
     aperiodicity: FloatArray
 
 
-def moments(speech: Speech) -> FloatArray:
+def moments(speech: WorldFrames) -> FloatArray:
     """Sums over voiced frames of one, of what is measured and of its square, which add up."""
     voiced = speech.voiced
     rows = np.column_stack(
@@ -279,7 +279,7 @@ def warping(source: Voice, target: Voice) -> float:
     return float(WARPS[int(np.argmin(away))])
 
 
-def moved(speech: Speech, source: Voice, target: Voice) -> Speech:
+def moved(speech: WorldFrames, source: Voice, target: Voice) -> WorldFrames:
     """Speech of ``source`` with the statistics of ``target``.
 
     ln F0 ← (ln F0 − μ_s)·σ_t/σ_s + μ_t on voiced frames; the envelope is warped
@@ -302,7 +302,7 @@ def moved(speech: Speech, source: Voice, target: Voice) -> Speech:
     change = np.zeros_like(coefficients)
     change[:, own] = changed - coefficients[:, own]
     change[:, -1 : -ORDER - 1 : -1] = change[:, own]
-    return Speech(
+    return WorldFrames(
         np.where(voiced, np.clip(f0, FLOOR / 2, CEILING), 0.0),
         speech.times,
         np.fft.rfft(coefficients + change, axis=1).real,

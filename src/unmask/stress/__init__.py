@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from unmask.stress.extrapolation.fitted import Extrapolation, Prediction
     from unmask.stress.extrapolation.models import MODELS
     from unmask.stress.impostors.pair_scores import LEAST_SPEAKERS, POOLED, PairScores, groups_of
-    from unmask.stress.impostors.pair_scores import pairs, sex_column
+    from unmask.stress.impostors.pair_scores import sex_column, speaker_pairs
     from unmask.stress.impostors.rates import WorstCase, simulate_worst_case
     from unmask.stress.impostors.rates import worst_case_false_alarms
     from unmask.stress.impostors.uncertainty import GROUPS

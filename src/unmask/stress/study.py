@@ -14,12 +14,12 @@ from unmask.engine import Roc
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
 from unmask.scoring import Backend, backend_named
-from unmask.stress.extrapolation.choose import Ready
+from unmask.stress.extrapolation.choose import ModelFitter
 from unmask.stress.extrapolation.fitted import Extrapolation, Prediction
 from unmask.stress.extrapolation.models import checked_name
-from unmask.stress.impostors.pair_scores import Data, Proxy, as_counts, pairs
-from unmask.stress.impostors.rates import Sample, WorstCase, crossed_rates
-from unmask.stress.impostors.uncertainty import GROUPS, LEVEL, Crossed, Jackknife
+from unmask.stress.impostors.pair_scores import Data, Proxy, as_counts, speaker_pairs
+from unmask.stress.impostors.rates import ScoreSample, WorstCase, crossed_rates
+from unmask.stress.impostors.uncertainty import GROUPS, LEVEL, CrossFitted, Jackknife
 from unmask.stress.impostors.voices import EmbeddedVoices
 from unmask.trials import Embeddings, Scores
 
@@ -85,7 +85,7 @@ class WorstCaseStudy(Tabular):
     limits: Mapping[float, FloatArray]
     extrapolation: Extrapolation
     skipped: int
-    sample: Sample | None = None
+    sample: ScoreSample | None = None
     compared: Mapping[str, Prediction] = field(default_factory=dict)
 
     @property
@@ -202,11 +202,11 @@ def worst_case(  # type: ignore[misc]
 
     ``data`` are :class:`Scores` with speakers, :class:`Embeddings`, :class:`PairScores` or an array
     targets × impostors × scores. Scores and pairs use ``system``, ``both_ways``, ``skip_single``
-    and ``min_impostors`` of :func:`~unmask.stress.pairs`; pairs and arrays need the same-speaker
-    scores ``target`` for a study. Embeddings are scored by ``backend``, and no score is ever held:
-    thresholds, misses and measured rates rest on every pair of utterances, on the current place;
-    models are fitted to at most ``per_pair`` scores of a pair, and to as many targets as make 16
-    million scores, which ``sample`` of the study tells.
+    and ``min_impostors`` of :func:`~unmask.stress.speaker_pairs`; pairs and arrays need the
+    same-speaker scores ``target`` for a study. Embeddings are scored by ``backend``, and no score
+    is ever held: thresholds, misses and measured rates rest on every pair of utterances, on the
+    current place; models are fitted to at most ``per_pair`` scores of a pair, and to as many
+    targets as make 16 million scores, which ``sample`` of the study tells.
 
     The adversary chooses by the scores themselves, or by ``proxy``: scores of another system for
     the same pairs, or embeddings of the same speakers by another encoder, scored by
@@ -226,7 +226,7 @@ def worst_case(  # type: ignore[misc]
     else:
         if isinstance(data, Scores):
             target = data.targets(system)
-        kept = pairs(
+        kept = speaker_pairs(
             data,
             system=system,
             both_ways=both_ways,
@@ -234,8 +234,8 @@ def worst_case(  # type: ignore[misc]
             min_impostors=min_impostors,
         ).checked()
         if isinstance(proxy, (Scores, Embeddings)):
-            proxy = pairs(proxy, both_ways=both_ways, backend=proxy_backend, per_pair=1)
-        source = _Pairs(Crossed.of(kept, proxy, split=split, seed=seed), target)
+            proxy = speaker_pairs(proxy, both_ways=both_ways, backend=proxy_backend, per_pair=1)
+        source = _Pairs(CrossFitted.of(kept, proxy, split=split, seed=seed), target)
     if counts is not None:
         if population is not None or compare or p_target or target_rates:
             raise InputError(
@@ -255,7 +255,7 @@ def worst_case(  # type: ignore[misc]
     levels = np.array([point.threshold for point in points])
     exact = source.measured(levels, spaced_counts(impostors, _EMPIRICAL), jackknife)
     crossed, sample = source.sample()
-    ready = Ready(crossed, jackknife)
+    ready = ModelFitter(crossed, jackknife)
     fitted = ready.fitted(model)
     reach = np.union1d(spaced_counts(max(reached, 2), _PREDICTED), impostors)
     top = max(fitted.thresholds[1], float(levels.max()))
@@ -285,7 +285,7 @@ class _Pairs:
     the ``roc``, rates ``measured``, and a ``sample`` to fit to, with which part of all it is.
     """
 
-    crossed: Crossed
+    crossed: CrossFitted
     target: npt.ArrayLike | None
 
     @property
@@ -304,7 +304,7 @@ class _Pairs:
         rates = crossed_rates(self.crossed, thresholds, counts, jackknife.of(pairs))
         return WorstCase.around(rates, jackknife, pairs, pairs.per_pair, split=split)
 
-    def sample(self) -> tuple[Crossed, Sample | None]:
+    def sample(self) -> tuple[CrossFitted, ScoreSample | None]:
         return self.crossed, None
 
 

@@ -241,7 +241,7 @@ class NameTable:
         return codes
 
 
-class Encoder:
+class CodeBuilder:
     """Encodes a column that arrives in blocks; readers make one per column.
 
     A table of names that has become long is closed and another begun, so that the cost of a block

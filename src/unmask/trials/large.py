@@ -31,7 +31,7 @@ from unmask.trials.ids import (
     score_hashes,
 )
 from unmask.trials.readers.files import GZIP_MAGIC, Input
-from unmask.trials.readers.tables import IDENTIFIERS, Table, open_table
+from unmask.trials.readers.tables import IDENTIFIERS, TableFile, open_table
 from unmask.trials.readers.text import GZIP_EXPANSION, SPEAKERS
 from unmask.trials.reading import check_format
 from unmask.trials.speakers import SpeakerRule, Speakers, speaker_rule, speakers_of
@@ -158,7 +158,9 @@ def streamed_scores(
         yield _joined(tables, labels, rule, missing)
 
 
-def _open(path: str | Path, role: str, format: str | None, systems: Sequence[str] | None) -> Table:
+def _open(
+    path: str | Path, role: str, format: str | None, systems: Sequence[str] | None
+) -> TableFile:
     """A file as a table."""
     if str(path) == "-":
         raise InputError("-", "a file that can be read twice", "standard input")
@@ -180,7 +182,7 @@ class _Spooled:
     ``named``, ``rows_of`` the rows here of the rows of the first file.
     """
 
-    table: Table
+    table: TableFile
     folder: Path
     systems: list[str]
     named: tuple[str, ...]

@@ -19,7 +19,7 @@ from unmask.speech.training.ivector import (  # noqa: E402  # noqa: E402
     speech_frames,
     statistics,
 )
-from unmask.speech.training.run import Run  # noqa: E402
+from unmask.speech.training.run import TrainingRun  # noqa: E402
 
 
 def blobs(count: int = 400) -> torch.Tensor:
@@ -138,7 +138,7 @@ def test_an_extractor_through_the_same_command(twelve, tmp_path):
 def test_a_killed_run_ends_with_the_same_extractor(twelve, tmp_path, monkeypatch, after):
     recipe = Recipe(network="ivector", components=4, dimension=5, iterations=3, full=True)
     whole = train(twelve, tmp_path / "whole", recipe=recipe)
-    before = Run.write
+    before = TrainingRun.write
 
     def killed(self, tensors):
         before(self, tensors)
@@ -146,7 +146,7 @@ def test_a_killed_run_ends_with_the_same_extractor(twelve, tmp_path, monkeypatch
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(Run, "write", killed)
+        patched.setattr(TrainingRun, "write", killed)
         with pytest.raises(KeyboardInterrupt):
             train(twelve, tmp_path / "killed", recipe=recipe)
     gone_on = train(twelve, tmp_path / "killed", recipe=recipe)

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from unmask.errors import InputError
-from unmask.run import place
+from unmask.run import run_on
 from unmask.speech import (
     Recipe,
     embed,
@@ -39,7 +39,7 @@ SMALL = Recipe(network="tdnn", channels=16, dimension=8, crop=0.5, batch=6, epoc
 
 @pytest.fixture(autouse=True)
 def _one_worker():
-    with place(workers=1):
+    with run_on(workers=1):
         yield
 
 
@@ -208,7 +208,7 @@ def test_an_epoch_takes_every_recording_once(twelve, tmp_path):
     from unmask.speech.training.data import decode
 
     corpus = decode(twelve, tmp_path)
-    plan = loop.Plan(SMALL, corpus.samples, corpus.labels)
+    plan = loop.BatchPlan(SMALL, corpus.samples, corpus.labels)
     assert plan.epoch == 8
     for epoch in (0, 3):
         rows = np.concatenate([plan.rows_at(8 * epoch + n) for n in range(8)])

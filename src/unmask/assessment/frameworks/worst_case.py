@@ -67,7 +67,7 @@ def growth_of(
             sentence = "no impostor trials within the groups, left out"
             notices.append(Notice("no-impostors", system, sentence))
             continue
-        every = stress.pairs(impostors, system=system, both_ways=False)
+        every = stress.speaker_pairs(impostors, system=system, both_ways=False)
         pairs = _usable_pairs(every, system, notices)
         if pairs is None:
             continue

@@ -222,15 +222,15 @@ def rounding(rows: FloatArray, others: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
-class Setting:
-    """What every metric begins with: one voice per enrolment speaker (``known``), the test
-    conversations (``asked``), with side information ``codes`` of the speakers on both sides, equal
+class AttackData:
+    """What every metric begins with: one voice per enrolment speaker (``enrolled``), the test
+    conversations (``tested``), with side information ``codes`` of the speakers on both sides, equal
     where all columns match, ``seeds`` for what is drawn afterwards, ``fields`` of a curve.
     ``everyone`` are the names of those who are tested, however few their utterances.
     """
 
-    known: Conversations
-    asked: Conversations
+    enrolled: Conversations
+    tested: Conversations
     backend: Backend
     codes: tuple[IntArray, IntArray] | None
     seeds: Sequence[np.random.SeedSequence]
@@ -239,8 +239,8 @@ class Setting:
 
     @property
     def true(self) -> IntArray:
-        """Number in enrolment of every test speaker of a setting of enrolled ones."""
-        return lookup(self.asked.names, self.known.names).astype(np.int64)
+        """Number in enrolment of every test speaker who is enrolled."""
+        return lookup(self.tested.names, self.enrolled.names).astype(np.int64)
 
     def rows(
         self, speakers: IntArray | None = None
@@ -249,14 +249,14 @@ class Setting:
         and the codes of both where there is side information.
         """
         chosen = slice(None) if speakers is None else speakers
-        sides = sides_of(self.backend, self.known.vectors[chosen], self.asked.vectors)
+        sides = sides_of(self.backend, self.enrolled.vectors[chosen], self.tested.vectors)
         if self.codes is None:
             return sides.enrol, sides.test, None, None
-        codes = self.codes[0][chosen], self.codes[1][self.asked.speakers]
+        codes = self.codes[0][chosen], self.codes[1][self.tested.speakers]
         return sides.enrol, sides.test, *codes
 
 
-def setting(
+def attack_data(
     enrol: Embeddings,
     test: Embeddings,
     lengths: tuple[EnrolLength, int],
@@ -267,14 +267,14 @@ def setting(
     how: Sampling,
     *,
     usual: int | Literal["all"] = "all",
-    enrolled: bool = True,
-) -> Setting:
+    only_enrolled: bool = True,
+) -> AttackData:
     """Check both sets and draw their conversations.
 
     ``lengths`` are those of enrolment (None: ``usual``, or what there is) and of test
     conversations, of which a speaker has as many as ``bounds`` say, from least to most. ``shared``
-    lets utterances be on both sides. Test speakers who are not ``enrolled`` are left out and
-    counted, unless anybody may be tested.
+    lets utterances be on both sides. ``only_enrolled`` test speakers count, the others are left
+    out and counted; else anybody may be tested.
     """
     refuse_dimensions(enrol, test)
     refuse_zeros(enrol, "enrolment")
@@ -287,7 +287,7 @@ def setting(
             allow = "allow_shared_utterances=True lets this leak pass"
             raise InputError("utterances", "none on both sides", f"{actual}; {allow}")
     strangers = 0
-    if enrolled:
+    if only_enrolled:
         names = enrol.speakers.names.gather(enrol.speakers.used)
         own = lookup(test.speakers.names, names)[test.speakers.codes] >= 0
         strangers = test.n_speakers - len(np.unique(test.speakers.codes[own]))
@@ -300,20 +300,20 @@ def setting(
     wanted, length = lengths
     depth = usual if wanted is None else wanted
     seeds = np.random.SeedSequence(how.seed).spawn(4)
-    known = enrolment(enrol, length=depth, rng=np.random.default_rng(seeds[0]))
+    enrolled = enrolment(enrol, length=depth, rng=np.random.default_rng(seeds[0]))
     rng = np.random.default_rng(seeds[1])
-    asked = conversations(test, length=length, least=bounds[0], most=bounds[1], rng=rng)
-    both = (enrol, known.names), (test, asked.names)
+    tested = conversations(test, length=length, least=bounds[0], most=bounds[1], rng=rng)
+    both = (enrol, enrolled.names), (test, tested.names)
     codes = side_codes(both, side) if side else None
     fields = {
         "length": length,
         "enrol_length": depth,
         "backend": scorer.name,
         "side": tuple(side),
-        "left_out": asked.left_out,
+        "left_out": tested.left_out,
         "strangers": strangers,
-        "short": 0 if wanted is None else known.short,
+        "short": 0 if wanted is None else enrolled.short,
         "resampling": how,
     }
     everyone = test.speakers.names.gather(test.speakers.used)
-    return Setting(known, asked, scorer, codes, seeds[2:], fields, everyone)
+    return AttackData(enrolled, tested, scorer, codes, seeds[2:], fields, everyone)

@@ -12,7 +12,7 @@ import polars as pl
 
 from unmask.base import BoolArray, FloatArray, Groups, IntArray
 from unmask.privacy.legal.conversations import Rows
-from unmask.privacy.legal.predicates import Predicates, Protocol, Row, isolated
+from unmask.privacy.legal.isolating_kernel import Predicates, Protocol, Row, isolated
 from unmask.privacy.luck import Permuted, Renaming
 from unmask.run import NUMPY
 from unmask.trials import lookup

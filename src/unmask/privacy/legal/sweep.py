@@ -33,10 +33,10 @@ from unmask.privacy.legal.curve import (
     spoken,
     with_negated,
 )
-from unmask.privacy.legal.links import Linkability, Ranks, linkability
+from unmask.privacy.legal.isolating import singling_out
+from unmask.privacy.legal.linking import Linkability, Ranks, linkability
 from unmask.privacy.legal.probe import Inference, inference
-from unmask.privacy.legal.singling import singling_out
-from unmask.privacy.legal.strength import STRONG_ENOUGH, Strongest, extent, luck_at, strongest_of
+from unmask.privacy.legal.strongest import STRONG_ENOUGH, Strongest, extent, luck_at, strongest_of
 from unmask.privacy.legal.verification import one_minus_eer
 from unmask.privacy.legal.ways import averaged, possible, testable
 from unmask.run import advance, part
@@ -443,7 +443,7 @@ def legal(
     their groups: "informed (wccn by sex)". ``side`` itself, ``allow_shared_utterances``, ``level``,
     ``replicates`` and ``seed`` are those of each metric. An attack within a release
     (:func:`within_release`) is run both ways, and what it does to each speaker averaged. The scores
-    of all three metrics are counted on the current place (:func:`unmask.place`): the table is the
+    of all three metrics are counted on the current place (:func:`unmask.run_on`): the table is the
     same everywhere. Back-ends are trained, intervals drawn and attributes probed in this process.
     """
     if not attackers:

@@ -26,9 +26,9 @@ from unmask.base import (
     score_interval,
 )
 from unmask.engine import Roc, equal_errors
-from unmask.privacy.legal.conversations import EnrolLength, Rows, as_counts, setting
+from unmask.privacy.legal.conversations import EnrolLength, Rows, as_counts, attack_data
 from unmask.privacy.legal.curve import Curve, with_negated
-from unmask.run import Arrays, Range, Xp, current_place, narrow, place, ranges_of, reporting, run
+from unmask.run import Arrays, Range, Xp, current_place, narrow, progress, ranges_of, run, run_on
 from unmask.scoring import Backend, PairGrid, Tile
 from unmask.trials import Embeddings
 
@@ -70,18 +70,20 @@ def one_minus_eer(
     """
     how = Sampling(replicates, level, seed)
     lengths = enrol_length, length
-    both = setting(enrol, test, lengths, (1, 1), backend, side, allow_shared_utterances, how)
-    known, asked = both.known, both.asked
+    both = attack_data(enrol, test, lengths, (1, 1), backend, side, allow_shared_utterances, how)
+    enrolled, tested = both.enrolled, both.tested
     true = both.true
-    sizes = as_counts(counts, speakers=len(known.names), least=2, where="enrolment")
+    sizes = as_counts(counts, speakers=len(enrolled.names), least=2, where="enrolment")
     left, right, enrol_side, test_side = both.rows()
     order = np.random.default_rng(both.seeds[0]).permutation(len(left))
     row = np.argsort(order)[true]
     by_row, ascending = np.argsort(row), np.argsort(sizes, kind="stable")
     row = row[by_row]
-    groups = _groups(row, in_order(asked.names.to_list())[by_row], len(left))
-    cuts = sizes[ascending] - 1
-    lists = Lists(left[order], right[by_row], true=row, cuts=cuts, enrol_group=groups)
+    groups = _groups(row, in_order(tested.names.to_list())[by_row], len(left))
+    list_sizes = sizes[ascending] - 1
+    lists = ListCounts(
+        left[order], right[by_row], true=row, list_sizes=list_sizes, enrol_group=groups
+    )
     if enrol_side is not None and test_side is not None:
         lists = replace(lists, enrol_side=enrol_side[order], test_side=test_side[by_row])
     values, chance = np.empty((3, 2, len(sizes))), np.full(len(sizes), 0.5)
@@ -100,7 +102,7 @@ def one_minus_eer(
             high=high,
             chance=chance,
             attacks=len(true) * sizes,
-            speakers=asked.names,
+            speakers=tested.names,
             **both.fields,
             method=_METHOD,
         )
@@ -121,17 +123,18 @@ def _groups(tested: IntArray, numbers: IntArray, speakers: int) -> IntArray:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Lists(Rows):
-    """``true[i]`` is the row of ``enrol`` that belongs to test row i, and ascends. ``cuts`` are the
-    numbers N' − 1, ascending; ``enrol_group`` numbers the groups of speakers. ``knots`` are the
-    distinct target scores and ``coarse`` the bin of every code of theirs, once they are known.
+class ListCounts(Rows):
+    """``true[i]`` is the row of ``enrol`` that belongs to test row i, and ascends. ``list_sizes``
+    are the numbers N' − 1, ascending; ``enrol_group`` numbers the groups of speakers. ``knots`` are
+    the distinct target scores and ``bin_of_code`` the bin of every code of theirs, once they are
+    known.
     """
 
     true: IntArray
-    cuts: IntArray
+    list_sizes: IntArray
     enrol_group: IntArray
     knots: FloatArray = field(default_factory=lambda: np.empty(0))
-    coarse: IntArray = field(default_factory=lambda: np.zeros(2, dtype=np.int64))
+    bin_of_code: IntArray = field(default_factory=lambda: np.zeros(2, dtype=np.int64))
 
     @lazy
     def test_group(self) -> IntArray:
@@ -146,7 +149,7 @@ class Lists(Rows):
     @property
     def bins(self) -> int:
         """Number of coarse bins; a last one takes what is not counted."""
-        return int(self.coarse[-1])
+        return int(self.bin_of_code[-1])
 
     @property
     def groups(self) -> int:
@@ -159,20 +162,20 @@ class Lists(Rows):
         """
         assert self.enrol_side is not None
         assert self.test_side is not None
-        left, cuts = np.zeros(len(self.cuts)), self.cuts
+        left, list_sizes = np.zeros(len(self.list_sizes)), self.list_sizes
         for code in np.unique(self.test_side):
             alike = self.enrol_side == code
             rows = self.true[self.test_side == code]
-            joins = rows[:, None] < cuts
+            joins = rows[:, None] < list_sizes
             first = np.concatenate([[0], np.cumsum(alike)])
-            left += (first[cuts + joins] - (joins & alike[rows][:, None])).sum(axis=0)
-        return left / (len(self.true) * cuts)
+            left += (first[list_sizes + joins] - (joins & alike[rows][:, None])).sum(axis=0)
+        return left / (len(self.true) * list_sizes)
 
     def tiles(self, xp: Xp, rows: Range, *, band: bool = False) -> Iterator[Tile]:
         """Tiles of some test rows with all of enrolment, or with pairs of one speaker."""
-        turned = Rows(self.test, self.enrol, self.test_side, self.enrol_side)
+        transposed = Rows(self.test, self.enrol, self.test_side, self.enrol_side)
         known = Groups(np.arange(len(self.enrol)))
-        pairs = PairGrid(turned, Groups(self.true), known, tile=TILE)
+        pairs = PairGrid(transposed, Groups(self.true), known, tile=TILE)
         return pairs.tiles(xp, (*rows, 0, len(known)), cells=_DEVICE_SCORES, band=band)
 
     def owned(self, rows: Range, columns: Range) -> tuple[IntArray, IntArray]:
@@ -182,7 +185,7 @@ class Lists(Rows):
         return within, true[within] - columns[0]
 
 
-def own_scores(xp: Xp, lists: Lists, rows: Range) -> Arrays:
+def own_scores(xp: Xp, lists: ListCounts, rows: Range) -> Arrays:
     """Target scores of some test rows, from the very products that are counted."""
     own = np.empty(rows[1] - rows[0])
     for tile in lists.tiles(xp, rows, band=True):
@@ -191,18 +194,20 @@ def own_scores(xp: Xp, lists: Lists, rows: Range) -> Arrays:
     return {"own": own}
 
 
-def count_lists(xp: Xp, lists: Lists, rows: Range) -> Arrays:
-    """Counts of some test rows in every segment, the enrolment rows between two cuts: ``counts`` of
-    scores by code, ``spread`` (segments × test groups × enrolment groups × coarse bins), ``extra``,
-    the code of the score that joins a row's list where its own speaker is in it, else −1.
+def count_lists(xp: Xp, lists: ListCounts, rows: Range) -> Arrays:
+    """Counts of some test rows in every segment, the enrolment rows between two list sizes.
+
+    ``counts`` are of scores by code, ``pair_bins`` of segments × test groups × enrolment groups ×
+    coarse bins; ``joining_score`` is the code of the score that joins a row's list where its own
+    speaker is in it, else −1.
     """
-    segments = list(pairwise([0, *lists.cuts.tolist()]))
+    segments = list(pairwise([0, *lists.list_sizes.tolist()]))
     codes, groups, bins = 2 * lists.knots.size + 1, lists.groups, lists.bins + 1
     size = groups * groups * bins if lists.bins else 0
     counts = [xp.zeros(codes + 1) for _ in segments]
-    spread = [xp.zeros(size) for _ in segments]
-    extra = np.full((len(segments), rows[1] - rows[0]), -1, dtype=np.int32)
-    coarse, group = xp.put(lists.coarse), xp.put(lists.enrol_group)
+    pair_bins = [xp.zeros(size) for _ in segments]
+    joining_score = np.full((len(segments), rows[1] - rows[0]), -1, dtype=np.int32)
+    bin_of_code, group = xp.put(lists.bin_of_code), xp.put(lists.enrol_group)
     for tile in lists.tiles(xp, rows):
         left, right = tile.columns[0], min(tile.columns[1], segments[-1][1] + 1)
         if left >= right:
@@ -218,44 +223,46 @@ def count_lists(xp: Xp, lists: Lists, rows: Range) -> Arrays:
                 counts[s] += xp.bincount(code[:, part], codes + 1)
                 if lists.bins:
                     pair = offset + group[left:right][part] * bins
-                    spread[s] += xp.bincount(coarse.take(code[:, part]) + pair, size)
+                    pair_bins[s] += xp.bincount(bin_of_code.take(code[:, part]) + pair, size)
             if left <= stop < right:
                 joined = xp.host(code[:, stop - left])
-                extra[s, within] = np.where(lists.true[test] < stop, joined, -1)
+                joining_score[s, within] = np.where(lists.true[test] < stop, joined, -1)
     shape = (len(segments), groups, groups, bins) if lists.bins else (len(segments), 0, 0, 1)
     return {
         "counts": narrow(np.stack([xp.host(one)[:-1] for one in counts])),
-        "spread": narrow(np.stack([xp.host(one) for one in spread]).reshape(shape)[..., :-1]),
-        "extra": extra,
+        "pair_bins": narrow(np.stack([xp.host(one) for one in pair_bins]).reshape(shape)[..., :-1]),
+        "joining_score": joining_score,
     }
 
 
-def _values(lists: Lists, how: Sampling) -> FloatArray:
+def _values(lists: ListCounts, how: Sampling) -> FloatArray:
     """1 − EER and the ends of its interval (first axis), of the score and its negation, by N'."""
     ranges, here = ranges_of(len(lists.test), ROWS), current_place()
     nearby = "cuda" if here.on == "cuda" else "local"
-    with place(nearby, workers=here.workers, devices=here.devices), reporting(None):
+    with run_on(nearby, workers=here.workers, devices=here.devices), progress(None):
         parts = list(run(own_scores, lists, ranges))
     knots, own = np.unique(np.concatenate([part["own"] for part in parts]), return_inverse=True)
     drawn = how.replicates > 0 and len(lists.test) > 1
-    lists = replace(lists, knots=knots, coarse=_coarse(knots, own, _BINS if drawn else 0))
+    lists = replace(
+        lists, knots=knots, bin_of_code=_bins_of_codes(knots, own, _BINS if drawn else 0)
+    )
     parts = list(run(count_lists, lists, ranges))
     counts = np.cumsum(sum(part["counts"].astype(np.int64) for part in parts), axis=0)
-    extra = np.concatenate([part["extra"] for part in parts], axis=1)
+    joining_score = np.concatenate([part["joining_score"] for part in parts], axis=1)
     target = np.bincount(own, minlength=knots.size).astype(np.float64)
     values = np.full((3, 2, len(counts)), np.nan)
-    for n, (nontarget, codes) in enumerate(zip(counts, extra, strict=True)):
+    for n, (nontarget, codes) in enumerate(zip(counts, joining_score, strict=True)):
         nontarget += np.bincount(codes[codes >= 0], minlength=nontarget.size)
         roc = Roc(knots, target, nontarget[1::2].astype(float), nontarget[::2].astype(float))
         values[0, :, n] = 1 - roc.eer(), 1 - roc.negated().eer()
     if drawn:
-        spread = np.cumsum(sum(part["spread"].astype(np.int64) for part in parts), axis=0)
-        resampled = _resampled(lists, own, spread, extra, how)
+        pair_bins = np.cumsum(sum(part["pair_bins"].astype(np.int64) for part in parts), axis=0)
+        resampled = _resampled(lists, own, pair_bins, joining_score, how)
         values[1:] = resampled.intervals(values[0], level=how.level)
     return values
 
 
-def _coarse(knots: FloatArray, own: IntArray, bins: int) -> IntArray:
+def _bins_of_codes(knots: FloatArray, own: IntArray, bins: int) -> IntArray:
     """Bin of every code: two for each of ``bins``/2 quantiles of the target scores, for scores that
     equal it and for those up to the next; last that of what is not counted.
     """
@@ -269,22 +276,24 @@ def _coarse(knots: FloatArray, own: IntArray, bins: int) -> IntArray:
 
 
 def _resampled(
-    lists: Lists, own: IntArray, spread: IntArray, extra: IntArray, how: Sampling
-) -> Resampled:
+    lists: ListCounts, own: IntArray, pair_bins: IntArray, joining_score: IntArray, how: Sampling
+) -> ListDraws:
     """Groups of speakers in bins, drawn as often as a replicate says."""
     groups, bins = lists.groups, lists.bins
     target = np.zeros((groups, bins), dtype=np.int64)
-    np.add.at(target, (lists.test_group, lists.coarse[2 * own + 1]), 1)
-    for n, (nontarget, codes) in enumerate(zip(spread, extra, strict=True)):
+    np.add.at(target, (lists.test_group, lists.bin_of_code[2 * own + 1]), 1)
+    for n, (nontarget, codes) in enumerate(zip(pair_bins, joining_score, strict=True)):
         more = codes >= 0
-        joined = lists.enrol_group[lists.cuts[n]]
-        np.add.at(nontarget, (lists.test_group[more], joined, lists.coarse[codes[more]]), 1)
+        joined = lists.enrol_group[lists.list_sizes[n]]
+        np.add.at(nontarget, (lists.test_group[more], joined, lists.bin_of_code[codes[more]]), 1)
     times = np.vstack([np.ones(groups), how.times(groups)])
-    return Resampled(times, target, narrow(spread.reshape(len(spread), groups * groups, bins)))
+    return ListDraws(
+        times, target, narrow(pair_bins.reshape(len(pair_bins), groups * groups, bins))
+    )
 
 
 @dataclass(frozen=True, eq=False)
-class Resampled:
+class ListDraws:
     """How often each group of speakers is drawn in every replicate (``times``), its targets in bins
     of scores, and the nontargets of each pair of groups (N' × pairs × bins).
     """
@@ -304,7 +313,7 @@ class Resampled:
         keeps its width near 1, where few replicates hold an error at all. The first row of
         ``times`` draws everyone once: it gives the θ̂ that bins give.
         """
-        with place(workers=current_place().workers), reporting(None):
+        with run_on(workers=current_place().workers), progress(None):
             parts = list(run(errors_of, self, ranges_of(len(self.times), _AT_ONCE)))
         drawn = 1 - np.concatenate([part["errors"] for part in parts])
         units = self.times.shape[1]
@@ -317,7 +326,7 @@ class Resampled:
         return np.minimum(np.maximum(low, 0.5), values), np.maximum(high, values)
 
 
-def errors_of(xp: Xp, resampled: Resampled, replicates: Range) -> Arrays:
+def errors_of(xp: Xp, resampled: ListDraws, replicates: Range) -> Arrays:
     """EER of some replicates (rows), of the score and of the negated one, for every N': a trial of
     two groups weighs as often as both are drawn; NaN where no nontarget was drawn.
     """

@@ -12,8 +12,8 @@ import polars as pl
 from unmask.base import FloatArray, IntArray
 from unmask.privacy.attack import Attacker
 from unmask.privacy.legal.curve import BOTH_SIDES, Curve, RiskCurve, mean_variance, risks
-from unmask.privacy.legal.links import Above, Linkability
-from unmask.privacy.legal.singling import SinglingOut
+from unmask.privacy.legal.isolating import SinglingOut
+from unmask.privacy.legal.linking import Above, Linkability
 from unmask.privacy.luck import Permuted
 from unmask.trials import Embeddings, lookup
 

@@ -21,10 +21,10 @@ from unmask.engine import Roc, Zebra, zebra_of
 from unmask.estimate import Estimate, Luck
 from unmask.privacy.attack import NEGATED, PLAIN
 from unmask.privacy.luck import Permuted, best_by_luck
+from unmask.privacy.similarity.intervals import Ends, Statistic, ratio, same
 from unmask.privacy.similarity.matrix import Comparisons, dominance, speaker_dominance
 from unmask.privacy.similarity.renamed import SIGNED, lucks_of_trials
-from unmask.privacy.similarity.resampling import Resampled
-from unmask.privacy.similarity.statistic import Ends, Statistic, ratio, same
+from unmask.privacy.similarity.resampling import PairDraws
 
 OWN_SETS = ("oo", "op", "pp")
 """The three of the papers; any other is an attack on the OP comparisons."""
@@ -43,7 +43,7 @@ class AttackedMatrix:
 
     name: str
     matrix: FloatArray
-    resampled: Resampled | None
+    resampled: PairDraws | None
     made: Comparisons
     rocs: tuple[Roc, ...]
     permuted: Permuted | None = None
@@ -121,7 +121,7 @@ def attacks_of(made: Comparisons) -> dict[str, AttackedMatrix]:
 def _joined(
     name: str,
     matrices: Sequence[FloatArray],
-    drawn: Sequence[Resampled],
+    drawn: Sequence[PairDraws],
     made: Comparisons,
     rocs: tuple[Roc, ...],
 ) -> AttackedMatrix:

@@ -24,10 +24,7 @@ from unmask.engine import (
 )
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Notice
-from unmask.privacy.similarity.lists import RunScores, speaker_trials
-from unmask.privacy.similarity.pairs import prepared
-from unmask.privacy.similarity.resampling import Binned, Layout, counted, pav_of
-from unmask.privacy.similarity.statistic import (
+from unmask.privacy.similarity.intervals import (
     LARGEST_D_ECE,
     NOT_ASKED,
     POSITIVE,
@@ -35,6 +32,9 @@ from unmask.privacy.similarity.statistic import (
     Setup,
     Statistic,
 )
+from unmask.privacy.similarity.lists import RunScores, speaker_trials
+from unmask.privacy.similarity.pairs import prepared
+from unmask.privacy.similarity.resampling import BinLayout, Binned, counted, pav_of
 from unmask.privacy.zebra import LIMIT, POINTS, Disclosure, ScorePair, zebra_profiles
 from unmask.run import NUMPY
 from unmask.scoring import Backend, Sides, backend_named
@@ -203,16 +203,16 @@ def cross_scores(
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class BinnedRun:
     """One run in bins; ``score`` is the mean score of each."""
 
     binned: Binned
     score: FloatArray
 
     @classmethod
-    def of(cls, run: RunScores) -> Run:
+    def of(cls, run: RunScores) -> BinnedRun:
         """Count the scores of a run."""
-        layout = Layout.of(Roc.from_scores(*run.pair), run.speakers)
+        layout = BinLayout.of(Roc.from_scores(*run.pair), run.speakers)
         even = np.quantile(run.nontarget, np.linspace(0, 1, _EVEN), method="nearest")
         layout = replace(layout, edges=np.union1d(layout.edges, even))
         scores = np.concatenate(run.pair)
@@ -245,7 +245,7 @@ def _intervals(
     times = setup.weights(first.speakers)
     if times is None or first.speakers < 2 or not np.isfinite(exact).all():
         return None, None
-    runs = Run.of(first), Run.of(second)
+    runs = BinnedRun.of(first), BinnedRun.of(second)
     coarse = _distortion(*runs, np.ones(first.speakers), method, laplace)
     drawn = np.array([_distortion(*runs, row, method, laplace) for row in times])
     drawn += np.subtract(exact, coarse)
@@ -260,7 +260,7 @@ def _intervals(
 
 
 def _distortion(
-    first: Run, second: Run, times: FloatArray, method: str, laplace: bool
+    first: BinnedRun, second: BinnedRun, times: FloatArray, method: str, laplace: bool
 ) -> tuple[float, float]:
     """C_ECE and C_llr of a resample; NaN where a class is empty."""
     target, nontarget = first.weighted(times)

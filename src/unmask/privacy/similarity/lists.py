@@ -13,11 +13,11 @@ from unmask.engine import Roc
 from unmask.errors import InputError
 from unmask.estimate import Notice
 from unmask.privacy.attack import DOUBLE_CENTRED
+from unmask.privacy.similarity.intervals import Setup
+from unmask.privacy.similarity.kernels import PairSums, PavTables
 from unmask.privacy.similarity.matrix import Comparisons
-from unmask.privacy.similarity.passes import PairSums, Tables
 from unmask.privacy.similarity.renamed import renamed_list
-from unmask.privacy.similarity.resampling import Binned, Layout, counted
-from unmask.privacy.similarity.statistic import Setup
+from unmask.privacy.similarity.resampling import BinLayout, Binned, counted
 from unmask.trials import Ids, Scores, lookup, share
 
 
@@ -126,7 +126,7 @@ def _add(
             named = trials.enrol, trials.test, len(names)
             renamed = renamed_list(values, *named, mean=setup.mean, seed=setup.seed)
     if setup.replicates:
-        layout = Layout.of(roc, len(names))
+        layout = BinLayout.of(roc, len(names))
         counts = counted(layout, values, trials.enrol, trials.test)
         binned = Binned.of(counts, layout, mirror=setup.mirror)
     made.add(name, names, sums, once, negated=negated, binned=binned, renamed=renamed)
@@ -215,9 +215,9 @@ def list_sums(
     """Sums per pair of speakers; ``pair`` is enrolment·speakers + test. Extreme LLRs are those of
     ``once``, the statistic that counts every comparison once, where it differs.
     """
-    tables = Tables.of(roc)
+    tables = PavTables.of(roc)
     step = tables.lookup(scores)
-    extremes = tables if once is None or once is roc else Tables.of(once)
+    extremes = tables if once is None or once is roc else PavTables.of(once)
     reached = step if extremes is tables else extremes.lookup(scores)
     shape = (speakers, speakers)
     within = pair // speakers == pair % speakers

@@ -14,10 +14,10 @@ from unmask.base import FloatArray, IntArray
 from unmask.engine import Roc, Zebra, zebra_of
 from unmask.errors import InputError
 from unmask.privacy.luck import Permuted
-from unmask.privacy.similarity.passes import PairSums, halved, pooled, statistic_of, sums_of
+from unmask.privacy.similarity.intervals import Setup
+from unmask.privacy.similarity.kernels import PairSums, halved, pooled, statistic_of, sums_of
 from unmask.privacy.similarity.renamed import Renamed, renamed
-from unmask.privacy.similarity.resampling import Binned, Resampled, resampled
-from unmask.privacy.similarity.statistic import Setup
+from unmask.privacy.similarity.resampling import Binned, PairDraws, resampled
 from unmask.run import check_memory, part
 from unmask.scoring import PairGrid
 
@@ -157,8 +157,8 @@ class Comparisons:
     setup: Setup
     ways: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     sets: dict[str, SimilaritySet] = field(default_factory=dict)
-    plain: dict[str, Resampled] = field(default_factory=dict)
-    negated: dict[str, Resampled] = field(default_factory=dict)
+    plain: dict[str, PairDraws] = field(default_factory=dict)
+    negated: dict[str, PairDraws] = field(default_factory=dict)
     permuted: dict[str, tuple[Permuted, Permuted]] = field(default_factory=dict)
     _halves: dict[str, tuple[Renamed, Renamed]] = field(default_factory=dict)
 
@@ -212,9 +212,9 @@ class Comparisons:
         self.permuted[attack] = made[0].permuted(), made[1].permuted()
 
 
-def _exact(matrix: FloatArray, logs: FloatArray, roc: Roc) -> Resampled:
+def _exact(matrix: FloatArray, logs: FloatArray, roc: Roc) -> PairDraws:
     """All speakers as they are, by every score."""
-    return Resampled(
+    return PairDraws(
         np.array([dominance(matrix)]),
         np.array([dominance(logs)]),
         np.array([roc.d_ece()]),

@@ -124,10 +124,10 @@ def renamed_between(
         per_bin = (llr if mean == "arithmetic" else -information.softplus(-llr))[:, ::sign]
         totals = (per_bin.astype(np.float32) @ flat.T).reshape(-1, *number.shape)
         for row, (one, total) in enumerate(zip(bears, totals, strict=True)):
-            turned = one.T.astype(np.float32)
-            sums = turned @ total @ turned.T
+            transposed = one.T.astype(np.float32)
+            sums = transposed @ total @ transposed.T
             with np.errstate(invalid="ignore"):
-                logs = sums / (turned @ number @ turned.T)
+                logs = sums / (transposed @ number @ transposed.T)
             matrix = expit(logs) if mean == "arithmetic" else np.exp(logs)
             off = ~np.eye(len(matrix), dtype=bool)
             values[row, SIGNED] = abs(np.nanmean(np.diag(matrix)) - np.nanmean(matrix[off]))

@@ -23,7 +23,7 @@ from unmask.base import (
     lazy,
 )
 from unmask.engine import Pav, Polygon, Roc, equal_error, first_of_blocks, information
-from unmask.run import Arrays, Range, Xp, ranges_of, reporting, run
+from unmask.run import Arrays, Range, Xp, progress, ranges_of, run
 
 _ENTRIES = 1 << 22
 _MOST_TOGETHER = 128
@@ -37,7 +37,7 @@ Table = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class BinLayout:
     """Edges of the bins, and which pairs of speakers are counted: (i, i + offset mod speakers).
 
     All pairs where there is room; else as many partners for every speaker as there is room for,
@@ -49,7 +49,7 @@ class Layout:
     speakers: int
 
     @classmethod
-    def of(cls, roc: Roc, speakers: int) -> Layout:
+    def of(cls, roc: Roc, speakers: int) -> BinLayout:
         """Bins and pairs for a set with this statistic."""
         bins = int(np.clip(CELLS // speakers**2, FEWEST, MOST))
         partners = max(CELLS // (speakers * bins) - 1, _LEAST_PARTNERS)
@@ -129,7 +129,7 @@ class Binned:
     partners: int = 0
 
     @classmethod
-    def of(cls, counts: Counts, layout: Layout, *, mirror: bool = False) -> Binned:
+    def of(cls, counts: Counts, layout: BinLayout, *, mirror: bool = False) -> Binned:
         """From counts by (speaker, offset, bin), whose memory is taken over, speaker after speaker;
         ``mirror`` pools both orders.
         """
@@ -180,7 +180,7 @@ class Binned:
         return np.ascontiguousarray(per_bin, np.float32) @ self.other.T
 
 
-def counted(layout: Layout, scores: npt.NDArray[Any], one: IntArray, other: IntArray) -> Counts:
+def counted(layout: BinLayout, scores: npt.NDArray[Any], one: IntArray, other: IntArray) -> Counts:
     """Counts of a list of scores of the speakers ``one`` against ``other``."""
     cell = layout.cells(one, other, 0)
     kept = cell >= 0
@@ -190,7 +190,7 @@ def counted(layout: Layout, scores: npt.NDArray[Any], one: IntArray, other: IntA
 
 
 @dataclass(frozen=True, eq=False)
-class Resampled:
+class PairDraws:
     """Of every replicate: signed dominance of the similarities and of their log2, D_ECE and
     C_llr^min in bits, and the EER; ``share`` has a row per replicate and a column per speaker. Read
     by intervals only.
@@ -203,19 +203,19 @@ class Resampled:
     eer: FloatArray
     share: FloatArray
 
-    def mean_with(self, other: Resampled) -> Resampled:
+    def mean_with(self, other: PairDraws) -> PairDraws:
         """The mean of two, replicate by replicate."""
         both = {f.name: (getattr(self, f.name) + getattr(other, f.name)) / 2 for f in fields(self)}
-        return Resampled(**both)
+        return PairDraws(**both)
 
-    def moved(self, exact: Resampled, coarse: Resampled) -> Resampled:
+    def moved(self, exact: PairDraws, coarse: PairDraws) -> PairDraws:
         """Less what the bins move: ``exact`` minus ``coarse``, which are those of all speakers."""
         moved = {
             one.name: getattr(self, one.name)
             + (getattr(exact, one.name) - getattr(coarse, one.name))
             for one in fields(self)
         }
-        return Resampled(**moved | {"share": moved["share"].astype(np.float32)})
+        return PairDraws(**moved | {"share": moved["share"].astype(np.float32)})
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,23 +232,23 @@ class Resampling:
 
 def resampled(
     binned: Binned, times: FloatArray, *, mean: str, negated: bool = False
-) -> list[Resampled]:
+) -> list[PairDraws]:
     """What every replicate gives for the scores and, where asked for, for the negated scores;
     ``times[r, i]`` is how often speaker i was drawn in replicate r.
     """
     together = int(np.clip(_ENTRIES // max(len(binned.other), 1), 1, _MOST_TOGETHER))
     shared = Resampling(binned, times, mean, negated)
-    with reporting(None):
+    with progress(None):
         parts = list(run(replicate_rows, shared, ranges_of(len(times), together)))
     every = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     return [
-        Resampled(*(every[f"{one.name} {sign}"] for one in fields(Resampled)))
+        PairDraws(*(every[f"{one.name} {sign}"] for one in fields(PairDraws)))
         for sign in ((1, -1) if negated else (1,))
     ]
 
 
 def replicate_rows(xp: Xp, shared: Resampling, rows: Range) -> Arrays:
-    """What a range of replicates gives: the fields of :class:`Resampled` of the scores (1) and of
+    """What a range of replicates gives: the fields of :class:`PairDraws` of the scores (1) and of
     the negated ones (−1), which have the same bins from high to low.
     """
     binned, times = shared.binned, shared.times[slice(*rows)]
@@ -270,7 +270,7 @@ def replicate_rows(xp: Xp, shared: Resampling, rows: Range) -> Arrays:
                 for m, mine, total in zip(times, own, binned.summed(per_bin), strict=True)
             ]
         signed, logs, share = (np.array(column) for column in zip(*dominances, strict=True))
-        values = Resampled(signed, logs, *disclosed(bare, *bins), eer, share)
+        values = PairDraws(signed, logs, *disclosed(bare, *bins), eer, share)
         result |= {f"{name} {sign}": value for name, value in vars(values).items()}
     return result
 

@@ -24,14 +24,7 @@ from unmask.privacy.similarity.attackers import (
     protection_of,
     strongest_of,
 )
-from unmask.privacy.similarity.matrix import (
-    MOST_SPEAKERS,
-    Comparisons,
-    MatrixView,
-    SimilaritySet,
-    view_of,
-)
-from unmask.privacy.similarity.statistic import (
+from unmask.privacy.similarity.intervals import (
     LARGEST_D_ECE,
     NOT_ASKED,
     POSITIVE,
@@ -45,6 +38,13 @@ from unmask.privacy.similarity.statistic import (
     modulus,
     ratio,
 )
+from unmask.privacy.similarity.matrix import (
+    MOST_SPEAKERS,
+    Comparisons,
+    MatrixView,
+    SimilaritySet,
+    view_of,
+)
 
 SETS = OWN_SETS
 GIVEN = "given scores"
@@ -54,7 +54,7 @@ Numbers = Mapping[str, tuple[float, FloatArray]]
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Assessment(Tabular):
+class SimilarityResult(Tabular):
     """Similarity sets by name, and the ``intervals``, by metric, of what is read off them.
 
     Intervals at ``level`` come from ``replicates`` resamples of the speakers drawn with ``seed``,
@@ -122,7 +122,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Pseudonymisation(Assessment):
+class Pseudonymisation(SimilarityResult):
     """De-identification and gain of voice distinctiveness of one safeguard (Noé 2020, 2022).
 
     Made by :func:`pseudonymisation`, a part of a table of safeguards. ``deid`` is a fraction,

@@ -29,11 +29,7 @@ from unmask.privacy.attack import (
 )
 from unmask.privacy.luck import Permuted, best_by_luck
 from unmask.privacy.similarity.attackers import LEAST_DIFFERENCE
-from unmask.privacy.similarity.matrix import Comparisons, dominance, similarity_sets
-from unmask.privacy.similarity.pairs import Segments, prepared
-from unmask.privacy.similarity.renamed import SIGNED, renamed_between
-from unmask.privacy.similarity.result import Assessment
-from unmask.privacy.similarity.statistic import (
+from unmask.privacy.similarity.intervals import (
     LARGEST_D_ECE,
     Setup,
     Statistic,
@@ -42,6 +38,10 @@ from unmask.privacy.similarity.statistic import (
     lost,
     ratio,
 )
+from unmask.privacy.similarity.matrix import Comparisons, dominance, similarity_sets
+from unmask.privacy.similarity.pairs import Segments, prepared
+from unmask.privacy.similarity.renamed import SIGNED, renamed_between
+from unmask.privacy.similarity.result import SimilarityResult
 from unmask.scoring import (
     Alignment,
     Backend,
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class SessionAssessment(Assessment):
+class SessionAssessment(SimilarityResult):
     """Voice distinctiveness within sessions and linkability between them; made by :func:`sessions`.
 
     ``sets`` holds the similarity sets of original (``oo``) and protected (``pp``) segments over the

@@ -63,7 +63,7 @@ def apart(
     return plain, others
 
 
-def _original(safeguard: similar.Safeguard) -> tuple[Estimate, ...]:
+def _original(safeguard: similar.SafeguardRow) -> tuple[Estimate, ...]:
     """D_ECE, l_w and tag of the original speech against itself: what there is to protect."""
     result = safeguard.result
     own = result.sets["oo"]

@@ -41,7 +41,7 @@ def _(assessment: similar.PrivacyAssessment, *, order: str = "given") -> list[ch
 @figures_of.register(Pseudonymisation)
 def _(result: Pseudonymisation, *, order: str = "given") -> list[charts.Figure]:
     return figures_of(
-        similar.PrivacyAssessment((similar.Safeguard("protected", "all", result),)), order=order
+        similar.PrivacyAssessment((similar.SafeguardRow("protected", "all", result),)), order=order
     )
 
 
@@ -51,7 +51,7 @@ def _point(system: str, dataset: str, result: Pseudonymisation) -> charts.Point:
 
 
 def _of_set(
-    chosen: list[similar.Safeguard], colours: dict[str, str], order: str
+    chosen: list[similar.SafeguardRow], colours: dict[str, str], order: str
 ) -> list[charts.Figure]:
     results = {s.system: s.result for s in chosen}
     first = chosen[0].result

@@ -28,7 +28,7 @@ from unmask.speech.training.card import (
 from unmask.speech.training.data import audio_files, decode, remarks_on, split
 
 if TYPE_CHECKING:
-    from unmask.speech.training.run import Run
+    from unmask.speech.training.run import TrainingRun
 
 WORK = "work"
 
@@ -85,11 +85,11 @@ def train(
         refuse_other(name, known if isinstance(known, dict) else {}, expected)
         fingerprint_of_folder(folder)
         return _trained(folder, card)
-    from unmask.speech.training.run import Run, group
+    from unmask.speech.training.run import TrainingRun, group
 
     with group(device) as own:
         with locked(make_folder(folder)) if own.rank == 0 else nullcontext():
-            run = Run(chosen, own, folder / WORK, name, watch)
+            run = TrainingRun(chosen, own, folder / WORK, name, watch)
             made = _made(folder, run, training, kept, start)
             own.wait()
         if own.rank == 0:
@@ -99,7 +99,7 @@ def train(
 
 def _made(
     folder: Path,
-    run: Run,
+    run: TrainingRun,
     training: Sequence[Recording],
     kept: Sequence[Recording],
     start: str | None,
@@ -111,9 +111,9 @@ def _made(
         first = corpus.failures[0] if corpus.failures else "no recordings"
         raise InputError(f"training: expected at least 2 speakers, found 1 ({first})")
     if recipe.network == "ivector":
-        from unmask.speech.training.ivector import Extraction
+        from unmask.speech.training.ivector import ExtractorTraining
 
-        tensors, details = Extraction(run, corpus).train(apart)
+        tensors, details = ExtractorTraining(run, corpus).train(apart)
     else:
         from unmask.speech.training.loop import train_network
 

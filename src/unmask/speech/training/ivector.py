@@ -29,7 +29,7 @@ from unmask.speech.audio import Float32Array
 from unmask.speech.encoders.neural import Cepstra, TrainedFolder, by_length, deltas
 from unmask.speech.training.card import Recipe, Tensors
 from unmask.speech.training.data import Corpus, equal_error_rate, some_of
-from unmask.speech.training.run import Position, Run
+from unmask.speech.training.run import Position, TrainingRun
 
 CEPSTRA = 24
 MOST_FRAMES = 1_000_000
@@ -265,10 +265,10 @@ def fit_variability(
 
 
 @dataclass
-class Extraction:
+class ExtractorTraining:
     """The training of an extractor; the folder of the ``run`` keeps what each iteration made."""
 
-    run: Run
+    run: TrainingRun
     corpus: Corpus
 
     def __post_init__(self) -> None:

@@ -33,7 +33,7 @@ from unmask.speech.training.data import (
     equal_error_rate,
     some_of,
 )
-from unmask.speech.training.run import Group, Position, Run, arrays_of
+from unmask.speech.training.run import Group, Position, TrainingRun, arrays_of
 
 _AHEAD = 4
 _ORDER, _PLACES = 1, 2
@@ -45,7 +45,7 @@ _BLOCK = 50
 
 
 @dataclass(frozen=True)
-class Plan:
+class BatchPlan:
     """All batches of a run, of which process ``part`` of ``parts`` takes its share; crops follow
     from the seed and the number of the step alone.
     """
@@ -106,7 +106,9 @@ def _order(seed: int, epoch: int, count: int) -> IntArray:
 
 
 @contextmanager
-def ahead(plan: Plan, first: int, last: int, device: Any) -> Iterator[Iterator[dict[str, Any]]]:
+def ahead(
+    plan: BatchPlan, first: int, last: int, device: Any
+) -> Iterator[Iterator[dict[str, Any]]]:
     """Batches of steps ``first`` to ``last`` as tensors; those of a GPU, far faster than what it is
     fed, are made a few steps ahead by a thread.
     """
@@ -193,9 +195,9 @@ class Classifier(nn.Module):
 class Loop:
     """The steps of one run; ``validate`` gives an EER or is None."""
 
-    run: Run
+    run: TrainingRun
     model: Classifier
-    plan: Plan
+    plan: BatchPlan
     responses: Tensor | None = None
     validate: Callable[[], float] | None = None
 
@@ -308,7 +310,7 @@ class Loop:
 
 
 @contextmanager
-def _one_line(run: Run) -> Iterator[None]:
+def _one_line(run: TrainingRun) -> Iterator[None]:
     """Say in a line what memory does not hold."""
     try:
         yield
@@ -359,7 +361,7 @@ def new_classifier(
 
 
 def train_network(
-    run: Run, corpus: Corpus, apart: Corpus | None, start: str | None
+    run: TrainingRun, corpus: Corpus, apart: Corpus | None, start: str | None
 ) -> tuple[Tensors, dict[str, Any]]:
     """Weights of a trained network, and what the card says of the training."""
     recipe, own = run.recipe, run.group
@@ -373,7 +375,7 @@ def train_network(
     rooms = responses_of(extra["responses"], own.device) if "responses" in extra else None
     count = 0 if rooms is None else len(rooms)
     noise = extra.get("noise")
-    plan = Plan(recipe, corpus.samples, corpus.labels, noise, count, own.rank, own.size)
+    plan = BatchPlan(recipe, corpus.samples, corpus.labels, noise, count, own.rank, own.size)
     model = new_classifier(recipe, len(corpus.speakers), own.device, start)
     loop = Loop(run, model, plan, rooms)
     if apart is not None:
@@ -389,8 +391,8 @@ def network_seconds(
     """Seconds that the steps of a training will take, from the time of two of them."""
     rows = np.zeros(utterances * (1 + len(recipe.speeds)), np.int64)
     model = new_classifier(recipe, speakers, device, start).train()
-    plan = Plan(recipe, Samples((), rows, rows, rows), rows)
-    loop = Loop(Run(recipe, Group(0, 1, device), Path(), {}), model, plan)
+    plan = BatchPlan(recipe, Samples((), rows, rows, rows), rows)
+    loop = Loop(TrainingRun(recipe, Group(0, 1, device), Path(), {}), model, plan)
     generator = torch.Generator().manual_seed(recipe.seed)
     crops = 3000 * torch.randn(recipe.batch, recipe.crop_samples, generator=generator)
     labels = torch.randint(speakers, (recipe.batch,), generator=generator)

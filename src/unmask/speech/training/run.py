@@ -107,7 +107,7 @@ class Position:
 
 
 @dataclass
-class Run:
+class TrainingRun:
     """A training as its steps need it: ``folder`` keeps the checkpoint, ``name`` says what of,
     ``position`` is where it stands.
     """

@@ -87,7 +87,7 @@ def cp_intervals(
     if compared and all(one is None for one in hardness):
         hardness = [pair[0] for pair in scores], [pair[1] for pair in scores]
     check_replicates(replicates)
-    plan = Plan(
+    plan = MapPlan(
         tuple(Listed.of(pair, hardness, combine) for pair in scores),
         tuple(compared),
         tuple(configs),
@@ -113,7 +113,7 @@ def cp_intervals(
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class MapPlan:
     """What is computed on every list of trials: cells, the hardest tenth, trial configs."""
 
     systems: tuple[Listed, ...]
@@ -164,7 +164,7 @@ def trial_times(units: Units, times: IntArray) -> Times:
     return times[units.target], nontarget
 
 
-def replicates_of(xp: Xp, shared: tuple[Plan, Units, int], rows: Range) -> Arrays:
+def replicates_of(xp: Xp, shared: tuple[MapPlan, Units, int], rows: Range) -> Arrays:
     """The numbers of some replicates, replicates first, but of those that leave a class empty."""
     plan, units, seed = shared
     drawn = (trial_times(units, units.draw(seed, n).astype(np.int64)) for n in range(*rows))
@@ -176,7 +176,7 @@ class _Spread:
     """The numbers of the sample, how they spread over replicates, and the intervals of that."""
 
     def __init__(
-        self, plan: Plan, units: Units, replicates: int, level: float, seed: int, below: float
+        self, plan: MapPlan, units: Units, replicates: int, level: float, seed: int, below: float
     ) -> None:
         self.plan, self.below = plan, below
         self.level, self.replicates, self.seed = level, replicates, seed

@@ -14,7 +14,7 @@ from unmask.base import BoolArray, FloatArray, IntArray, Tabular
 from unmask.engine import Cost
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Notice, Parameter
-from unmask.run import Arrays, Range, Xp, place, ranges_of, reporting, run
+from unmask.run import Arrays, Range, Xp, progress, ranges_of, run, run_on
 from unmask.stress.cpmap.kernels import (
     Hardness,
     Listed,
@@ -281,7 +281,7 @@ def cp_map(
     of_target, of_nontarget, defined = layout(listed.sizes, (columns, rows))
     ranges = ranges_of(defined.size, _CHUNK)
     few = len(ranges) <= _MANY
-    with place() if few else nullcontext(), reporting(None) if few else nullcontext():
+    with run_on() if few else nullcontext(), progress(None) if few else nullcontext():
         shared = listed.trials(), measured, of_target, of_nontarget
         parts = run(_some_cells, shared, ranges)
         values = np.concatenate([part["values"] for part in parts])

@@ -23,7 +23,7 @@ from unmask.base import FloatArray, IntArray
 from unmask.errors import InputError
 from unmask.stress.impostors.pair_scores import PairScores
 from unmask.stress.impostors.rates import Rates, crossed_rates
-from unmask.stress.impostors.uncertainty import Crossed, Leaving, interval
+from unmask.stress.impostors.uncertainty import CrossFitted, Leaving, interval
 
 UPPER = 0.3
 LOWER_WEIGHT = 0.2
@@ -41,7 +41,7 @@ FIT_EDGES: FloatArray = np.linspace(-4.5, 6.0, 73)
 """Coarser cells, enough for the counts that a model is fitted to."""
 
 
-def training_surface(crossed: Crossed, max_count: int, groups: Leaving | None = None) -> Rates:
+def training_surface(crossed: CrossFitted, max_count: int, groups: Leaving | None = None) -> Rates:
     """Rates on the cells from which models are fitted, for N up to ``max_count``."""
     counts = training_counts(checked_max_count(max_count, crossed.whole))
     thresholds = training_thresholds(crossed.whole, max_count)
@@ -82,7 +82,7 @@ def training_thresholds(pairs: PairScores, max_count: int) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class MeasuredFloor:
     """P_FA^M over rising ``thresholds``, the same without each group of speakers (first axis), and
     the number of choices behind it: P_FA^N rises with N, so these are floors for every N ≥ M.
     """
@@ -93,7 +93,7 @@ class Measured:
     cases: float
 
     @classmethod
-    def of(cls, surface: Rates, cases: float, highest: float) -> Measured:
+    def of(cls, surface: Rates, cases: float, highest: float) -> MeasuredFloor:
         """The row of the largest count, and the rate of 0 at the ``highest`` score of all."""
         last, gone = surface.values[-1], surface.without[:, -1]
         if highest <= surface.thresholds[-1]:
@@ -285,7 +285,7 @@ def pareto_tail(excess: FloatArray) -> tuple[float, float]:
 
 
 @dataclass(frozen=True, eq=False)
-class Moments:
+class StartValues:
     """Start values of the fits, and the parts of the models that are not fitted at all."""
 
     location: float
@@ -300,7 +300,7 @@ class Moments:
     pooled: Located
 
     @classmethod
-    def of(cls, pairs: PairScores) -> Moments:
+    def of(cls, pairs: PairScores) -> StartValues:
         """Measure a set of pairs."""
         deviation = pairs.deviation * np.sqrt(pairs.sizes / (pairs.sizes - 1))
         freedom = (pairs.sizes - 1) / 2

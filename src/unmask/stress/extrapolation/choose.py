@@ -17,12 +17,12 @@ import numpy.typing as npt
 from unmask.base import FloatArray, Tabular, as_numbers
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice, Parameter
-from unmask.run import advance, place, reporting
+from unmask.run import advance, progress, run_on
 from unmask.stress.extrapolation.base import (
-    Measured,
+    MeasuredFloor,
     Model,
-    Moments,
     Stack,
+    StartValues,
     checked_max_count,
     training_counts,
     training_surface,
@@ -33,7 +33,7 @@ from unmask.stress.extrapolation.fitted import Extrapolation
 from unmask.stress.extrapolation.models import MODELS, checked_name, fit_model, fits_rates
 from unmask.stress.impostors.pair_scores import PairScores, Proxy, as_counts, as_pairs
 from unmask.stress.impostors.rates import Rates, crossed_rates, worst_case_false_alarms
-from unmask.stress.impostors.uncertainty import GROUPS, Crossed, Jackknife
+from unmask.stress.impostors.uncertainty import GROUPS, CrossFitted, Jackknife
 
 CANDIDATES: tuple[str, ...] = ("ls-target+", "ls+")
 """Those that ``auto`` averages, as far as they fit about equally well."""
@@ -90,22 +90,22 @@ def extrapolate(
     """
     if training not in ("exact", "paper"):
         raise InputError(f"training: expected exact or paper, found {training}")
-    crossed = Crossed.of(as_pairs(scores), proxy, split=split, seed=seed)
+    crossed = CrossFitted.of(as_pairs(scores), proxy, split=split, seed=seed)
     jackknife = Jackknife(groups if training == "exact" else 0, seed=seed)
-    ready = Ready(crossed, jackknife, max_count=max_count)
+    ready = ModelFitter(crossed, jackknife, max_count=max_count)
     return ready.fitted(model) if training == "exact" else ready.trained(model)
 
 
-class Ready:
+class ModelFitter:
     """What every model is fitted to; where a proxy chose, those that read scores are refused."""
 
     def __init__(
-        self, crossed: Crossed, jackknife: Jackknife, *, max_count: int | None = None
+        self, crossed: CrossFitted, jackknife: Jackknife, *, max_count: int | None = None
     ) -> None:
         self.crossed, self.pairs, self.seed = crossed, crossed.pairs, jackknife.seed
         self.largest = checked_max_count(max_count or self.pairs.max_count, self.pairs)
-        self.groups, self.moments = jackknife.of(self.pairs), Moments.of(self.pairs)
-        with place(), reporting(None):
+        self.groups, self.moments = jackknife.of(self.pairs), StartValues.of(self.pairs)
+        with run_on(), progress(None):
             self.surface = training_surface(crossed, self.largest, self.groups)
 
     def fitted(self, model: str) -> Extrapolation:
@@ -158,7 +158,7 @@ class Ready:
         pairs = self.pairs
         seen = float(pairs.scores.min()), float(pairs.scores.max())
         cases = len(pairs.target_names) * pairs.max_count / self.largest
-        measured = Measured.of(self.surface, cases, seen[1])
+        measured = MeasuredFloor.of(self.surface, cases, seen[1])
         return Extrapolation(model, measured, self.largest, seen, self.seed, notices, **more)
 
     def _without(self, group: int, surface: Rates, model: Model) -> Model:
@@ -168,7 +168,7 @@ class Ready:
         moments, pairs, groups = self.moments, self.pairs, self.groups
         if groups is not None and not fits_rates(model.name):
             gone = groups.target[pairs.target], groups.impostor[pairs.impostor]
-            moments = Moments.of(pairs.select((gone[0] != group) & (gone[1] != group)))
+            moments = StartValues.of(pairs.select((gone[0] != group) & (gone[1] != group)))
         return fit_model(model.name, surface, moments, start=model, brief=True)
 
 
@@ -277,14 +277,14 @@ def compare_models(
     :func:`worst_case`.
     """
     pairs = as_pairs(scores)
-    crossed = Crossed.of(pairs, split=split)
+    crossed = CrossFitted.of(pairs, split=split)
     if truth is None:
         largest = max_count or max(int(HELD_OUT * pairs.max_count), 3)
         surface, truth = held_out(crossed, largest)
     else:
         largest = max_count or pairs.max_count
         surface = training_surface(crossed, largest)
-    moments = Moments.of(pairs)
+    moments = StartValues.of(pairs)
     rows = [ModelError.of(None, truth)]
     for done, name in enumerate(models, start=1):
         begin = time.perf_counter()
@@ -294,7 +294,7 @@ def compare_models(
     return ModelComparison(population, largest, tuple(truth[0].counts.tolist()), tuple(rows))
 
 
-def held_out(crossed: Crossed, count: int) -> tuple[Rates, Truth]:
+def held_out(crossed: CrossFitted, count: int) -> tuple[Rates, Truth]:
     """Training cells with N ≤ ``count`` and cells beyond to judge on, from one pass."""
     pairs = crossed.whole
     train = training_counts(checked_max_count(count, pairs))

@@ -15,7 +15,7 @@ from unmask.base import FloatArray, IntArray, jackknife_error, quantile_t
 from unmask.errors import InputError
 from unmask.estimate import Notice, Parameter
 from unmask.run import store, write_whole
-from unmask.stress.extrapolation.base import Measured, Model, Stack
+from unmask.stress.extrapolation.base import MeasuredFloor, Model, Stack
 from unmask.stress.impostors.pair_scores import as_counts
 from unmask.stress.impostors.rates import WorstCase, as_thresholds
 from unmask.stress.impostors.uncertainty import LEVEL, Band, Jackknife
@@ -79,7 +79,7 @@ class Extrapolation:
     """
 
     model: Model
-    measured: Measured
+    measured: MeasuredFloor
     max_count: int
     thresholds: tuple[float, float]
     seed: int

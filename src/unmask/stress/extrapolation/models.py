@@ -50,7 +50,7 @@ from unmask.stress.extrapolation.base import (
     EDGES,
     FIT_EDGES,
     Model,
-    Moments,
+    StartValues,
     Warp,
     centres,
     closest_mass,
@@ -128,7 +128,7 @@ def fits_rates(name: str) -> bool:
 def fit_model(
     name: str,
     surface: Rates,
-    moments: Moments,
+    moments: StartValues,
     *,
     start: Model | None = None,
     brief: bool = False,
@@ -177,7 +177,7 @@ class Parametric(Model):
 def fit_parametric(
     name: str,
     surface: Rates,
-    moments: Moments,
+    moments: StartValues,
     start: Parametric | None = None,
     *,
     brief: bool = False,
@@ -227,7 +227,7 @@ def fit_parametric(
     return replace(fitted, warp=fitted_warp(fitted.table(surface.counts, axis), axis, surface))
 
 
-def _start(moments: Moments, spread: float) -> dict[str, float]:
+def _start(moments: StartValues, spread: float) -> dict[str, float]:
     return {
         **{name: centre for name, (centre, _) in _HELD.items()},
         "location": moments.location,
@@ -248,7 +248,7 @@ def gaussian_base(scale: float) -> dict[str, float]:
     return dict(zip(_BASE, np.log(steps).tolist(), strict=True))
 
 
-def fit_generative(moments: Moments) -> Parametric:
+def fit_generative(moments: StartValues) -> Parametric:
     """The authors' earlier model (Sholokhov 2020, reference [3]), fitted to the scores: normal
     locations, with the variance of the pairs' means less their noise σ²/L, and log-normal scales,
     with mean and variance of the logarithms of the deviations less their bias ½ψ((L−1)/2) − ½
@@ -424,7 +424,7 @@ class TailModel(Model):
         return closest_mass(counts) @ (rates / self.centre.size)
 
 
-def fit_tail(name: str, surface: Rates, moments: Moments) -> TailModel:
+def fit_tail(name: str, surface: Rates, moments: StartValues) -> TailModel:
     """Measure the tail, of all targets alike (``gpd``) or of each; ``+`` warps thresholds."""
     centre, spread, ordered = moments.pooled if name == "gpd" else moments.by_target
     reach = centre + 3 * spread

@@ -16,10 +16,10 @@ from unmask.base import FloatArray, IntArray
 from unmask.errors import InputError
 from unmask.estimate import Notice
 from unmask.run import advance
-from unmask.stress.extrapolation.base import Moments, Warp
+from unmask.stress.extrapolation.base import StartValues, Warp
 from unmask.stress.extrapolation.models import KNOTS, Parametric, gaussian_base
 from unmask.stress.impostors.rates import Rates, crossed_rates
-from unmask.stress.impostors.uncertainty import Crossed
+from unmask.stress.impostors.uncertainty import CrossFitted
 
 TRAINED = ("ls", "ls+", "ls-cdf", "ls-cdf+")
 BATCH = 20
@@ -37,9 +37,9 @@ Cells = tuple[IntArray, FloatArray, FloatArray]
 
 
 def fit_paper(
-    crossed: Crossed,
+    crossed: CrossFitted,
     surface: Rates,
-    moments: Moments,
+    moments: StartValues,
     *,
     model: str,
     seed: int,
@@ -63,7 +63,7 @@ def fit_paper(
     return trainer.model(), Notice("paper-training", "", sentence)
 
 
-def training_cells(crossed: Crossed, most: int, seed: int) -> Cells:
+def training_cells(crossed: CrossFitted, most: int, seed: int) -> Cells:
     """N, τ and the rate at cells drawn uniformly from [1, N_max] × the range of the scores."""
     from scipy.interpolate import RegularGridInterpolator
 
@@ -81,7 +81,7 @@ class _Trainer:
     """Parameters, simulation and the loop of Adam."""
 
     def __init__(
-        self, torch: Any, name: str, surface: Rates, cells: Cells, moments: Moments, seed: int
+        self, torch: Any, name: str, surface: Rates, cells: Cells, moments: StartValues, seed: int
     ) -> None:
         self.torch, self.name, self.cells = torch, name, cells
         self.draw = torch.Generator().manual_seed(seed)

@@ -62,7 +62,8 @@ class Targets(ABC):
 
 @dataclass(frozen=True, eq=False)
 class PairScores(Targets):
-    """Scores of every (target, impostor) pair; :func:`~unmask.stress.pairs` makes them of data.
+    """Scores of every (target, impostor) pair; :func:`~unmask.stress.speaker_pairs` makes them of
+    data.
 
     Pair p is of target ``target[p]`` and impostor ``impostor[p]`` (codes into the two tables of
     names) and owns ``scores[start[p]:start[p + 1]]``. ``skipped`` counts pairs that were left out
@@ -172,9 +173,9 @@ class PairScores(Targets):
         targets: int | None = None,
         attack: BoolArray | None = None,
     ) -> PairScores:
-        """From the scores of all utterances of every two speakers, as :func:`pairs` tells. Of the
-        utterances, ``attack`` marks those whose scores are kept; those of the others then choose
-        (all of a speaker who has no others).
+        """From the scores of all utterances of every two speakers, as :func:`speaker_pairs` tells.
+        Of the utterances, ``attack`` marks those whose scores are kept; those of the others then
+        choose (all of a speaker who has no others).
         """
         sides = sides_of(backend, embeddings.vectors)
         present, speakers = np.unique(embeddings.speakers.codes, return_inverse=True)
@@ -396,7 +397,7 @@ Proxy = PairScores | npt.ArrayLike | None
 Data = Scores | Embeddings | PairScores | npt.ArrayLike
 
 
-def pairs(
+def speaker_pairs(
     data: Data,
     *,
     system: str | None = None,

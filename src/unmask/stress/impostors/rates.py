@@ -27,7 +27,7 @@ from unmask.stress.impostors.pair_scores import PairScores, Proxy, Targets, as_p
 from unmask.stress.impostors.uncertainty import (
     FEW,
     Band,
-    Crossed,
+    CrossFitted,
     Jackknife,
     Leaving,
     fold_weight,
@@ -301,7 +301,7 @@ class Rates:
 
 
 def crossed_rates(
-    crossed: Crossed, thresholds: npt.ArrayLike, counts: npt.ArrayLike, groups: Leaving | None
+    crossed: CrossFitted, thresholds: npt.ArrayLike, counts: npt.ArrayLike, groups: Leaving | None
 ) -> Rates:
     """The middle of the rates that all scores of a pair choose and those that others choose."""
     parts = crossed.whole, *crossed.folds
@@ -335,7 +335,7 @@ def rates_of(jobs: Sequence[Ranked], sizes: IntArray, per_pair: float) -> Rates:
 
 
 @dataclass(frozen=True)
-class Sample:
+class ScoreSample:
     """What a model was fitted to where all scores would be too many."""
 
     targets: int

@@ -143,7 +143,7 @@ class Band(Tabular):
 
 
 @dataclass(frozen=True, eq=False)
-class Crossed:
+class CrossFitted:
     """Pairs, the ``whole`` of them as they are chosen (by a proxy, if there is one), and the folds
     of their scores that attack what the others chose.
     """
@@ -155,7 +155,7 @@ class Crossed:
     @classmethod
     def of(
         cls, pairs: PairScores, proxy: Proxy = None, *, split: bool = True, seed: int = 0
-    ) -> Crossed:
+    ) -> CrossFitted:
         """Deal the scores of each pair; pairs chosen by other scores (``means``) stay whole."""
         whole = pairs.chosen_by(proxy)
         if not split or whole.means is not None:

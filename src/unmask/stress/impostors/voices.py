@@ -19,19 +19,19 @@ import numpy.typing as npt
 from unmask.base import BoolArray, FloatArray, Groups, IntArray, lazy
 from unmask.engine import Roc, roc_of_pairs
 from unmask.errors import InputError
-from unmask.run import Arrays, Numpy, Range, Xp, place, ranges_of, reporting, run
+from unmask.run import Arrays, Numpy, Range, Xp, progress, ranges_of, run, run_on
 from unmask.scoring import Backend, PairGrid, Sides, sides_of
 from unmask.stress.impostors.pair_scores import TIE, PairScores, Targets, check_single_scores
 from unmask.stress.impostors.rates import (
     Levels,
     Ranked,
-    Sample,
+    ScoreSample,
     WorstCase,
     closest_first,
     rates_of,
     target_ranges,
 )
-from unmask.stress.impostors.uncertainty import Crossed, Jackknife, Leaving, attacking
+from unmask.stress.impostors.uncertainty import CrossFitted, Jackknife, Leaving, attacking
 from unmask.trials import Embeddings
 
 ROWS = 960
@@ -164,7 +164,7 @@ class SpeakerRows:
 
 
 @dataclass(frozen=True, eq=False)
-class Voices(Ranked):
+class SpeakerMeans(Ranked):
     """Rows that attack, mean rows of all speakers as target and as impostor, whose scores are
     similarities, and how many ``utterances`` each has, on whichever rows a fold rests.
     Similarities that differ by ``tie`` or less are equal.
@@ -201,11 +201,11 @@ class Voices(Ranked):
         allowed = (who[some, None] * who > 1) & (everybody[some, None] != everybody)
         return self.means.scores(xp, targets, (0, self.utterances.size)), allowed
 
-    def with_tie(self) -> Voices:
+    def with_tie(self) -> SpeakerMeans:
         """The same, where the range of all similarities tells rounding from a difference."""
         speakers = self.utterances.size
         ranges = ranges_of(speakers, max(1, _PAIRS // speakers))
-        with reporting(None), place() if speakers <= FEW_SPEAKERS else nullcontext():
+        with progress(None), run_on() if speakers <= FEW_SPEAKERS else nullcontext():
             parts = list(run(similarity_range, self, ranges))
         low, high = (max(float(one[end]) for one in parts) for end in ("-low", "high"))
         return replace(self, tie=TIE * (high + low))
@@ -232,7 +232,7 @@ class Voices(Ranked):
         return table
 
 
-def similarity_range(xp: Xp, voices: Voices, targets: Range) -> Arrays:
+def similarity_range(xp: Xp, voices: SpeakerMeans, targets: Range) -> Arrays:
     """Lowest (its negative) and highest similarity of some targets' pairs."""
     values, allowed = voices.similarity(xp, targets)
     return {
@@ -318,12 +318,14 @@ class EmbeddedVoices:
             means = rows.means(np.ones(order.index.size, np.bool_))
             parts = [(rows, means), *(rows.folds() if self.split else ())]
         asked = levels, wanted, dealt
-        jobs = [Voices(*asked, attack, means, order.sizes).with_tie() for attack, means in parts]
+        jobs = [
+            SpeakerMeans(*asked, attack, means, order.sizes).with_tie() for attack, means in parts
+        ]
         per_pair = float(np.median(order.sizes)) ** 2
         rates = rates_of(jobs, order.sizes, per_pair)
         return WorstCase.around(rates, jackknife, order, per_pair, split=len(jobs) > 1)
 
-    def sample(self) -> tuple[Crossed, Sample | None]:
+    def sample(self) -> tuple[CrossFitted, ScoreSample | None]:
         """At most ``per_pair`` scores of a pair, and as many targets as fit; all if they do."""
         order, per_pair = self.order, self.per_pair
         sizes, speakers = order.sizes, order.sizes.size
@@ -340,10 +342,10 @@ class EmbeddedVoices:
         whole = some()
         several = whole.sizes > 1
         kept = replace(whole.select(several), skipped=order.skipped)
-        sample = None if everything else Sample(targets, per_pair)
+        sample = None if everything else ScoreSample(targets, per_pair)
         if self.proxy is not None:
             chosen = PairScores.from_embeddings(self.proxy, self.proxy_backend, per_pair=1)
-            return Crossed(kept, kept.chosen_by(chosen)), sample
+            return CrossFitted(kept, kept.chosen_by(chosen)), sample
         folds = attacking(sizes) if self.split else ()
         attacks = (some(attack=mask[order.index]).select(several) for mask in folds)
-        return Crossed(kept, kept, tuple(attacks)), sample
+        return CrossFitted(kept, kept, tuple(attacks)), sample

@@ -118,7 +118,7 @@ _VALUES: dict[str, tuple[str, Callable[[str], bool]]] = {
 
 
 @dataclass(frozen=True)
-class Sample:
+class TextSample:
     """First lines of a text file, cut into columns."""
 
     source: Input
@@ -127,7 +127,7 @@ class Sample:
     columns: list[list[str]]
 
     @classmethod
-    def of(cls, source: Input) -> Sample:
+    def of(cls, source: Input) -> TextSample:
         """Find separator and header of a text file."""
         name, lines = source.name, sample_lines(source)
         first = lines[0]

@@ -17,7 +17,7 @@ import polars as pl
 from unmask.base import FloatArray, Labels
 from unmask.errors import InputError
 from unmask.trials.formats import UNKNOWN, Format, encode_labels, format_named
-from unmask.trials.ids import Encoder, as_text
+from unmask.trials.ids import CodeBuilder, as_text
 from unmask.trials.problems import LABEL, Faults, check_systems, no_trials
 from unmask.trials.readers import detect
 from unmask.trials.readers.files import Input
@@ -127,7 +127,7 @@ class Batch:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class TableFile:
     """One file of scores or labels: its columns are known, its rows are read batch by batch.
 
     ``columns`` maps roles (enrol, test, side, label, speakers) to the file's names, ``systems``
@@ -188,12 +188,12 @@ class Table:
 
     def in_memory(self) -> Parsed:
         """Read the whole file."""
-        encoders: dict[str, Encoder] = {}
+        encoders: dict[str, CodeBuilder] = {}
         scores: dict[str, list[FloatArray]] = {system: [] for system in self.systems}
         labels: list[Labels] = []
         for batch in self.batches(metadata=True):
             for column, values in batch.names.items():
-                encoders.setdefault(column, Encoder()).add(values)
+                encoders.setdefault(column, CodeBuilder()).add(values)
             for system, numbers in batch.scores.items():
                 scores[system].append(numbers)
             labels += [] if batch.label is None else [batch.label]
@@ -227,7 +227,7 @@ def open_table(
     role: str,
     systems: Sequence[str] | None,
     again: bool = False,
-) -> Table | None:
+) -> TableFile | None:
     """A text or parquet file as a table, ``None`` for a file of another kind; ``role`` is what is
     wanted of it, in the words of messages. With ``again`` the file is opened once more for every
     pass, otherwise held in memory if it must be gone through twice.
@@ -239,7 +239,7 @@ def open_table(
         return open_headed(rows, source.stem, as_key=as_key, systems=systems, format="parquet")
     if source.container != "text":
         return None
-    sample = detect.Sample.of(source)
+    sample = detect.TextSample.of(source)
     chosen = sample.layout(format, role, keep=not again)
     if chosen is None:
         assert sample.header is not None
@@ -263,7 +263,7 @@ def open_table(
     scored = {source.stem: "score"} if "score" in names else {}
     check_systems(source.name, list(scored), systems)
     text = TextTable(source, sample.dialect, names, layout_format.layout, again=again)
-    return Table(text, layout_format, columns, scored, remarks=(remark,) if remark else ())
+    return TableFile(text, layout_format, columns, scored, remarks=(remark,) if remark else ())
 
 
 def _table_format(names: Sequence[str], scored: bool) -> str:
@@ -289,7 +289,7 @@ def open_headed(
     as_key: bool,
     systems: Sequence[str] | None,
     format: str | None = None,
-) -> Table:
+) -> TableFile:
     """A table whose columns are named, which says their roles; a lone system with a name that says
     nothing is named ``stem``, unless it was asked for by name.
     """
@@ -322,4 +322,4 @@ def open_headed(
         True
     ]:
         chosen = dict.fromkeys([stem], *chosen)
-    return Table(rows, format_named(format), roles, chosen, described, tuple(remarks))
+    return TableFile(rows, format_named(format), roles, chosen, described, tuple(remarks))

@@ -13,7 +13,7 @@ import polars as pl
 
 from unmask.base import BoolArray, FloatArray
 from unmask.errors import InputError
-from unmask.trials.ids import Encoder, Ids
+from unmask.trials.ids import CodeBuilder, Ids
 from unmask.trials.problems import Faults, no_trials
 from unmask.trials.readers.files import Input
 
@@ -224,7 +224,7 @@ def read_columns(
     """All columns of a text table without header, and what names a row of it in messages."""
     sample_lines(source)
     table = TextTable(source, Dialect(" "), names, layout=layout)
-    encoders = [Encoder() for _ in names]
+    encoders = [CodeBuilder() for _ in names]
     for _, frame in table.frames(names):
         for encoder, column in zip(encoders, frame, strict=True):
             encoder.add(column.fill_null(""))

@@ -20,7 +20,7 @@ from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Luck, Notice
 from unmask.privacy.attack import Attacker
 from unmask.privacy.legal.curve import SCORE, Curve, RiskCurve
-from unmask.privacy.legal.links import Linkability, linkability
+from unmask.privacy.legal.linking import Linkability, linkability
 from unmask.privacy.luck import luck_of
 
 SPLITS = 200

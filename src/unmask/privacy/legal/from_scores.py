@@ -13,9 +13,9 @@ from unmask.estimate import Estimate, Interval, Parameter
 from unmask.privacy.attack import NEGATED, PLAIN
 from unmask.privacy.legal.conversations import as_counts
 from unmask.privacy.legal.curve import BOTH_SIDES, SCORE, mean_variance, risk_interval
-from unmask.privacy.legal.links import Above, Ranks, exact_linkability, ranks_of
-from unmask.privacy.legal.predicates import GivenScores, Protocol, single_out_all
-from unmask.privacy.legal.singling import both_sides
+from unmask.privacy.legal.isolating import both_sides
+from unmask.privacy.legal.isolating_kernel import GivenScores, Protocol, single_out_all
+from unmask.privacy.legal.linking import Above, Ranks, exact_linkability, ranks_of
 from unmask.trials import Scores, share
 
 _LEAST = 2

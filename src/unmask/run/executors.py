@@ -48,7 +48,7 @@ class Lost(InputError):
 class Place:
     """Where jobs run: a place, how many workers, and a folder to go on from after a fault.
 
-    :func:`place` makes it, :func:`~unmask.run.run` asks for the current one. A place that cannot be
+    :func:`run_on` makes it, :func:`~unmask.run.run` asks for the current one. One that cannot be
     used is refused here, before any work.
     """
 
@@ -108,7 +108,7 @@ _CURRENT: ContextVar[Place | None] = ContextVar("where jobs run", default=None)
 
 
 @contextmanager
-def place(
+def run_on(
     on: str = "local",
     *,
     workers: int | None = None,
@@ -144,7 +144,7 @@ def keeping(folder: Path) -> AbstractContextManager[Place]:
 
 
 def current_place() -> Place:
-    """The place that the innermost :func:`place` names, or threads of this process."""
+    """The place that the innermost :func:`run_on` names, or threads of this process."""
     return _CURRENT.get() or Place()
 
 

@@ -31,8 +31,8 @@ from unmask.privacy.legal.conversations import (
     EnrolLength,
     Rows,
     as_counts,
+    attack_data,
     rounding,
-    setting,
 )
 from unmask.privacy.legal.curve import (
     CORRECTED,
@@ -93,7 +93,7 @@ class Above:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Comparison(Rows):
+class LinkRows(Rows):
     """``true[i]`` is the row of ``enrol`` that belongs to test row i."""
 
     true: IntArray
@@ -109,7 +109,7 @@ class Comparison(Rows):
         return np.where(own, sizes[at], 0) - 1
 
 
-def count_above(comparison: Comparison, *, rows: int | None = None) -> Above:
+def count_above(comparison: LinkRows, *, rows: int | None = None) -> Above:
     """Count over the score matrix ``test @ enrol.T`` without ever holding it."""
     parts = list(run(count_rows, comparison, ranges_of(len(comparison.true), rows or ROWS)))
     return Above(
@@ -120,7 +120,7 @@ def count_above(comparison: Comparison, *, rows: int | None = None) -> Above:
     )
 
 
-def count_rows(xp: Xp, comparison: Comparison, rows: Range) -> Arrays:
+def count_rows(xp: Xp, comparison: LinkRows, rows: Range) -> Arrays:
     """Counts of a range of test rows; the pairs too close to call are settled on the host."""
     some = slice(*rows)
     true = comparison.true[some]
@@ -259,23 +259,23 @@ def linkability(
     on the current place.
     """
     how, lengths = Sampling(replicates, level, seed), (enrol_length, length)
-    both = setting(
+    both = attack_data(
         enrol, test, lengths, (1, max_conversations), backend, side, allow_shared_utterances, how
     )
-    known, asked = both.known, both.asked
-    owner, recordings = asked.speakers, asked.per_speaker
+    enrolled, tested = both.enrolled, both.tested
+    owner, recordings = tested.speakers, tested.per_speaker
     true = both.true[owner]
-    asked_for = len(known.names) if counts is None else counts
-    sizes = as_counts(asked_for, speakers=len(known.names), least=1, where="enrolment")
-    if len(known.names) < 2:
+    wanted = len(enrolled.names) if counts is None else counts
+    sizes = as_counts(wanted, speakers=len(enrolled.names), least=1, where="enrolment")
+    if len(enrolled.names) < 2:
         raise InputError("enrolment: expected at least 2 speakers to choose from, found 1")
-    comparison = Comparison(*both.rows(), true=true)
+    comparison = LinkRows(*both.rows(), true=true)
     above = count_above(comparison)
     first = np.cumsum(recordings) - recordings
     chance = 1 / sizes if above.allowed is None else above.chance(sizes)[first].mean(axis=0)
-    every = exact_linkability(np.arange(len(known.names)), len(known.names) - 1, sizes)
+    every = exact_linkability(np.arange(len(enrolled.names)), len(enrolled.names) - 1, sizes)
     blind = permuted_links(
-        comparison, both.true, Groups(owner), asked.names, both.everyone, every, chance, seed
+        comparison, both.true, Groups(owner), tested.names, both.everyone, every, chance, seed
     )
 
     def curve(counted: Above, unknowing: Blind) -> Linkability:
@@ -294,7 +294,7 @@ def linkability(
             attacks=np.full(len(sizes), len(owner) * (draws or 1)),
             recordings=recordings,
             noise=recording_noise(outcomes, owner, per_speaker),
-            speakers=asked.names,
+            speakers=tested.names,
             **both.fields,
             method=SCORE,
             above=counted,

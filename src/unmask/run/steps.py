@@ -11,7 +11,7 @@ _LISTENER: ContextVar[Progress | None] = ContextVar("who listens to progress", d
 
 
 @contextmanager
-def reporting(callback: Progress | None) -> Iterator[None]:
+def progress(callback: Progress | None) -> Iterator[None]:
     """Meanwhile ``callback(done, total)`` is called whenever a step of the work is done.
 
     ``None`` keeps what happens within quiet.
@@ -37,5 +37,5 @@ def part(index: int, parts: int) -> Iterator[None]:
     if listener is None or parts == 1:
         yield
         return
-    with reporting(lambda done, total: listener(index * total + done, parts * total)):
+    with progress(lambda done, total: listener(index * total + done, parts * total)):
         yield

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from unmask.base import FloatArray
-from unmask.engine.binned import BinnedTrials, FirstOrder, count_speakers, edges_of
-from unmask.engine.bootstrap import AUTO_TRIALS, Resampled, System, Units
+from unmask.engine.binned_bootstrap import BinnedTrials, FirstOrder, count_speakers, edges_of
+from unmask.engine.bootstrap import AUTO_TRIALS, SortedTrials, System, Units
 from unmask.engine.evaluation import Analysis, Battery, Evaluation, SystemResult, evaluate_table
 from unmask.engine.information import SummedSoftplus
 from unmask.engine.metrics import negated_notices
@@ -50,8 +50,8 @@ def evaluate_files(
     part; errors are those of :func:`read_scores`, and several files are one table of several
     systems as in :meth:`Scores.merged`. Memory grows with the distinct target scores (and, where
     speakers are named, with the names) and not with the files. Beyond two million trials intervals
-    come from trials in bins (:mod:`.binned`): over speakers, first order in the draws, or over
-    trials where no speakers are known.
+    come from trials in bins (:mod:`.binned_bootstrap`): over speakers, first order in the draws,
+    or over trials where no speakers are known.
     """
     files = [path] if isinstance(path, str | Path) else path
     paths = list(files.values() if isinstance(files, Mapping) else files)
@@ -101,7 +101,7 @@ def _trials_of_files(scores: StreamedScores, system: str, roc: Roc, battery: Bat
     units = Units.trials(int(own.sum()), int((~own).sum()))
     if scores.speakers is not None:
         units = Units.speakers(enrol[own], enrol[~own], test[~own])
-    return Resampled.of(values[own], values[~own], units, thresholds=battery.thresholds)
+    return SortedTrials.of(values[own], values[~own], units, thresholds=battery.thresholds)
 
 
 def _count(scores: StreamedScores, system: str, battery: Battery) -> Roc:

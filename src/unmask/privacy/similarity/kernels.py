@@ -17,9 +17,9 @@ import numpy.typing as npt
 from unmask.base import FloatArray, IntArray, Lookup, lazy
 from unmask.engine import Roc, information
 from unmask.errors import InputError
-from unmask.privacy.similarity.resampling import Binned, Layout
-from unmask.privacy.similarity.statistic import Setup
-from unmask.run import Arrays, Numpy, Range, Xp, current_place, reporting, run
+from unmask.privacy.similarity.intervals import Setup
+from unmask.privacy.similarity.resampling import BinLayout, Binned
+from unmask.run import Arrays, Numpy, Range, Xp, current_place, progress, run
 from unmask.scoring import MOST_TRIALS, Block, CountAmong, PairGrid, Sides, TargetScores, Tile
 
 TRIALS = 1 << 22
@@ -32,7 +32,7 @@ def statistic_of(pairs: PairGrid, name: str) -> Roc:
     The scores of one speaker's pairs come from the same place as all others, so that they are met
     there again bit by bit.
     """
-    with reporting(None):
+    with progress(None):
         targets = TargetScores.of(pairs, pairs.ranges(TRIALS))
     knots = targets.scores.astype(np.float64, copy=False)
     if not knots.size:
@@ -104,7 +104,7 @@ def pooled(table: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 @dataclass(frozen=True, eq=False)
-class Tables:
+class PavTables:
     """What a score adds, by the PAV block that it falls into; one entry more for "not compared".
 
     Laplace only pools blocks further, so an index into the blocks without it serves both.
@@ -117,7 +117,7 @@ class Tables:
     z_nontarget: FloatArray
 
     @classmethod
-    def of(cls, roc: Roc) -> Tables:
+    def of(cls, roc: Roc) -> PavTables:
         """Tables of the oracle calibration of a statistic."""
         pav, laplace = roc.pav, roc.pav_laplace
         inner = np.searchsorted(laplace.boundaries, pav.boundaries, side="right")
@@ -153,9 +153,9 @@ class Calibrated:
     """
 
     pairs: PairGrid
-    tables: Tables
-    negated: Tables | None
-    layout: Layout | None
+    tables: PavTables
+    negated: PavTables | None
+    layout: BinLayout | None
 
 
 def sums_of(
@@ -167,15 +167,15 @@ def sums_of(
     ``once``: both orders of every comparison occur, and extreme LLRs are those of comparisons
     counted once.
     """
-    layout = Layout.of(roc, pairs.enrol.size) if setup.replicates else None
-    tables = Tables.of(roc)
-    calibrated = Calibrated(pairs, tables, Tables.of(roc.negated()) if negated else None, layout)
+    layout = BinLayout.of(roc, pairs.enrol.size) if setup.replicates else None
+    tables = PavTables.of(roc)
+    calibrated = Calibrated(pairs, tables, PavTables.of(roc.negated()) if negated else None, layout)
     sums = _zeros(calibrated, pairs.enrol.size)
     ranges = pairs.ranges(TRIALS)
     for rows, part in zip(ranges, run(sum_rows, calibrated, ranges), strict=True):
         spoken = pairs.enrol.within(*rows)
         _add(sums, part, slice(spoken.start, spoken.stop), slice(None))
-    extremes = Tables.of(halved(roc)) if once else tables
+    extremes = PavTables.of(halved(roc)) if once else tables
     lowest = extremes.llr_of(np.minimum(sums["lowest"], extremes.none))
     means = sums["count"], sums["log_sigmoid"], sums["llr"]
     plain = PairSums(*means, sums["disclosure"], lowest, extremes.llr_of(sums["highest"]))
@@ -252,7 +252,7 @@ def _tile_sums(tile: Tile, calibrated: Calibrated) -> dict[str, Any]:
     return sums
 
 
-def _tile_counts(tile: Tile, layout: Layout) -> Any:
+def _tile_counts(tile: Tile, layout: BinLayout) -> Any:
     """How many scores of each pair of speakers lie in each bin, by the speakers of the rows."""
     xp, (top, left) = tile.xp, tile.speakers
     one, other = np.arange(top.start, top.stop), np.arange(left.start, left.stop)

@@ -35,6 +35,7 @@ from unmask.privacy.similarity.distortion import (
     cross_scores,
     distortions,
 )
+from unmask.privacy.similarity.intervals import Setup
 from unmask.privacy.similarity.lists import RunScores, sets_of_lists, speaker_trials
 from unmask.privacy.similarity.matrix import similarity_sets
 from unmask.privacy.similarity.pairs import (
@@ -49,8 +50,7 @@ from unmask.privacy.similarity.pairs import (
 )
 from unmask.privacy.similarity.result import LISTED, SETS, Pseudonymisation, assessed
 from unmask.privacy.similarity.session_pairs import SessionAssessment, sessions
-from unmask.privacy.similarity.statistic import Setup
-from unmask.run import load_arrays, part, reporting
+from unmask.run import load_arrays, part, progress
 from unmask.scoring import BACKENDS, Backend, Rule, Sides, backend_named, known_backend
 from unmask.trials import Embeddings, Ids, Scores, text_ids
 
@@ -142,7 +142,7 @@ def pseudonymisation(
     one order of each pair and mirrors it, as the VoicePrivacy recipe does. Intervals at ``level``
     come from ``replicates`` resamples of the speakers drawn with ``seed``; 0 for none.
 
-    Pairs are compared on the current :func:`~unmask.run.place`; all places but ``cuda`` give the
+    Pairs are compared on the current :func:`~unmask.run.run_on`; all places but ``cuda`` give the
     same bits.
     """
     setup = Setup(replicates, level, seed, mean, pairs)
@@ -289,7 +289,7 @@ def read_matrices(path: str | Path) -> tuple[Block, Block, Block, Ids]:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Safeguard(Tabular):
+class SafeguardRow(Tabular):
     """One safeguard on one set of speech: a row of :class:`PrivacyAssessment`.
 
     ``distortions`` where it was run twice, ``sessions`` where they were assessed.
@@ -331,7 +331,7 @@ class Safeguard(Tabular):
 class PrivacyAssessment(Tabular):
     """What :func:`safeguards` found, in the order of sets, then systems."""
 
-    safeguards: tuple[Safeguard, ...]
+    safeguards: tuple[SafeguardRow, ...]
     seed: int = 0
 
     def rows(self) -> list[dict[str, Any]]:
@@ -343,7 +343,7 @@ class PrivacyAssessment(Tabular):
         ]
 
     @property
-    def parts(self) -> dict[Any, Safeguard]:
+    def parts(self) -> dict[Any, SafeguardRow]:
         """The first safeguard of each name, and that of each pair (system, dataset)."""
         first = {one.system: one for one in reversed(self.safeguards)}
         ordered = {name: first[name] for name in self.systems}
@@ -354,7 +354,7 @@ class PrivacyAssessment(Tabular):
         """Those of every safeguard."""
         return tuple(estimate for one in self.safeguards for estimate in one.estimates)
 
-    def __iter__(self) -> Iterator[Safeguard]:
+    def __iter__(self) -> Iterator[SafeguardRow]:
         return iter(self.safeguards)
 
     @property
@@ -465,7 +465,7 @@ def safeguards(
     drawn = {name: given[name] for name in ("replicates", "level", "seed") if name in given}
     shared = {name: value for name, value in given.items() if name != "pairs"}
     parts: Mapping[str, Any] = {ALL: None} if original is None else _parts(original, by)
-    rows: list[Safeguard] = []
+    rows: list[SafeguardRow] = []
     for (dataset, speech), (system, own) in product(parts.items(), systems.items()):
         runs: Sequence[RunScores] = ()
         over = None
@@ -490,10 +490,10 @@ def safeguards(
             both = _like(speech, second[system], by), chosen
             runs = [cross_scores(speech, run, backend=backend) for run in both]
         if with_sessions:
-            with reporting(None):
+            with progress(None):
                 over = sessions(speech, chosen, backend=backend, **shared)
         learnt = distortions(*runs, laplace=laplace, **drawn) if runs else ()
-        rows.append(Safeguard(system, dataset, result, learnt, over))
+        rows.append(SafeguardRow(system, dataset, result, learnt, over))
     return PrivacyAssessment(tuple(rows), given.get("seed", 0))
 
 

@@ -14,7 +14,12 @@ from scipy.stats import hypergeom
 from unmask.base import FloatArray, Groups, IntArray, Sampling
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice, Parameter
-from unmask.privacy.legal.conversations import MOST_CONVERSATIONS, EnrolLength, as_counts, setting
+from unmask.privacy.legal.conversations import (
+    MOST_CONVERSATIONS,
+    EnrolLength,
+    as_counts,
+    attack_data,
+)
 from unmask.privacy.legal.curve import (
     BOTH_SIDES,
     TITLES,
@@ -23,14 +28,14 @@ from unmask.privacy.legal.curve import (
     risks,
     with_negated,
 )
-from unmask.privacy.legal.permuted import dealt
-from unmask.privacy.legal.predicates import (
+from unmask.privacy.legal.isolating_kernel import (
     DRAWS_WITHOUT,
     Outcome,
     Predicates,
     Protocol,
     single_out_all,
 )
+from unmask.privacy.legal.permuted import dealt
 from unmask.privacy.luck import Permuted, luck_of
 from unmask.scoring import Backend
 from unmask.trials import Embeddings, lookup
@@ -125,20 +130,20 @@ def singling_out(
     if max_enrol < 1:
         raise InputError(f"max_enrol: expected at least 1, found {max_enrol}")
     how, lengths = Sampling(replicates, level, seed), (enrol_length, length)
-    both = setting(
+    both = attack_data(
         enrol, test, lengths, (2, max_conversations), backend, side, allow_shared_utterances, how,
-        usual=ENROL_LENGTH, enrolled=False,
+        usual=ENROL_LENGTH, only_enrolled=False,
     )  # fmt: skip
-    known, entries = both.known.names, both.asked
-    attackers = np.flatnonzero(known.is_in(entries.names.implode()).to_numpy())
-    absent = len(known) - attackers.size
+    enrolled, entries = both.enrolled.names, both.tested
+    attackers = np.flatnonzero(enrolled.is_in(entries.names.implode()).to_numpy())
+    absent = len(enrolled) - attackers.size
     if not attackers.size:
-        actual = f"none of {len(known)} (first: {known[0]})"
+        actual = f"none of {len(enrolled)} (first: {enrolled[0]})"
         raise InputError("enrolment speakers", "one with two test conversations", actual)
     if attackers.size > max_enrol:
         rng = np.random.default_rng(both.seeds[0])
         attackers = np.sort(rng.choice(attackers, size=max_enrol, replace=False))
-    names = known.gather(attackers)
+    names = enrolled.gather(attackers)
     sizes = as_counts(
         counts, speakers=len(entries.names), least=2, where=f"test with {2 * length} utterances"
     )
@@ -159,7 +164,7 @@ def singling_out(
         alike = (own[:, None] == both.codes[1]).sum(axis=1)
         alike -= both.codes[1][protocol.speakers] == own
     usual = mean_calibrated_chance(protocol.population.counts, protocol.speakers, sizes, alike)
-    some = f"{absent} of {len(known)} enrolment speakers"
+    some = f"{absent} of {len(enrolled)} enrolment speakers"
     sentence = f"{some} have no two test conversations and are left out"
     left_out = Notice("left-out", TITLES["singling_out"], sentence)
 
