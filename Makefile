@@ -5,10 +5,6 @@ BIN := $(VENV)/bin
 CORE := $(VENV)/.core
 FULL := $(VENV)/.full
 ALONE := .venv-core/.installed
-CORE_TESTS := $(addprefix tests/,engine/test_roc.py engine/test_information.py engine/test_calibration.py \
-	privacy/test_linkability.py privacy/test_zoo.py privacy/test_zebra.py stress/test_cpmap.py \
-	stress/test_worst_case.py trials/test_ids.py trials/test_join.py trials/test_scores.py \
-	cli/test_core.py)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .PHONY: demo test core lint golden bench interval-coverage code-coverage fuzz faults mutants docs build clean
@@ -22,7 +18,7 @@ test: $(FULL)
 
 # The core alone: what `pip install unmask` brings, and what runs tests; nothing of the report.
 core: $(ALONE)
-	.venv-core/bin/python -m pytest $(CORE_TESTS)
+	.venv-core/bin/python -m pytest @tests/core.txt
 
 lint: $(FULL)
 	$(BIN)/ruff check .

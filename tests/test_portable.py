@@ -23,7 +23,7 @@ WITHOUT = """
 import builtins, io, os, signal, sys
 for name in ("fcntl", "resource", "pwd", "grp"):
     sys.modules[name] = None
-for home, names in ((os, "getuid geteuid sysconf sched_getaffinity killpg"),
+for home, names in ((os, "getuid geteuid sysconf killpg"),
                     (signal, "siginterrupt pthread_sigmask SIGHUP")):
     for name in names.split():
         delattr(home, name)
