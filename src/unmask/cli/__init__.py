@@ -18,7 +18,7 @@ from unmask._version import __version__
 from unmask.errors import InputError
 
 COMMANDS: Final = {
-    "demo": "Assess four safeguards on sixty real voices with every framework; some minutes.",
+    "demo": "Assess six safeguards on sixty real voices with every framework; some minutes.",
     "init": "Look into a folder and write a config for unmask assess.",
     "assess": "Assess safeguards with every framework: one config in, one report folder out.",
     "cache": "Steps that assessments keep.",
