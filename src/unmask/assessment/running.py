@@ -50,7 +50,7 @@ class Done:
 
 
 class Run:
-    """One run: steps are planned first, so that it is known how much is left.
+    """One run: steps are planned as soon as can be, so that it is known how much is left.
 
     A step that its data do not allow costs itself alone; ``failures`` tell why, ``reason`` is the
     first of them.
@@ -68,15 +68,12 @@ class Run:
         plans = {one.key: one.steps(study) for one in wanted}
         trials = study.trials() if any(one.trials for one in wanted) else {}
         self._expect({TRIALS: trials}, *plans.values())
-        # What is planned later is expected to take about two steps a table.
-        late = 2.0 * len(study.tables) + 2.0 * bool(study.attacks)
-        self.work.total += late
         tried = self.compute(TRIALS, trials)
         study.tried(tried)
+        later = {one.key: one.later(study) for one in wanted}
+        self._expect(*later.values())
         for one in wanted:
-            later = one.later(study)
-            self._expect(later)
-            plan = {**plans[one.key], **later}
+            plan = {**plans[one.key], **later[one.key]}
             results = {group: self.compute(one.key, steps) for group, steps in plan.items()}
             if one.trials:
                 plan, results = {TRIALS: trials, **plan}, {TRIALS: tried, **results}
@@ -88,7 +85,6 @@ class Run:
             ]
             if done and (one.main is None or results.get(one.main)):
                 yield Done(one.key, done, results)
-        self.work.total -= late
 
     def _expect(self, *plans: Plan) -> None:
         self.work.expect([step for p in plans for group in p.values() for step in group.values()])
