@@ -22,7 +22,7 @@ from fuzz.__main__ import CORPUS
 import unmask as um
 from unmask.assessment import load_config
 from unmask.cli import main
-from unmask.cli.common import progress
+from unmask.cli.common import progress_bar
 from unmask.engine import curves
 from unmask.errors import InputError
 from unmask.estimate import Estimate
@@ -396,7 +396,7 @@ def test_names_in_a_progress_bar_are_no_markup(monkeypatch):
 
     shown = Terminal()
     monkeypatch.setattr("sys.stderr", shown)
-    with progress("reading", quiet=False) as listener:
+    with progress_bar("reading", quiet=False) as listener:
         listener(HOSTILE, 1, 2)
     assert "p\ufffd[2J[/b]" in shown.getvalue()
     assert "\x1b[2J" not in shown.getvalue()

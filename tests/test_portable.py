@@ -16,7 +16,7 @@ import pytest
 
 from unmask.cli import _memory_is_limited
 from unmask.errors import InputError
-from unmask.run import files, places
+from unmask.run import executors, files
 
 # threadpoolctl asks for the maps where there is Linux, and for something else elsewhere.
 WITHOUT = """
@@ -71,7 +71,7 @@ def test_memory_is_not_limited_where_limits_are_unknown():
 
 @pytest.mark.usefixtures("bare")
 def test_processors_are_counted_where_nobody_says_which_may_be_used():
-    assert places.available(None) == os.cpu_count()
+    assert executors.available(None) == os.cpu_count()
 
 
 @pytest.mark.usefixtures("bare")
@@ -121,7 +121,7 @@ def test_a_command_is_ended_where_there_are_no_groups_of_processes(monkeypatch):
 
 def test_interrupts_are_left_alone_where_they_cannot_be_blocked(monkeypatch):
     monkeypatch.delattr(signal, "pthread_sigmask", raising=False)
-    with places._interrupts_blocked():
+    with executors._interrupts_blocked():
         pass
 
 

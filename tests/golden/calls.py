@@ -17,7 +17,7 @@ import numpy as np
 from tests.helpers import cpmap
 
 import unmask as um
-from unmask.engine import bootstrap, evaluation, streaming, units_of
+from unmask.engine import bootstrap, evaluation, pairing, streaming, units_of
 from unmask.privacy.legal import linking as legal_links, verification as legal_verification
 from unmask.privacy.similarity import kernels as similarity_passes
 from unmask.privacy.similarity.distortion import cross_scores
@@ -239,7 +239,7 @@ def _many(few: bool) -> Iterator[None]:
     """Unless there are ``few`` trials, these are more than all are resampled of."""
     values = {"AUTO_TRIALS": FEW_TRIALS if few else 100, "AUTO_REPLICATES": 60}
     with contextlib.ExitStack() as stack:
-        for module in (bootstrap, evaluation, streaming):
+        for module in (bootstrap, evaluation, pairing, streaming):
             for name, value in values.items():
                 if hasattr(module, name):
                     stack.enter_context(mock.patch.object(module, name, value))
@@ -261,7 +261,7 @@ def compare(data: Mapping[str, Any], at: Options) -> Numbers:
     result = um.compare(trials(data), replicates=60, seed=5, **at)
     outcome: Numbers = {}
     for side in ("first", "second", "difference"):
-        rows = [getattr(row, side) for row in result.differences]
+        rows = [row if side == "difference" else getattr(row, side) for row in result.differences]
         outcome |= _estimates(rows, f"{side}/")
     outcome["second_better"] = [row.second_better for row in result.differences]
     return outcome

@@ -637,7 +637,7 @@ def test_attackers_that_align_and_learn_compete():
     pairs = people.select(~asked), turned.select(~asked)
     names = ("whitened", "coral", "wasserstein", "procrustes", "asnorm", "fusion")
     attackers = {
-        name: Attacker(original, protected, name, pooled(pairs), pairs=pairs) for name in names
+        name: Attacker(original, protected, name, pooled(pairs), parallel=pairs) for name in names
     }
     result = pseudonymisation(original, protected, attackers=attackers, replicates=30)
     assert {name + way for name in names for way in ("", " negated")} < set(result.attacks)
@@ -645,7 +645,7 @@ def test_attackers_that_align_and_learn_compete():
     assert result.strongest.deid.value < 0.3 < 0.6 < result.deid
 
     def scored(here):
-        one = Attacker(original.select(here), protected.select(~here), "procrustes", pairs=pairs)
+        one = Attacker(original.select(here), protected.select(~here), "procrustes", parallel=pairs)
         used = one.ready()
         e, t = (Cosine().sides(side.vectors).enrol for side in (used.enrol, used.test))
         return e @ t.T

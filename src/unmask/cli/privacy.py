@@ -159,7 +159,9 @@ def legal(
     lengths: str | None = option(
         "Utterances per conversation.", show_default="those of 1,3,30 that fit"
     ),
-    metrics: str = option("Which of the three metrics.", default=",".join(law.TITLES)),
+    metrics: str = option(
+        "Which of the three metrics.", default="singling_out,linkability,one_minus_eer"
+    ),
     backends: str = option(
         f"Of {_named('nothing', 'attacked')}; of {_named('training')}, trained on TRAIN;"
         f" of {_named('pairs')}, which need TRAIN as protected too.",

@@ -19,7 +19,6 @@ import polars as pl
 
 from unmask.errors import InputError
 from unmask.run import memory_left
-from unmask.trials.readers.decoder import ANSWER, REQUEST
 from unmask.trials.readers.files import Input
 
 PATIENCE, BYTES_A_SECOND = 5.0, 5e6
@@ -87,6 +86,8 @@ class _Decoder:
 def _exchange(
     process: subprocess.Popen[bytes], data: bytes, answers: list[tuple[int, bytes]]
 ) -> None:
+    from unmask.trials.readers.decoder import ANSWER, REQUEST
+
     assert process.stdin is not None
     assert process.stdout is not None
     try:
