@@ -88,17 +88,9 @@ def answers(folder, commands, *there):
     return json.loads(ran.stdout)
 
 
-@pytest.mark.parametrize(
-    ("names", "there"),
-    [
-        (("eval", "compare"), ()),
-        # Their documents stand beside the sections of reports, which need what typer brings.
-        (("privacy", "legal", "cpmap", "worstcase"), ("pydantic",)),
-    ],
-)
-def test_commands_of_the_core_run_without_the_extra(folder, names, there):
-    commands = [COMMANDS[name] for name in names]
-    for command, (code, out, err) in zip(commands, answers(folder, commands, *there), strict=True):
+def test_commands_of_the_core_run_without_the_extra(folder):
+    commands = list(COMMANDS.values())
+    for command, (code, out, err) in zip(commands, answers(folder, commands), strict=True):
         assert code == 0, (command, err)
         assert out.strip(), command
 
