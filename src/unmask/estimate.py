@@ -73,6 +73,12 @@ class Luck:
         """Whether what was found is beyond chance: p is at most 0.05."""
         return self.p <= BEYOND + 1e-12
 
+    def decides(self, people: int) -> bool:
+        """Whether it tells of so many people: of fewer that were drawn only what it shows counts,
+        since they may be too few to show it.
+        """
+        return self.beyond or self.people >= people
+
 
 @dataclass(frozen=True, repr=False)
 class Estimate(Tabular):

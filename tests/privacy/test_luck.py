@@ -11,6 +11,7 @@ import pytest
 
 import unmask as um
 from unmask.engine import Roc
+from unmask.estimate import Luck
 from unmask.privacy import strongest_of
 from unmask.privacy.legal.permuted import places
 from unmask.privacy.luck import Permuted, Renaming, luck_of
@@ -315,3 +316,20 @@ def test_a_reading_that_luck_explains_is_called_so():
     result = um.pseudonymisation(original, protected, replicates=50)
     assert not result["deid_strongest"].luck.beyond
     assert "stronger-reading" not in {notice.code for notice in result.notices}
+
+
+def test_a_leak_does_not_raise_its_own_chance_where_few_of_the_enrolled_are_tested():
+    rng = np.random.default_rng(12)
+    own = rng.normal(size=(60, 16))
+    enrol, test = speech(rng, 60, 3, "e", own=own), speech(rng, 60, 3, "t", own=own, noise=0.3)
+    few = test.select(test.speakers.codes < 6)
+    curve = um.linkability(enrol, few, counts=[20])
+    assert curve.value[0] > 0.9
+    assert curve.chance[0] == pytest.approx(1 / 20, abs=0.02)
+
+
+def test_people_who_were_drawn_and_show_nothing_do_not_speak_for_all():
+    luck = Luck(0.06, 0.3, 4, 200, 76)
+    assert luck.decides(76)
+    assert not luck.decides(4949)
+    assert replace(luck, p=0.005).decides(4949)

@@ -225,7 +225,7 @@ def verdict(
         low = residual(replace(sure.estimate, value=made.low))
     counted = f"{told['attempts']}; {told['spoken']}, {told['candidates']} candidates"
     luck = worst.estimate.luck
-    if luck is not None:
+    if luck is not None and luck.decides(int(worst.estimate.n["speakers"])):
         low = max(low, np.nextafter(0, 1)) if luck.beyond else min(low, 0.0)
     if sure is not worst:
         counted += f" (this goes by {attempts(sure.estimate).rpartition('; ')[2]})"

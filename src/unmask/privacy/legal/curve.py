@@ -92,7 +92,8 @@ class Curve(Tabular):
         at = np.asarray(~(least > self.chance), dtype=bool)
         for i in range(len(at)):
             luck = None if self.permuted is None else luck_of([self.permuted], [i])
-            at[i] = at[i] if luck is None else not luck.beyond
+            if luck is not None and luck.decides(len(self.speakers)):
+                at[i] = not luck.beyond
         return np.asarray(at & (self.chance < 1))
 
     @property

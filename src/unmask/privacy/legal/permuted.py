@@ -77,29 +77,42 @@ def permuted_links(
     given = renaming.among(at[tested])
     table = _by_name(rows, population, tested, true[tested], outcomes)
     own = np.ones((len(tested),) * 2, dtype=bool)
-    if rows.test_side is not None:
+    candidates = np.full(len(tested), len(rows.enrol))
+    if rows.test_side is not None and rows.enrol_side is not None:
         side = rows.test_side[population.first[tested]]
         own = side[:, None] == side
+        candidates = (side[:, None] == rows.enrol_side).sum(axis=1)
     read = table[:, :, np.arange(len(tested)), given].mean(axis=-1)
     return tuple(  # type: ignore[return-value]
         Blind(
             Permuted(np.ascontiguousarray(read[s].T), len(chosen), renaming.exhaustive),
-            _own_chance(table[s], own, usual),
+            _own_chance(table[s], own, candidates, usual),
         )
         for s in (0, 1)
     )
 
 
-def _own_chance(table: FloatArray, own: BoolArray, usual: FloatArray) -> FloatArray:
-    """Mean over all permutations for every N' (first axis of ``table``), where it differs from what
-    is ``usual`` by more than two standard errors over the people on both sides.
+def _own_chance(
+    table: FloatArray, own: BoolArray, candidates: IntArray, usual: FloatArray
+) -> FloatArray:
+    """Mean under other people's names for every N' (first axis of ``table``), where it differs from
+    what is ``usual`` by more than two standard errors over the people on both sides.
+
+    The right name counts as one of the ``candidates``, not as one of those tested: else a leak
+    would raise its own chance where few of the enrolled people are tested.
     """
-    weight = own / own.sum(axis=1, keepdims=True)
-    by_row = (table * weight).sum(axis=2)
-    by_column = (table * weight).sum(axis=1)
+    others = own & ~np.eye(len(own), dtype=bool)
+    known = others.any(axis=1)
+    if not known.any():
+        return usual
+    share = (1 - 1 / candidates) / np.maximum(others.sum(axis=1), 1)
+    weight = np.where(others, share[:, None], 0.0) + np.diag(1 / candidates)
+    weight = weight[known][:, known]
+    weighted = table[:, known][:, :, known] * weight
+    by_row, by_column = weighted.sum(axis=2), weighted.sum(axis=1)
     mean = by_row.mean(axis=1)
     moves = by_row + by_column - 2 * mean[:, None]
-    error = np.sqrt((moves**2).sum(axis=1)) / len(own)
+    error = np.sqrt((moves**2).sum(axis=1)) / known.sum()
     return np.where(np.abs(mean - usual) > _SURE * error + 1e-9, mean, usual)
 
 

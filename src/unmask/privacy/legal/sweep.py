@@ -338,7 +338,9 @@ class LegalSweep(Tabular):
         for (name, metric, length), readings in variants.items():
             at_chance = np.array(
                 [
-                    all(c.at_chance[i] for c in readings) if luck is None else not luck.beyond
+                    not luck.beyond
+                    if luck is not None and luck.decides(len(readings[0].speakers))
+                    else all(c.at_chance[i] for c in readings)
                     for i in range(len(readings[0].counts))
                     for luck in [luck_at((c, i) for c in readings)]
                 ]
