@@ -75,6 +75,14 @@ class Renaming:
         return np.asarray(place[names])
 
 
+def some_people(people: int, most: int, seed: int) -> IntArray:
+    """The numbers of all people, or of as many as are drawn where there are more than ``most``."""
+    if people <= most:
+        return np.arange(people)
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_STREAM, most)))
+    return np.sort(rng.choice(people, most, replace=False))
+
+
 def luck_of(
     attacks: Iterable[Permuted], points: Iterable[int], *, least: bool = False
 ) -> Luck | None:

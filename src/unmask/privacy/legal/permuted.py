@@ -13,7 +13,7 @@ import polars as pl
 from unmask.base import BoolArray, FloatArray, Groups, IntArray
 from unmask.privacy.legal.conversations import Rows
 from unmask.privacy.legal.isolating_kernel import Predicates, Protocol, Row, isolated
-from unmask.privacy.luck import Permuted, Renaming
+from unmask.privacy.luck import Permuted, Renaming, some_people
 from unmask.run import NUMPY
 from unmask.trials import lookup
 
@@ -60,10 +60,7 @@ def permuted_links(
     base = (names if sides else everyone).sort()
     room = CELLS // (len(rows.enrol) * int(population.counts.max()))
     most = int(np.clip(room, LEAST_PEOPLE, MOST_PEOPLE))
-    chosen = np.arange(len(base))
-    if len(base) > most:
-        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_STREAM,)))
-        chosen = np.sort(rng.choice(len(base), most, replace=False))
+    chosen = some_people(len(base), most, seed)
     place = np.full(len(base), -1)
     place[chosen] = np.arange(len(chosen))
     at = place[lookup(names, base)]

@@ -17,7 +17,7 @@ from scipy.special import expit
 from unmask.base import FloatArray, IntArray, Lookup
 from unmask.engine import information
 from unmask.estimate import Luck
-from unmask.privacy.luck import Permuted, Renaming, best_by_luck
+from unmask.privacy.luck import Permuted, Renaming, best_by_luck, some_people
 from unmask.privacy.similarity.resampling import disclosed, oracle
 from unmask.run import NUMPY, Range
 from unmask.scoring import PairGrid, Tile
@@ -26,7 +26,6 @@ MOST_PEOPLE = 128
 BINS = 1024
 SIGNED, D_ECE, L_W, EER = range(4)
 """Columns of what permuted names give: the modulus of the dominance, D_ECE, l_w and EER."""
-_STREAM = 0x73696D
 _SAMPLE = 1 << 18
 
 
@@ -64,7 +63,7 @@ def renamed(pairs: PairGrid, *, mean: str, seed: int) -> tuple[Renamed, Renamed]
     """A set and its negated scores under permuted names, those of some people where they are
     many.
     """
-    chosen = some_people(pairs.enrol.size, seed)
+    chosen = some_people(pairs.enrol.size, MOST_PEOPLE, seed)
     return renamed_counts(_counted(pairs, chosen), mean=mean, seed=seed)
 
 
@@ -139,7 +138,7 @@ def renamed_list(
     scores: FloatArray, enrol: IntArray, test: IntArray, people: int, *, mean: str, seed: int
 ) -> tuple[Renamed, Renamed]:
     """The same of a list of trials by the speakers on both sides."""
-    chosen = some_people(people, seed)
+    chosen = some_people(people, MOST_PEOPLE, seed)
     place = np.full(people, -1)
     place[chosen] = np.arange(len(chosen))
     kept = (place[enrol] >= 0) & (place[test] >= 0)
@@ -185,14 +184,6 @@ def _numbers(target: FloatArray, nontarget: FloatArray) -> tuple[FloatArray, Flo
     numbers[:, L_W] = np.abs(llr).max(axis=1) / np.log(10)
     numbers[:, EER] = eer
     return numbers, llr
-
-
-def some_people(people: int, seed: int) -> IntArray:
-    """The numbers of all people, or of those drawn where they are many."""
-    if people <= MOST_PEOPLE:
-        return np.arange(people)
-    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_STREAM,)))
-    return np.sort(rng.choice(people, MOST_PEOPLE, replace=False))
 
 
 def quantiles(scores: FloatArray) -> FloatArray:

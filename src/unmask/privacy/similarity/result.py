@@ -276,10 +276,11 @@ class Pseudonymisation(SimilarityResult):
         lowest = self.attacks[self.attacker]
         if self.deid - lowest >= LEAST_DIFFERENCE:
             luck = self.lucks.get("deid_strongest")
-            beats = self.beats_plain and (luck is None or luck.beyond)
+            by_luck = luck is not None and not luck.beyond and luck.decides(len(self.speakers))
+            beats = self.beats_plain and not by_luck
             code = "stronger-reading" if beats else "unclear-reading"
             why = _why(self.attacker) if beats else _UNCLEAR
-            if luck is not None and not luck.beyond:
+            if by_luck:
                 why = f"luck reads as much, {self.strongest.deid.by_luck}"
             sentence = (
                 f"against the {self.attacker} score DeID is {100 * lowest:.1f} % instead of"

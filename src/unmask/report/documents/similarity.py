@@ -96,7 +96,8 @@ def _notes(assessment: similar.PrivacyAssessment) -> list[str]:
     for safeguard in assessment:
         where = f", {safeguard.dataset}" if several else ""
         luck = safeguard.result.strongest.deid.luck
-        shown = luck is None or luck.beyond
+        people = len(safeguard.result.speakers)
+        shown = luck is None or luck.beyond or not luck.decides(people)
         worst = ", ".join(safeguard.result.per_speaker.worst(3) if shown else ())
         if worst:
             notes.append(f"{safeguard.system}{where}: least protected are {worst}.")
