@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
@@ -71,9 +72,15 @@ class Headline:
         return 0.0 if self.complement else float(self.estimate.chance or 0.0)
 
     def share(self, value: float) -> float:
-        """Place on the bar, 0 … 1."""
+        """How far a value goes from chance to the largest possible, 0 … 1."""
+        return max(
+            0.0, (self.place(value) - self.place(self.chance)) / (1 - self.place(self.chance))
+        )
+
+    def place(self, value: float) -> float:
+        """Where a value stands between 0 and the largest possible, 0 … 1."""
         most = LARGEST_D_ECE if self.estimate.metric == "d_ece" else 1.0
-        return min(1.0, max(0.0, (value - self.chance) / (most - self.chance)))
+        return min(1.0, max(0.0, value / most))
 
 
 Extent = Literal["most", "some", "chance", "unknown", "untried"]
@@ -217,8 +224,7 @@ def verdict(
     if every is not None and {**every.conditions, "point": WORST} != worst.conditions:
         lines.append(note("among_all", **_linked(every)))
     if weak_control(rows):
-        words = "Nothing can be concluded: attackers fail without protection too"
-        return "unknown", words, lines
+        return "unknown", note("nothing").rstrip("."), lines
     sure = largest(find(rows, "linkability", safeguard=name, point=SURE)) or worst
     low, made, told = residual(sure.estimate), sure.estimate.interval, _linked(worst)
     if made is not None and not math.isnan(made.low):
@@ -234,6 +240,22 @@ def verdict(
     if low > 0:
         return "some", f"At least some attempts succeed: {counted}", lines
     return "chance", f"Recognition beyond chance is not shown: {counted}", lines
+
+
+def conclusion(cards: Sequence[Card]) -> str:
+    """What the picture shows, as far as the intervals go: against how many safeguards attempts
+    succeed.
+    """
+    counts = Counter(card.extent for card in cards)
+    if counts["unknown"]:
+        return note("nothing")
+    total = f" of {len(cards)} safeguards" if len(cards) > 1 else " safeguard"
+    shares = {"most": "most attempts", "some": "some attempts", "chance": "none beyond chance"}
+    said = [f"{shares[one]} against {counts[one]}" for one in shares if counts[one]]
+    if not said:
+        return note("untried")
+    said[0] = said[0].replace(" against", " succeed against") + total
+    return f"{'; '.join(said)}.".capitalize()
 
 
 def _linked(match: Match) -> dict[str, str]:

@@ -17,9 +17,10 @@ from unmask._version import __version__
 from unmask.assessment import SPELLED, spelled
 from unmask.estimate import Estimate, Notice
 from unmask.figures import POLICY, STYLE, Figure, fragment, javascript, svg
+from unmask.privacy.legal import RELEASE
 from unmask.report.assessment import Assessment
 from unmask.report.documents import Document, Row
-from unmask.report.headline import Headline, listed
+from unmask.report.headline import LARGEST_D_ECE, Card, Headline, conclusion, listed
 from unmask.report.section import Choice, Section, TableBlock, figures_in
 from unmask.report.table import (
     EXPLANATIONS,
@@ -37,6 +38,15 @@ SHOWN_ANSWERS, SHOWN_CARDS = 2, 3
 PRINTED = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 """The policy of the filing copy."""
 MOST_COLUMNS = 7
+FIRST = ("Linkability", f"Linkability, {RELEASE}")
+SECOND = ("Resemblance left", "Evidence")
+TRACKS = {
+    FIRST[0]: ("Linked to a known person", "Who is it?"),
+    FIRST[1]: ("Linked within the release", "Is it the same person again?"),
+    SECOND[0]: ("Resemblance left", "Does the voice still resemble its owner?"),
+    SECOND[1]: ("Evidence", "What does one comparison tell of identity?"),
+}
+PERCENT, BITS = ("0", "25", "50", "75", "100 %"), ("0", "", f"{LARGEST_D_ECE:.3f} bit")
 _COUNTS = ("speakers", "utterances", "impostors", "N", "L")
 _NEED = ("min_dcf", "act_dcf", "tpr_at_fpr")
 
@@ -191,16 +201,41 @@ def template_part(name: str) -> str:
     return resources.files("unmask.report").joinpath("templates", name).read_text(encoding="utf-8")
 
 
-def bar(headline: Headline) -> dict[str, Any]:
-    """Places on the bar of a card, in percent of its width."""
+def bar(headline: Headline) -> dict[str, float | None]:
+    """Places on the track of a number, from 0 to the largest value possible, in percent."""
     value, interval, bare = headline.shown.value, headline.shown.interval, headline.unprotected
     places = {
         "value": value,
         "low": value if interval is None else interval.low,
         "high": value if interval is None else interval.high,
+        "chance": headline.chance or None,
         "bare": None if bare is None else bare.value,
     }
-    return {n: None if x is None else 100 * headline.share(float(x)) for n, x in places.items()}
+    return {n: None if x is None else 100 * headline.place(float(x)) for n, x in places.items()}
+
+
+@dataclass(frozen=True)
+class Picture:
+    """The first screen's chart: for each safeguard, worst first, a number or none on each track.
+
+    ``tracks`` are (title, question, numbers of the axis).
+    """
+
+    title: str
+    tracks: Sequence[tuple[str, str, Sequence[str]]]
+    rows: Sequence[tuple[Card, Sequence[Headline | None]]]
+
+    @classmethod
+    def of(cls, cards: Sequence[Card]) -> Picture | None:
+        """The two headlines side by side; where nobody was linked, resemblance and evidence."""
+        numbers = [{one.label: one for one in card.numbers} for card in cards]
+        held = {name for own in numbers for name in own}
+        chosen = [one for one in FIRST if one in held] or [one for one in SECOND if one in held]
+        if not chosen:
+            return None
+        tracks = [(*TRACKS[one], BITS if one == "Evidence" else PERCENT) for one in chosen]
+        rows = [[own.get(one) for one in chosen] for own in numbers]
+        return cls(conclusion(cards), tracks, list(zip(cards, rows, strict=True)))
 
 
 def file_table(sources: Sequence[Source]) -> list[list[str]]:
@@ -253,6 +288,7 @@ def _rendered(template: str, assessment: Assessment, **more: Any) -> str:
         number=number,
         risk=risk,
         bar=bar,
+        picture=Picture.of(assessment.cards),
         views=[view(section) for section in assessment.sections],
         files=file_table(assessment.document.inputs),
         least=[table_view(block, number) for block in assessment.least],
@@ -290,7 +326,7 @@ def filing_html(assessment: Assessment) -> str:
         running=_css_string(assessment.config.title),
         dated=_css_string(f"unmask {__version__}{f', {date}' if date else ''}"),
         figures_of=lambda section: [f for part in section.figures[:1] for f in figures_in(part)],
-        picture=_picture,
+        drawn=_picture,
     )
 
 
