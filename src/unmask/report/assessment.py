@@ -36,6 +36,7 @@ from unmask.report.headline import (
     cards,
     extractor_note,
     limits,
+    listed,
     next_steps,
     of_tables,
     untried,
@@ -341,13 +342,16 @@ def _line(study: Study) -> str:
         everyone = f"{speech.n_speakers:,}"
         fewer = f"{study.people} of " if study.attacks and study.people != everyone else ""
         parts.append(f"{fewer}{everyone} speakers, {len(speech):,} utterances")
-        absent = [one for one in study.inputs.notices if one.code == "absent"]
-        parts += [f"{one.line}" for one in absent]
+        absent: dict[str, list[str]] = {}
+        for one in study.inputs.notices:
+            if one.code == "absent":
+                absent.setdefault(one.sentence.partition(" (first")[0], []).append(one.subject)
+        parts += [f"{listed(names)}: {what}" for what, names in absent.items()]
     every = {"safeguard": study.inputs.safeguards, "attacker": study.attackers}
     for what, names in every.items():
-        parts += [f"{_counted(names, what)} ({', '.join(names)})"] if names else []
+        parts += [_counted(names, what)] if names else []
     parts += [_counted(tables, "score table")] if tables else []
-    return "; ".join(parts) + "."
+    return f"{'. '.join(parts)}."
 
 
 def _counted(things: Collection[str], what: str) -> str:

@@ -190,7 +190,7 @@ def residual(estimate: Estimate) -> float:
 
 
 def attempts(estimate: Estimate) -> str:
-    """``65 % of attempts, 39 of 60; 95 % interval 35 to 43``: as many as would succeed if each
+    """``65 % of attempts, 39 of 60 (95 % interval 35 to 43)``: as many as would succeed if each
     person were tried once, nearly all never told as all; ends of intervals are rounded outwards.
     """
     total, value = int(estimate.n["speakers"]), float(estimate.value)
@@ -198,11 +198,15 @@ def attempts(estimate: Estimate) -> str:
     if 0 < value < 1 and count in ("0", str(total)):
         count = f"{min(max(total * value, 0.1), total - 0.1):.1f}"
     text = f"{whole_percent(value)} of attempts, {count} of {total:,}"
-    made = estimate.interval
+    return f"{text} ({span})" if (span := _span(estimate)) else text
+
+
+def _span(estimate: Estimate) -> str:
+    made, total = estimate.interval, int(estimate.n["speakers"])
     if made is None or math.isnan(made.low):
-        return text
+        return ""
     low, high = math.floor(total * made.low + 1e-9), math.ceil(total * made.high - 1e-9)
-    return f"{text}; {100 * made.level:.10g} % interval {low:,} to {high:,}"
+    return f"{100 * made.level:.10g} % interval {low:,} to {high:,}"
 
 
 def verdict(
@@ -226,15 +230,15 @@ def verdict(
     if weak_control(rows):
         return "unknown", note("nothing").rstrip("."), lines
     sure = largest(find(rows, "linkability", safeguard=name, point=SURE)) or worst
-    low, made, told = residual(sure.estimate), sure.estimate.interval, _linked(worst)
+    low, made = residual(sure.estimate), sure.estimate.interval
     if made is not None and not math.isnan(made.low):
         low = residual(replace(sure.estimate, value=made.low))
-    counted = f"{told['attempts']}; {told['spoken']}, {told['candidates']} candidates"
+    counted = attempts(worst.estimate)
     luck = worst.estimate.luck
     if luck is not None and luck.decides(int(worst.estimate.n["speakers"])):
         low = max(low, np.nextafter(0, 1)) if luck.beyond else min(low, 0.0)
     if sure is not worst:
-        counted += f" (this goes by {attempts(sure.estimate).rpartition('; ')[2]})"
+        counted += f"; this goes by the {_span(sure.estimate)}"
     if low >= STRONG_ENOUGH:
         return "most", f"Most attempts succeed: {counted}", lines
     if low > 0:
@@ -249,13 +253,15 @@ def conclusion(cards: Sequence[Card]) -> str:
     counts = Counter(card.extent for card in cards)
     if counts["unknown"]:
         return note("nothing")
-    total = f" of {len(cards)} safeguards" if len(cards) > 1 else " safeguard"
     shares = {"most": "most attempts", "some": "some attempts", "chance": "none beyond chance"}
-    said = [f"{shares[one]} against {counts[one]}" for one in shares if counts[one]]
-    if not said:
+    first, *others = [(shares[one], counts[one]) for one in shares if counts[one]] or [("", 0)]
+    if not first[0]:
         return note("untried")
-    said[0] = said[0].replace(" against", " succeed against") + total
-    return f"{'; '.join(said)}.".capitalize()
+    whom = f"{first[1]} of {len(cards)} safeguards" if others else f"all {len(cards)} safeguards"
+    whom = cards[0].safeguard if len(cards) == 1 else whom
+    said = [f"{first[0]} succeed against {whom}", *(f"{what} against {n}" for what, n in others)]
+    text = "; ".join(said)
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def _linked(match: Match) -> dict[str, str]:

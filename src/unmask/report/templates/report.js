@@ -41,6 +41,4 @@ narrow.addEventListener("change", () => { menu.open = !narrow.matches; });
 menu.addEventListener("click", (event) => {
   if (narrow.matches && event.target.closest("a")) menu.open = false;
 });
-window.addEventListener("beforeprint", () =>
-  document.querySelectorAll("main details").forEach((part) => { part.open = true; }));
 window.unmaskDraw();
