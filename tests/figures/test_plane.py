@@ -36,7 +36,7 @@ def test_a_plane_is_drawn():
     figure = cost_plane(points, chance=0.05)
     spec = figure.spec()
     assert "B2: risk 90 %, cost 30" in spec["description"]
-    assert "Beaten: worse." in figure.caption
+    assert "Dominated: worse." in figure.caption
     assert len(spec["layer"]) == 7
     with pytest.raises(InputError, match="at least one safeguard"):
         cost_plane([])

@@ -89,8 +89,8 @@ def test_verdicts_go_by_95_percent_whatever_level_is_shown(levels):
             assert card.extent == same.extent
             assert card.verdict.partition(":")[0] == same.verdict.partition(":")[0]
             assert words in card.verdict
-            ends = same.verdict.partition("; ")[2].partition(";")[0]
-            assert card.verdict.endswith(f"(this goes by {ends})")
+            ends = same.verdict.partition(" (")[2].rstrip(")")
+            assert card.verdict.endswith(f"; this goes by the {ends}")
     assert not any("this goes by" in card.verdict for card in usual.values())
 
 
@@ -108,8 +108,8 @@ def test_the_level_alone_would_turn_the_verdict():
     sure = linked("headline, for the verdict", 0.2, 0.95)
     assert verdict([wide, sure], "x", {})[:2] == (
         "some",
-        "At least some attempts succeed: 30 % of attempts, 18 of 60; 99.999999 % interval 0 to 36;"
-        " 1 utterance, 20 candidates (this goes by 95 % interval 12 to 36)",
+        "At least some attempts succeed: 30 % of attempts, 18 of 60 (99.999999 % interval 0 to 36);"
+        " this goes by the 95 % interval 12 to 36",
     )
 
 
