@@ -27,8 +27,8 @@ from unmask.speech.audio import (
     without_pauses,
 )
 from unmask.speech.encoders import weights_of
+from unmask.speech.encoders.card import fingerprint_of_folder, recipe_of, weights_of_folder
 from unmask.speech.encoders.networks import GE2E, CamPlusPlus, build
-from unmask.speech.training.card import fingerprint_of_folder, recipe_of, weights_of_folder
 
 FRAME = 400
 """Samples in a frame: 25 ms."""

@@ -26,8 +26,8 @@ from torch import Tensor
 
 from unmask.errors import InputError
 from unmask.speech.audio import Float32Array
+from unmask.speech.encoders.card import Recipe, Tensors
 from unmask.speech.encoders.neural import Cepstra, TrainedFolder, by_length, deltas
-from unmask.speech.training.card import Recipe, Tensors
 from unmask.speech.training.data import Corpus, equal_error_rate, some_of
 from unmask.speech.training.run import Position, TrainingRun
 
