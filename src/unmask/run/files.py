@@ -37,29 +37,22 @@ _NOT_OWN = (
 
 
 @contextmanager
-def scratch_folder() -> Iterator[Path]:
-    """A folder among the temporary files, closed to others, for as long as the context."""
+def scratch_folder(root: Path | None = None, *, named: object = None) -> Iterator[Path]:
+    """A new folder, closed to others, for as long as the context: among the temporary files, or in
+    another folder; ``named`` is named where there can be none.
+    """
+    claimed: TextIO | None = None
     try:
-        folder, claimed = _new_folder(Path(tempfile.gettempdir()))
+        root = root or Path(tempfile.gettempdir())
+        _clear(root, os.getpid())
+        while claimed is None:  # before it is locked another run may take it for a dead one's
+            folder = Path(tempfile.mkdtemp(prefix=_SCRATCH, dir=root))
+            claimed = _claim(folder)
     except OSError as error:
-        raise InputError(f"temporary files: no folder for them ({error.strerror})") from error
-    with _removed_after(folder, claimed):
-        yield folder
-
-
-def _new_folder(root: Path) -> tuple[Path, TextIO]:
-    """A new folder inside another, and its lock."""
-    _clear(root, os.getpid())
-    while True:  # another run may take it for that of a dead one, before it is locked
-        folder = Path(tempfile.mkdtemp(prefix=_SCRATCH, dir=root))
-        if (claimed := _claim(folder)) is not None:
-            return folder, claimed
-
-
-@contextmanager
-def _removed_after(folder: Path, claimed: TextIO) -> Iterator[None]:
+        where = named or "temporary files"
+        raise InputError(f"{where}: cannot be written ({error.strerror})") from error
     try:
-        yield
+        yield folder
     finally:
         claimed.close()
         shutil.rmtree(folder, ignore_errors=True)
@@ -121,8 +114,7 @@ def atomic_path(path: str | Path, *, private: bool = False) -> Iterator[Path]:
                 with open(made, "rb") as source, open(final, "wb", buffering=0) as device:
                     shutil.copyfileobj(source, device)
             return
-        folder, claimed = _new_folder(final.parent)
-        with _removed_after(folder, claimed):
+        with scratch_folder(final.parent, named=path) as folder:
             temporary = folder / f".new{final.suffix if len(final.suffix) < 10 else ''}"
             yield temporary
             if private:
@@ -190,16 +182,13 @@ def _digest(path: Path, state: tuple[int, ...]) -> str:
 def text_lines(path: str | os.PathLike[str]) -> list[str]:
     """The lines of a text file in UTF-8, without their ends; gzipped where the name ends so."""
     opened = gzip.open if str(path).endswith(".gz") else open
-    most = memory_left() // 16
     try:
         with opened(path, "rt", encoding="utf-8-sig") as file:
-            text = file.read(most)
+            text = file.read()
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except (OSError, EOFError, ValueError, zlib.error) as error:
         raise InputError(f"{path}: expected text in UTF-8: {error}") from None
-    if len(text) == most:
-        raise InputError(path, "a text that memory holds", "more")
     return text.removesuffix("\n").split("\n")
 
 
@@ -310,7 +299,9 @@ def workplace(key: str, state: str | Path | None) -> Iterator[Path]:
     if claimed is None and state:
         raise InputError(f"{folder}: another run is at work there")
     if claimed is None:
-        folder, claimed = _new_folder(root)
+        with scratch_folder() as folder:
+            yield folder
+        return
     with claimed:
         try:
             yield folder

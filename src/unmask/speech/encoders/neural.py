@@ -270,7 +270,7 @@ def load(name: str, *, device: str = "cpu") -> Any:
     if name in built_in:
         return built_in[name](device)
     if recipe_of(name).network == "ivector":
-        from unmask.speech.training.ivector import IvectorEncoder
+        from unmask.speech.encoders.ivector import IvectorEncoder
 
         return IvectorEncoder(name, device)
     return TrainedEncoder(name, device)
