@@ -20,11 +20,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import BinaryIO, TextIO, cast
+from typing import BinaryIO, cast
 
 from unmask.errors import InputError
 
-_SCRATCH = ".unmask-"
+_SCRATCH, _LOCK = ".unmask-", "lock"
 KEPT = 7 * 24 * 3600.0
 _TICK = 2_000_000_000
 _GROUP = Path("/sys/fs/cgroup")
@@ -41,21 +41,24 @@ def scratch_folder(root: Path | None = None, *, named: object = None) -> Iterato
     """A new folder, closed to others, for as long as the context: among the temporary files, or in
     another folder; ``named`` is named where there can be none.
     """
-    claimed: TextIO | None = None
+    handle = None
     try:
         root = root or Path(tempfile.gettempdir())
         _clear(root, os.getpid())
-        while claimed is None:  # before it is locked another run may take it for a dead one's
+        while handle is None:  # before it is locked another run may take it for a dead one's
             folder = Path(tempfile.mkdtemp(prefix=_SCRATCH, dir=root))
-            claimed = _claim(folder)
+            handle = _hold(folder)
     except OSError as error:
         where = named or "temporary files"
         raise InputError(f"{where}: cannot be written ({error.strerror})") from error
     try:
         yield folder
     finally:
-        claimed.close()
-        shutil.rmtree(folder, ignore_errors=True)
+        os.close(handle)
+        try:
+            folder.rmdir()
+        except OSError:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 @cache
@@ -63,15 +66,16 @@ def _clear(root: Path, process: int) -> None:
     """Remove what dead runs of this user left in a folder, and what failed runs kept but nobody
     came back for in a week; a process looks once.
     """
-    for name, age in ((f"{_SCRATCH}????????", 0.0), (_kept("[0-9a-f]" * 16), KEPT)):
+    kept = _kept("[0-9a-f]" * 16)
+    for name, held, age in ((f"{_SCRATCH}????????", "", 0.0), (kept, _LOCK, KEPT)):
         for folder in root.glob(name) if _USERS else ():
             with suppress(OSError, InputError):
-                left = max(path.lstat().st_mtime for path in (folder, *folder.glob("lock")))
+                left = max(path.lstat().st_mtime for path in (folder, folder / held))
                 if time.time() - left < age or not is_own(folder):
                     continue
-                if (claimed := _claim(folder, sure=True)) is not None:
-                    with claimed:
-                        shutil.rmtree(folder, ignore_errors=True)
+                if (handle := _hold(folder / held, sure=True)) is not None:
+                    shutil.rmtree(folder, ignore_errors=True)
+                    os.close(handle)
 
 
 def lock(handle: int) -> bool | None:
@@ -87,6 +91,25 @@ def lock(handle: int) -> bool | None:
     except (ImportError, OSError):
         return None
     return True
+
+
+def _hold(path: Path, flags: int = os.O_RDONLY, *, sure: bool = False) -> int | None:
+    """Open and lock a file or folder; ``None`` if another run has it, or has removed it, or, to be
+    ``sure``, where there are no locks.
+    """
+    if not _USERS:
+        return os.open(os.devnull, os.O_RDONLY)
+    try:
+        handle = os.open(path, flags, 0o600)
+    except FileNotFoundError:
+        return None
+    got = lock(handle)
+    with suppress(OSError):
+        there = os.stat(path).st_ino == os.fstat(handle).st_ino
+        if there and (got or (got is None and not sure)):
+            return handle
+    os.close(handle)
+    return None
 
 
 @contextmanager
@@ -199,13 +222,10 @@ def locked(folder: Path) -> Iterator[None]:
     The lock ends with its process, however that ends. Where the system has no such locks, or the
     file system does not keep them, there is none.
     """
-    if not _USERS:
-        yield
-        return
-    handle = os.open(folder, os.O_RDONLY)
+    handle = _hold(folder)
+    if handle is None:
+        raise InputError(f"{folder}: another run is writing this folder: wait for it")
     try:
-        if lock(handle) is False:
-            raise InputError(f"{folder}: another run is writing this folder: wait for it")
         yield
     finally:
         os.close(handle)
@@ -295,22 +315,21 @@ def workplace(key: str, state: str | Path | None) -> Iterator[Path]:
         raise InputError(folder, *_NOT_OWN)
     if not state:
         _clear(root, os.getpid())
-    claimed = _claim(folder) if own else None
-    if claimed is None and state:
+    handle = _claim(folder) if own else None
+    if handle is None and state:
         raise InputError(f"{folder}: another run is at work there")
-    if claimed is None:
+    if handle is None:
         with scratch_folder() as folder:
             yield folder
         return
-    with claimed:
-        try:
-            yield folder
-        except BaseException:
-            if not state and not any(folder.rglob("*.npz")):
-                shutil.rmtree(folder, ignore_errors=True)
-            raise
-        if not state:
+    failed = True
+    try:
+        yield folder
+        failed = False
+    finally:
+        if not state and not (failed and any(folder.rglob("*.npz"))):
             shutil.rmtree(folder, ignore_errors=True)
+        os.close(handle)
 
 
 def private_folder(folder: Path) -> Path:
@@ -353,24 +372,14 @@ def _kept(key: str) -> str:
     return f"unmask-{os.getuid() if _USERS else 'user'}-{key}"
 
 
-def _claim(folder: Path, *, sure: bool = False) -> TextIO | None:
-    """Make a folder and lock it; ``None`` if another run has it, or is removing it just now, or, to
-    be ``sure``, where there are no locks.
-    """
+def _claim(folder: Path) -> int | None:
+    """Make a folder and lock it; ``None`` if another run has it, or is removing it just now."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if folder.stat().st_mode & 0o077:
             folder.chmod(0o700)
-        handle = os.open(folder / "lock", os.O_WRONLY | os.O_CREAT, 0o600)
-        file = open(handle, "w", encoding="utf-8")  # noqa: SIM115 - held by the caller
+        return _hold(folder / _LOCK, os.O_WRONLY | os.O_CREAT)
     except FileNotFoundError:
         return None
     except OSError as error:
         raise InputError(f"{folder}: cannot be used ({error.strerror})") from None
-    got = lock(handle)
-    with suppress(OSError):
-        there = (folder / "lock").stat().st_ino == os.fstat(handle).st_ino
-        if there and (got or (got is None and not sure)):
-            return file
-    file.close()
-    return None
