@@ -16,10 +16,9 @@ SEGMENTS = (2_000, 4_000, 8_000, 12_000)
 VOICES = (5_000, 10_000, 20_000, 40_000)
 EACH = 10
 VOICE = """
+from tests.helpers.populations import speakers_with_noise
 def voices(speakers, each, seed, noise=1.0):
-    means = np.random.default_rng(0).normal(size=(speakers, 192))
-    code = np.repeat(np.arange(speakers), each)
-    vectors = means[code] + noise * np.random.default_rng(seed).normal(size=(code.size, 192))
+    vectors, code = speakers_with_noise(speakers, each, 192, noise=noise, means=0, draws=seed)
     rows = [f"{seed}-{i}" for i in range(code.size)]
     return um.Embeddings(vectors.astype(np.float32), [f"s{c}" for c in code], rows)
 """

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 
 import numpy as np
+from tests.helpers.populations import speakers_with_noise
 
 from unmask.base import Groups
 from unmask.run import devices, run_on
@@ -20,8 +21,7 @@ from unmask.scoring.pairs import ALL, UNORDERED, PairGrid
 def population(speakers: int, utterances: int, *, unordered: bool) -> PairGrid:
     """Rows of a Gaussian population; with fixed enrolment the first utterance of each speaker."""
     rng = np.random.default_rng(0)
-    code = np.repeat(np.arange(speakers, dtype=np.int32), utterances)
-    rows = rng.normal(size=(speakers, 192))[code] + 2.0 * rng.normal(size=(code.size, 192))
+    rows, code = speakers_with_noise(speakers, utterances, 192, noise=2.0, means=rng, draws=rng)
     rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
     first = np.arange(code.size) % utterances == 0
     if unordered:

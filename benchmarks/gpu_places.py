@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from tests.helpers.populations import speakers_with_noise
 
 import unmask as um
 from unmask.run import run_on
@@ -24,9 +25,7 @@ Workload = Callable[[], Named]
 
 def voices(speakers: int, each: int, *, noise: float, seed: int, tag: str = "u") -> um.Embeddings:
     """A Gaussian population whose speakers have the same means whatever the seed."""
-    means = np.random.default_rng(0).normal(size=(speakers, 192))
-    code = np.repeat(np.arange(speakers), each)
-    vectors = means[code] + noise * np.random.default_rng(seed).normal(size=(code.size, 192))
+    vectors, code = speakers_with_noise(speakers, each, 192, noise=noise, means=0, draws=seed)
     names = [f"s{c:05d}" for c in code]
     return um.Embeddings(
         vectors.astype(np.float32), names, [f"{tag}{row:06d}" for row in range(code.size)]

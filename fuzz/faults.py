@@ -80,14 +80,6 @@ def state_of(folder: Path) -> dict[str, str]:
     }
 
 
-def _bury(folder: Path) -> None:
-    """What this process left belongs to a dead one: names tell another time of its start."""
-    for path in list(folder.rglob("*unmask-*")):
-        if match := files._OWNED.fullmatch(path.name):
-            start, other = f"-{match[3]}-", f"-{int(match[3]) + 1}-"
-            path.rename(path.with_name(path.name.replace(start, other)))
-
-
 @dataclass
 class Trial:
     """A run, the folder that it writes, and what came of breaking it.
@@ -113,13 +105,12 @@ class Trial:
         self.run()
 
     def _put(self, copy: Path | None) -> None:
-        files._looked_into.clear()
+        files._clear.cache_clear()
         shutil.rmtree(self.folder, ignore_errors=True)
         if copy is None:
             self.folder.mkdir(parents=True)
         else:
             shutil.copytree(copy, self.folder)
-            _bury(self.folder)
 
     def killed(self, every: int = 1) -> None:
         """Kill at every change of the folder (or each ``every``-th), and go on from there."""

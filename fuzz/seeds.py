@@ -287,7 +287,7 @@ def _encoders() -> dict[str, list[bytes]]:
         return {"card": [], "weights": []}
     import safetensors.numpy
 
-    from unmask.speech.training.card import KIND, Recipe
+    from unmask.speech.encoders.card import KIND, Recipe
 
     tensors = {"mean": _vectors().astype("<f4"), "steps": np.asarray(3)}
     weights = safetensors.numpy.save(tensors, {"note": "a line"})

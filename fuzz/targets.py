@@ -236,8 +236,7 @@ def _genders(path: Path, rng: random.Random) -> tuple[None, int]:
 
 def _encoder(path: Path, rng: random.Random) -> tuple[None, int]:
     """A folder of a card and weights, of which one is damaged; the hash on the card may fit."""
-    from unmask.speech.encoders import fingerprint_of, load_encoder
-    from unmask.speech.training import card
+    from unmask.speech.encoders import card, fingerprint_of, load_encoder
 
     weights, note = path.with_name(card.WEIGHTS), path.with_name(card.CARD)
     if path == weights:

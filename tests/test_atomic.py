@@ -2,8 +2,11 @@
 
 import os
 import stat
+import tempfile
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -94,31 +97,45 @@ def test_files_get_the_mode_that_the_user_asks_for(tmp_path):
     assert np.frombuffer((tmp_path / "a").read_bytes(), "u1").tolist() == [120]
 
 
-def dead_name(suffix=""):
-    """A name of a process that is gone: this machine, a number that was taken by another start."""
-    machine, pid, start, word = files.owned_name().removeprefix("unmask-").split("-")
-    return f"unmask-{machine}-{pid}-{int(start) + 1}-{word}{suffix}"
+def dead(folder):
+    """What a killed run leaves: a folder whose lock nobody holds."""
+    left = Path(tempfile.mkdtemp(prefix=".unmask-", dir=folder))
+    (left / "inside").mkdir()
+    (left / "lock").touch()
+    (left / ".new.npz").write_bytes(b"half")
 
 
-def test_what_dead_runs_left_is_cleared_and_what_live_ones_have_is_not(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "_looked_into", set())
-    gone = tmp_path / f".{dead_name('.npz')}"
-    gone.write_bytes(b"half")
-    folder = tmp_path / dead_name()
-    (folder / "inside").mkdir(parents=True)
-    live = tmp_path / f".{files.owned_name('.npz')}"
-    live.write_bytes(b"half")
-    other = tmp_path / f"unmask-00000000-1-1-{'a' * 16}"
-    other.mkdir()
-    foreign = tmp_path / "unmask-data"
-    foreign.mkdir()
-    write_whole(tmp_path / "x", b"whole")
-    assert sorted(tmp_path.iterdir()) == sorted([live, other, foreign, tmp_path / "x"])
+def test_what_dead_runs_left_is_cleared_and_what_live_ones_have_is_not(tmp_path):
+    with atomic_path(tmp_path / "y") as live:
+        live.write_bytes(b"half")
+        dead(tmp_path)
+        Path(tempfile.mkdtemp(prefix=".unmask-", dir=tmp_path))  # killed before it was locked
+        open_to_all = Path(tempfile.mkdtemp(prefix=".unmask-", dir=tmp_path))
+        open_to_all.chmod(0o777)
+        foreign = tmp_path / ".unmask-data"
+        foreign.mkdir()
+        files._clear.cache_clear()
+        write_whole(tmp_path / "x", b"whole")
+        there = {live.parent, open_to_all, foreign, tmp_path / "x"}
+        assert set(tmp_path.iterdir()) == there
+        assert live.read_bytes() == b"half"
+    assert set(tmp_path.iterdir()) == there - {live.parent} | {tmp_path / "y"}
+
+
+def test_runs_that_clear_at_once_take_nothing_from_each_other(tmp_path):
+    def write(number):
+        for turn in range(30):
+            files._clear.cache_clear()
+            write_whole(tmp_path / f"{number}-{turn}", b"whole")
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(write, range(4)))
+    assert len(list(tmp_path.iterdir())) == 120
 
 
 def test_scratch_folders_are_closed_and_go(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    (tmp_path / dead_name()).mkdir()
+    dead(tmp_path)
     with files.scratch_folder() as folder:
         assert folder.stat().st_mode & 0o777 == 0o700
         assert list(tmp_path.iterdir()) == [folder]

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+import doctest
 import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+
+import pytest
 
 import unmask
 
@@ -188,3 +191,86 @@ def test_every_parameter_of_a_public_function_is_in_its_docstring():
         and parameter.name not in (inspect.getdoc(function) or "")
     ]
     assert not unsaid
+
+
+STILL_TO_WRITE = set(
+    """
+    Attacker Backend Battery Cosine Embeddings Ids Plda Roc Scores Sides Trials Whitening
+    act_dcf assess calibrate cllr compare cp_map cp_maps d_sys delta_cp_map detection
+    document ece eer evaluate extrapolate inference legal linkability
+    linkability_from_scores load_config min_cllr min_dcf pseudonymisation read_embeddings
+    read_key read_scores register_backend render safeguards sessions singling_out
+    tpr_at_fpr within_release worst_case worst_case_false_alarms write zebra zoo
+    """.split()  # noqa: SIM905
+)
+"""Public names without numpydoc sections. It may only shrink."""
+TOO_MANY_PARAMETERS = {"cp_maps", "legal", "linkability", "singling_out", "worst_case"}
+"""Public functions with more than twelve parameters. It may only shrink."""
+
+
+def parameters(name: str) -> list[str]:
+    """What somebody who calls a public name may give."""
+    try:
+        signature = inspect.signature(getattr(unmask, name))
+    except ValueError:  # of a class of Python's own
+        return []
+    kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return [one.name for one in signature.parameters.values() if one.kind not in kinds]
+
+
+def sections(text: str) -> dict[str, list[str]]:
+    """The lines of each numpydoc section; those before the first have no name."""
+    found: dict[str, list[str]] = {"": []}
+    lines = inspect.cleandoc(text).splitlines()
+    name = ""
+    for line, below in zip(lines, [*lines[1:], ""], strict=True):
+        if line and below == "-" * len(line):
+            found[name := line] = []
+        elif line != "-" * len(name) or not name:
+            found[name].append(line)
+    return found
+
+
+def lacks(name: str) -> Iterator[str]:
+    """What the docstring of a public name lacks of numpydoc."""
+    value = getattr(unmask, name)
+    parts = sections(value.__doc__ or "")
+    if not parts[""] or not parts[""][0].endswith(".") or (parts[""] + [""])[1]:
+        yield "a summary of one line"
+    heads = [line for line in parts.get("Parameters", []) if line[:1].strip()]
+    told = [one.strip() for line in heads for one in line.partition(":")[0].split(",")]
+    if sorted(told) != sorted(parameters(name)):
+        yield f"parameters: told {told}, found {parameters(name)}"
+    gives = inspect.isfunction(value) and inspect.signature(value).return_annotation != "None"
+    if gives and not {"Returns", "Yields"} & parts.keys():
+        yield "what is returned"
+    if ">>>" not in "\n".join(parts.get("Examples", [])):
+        yield "an example"
+
+
+def test_every_public_name_has_numpydoc_sections_and_an_example():
+    public = set(unmask.__all__) - {"__version__"}
+    faults = {name: found for name in public if (found := list(lacks(name)))}
+    assert {name: faults[name] for name in faults.keys() - STILL_TO_WRITE} == {}
+    assert STILL_TO_WRITE - faults.keys() == set(), "written: take them out of STILL_TO_WRITE"
+
+
+def written() -> list[str]:
+    """Public names whose docstring has an example."""
+    docs = {name: getattr(unmask, name).__doc__ or "" for name in unmask.__all__}
+    return sorted(name for name in docs if name != "__version__" and ">>>" in docs[name])
+
+
+@pytest.mark.parametrize("name", written())
+def test_examples_of_public_names_print_what_they_say(name):
+    text = inspect.cleandoc(getattr(unmask, name).__doc__)
+    example = doctest.DocTestParser().get_doctest(text, {}, name, None, 0)
+    lines: list[str] = []
+    doctest.DocTestRunner(verbose=False).run(example, out=lines.append)
+    assert not lines, "".join(lines)
+
+
+def test_no_public_function_has_more_than_twelve_parameters():
+    long = {name for name in unmask.__all__ if name != "__version__" and len(parameters(name)) > 12}
+    assert long - TOO_MANY_PARAMETERS == set()
+    assert TOO_MANY_PARAMETERS - long == set(), "short: take them out of TOO_MANY_PARAMETERS"

@@ -53,9 +53,6 @@ def bare(monkeypatch):
     monkeypatch.setattr(files, "_USERS", False)
     for name in ("getuid", "sysconf", "sched_getaffinity"):
         monkeypatch.delattr(os, name)
-    files._machine.cache_clear()
-    yield
-    files._machine.cache_clear()
 
 
 @pytest.mark.usefixtures("bare")
@@ -75,19 +72,13 @@ def test_processors_are_counted_where_nobody_says_which_may_be_used():
 
 
 @pytest.mark.usefixtures("bare")
-def test_a_process_that_cannot_be_asked_is_taken_to_be_there(monkeypatch):
-    monkeypatch.setattr(os, "kill", lambda *_: pytest.fail("a signal was sent"))
-    assert files.is_alive(os.getpid(), 0)
-    assert files._start(os.getpid()) == 0
-
-
-@pytest.mark.usefixtures("bare")
-def test_what_running_processes_made_stays(tmp_path):
-    mine = tmp_path / files.owned_name()
-    mine.mkdir()
-    files._looked_into.clear()
-    files.clear(tmp_path)
-    assert mine.is_dir()
+def test_what_running_processes_made_stays_where_no_lock_tells(tmp_path):
+    with files.atomic_path(tmp_path / "one") as mine:
+        mine.write_bytes(b"half")
+        files._clear.cache_clear()
+        files.write_whole(tmp_path / "other", b"whole")
+        assert mine.read_bytes() == b"half"
+    assert {path.name for path in tmp_path.iterdir()} == {"one", "other"}
 
 
 @pytest.mark.usefixtures("bare")
@@ -98,14 +89,14 @@ def test_folders_are_used_without_locks_and_modes(tmp_path):
     with files.locked(tmp_path), files.locked(tmp_path):
         files.write_whole(tmp_path / "file", b"whole")
     assert (tmp_path / "file").read_bytes() == b"whole"
-    assert files._user() == "user"
+    assert files._kept("key") == "unmask-user-key"
 
 
 def test_a_lock_that_the_system_lacks_is_none(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "fcntl", None)
     with open(tmp_path / "lock", "w") as one, open(tmp_path / "lock", "w") as other:
-        assert files.lock(one.fileno())
-        assert files.lock(other.fileno())
+        assert files.lock(one.fileno()) is None
+        assert files.lock(other.fileno()) is None
 
 
 def test_a_command_is_ended_where_there_are_no_groups_of_processes(monkeypatch):

@@ -2,8 +2,23 @@
 
 
 class InputError(ValueError):
-    """Bad input, told in one line: the ``where`` (file, line, option), what was ``expected`` there
-    and what is there, ``actual``; or any other line in place of all three.
+    """Bad input, told in one line.
+
+    Parameters
+    ----------
+    where : object
+        File, line or option; or any other line, where nothing else is given.
+    expected : object, optional
+        What was expected there.
+    actual : object, optional
+        What is there.
+
+    Examples
+    --------
+    >>> import unmask as um
+    >>> raise um.InputError("scores.txt, line 3", "a number", "high")
+    Traceback (most recent call last):
+    unmask.errors.InputError: scores.txt, line 3: expected a number, found high
     """
 
     def __init__(self, where: object, expected: object = None, actual: object = None) -> None:
@@ -12,4 +27,13 @@ class InputError(ValueError):
 
 
 class UnmaskWarning(UserWarning):
-    """What stands against reading a result as it is: one of its warnings, told when it is made."""
+    """A caveat of a result, told when the result is made.
+
+    All of them stay in ``result.warnings``.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import unmask as um
+    >>> warnings.simplefilter("ignore", um.UnmaskWarning)
+    """

@@ -29,8 +29,24 @@ copyreg.pickle(MappingProxyType, lambda view: (frozen, (dict(view),)))
 class Interval:
     """A two-sided confidence interval and how it was made.
 
-    ``method`` names what was drawn, then how the interval follows from the draws, such as
-    ``speaker,corrected``. Both ends are NaN where none can be given.
+    Parameters
+    ----------
+    low, high : float
+        The ends; NaN where none can be given.
+    level : float
+        Confidence level, such as 0.95.
+    method : str
+        What was drawn, then how the ends follow from the draws, such as ``speaker,corrected``.
+    replicates : int
+        Number of draws.
+    seed : int
+        Seed of the draws.
+
+    Examples
+    --------
+    >>> import unmask as um
+    >>> print(um.Interval(0.201, 0.284, 0.95, "speaker,corrected", 1000, 0))
+    [0.201, 0.284] (95 %)
     """
 
     low: float
@@ -82,15 +98,38 @@ class Luck:
 
 @dataclass(frozen=True, repr=False)
 class Estimate(Tabular):
-    """One measured number.
+    """One measured number with what is needed to trust it.
 
-    ``metric`` is the name of the Python function that computes it; ``value`` is a fraction where
-    ``unit`` is ``"%"`` (percent appears on display only); ``chance`` is what no information at all
-    would give; ``n`` counts what the number rests on (``{"target": …, "nontarget": …}``);
-    ``threshold`` is where an operating point lies (scores of at least it are accepted); ``trials``
-    is the digest of the list of trials. ``no_interval`` says why there is no interval, where there
-    is none: every number has an interval or a reason. ``luck`` stands beside the strongest of
-    several attacks: what the best of them reads without information.
+    Parameters
+    ----------
+    metric : str
+        Name of the Python function that computes it.
+    value : float or str
+        The number, a fraction where ``unit`` is ``"%"``; or a tag, such as a category of ZEBRA.
+    unit : str, optional
+        Percent appears on display only.
+    interval : Interval, optional
+        Confidence interval over speakers.
+    chance : float, optional
+        What no information at all would give.
+    n : mapping of str to int, optional
+        What the number rests on, such as ``{"target": 60, "nontarget": 1770}``.
+    params : mapping, optional
+        Parameters of the metric.
+    trials : str, optional
+        Digest of the list of trials.
+    threshold : float, optional
+        Where an operating point lies: scores of at least it are accepted.
+    no_interval : str, optional
+        Why there is no interval, where there is none.
+    luck : Luck, optional
+        What the best of several attacks reads without information.
+
+    Examples
+    --------
+    >>> import unmask as um
+    >>> um.Estimate("eer", 0.2403, "%", chance=0.5)
+    eer 24.03 %, chance 50 %
     """
 
     metric: str

@@ -2,23 +2,18 @@ from __future__ import annotations
 
 import json
 
-import numpy as np
 import pytest
+from tests.helpers.populations import population
 from typer.testing import CliRunner
 
 from unmask.cli import app, main
-from unmask.trials import Embeddings, write
+from unmask.trials import write
 
 
 @pytest.fixture
 def folder(tmp_path):
-    rng = np.random.default_rng(0)
-    voice = np.repeat(rng.normal(size=(8, 10)), 4, axis=0)
-    speakers = np.repeat([f"s{n}" for n in range(8)], 4)
-    names = [f"u{n}" for n in range(32)]
     for name, noise in (("original", 0.3), ("hidden", 1.5)):
-        vectors = voice + noise * rng.normal(size=voice.shape)
-        write(Embeddings(vectors, speakers, names), tmp_path / f"{name}.npz")
+        write(population(8, 4, noise=noise, tag="u", dimension=10), tmp_path / f"{name}.npz")
     return tmp_path
 
 

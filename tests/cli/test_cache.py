@@ -6,8 +6,8 @@ import os
 import shutil
 import time
 
-import numpy as np
 import pytest
+from tests.helpers.populations import population
 
 from unmask.assessment import kept_assessments
 from unmask.assessment.cache import Step, Work
@@ -16,7 +16,7 @@ from unmask.errors import InputError
 from unmask.report.assessment import assess
 from unmask.report.writing import write_report
 from unmask.run import run_on
-from unmask.trials import Embeddings, write
+from unmask.trials import write
 
 CONFIG = """
 figures = ["svg"]
@@ -33,12 +33,9 @@ embeddings = "p.npz"
 
 @pytest.fixture
 def folder(tmp_path):
-    rng = np.random.default_rng(0)
-    voices = np.repeat(rng.normal(size=(6, 8)), 4, axis=0)
-    for name in "op":
-        made = voices + rng.normal(size=voices.shape)
-        vectors = Embeddings(made, [f"s{n // 4}" for n in range(24)], [f"u{n}" for n in range(24)])
-        write(vectors, tmp_path / f"{name}.npz")
+    for seed, name in enumerate("op"):
+        made = population(6, 4, noise=1.0, tag="u", seed=seed, dimension=8)
+        write(made, tmp_path / f"{name}.npz")
     (tmp_path / "a.toml").write_text(CONFIG)
     return tmp_path
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.helpers.populations import speakers_with_noise
 from typer.testing import CliRunner
 
 import unmask as um
@@ -242,9 +243,8 @@ def test_alignments_and_pairs_from_files(tmp_path):
     turn = np.linalg.qr(rng.normal(size=(8, 8)))[0]
     paths = {}
     for part, prefix in (("known", "s"), ("others", "t")):
-        voices = np.repeat(rng.normal(size=(20, 8)), 4, axis=0)
-        voices = voices + 0.3 * rng.normal(size=voices.shape)
-        names = np.repeat([f"{prefix}{n:02}" for n in range(20)], 4)
+        voices, owner = speakers_with_noise(20, 4, 8, noise=0.3, means=rng, draws=rng)
+        names = [f"{prefix}{n:02}" for n in owner]
         utterances = [f"{name}-{n % 4}" for n, name in enumerate(names)]
         half = np.arange(80) % 4 < 2
         whole = Embeddings(voices, names, utterances)

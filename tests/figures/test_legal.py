@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 import dataclasses
+from functools import partial
 
-import numpy as np
 import pytest
+from tests.helpers.populations import population
 
 import unmask as um
 from unmask.figures import NARROW, RiskLine, at_width, risk_comparison, save
@@ -18,19 +19,9 @@ from unmask.figures.legal import (
 
 @pytest.fixture(scope="module")
 def sweep():
-    rng = np.random.default_rng(0)
-    centres = rng.normal(size=(30, 12))
-
-    def made(noise, tag):
-        vectors = np.repeat(centres, 6, axis=0)
-        return um.Embeddings(
-            vectors + noise * rng.normal(size=vectors.shape),
-            np.repeat(np.arange(30), 6).astype(str),
-            [f"{tag}{i}" for i in range(180)],
-        )
-
+    made = partial(population, 30, 6, dimension=12)
     attackers = {
-        name: um.Attacker(made(noise, "e"), made(noise, "t"))
+        name: um.Attacker(made(noise=noise, tag="e"), made(noise=noise, tag="t"))
         for name, noise in (("original", 0.3), ("ignorant", 5.0), ("informed", 1.5))
     }
     return um.legal(attackers, counts=[5, 20, 30], lengths=[1, 3], draws=1, folds=2, replicates=20)

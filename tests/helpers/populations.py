@@ -6,6 +6,21 @@ import numpy as np
 
 import unmask as um
 
+Seed = int | np.random.Generator
+
+
+def speakers_with_noise(
+    speakers: int, each: int | list[int], dimension: int, *, noise: float, means: Seed, draws: Seed
+) -> tuple[np.ndarray, np.ndarray]:
+    """Gaussian means of speakers plus Gaussian noise, and the speaker of every row.
+
+    ``means`` and ``draws`` are seeds, or generators: one for both draws the means first.
+    """
+    centres = np.random.default_rng(means).normal(size=(speakers, dimension))
+    owner = np.repeat(np.arange(speakers), np.broadcast_to(each, speakers))
+    random = np.random.default_rng(draws)
+    return centres[owner] + noise * random.normal(size=(len(owner), dimension)), owner
+
 
 def population(
     speakers: int,

@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+from tests.helpers.populations import speakers_with_noise
 
 from unmask.assessment.config import ATTACKERS, KNOWN
 from unmask.assessment.frameworks import RECORDS
@@ -36,8 +37,7 @@ embeddings = "protected.npz"
 def crowd(seed: int) -> np.ndarray:
     """Voices of as many people as there are speakers, whoever they are."""
     rng = np.random.default_rng(seed)
-    voices = np.repeat(rng.normal(size=(SPEAKERS, DIMENSION)), PER, axis=0)
-    return voices + 0.3 * rng.normal(size=voices.shape)
+    return speakers_with_noise(SPEAKERS, PER, DIMENSION, noise=0.3, means=rng, draws=rng)[0]
 
 
 def put(folder, **sets):

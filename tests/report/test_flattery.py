@@ -8,6 +8,7 @@ from importlib import resources
 import numpy as np
 import polars as pl
 import pytest
+from tests.helpers.populations import speakers_with_noise
 
 import unmask as um
 from unmask.assessment import load_config
@@ -49,10 +50,8 @@ def alone():
 
 
 def speech(seed: int = 1, *, spread: float = 0.2) -> Embeddings:
-    people = np.random.default_rng(0).normal(size=(SPEAKERS, DIM))
-    rng = np.random.default_rng(seed)
-    vectors = np.repeat(people, EACH, axis=0) + spread * rng.normal(size=(SPEAKERS * EACH, DIM))
-    names = [f"s{s:02d}" for s in range(SPEAKERS) for _ in range(EACH)]
+    vectors, owner = speakers_with_noise(SPEAKERS, EACH, DIM, noise=spread, means=0, draws=seed)
+    names = [f"s{s:02d}" for s in owner]
     return Embeddings(vectors, names, [f"{n}-{i % EACH}" for i, n in enumerate(names)])
 
 

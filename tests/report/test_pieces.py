@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.helpers.populations import speakers_with_noise
 
 import unmask as um
 from unmask.assessment import load_config
@@ -35,11 +36,10 @@ embeddings = "mixed.npz"
 
 
 def voices(seed: int, noise: float) -> um.Embeddings:
-    rng, own = np.random.default_rng(0), np.random.default_rng(seed)
-    means = np.repeat(rng.normal(size=(PEOPLE, DIMENSION)), EACH, axis=0)
-    names = np.repeat([f"s{n:02}" for n in range(PEOPLE)], EACH)
+    vectors, owner = speakers_with_noise(PEOPLE, EACH, DIMENSION, noise=noise, means=0, draws=seed)
+    names = [f"s{n:02}" for n in owner]
     return um.Embeddings(
-        means + noise * own.normal(size=means.shape),
+        vectors,
         names,
         [f"{name}-{n % EACH}" for n, name in enumerate(names)],
         columns={"gender": np.where(np.arange(len(names)) // EACH % 3, "f", "m")},

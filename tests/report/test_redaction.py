@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.helpers.populations import speakers_with_noise
 
 from unmask.assessment.redact import Labels, ending
 from unmask.assessment.toml import load_config
@@ -83,11 +84,10 @@ def test_names_are_found_wherever_they_are(tmp_path):
 
 
 def voices(noise: float, seed: int) -> Embeddings:
-    rng = np.random.default_rng(seed)
-    means = np.repeat(np.random.default_rng(7).normal(size=(len(PEOPLE), 8)), EACH, axis=0)
-    row = np.arange(len(means))
+    vectors, _ = speakers_with_noise(len(PEOPLE), EACH, 8, noise=noise, means=7, draws=seed)
+    row = np.arange(len(vectors))
     return Embeddings(
-        (means + noise * rng.normal(size=means.shape)).astype(np.float32),
+        vectors.astype(np.float32),
         [PEOPLE[n // EACH] for n in row],
         [f"{PEOPLE[n // EACH]}__{n % EACH}" for n in row],
         [f"at {NAMES[n % EACH % 2]}s" for n in row],

@@ -8,6 +8,7 @@ from dataclasses import astuple, replace
 import jsonschema
 import numpy as np
 import pytest
+from tests.helpers.populations import speakers_with_noise
 
 from unmask.assessment.sound import sound_notices
 from unmask.assessment.toml import load_config
@@ -172,11 +173,9 @@ def test_the_table_of_files_tells_what_recordings_are_like(recorded):
 
 
 def vectors(seed: int, encoder: str, prefix: str = "s") -> Embeddings:
-    rng = np.random.default_rng(seed)
-    means = np.repeat(np.random.default_rng(0).normal(size=(8, 6)), 4, axis=0)
-    people = [f"{prefix}{n // 4}" for n in range(32)]
+    rows, owner = speakers_with_noise(8, 4, 6, noise=0.3, means=0, draws=seed)
     names = [f"{prefix}{n}" for n in range(32)]
-    return Embeddings(means + 0.3 * rng.normal(size=means.shape), people, names, encoder=encoder)
+    return Embeddings(rows, [f"{prefix}{n}" for n in owner], names, encoder=encoder)
 
 
 def sets(folder, **encoders: str) -> dict[str, str]:

@@ -2,15 +2,16 @@
 
 import numpy as np
 import pytest
+from tests.helpers.populations import speakers_with_noise
 
 import unmask as um
 
 
 def population(speakers, utterances, dimension=24, *, noise=1.2, seed=0):
     rng = np.random.default_rng(seed)
-    code = np.repeat(np.arange(speakers), utterances)
-    vectors = rng.normal(size=(speakers, dimension))[code]
-    vectors = vectors + noise * rng.normal(size=(code.size, dimension))
+    vectors, code = speakers_with_noise(
+        speakers, utterances, dimension, noise=noise, means=rng, draws=rng
+    )
     order = rng.permutation(code.size)
     return um.Embeddings(
         vectors[order].astype(np.float32),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from tests.helpers.populations import speakers_with_noise
 
 from unmask.errors import InputError
 from unmask.scoring import AsNorm, Cosine, Fused, Plda, Whitening, score_matrix
@@ -99,9 +100,8 @@ def test_wasserstein_procrustes_takes_sides_of_unequal_size():
 
 def labelled(seed=0, speakers=12, per=4):
     rng = np.random.default_rng(seed)
-    vectors = np.repeat(rng.normal(size=(speakers, D)), per, axis=0)
-    vectors = vectors + 0.4 * rng.normal(size=vectors.shape)
-    return Embeddings(vectors, np.repeat([f"s{n:02}" for n in range(speakers)], per))
+    vectors, owner = speakers_with_noise(speakers, per, D, noise=0.4, means=rng, draws=rng)
+    return Embeddings(vectors, [f"s{n:02}" for n in owner])
 
 
 def test_as_norm_is_its_definition():

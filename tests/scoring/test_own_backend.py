@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.helpers.populations import speakers_with_noise
 
 import unmask as um
 from unmask.assessment.config import AttackerConfig, config_schema
@@ -26,11 +27,9 @@ class Distance:
 
 
 def voices(tag, seed, *, noise=0.8, speakers=14, each=5):
-    rng = np.random.default_rng(seed)
-    code = np.repeat(np.arange(speakers), each)
-    vectors = np.random.default_rng(9).normal(size=(speakers, 6))[code]
+    vectors, code = speakers_with_noise(speakers, each, 6, noise=noise, means=9, draws=seed)
     return um.Embeddings(
-        vectors + noise * rng.normal(size=vectors.shape),
+        vectors,
         [f"s{k:02}" for k in code],
         [f"{tag}{row}" for row in range(code.size)],
         [f"d{row % 2}" for row in range(code.size)],

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
+from tests.helpers.populations import speakers_with_noise
 
 from unmask import InputError
 from unmask.scoring import Plda, backend_named, score_matrix
@@ -25,10 +26,9 @@ class Set:
 
 
 def population(rng, speakers=40, each=6, dimension=5, between=1.0, within=0.4):
-    codes = np.repeat(np.arange(speakers), each)
-    centres = rng.normal(size=(speakers, dimension)) * between
-    noise = rng.normal(size=(codes.size, dimension)) * within
-    return Set(2.0 + centres[codes] + noise, Ids(codes))
+    share = within / between
+    rows, codes = speakers_with_noise(speakers, each, dimension, noise=share, means=rng, draws=rng)
+    return Set(2.0 + between * rows, Ids(codes))
 
 
 def brute_force(plda, enrol, test):

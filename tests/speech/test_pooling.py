@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.helpers.populations import speakers_with_noise
 
 from unmask.errors import InputError
 from unmask.speech import pool_voices
@@ -10,11 +11,11 @@ from unmask.trials import Embeddings
 
 def voices(count, per, prefix, seed, *, spread=0.3):
     generator = np.random.default_rng(seed)
-    centres = generator.standard_normal((count, 12))
-    vectors = np.repeat(centres, per, axis=0)
-    vectors += spread * generator.standard_normal(vectors.shape)
-    names = [f"{prefix}{n}" for n in range(count) for _ in range(per)]
-    gender = ["mf"[n % 2] for n in range(count) for _ in range(per)]
+    vectors, owner = speakers_with_noise(
+        count, per, 12, noise=spread, means=generator, draws=generator
+    )
+    names = [f"{prefix}{n}" for n in owner]
+    gender = ["mf"[n % 2] for n in owner]
     utterances = [f"{name}_{n}" for n, name in enumerate(names)]
     return Embeddings(vectors, names, utterances, columns={"gender": gender})
 

@@ -117,10 +117,30 @@ def run_on(
 ) -> Iterator[Place]:
     """Meanwhile all jobs run there; its processes or its cluster serve all of them.
 
-    ``on`` is local, processes, dask, dask://HOST:PORT or cuda; ``workers`` the number of threads,
-    processes or dask workers, one per processor unless given; ``state`` a folder in which jobs keep
-    what is done, so that the same call goes on from there after a fault; ``devices`` the devices of
-    torch to use for cuda, all of this machine unless given.
+    Numbers have the same bits wherever they are computed.
+
+    Parameters
+    ----------
+    on : str
+        ``local``, ``processes``, ``dask``, ``dask://HOST:PORT`` or ``cuda``.
+    workers : int, optional
+        Threads, processes or dask workers; one per processor unless given.
+    state : path, optional
+        Folder in which jobs keep what is done: the same call goes on from there after a fault.
+    devices : sequence of str, optional
+        Devices of torch for ``cuda``; all of this machine unless given.
+
+    Yields
+    ------
+    Place
+        Where jobs run.
+
+    Examples
+    --------
+    >>> import unmask as um
+    >>> with um.run_on("local", workers=2) as place:
+    ...     place.workers
+    2
     """
     with ExitStack() as stack:
         kept = None if state is None else Path(state)

@@ -1,8 +1,8 @@
 """Files that are there whole or not at all, and folders for what a run keeps so that it can go on
 after a fault; room on a disk and in memory, asked for before it is taken.
 
-Temporary names tell who made them, ``unmask-MACHINE-PID-START-RANDOM``: the next run that looks
-into a folder removes what dead runs of this machine and user left there.
+What is temporary lies in folders that a run holds locked: one whose lock is free is of a dead run,
+and the next run that looks there removes it.
 """
 
 from __future__ import annotations
@@ -10,24 +10,21 @@ from __future__ import annotations
 import gzip
 import hashlib
 import os
-import re
-import secrets
 import shutil
-import socket
 import stat
 import sys
 import tempfile
 import time
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import BinaryIO, TextIO, cast
+from typing import BinaryIO, cast
 
 from unmask.errors import InputError
 
-PREFIX = "unmask-"
+_SCRATCH, _LOCK = ".unmask-", "lock"
 KEPT = 7 * 24 * 3600.0
 _TICK = 2_000_000_000
 _GROUP = Path("/sys/fs/cgroup")
@@ -37,107 +34,82 @@ _NOT_OWN = (
     "a folder of this user that nobody else can write",
     "another: what is kept there is not trusted",
 )
-_OWNED = re.compile(rf"\.?{PREFIX}([0-9a-f]{{8}})-(\d+)-(\d+)-[0-9a-f]{{16}}(?:\.\w{{1,8}})?")
-_looked_into: set[tuple[int, Path]] = set()
-
-
-def owned_name(suffix: str = "") -> str:
-    """A new random name that tells this process; ``suffix`` is kept if it is an ordinary one."""
-    pid = os.getpid()
-    suffix = suffix if re.fullmatch(r"\.\w{1,8}", suffix, re.ASCII) else ""
-    return f"{PREFIX}{_machine()}-{pid}-{_start(pid)}-{secrets.token_hex(8)}{suffix}"
-
-
-def clear(folder: Path) -> None:
-    """Remove what dead runs of this user left in a folder; a process looks into it once."""
-    seen = (os.getpid(), folder)
-    if seen in _looked_into:
-        return
-    _looked_into.add(seen)
-    try:
-        with os.scandir(folder) as entries:
-            dead = [Path(entry.path) for entry in entries if _is_dead(entry)]
-    except OSError:
-        return
-    for path in dead:
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            path.unlink(missing_ok=True)
 
 
 @contextmanager
-def scratch_folder() -> Iterator[Path]:
-    """A folder among the temporary files, closed to others, for as long as the context."""
-    root = Path(tempfile.gettempdir())
-    clear(root)
-    folder = root / owned_name()
+def scratch_folder(root: Path | None = None, *, named: object = None) -> Iterator[Path]:
+    """A new folder, closed to others, for as long as the context: among the temporary files, or in
+    another folder; ``named`` is named where there can be none.
+    """
+    handle = None
     try:
-        folder.mkdir(mode=0o700)
+        root = root or Path(tempfile.gettempdir())
+        _clear(root, os.getpid())
+        while handle is None:  # before it is locked another run may take it for a dead one's
+            folder = Path(tempfile.mkdtemp(prefix=_SCRATCH, dir=root))
+            handle = _hold(folder)
     except OSError as error:
-        raise InputError(f"temporary files: no folder for them ({error.strerror})") from error
+        where = named or "temporary files"
+        raise InputError(f"{where}: cannot be written ({error.strerror})") from error
     try:
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _is_dead(entry: os.DirEntry[str]) -> bool:
-    match = _OWNED.fullmatch(entry.name)
-    if match is None or match[1] != _machine():
-        return False
-    if _USERS and entry.stat(follow_symlinks=False).st_uid != os.getuid():
-        return False
-    return not is_alive(int(match[2]), int(match[3]))
-
-
-def is_alive(pid: int, start: int) -> bool:
-    """Whether the process of that number is there and began at that time (0: unknown).
-
-    Where asking would be a signal to it, as on Windows, it is taken to be there.
-    """
-    if not _USERS:
-        return True
-    try:
-        os.kill(pid, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except OSError:
-        return True
-    return start in (0, _start(pid))
-
-
-def _start(pid: int) -> int:
-    """When a process began, in ticks since the machine did; 0 where the system does not tell."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_bytes()
-        return int(stat.rsplit(b")", 1)[1].split()[19])
-    except (OSError, IndexError, ValueError):
-        return 0
+        os.close(handle)
+        try:
+            folder.rmdir()
+        except OSError:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 @cache
-def _machine() -> str:
-    """Names this start of this machine, and its space of process numbers."""
-    names = [socket.gethostname()]
-    with suppress(OSError):
-        names.append(Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii"))
-    with suppress(OSError):
-        names.append(os.readlink("/proc/self/ns/pid"))
-    return hashlib.sha256("\0".join(names).encode()).hexdigest()[:8]
+def _clear(root: Path, process: int) -> None:
+    """Remove what dead runs of this user left in a folder, and what failed runs kept but nobody
+    came back for in a week; a process looks once.
+    """
+    kept = _kept("[0-9a-f]" * 16)
+    for name, held, age in ((f"{_SCRATCH}????????", "", 0.0), (kept, _LOCK, KEPT)):
+        for folder in root.glob(name) if _USERS else ():
+            with suppress(OSError, InputError):
+                left = max(path.lstat().st_mtime for path in (folder, folder / held))
+                if time.time() - left < age or not is_own(folder):
+                    continue
+                if (handle := _hold(folder / held, sure=True)) is not None:
+                    shutil.rmtree(folder, ignore_errors=True)
+                    os.close(handle)
 
 
-def lock(handle: int) -> bool:
-    """Lock an open file until it is closed; false where another process has it locked."""
+def lock(handle: int) -> bool | None:
+    """Lock an open file until it is closed; false where another process has it locked, None where
+    this system or file system has no locks.
+    """
     try:
         import fcntl
 
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
-    except (ImportError, OSError):  # no locks on this system or in this folder
-        pass
+    except (ImportError, OSError):
+        return None
     return True
+
+
+def _hold(path: Path, flags: int = os.O_RDONLY, *, sure: bool = False) -> int | None:
+    """Open and lock a file or folder; ``None`` if another run has it, or has removed it, or, to be
+    ``sure``, where there are no locks.
+    """
+    if not _USERS:
+        return os.open(os.devnull, os.O_RDONLY)
+    try:
+        handle = os.open(path, flags, 0o600)
+    except FileNotFoundError:
+        return None
+    got = lock(handle)
+    with suppress(OSError):
+        there = os.stat(path).st_ino == os.fstat(handle).st_ino
+        if there and (got or (got is None and not sure)):
+            return handle
+    os.close(handle)
+    return None
 
 
 @contextmanager
@@ -145,9 +117,9 @@ def atomic_path(path: str | Path, *, private: bool = False) -> Iterator[Path]:
     """Give a temporary path beside ``path`` that takes its name when all went well; where it is
     ``private`` this user alone can read it.
 
-    The one way in which files are written. The temporary name is new and random: two writers never
-    share it, and no link is followed there. What was written is on the disk before the name is
-    given; a link stays one, a device or a pipe is written through.
+    The one way in which files are written. The temporary file lies in a new folder: two writers
+    never share it, and no link is followed there. What was written is on the disk before the name
+    is given; a link stays one, a device or a pipe is written through.
     """
     if str(path) == "-":
         raise InputError("expected a file to write, found standard output, which takes text only")
@@ -165,16 +137,12 @@ def atomic_path(path: str | Path, *, private: bool = False) -> Iterator[Path]:
                 with open(made, "rb") as source, open(final, "wb", buffering=0) as device:
                     shutil.copyfileobj(source, device)
             return
-        clear(final.parent)
-        temporary = final.with_name(f".{owned_name(final.suffix)}")
-        try:
+        with scratch_folder(final.parent, named=path) as folder:
+            temporary = folder / f".new{final.suffix if len(final.suffix) < 10 else ''}"
             yield temporary
             if private:
                 temporary.chmod(0o600)
             _settle(temporary, final)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror or error})") from error
 
@@ -237,16 +205,13 @@ def _digest(path: Path, state: tuple[int, ...]) -> str:
 def text_lines(path: str | os.PathLike[str]) -> list[str]:
     """The lines of a text file in UTF-8, without their ends; gzipped where the name ends so."""
     opened = gzip.open if str(path).endswith(".gz") else open
-    most = memory_left() // 16
     try:
         with opened(path, "rt", encoding="utf-8-sig") as file:
-            text = file.read(most)
+            text = file.read()
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except (OSError, EOFError, ValueError, zlib.error) as error:
         raise InputError(f"{path}: expected text in UTF-8: {error}") from None
-    if len(text) == most:
-        raise InputError(path, "a text that memory holds", "more")
     return text.removesuffix("\n").split("\n")
 
 
@@ -257,13 +222,10 @@ def locked(folder: Path) -> Iterator[None]:
     The lock ends with its process, however that ends. Where the system has no such locks, or the
     file system does not keep them, there is none.
     """
-    if not _USERS:
-        yield
-        return
-    handle = os.open(folder, os.O_RDONLY)
+    handle = _hold(folder)
+    if handle is None:
+        raise InputError(f"{folder}: another run is writing this folder: wait for it")
     try:
-        if not lock(handle):
-            raise InputError(f"{folder}: another run is writing this folder: wait for it")
         yield
     finally:
         os.close(handle)
@@ -347,27 +309,27 @@ def workplace(key: str, state: str | Path | None) -> Iterator[Path]:
     another user or one that others could write.
     """
     root = Path(tempfile.gettempdir())
-    folder = Path(state) if state else root / f"{PREFIX}{_user()}-{key}"
+    folder = Path(state) if state else root / _kept(key)
     own = is_own(folder)
     if state and not own:
         raise InputError(folder, *_NOT_OWN)
     if not state:
-        _forget_old(root)
-    claimed = _claim(folder) if own else None
-    if claimed is None and state:
+        _clear(root, os.getpid())
+    handle = _claim(folder) if own else None
+    if handle is None and state:
         raise InputError(f"{folder}: another run is at work there")
-    if claimed is None:
-        folder = root / owned_name()
-        claimed = _claim(folder)
-    with claimed or nullcontext():
-        try:
+    if handle is None:
+        with scratch_folder() as folder:
             yield folder
-        except BaseException:
-            if not state and not any(folder.rglob("*.npz")):
-                shutil.rmtree(folder, ignore_errors=True)
-            raise
-        if not state:
+        return
+    failed = True
+    try:
+        yield folder
+        failed = False
+    finally:
+        if not state and not (failed and any(folder.rglob("*.npz"))):
             shutil.rmtree(folder, ignore_errors=True)
+        os.close(handle)
 
 
 def private_folder(folder: Path) -> Path:
@@ -405,35 +367,19 @@ def is_own(folder: Path) -> bool:
     return stat.S_ISDIR(there.st_mode) and mine
 
 
-def _forget_old(root: Path) -> None:
-    """Remove what dead runs left, and what failed runs kept but nobody came back for in a week."""
-    clear(root)
-    for folder in root.glob(f"{PREFIX}{_user()}-{'[0-9a-f]' * 16}"):
-        with suppress(OSError):
-            age = time.time() - max(path.lstat().st_mtime for path in (folder, folder / "lock"))
-            if age > KEPT and is_own(folder) and (claimed := _claim(folder)) is not None:
-                with claimed:
-                    shutil.rmtree(folder, ignore_errors=True)
+def _kept(key: str) -> str:
+    """The name of what runs of this user keep among the temporary files."""
+    return f"unmask-{os.getuid() if _USERS else 'user'}-{key}"
 
 
-def _user() -> str:
-    return str(os.getuid()) if _USERS else "user"
-
-
-def _claim(folder: Path) -> TextIO | None:
+def _claim(folder: Path) -> int | None:
     """Make a folder and lock it; ``None`` if another run has it, or is removing it just now."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if folder.stat().st_mode & 0o077:
             folder.chmod(0o700)
-        handle = os.open(folder / "lock", os.O_WRONLY | os.O_CREAT, 0o600)
-        file = open(handle, "w", encoding="utf-8")  # noqa: SIM115 - held by the caller
+        return _hold(folder / _LOCK, os.O_WRONLY | os.O_CREAT)
     except FileNotFoundError:
         return None
     except OSError as error:
         raise InputError(f"{folder}: cannot be used ({error.strerror})") from None
-    path = folder / "lock"
-    if lock(handle) and path.exists() and path.stat().st_ino == os.fstat(handle).st_ino:
-        return file
-    file.close()
-    return None

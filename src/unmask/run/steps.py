@@ -12,9 +12,26 @@ _LISTENER: ContextVar[Progress | None] = ContextVar("who listens to progress", d
 
 @contextmanager
 def progress(callback: Progress | None) -> Iterator[None]:
-    """Meanwhile ``callback(done, total)`` is called whenever a step of the work is done.
+    """Meanwhile a callback hears of every step of the work.
 
-    ``None`` keeps what happens within quiet.
+    Parameters
+    ----------
+    callback : callable or None
+        Called as ``callback(done, total)``; None keeps what happens within quiet.
+
+    Yields
+    ------
+    None
+        The work is done within the ``with`` block.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import unmask as um
+    >>> voices = um.Embeddings(np.eye(4), ["ann", "ann", "bob", "bob"])
+    >>> with um.progress(lambda done, total: print(f"{done} of {total}")):
+    ...     result = um.engine.cross_pairing(voices)
+    1 of 1
     """
     token = _LISTENER.set(callback)
     try:

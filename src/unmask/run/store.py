@@ -196,10 +196,14 @@ def _encode(
     value: Any, arrays: dict[str, np.ndarray], *, once: dict[int, str] | None = None
 ) -> Any:
     """A tree for JSON; arrays go to ``arrays``, each object a single time if ``once`` is given."""
+
+    def encoded(part: Any) -> Any:
+        return _encode(part, arrays, once=once)
+
     if value is None or isinstance(value, (bool, str, int)):
         return value
     if isinstance(value, np.generic):
-        return _encode(value.item(), arrays)
+        return encoded(value.item())
     if isinstance(value, float):
         return value if np.isfinite(value) else {"$": "float", "v": str(value)}
     if isinstance(value, np.ndarray):
@@ -208,28 +212,23 @@ def _encode(
         if once is not None and isinstance(getattr(value, "base", None), mmap):
             path = Path(str(getattr(value, "filename", "")))
             return {"$": "file", "v": str(path), "is": content_digest(path)}
-        name = f"a{len(arrays)}" if once is None else once.get(id(value), f"a{len(arrays)}")
-        if once is not None:
-            once[id(value)] = name
+        name = f"a{len(arrays)}"
+        name = name if once is None else once.setdefault(id(value), name)
         arrays[name] = value
         return {"$": "array", "v": name, "shape": list(value.shape)}
     if isinstance(value, pl.Series):
         return {"$": "names", "v": value.to_list()}
     if isinstance(value, list):
-        return [_encode(item, arrays, once=once) for item in value]
+        return [encoded(item) for item in value]
     if isinstance(value, tuple):
-        return {"$": "tuple", "v": [_encode(item, arrays, once=once) for item in value]}
+        return {"$": "tuple", "v": [encoded(item) for item in value]}
     if isinstance(value, Mapping):
         if all(type(key) is str for key in value):
-            parts = {key: _encode(part, arrays, once=once) for key, part in value.items()}
-            return {"$": "named", "v": parts}
-        pairs = [
-            [_encode(k, arrays, once=once), _encode(v, arrays, once=once)] for k, v in value.items()
-        ]
-        return {"$": "mapping", "v": pairs}
+            return {"$": "named", "v": {key: encoded(part) for key, part in value.items()}}
+        return {"$": "mapping", "v": [[encoded(k), encoded(v)] for k, v in value.items()]}
     kind = type(value)
     if is_dataclass(value) and kind.__module__.startswith(_PACKAGE):
-        parts = {f.name: _encode(getattr(value, f.name), arrays, once=once) for f in fields(value)}
+        parts = {one.name: encoded(getattr(value, one.name)) for one in fields(value)}
         return {"$": "object", "of": f"{kind.__module__}:{kind.__qualname__}", "v": parts}
     raise TypeError(f"a {kind.__module__}.{kind.__qualname__} cannot be stored")
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from unmask.speech.pooling import PooledVoices, pool_voices, pooled_voices, read_gender
     from unmask.speech.safeguards import Anonymised, DrawnChange, External, Safeguard, anonymise
     from unmask.speech.safeguards import command_content, command_words, run_command, safeguard
-    from unmask.speech.training.card import Recipe, Status, export_onnx, is_encoder, read_card
+    from unmask.speech.encoders.card import Recipe, Status, export_onnx, is_encoder, read_card
     from unmask.speech.training.fit import Trained, run_name, train, training_seconds
     from unmask.speech.vocoding import Transformed, mcadams
 

@@ -10,15 +10,14 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from unmask.speech import Recipe, embed, train, training_seconds  # noqa: E402
-from unmask.speech.training.ivector import (  # noqa: E402  # noqa: E402
+from unmask.speech.encoders.ivector import (  # noqa: E402
     Mixture,
     Statistics,
-    fit_mixture,
-    fit_variability,
     posterior,
     speech_frames,
     statistics,
 )
+from unmask.speech.training.ivector import fit_mixture, fit_variability  # noqa: E402
 from unmask.speech.training.run import TrainingRun  # noqa: E402
 
 

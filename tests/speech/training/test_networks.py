@@ -6,8 +6,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from unmask.speech.encoders.card import Recipe  # noqa: E402
 from unmask.speech.encoders.networks import Ecapa, Res2, ResNet34, Tdnn, build  # noqa: E402
-from unmask.speech.training.card import Recipe  # noqa: E402
 
 
 def size(network) -> int:

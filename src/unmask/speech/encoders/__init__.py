@@ -25,7 +25,7 @@ import numpy.typing as npt
 from unmask.errors import InputError
 from unmask.run import cache_directory, content_digest, make_folder, scratch_folder, write_whole
 from unmask.speech.audio import Float32Array, filterbanks, needed
-from unmask.speech.training.card import fingerprint_of_folder, is_encoder
+from unmask.speech.encoders.card import fingerprint_of_folder, is_encoder
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from unmask.speech.training.card import Recipe
+from unmask.speech.encoders.card import Recipe
 
 GROWTH = 32
 BOTTLENECK = 128

@@ -27,8 +27,8 @@ from unmask.speech.audio import (
     without_pauses,
 )
 from unmask.speech.encoders import weights_of
+from unmask.speech.encoders.card import fingerprint_of_folder, recipe_of, weights_of_folder
 from unmask.speech.encoders.networks import GE2E, CamPlusPlus, build
-from unmask.speech.training.card import fingerprint_of_folder, recipe_of, weights_of_folder
 
 FRAME = 400
 """Samples in a frame: 25 ms."""
@@ -270,7 +270,7 @@ def load(name: str, *, device: str = "cpu") -> Any:
     if name in built_in:
         return built_in[name](device)
     if recipe_of(name).network == "ivector":
-        from unmask.speech.training.ivector import IvectorEncoder
+        from unmask.speech.encoders.ivector import IvectorEncoder
 
         return IvectorEncoder(name, device)
     return TrainedEncoder(name, device)

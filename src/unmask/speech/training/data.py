@@ -32,7 +32,7 @@ from unmask.run import (
 )
 from unmask.speech.audio import SAMPLE_RATE, SUFFIXES, failure, file_workers, read_audio
 from unmask.speech.corpus import Recording, first_of_each
-from unmask.speech.training.card import Recipe
+from unmask.speech.encoders.card import Recipe
 
 Int16Array = npt.NDArray[np.int16]
 SHARD = 128

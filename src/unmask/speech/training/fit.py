@@ -16,7 +16,7 @@ from unmask.run import content_digest, locked, make_folder
 from unmask.speech.audio import SAMPLE_RATE, needed
 from unmask.speech.corpus import Recording
 from unmask.speech.encoders import weights_of
-from unmask.speech.training.card import (
+from unmask.speech.encoders.card import (
     Recipe,
     Status,
     fingerprint_of_folder,

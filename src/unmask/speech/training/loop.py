@@ -22,9 +22,9 @@ from torch import Tensor, nn
 from unmask.base import IntArray, one_line
 from unmask.errors import InputError
 from unmask.speech.encoders import weights_of
+from unmask.speech.encoders.card import Recipe, Tensors, recipe_of, weights_of_folder
 from unmask.speech.encoders.networks import Angular, Softmax, build, margin_at
 from unmask.speech.encoders.neural import Filterbanks, by_length
-from unmask.speech.training.card import Recipe, Tensors, recipe_of, weights_of_folder
 from unmask.speech.training.data import (
     Corpus,
     Samples,

@@ -18,8 +18,7 @@ from torch import nn
 
 from unmask.errors import InputError
 from unmask.run import advance
-from unmask.speech.encoders.neural import checked
-from unmask.speech.training.card import (
+from unmask.speech.encoders.card import (
     Recipe,
     Status,
     Tensors,
@@ -27,6 +26,7 @@ from unmask.speech.training.card import (
     refuse_other,
     write_tensors,
 )
+from unmask.speech.encoders.neural import checked
 
 CHECKPOINT = "checkpoint.safetensors"
 T = TypeVar("T")
