@@ -91,7 +91,7 @@ def test_permuted_names_of_linkability_are_those_of_renamed_speech(side):
         )
         for one in (enrol, test)
     )
-    how = {"counts": [3, 12], "length": 2, "side": side, "enrol_length": "all"}
+    how = {"counts": [3, 12], "length": 2, "protocol": um.LegalProtocol(side=side)}
     curve = um.linkability(enrol, test, **how)
     assert curve.permuted is not None
     groups = np.array([i % 2 for i in range(people)]) if side else None
@@ -263,11 +263,11 @@ def attacks(rng, owned):
 def test_the_strongest_of_many_is_beyond_chance_where_voices_are_left_and_only_there():
     rng = np.random.default_rng(8)
     how = {"metrics": ["linkability", "singling_out"], "replicates": 20}
-    blind = um.legal(attacks(rng, 0.0), **how).worst("linkability")
+    blind = um.assess_attackers(attacks(rng, 0.0), **how).worst("linkability")
     assert blind.luck.attacks == 36
     assert blind.luck.value > 0.08
     assert not blind.luck.beyond
-    leak = um.legal(attacks(rng, 0.7), **how)
+    leak = um.assess_attackers(attacks(rng, 0.7), **how)
     assert leak.worst("linkability").luck.p == pytest.approx(1 / 201)
     assert leak.worst("singling_out").luck.permutations == 19
     assert "without information the best of 36 reads" in " ".join(leak.sentences)

@@ -7,9 +7,10 @@ from unmask._doors import open_door
 if TYPE_CHECKING:
     from unmask.privacy.attack import PLAIN, Attack, Attacker, HeldOut, Reading, attack_scenarios
     from unmask.privacy.attack import centred, with_backends, within_release
-    from unmask.privacy.legal import Curve, Inference, LearningCurve, LegalSweep, Linkability
-    from unmask.privacy.legal import Overlap, Ranks, RiskCurve, SinglingOut, Strongest
-    from unmask.privacy.legal import default_counts, inference, learning_curve, linkability
+    from unmask.privacy.legal import Curve, Inference, LearningCurve, LegalProtocol, LegalSweep
+    from unmask.privacy.legal import Linkability, Overlap, Ranks, RiskCurve, SinglingOut, Strongest
+    from unmask.privacy.legal import assess_attackers, attribute_inference, default_counts
+    from unmask.privacy.legal import learning_curve, linkability
     from unmask.privacy.legal import linkability_from_scores, on_fewer, one_minus_eer, overlaps
     from unmask.privacy.legal import ranks_from_scores, ranks_of, singling_out
     from unmask.privacy.legal import singling_out_from_scores, strongest_of

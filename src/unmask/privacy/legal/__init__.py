@@ -14,14 +14,16 @@ if TYPE_CHECKING:
     from unmask.privacy.legal.from_scores import count_above_in_scores, linkability_from_scores
     from unmask.privacy.legal.from_scores import matrix_risks, ranks_from_scores
     from unmask.privacy.legal.from_scores import singling_out_from_scores
-    from unmask.privacy.legal.probe import Inference, inference
+    from unmask.privacy.legal.probe import Inference, attribute_inference
     from unmask.privacy.legal.isolating import SinglingOut, singling_out
     from unmask.privacy.legal.strongest import SPLITS, STRONG_ENOUGH, LearningCurve, Overlap
     from unmask.privacy.legal.strongest import Strongest, extent, learning_curve, linked, on_fewer
     from unmask.privacy.legal.strongest import overlaps, strongest_of
-    from unmask.privacy.legal.sweep import METRICS, LegalSweep, default_counts, fitting_lengths
-    from unmask.privacy.legal.sweep import legal
+    from unmask.privacy.legal.assessing import METRICS, assess_attackers, default_counts
+    from unmask.privacy.legal.assessing import fitting_lengths
+    from unmask.privacy.legal.protocol import EnrolLength, LegalProtocol
+    from unmask.privacy.legal.sweep import LegalSweep
     from unmask.privacy.legal.verification import one_minus_eer
-    from unmask.scoring import BACKENDS, known_backend
+    from unmask.privacy.attack import BACKENDS, known_backend
 
 open_door(__name__)

@@ -16,13 +16,13 @@ import polars as pl
 from unmask.base import FloatArray, Groups, IntArray, Sampling, lazy
 from unmask.errors import InputError
 from unmask.privacy.attack import Attacker, groups_of, refuse_dimensions, source_name
+from unmask.privacy.legal.protocol import EnrolLength, LegalProtocol, Metric
 from unmask.run import Range, Xp
 from unmask.scoring import Backend, Sides, sides_of
 from unmask.trials import Embeddings, lookup
 
-EnrolLength = int | Literal["all"] | None
-"""Utterances averaged in enrolment; None is the depth of Vauquier 2025, 3.4."""
-MOST_CONVERSATIONS = 10
+ENROL_LENGTH: Mapping[str, int | Literal["all"]] = {"singling_out": 30}
+"""Utterances averaged in enrolment where that is not said, else all (Vauquier 2025, 3.4)."""
 _ROWS = 1 << 15
 _AT_ONCE = 1 << 16
 
@@ -60,12 +60,7 @@ def enrolment(
 
 
 def conversations(
-    embeddings: Embeddings,
-    *,
-    length: int,
-    least: int,
-    most: int = MOST_CONVERSATIONS,
-    rng: np.random.Generator,
+    embeddings: Embeddings, *, length: int, least: int, most: int, rng: np.random.Generator
 ) -> Conversations:
     """Up to ``most`` disjoint conversations of ``length`` utterances per speaker; who has fewer
     than ``least``·``length`` utterances is left out, and counted.
@@ -259,35 +254,24 @@ class AttackData:
 def attack_data(
     enrol: Embeddings,
     test: Embeddings,
-    lengths: tuple[EnrolLength, int],
-    bounds: tuple[int, int],
+    metric: Metric,
+    length: int,
     backend: Backend | str,
-    side: Sequence[str],
-    shared: bool,
+    protocol: LegalProtocol,
     how: Sampling,
-    *,
-    usual: int | Literal["all"] = "all",
-    only_enrolled: bool = True,
 ) -> AttackData:
     """Check both sets and draw their conversations.
 
-    ``lengths`` are those of enrolment (None: ``usual``, or what there is) and of test
-    conversations, of which a speaker has as many as ``bounds`` say, from least to most. ``shared``
-    lets utterances be on both sides. ``only_enrolled`` test speakers count, the others are left
-    out and counted; else anybody may be tested.
+    Singling Out needs two conversations of ``length`` of a speaker, who may be anybody; the others
+    one, of somebody who is enrolled: all others are left out and counted.
     """
     refuse_dimensions(enrol, test)
     refuse_zeros(enrol, "enrolment")
     refuse_zeros(test, "test")
-    if not shared and enrol.utterances is not None and test.utterances is not None:
-        here, there = (ids.names.gather(ids.used) for ids in (enrol.utterances, test.utterances))
-        leak = here.filter(here.is_in(there.implode()))
-        if len(leak):
-            actual = f"{len(leak)} in enrolment and in test (first: {leak[0]})"
-            allow = "allow_shared_utterances=True lets this leak pass"
-            raise InputError("utterances", "none on both sides", f"{actual}; {allow}")
+    if not protocol.allow_shared_utterances:
+        _refuse_shared(enrol, test)
     strangers = 0
-    if only_enrolled:
+    if metric != "singling_out":
         names = enrol.speakers.names.gather(enrol.speakers.used)
         own = lookup(test.speakers.names, names)[test.speakers.codes] >= 0
         strangers = test.n_speakers - len(np.unique(test.speakers.codes[own]))
@@ -297,23 +281,41 @@ def attack_data(
         test = test.select(own) if strangers else test
     used = Attacker(enrol, test, backend).ready()
     enrol, test, scorer = used.enrol, used.test, used.backend_in_use
-    wanted, length = lengths
-    depth = usual if wanted is None else wanted
+    asked = protocol.depth(metric)
+    depth = ENROL_LENGTH.get(metric, "all") if asked is None else asked
     seeds = np.random.SeedSequence(how.seed).spawn(4)
     enrolled = enrolment(enrol, length=depth, rng=np.random.default_rng(seeds[0]))
-    rng = np.random.default_rng(seeds[1])
-    tested = conversations(test, length=length, least=bounds[0], most=bounds[1], rng=rng)
-    both = (enrol, enrolled.names), (test, tested.names)
-    codes = side_codes(both, side) if side else None
+    tested = conversations(
+        test,
+        length=length,
+        least=2 if metric == "singling_out" else 1,
+        most=1 if metric == "one_minus_eer" else protocol.max_conversations,
+        rng=np.random.default_rng(seeds[1]),
+    )
+    both, side = ((enrol, enrolled.names), (test, tested.names)), protocol.side
     fields = {
+        "metric": metric,
         "length": length,
         "enrol_length": depth,
         "backend": scorer.name,
-        "side": tuple(side),
+        "side": side,
         "left_out": tested.left_out,
         "strangers": strangers,
-        "short": 0 if wanted is None else enrolled.short,
+        "short": 0 if asked is None else enrolled.short,
         "resampling": how,
     }
+    codes = side_codes(both, side) if side else None
     everyone = test.speakers.names.gather(test.speakers.used)
     return AttackData(enrolled, tested, scorer, codes, seeds[2:], fields, everyone)
+
+
+def _refuse_shared(enrol: Embeddings, test: Embeddings) -> None:
+    """No utterance is on both sides."""
+    if enrol.utterances is None or test.utterances is None:
+        return
+    here, there = (ids.names.gather(ids.used) for ids in (enrol.utterances, test.utterances))
+    leak = here.filter(here.is_in(there.implode()))
+    if len(leak):
+        actual = f"{len(leak)} in enrolment and in test (first: {leak[0]})"
+        allow = "LegalProtocol(allow_shared_utterances=True) lets this leak pass"
+        raise InputError("utterances", "none on both sides", f"{actual}; {allow}")

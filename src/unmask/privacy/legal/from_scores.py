@@ -14,12 +14,12 @@ from unmask.privacy.attack import NEGATED, PLAIN
 from unmask.privacy.legal.conversations import as_counts
 from unmask.privacy.legal.curve import BOTH_SIDES, SCORE, mean_variance, risk_interval
 from unmask.privacy.legal.isolating import both_sides
-from unmask.privacy.legal.isolating_kernel import GivenScores, Protocol, single_out_all
+from unmask.privacy.legal.isolating_kernel import Attempts, GivenScores, single_out_all
 from unmask.privacy.legal.linking import Above, Ranks, exact_linkability, ranks_of
+from unmask.privacy.legal.protocol import LegalProtocol
 from unmask.trials import Scores, share
 
 _LEAST = 2
-_FOLDS, _DRAWS = 10, 5
 
 
 def count_above_in_scores(
@@ -94,8 +94,8 @@ def singling_out_from_scores(
     test_speaker: npt.ArrayLike,
     *,
     counts: npt.ArrayLike,
-    folds: int = 10,
-    draws: int = 5,
+    folds: int = LegalProtocol.folds,
+    draws: int = LegalProtocol.draws,
     seed: int = 0,
     matches: npt.ArrayLike | None = None,
 ) -> FloatArray:
@@ -130,15 +130,9 @@ def singling_out_from_scores(
         actual = f"{few.sum()} with one (first: {names[few][0]})"
         raise InputError("test speakers", "at least 2 conversations each", actual)
     sizes = as_counts(counts, speakers=len(names), least=2, where="test")
-    protocol = Protocol.of(
-        population,
-        np.searchsorted(names, rows),
-        sizes,
-        folds=folds,
-        draws=draws,
-        seed=np.random.SeedSequence(seed),
-    )
-    outcome = single_out_all(GivenScores(protocol, matrix[:, order]))
+    whose, protocol = np.searchsorted(names, rows), LegalProtocol(folds=folds, draws=draws)
+    attempts = Attempts.of(population, whose, sizes, protocol, np.random.SeedSequence(seed))
+    outcome = single_out_all(GivenScores(attempts, matrix[:, order]))
     return np.asarray(outcome.success[0].mean(axis=0))
 
 
@@ -223,13 +217,14 @@ def _isolated(
     if len(names) < _LEAST or not enrolled.size:
         return ()
     counts, seed = np.array([len(names)]), np.random.SeedSequence(how.seed)
-    protocol = Protocol.of(Groups(owner), enrolled, counts, folds=_FOLDS, draws=_DRAWS, seed=seed)
+    protocol = LegalProtocol()
+    attempts = Attempts.of(Groups(owner), enrolled, counts, protocol, seed)
     given = matrix[np.ix_(kept, column[enrolled])].T
     risks: dict[str, tuple[float, FloatArray]] = {}
     for variant, signed in ((PLAIN, given), (NEGATED, -given)):
-        outcome = single_out_all(GivenScores(protocol, signed))
+        outcome = single_out_all(GivenScores(attempts, signed))
         risks[variant] = float(outcome.success.mean()), both_sides(outcome, 0)
-    params = {"count": len(names), "length": 1, "folds": _FOLDS, "draws": _DRAWS}
+    params = {"count": len(names), "length": 1, "folds": protocol.folds, "draws": protocol.draws}
     n = {"speakers": len(enrolled), "recordings": len(kept)}
     chance = float(np.exp(-1.0))
     return (_larger("singling_out", risks, BOTH_SIDES, chance, n, params, how, trials),)

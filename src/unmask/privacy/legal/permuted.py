@@ -12,7 +12,7 @@ import polars as pl
 
 from unmask.base import BoolArray, FloatArray, Groups, IntArray
 from unmask.privacy.legal.conversations import Rows
-from unmask.privacy.legal.isolating_kernel import Predicates, Protocol, Row, isolated
+from unmask.privacy.legal.isolating_kernel import Attempts, Predicates, Row, isolated
 from unmask.privacy.luck import Permuted, Renaming, some_people
 from unmask.run import NUMPY
 from unmask.trials import lookup
@@ -187,22 +187,22 @@ class Deals:
 def dealt(shared: Predicates, count: int, seed: int) -> Deals:
     """Deal the test conversations of all people out anew, as many to each as before (within groups
     where side information tells them), and try every predicate among ``count`` speakers in the
-    folds and draws of the protocol.
+    folds and draws that were.
     """
-    protocol, population = shared.protocol, shared.protocol.population
+    attempts, population = shared.attempts, shared.attempts.population
     every = (0, len(shared.enrol)), (0, len(shared.test))
     scores = shared.scores(NUMPY, *every).astype(np.float32)
-    entries = [_Entries.of(protocol, count, int(rank)) for rank in np.unique(protocol.ranks)]
+    entries = [_Entries.of(attempts, count, int(rank)) for rank in np.unique(attempts.ranks)]
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_STREAM,)))
     side = np.zeros(len(population), np.int64) if shared.test_side is None else shared.test_side
     success = np.empty((2, DEALS + 1))
-    hits = np.zeros((2, len(protocol.speakers), population.size))
+    hits = np.zeros((2, len(attempts.speakers), population.size))
     for deal in range(DEALS + 1):
         order = np.arange(len(population))
         for code in np.unique(side) if deal else ():
             some = np.flatnonzero(side == code)
             order[some] = rng.permutation(some)
-        won = np.zeros((2, len(protocol.speakers)))
+        won = np.zeros((2, len(attempts.speakers)))
         for one in entries:
             for s, (isolates, person) in enumerate(one.tried(scores, order)):
                 won[s, one.speakers] = isolates.mean(axis=(1, 2))
@@ -212,15 +212,15 @@ def dealt(shared: Predicates, count: int, seed: int) -> Deals:
         success[:, deal] = won.mean(axis=1)
     present = np.zeros(hits.shape[1:])
     for one in entries:
-        np.add.at(present, (one.speakers[:, None, None], one.people), protocol.slots.shape[1])
-    own, exhaustive = _own_share(hits, present, protocol, count, side[population.first], seed)
+        np.add.at(present, (one.speakers[:, None, None], one.people), attempts.slots.shape[1])
+    own, exhaustive = _own_share(hits, present, attempts, count, side[population.first], seed)
     return Deals(count, success, own, population.size, exhaustive)
 
 
 def _own_share(
     hits: FloatArray,
     present: FloatArray,
-    protocol: Protocol,
+    attempts: Attempts,
     count: int,
     side: IntArray,
     seed: int,
@@ -229,13 +229,13 @@ def _own_share(
     renaming: ``hits`` of every person over the attempts in which it was ``present``.
     """
     isolated_ = hits.sum(axis=2)
-    attempts = present[np.arange(len(protocol.speakers)), protocol.speakers]
-    level = isolated_ / attempts
+    tries = present[np.arange(len(attempts.speakers)), attempts.speakers]
+    level = isolated_ / tries
     with np.errstate(invalid="ignore"):
         rate = np.where(present > 0, hits / present, level[:, :, None] / count)
     renaming = Renaming.of(len(side), seed, side)
-    bears = renaming.rows[:, protocol.speakers]
-    named = rate[:, np.arange(len(protocol.speakers)), bears].sum(axis=2)
+    bears = renaming.rows[:, attempts.speakers]
+    named = rate[:, np.arange(len(attempts.speakers)), bears].sum(axis=2)
     total = level.sum(axis=1, keepdims=True)
     with np.errstate(invalid="ignore", divide="ignore"):
         return named / total, renaming.exhaustive
@@ -257,10 +257,10 @@ class _Entries:
     people: IntArray
 
     @classmethod
-    def of(cls, protocol: Protocol, count: int, rank: int) -> _Entries:
-        population = protocol.population
-        speakers = np.flatnonzero(protocol.ranks == rank)
-        draws = [protocol.draws(int(e)) for e in speakers]
+    def of(cls, attempts: Attempts, count: int, rank: int) -> _Entries:
+        population = attempts.population
+        speakers = np.flatnonzero(attempts.ranks == rank)
+        draws = [attempts.draws(int(e)) for e in speakers]
         people = np.array([[draw.order[:count] for draw in drawn] for drawn in draws])
         most = int(np.sort(population.counts)[-count:].sum())
         members = np.full((*people.shape[:2], most), -1)
@@ -269,8 +269,8 @@ class _Entries:
             members[e, d, : len(rows)] = rows
         owner = population.codes[members].astype(np.int64)
         slot = population.slot[members]
-        tests = np.empty((*people.shape[:2], protocol.slots.shape[1], most), dtype=bool)
-        for d, slots in enumerate(protocol.slots):
+        tests = np.empty((*people.shape[:2], attempts.slots.shape[1], most), dtype=bool)
+        for d, slots in enumerate(attempts.slots):
             tests[:, d] = np.moveaxis(slots[:, owner[:, d]], 0, 1) == slot[:, d, None]
         tests &= (members >= 0)[:, :, None]
         return cls(rank, count, speakers, members, owner, tests, people)

@@ -28,11 +28,12 @@ _NEGLIGIBLE = 1e-12
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Inference(Tabular):
-    """Accuracy of a probe for one attribute on protected speech; made by :func:`inference`.
+    """Accuracy of a probe for one attribute on protected speech.
 
-    ``chance`` is the share of the majority class. ``unprotected`` is the accuracy of the same probe
-    on unprotected speech (NaN where none was given). ``balanced`` averages over classes.
-    ``per_speaker`` holds each speaker's share of correct predictions.
+    Made by :func:`attribute_inference`. ``chance`` is the share of the majority class.
+    ``unprotected`` is the accuracy of the same probe on unprotected speech (NaN where none was
+    given). ``balanced`` averages over classes. ``per_speaker`` holds each speaker's share of
+    correct predictions.
     """
 
     attribute: str
@@ -110,7 +111,7 @@ class Inference(Tabular):
         )
 
 
-def inference(
+def attribute_inference(
     protected: Embeddings,
     attribute: str,
     *,

@@ -6,7 +6,7 @@ one pass over the scores, in double precision and tiles on a fixed grid, serves 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -26,8 +26,9 @@ from unmask.base import (
     score_interval,
 )
 from unmask.engine import Roc, equal_errors
-from unmask.privacy.legal.conversations import EnrolLength, Rows, as_counts, attack_data
+from unmask.privacy.legal.conversations import Rows, as_counts, attack_data
 from unmask.privacy.legal.curve import Curve, with_negated
+from unmask.privacy.legal.protocol import USUAL, LegalProtocol
 from unmask.run import Arrays, Range, Xp, current_place, narrow, progress, ranges_of, run, run_on
 from unmask.scoring import Backend, PairGrid, Tile
 from unmask.trials import Embeddings
@@ -49,28 +50,22 @@ def one_minus_eer(
     counts: npt.ArrayLike,
     length: int = 1,
     seed: int = 0,
-    enrol_length: EnrolLength = None,
     backend: Backend | str = "cosine",
-    side: Sequence[str] = (),
-    allow_shared_utterances: bool = False,
-    level: float = 0.95,
-    replicates: int = 1000,
+    protocol: LegalProtocol = USUAL,
+    level: float = Sampling.level,
+    replicates: int = Sampling.replicates,
 ) -> Curve:
     """1 − EER (ROCCH) of every test speaker against N' enrolment speakers, itself among them.
 
-    ``counts`` are the numbers N' of speakers of ``enrol``; the others are the first N' − 1 of one
-    random order of them, drawn with ``seed`` like the utterances. Each speaker of ``test`` gives
-    one conversation of ``length`` utterances; those who are not enrolled are left out and counted.
-    Enrolment averages ``enrol_length`` utterances, by default all there are. ``backend`` is
-    ``"cosine"`` or a trained one. ``side`` names columns without which a pair cannot be one
-    speaker. ``allow_shared_utterances`` lets utterances be on both sides, which is a leak. The
-    interval of ``level`` draws speakers on both sides (in 32 groups where there are more than 64)
-    ``replicates`` times on a ROC of 256 bins, less the bias of the hull. Scores are counted on the
-    current place; the values are the same, but for the last bits of scores on a GPU.
+    The options are those of :func:`linkability`. The others are the first N' − 1 of one random
+    order of the speakers of ``enrol``. Each speaker of ``test`` gives one conversation; those who
+    are not enrolled are left out and counted. The interval of ``level`` draws speakers on both
+    sides (in 32 groups where there are more than 64) ``replicates`` times on a ROC of 256 bins,
+    less the bias of the hull. Values are the same on every place, but for the last bits of scores
+    on a GPU.
     """
     how = Sampling(replicates, level, seed)
-    lengths = enrol_length, length
-    both = attack_data(enrol, test, lengths, (1, 1), backend, side, allow_shared_utterances, how)
+    both = attack_data(enrol, test, "one_minus_eer", length, backend, protocol, how)
     enrolled, tested = both.enrolled, both.tested
     true = both.true
     sizes = as_counts(counts, speakers=len(enrolled.names), least=2, where="enrolment")
@@ -88,14 +83,13 @@ def one_minus_eer(
         lists = replace(lists, enrol_side=enrol_side[order], test_side=test_side[by_row])
     values, chance = np.empty((3, 2, len(sizes))), np.full(len(sizes), 0.5)
     values[:, :, ascending] = _values(lists, how)
-    if side:  # a pair ruled out stays so when negated
+    if protocol.side:  # a pair ruled out stays so when negated
         values[:, 1, ascending] = _values(replace(lists, test=-lists.test), how)[:, 0]
         chance[ascending] = 1 / (1 + lists.allowed())
 
     def curve(s: int) -> Curve:
         value, low, high = values[:, s]
         return Curve(
-            metric="one_minus_eer",
             counts=sizes,
             value=value,
             low=low,

@@ -304,7 +304,7 @@ def _between_largest(
     """Linkability from one of the two largest sessions to the other, the strongest of all attacks;
     None where they share fewer than two people.
     """
-    from unmask.privacy.legal import legal
+    from unmask.privacy.legal import assess_attackers
 
     assert protected.sessions is not None
     codes = protected.sessions.codes
@@ -321,7 +321,7 @@ def _between_largest(
             attackers[label] = Attacker(
                 sides[a], of_people(sides[b], shared), backend, release=True
             )
-    swept = legal(
+    swept = assess_attackers(
         attackers,
         lengths=[1],
         metrics=["linkability"],

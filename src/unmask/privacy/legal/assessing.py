@@ -1,0 +1,282 @@
+"""All attackers at every length and count: who is tried, in which readings, and who is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from unmask.base import Sampling
+from unmask.errors import InputError
+from unmask.estimate import Notice
+from unmask.privacy.attack import (
+    CENTRED,
+    CENTRED_NEGATED,
+    PLAIN,
+    READINGS,
+    Attacker,
+    Reading,
+    lacking,
+    not_tried,
+    with_groups,
+)
+from unmask.privacy.legal.curve import TITLES, Curve, spoken, with_negated
+from unmask.privacy.legal.isolating import singling_out
+from unmask.privacy.legal.linking import Linkability, Ranks, linkability
+from unmask.privacy.legal.probe import Inference, attribute_inference
+from unmask.privacy.legal.protocol import USUAL, LegalProtocol
+from unmask.privacy.legal.sweep import HEADLINE, LegalSweep
+from unmask.privacy.legal.verification import one_minus_eer
+from unmask.privacy.legal.ways import averaged, possible, testable
+from unmask.run import advance, part
+from unmask.trials import Embeddings
+
+METRICS: Mapping[str, Callable[..., Curve]] = {
+    "singling_out": singling_out,
+    "linkability": linkability,
+    "one_minus_eer": one_minus_eer,
+}
+LENGTHS = (1, 3, 30)
+_TALKATIVE = (
+    "centred scores: more than half of a side are of one speaker ({who}), whose voice is taken"
+    " away with the mean"
+)
+
+
+def default_counts(speakers: int) -> tuple[int, ...]:
+    """20, 50, 100, 200, 500, … below the number of speakers, and that number."""
+    steps = (step * 10**power for power in range(1, 10) for step in (1, 2, 5))
+    return (*(n for n in steps if 20 <= n < speakers), speakers)
+
+
+def assess_attackers(
+    attackers: Mapping[str, Attacker],
+    *,
+    counts: Sequence[int] | None = None,
+    lengths: Sequence[int] | None = None,
+    metrics: Sequence[str] = tuple(METRICS),
+    original: str | None = None,
+    asked: str | None = None,
+    attributes: Mapping[str, Sequence[float]] | Sequence[str] = (),
+    variants: Sequence[str] = READINGS,
+    protocol: LegalProtocol = USUAL,
+    level: float = Sampling.level,
+    replicates: int = Sampling.replicates,
+    seed: int = 0,
+) -> LegalSweep:
+    """Singling Out, Linkability and 1 − EER of every attacker at every length and count.
+
+    Every attacker reads its scores in all ``variants``. One of several attackers whose back-end
+    cannot be fitted is left out, with a notice. With side columns every back-end that is fitted by
+    name competes once more, fitted within each of their groups: "informed (wccn by sex)". An attack
+    within a release (:func:`within_release`) is run both ways, and what it does to each speaker
+    averaged. The table is the same wherever scores are counted (:func:`unmask.run_on`).
+
+    Parameters
+    ----------
+    attackers
+        Attackers by name.
+    counts
+        Numbers of speakers; by default 20, 50, 100, … and all. One beyond the speakers of some
+        length or metric is left out there, with a notice; beyond all it is an error.
+    lengths
+        Utterances of a conversation. By default those of 1, 3 and 30 that all attackers have speech
+        for, and where 30 is too long the longest that half of the people have speech for.
+    metrics
+        Of ``singling_out``, ``linkability`` and ``one_minus_eer``.
+    original
+        Name of the attacker on unprotected speech, which shows whether attacks are strong enough to
+        be believed; by default the one called ``original``.
+    asked
+        Name of the attacker whose risk is asked for; the strongest always stands beside it.
+    attributes
+        Columns to infer, with the cuts of their bands where they are numbers.
+    variants
+        Readings of scores: plain, negated, centred, centred negated.
+    protocol
+        What is enrolled, drawn, known and allowed.
+    level, replicates, seed
+        Those of each metric.
+
+    Returns
+    -------
+    LegalSweep
+        Curves, ranks and inference of all attackers, and the strongest of them.
+
+    Examples
+    --------
+    >>> import numpy as np, unmask as um
+    >>> rng = np.random.default_rng(0)
+    >>> voices = np.repeat(rng.normal(size=(30, 8)), 4, axis=0)
+    >>> names = np.repeat([f"s{n:02}" for n in range(30)], 4)
+    >>> enrol, test = (um.Embeddings(voices + rng.normal(size=voices.shape), names) for _ in "et")
+    >>> protected = um.Embeddings(rng.normal(size=voices.shape), names)
+    >>> held = {"original": um.Attacker(enrol, test), "ignorant": um.Attacker(enrol, protected)}
+    >>> options = {"counts": [20], "lengths": [1], "metrics": ["linkability"]}
+    >>> print(*um.assess_attackers(held, **options).sentences)
+    """
+    if not attackers:
+        raise InputError("attackers: expected at least one, found none")
+    original = "original" if original is None and "original" in attackers else original
+    _known(metrics, METRICS, "metric")
+    _known([name for name in (original, asked) if name is not None], attackers, "attacker")
+    _known(variants, READINGS, "variant")
+    for attacker in attackers.values():
+        attacker.refuse_encoders()
+    given, attackers = attackers, with_groups(attackers, protocol.side, original=original)
+    intervals: dict[str, Any] = {"level": level, "replicates": replicates, "seed": seed}
+    cuts = attributes if isinstance(attributes, Mapping) else dict.fromkeys(attributes, ())
+    skipped: list[Notice] = []
+    if lengths is None:
+        tests = [way.test for one in attackers.values() for way in one.ways]
+        lengths = fitting_lengths(tests, conversations=2 if "singling_out" in metrics else 1)
+        if longer := [str(n) for n in LENGTHS if n not in lengths]:
+            sentence = (
+                f"conversations of {', '.join(longer)} utterances left out, no test speaker has"
+                f" enough: the longest are of {max(lengths)}"
+            )
+            skipped.append(Notice("length-left-out", "", sentence))
+    scored = tuple(dict.fromkeys((PLAIN, *(Reading(variant).scored for variant in variants))))
+    points = list(product(lengths, metrics))
+    steps = len(attackers) * (len(scored) * len(points) + len(cuts))
+    curves: dict[tuple[str, str, int], Curve] = {}
+    ranks: dict[tuple[str, int], Ranks] = {}
+    inferences: dict[tuple[str, str], Inference] = {}
+    unfitted: dict[str, str] = {}
+    index = 0
+    for name, attacker in attackers.items():
+        for reading in scored:
+            try:
+                ready = [way.read(reading).ready for way in attacker.ways]
+            except InputError as error:
+                if name in (original, asked) or len(attackers) == len(unfitted) + 1:
+                    raise
+                unfitted[name] = str(error)
+                break
+            ways = [way for way in ready if way is not None]
+            if len(ways) < len(ready):
+                if not attacker.centres:
+                    sentence = f"centred scores not tried, {attacker.uncentred}"
+                    skipped.append(Notice("not-centred", name, sentence))
+                index += len(points)
+                continue
+            if reading == CENTRED and (who := ", ".join(attacker.talkative())):
+                skipped.append(Notice("talkative", "", _TALKATIVE.format(who=who)))
+            for length, metric in points:
+                with part(index, steps):
+                    curve, lost = _curve(ways, metric, length, counts, protocol, intervals)
+                index += 1
+                if reading == CENTRED and curve.negated is not None:
+                    curve = with_negated(curve, curve.negated, (CENTRED, CENTRED_NEGATED))
+                for one in (curve, curve.negated):
+                    if one is not None and one.variant in (PLAIN, *variants):
+                        curves[Reading(one.variant).of(name), metric, length] = one
+                if reading == CENTRED:
+                    continue
+                if lost:
+                    subject = f"{TITLES[metric]} of {name}, {spoken(length)}"
+                    sentence = f"too few speakers for {lost}, left out"
+                    skipped.append(Notice("count-left-out", subject, sentence))
+                if isinstance(curve, Linkability):
+                    ranks[name, length] = curve.ranks
+        if name in unfitted or name not in given:
+            index += len(cuts)
+            continue
+        control = None if original is None else attackers[original].test
+        for attribute, bands in cuts.items():
+            with part(index, steps):
+                inferences[name, attribute] = attribute_inference(
+                    attacker.test, attribute, unprotected=control, bands=bands, **intervals
+                )
+                advance(1, 1)
+            index += 1
+    sets = [s for a in attackers.values() for s in (a.enrol, a.test, a.train) if s is not None]
+    attacks = {name: one for name, one in attackers.items() if name != original}
+    refused = [Notice("not-fitted", name, f"not tried, {why}") for name, why in unfitted.items()]
+    return LegalSweep(
+        curves=MappingProxyType(curves),
+        ranks=MappingProxyType(ranks),
+        inferences=MappingProxyType(inferences),
+        original=original,
+        asked=asked,
+        seed=seed,
+        sources=tuple(dict.fromkeys(s.source for s in sets if s.source is not None)),
+        release=tuple(n for n, one in attacks.items() if n not in unfitted and one.is_release),
+        skipped=(*refused, *skipped),
+        untried=_untried(list(attacks.values()), variants),
+    )
+
+
+def _curve(
+    ways: Sequence[Attacker],
+    metric: str,
+    length: int,
+    counts: Sequence[int] | None,
+    protocol: LegalProtocol,
+    intervals: Mapping[str, Any],
+) -> tuple[Curve, str]:
+    """A metric of attackers who are ready, averaged over all ``ways`` in which the attack can be
+    run, and the counts that are beyond its speakers.
+    """
+    often = 1
+    if metric == "singling_out":
+        often = 2
+        if protocol.swap and ways[0].enrols != "original":
+            ways = [replace(way, enrol=way.test, test=way.enrol) for way in ways]
+    tried = possible(ways, often * length, people=often)
+    most = min(way.enrol.n_speakers for way in tried)
+    if metric == "singling_out":
+        most = min(testable(way.test, 2 * length) for way in tried)
+    sizes = default_counts(most) if counts is None else sorted({int(n) for n in counts})
+    usable = [n for n in sizes if n <= most] or sizes
+    known = replace(protocol, side=tuple(dict.fromkeys((*protocol.side, *ways[0].by))))
+    made = []
+    for n, way in enumerate(tried):
+        how = {"backend": way.backend_in_use, "protocol": known, **intervals}
+        with part(n, len(tried)):
+            curve = METRICS[metric](way.enrol, way.test, counts=usable, length=length, **how)
+        made.append(curve)
+    lost = ", ".join(f"{n:,}" for n in sizes if n > most)
+    return averaged(made, ways, often * length), lost
+
+
+def _untried(attackers: Sequence[Attacker], variants: Sequence[str]) -> tuple[Notice, ...]:
+    """Back-ends that no attacker on protected speech tried, and readings not asked for."""
+
+    def why(backend: str) -> str:
+        able = any(one.allows(backend) for one in attackers)
+        return "not asked for" if able else f"need {lacking(backend)}"
+
+    used = (one.backend for one in attackers)
+    tried = {one if isinstance(one, str) else one.name for one in used}
+    missing = [str(reading) for reading in READINGS if reading not in (PLAIN, *variants)]
+    readings = [f"scores read {', '.join(missing)} (not asked for)"] * bool(missing)
+    return (not_tried(tried, why, *readings),) if attackers else ()
+
+
+def fitting_lengths(
+    tests: Iterable[Embeddings], lengths: Sequence[int] = LENGTHS, *, conversations: int = 2
+) -> tuple[int, ...]:
+    """Those of ``lengths`` of which 20 people in every set of ``tests``, or half of them, have as
+    many ``conversations``; in place of longer ones the longest that half of the people have. The
+    shortest where none fits, and the metrics tell why.
+    """
+    counts = [np.bincount(one.speakers.codes) for one in tests]
+    recordings = [-np.sort(-one[one > 0]) for one in counts]
+    enough = [min(HEADLINE, max(2, -(-len(one) // 2)), len(one)) for one in recordings]
+    most = min(int(r[n - 1]) // conversations for r, n in zip(recordings, enough, strict=True))
+    usual = min(int(np.median(one)) // conversations for one in recordings)
+    kept = [length for length in lengths if length <= most]
+    if len(kept) < len(lengths) and usual > max(kept, default=0):
+        kept.append(usual)
+    return tuple(kept or [min(lengths)])
+
+
+def _known(names: Iterable[str], allowed: Iterable[str], what: str) -> None:
+    for name in names:
+        if name not in allowed:
+            raise InputError(f"{what}: expected one of {', '.join(allowed)}, found {name}")
