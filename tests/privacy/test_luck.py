@@ -14,7 +14,7 @@ from unmask.engine import Roc
 from unmask.estimate import Luck
 from unmask.privacy import strongest_of
 from unmask.privacy.legal.permuted import places
-from unmask.privacy.luck import Permuted, Renaming, luck_of
+from unmask.privacy.luck import Permuted, Renaming, best_by_luck, luck_of
 from unmask.privacy.similarity.renamed import (
     D_ECE,
     EER,
@@ -218,12 +218,12 @@ def test_matrices_with_permuted_names_are_those_of_renamed_lists(mean):
 def test_p_counts_what_was_found_among_the_permutations():
     values = np.array([[3.0], [1.0], [3.0], [2.0]])
     one, other = Permuted(values, 9), Permuted(values - 1, 9)
-    assert luck_of([one, other], [0, 0]).p == pytest.approx(2 / 4)
-    assert luck_of([one], [0]).value == pytest.approx(2.0)
-    assert luck_of([replace(one, exhaustive=True)], [0]).p == pytest.approx(1 / 3)
-    assert luck_of([one], [0], least=True).p == 1.0
-    assert luck_of([one, Permuted(values[:3], 9)], [0, 0]) is None
-    assert luck_of([Permuted(np.full((3, 1), np.nan), 9)], [0]) is None
+    assert luck_of([(one, 0), (other, 0)]).p == pytest.approx(2 / 4)
+    assert luck_of([(one, 0)]).value == pytest.approx(2.0)
+    assert luck_of([(replace(one, exhaustive=True), 0)]).p == pytest.approx(1 / 3)
+    assert best_by_luck(values[:, 0], [one], least=True).p == 1.0
+    assert luck_of([(one, 0), (Permuted(values[:3], 9), 0)]) is None
+    assert luck_of([(Permuted(np.full((3, 1), np.nan), 9), 0)]) is None
 
 
 def test_l_w_of_luck_is_that_of_the_attack_with_the_largest_d_ece():

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import typer
 
-from unmask import assessment
+from unmask import assessment, privacy as law
 from unmask.cli.common import (
     DrawnIntervals,
     Output,
@@ -24,7 +24,7 @@ from unmask.cli.common import (
 from unmask.cli.options import argument, group, option
 from unmask.errors import InputError
 from unmask.estimate import Notice
-from unmask.privacy import legal as law, similarity as similar
+from unmask.privacy import similarity as similar
 from unmask.report import document
 from unmask.scoring import backend_named
 from unmask.trials import Embeddings, Scores, Source, read_embeddings, read_scores, refuse_encoders

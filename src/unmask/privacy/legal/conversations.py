@@ -15,16 +15,78 @@ import polars as pl
 
 from unmask.base import FloatArray, Groups, IntArray, Sampling, lazy
 from unmask.errors import InputError
-from unmask.privacy.attack import Attacker, groups_of, refuse_dimensions, source_name
-from unmask.privacy.legal.protocol import EnrolLength, LegalProtocol, Metric
+from unmask.privacy.attack import Attacker, refuse_dimensions
+from unmask.privacy.recordings import groups_of, source_name
 from unmask.run import Range, Xp
 from unmask.scoring import Backend, Sides, sides_of
 from unmask.trials import Embeddings, lookup
 
+EnrolLength = int | Literal["all"] | None
+"""Utterances averaged in enrolment; None is the depth of Vauquier 2025, 3.4."""
+Metric = Literal["singling_out", "linkability", "one_minus_eer"]
 ENROL_LENGTH: Mapping[str, int | Literal["all"]] = {"singling_out": 30}
 """Utterances averaged in enrolment where that is not said, else all (Vauquier 2025, 3.4)."""
 _ROWS = 1 << 15
 _AT_ONCE = 1 << 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class LegalProtocol:
+    """The protocol of Singling Out, Linkability and 1 − EER; defaults are the paper's.
+
+    Parameters
+    ----------
+    linkability_enrol, singling_out_enrol, one_minus_eer_enrol
+        Utterances averaged in enrolment, or ``"all"``. By default all for Linkability, 30 (or what
+        there is) for Singling Out, and for 1 − EER as for Linkability.
+    linkability_draws
+        Lists of N' to sample; None is the expectation over all lists.
+    folds, draws, max_enrol
+        Folds, draws of N test speakers and most enrolment speakers of Singling Out.
+    max_conversations
+        Most conversations of one test speaker.
+    swap
+        Singling Out enrols the test set and tests the enrolment set, as the paper does with its
+        sets A and B. An attacker that enrols original speech keeps its sides.
+    side
+        Columns that the attacker knows to match as well.
+    allow_shared_utterances
+        Let utterances be on both sides, which is a leak.
+
+    Examples
+    --------
+    >>> import unmask as um
+    >>> um.LegalProtocol(folds=5, side=("gender",)).folds
+    5
+    """
+
+    linkability_enrol: EnrolLength = None
+    singling_out_enrol: EnrolLength = None
+    one_minus_eer_enrol: EnrolLength = None
+    linkability_draws: int | None = None
+    folds: int = 10
+    draws: int = 5
+    max_enrol: int = 495
+    max_conversations: int = 10
+    swap: bool = False
+    side: tuple[str, ...] = ()
+    allow_shared_utterances: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("folds", "draws", "max_enrol", "max_conversations"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name}: expected at least 1, found {getattr(self, name)}")
+        object.__setattr__(self, "side", tuple(self.side))
+
+    def depth(self, metric: Metric) -> EnrolLength:
+        """Utterances averaged in enrolment for a metric, None where that is not said."""
+        if metric == "one_minus_eer" and self.one_minus_eer_enrol is None:
+            return self.linkability_enrol
+        asked: EnrolLength = getattr(self, f"{metric}_enrol")
+        return asked
+
+
+USUAL = LegalProtocol()
 
 
 @dataclass(frozen=True, eq=False)

@@ -91,7 +91,7 @@ class Curve(Tabular):
         least = np.where(np.isnan(low), self.value, low)
         at = np.asarray(~(least > self.chance), dtype=bool)
         for i in range(len(at)):
-            luck = None if self.permuted is None else luck_of([self.permuted], [i])
+            luck = luck_of([(self.permuted, i)])
             if luck is not None and luck.decides(len(self.speakers)):
                 at[i] = not luck.beyond
         return np.asarray(at & (self.chance < 1))

@@ -11,12 +11,11 @@ from unmask.base import FloatArray, Groups, IntArray, Sampling, as_array, as_num
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Parameter
 from unmask.privacy.attack import NEGATED, PLAIN
-from unmask.privacy.legal.conversations import as_counts
+from unmask.privacy.legal.conversations import LegalProtocol, as_counts
 from unmask.privacy.legal.curve import BOTH_SIDES, SCORE, mean_variance, risk_interval
 from unmask.privacy.legal.isolating import both_sides
 from unmask.privacy.legal.isolating_kernel import Attempts, GivenScores, single_out_all
 from unmask.privacy.legal.linking import Above, Ranks, exact_linkability, ranks_of
-from unmask.privacy.legal.protocol import LegalProtocol
 from unmask.trials import Scores, share
 
 _LEAST = 2

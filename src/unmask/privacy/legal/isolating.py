@@ -14,7 +14,7 @@ from scipy.stats import hypergeom
 from unmask.base import FloatArray, Groups, IntArray, Sampling
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice, Parameter
-from unmask.privacy.legal.conversations import as_counts, attack_data
+from unmask.privacy.legal.conversations import USUAL, LegalProtocol, as_counts, attack_data
 from unmask.privacy.legal.curve import (
     BOTH_SIDES,
     TITLES,
@@ -31,7 +31,6 @@ from unmask.privacy.legal.isolating_kernel import (
     single_out_all,
 )
 from unmask.privacy.legal.permuted import dealt
-from unmask.privacy.legal.protocol import USUAL, LegalProtocol
 from unmask.privacy.luck import Permuted, luck_of
 from unmask.scoring import Backend
 from unmask.trials import Embeddings, lookup
@@ -75,7 +74,7 @@ class SinglingOut(RiskCurve):
             interval=None,
             chance=1 / int(self.counts[i]),
             no_interval="permuted names tell how far chance goes",
-            luck=luck_of([self.hits], [0]),
+            luck=luck_of([(self.hits, 0)]),
         )
         return (*super().details(i), share)
 
@@ -178,11 +177,10 @@ def singling_out(
     left_out = Notice("left-out", TITLES["singling_out"], sentence)
 
     def curve(s: int) -> SinglingOut:
-        blind = deals.blind(s, sizes, usual)
         return SinglingOut(
             counts=sizes,
             **risks(outcome.success[s], both_sides(outcome, s), how),
-            chance=blind.chance,
+            **deals.blind(s, sizes, usual),
             attacks=np.full(len(sizes), len(names) * protocol.folds * protocol.draws),
             recordings=(attempts.trials > 0).sum(axis=1),
             noise=_noise(outcome, s),
@@ -190,7 +188,6 @@ def singling_out(
             **both.fields,
             method=BOTH_SIDES,
             notes=(left_out,) if absent else (),
-            permuted=blind.permuted,
             hits=Permuted(deals.own[s][:, None], len(names), deals.exhaustive),
             chance_exact=(1 - 1 / sizes) ** (sizes - 1),
             threshold_rank=np.full(len(sizes), attempts.ranks.mean()),

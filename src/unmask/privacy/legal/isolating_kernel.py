@@ -16,8 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unmask.base import BoolArray, FloatArray, Groups, IntArray, lazy
-from unmask.privacy.legal.conversations import Rows, rounding
-from unmask.privacy.legal.protocol import LegalProtocol
+from unmask.privacy.legal.conversations import LegalProtocol, Rows, rounding
 from unmask.run import Arrays, Range, Xp, narrow, ranges_of, run
 
 Row = npt.NDArray[np.float32]

@@ -27,6 +27,8 @@ from unmask.base import (
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Notice, Parameter
 from unmask.privacy.legal.conversations import (
+    USUAL,
+    LegalProtocol,
     Rows,
     as_counts,
     attack_data,
@@ -42,7 +44,6 @@ from unmask.privacy.legal.curve import (
     with_negated,
 )
 from unmask.privacy.legal.permuted import Blind, permuted_links
-from unmask.privacy.legal.protocol import USUAL, LegalProtocol
 from unmask.run import Arrays, Range, Xp, ranges_of, run
 from unmask.scoring import Backend
 from unmask.trials import Embeddings
@@ -307,8 +308,7 @@ def linkability(
         return Linkability(
             counts=sizes,
             **risks(per_speaker, mean_variance(per_speaker), how),
-            chance=unknowing.chance,
-            permuted=unknowing.permuted,
+            **unknowing,
             attacks=np.full(len(sizes), len(owner) * (draws or 1)),
             recordings=recordings,
             noise=recording_noise(outcomes, owner, per_speaker),

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -26,14 +27,9 @@ _STREAM = 0x6465616C
 _SURE = 2.0
 
 
-@dataclass(frozen=True, eq=False)
-class Blind:
-    """What an attack reads without information: every permutation or deal, and on average, which is
-    its own chance at every point where that differs from the usual by more than its error.
-    """
-
-    permuted: Permuted
-    chance: FloatArray
+Blind = dict[str, Any]
+"""Of a curve, what the attack reads without information: ``permuted``, by every permutation or
+deal, and ``chance``, their mean where that differs from the usual by more than its error."""
 
 
 def permuted_links(
@@ -45,7 +41,7 @@ def permuted_links(
     outcomes: FloatArray,
     usual: FloatArray,
     seed: int,
-) -> tuple[Blind, Blind]:
+) -> list[Blind]:
     """Linkability of the score and of the negated one with the names of test speakers permuted.
 
     ``rows`` hold a row for each conversation of ``population``, whose speakers have ``names``;
@@ -79,14 +75,14 @@ def permuted_links(
         side = rows.test_side[population.first[tested]]
         own = side[:, None] == side
         candidates = (side[:, None] == rows.enrol_side).sum(axis=1)
-    read = table[:, :, np.arange(len(tested)), given].mean(axis=-1)
-    return tuple(  # type: ignore[return-value]
-        Blind(
-            Permuted(np.ascontiguousarray(read[s].T), len(chosen), renaming.exhaustive),
-            _own_chance(table[s], own, candidates, usual),
-        )
-        for s in (0, 1)
-    )
+    read = table[:, :, np.arange(len(tested)), given].mean(axis=-1).swapaxes(1, 2)
+    return [
+        {
+            "permuted": Permuted(np.ascontiguousarray(one), len(chosen), renaming.exhaustive),
+            "chance": _own_chance(by_name, own, candidates, usual),
+        }
+        for one, by_name in zip(read, table, strict=True)
+    ]
 
 
 def _own_chance(
@@ -181,7 +177,8 @@ class Deals:
         error = others.std(ddof=1) / np.sqrt(len(others))
         own = at & (np.abs(others.mean() - usual) > _SURE * error)
         values = np.where(at, self.success[s][:, None], np.nan)
-        return Blind(Permuted(values, self.people), np.where(own, others.mean(), usual))
+        chance = np.where(own, others.mean(), usual)
+        return {"permuted": Permuted(values, self.people), "chance": chance}
 
 
 def dealt(shared: Predicates, count: int, seed: int) -> Deals:
@@ -218,12 +215,7 @@ def dealt(shared: Predicates, count: int, seed: int) -> Deals:
 
 
 def _own_share(
-    hits: FloatArray,
-    present: FloatArray,
-    attempts: Attempts,
-    count: int,
-    side: IntArray,
-    seed: int,
+    hits: FloatArray, present: FloatArray, attempts: Attempts, count: int, side: IntArray, seed: int
 ) -> tuple[FloatArray, bool]:
     """Share of isolations that hit the person whose name the enrolment speaker bears, by sign and
     renaming: ``hits`` of every person over the attempts in which it was ``present``.

@@ -17,9 +17,9 @@ import polars as pl
 from unmask.base import FloatArray, IntArray, Sampling, Tabular
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Notice
-from unmask.privacy.attack import column_of
 from unmask.privacy.legal.conversations import by_name, refuse_zeros
 from unmask.privacy.legal.curve import SCORE, risk_interval
+from unmask.privacy.recordings import column_of
 from unmask.trials import Embeddings, Ids
 
 _STOP = {"maxiter": 200, "ftol": 1e-6, "gtol": 1e-4}

@@ -10,19 +10,12 @@ import numpy as np
 
 from unmask.base import FEW_SPEAKERS, Tabular, estimate_row, few_speakers, lazy
 from unmask.estimate import Estimate, Notice
-from unmask.privacy.attack import (
-    CENTRED,
-)
-from unmask.privacy.legal.curve import (
-    TITLES,
-    Curve,
-    base_name,
-    residual,
-    spoken,
-)
+from unmask.privacy.attack import CENTRED
+from unmask.privacy.legal.curve import TITLES, Curve, base_name, residual, spoken
 from unmask.privacy.legal.linking import Ranks
 from unmask.privacy.legal.probe import Inference
-from unmask.privacy.legal.strongest import STRONG_ENOUGH, Strongest, extent, luck_at, strongest_of
+from unmask.privacy.legal.strongest import STRONG_ENOUGH, Strongest, extent, strongest_of
+from unmask.privacy.luck import luck_of
 from unmask.trials import Source
 
 HEADLINE = 20
@@ -148,28 +141,18 @@ class LegalSweep(Tabular):
         """The largest risk over all lengths, the surest of equal ones, at one number of speakers:
         20, or the nearest to it that all ``attackers`` have.
         """
-        first, *others = (
-            set(curve.counts.tolist())
-            for curve in self.competing(metric, min(self.lengths), attackers).values()
-        )
+        curves = {n: self.competing(metric, n, attackers).values() for n in self.lengths}
+        first, *others = (set(curve.counts.tolist()) for curve in curves[min(self.lengths)])
         every = first.intersection(*others) or first.union(*others)
         count = min(every, key=lambda n: (abs(n - HEADLINE), n))
-        points = [
-            self.strongest(metric, length, count, attackers)
-            for length in self.lengths
-            if any(
-                curve.index(count) is not None
-                for curve in self.competing(metric, length, attackers).values()
-            )
-        ]
+        rivals = {
+            length: [(one.permuted, i) for one in some if (i := one.index(count)) is not None]
+            for length, some in curves.items()
+        }
+        points = [self.strongest(metric, n, count, attackers) for n, some in rivals.items() if some]
         most = max(points, key=lambda point: extent(point.estimate))
-        rivals = (
-            (curve, i)
-            for length in self.lengths
-            for curve in self.competing(metric, length, attackers).values()
-            if (i := curve.index(count)) is not None
-        )
-        return replace(most, estimate=replace(most.estimate, luck=luck_at(rivals)))
+        luck = luck_of(one for some in rivals.values() for one in some)
+        return replace(most, estimate=replace(most.estimate, luck=luck))
 
     @property
     def estimates(self) -> tuple[Estimate, ...]:
@@ -308,15 +291,11 @@ class LegalSweep(Tabular):
         for (name, metric, length), curve in self.curves.items():
             variants.setdefault((base_name(name, curve), metric, length), []).append(curve)
         for (name, metric, length), readings in variants.items():
-            at_chance = np.array(
-                [
-                    not luck.beyond
-                    if luck is not None and luck.decides(len(readings[0].speakers))
-                    else all(c.at_chance[i] for c in readings)
-                    for i in range(len(readings[0].counts))
-                    for luck in [luck_at((c, i) for c in readings)]
-                ]
-            )
+            at_chance = np.all([one.at_chance for one in readings], axis=0)
+            for i in range(len(at_chance)):
+                luck = luck_of((one.permuted, i) for one in readings)
+                if luck is not None and luck.decides(len(readings[0].speakers)):
+                    at_chance[i] = not luck.beyond
             control = variants.get((str(self.original), metric, length), [])
             verdicts: dict[str, list[str]] = {}
             for count in readings[0].counts[at_chance] if name != self.original else ():

@@ -26,9 +26,8 @@ from unmask.base import (
     score_interval,
 )
 from unmask.engine import Roc, equal_errors
-from unmask.privacy.legal.conversations import Rows, as_counts, attack_data
+from unmask.privacy.legal.conversations import USUAL, LegalProtocol, Rows, as_counts, attack_data
 from unmask.privacy.legal.curve import Curve, with_negated
-from unmask.privacy.legal.protocol import USUAL, LegalProtocol
 from unmask.run import Arrays, Range, Xp, current_place, narrow, progress, ranges_of, run, run_on
 from unmask.scoring import Backend, PairGrid, Tile
 from unmask.trials import Embeddings

@@ -25,9 +25,9 @@ from unmask.privacy.attack import (
     NEGATED,
     PLAIN,
     Attacker,
-    of_people,
 )
 from unmask.privacy.luck import Permuted, best_by_luck
+from unmask.privacy.recordings import of_people
 from unmask.privacy.similarity.attackers import LEAST_DIFFERENCE
 from unmask.privacy.similarity.intervals import (
     LARGEST_D_ECE,
