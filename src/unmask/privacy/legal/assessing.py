@@ -126,8 +126,9 @@ def assess_attackers(
     >>> enrol, test = (um.Embeddings(voices + rng.normal(size=voices.shape), names) for _ in "et")
     >>> protected = um.Embeddings(rng.normal(size=voices.shape), names)
     >>> held = {"original": um.Attacker(enrol, test), "ignorant": um.Attacker(enrol, protected)}
-    >>> options = {"counts": [20], "lengths": [1], "metrics": ["linkability"]}
-    >>> print(*um.assess_attackers(held, **options).sentences)
+    >>> found = um.assess_attackers(held, counts=[20], lengths=[1], metrics=["linkability"])
+    >>> print(found["linkability"])
+    linkability 6.57 % [2.316, 17.8] (95 %), chance 5 %
     """
     if not attackers:
         raise InputError("attackers: expected at least one, found none")

@@ -77,10 +77,30 @@ def linkability_from_scores(
     counts: npt.ArrayLike,
     matches: npt.ArrayLike | None = None,
 ) -> FloatArray:
-    """Exact Linkability for every N' in ``counts`` from ``scores``, test × enrolment speakers.
+    """Exact Linkability (eq. 3 and 4) from the scores of test speakers with enrolled ones.
 
-    ``true_column[i]`` is the enrolment column of test speaker i. ``matches`` is side information:
-    a pair where it is False cannot be chosen.
+    Parameters
+    ----------
+    scores
+        A row for each test speaker, a column for each enrolled one.
+    true_column
+        The column of each test speaker.
+    counts
+        Numbers N' of enrolled speakers to choose from.
+    matches
+        Side information: a pair where it is False cannot be chosen.
+
+    Returns
+    -------
+    numpy.ndarray
+        The probability of a link for every N', over all lists that hold the true speaker.
+
+    Examples
+    --------
+    >>> import unmask as um
+    >>> scores = [[0.9, 0.1, 0.3], [0.5, 0.4, 0.2]]
+    >>> um.linkability_from_scores(scores, [0, 1], counts=[2, 3])
+    array([0.75, 0.5 ])
     """
     above = count_above_in_scores(scores, true_column, matches=matches)
     sizes = as_counts(counts, speakers=above.others + 1, least=1, where="enrolment")
@@ -136,7 +156,11 @@ def singling_out_from_scores(
 
 
 def matrix_risks(
-    scores: Scores, *, level: float = 0.95, replicates: int = 1000, seed: int = 0
+    scores: Scores,
+    *,
+    level: float = Sampling.level,
+    replicates: int = Sampling.replicates,
+    seed: int = 0,
 ) -> dict[str, tuple[Estimate, ...]]:
     """Linkability and Singling Out of each system of ``scores``; nothing of those that are not a
     matrix of enrolled speakers × recordings.

@@ -238,7 +238,7 @@ def linkability(
     level: float = Sampling.level,
     replicates: int = Sampling.replicates,
 ) -> Linkability:
-    """Probability that a conversation is linked to its own speaker among N' enrolled ones.
+    r"""Probability that a conversation is linked to its own speaker among N' enrolled ones.
 
     A link is s(i,i) > max over j ≠ i of s(i,j), and a tie fails (eq. 3 and 4). The value is the
     mean over speakers of the mean over up to ten conversations of each: the probability that the
@@ -277,7 +277,9 @@ def linkability(
     >>> voices = np.repeat(rng.normal(size=(30, 8)), 4, axis=0)
     >>> names = np.repeat([f"s{n:02}" for n in range(30)], 4)
     >>> enrol, test = (um.Embeddings(voices + rng.normal(size=voices.shape), names) for _ in "et")
-    >>> print(um.linkability(enrol, test, counts=[5, 30]))
+    >>> print(*um.linkability(enrol, test, counts=[5, 30]).estimates, sep="\n")
+    linkability 78.41 % [71.53, 84] (95 %), chance 20 %
+    linkability 41.67 % [32.68, 51.72] (95 %), chance 3.333 %
     """
     how = Sampling(replicates, level, seed)
     both = attack_data(enrol, test, "linkability", length, backend, protocol, how)
