@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -213,20 +214,18 @@ def _matrix(scores: Scores) -> tuple[IntArray, IntArray, IntArray] | None:
 
 
 def _linked(matrix: FloatArray, place: IntArray, how: Sampling, trials: str) -> Estimate:
-    kept = place >= 0
-    true = place[kept]
+    true = place[place >= 0]
     owner = np.unique(true, return_inverse=True)[1]
     people = np.bincount(owner)
-    above = count_above_in_scores(matrix[kept], true)
-    count = above.others + 1
-    risks: dict[str, tuple[float, FloatArray]] = {}
+    above = count_above_in_scores(matrix[place >= 0], true)
+    risks = {}
     for variant, counted in ((PLAIN, above), (NEGATED, above.negated())):
-        outcome = exact_linkability(counted.at_or_above, above.others, np.array([count]))[:, 0]
-        mean = np.bincount(owner, outcome) / people
+        mean = np.bincount(owner, counted.at_or_above == 0) / people
         risks[variant] = float(mean.mean()), mean_variance(mean[:, None])
-    params: dict[str, Parameter] = {"count": count, "length": 1, "draws": "exact"}
+    params: dict[str, Parameter] = {"count": above.others + 1, "length": 1, "draws": "exact"}
     n = {"speakers": len(people), "recordings": len(true)}
-    return _larger("linkability", risks, SCORE, 1 / count, n, params, how, trials)
+    made = _larger("linkability", risks, SCORE, n, params, how)
+    return replace(made, chance=1 / (above.others + 1), trials=trials)
 
 
 def _isolated(
@@ -243,40 +242,30 @@ def _isolated(
     protocol = LegalProtocol()
     attempts = Attempts.of(Groups(owner), enrolled, counts, protocol, seed)
     given = matrix[np.ix_(kept, column[enrolled])].T
-    risks: dict[str, tuple[float, FloatArray]] = {}
+    risks = {}
     for variant, signed in ((PLAIN, given), (NEGATED, -given)):
         outcome = single_out_all(GivenScores(attempts, signed))
         risks[variant] = float(outcome.success.mean()), both_sides(outcome, 0)
     params = {"count": len(names), "length": 1, "folds": protocol.folds, "draws": protocol.draws}
     n = {"speakers": len(enrolled), "recordings": len(kept)}
-    chance = float(np.exp(-1.0))
-    return (_larger("singling_out", risks, BOTH_SIDES, chance, n, params, how, trials),)
+    made = _larger("singling_out", risks, BOTH_SIDES, n, params, how)
+    return (replace(made, chance=float(np.exp(-1.0)), trials=trials),)
 
 
 def _larger(
     metric: str,
     risks: Mapping[str, tuple[float, FloatArray]],
     method: str,
-    chance: float,
     n: dict[str, int],
     params: Mapping[str, Parameter],
     how: Sampling,
-    trials: str,
 ) -> Estimate:
     """The larger risk (and its variance) of the scores and of their negation, with its interval."""
     variant = max(risks, key=lambda name: risks[name][0])
     value, variance = risks[variant]
+    made = Estimate(metric, value, "%", n=n, params={**params, "variant": variant})
+    if how.replicates < 1:
+        return replace(made, no_interval="no replicates were asked for")
     low, high = risk_interval(np.array([value]), variance, n["speakers"], how)
     interval = Interval(float(low[0]), float(high[0]), how.level, method, 0, how.seed)
-    asked = how.replicates > 0
-    return Estimate(
-        metric,
-        value,
-        "%",
-        interval if asked else None,
-        chance,
-        n,
-        {**params, "variant": variant},
-        trials,
-        no_interval="" if asked else "no replicates were asked for",
-    )
+    return replace(made, interval=interval)
