@@ -31,7 +31,7 @@ from unmask.privacy.recordings import (
     versions_of,
 )
 from unmask.scoring import (
-    BACKENDS,
+    BACKENDS as BACKENDS,
     AlignedCosine,
     Backend,
     ByGroup,
@@ -42,7 +42,7 @@ from unmask.scoring import (
     average_groups,
     backend_named,
     fitted,
-    known_backend,
+    known_backend as known_backend,
     score_matrix,
     sides_of,
 )

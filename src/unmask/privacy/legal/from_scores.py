@@ -11,7 +11,7 @@ import numpy.typing as npt
 from unmask.base import FloatArray, Groups, IntArray, Sampling, as_array, as_numbers, reject_nan
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Parameter
-from unmask.privacy.attack import NEGATED, PLAIN
+from unmask.privacy.attack import NEGATED, PLAIN, Reading
 from unmask.privacy.legal.conversations import LegalProtocol, as_counts
 from unmask.privacy.legal.curve import BOTH_SIDES, SCORE, mean_variance, risk_interval
 from unmask.privacy.legal.isolating import both_sides
@@ -254,7 +254,7 @@ def _isolated(
 
 def _larger(
     metric: str,
-    risks: Mapping[str, tuple[float, FloatArray]],
+    risks: Mapping[Reading, tuple[float, FloatArray]],
     method: str,
     n: dict[str, int],
     params: Mapping[str, Parameter],
