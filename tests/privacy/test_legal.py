@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from inspect import isfunction, signature
 from pathlib import Path
 
 import numpy as np
@@ -392,3 +393,24 @@ def test_real_voices_are_linked_and_singled_out():
     )
     assert isolated.value.min() > 0.8
     assert isolated.left_out == 0
+
+
+def test_no_function_of_the_room_takes_more_than_twelve_parameters():
+    made = (getattr(um.privacy.legal, name) for name in um.privacy.legal.__all__)
+    counts = {one.__name__: len(signature(one).parameters) for one in made if isfunction(one)}
+    assert {"assess_attackers", "linkability", "one_minus_eer", "singling_out"} <= set(counts)
+    assert {name: count for name, count in counts.items() if count > 12} == {}
+
+
+def test_what_is_asked_of_a_metric_goes_before_the_protocol():
+    enrol, test = (population(20, 4, noise=1.5, tag=t) for t in "et")
+    how = um.LegalProtocol(folds=2, draws=1, max_enrol=6, linkability_draws=3)
+    by_name = um.singling_out(enrol, test, counts=[10], folds=2, draws=1, max_enrol=6, seed=0)
+    by_protocol = um.singling_out(enrol, test, counts=[10], protocol=how)
+    assert by_name.per_speaker.tolist() == by_protocol.per_speaker.tolist()
+    assert um.singling_out(enrol, test, counts=[10], folds=4, protocol=how).folds == 4
+    assert um.linkability(enrol, test, counts=[10], protocol=how).draws == 3
+    assert um.linkability(enrol, test, counts=[10], draws=7, protocol=how).draws == 7
+    for name in ("folds", "draws", "max_enrol", "max_conversations"):
+        with pytest.raises(um.InputError, match=f"{name}: expected at least 1, found 0"):
+            um.LegalProtocol(**{name: 0})

@@ -99,9 +99,14 @@ def centred(embeddings: Embeddings, by: Sequence[str] = ()) -> Embeddings:
     """
     unit = embeddings.normalised()
     vectors = np.array(unit.vectors)
-    for here in rows_by_group(groups_of(embeddings, by)) if by else [slice(None)]:
+    for here in _means(embeddings, by):
         vectors[here] = vectors[here] - vectors[here].mean(axis=0)
     return replace(unit, vectors=vectors)
+
+
+def _means(embeddings: Embeddings, by: Sequence[str]) -> list[Any]:
+    """The vectors of which a mean is taken: those of each group, or all."""
+    return rows_by_group(groups_of(embeddings, by)) if by else [slice(None)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -323,7 +328,7 @@ class Attacker:
     def _becomes_nothing(self) -> str:
         """Where less the mean no voice, or no vector, is left; empty where some are everywhere."""
         for name, one in self._sides.items():
-            people = min(len(set(one.speakers.codes[here])) for here in self._means(one))
+            people = min(len(set(one.speakers.codes[here])) for here in _means(one, self.by))
             if people < LEAST_SPEAKERS:
                 of = " in a group" if self.by else ""
                 return f"{name} has fewer than {LEAST_SPEAKERS} speakers{of}"
@@ -337,7 +342,7 @@ class Attacker:
     def talkative(self) -> Iterator[str]:
         """Sides of which one speaker has more than half: less their mean that voice is gone."""
         for name, one in self._sides.items():
-            for here in self._means(one):
+            for here in _means(one, self.by):
                 counts = np.bincount(one.speakers.codes[here])
                 if 2 * counts.max() > counts.sum():
                     yield f"{one.speakers.names[int(counts.argmax())]} in {name}"
@@ -345,10 +350,6 @@ class Attacker:
     @property
     def _sides(self) -> dict[str, Embeddings]:
         return {"enrolment": self.enrol, "test": self.test}
-
-    def _means(self, one: Embeddings) -> list[Any]:
-        """The vectors of which a mean is taken."""
-        return rows_by_group(groups_of(one, self.by)) if self.by else [slice(None)]
 
     def centred(self) -> Attacker | None:
         """The same attacker with every set about its own mean, or that of each group, at length one

@@ -14,17 +14,7 @@ import polars as pl
 from unmask.base import FloatArray, IntArray, Sampling
 from unmask.errors import InputError
 from unmask.estimate import Notice
-from unmask.privacy.attack import (
-    CENTRED,
-    CENTRED_NEGATED,
-    PLAIN,
-    READINGS,
-    Attacker,
-    Reading,
-    lacking,
-    not_tried,
-    with_groups,
-)
+from unmask.privacy.attack import READINGS, Attacker, Reading, lacking, not_tried, with_groups
 from unmask.privacy.legal.conversations import USUAL, LegalProtocol
 from unmask.privacy.legal.curve import (
     BOTH_SIDES,
@@ -151,7 +141,8 @@ def assess_attackers(
                 f" enough: the longest are of {max(lengths)}"
             )
             skipped.append(Notice("length-left-out", "", sentence))
-    scored = tuple(dict.fromkeys((PLAIN, *(Reading(variant).scored for variant in variants))))
+    asked_for = dict.fromkeys((Reading.PLAIN, *map(Reading, variants)))
+    scored = tuple(dict.fromkeys(reading.scored for reading in asked_for))
     points = list(product(lengths, metrics))
     steps = len(attackers) * (len(scored) * len(points) + len(cuts))
     curves: dict[tuple[str, str, int], Curve] = {}
@@ -175,18 +166,18 @@ def assess_attackers(
                     skipped.append(Notice("not-centred", name, sentence))
                 index += len(points)
                 continue
-            if reading == CENTRED and (who := ", ".join(attacker.talkative())):
+            if reading == Reading.CENTRED and (who := ", ".join(attacker.talkative())):
                 skipped.append(Notice("talkative", "", _TALKATIVE.format(who=who)))
             for length, metric in points:
                 with part(index, steps):
                     curve, lost = _curve(ways, metric, length, counts, protocol, intervals)
                 index += 1
-                if reading == CENTRED and curve.negated is not None:
-                    curve = with_negated(curve, curve.negated, (CENTRED, CENTRED_NEGATED))
+                if curve.negated is not None:
+                    curve = with_negated(curve, curve.negated, reading)
                 for one in (curve, curve.negated):
-                    if one is not None and one.variant in (PLAIN, *variants):
+                    if one is not None and one.variant in asked_for:
                         curves[Reading(one.variant).of(name), metric, length] = one
-                if reading == CENTRED:
+                if reading == Reading.CENTRED:
                     continue
                 if lost:
                     subject = f"{TITLES[metric]} of {name}, {spoken(length)}"
@@ -264,7 +255,7 @@ def _untried(attackers: Sequence[Attacker], variants: Sequence[str]) -> tuple[No
 
     used = (one.backend for one in attackers)
     tried = {one if isinstance(one, str) else one.name for one in used}
-    missing = [str(reading) for reading in READINGS if reading not in (PLAIN, *variants)]
+    missing = [str(reading) for reading in READINGS if reading not in (Reading.PLAIN, *variants)]
     readings = [f"scores read {', '.join(missing)} (not asked for)"] * bool(missing)
     return (not_tried(tried, why, *readings),) if attackers else ()
 

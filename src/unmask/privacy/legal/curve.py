@@ -24,7 +24,7 @@ from unmask.base import (
     score_interval,
 )
 from unmask.estimate import Estimate, Interval, Notice, Parameter
-from unmask.privacy.attack import NEGATED, PLAIN
+from unmask.privacy.attack import PLAIN, READINGS, Reading
 from unmask.privacy.luck import Permuted, luck_of
 
 SCORE = "speaker,score"
@@ -341,6 +341,7 @@ def base_name(name: str, curve: Curve) -> str:
     return name if curve.variant == PLAIN else name.removesuffix(f", {curve.variant}")
 
 
-def with_negated(plain: C, other: C, variants: tuple[str, str] = (PLAIN, NEGATED)) -> C:
-    """The curve of a score with that of the negated one, both called by their variants."""
-    return replace(plain, variant=variants[0], negated=replace(other, variant=variants[1]))
+def with_negated(plain: C, other: C, reading: Reading = PLAIN) -> C:
+    """The curve of a score with that of the negated one, which is the next of all readings."""
+    following = READINGS[READINGS.index(reading) + 1]
+    return replace(plain, variant=reading, negated=replace(other, variant=following))

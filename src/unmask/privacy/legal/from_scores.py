@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import FloatArray, Groups, IntArray, Sampling, as_array, as_numbers, reject_nan
+from unmask.base import (
+    BoolArray,
+    FloatArray,
+    Groups,
+    IntArray,
+    Sampling,
+    as_array,
+    as_numbers,
+    reject_nan,
+)
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Parameter
 from unmask.privacy.attack import NEGATED, PLAIN, Reading
@@ -44,9 +54,7 @@ def count_above_in_scores(
             f"true_column: {int(outside.sum())} of {true.size} lie outside the"
             f" {matrix.shape[1]} enrolment columns, the first at index {int(outside.argmax())}"
         )
-    allowed = None if matches is None else np.asarray(matches, dtype=bool)
-    if allowed is not None and allowed.shape != matrix.shape:
-        raise InputError(f"matches: expected shape {matrix.shape}, found {allowed.shape}")
+    allowed = None if matches is None else _matching(matches, matrix)
     at_or_above = np.empty(len(matrix), dtype=np.int64)
     above = np.empty(len(matrix), dtype=np.int64)
     step = max(1, (1 << 22) // matrix.shape[1])
@@ -60,6 +68,13 @@ def count_above_in_scores(
         at_or_above[rows] = (part >= own).sum(axis=1) - 1
         above[rows] = (part > own).sum(axis=1)
     return Above(at_or_above, above, matrix.shape[1] - 1)
+
+
+def _matching(matches: npt.ArrayLike, scores: npt.NDArray[Any]) -> BoolArray:
+    allowed = np.asarray(matches, dtype=bool)
+    if allowed.shape != scores.shape:
+        raise InputError(f"matches: expected shape {scores.shape}, found {allowed.shape}")
+    return allowed
 
 
 def ranks_from_scores(scores: npt.ArrayLike, true_column: npt.ArrayLike, *, seed: int = 0) -> Ranks:
@@ -135,10 +150,7 @@ def singling_out_from_scores(
         raise InputError("scores", wanted, f"shape {matrix.shape}")
     reject_nan(matrix.reshape(-1), "pair")
     if matches is not None:
-        allowed = np.asarray(matches, dtype=bool)
-        if allowed.shape != matrix.shape:
-            raise InputError(f"matches: expected shape {matrix.shape}, found {allowed.shape}")
-        matrix = np.where(allowed, matrix, -np.inf)
+        matrix = np.where(_matching(matches, matrix), matrix, -np.inf)
     order = np.argsort(columns, kind="stable")
     names, owner = np.unique(columns[order], return_inverse=True)
     absent = ~np.isin(rows, names)
