@@ -122,12 +122,12 @@ def test_lists_are_counted_alike_on_a_device(sides, levels, monkeypatch):
     if levels:
         enrol, test = np.round(enrol * levels), np.round(test * levels)
     place = np.sort(rng.choice(1100, 300, replace=False))
-    codes = (rng.integers(0, 2, 300), rng.integers(0, 2, 1100)) if sides else (None, None)
+    codes = (rng.integers(0, 2, 300), rng.integers(0, 2, 1100)) if sides else None
     groups = rng.integers(0, 5, 1100)
     groups[:5] = np.arange(5)
     list_sizes = np.array([1, 19, 300, 1099])
     lists = ListCounts(
-        enrol, test, *codes[::-1], true=place, list_sizes=list_sizes, enrol_group=groups
+        enrol, test, codes and codes[::-1], true=place, list_sizes=list_sizes, enrol_group=groups
     )
     scores = test @ enrol.T
     if sides:

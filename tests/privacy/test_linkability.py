@@ -157,7 +157,7 @@ def test_blocks_do_not_matter_even_with_equal_vectors(rows, strip, monkeypatch):
     assert above.above.tolist() == expected.above.tolist()
     assert (above.at_or_above[:30] >= 1).all(), "a twin ties with its speaker"
     sides = rng.integers(0, 2, 45), rng.integers(0, 2, 60)
-    comparison = LinkRows(enrol, test, *sides[::-1], true=true)
+    comparison = LinkRows(enrol, test, sides[::-1], true=true)
     narrowed = count_above(comparison, rows=rows)
     matches = sides[0][:, None] == sides[1]
     expected = count_above_in_scores(exact, true, matches=matches)

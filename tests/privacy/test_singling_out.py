@@ -73,7 +73,7 @@ def test_side_information_equals_the_definition():
     for share in (0.5, 0.02):
         allowed = (rng.random(300) < share)[people.codes]
         scores = np.where(allowed, vectors @ enrol, -np.inf)
-        rows = Rows(enrol[None], vectors, np.ones(1), allowed.astype(int))
+        rows = Rows(enrol[None], vectors, (np.ones(1), allowed.astype(int)))
         exact = partial(rows.exact, 0)
         draws = draws_of(people, 0, 2, 4)
         counts = np.array([2, 30, 300])
@@ -357,12 +357,10 @@ def test_side_information_by_column_and_by_pair():
         )
 
 
-def test_side_information_of_one_side_alone_rules_nobody_out():
+def test_side_information_rules_out_pairs_of_different_codes():
     vectors, both = np.eye(3), np.arange(3)
-    plain = Rows(vectors, vectors).exact(both, both[::-1])
-    for sides in ({"enrol_side": both}, {"test_side": both}):
-        assert Rows(vectors, vectors, **sides).exact(both, both[::-1]).tolist() == plain.tolist()
-    ruled = Rows(vectors, vectors, enrol_side=both, test_side=both).exact(both, both[::-1])
+    assert Rows(vectors, vectors).exact(both, both[::-1]).tolist() == [0.0, 1.0, 0.0]
+    ruled = Rows(vectors, vectors, (both, both)).exact(both, both[::-1])
     assert ruled.tolist() == [-np.inf, 1.0, -np.inf]
 
 

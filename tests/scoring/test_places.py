@@ -79,9 +79,9 @@ def links(sides):
     rng = np.random.default_rng(0)
     enrol, test = rng.normal(size=(150, 12)), rng.normal(size=(130, 12))
     test += enrol[:130]
-    codes = np.arange(150) % 2 if sides else None
-    rows = enrol, test, codes, None if codes is None else codes[:130]
-    return count_above(LinkRows(*rows, true=np.arange(130)), rows=40)
+    codes = np.arange(150) % 2
+    known = (codes, codes[:130]) if sides else None
+    return count_above(LinkRows(enrol, test, known, true=np.arange(130)), rows=40)
 
 
 def lists(sides):
@@ -111,7 +111,7 @@ def isolated(sides):
     )  # fmt: skip
     codes = (rng.integers(0, 3, 50), rng.integers(0, 3, 200)[everyone.codes])
     rows = rng.normal(size=(50, 9)), rng.normal(size=(600, 9))
-    made = single_out_all(Predicates(*rows, *(codes if sides else ()), attempts=attempts))
+    made = single_out_all(Predicates(*rows, codes if sides else None, attempts=attempts))
     return made.won, made.change, made.squares
 
 

@@ -23,6 +23,7 @@ from unmask.trials import Embeddings, lookup
 
 EnrolLength = int | Literal["all"] | None
 """Utterances averaged in enrolment; None is the depth of Vauquier 2025, 3.4."""
+Codes = tuple[IntArray, IntArray]
 Metric = Literal["singling_out", "linkability", "one_minus_eer"]
 ENROL_LENGTH: Mapping[str, int | Literal["all"]] = {"singling_out": 30}
 """Utterances averaged in enrolment where that is not said, else all (Vauquier 2025, 3.4)."""
@@ -217,9 +218,7 @@ def as_counts(counts: npt.ArrayLike, *, speakers: int, least: int, where: str) -
     return whole
 
 
-def side_codes(
-    sides: Sequence[tuple[Embeddings, pl.Series]], columns: Sequence[str]
-) -> tuple[IntArray, IntArray]:
+def side_codes(sides: Sequence[tuple[Embeddings, pl.Series]], columns: Sequence[str]) -> Codes:
     """Codes of the named speakers of both sets, equal where all ``columns`` match."""
     values = []
     for embeddings, names in sides:
@@ -233,12 +232,11 @@ def side_codes(
 
 @dataclass(frozen=True, eq=False)
 class Rows(Sides):
-    """Sides, where with side information a pair whose codes differ cannot be one speaker: it
-    scores −inf.
+    """Sides, where with side information a pair whose ``codes`` of enrolment and test rows differ
+    cannot be one speaker: it scores −inf.
     """
 
-    enrol_side: IntArray | None = None
-    test_side: IntArray | None = None
+    codes: Codes | None = None
 
     def exact(self, enrol: IntArray | int, test: IntArray) -> FloatArray:
         """Double-precision scores of pairs; equal vectors give equal scores, wherever they are."""
@@ -247,24 +245,24 @@ class Rows(Sides):
             some = slice(start, start + _AT_ONCE)
             known = self.enrol[enrol if isinstance(enrol, int) else enrol[some]]
             scores[some] = (self.test[test[some]] * known).sum(axis=1)
-        if self.enrol_side is None or self.test_side is None:
+        if self.codes is None:
             return scores
-        return np.where(self.test_side[test] == self.enrol_side[enrol], scores, -np.inf)
+        return np.where(self.codes[1][test] == self.codes[0][enrol], scores, -np.inf)
 
     @lazy
     def single(self) -> Rows:
         """The same in single precision."""
         kind: Any = np.float32
-        rows = self.enrol.astype(kind), self.test.astype(kind)
-        return Rows(*rows, self.enrol_side, self.test_side)
+        return Rows(self.enrol.astype(kind), self.test.astype(kind), self.codes)
 
     def scores(self, xp: Xp, rows: Range, columns: Range, out: Any = None) -> Any:
         """Scores of some enrolment rows with some test rows."""
         scores = super().scores(xp, rows, columns, out)
-        if self.enrol_side is None or self.test_side is None:
+        if self.codes is None:
             return scores
-        enrol, test = xp.put(self.enrol_side)[slice(*rows)], xp.put(self.test_side)[slice(*columns)]
-        return xp.fill(scores, enrol[:, None] != test, -np.inf)
+        enrol, test = map(xp.put, self.codes)
+        different = enrol[slice(*rows), None] != test[slice(*columns)]
+        return xp.fill(scores, different, -np.inf)
 
 
 def rounding(rows: FloatArray, others: FloatArray) -> FloatArray:
@@ -289,7 +287,7 @@ class AttackData:
     enrolled: Conversations
     tested: Conversations
     backend: Backend
-    codes: tuple[IntArray, IntArray] | None
+    codes: Codes | None
     seeds: Sequence[np.random.SeedSequence]
     fields: Mapping[str, Any]
     everyone: pl.Series
@@ -299,18 +297,15 @@ class AttackData:
         """Number in enrolment of every test speaker who is enrolled."""
         return lookup(self.tested.names, self.enrolled.names).astype(np.int64)
 
-    def rows(
-        self, speakers: IntArray | None = None
-    ) -> tuple[FloatArray, FloatArray, IntArray | None, IntArray | None]:
+    def rows(self, speakers: Any = slice(None)) -> tuple[FloatArray, FloatArray, Codes | None]:
         """Rows of both sides whose inner products are scores, of some enrolment speakers or all,
         and the codes of both where there is side information.
         """
-        chosen = slice(None) if speakers is None else speakers
-        sides = sides_of(self.backend, self.enrolled.vectors[chosen], self.tested.vectors)
+        sides = sides_of(self.backend, self.enrolled.vectors[speakers], self.tested.vectors)
         if self.codes is None:
-            return sides.enrol, sides.test, None, None
-        codes = self.codes[0][chosen], self.codes[1][self.tested.speakers]
-        return sides.enrol, sides.test, *codes
+            return sides.enrol, sides.test, None
+        codes = self.codes[0][speakers], self.codes[1][self.tested.speakers]
+        return sides.enrol, sides.test, codes
 
 
 def attack_data(

@@ -101,11 +101,12 @@ class LinkRows(Rows):
     @property
     def allowed(self) -> IntArray | None:
         """How many others of each test row side information leaves, −1 where it rules out i."""
-        if self.test_side is None or self.enrol_side is None:
+        if self.codes is None:
             return None
-        codes, sizes = np.unique(self.enrol_side, return_counts=True)
-        at = np.minimum(np.searchsorted(codes, self.test_side), codes.size - 1)
-        own = self.enrol_side[self.true] == self.test_side
+        enrolled, tested = self.codes
+        codes, sizes = np.unique(enrolled, return_counts=True)
+        at = np.minimum(np.searchsorted(codes, tested), codes.size - 1)
+        own = enrolled[self.true] == tested
         return np.where(own, sizes[at], 0) - 1
 
 

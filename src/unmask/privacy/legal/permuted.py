@@ -52,8 +52,7 @@ def permuted_links(
     With g(i, j) the mean outcome of the conversations of i if they were of j, a permutation π reads
     mean g(i, π(i)), and all of them mean g(i, j).
     """
-    sides = rows.test_side is not None
-    base = (names if sides else everyone).sort()
+    base = (everyone if rows.codes is None else names).sort()
     room = CELLS // (len(rows.enrol) * int(population.counts.max()))
     most = int(np.clip(room, LEAST_PEOPLE, MOST_PEOPLE))
     chosen = some_people(len(base), most, seed)
@@ -62,19 +61,17 @@ def permuted_links(
     at = place[lookup(names, base)]
     order = np.argsort(at, kind="stable")
     tested = order[at[order] >= 0]
-    groups = None
-    if rows.test_side is not None:
+    groups, own = None, np.ones((len(tested),) * 2, dtype=bool)
+    candidates = np.full(len(tested), len(rows.enrol))
+    if rows.codes is not None:
+        side = rows.codes[1][population.first[tested]]
         groups = np.empty(len(chosen), dtype=np.int64)
-        groups[at[tested]] = rows.test_side[population.first[tested]]
+        groups[at[tested]] = side
+        own = side[:, None] == side
+        candidates = (side[:, None] == rows.codes[0]).sum(axis=1)
     renaming = Renaming.of(len(chosen), seed, groups)
     given = renaming.among(at[tested])
     table = _by_name(rows, population, tested, true[tested], outcomes)
-    own = np.ones((len(tested),) * 2, dtype=bool)
-    candidates = np.full(len(tested), len(rows.enrol))
-    if rows.test_side is not None and rows.enrol_side is not None:
-        side = rows.test_side[population.first[tested]]
-        own = side[:, None] == side
-        candidates = (side[:, None] == rows.enrol_side).sum(axis=1)
     read = table[:, :, np.arange(len(tested)), given].mean(axis=-1).swapaxes(1, 2)
     return [
         {
@@ -123,8 +120,8 @@ def _by_name(
         each = population.counts[some]
         chosen = population.rows(some)
         scores = rows.test[chosen] @ rows.enrol.T
-        if rows.test_side is not None and rows.enrol_side is not None:
-            scores[rows.test_side[chosen, None] != rows.enrol_side] = -np.inf
+        if rows.codes is not None:
+            scores[rows.codes[1][chosen, None] != rows.codes[0]] = -np.inf
         ruled_out = np.isneginf(scores).sum(axis=1, keepdims=True)
         below, up_to = places(scores)
         first = np.cumsum(each) - each
@@ -191,7 +188,7 @@ def dealt(shared: Predicates, count: int, seed: int) -> Deals:
     scores = shared.scores(NUMPY, *every).astype(np.float32)
     entries = [_Entries.of(attempts, count, int(rank)) for rank in np.unique(attempts.ranks)]
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_STREAM,)))
-    side = np.zeros(len(population), np.int64) if shared.test_side is None else shared.test_side
+    side = np.zeros(len(population), np.int64) if shared.codes is None else shared.codes[1]
     success = np.empty((2, DEALS + 1))
     hits = np.zeros((2, len(attempts.speakers), population.size))
     for deal in range(DEALS + 1):

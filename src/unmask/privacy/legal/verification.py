@@ -68,18 +68,15 @@ def one_minus_eer(
     enrolled, tested = both.enrolled, both.tested
     true = both.true
     sizes = as_counts(counts, speakers=len(enrolled.names), least=2, where="enrolment")
-    left, right, enrol_side, test_side = both.rows()
+    left, right, codes = both.rows()
     order = np.random.default_rng(both.seeds[0]).permutation(len(left))
     row = np.argsort(order)[true]
     by_row, ascending = np.argsort(row), np.argsort(sizes, kind="stable")
     row = row[by_row]
     groups = _groups(row, in_order(tested.names.to_list())[by_row], len(left))
     list_sizes = sizes[ascending] - 1
-    lists = ListCounts(
-        left[order], right[by_row], true=row, list_sizes=list_sizes, enrol_group=groups
-    )
-    if enrol_side is not None and test_side is not None:
-        lists = replace(lists, enrol_side=enrol_side[order], test_side=test_side[by_row])
+    sides = left[order], right[by_row], codes and (codes[0][order], codes[1][by_row])
+    lists = ListCounts(*sides, true=row, list_sizes=list_sizes, enrol_group=groups)
     values, chance = np.empty((3, 2, len(sizes))), np.full(len(sizes), 0.5)
     values[:, :, ascending] = _values(lists, how)
     if protocol.side:  # a pair ruled out stays so when negated
@@ -153,12 +150,12 @@ class ListCounts(Rows):
         """Share w of the pairs of different speakers that side information leaves, for every N'.
         Without any other information P_miss = 1 − F and P_fa = w·F: 1 − EER is 1/(1 + w).
         """
-        assert self.enrol_side is not None
-        assert self.test_side is not None
+        assert self.codes is not None
+        enrolled, tested = self.codes
         left, list_sizes = np.zeros(len(self.list_sizes)), self.list_sizes
-        for code in np.unique(self.test_side):
-            alike = self.enrol_side == code
-            rows = self.true[self.test_side == code]
+        for code in np.unique(tested):
+            alike = enrolled == code
+            rows = self.true[tested == code]
             joins = rows[:, None] < list_sizes
             first = np.concatenate([[0], np.cumsum(alike)])
             left += (first[list_sizes + joins] - (joins & alike[rows][:, None])).sum(axis=0)
@@ -166,7 +163,7 @@ class ListCounts(Rows):
 
     def tiles(self, xp: Xp, rows: Range, *, band: bool = False) -> Iterator[Tile]:
         """Tiles of some test rows with all of enrolment, or with pairs of one speaker."""
-        transposed = Rows(self.test, self.enrol, self.test_side, self.enrol_side)
+        transposed = Rows(self.test, self.enrol, self.codes and self.codes[::-1])
         known = Groups(np.arange(len(self.enrol)))
         pairs = PairGrid(transposed, Groups(self.true), known, tile=TILE)
         return pairs.tiles(xp, (*rows, 0, len(known)), cells=_DEVICE_SCORES, band=band)
