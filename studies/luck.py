@@ -1,11 +1,11 @@
 """``python -m studies.luck [--samples N] [--processes N] [NAME …]``: is luck told from a leak?
 
 Draws people with original and protected voices, runs all attacks of ``um.pseudonymisation`` and
-``um.legal`` on each sample, and prints for the strongest of them how often p is at most 0.05, what
-was found and what luck reads, averaged over samples. New voices that have nothing of their owner
-keep none, half or all of what a recording holds beside the voice (words, room); then at most about
-5 % of the samples may be called beyond chance. Where 0.6 of the voice is left, or one shift hides
-all voices alike, all samples should be.
+``um.assess_attackers`` on each sample, and prints for the strongest of them how often p is at most
+0.05, what was found and what luck reads, averaged over samples. New voices that have nothing of
+their owner keep none, half or all of what a recording holds beside the voice (words, room); then at
+most about 5 % of the samples may be called beyond chance. Where 0.6 of the voice is left, or one
+shift hides all voices alike, all samples should be.
 """
 
 from __future__ import annotations
@@ -90,9 +90,9 @@ def tried(law: Law, number: int) -> dict[str, tuple[float, float, float]]:
             for name in BACKENDS
         }
         how = {"metrics": ("linkability", "singling_out"), "replicates": REPLICATES}
-        swept = um.legal(attackers, **how, seed=number)
+        swept = um.assess_attackers(attackers, **how, seed=number)
         within = um.Attacker(release.select(first), release.select(~first), release=True)
-        linked = um.legal({"release": within}, **how, seed=number)
+        linked = um.assess_attackers({"release": within}, **how, seed=number)
     found = {e.metric: e for e in matrices.estimates if e.luck is not None}
     for metric in how["metrics"]:
         found[metric] = swept.worst(metric).estimate

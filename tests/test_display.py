@@ -33,7 +33,7 @@ def results():
     yield um.safeguards(ORIGINAL, {"x": PROTECTED}, replicates=20)
     yield um.linkability(ORIGINAL, OTHER, counts=[5])
     yield um.singling_out(ORIGINAL, OTHER, counts=[5])
-    yield um.legal({"ignorant": um.Attacker(ORIGINAL, OTHER)}, counts=[5], lengths=[1])
+    yield um.assess_attackers({"ignorant": um.Attacker(ORIGINAL, OTHER)}, counts=[5], lengths=[1])
     yield um.worst_case(ORIGINAL, [0.1, 0.5], counts=[1, 5])
     yield um.cp_map(target, nontarget)
     yield um.detection(target, nontarget)
@@ -82,7 +82,7 @@ def test_numbers_by_name():
     both = um.safeguards(ORIGINAL, {"y": voices(3), "x": PROTECTED}, replicates=20)
     assert [both[name].system for name in "xy"] == ["x", "y"]
     assert both["x"]["deid"].value == result["deid"].value
-    sweep = um.legal({"ignorant": um.Attacker(ORIGINAL, OTHER)}, counts=[5], lengths=[1])
+    sweep = um.assess_attackers({"ignorant": um.Attacker(ORIGINAL, OTHER)}, counts=[5], lengths=[1])
     assert sweep["ignorant", "linkability", 1]["linkability"].value == pytest.approx(
         um.linkability(ORIGINAL, OTHER, counts=[5])["linkability"].value
     )
@@ -104,7 +104,7 @@ def test_parts_by_name():
     with pytest.raises(um.InputError, match=r"a: expected a pair \(target scores, nontarget"):
         um.compare({"a": target, "b": nontarget})
     held = {"original": um.Attacker(ORIGINAL, OTHER), "one": um.Attacker(ORIGINAL, OTHER)}
-    sweep = um.legal(held, original="original", counts=[2, 5], lengths=[1])
+    sweep = um.assess_attackers(held, original="original", counts=[2, 5], lengths=[1])
     assert sweep["linkability"] == sweep.worst("linkability").estimate
     assert sweep["one"].attackers == ("original", "one")
     assert sweep["one"]["linkability"] == sweep["linkability"]
@@ -138,7 +138,9 @@ def test_identifiers_can_be_gone_through():
 
 
 def test_a_figure_draws_itself_with_title_and_caption():
-    sweep = um.legal({"ignorant": um.Attacker(ORIGINAL, OTHER)}, counts=[2, 5], lengths=[1])
+    sweep = um.assess_attackers(
+        {"ignorant": um.Attacker(ORIGINAL, OTHER)}, counts=[2, 5], lengths=[1]
+    )
     figure = um.report.figures_of(sweep)[0]
     drawn = figure._repr_svg_()
     assert drawn.startswith("<svg")
@@ -192,7 +194,7 @@ def test_many_notices_are_told_in_a_few_lines():
     assert rest == ["?", "?", "?", "6 more kinds of warnings in .warnings"]
     held = {name: um.Attacker(voices(ord(name), noise=9), OTHER) for name in "abcd"}
     with pytest.warns(um.UnmaskWarning) as caught:
-        sweep = um.legal(held, counts=[2, 5], lengths=[1, 2])
+        sweep = um.assess_attackers(held, counts=[2, 5], lengths=[1, 2])
     assert len(caught) <= 5 < len(sweep.warnings)
 
 

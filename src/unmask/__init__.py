@@ -32,10 +32,9 @@ _NAMES = {
     "errors": "InputError UnmaskWarning",
     "estimate": "Estimate Interval",
     "privacy": """
-        Attacker inference linkability linkability_from_scores pseudonymisation safeguards
-        sessions singling_out within_release zoo
+        Attacker LegalProtocol assess_attackers attribute_inference linkability
+        linkability_from_scores pseudonymisation safeguards sessions singling_out within_release zoo
     """,
-    "privacy.legal": "legal",
     "report": "assess document render",
     "run": "progress run_on",
     "scoring": "Backend Cosine Plda Sides Whitening register_backend",

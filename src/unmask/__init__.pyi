@@ -31,7 +31,9 @@ from unmask.errors import InputError as InputError, UnmaskWarning as UnmaskWarni
 from unmask.estimate import Estimate as Estimate, Interval as Interval
 from unmask.privacy import (
     Attacker as Attacker,
-    inference as inference,
+    LegalProtocol as LegalProtocol,
+    assess_attackers as assess_attackers,
+    attribute_inference as attribute_inference,
     linkability as linkability,
     linkability_from_scores as linkability_from_scores,
     pseudonymisation as pseudonymisation,
@@ -41,7 +43,6 @@ from unmask.privacy import (
     within_release as within_release,
     zoo as zoo,
 )
-from unmask.privacy.legal import legal as legal
 from unmask.report import (
     assess as assess,
     document as document,

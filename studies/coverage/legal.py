@@ -75,7 +75,8 @@ def studies() -> list[Study]:
 def truth(law: Law) -> dict[str, float]:
     """What is not the mean over samples."""
     enrol, test = law.sample(np.random.default_rng(99), _LARGE, _MANY)
-    linked = um.linkability(enrol, test, counts=[20], replicates=0, max_conversations=_MANY)
+    many = um.LegalProtocol(max_conversations=_MANY)
+    linked = um.linkability(enrol, test, counts=[20], replicates=0, protocol=many)
     risks = np.sort(linked.per_speaker[:, 0])
     return {
         "worst decile N=20": float(risks[-_LARGE // 10 :].mean()),

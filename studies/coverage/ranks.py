@@ -99,5 +99,5 @@ def probed(shift: float, speakers: int, number: int) -> Drawn:
         [f"u{i}" for i in range(owner.size)],
         columns={"sex": [("f", "m")[k] for k in attribute[owner]]},
     )
-    made = um.inference(voices, "sex")
+    made = um.attribute_inference(voices, "sex")
     return {"inference": (made.value, made.low, made.high)}

@@ -303,9 +303,9 @@ def test_a_release_alone_is_linked_within_itself(files):
     release = read_embeddings(path)
     for backend in ("cosine", "wccn"):
         attacker = f"within the release ({backend})"
-        sweep = um.legal(
+        sweep = um.assess_attackers(
             {attacker: um.within_release(release, backend)},
-            counts=[20], lengths=[1], draws=2, folds=3, replicates=50,
+            counts=[20], lengths=[1], protocol=um.LegalProtocol(draws=2, folds=3), replicates=50,
         )  # fmt: skip
         for metric in ("linkability", "singling_out", "one_minus_eer"):
             (row,) = [

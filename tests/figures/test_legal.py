@@ -24,7 +24,13 @@ def sweep():
         name: um.Attacker(made(noise=noise, tag="e"), made(noise=noise, tag="t"))
         for name, noise in (("original", 0.3), ("ignorant", 5.0), ("informed", 1.5))
     }
-    return um.legal(attackers, counts=[5, 20, 30], lengths=[1, 3], draws=1, folds=2, replicates=20)
+    return um.assess_attackers(
+        attackers,
+        counts=[5, 20, 30],
+        lengths=[1, 3],
+        protocol=um.LegalProtocol(draws=1, folds=2),
+        replicates=20,
+    )
 
 
 def values(spec):

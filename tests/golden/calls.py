@@ -454,7 +454,7 @@ def inference(
     data: Mapping[str, Any], unprotected: Mapping[str, Any] | None, attribute: str, bands: Any = ()
 ) -> Numbers:
     """Inference of an attribute."""
-    made = um.inference(
+    made = um.attribute_inference(
         voices(data),
         attribute,
         unprotected=None if unprotected is None else voices(unprotected),
@@ -478,7 +478,7 @@ def legal_sweep(
     }
     if backends:
         attackers = um.privacy.with_backends(attackers, backends)
-    made = um.legal(attackers, replicates=40, seed=6, **options, **at)
+    made = um.assess_attackers(attackers, replicates=40, seed=6, **options, **at)
     result = _estimates(made.estimates)
     for (attacker, metric, length), curve in made.curves.items():
         result |= _curve(curve, f"{attacker}/{metric}/{length}/")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
 import numpy as np
 from tests.golden import calls
+
+from unmask import LegalProtocol
 
 EVERYWHERE = ("local-1", "local-3", "processes", "dask", "cuda")
 LOCAL = ("local-1", "local-3")
@@ -344,6 +346,9 @@ def _privacy(here: Any, at: Any) -> Iterator[Case]:
     yield here("zoo of a matrix", lambda: calls.zoo_of_set(originals(), safe()))
 
 
+KNOWN = LegalProtocol(side=("gender",))
+
+
 def _legal(here: Any, at: Any) -> Iterator[Case]:
     sets = enrolled, tested
 
@@ -357,19 +362,19 @@ def _legal(here: Any, at: Any) -> Iterator[Case]:
 
     yield from legal(calls.linkability, EVERYWHERE, "linkability, exact")
     yield from legal(
-        calls.linkability, LOCAL, "linkability, plda, side", scoring="plda", side=["gender"]
+        calls.linkability, LOCAL, "linkability, plda, side", scoring="plda", protocol=KNOWN
     )
     yield from legal(calls.linkability, LOCAL[:1], "linkability, drawn", draws=20, length=2)
     yield from legal(calls.verification, EVERYWHERE, "one minus eer")
     yield from legal(
         calls.verification, LOCAL[:1], "one minus eer, within, side", scoring="within",
-        side=["gender"],
+        protocol=KNOWN,
     )  # fmt: skip
     small = {"folds": 3, "draws": 2, "max_enrol": 40}
     yield from legal(calls.singling_out, EVERYWHERE, "singling out", **small)
     yield from legal(
         calls.singling_out, LOCAL[:1], "singling out, plda, side", scoring="plda",
-        side=["gender"], **small,
+        protocol=KNOWN, **small,
     )  # fmt: skip
     scores = np.random.default_rng(4).normal(size=(50, 20)).round(1)
     column = np.arange(50) % 20
@@ -389,8 +394,8 @@ def _legal(here: Any, at: Any) -> Iterator[Case]:
         "legal sweep",
         lambda on: calls.legal_sweep(
             {"original": (few(1), few(2)), "a": (few(1), protected(few(2), 0.8, 3))},
-            on, counts=[2, 20, 60], lengths=[1, 2], side=["gender"], attributes=["gender"],
-            linkability_draws=10, **small,
+            on, counts=[2, 20, 60], lengths=[1, 2], attributes=["gender"],
+            protocol=replace(KNOWN, linkability_draws=10, **small),
         ),
         ("local-1", "processes", "cuda"),
     )  # fmt: skip
@@ -398,7 +403,7 @@ def _legal(here: Any, at: Any) -> Iterator[Case]:
         "legal sweep, back-ends, all variants",
         lambda on: calls.legal_sweep(
             {"a": (few(1), few(2))}, on, counts=[2, 60], lengths=[1],
-            backends=["cosine", "wccn"], **small,
+            backends=["cosine", "wccn"], protocol=LegalProtocol(**small),
         ),
         LOCAL[:1],
     )  # fmt: skip

@@ -43,7 +43,7 @@ def turned(angle, seed=0):
 
 
 def linked(attacker):
-    result = um.legal(
+    result = um.assess_attackers(
         {"x": attacker}, counts=[SPEAKERS], lengths=[1], metrics=["linkability"], replicates=200
     )
     return result.curves["x", "linkability", 1]

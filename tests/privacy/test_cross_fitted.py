@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import unmask as um
-from unmask.privacy.attack import ALIGNMENTS, first_half
+from unmask.privacy.attack import ALIGNMENTS
+from unmask.privacy.recordings import first_half
 from unmask.trials import Ids
 
 PEOPLE, EACH, DIM = 30, 10, 48

@@ -15,7 +15,14 @@ from hypothesis import given, settings, strategies as st
 import unmask as um
 from unmask.engine import Roc
 from unmask.errors import InputError
-from unmask.privacy.legal import BACKENDS, Attacker, legal, pooled, with_groups
+from unmask.privacy.legal import (
+    BACKENDS,
+    Attacker,
+    LegalProtocol,
+    assess_attackers,
+    pooled,
+    with_groups,
+)
 from unmask.privacy.legal.isolating import mean_calibrated_chance
 from unmask.privacy.legal.linking import Above
 from unmask.privacy.similarity import safeguards
@@ -51,7 +58,7 @@ def of(sets, prefix="x"):
 
 def linked(attacker, **options):
     how = {"counts": [SPEAKERS], "lengths": [1], "metrics": ["linkability"], "replicates": 0}
-    return legal({"x": attacker}, **how, **options).curves
+    return assess_attackers({"x": attacker}, **how, **options).curves
 
 
 def value(attacker, reading="plain"):
@@ -129,8 +136,13 @@ def test_an_ideal_pseudonymiser_stays_at_the_chance_of_its_group():
             name: replace(of((enrol, test)), backend=name)
             for name in ("cosine", "wccn", "plda", "whitened", "coral", "wasserstein", "procrustes")
         }
-        swept = legal(
-            attackers, side=SEX, counts=[20], lengths=[1], metrics=["linkability"], replicates=0
+        swept = assess_attackers(
+            attackers,
+            protocol=LegalProtocol(side=SEX),
+            counts=[20],
+            lengths=[1],
+            metrics=["linkability"],
+            replicates=0,
         )
         for (name, _, _), curve in swept.curves.items():
             found.setdefault(name, []).append(curve.value[0])
@@ -197,9 +209,10 @@ def test_without_information_every_metric_reaches_its_chance_within_groups():
             )
             for tag in "et"
         )
-        swept = legal(
+        swept = assess_attackers(
             {"x": Attacker(enrol, test, release=False)},
-            counts=[5, 40], lengths=[1], side=SEX, variants=["plain"], replicates=0,
+            counts=[5, 40], lengths=[1], protocol=LegalProtocol(side=SEX), variants=["plain"],
+            replicates=0,
         )  # fmt: skip
         for metric, some in values.items():
             curve = swept.curves["x (cosine by sex)", metric, 1]
@@ -273,9 +286,14 @@ def test_groups_that_cannot_be_fitted_cost_themselves():
         replace(x, columns={"sex": np.where(x.speakers.to_series() == "s00", "x", "m")})
         for x in (enrol, test)
     ]
-    curves = linked(Attacker(*lone, "whitened", release=False), side=SEX)
+    curves = linked(Attacker(*lone, "whitened", release=False), protocol=LegalProtocol(side=SEX))
     assert {name for name, _, _ in curves} == {"x", "x, negated"}
-    swept = legal({"x": Attacker(*lone, "whitened")}, side=SEX, lengths=[1], replicates=0)
+    swept = assess_attackers(
+        {"x": Attacker(*lone, "whitened")},
+        protocol=LegalProtocol(side=SEX),
+        lengths=[1],
+        replicates=0,
+    )
     told = "whitened by sex: expected 2 people or more in each group on both sides, found 1 of x"
     assert any(told in notice.sentence for notice in swept.skipped)
     for sets, told in (
@@ -355,12 +373,12 @@ def test_where_vectors_cannot_be_centred():
         assert one.centred() is None
         with pytest.raises(InputError, match="it cannot be read centred"):
             one.read("centred").matrix()
-        swept = legal({"x": one}, lengths=[1], metrics=["linkability"], replicates=0)
+        swept = assess_attackers({"x": one}, lengths=[1], metrics=["linkability"], replicates=0)
         assert any(f"x: centred scores not tried, {one.uncentred}" in w for w in swept.warnings)
     whole = enrol.speakers.codes == 0
     many = enrol.select(np.concatenate([np.flatnonzero(whole), np.flatnonzero(~whole)[::30]]))
     assert list(Attacker(many, test).talkative()) == ["s00 in enrolment"]
-    swept = legal(
+    swept = assess_attackers(
         {"x": Attacker(many, test)}, counts=[4], lengths=[1], metrics=["linkability"], replicates=0
     )
     assert any("one speaker (s00 in enrolment), whose voice is" in w for w in swept.warnings)

@@ -125,7 +125,9 @@ def test_a_fold_is_an_attacker_like_any_other():
     original = voices()
     attack = Attacker(original, original, train=original).held_out()
     one = attack.folds[0]["wccn"]
-    result = um.legal({"x": one}, counts=[20], lengths=[1], metrics=["linkability"], replicates=0)
+    result = um.assess_attackers(
+        {"x": one}, counts=[20], lengths=[1], metrics=["linkability"], replicates=0
+    )
     linked = um.linkability(
         one.enrol, one.test, counts=[20], backend=one.ready().backend_in_use, replicates=0
     )

@@ -29,7 +29,7 @@ def test_probe_minimises_its_loss():
 
 def test_the_interval_knows_that_folds_share_their_training_speech():
     voices = population(30, 3, noise=2.0, tag="p", columns=True)
-    result = um.inference(voices, "gender", folds=4)
+    result = um.attribute_inference(voices, "gender", folds=4)
     share = result.per_speaker
     variance = (1 + 4 / 3) * share.var(ddof=1) / 30
     ends = score_interval(share.mean(), variance, 30, level=0.95)
@@ -54,14 +54,14 @@ def test_folds_split_speakers_and_spread_classes():
 
 def test_reads_what_is_there_and_nothing_else():
     clear = population(80, 3, noise=0.1, tag="p", columns=True)
-    result = um.inference(clear, "gender", unprotected=clear, replicates=200)
+    result = um.attribute_inference(clear, "gender", unprotected=clear, replicates=200)
     assert result.value > 0.8
     assert result.low > result.chance
     assert not result.warnings
     assert result.attacks == 240
     rng = np.random.default_rng(0)
     blank = um.Embeddings(rng.normal(size=(240, 16)), clear.speakers, columns=clear.columns)
-    nothing = um.inference(blank, "gender", unprotected=clear, replicates=200)
+    nothing = um.attribute_inference(blank, "gender", unprotected=clear, replicates=200)
     assert abs(nothing.value - nothing.chance) < 0.12
     assert nothing.unprotected > 0.8
     assert "not clearly better than the majority class" in nothing.warnings[0]
@@ -76,20 +76,20 @@ def test_speakers_are_disjoint_so_identity_does_not_help():
     known = um.Embeddings(
         vectors, np.repeat(np.arange(60), 10).astype(str), columns={"coin": labels}
     )
-    result = um.inference(known, "coin", replicates=100)
+    result = um.attribute_inference(known, "coin", replicates=100)
     assert result.value < 0.7, "a probe that knew the test speakers would reach 1"
 
 
 def test_bands_and_lone_classes():
     people = population(40, 2, noise=0.1, tag="p", columns=True)
-    result = um.inference(people, "age", bands=(25, 35), replicates=50)
+    result = um.attribute_inference(people, "age", bands=(25, 35), replicates=50)
     assert set(result.classes) == {"below 25", "25 to below 35", "35 and above"}
     ages = people.columns["age"].to_series().cast(float).to_numpy()
     shares = np.histogram(ages, [-np.inf, 25, 35, np.inf])[0] / 80
     assert result.chance == pytest.approx(shares.max())
     first = np.where(np.arange(80) < 2, "only", np.where(np.arange(80) % 4 < 2, "x", "y"))
     lone = um.Embeddings(people.vectors, people.speakers, columns={"accent": first})
-    text = um.inference(lone, "accent", replicates=50)
+    text = um.attribute_inference(lone, "accent", replicates=50)
     assert text.lone == ("only",)
     assert "cannot be learnt" in " ".join(text.warnings)
 
@@ -97,11 +97,11 @@ def test_bands_and_lone_classes():
 def test_bad_input():
     people = population(20, 2, noise=0.1, tag="p", columns=True)
     with pytest.raises(um.InputError, match="expected a column accent, found gender, age"):
-        um.inference(people, "accent")
+        um.attribute_inference(people, "accent")
     with pytest.raises(um.InputError, match="expected numbers to cut into bands"):
-        um.inference(people, "gender", bands=(1,))
+        um.attribute_inference(people, "gender", bands=(1,))
     with pytest.raises(um.InputError, match="2 to the 20 speakers"):
-        um.inference(people, "gender", folds=21)
+        um.attribute_inference(people, "gender", folds=21)
     one = um.Embeddings(people.vectors, people.speakers, columns={"c": ["v"] * 40})
     with pytest.raises(um.InputError, match="at least 2 values, found 1"):
-        um.inference(one, "c")
+        um.attribute_inference(one, "c")

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+from inspect import isfunction, signature
 from pathlib import Path
 
 import numpy as np
@@ -25,12 +27,13 @@ def attackers(**noises):
     }
 
 
-OPTIONS = {"draws": 2, "folds": 4, "replicates": 50}
+QUICK = um.LegalProtocol(draws=2, folds=4)
+OPTIONS = {"protocol": QUICK, "replicates": 50}
 
 
 @pytest.fixture(scope="module")
 def sweep():
-    return um.legal(
+    return um.assess_attackers(
         attackers(original=0.5, ignorant=5.0, informed=1.5),
         counts=[5, 20, 30],
         lengths=[1, 4],
@@ -83,10 +86,12 @@ def test_the_strongest_is_named_beside_the_one_asked_for(sweep):
 
 def test_a_weak_attacker_is_not_believed(sweep):
     assert not any("weak attacker" in line for line in sweep.warnings)
-    weak = um.legal(attackers(original=8.0, informed=9.0), counts=[20], lengths=[1], **OPTIONS)
+    weak = um.assess_attackers(
+        attackers(original=8.0, informed=9.0), counts=[20], lengths=[1], **OPTIONS
+    )
     assert any("weak attacker: Linkability on unprotected speech" in w for w in weak.warnings)
     assert any("not clearly better than chance" in w for w in weak.warnings)
-    alone = um.legal(attackers(informed=1.0), counts=[20], lengths=[1], **OPTIONS)
+    alone = um.assess_attackers(attackers(informed=1.0), counts=[20], lengths=[1], **OPTIONS)
     assert alone.warnings[0].startswith("no attacker on unprotected speech was given")
     assert alone.protected == ("informed",)
 
@@ -94,7 +99,9 @@ def test_a_weak_attacker_is_not_believed(sweep):
 def test_reversed_evidence_is_told():
     one = attackers(x=0.5)["x"]
     turned = um.Embeddings(-one.test.vectors, one.test.speakers)
-    result = um.legal({"x": um.Attacker(one.enrol, turned)}, counts=[20], lengths=[1], **OPTIONS)
+    result = um.assess_attackers(
+        {"x": um.Attacker(one.enrol, turned)}, counts=[20], lengths=[1], **OPTIONS
+    )
     assert any("Linkability: the negated score succeeds more often" in w for w in result.warnings)
     best = result.strongest("linkability", 1, 20)
     assert best.attacker in ("x, negated", "x, centred negated")
@@ -111,14 +118,16 @@ def test_centred_scores_see_through_a_common_move():
     away = np.full(16, 12.0)
     moved = um.Embeddings(one.test.vectors + away, one.test.speakers, one.test.utterances)
     enrol = um.Embeddings(one.enrol.vectors - away, one.enrol.speakers, one.enrol.utterances)
-    result = um.legal({"x": um.Attacker(enrol, moved)}, counts=[20], lengths=[1], **OPTIONS)
+    result = um.assess_attackers(
+        {"x": um.Attacker(enrol, moved)}, counts=[20], lengths=[1], **OPTIONS
+    )
     best = result.strongest("linkability", 1, 20)
     assert best.attacker == "x, centred"
     plain = result.curves["x", "linkability", 1].value[0]
     assert float(best.estimate.value) > plain + 0.1
     middle = um.privacy.centred(moved)
     assert np.abs(middle.vectors.mean(axis=0)).max() < 1e-12
-    only = um.legal(
+    only = um.assess_attackers(
         {"x": um.Attacker(enrol, moved)}, counts=[20], lengths=[1], variants=["plain"], **OPTIONS
     )
     assert {name for name, _, _ in only.curves} == {"x"}
@@ -127,7 +136,7 @@ def test_centred_scores_see_through_a_common_move():
 def test_everyone_with_the_same_voice_cannot_be_centred():
     same = um.Embeddings(np.ones((60, 4)), [str(i % 20) for i in range(60)])
     one = um.Attacker(same, same, release=False)
-    result = um.legal({"x": one}, counts=[20], lengths=[1], metrics=["linkability"])
+    result = um.assess_attackers({"x": one}, counts=[20], lengths=[1], metrics=["linkability"])
     assert any("not tried, 60 vectors of enrolment become zero" in w for w in result.warnings)
     assert result.strongest("linkability", 1, 20).estimate.value == 0
 
@@ -187,19 +196,18 @@ def test_attacks_are_ranked_at_twenty_speakers_over_all_lengths(sweep):
 
 def test_enrolment_depth_is_that_of_the_paper_unless_asked_for():
     one = attackers(x=1.5)
-    usual = um.legal(one, counts=[20], lengths=[1], variants=["plain"], **OPTIONS)
+    usual = um.assess_attackers(one, counts=[20], lengths=[1], variants=["plain"], **OPTIONS)
     depth = {m: usual.curves["x", m, 1].enrol_length for m in usual.metrics}
     assert depth == {"singling_out": 30, "linkability": "all", "one_minus_eer": "all"}
     assert not any("averaged over what they have" in w for w in usual.warnings)
-    asked = um.legal(
+    asked = um.assess_attackers(
         one,
         counts=[20],
         lengths=[1],
         variants=["plain"],
-        linkability_enrol=2,
-        singling_out_enrol="all",
-        one_minus_eer_enrol=9,
-        **OPTIONS,
+        protocol=replace(
+            QUICK, linkability_enrol=2, singling_out_enrol="all", one_minus_eer_enrol=9
+        ),
     )
     depth = {m: asked.curves["x", m, 1].enrol_length for m in usual.metrics}
     assert depth == {"singling_out": "all", "linkability": 2, "one_minus_eer": 9}
@@ -209,15 +217,16 @@ def test_enrolment_depth_is_that_of_the_paper_unless_asked_for():
 def test_singling_out_with_sides_swapped():
     one = attackers(x=1.5)["x"]
     options = {"counts": [20], "lengths": [1], "variants": ["plain"], **OPTIONS}
-    usual = um.legal({"x": um.Attacker(one.test, one.enrol)}, **options)
-    swapped = um.legal({"x": one}, swap=True, **options)
-    plain = um.legal({"x": one}, **options)
+    usual = um.assess_attackers({"x": um.Attacker(one.test, one.enrol)}, **options)
+    swapped = um.assess_attackers({"x": one}, **options | {"protocol": replace(QUICK, swap=True)})
+    plain = um.assess_attackers({"x": one}, **options)
     key = ("x", "singling_out", 1)
     assert swapped.curves[key].value == usual.curves[key].value
     key = ("x", "linkability", 1)
     assert swapped.curves[key].value == plain.curves[key].value
-    kept = um.legal(
-        {"x": um.Attacker(one.enrol, one.test, enrols="original")}, swap=True, **options
+    kept = um.assess_attackers(
+        {"x": um.Attacker(one.enrol, one.test, enrols="original")},
+        **options | {"protocol": replace(QUICK, swap=True)},
     )
     key = ("x", "singling_out", 1)
     assert kept.curves[key].value == plain.curves[key].value
@@ -237,7 +246,7 @@ def pseudonyms(key, tag, speakers=60, each=8):
 def test_an_ideal_pseudonymiser_protects_against_every_attacker():
     original = [population(60, 8, noise=0.3, tag=t) for t in "et"]
     attacked, own = pseudonyms(1, "t"), pseudonyms(2, "e")
-    result = um.legal(
+    result = um.assess_attackers(
         {
             "original": um.Attacker(*original),
             "original enrolment": um.Attacker(original[0], attacked, enrols="original"),
@@ -249,8 +258,7 @@ def test_an_ideal_pseudonymiser_protects_against_every_attacker():
         },
         counts=[20, 60],
         lengths=[1],
-        draws=2,
-        folds=4,
+        protocol=QUICK,
         replicates=100,
     )
     assert result.release == ("pseudonyms",)
@@ -296,18 +304,20 @@ def test_few_speakers_are_told():
     one = {
         "x": um.Attacker(*(population(12, 6, noise=1.0, tag=t) for t in "et")),
     }
-    result = um.legal(one, counts=[12], lengths=[1], **OPTIONS)
+    result = um.assess_attackers(one, counts=[12], lengths=[1], **OPTIONS)
     assert any("12 speakers: with fewer than 30" in w for w in result.warnings)
 
 
 def test_counts_beyond_some_conditions_are_left_out_and_told():
     test = population(30, [1] * 10 + [8] * 20, noise=1.0, tag="t")
     enrol = population(30, 8, noise=1.0, tag="e")
-    result = um.legal({"a": um.Attacker(enrol, test)}, counts=[10, 25], lengths=[1], **OPTIONS)
+    result = um.assess_attackers(
+        {"a": um.Attacker(enrol, test)}, counts=[10, 25], lengths=[1], **OPTIONS
+    )
     assert result.curves["a", "singling_out", 1].counts.tolist() == [10]
     assert any("too few speakers for 25, left out" in w for w in result.warnings)
     with pytest.raises(um.InputError, match="at most the 20 speakers"):
-        um.legal({"a": um.Attacker(enrol, test)}, counts=[31], lengths=[1], **OPTIONS)
+        um.assess_attackers({"a": um.Attacker(enrol, test)}, counts=[31], lengths=[1], **OPTIONS)
 
 
 def test_usual_counts_and_lengths():
@@ -315,7 +325,7 @@ def test_usual_counts_and_lengths():
         20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 22_024,
     )  # fmt: skip
     assert default_counts(7) == (7,)
-    result = um.legal(attackers(a=1.0), metrics=["linkability"], **OPTIONS)
+    result = um.assess_attackers(attackers(a=1.0), metrics=["linkability"], **OPTIONS)
     most = int(np.bincount(attackers(a=1.0)["a"].test.speakers.codes).max())
     assert result.lengths == (1, 3, most)
     said = "conversations of 30 utterances left out, no test speaker has enough: the longest"
@@ -331,7 +341,9 @@ def test_backends_of_an_attacker_with_training_speech():
     )
     names = ["informed (cosine)", "informed (wccn)", "informed (plda)", "ignorant", "original"]
     assert list(outcome) == names
-    result = um.legal(outcome, counts=[20], lengths=[1], metrics=["linkability"], **OPTIONS)
+    result = um.assess_attackers(
+        outcome, counts=[20], lengths=[1], metrics=["linkability"], **OPTIONS
+    )
     used = [result.curves[name, "linkability", 1].backend for name in outcome]
     assert used == ["cosine", "wccn", "plda", "cosine", "cosine"]
     assert result.original == "original"
@@ -341,25 +353,29 @@ def test_backends_of_an_attacker_with_training_speech():
 def test_progress_reaches_the_end():
     seen = []
     with progress(lambda done, total: seen.append(done / total)):
-        um.legal(attackers(a=1.0), counts=[10], lengths=[1], attributes=["gender"], **OPTIONS)
+        um.assess_attackers(
+            attackers(a=1.0), counts=[10], lengths=[1], attributes=["gender"], **OPTIONS
+        )
     assert seen == [n / 7 for n in range(1, 8)]
 
 
 def test_bad_names():
     with pytest.raises(um.InputError, match="expected at least one"):
-        um.legal({})
+        um.assess_attackers({})
     with pytest.raises(um.InputError, match="metric: expected one of singling_out"):
-        um.legal(attackers(a=1.0), metrics=["eer"])
+        um.assess_attackers(attackers(a=1.0), metrics=["eer"])
     with pytest.raises(um.InputError, match="attacker: expected one of a, found b"):
-        um.legal(attackers(a=1.0), asked="b")
+        um.assess_attackers(attackers(a=1.0), asked="b")
 
 
 def test_notices_are_told_by_code(sweep):
     assert sweep.warnings == tuple(notice.line for notice in sweep.notices)
     assert not any(notice.sentence.startswith(notice.subject or "?") for notice in sweep.notices)
-    alone = um.legal(attackers(informed=1.0), counts=[20], lengths=[1], **OPTIONS)
+    alone = um.assess_attackers(attackers(informed=1.0), counts=[20], lengths=[1], **OPTIONS)
     assert alone.notices[0].code == "no-control"
-    weak = um.legal(attackers(original=8.0, informed=9.0), counts=[20], lengths=[1], **OPTIONS)
+    weak = um.assess_attackers(
+        attackers(original=8.0, informed=9.0), counts=[20], lengths=[1], **OPTIONS
+    )
     text = {notice.code: notice for notice in weak.notices}
     assert text["weak-control"].sentence.startswith("weak attacker: ")
     assert text["chance"].subject == "informed, 1 utterance"
@@ -372,6 +388,29 @@ def test_real_voices_are_linked_and_singled_out():
     enrol, test = voices.select(first), voices.select(~first)
     linked = um.linkability(enrol, test, counts=[20, 60])
     assert linked.value.min() > 0.9
-    isolated = um.singling_out(enrol, test, counts=[20, 60], draws=2, enrol_length=5)
+    isolated = um.singling_out(
+        enrol, test, counts=[20, 60], draws=2, protocol=um.LegalProtocol(singling_out_enrol=5)
+    )
     assert isolated.value.min() > 0.8
     assert isolated.left_out == 0
+
+
+def test_no_function_of_the_room_takes_more_than_twelve_parameters():
+    made = (getattr(um.privacy.legal, name) for name in um.privacy.legal.__all__)
+    counts = {one.__name__: len(signature(one).parameters) for one in made if isfunction(one)}
+    assert {"assess_attackers", "linkability", "one_minus_eer", "singling_out"} <= set(counts)
+    assert {name: count for name, count in counts.items() if count > 12} == {}
+
+
+def test_what_is_asked_of_a_metric_goes_before_the_protocol():
+    enrol, test = (population(20, 4, noise=1.5, tag=t) for t in "et")
+    how = um.LegalProtocol(folds=2, draws=1, max_enrol=6, linkability_draws=3)
+    by_name = um.singling_out(enrol, test, counts=[10], folds=2, draws=1, max_enrol=6, seed=0)
+    by_protocol = um.singling_out(enrol, test, counts=[10], protocol=how)
+    assert by_name.per_speaker.tolist() == by_protocol.per_speaker.tolist()
+    assert um.singling_out(enrol, test, counts=[10], folds=4, protocol=how).folds == 4
+    assert um.linkability(enrol, test, counts=[10], protocol=how).draws == 3
+    assert um.linkability(enrol, test, counts=[10], draws=7, protocol=how).draws == 7
+    for name in ("folds", "draws", "max_enrol", "max_conversations"):
+        with pytest.raises(um.InputError, match=f"{name}: expected at least 1, found 0"):
+            um.LegalProtocol(**{name: 0})

@@ -22,9 +22,9 @@ from unmask.run import NUMPY, Torch, executors, run_on
 
 SPEAKERS = 1300
 SWEEP = {
-    "counts": [20, 500, SPEAKERS], "lengths": [1], "draws": 2, "folds": 3, "max_enrol": 70,
-    "replicates": 40, "side": ["gender"], "attributes": ["gender"],
-    "variants": ["plain", "negated"],
+    "counts": [20, 500, SPEAKERS], "lengths": [1], "replicates": 40,
+    "protocol": um.LegalProtocol(draws=2, folds=3, max_enrol=70, side=("gender",)),
+    "attributes": ["gender"], "variants": ["plain", "negated"],
 }  # fmt: skip
 
 
@@ -39,7 +39,7 @@ def attackers():
 def wanted(attackers):
     """Every estimate with its interval, to the last bit: more than one task for each metric."""
     with run_on(workers=1):
-        return repr(um.legal(attackers, **SWEEP).estimates)
+        return repr(um.assess_attackers(attackers, **SWEEP).estimates)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_a_sweep_elsewhere_is_the_same_sweep(attackers, wanted, options, monkeyp
         executors.Place, "_open", lambda self: opened.append(self.on) or really(self)
     )
     with run_on(**options):
-        assert repr(um.legal(attackers, **SWEEP).estimates) == wanted
+        assert repr(um.assess_attackers(attackers, **SWEEP).estimates) == wanted
     elsewhere = [on for on in opened if on != "local"]
     assert len(elsewhere) == ("on" in options), "one place serves all jobs of a sweep"
 
@@ -65,7 +65,7 @@ def test_a_sweep_elsewhere_is_the_same_sweep(attackers, wanted, options, monkeyp
 def test_a_sweep_on_devices_is_the_same_sweep(attackers, wanted, kept, tmp_path):
     pytest.importorskip("torch")
     with run_on("cuda", devices=["cpu", "cpu"], state=tmp_path if kept else None):
-        result = um.legal(attackers, **SWEEP)
+        result = um.assess_attackers(attackers, **SWEEP)
     assert repr(result.estimates) == wanted
     assert not kept or len(list(tmp_path.iterdir())) == 4
 
@@ -75,10 +75,10 @@ import os, signal, sys
 from tests.helpers.populations import population
 from tests.privacy.test_legal_places import SPEAKERS, SWEEP
 import unmask as um
-from unmask.privacy.legal.isolating_kernel import Protocol
+from unmask.privacy.legal.isolating_kernel import Attempts
 from unmask.run import job, run_on
 
-attack, tried = Protocol.attack, []
+attack, tried = Attempts.attack, []
 
 
 def dying(*arguments):
@@ -88,13 +88,13 @@ def dying(*arguments):
     return attack(*arguments)
 
 
-Protocol.attack = dying
+Attempts.attack = dying
 job.SAVE_EVERY = 0.0
 enrol = population(SPEAKERS, 1, noise=1.0, tag="e", columns=True)
 test = population(SPEAKERS, 2, noise=1.5, tag="t", columns=True)
 metrics = ["linkability", "singling_out", "one_minus_eer"]
 with run_on(workers=1, state=sys.argv[1]):
-    um.legal({"original": um.Attacker(enrol, test)}, **SWEEP, metrics=metrics)
+    um.assess_attackers({"original": um.Attacker(enrol, test)}, **SWEEP, metrics=metrics)
 """
 
 
@@ -107,7 +107,7 @@ def test_a_sweep_that_is_killed_goes_on(attackers, wanted, tmp_path):
     done = {path: path.stat().st_mtime_ns for path in state.glob("*/results-*.npz")}
     assert len(done) == 4, "three tasks of Linkability and one of three of Singling Out"
     with run_on("processes", workers=1, state=state):
-        result = um.legal(attackers, **SWEEP)
+        result = um.assess_attackers(attackers, **SWEEP)
     assert repr(result.estimates) == wanted
     assert {path: path.stat().st_mtime_ns for path in done} == done
 
@@ -122,12 +122,12 @@ def test_lists_are_counted_alike_on_a_device(sides, levels, monkeypatch):
     if levels:
         enrol, test = np.round(enrol * levels), np.round(test * levels)
     place = np.sort(rng.choice(1100, 300, replace=False))
-    codes = (rng.integers(0, 2, 300), rng.integers(0, 2, 1100)) if sides else (None, None)
+    codes = (rng.integers(0, 2, 300), rng.integers(0, 2, 1100)) if sides else None
     groups = rng.integers(0, 5, 1100)
     groups[:5] = np.arange(5)
     list_sizes = np.array([1, 19, 300, 1099])
     lists = ListCounts(
-        enrol, test, *codes[::-1], true=place, list_sizes=list_sizes, enrol_group=groups
+        enrol, test, codes and codes[::-1], true=place, list_sizes=list_sizes, enrol_group=groups
     )
     scores = test @ enrol.T
     if sides:

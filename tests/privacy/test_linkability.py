@@ -157,7 +157,7 @@ def test_blocks_do_not_matter_even_with_equal_vectors(rows, strip, monkeypatch):
     assert above.above.tolist() == expected.above.tolist()
     assert (above.at_or_above[:30] >= 1).all(), "a twin ties with its speaker"
     sides = rng.integers(0, 2, 45), rng.integers(0, 2, 60)
-    comparison = LinkRows(enrol, test, *sides[::-1], true=true)
+    comparison = LinkRows(enrol, test, sides[::-1], true=true)
     narrowed = count_above(comparison, rows=rows)
     matches = sides[0][:, None] == sides[1]
     expected = count_above_in_scores(exact, true, matches=matches)
@@ -172,7 +172,7 @@ def test_blocks_do_not_matter_even_with_equal_vectors(rows, strip, monkeypatch):
 def test_side_information_narrows():
     enrol, test = (population(60, 1, noise=1.5, tag=t, columns=True) for t in "et")
     plain = um.linkability(enrol, test, counts=[60])
-    known = um.linkability(enrol, test, counts=[60], side=["gender"])
+    known = um.linkability(enrol, test, counts=[60], protocol=um.LegalProtocol(side=["gender"]))
     assert known.value[0] >= plain.value[0]
     assert known.estimates[0].params["side"] == "gender"
 
@@ -184,21 +184,24 @@ def test_side_information_narrows_the_negated_score_as_well():
     enrol, test = (population(60, 2, noise=1.5, tag=t, columns=True) for t in "et")
     turned = replace(test, vectors=-test.vectors)
     known, other = (
-        um.linkability(enrol, one, counts=[2, 20, 60], side=["gender"]) for one in (test, turned)
+        um.linkability(enrol, one, counts=[2, 20, 60], protocol=um.LegalProtocol(side=["gender"]))
+        for one in (test, turned)
     )
     assert other.negated is not None
     assert other.negated.value.tolist() == known.value.tolist()
     swapped = {"f": "m", "m": "f"}
     genders = [swapped[one] for one in test.columns["gender"].to_series()]
     wrong = um.Embeddings(turned.vectors, turned.speakers, columns={"gender": genders})
-    lost = um.linkability(enrol, wrong, counts=[60], side=["gender"])
+    lost = um.linkability(enrol, wrong, counts=[60], protocol=um.LegalProtocol(side=["gender"]))
     assert lost.negated is not None
     assert [lost.value[0], lost.negated.value[0]] == [0, 0]
 
 
 def test_longer_conversations_and_more_enrolment_link_more():
     enrol, test = (population(60, 6, noise=2.0, tag=t) for t in "et")
-    short = um.linkability(enrol, test, counts=[60], enrol_length=1).value[0]
+    short = um.linkability(
+        enrol, test, counts=[60], protocol=um.LegalProtocol(linkability_enrol=1)
+    ).value[0]
     every = um.linkability(enrol, test, counts=[60]).value[0]
     long = um.linkability(enrol, test, counts=[60], length=6).value[0]
     assert short < every < long
@@ -240,7 +243,9 @@ def test_all_conversations_of_a_speaker_count_and_speakers_count_alike():
     outcomes = exact_linkability(result.above.at_or_above, 39, result.counts)
     for i in range(30):
         assert result.per_speaker[i] == pytest.approx(outcomes[result.owner == i].mean(axis=0))
-    once = um.linkability(enrol, test, counts=[5, 40], length=2, max_conversations=1)
+    once = um.linkability(
+        enrol, test, counts=[5, 40], length=2, protocol=um.LegalProtocol(max_conversations=1)
+    )
     assert once.attacks.tolist() == [30, 30]
     assert set(once.per_speaker[:, 1]) <= {0, 1}
 
@@ -254,7 +259,7 @@ def test_worst_decile_of_persons():
     assert low <= result.worst_decile[0] <= high
     assert result.details(0)[-1].metric == "linkability_worst_decile"
     assert result.sorted_speakers(0)[0] in result.speakers.to_list()
-    alone = um.linkability(enrol, test, counts=[20], max_conversations=1)
+    alone = um.linkability(enrol, test, counts=[20], protocol=um.LegalProtocol(max_conversations=1))
     assert np.isnan(alone.worst_decile).all()
     assert alone.worst_decile_limits(0) is None
     assert not any("worst_decile" in e.metric for e in alone.details(0))
@@ -333,7 +338,9 @@ def test_few_utterances_are_counted():
     result = um.linkability(enrol, test, counts=[30], length=3)
     assert (result.left_out, result.short, len(result.speakers)) == (10, 0, 20)
     assert result.enrol_length == "all"
-    asked = um.linkability(enrol, test, counts=[30], length=3, enrol_length=3)
+    asked = um.linkability(
+        enrol, test, counts=[30], length=3, protocol=um.LegalProtocol(linkability_enrol=3)
+    )
     assert asked.short == 5
     assert result.attacks.tolist() == [20]
     assert "10 speakers without conversations of 3" in " ".join(result.warnings)
@@ -387,7 +394,7 @@ def test_bad_input_is_told_in_one_line():
     refused("2 zero vectors .first: row 1", test=zeros)
     refused("60 in enrolment and in test .first: e-0", test=population(20, 3, noise=1.0, tag="e"))
     refused("whole numbers of at least 1, found 0", counts=[0])
-    refused("expected a column gender, found none", side=["gender"])
+    refused("expected a column gender, found none", protocol=um.LegalProtocol(side=["gender"]))
     refused("expected cosine, centred, wccn, .* or a file .npz., found svm", backend="svm")
     refused("training|train", backend="plda")
     refused("draws: expected at least 1", draws=0)
@@ -395,7 +402,9 @@ def test_bad_input_is_told_in_one_line():
 
 def test_shared_utterances_pass_by_name():
     both = population(20, 3, noise=1.0, tag="x")
-    result = um.linkability(both, both, counts=[20], length=3, allow_shared_utterances=True)
+    result = um.linkability(
+        both, both, counts=[20], length=3, protocol=um.LegalProtocol(allow_shared_utterances=True)
+    )
     assert result.value == pytest.approx([1.0])
 
 

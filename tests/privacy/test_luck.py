@@ -14,7 +14,7 @@ from unmask.engine import Roc
 from unmask.estimate import Luck
 from unmask.privacy import strongest_of
 from unmask.privacy.legal.permuted import places
-from unmask.privacy.luck import Permuted, Renaming, luck_of
+from unmask.privacy.luck import Permuted, Renaming, best_by_luck, luck_of
 from unmask.privacy.similarity.renamed import (
     D_ECE,
     EER,
@@ -91,7 +91,7 @@ def test_permuted_names_of_linkability_are_those_of_renamed_speech(side):
         )
         for one in (enrol, test)
     )
-    how = {"counts": [3, 12], "length": 2, "side": side, "enrol_length": "all"}
+    how = {"counts": [3, 12], "length": 2, "protocol": um.LegalProtocol(side=side)}
     curve = um.linkability(enrol, test, **how)
     assert curve.permuted is not None
     groups = np.array([i % 2 for i in range(people)]) if side else None
@@ -218,12 +218,12 @@ def test_matrices_with_permuted_names_are_those_of_renamed_lists(mean):
 def test_p_counts_what_was_found_among_the_permutations():
     values = np.array([[3.0], [1.0], [3.0], [2.0]])
     one, other = Permuted(values, 9), Permuted(values - 1, 9)
-    assert luck_of([one, other], [0, 0]).p == pytest.approx(2 / 4)
-    assert luck_of([one], [0]).value == pytest.approx(2.0)
-    assert luck_of([replace(one, exhaustive=True)], [0]).p == pytest.approx(1 / 3)
-    assert luck_of([one], [0], least=True).p == 1.0
-    assert luck_of([one, Permuted(values[:3], 9)], [0, 0]) is None
-    assert luck_of([Permuted(np.full((3, 1), np.nan), 9)], [0]) is None
+    assert luck_of([(one, 0), (other, 0)]).p == pytest.approx(2 / 4)
+    assert luck_of([(one, 0)]).value == pytest.approx(2.0)
+    assert luck_of([(replace(one, exhaustive=True), 0)]).p == pytest.approx(1 / 3)
+    assert best_by_luck(values[:, 0], [one], least=True).p == 1.0
+    assert luck_of([(one, 0), (Permuted(values[:3], 9), 0)]) is None
+    assert luck_of([(Permuted(np.full((3, 1), np.nan), 9), 0)]) is None
 
 
 def test_l_w_of_luck_is_that_of_the_attack_with_the_largest_d_ece():
@@ -263,11 +263,11 @@ def attacks(rng, owned):
 def test_the_strongest_of_many_is_beyond_chance_where_voices_are_left_and_only_there():
     rng = np.random.default_rng(8)
     how = {"metrics": ["linkability", "singling_out"], "replicates": 20}
-    blind = um.legal(attacks(rng, 0.0), **how).worst("linkability")
+    blind = um.assess_attackers(attacks(rng, 0.0), **how).worst("linkability")
     assert blind.luck.attacks == 36
     assert blind.luck.value > 0.08
     assert not blind.luck.beyond
-    leak = um.legal(attacks(rng, 0.7), **how)
+    leak = um.assess_attackers(attacks(rng, 0.7), **how)
     assert leak.worst("linkability").luck.p == pytest.approx(1 / 201)
     assert leak.worst("singling_out").luck.permutations == 19
     assert "without information the best of 36 reads" in " ".join(leak.sentences)

@@ -57,8 +57,11 @@ def test_every_count_is_the_engine_on_its_lists(side):
         gender = [e.columns["gender"].to_series().to_numpy() for e in (enrol, test)]
         scores[gender[1][:, None] != gender[0]] = -np.inf
     order = drawn(np.random.SeedSequence(1).spawn(3)[2], 1100)
+    protocol = um.LegalProtocol(side=side)
     counts = [1100, 2, 20, 20, 600]
-    result = um.privacy.one_minus_eer(enrol, test, counts=counts, side=side, seed=1, replicates=20)
+    result = um.privacy.one_minus_eer(
+        enrol, test, counts=counts, protocol=protocol, seed=1, replicates=20
+    )
     target = np.diagonal(scores)
     for n, count in enumerate(counts):
         others = np.concatenate([scores[i, order[order != i][: count - 1]] for i in range(300)])
@@ -114,7 +117,12 @@ def test_the_interval_is_that_of_the_value_and_of_the_negated_score():
     enrol = population(50, 6, noise=1.4, tag="e", columns=True)
     test = population(50, [2, 3, 5, 6, 9] * 10, noise=1.4, tag="t", columns=True)
     result = um.privacy.one_minus_eer(
-        enrol, test, counts=[20, 5, 50], seed=4, replicates=100, side=("gender",)
+        enrol,
+        test,
+        counts=[20, 5, 50],
+        seed=4,
+        replicates=100,
+        protocol=um.LegalProtocol(side=("gender",)),
     )
     for curve in (result, result.negated):
         assert (curve.low <= curve.value).all()

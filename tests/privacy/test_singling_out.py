@@ -13,8 +13,8 @@ from unmask.privacy.legal import isolating_kernel, one_minus_eer
 from unmask.privacy.legal.conversations import Rows
 from unmask.privacy.legal.isolating import calibrated_chance, mean_calibrated_chance
 from unmask.privacy.legal.isolating_kernel import (
+    Attempts,
     Best,
-    Protocol,
     single_out,
     test_slots as fold_slots,
 )
@@ -41,8 +41,8 @@ def brute(scores, population, draw, count):
 
 
 def draws_of(people, speaker, number, folds, seed=0):
-    how = {"folds": folds, "draws": number, "seed": np.random.SeedSequence(seed)}
-    return Protocol.of(people, np.array([speaker]), np.array([2]), **how).draws(0)
+    how = um.LegalProtocol(folds=folds, draws=number), np.random.SeedSequence(seed)
+    return Attempts.of(people, np.array([speaker]), np.array([2]), *how).draws(0)
 
 
 def shares(scores, people, exact, margin, draws, counts):
@@ -73,7 +73,7 @@ def test_side_information_equals_the_definition():
     for share in (0.5, 0.02):
         allowed = (rng.random(300) < share)[people.codes]
         scores = np.where(allowed, vectors @ enrol, -np.inf)
-        rows = Rows(enrol[None], vectors, np.ones(1), allowed.astype(int))
+        rows = Rows(enrol[None], vectors, (np.ones(1), allowed.astype(int)))
         exact = partial(rows.exact, 0)
         draws = draws_of(people, 0, 2, 4)
         counts = np.array([2, 30, 300])
@@ -244,7 +244,8 @@ GOLDEN = {
 def test_a_seed_keeps_its_value(side):
     enrol = population(50, 6, noise=1.4, tag="e", columns=True)
     test = population(50, [2, 3, 5, 6, 9] * 10, noise=1.4, tag="t", columns=True)
-    options = {"draws": 3, "folds": 4, "max_enrol": 40, "seed": 11, "side": side}
+    how = um.LegalProtocol(draws=3, folds=4, max_enrol=40, side=side)
+    options = {"protocol": how, "seed": 11}
     result = um.singling_out(enrol, test, counts=[5, 20, 50], **options)
     won, negated = GOLDEN[side]
     assert (12 * result.per_speaker.sum(axis=0)).round(6).tolist() == won
@@ -264,10 +265,11 @@ def test_a_seed_keeps_its_value(side):
 def test_draws_are_those_of_successive_spawns(seed):
     people = Groups(np.repeat(np.arange(30), 2))
     parent = np.random.SeedSequence(seed).spawn(4)[3]
-    protocol = Protocol.of(people, np.arange(9), np.array([5]), folds=2, draws=3, seed=parent)
+    how = um.LegalProtocol(folds=2, draws=3)
+    attempts = Attempts.of(people, np.arange(9), np.array([5]), how, parent)
     spawned = np.random.SeedSequence(seed).spawn(4)[3].spawn(2)[1].spawn(9)
     for e in (8, 0, 5):
-        for draw, child in zip(protocol.draws(e), spawned[e].spawn(3), strict=True):
+        for draw, child in zip(attempts.draws(e), spawned[e].spawn(3), strict=True):
             order = np.random.default_rng(child).permutation(30)
             assert draw.order.tolist() == [e, *order[order != e]]
 
@@ -338,7 +340,7 @@ def test_side_information_by_column_and_by_pair():
     enrol, test = (population(60, 6, noise=1.5, tag=t, columns=True) for t in "et")
     options = {"counts": [20, 60], "draws": 2, "folds": 6}
     plain = um.singling_out(enrol, test, **options)
-    known = um.singling_out(enrol, test, **options, side=["gender"])
+    known = um.singling_out(enrol, test, **options, protocol=um.LegalProtocol(side=["gender"]))
     assert known.estimates[0].params["side"] == "gender"
     assert known.per_speaker.tolist() != plain.per_speaker.tolist()
     assert np.isfinite(known.negated.value).all()
@@ -355,12 +357,10 @@ def test_side_information_by_column_and_by_pair():
         )
 
 
-def test_side_information_of_one_side_alone_rules_nobody_out():
+def test_side_information_rules_out_pairs_of_different_codes():
     vectors, both = np.eye(3), np.arange(3)
-    plain = Rows(vectors, vectors).exact(both, both[::-1])
-    for sides in ({"enrol_side": both}, {"test_side": both}):
-        assert Rows(vectors, vectors, **sides).exact(both, both[::-1]).tolist() == plain.tolist()
-    ruled = Rows(vectors, vectors, enrol_side=both, test_side=both).exact(both, both[::-1])
+    assert Rows(vectors, vectors).exact(both, both[::-1]).tolist() == [0.0, 1.0, 0.0]
+    ruled = Rows(vectors, vectors, (both, both)).exact(both, both[::-1])
     assert ruled.tolist() == [-np.inf, 1.0, -np.inf]
 
 
@@ -373,14 +373,15 @@ def test_the_order_of_rows_changes_nothing(length):
     rng = np.random.default_rng(0)
     shuffled = [one.select(rng.permutation(len(one))) for one in (enrol, test)]
     how = {"counts": [4, 12], "length": length}
+    sexes = um.LegalProtocol(side=("gender",))
     for attack, options in (
-        (um.singling_out, {"max_enrol": 9, "folds": 4, "draws": 2, "side": ["gender"]}),
-        (um.linkability, {"enrol_length": 3}),
+        (um.singling_out, {"max_enrol": 9, "folds": 4, "draws": 2, "protocol": sexes}),
+        (um.linkability, {"protocol": um.LegalProtocol(linkability_enrol=3)}),
         (one_minus_eer, {}),
     ):
         known, again = (attack(*sides, **how, **options) for sides in ((enrol, test), shuffled))
         assert again.speakers.to_list() == known.speakers.to_list()
         for name in ("value", "low", "high"):
             assert np.array_equal(getattr(again, name), getattr(known, name))
-    known, again = (um.inference(one, "gender") for one in (test, shuffled[1]))
+    known, again = (um.attribute_inference(one, "gender") for one in (test, shuffled[1]))
     assert [e.value for e in again.estimates] == pytest.approx([e.value for e in known.estimates])

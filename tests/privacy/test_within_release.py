@@ -13,7 +13,7 @@ from unmask.errors import InputError
 from unmask.privacy.legal import one_minus_eer
 
 EACH = {"a": 1, "b": 2, "c": 3, "d": 5, "e": 6, "f": 9, "g": 4, "h": 4}
-QUICK = {"folds": 3, "draws": 2, "replicates": 50}
+QUICK = {"protocol": um.LegalProtocol(folds=3, draws=2), "replicates": 50}
 
 
 def release(each=EACH, *, noise=1.2, seed=0) -> um.Embeddings:
@@ -93,7 +93,7 @@ def brute(some: um.Embeddings, count: int) -> dict[str, list[float]]:
 
 def test_linkability_is_the_mean_over_speakers_of_both_ways():
     some = release()
-    sweep = um.legal(
+    sweep = um.assess_attackers(
         {"it": um.within_release(some)},
         counts=[3, 8], lengths=[1], metrics=["linkability"], variants=["plain"], **QUICK,
     )  # fmt: skip
@@ -112,7 +112,7 @@ def test_linkability_is_the_mean_over_speakers_of_both_ways():
     ranks = sweep.ranks["it", 1]
     assert (len(ranks.ranks), ranks.candidates) == (33, 8)
     assert sweep.release == ("it",)
-    again = um.legal(
+    again = um.assess_attackers(
         {"it": um.within_release(some)},
         counts=[8], lengths=[3], metrics=["linkability"], variants=["plain"], **QUICK,
     )["it", "linkability", 3]  # fmt: skip
@@ -125,9 +125,10 @@ def test_every_metric_and_reading_is_the_mean_of_its_two_ways():
     some = release(dict.fromkeys("abcdefgh", 8) | {"i": 1})
     attack = um.within_release(some)
     options = {"counts": [4, 8], "lengths": [1, 2], **QUICK}
-    both = um.legal({"it": attack}, **options)
+    both = um.assess_attackers({"it": attack}, **options)
     ways = [
-        um.legal({"it": way}, **options) for way in (replace(attack, reverse=None), attack.reverse)
+        um.assess_attackers({"it": way}, **options)
+        for way in (replace(attack, reverse=None), attack.reverse)
     ]
     assert set(both.curves) == set(ways[0].curves)
     assert len(both.curves) == 4 * 3 * 2
@@ -153,7 +154,7 @@ def test_every_metric_and_reading_is_the_mean_of_its_two_ways():
 
 def test_a_length_that_fits_one_way_is_tried_that_way():
     some = release(dict.fromkeys("abcdef", 3))
-    sweep = um.legal({"it": um.within_release(some)}, counts=[6], lengths=[1], **QUICK)
+    sweep = um.assess_attackers({"it": um.within_release(some)}, counts=[6], lengths=[1], **QUICK)
     assert sweep["it", "singling_out", 1].attacks[0] == 6 * 3 * 2
     assert sweep["it", "linkability", 1].attacks[0] == 18
     assert np.isfinite(sweep["it", "singling_out", 1].value).all()
@@ -162,7 +163,7 @@ def test_a_length_that_fits_one_way_is_tried_that_way():
 def test_people_without_a_second_conversation_have_a_worst_decile():
     """Two ways are two recordings, by which luck is told from risk."""
     some = release(dict.fromkeys("abcdefghij", 2))
-    sweep = um.legal(
+    sweep = um.assess_attackers(
         {"it": um.within_release(some)}, counts=[10], lengths=[1], metrics=["linkability"], **QUICK
     )
     assert np.isfinite(sweep["it", "linkability", 1].worst_decile).all()

@@ -4,6 +4,7 @@ recordings of a release linked to each other.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -157,20 +158,22 @@ def within(result, point=RELEASE, metric="linkability"):
 
 def test_the_release_is_linked_both_ways(study):
     folder, result = study
-    how = {"lengths": [1, 2], "draws": 2, "folds": 3, "replicates": 30}
+    how = {"lengths": [1, 2], "replicates": 30}
+    protocol = um.LegalProtocol(draws=2, folds=3)
     release = um.read_embeddings(folder / "mixed.npz")
     backends = {
         f"{RELEASE} ({backend})": um.within_release(release, backend)
         for backend in ("cosine", "wccn", "whitened")
     }
     metrics = ["linkability", "singling_out", "one_minus_eer"]
-    sweep = um.legal(backends, metrics=metrics, **how)
+    sweep = um.assess_attackers(backends, metrics=metrics, protocol=protocol, **how)
     for metric in metrics:
         most, row = sweep.worst(metric), within(result, metric=metric)
         assert row.estimate == most.estimate
         assert row.attacker == most.attacker
     nameless = {name: one for name, one in backends.items() if "wccn" not in name}
-    records = um.legal(nameless, metrics=["linkability"], linkability_enrol=1, **how)
+    one_each = replace(protocol, linkability_enrol=1)
+    records = um.assess_attackers(nameless, metrics=["linkability"], protocol=one_each, **how)
     most, row = records.worst("linkability"), within(result, RECORDS)
     assert row.estimate == most.estimate
 
@@ -200,7 +203,7 @@ def test_a_list_of_those_that_enrol_splits_the_release_one_way(study, tmp_path):
     result = run(tmp_path, changes=[*quick, 'split.utterances="enrols.txt"'])
     chosen = names.is_in(enrols.implode()).to_numpy()
     sides = protected.select(chosen), protected.select(~chosen)
-    sweep = um.legal(
+    sweep = um.assess_attackers(
         {
             f"{RELEASE} ({b})": um.Attacker(*sides, b, train=sides[0], release=True)
             for b in ("cosine", "wccn", "whitened")

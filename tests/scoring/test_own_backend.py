@@ -71,10 +71,13 @@ def test_the_legal_risks():
     above = count_above_in_scores(scores, code.astype(int))
     linked = um.linkability(enrol, test, counts=[2, 14], backend=Distance())
     np.testing.assert_array_equal(np.sort(linked.above.at_or_above), np.sort(above.at_or_above))
-    alone = um.singling_out(enrol, test, counts=[5], backend=Distance(), enrol_length="all")
+    whole = um.LegalProtocol(singling_out_enrol="all")
+    alone = um.singling_out(enrol, test, counts=[5], backend=Distance(), protocol=whole)
     assert alone.backend == "distance"
     errors = one_minus_eer(enrol, test, counts=[14], backend=Distance())
-    sweep = um.legal({"own": um.Attacker(enrol, test, Distance())}, counts=[14], lengths=[1])
+    sweep = um.assess_attackers(
+        {"own": um.Attacker(enrol, test, Distance())}, counts=[14], lengths=[1]
+    )
     assert sweep["own", "linkability", 1].value[0] == linked.value[1]
     assert sweep["own", "one_minus_eer", 1].value[0] == errors.value[0]
 
@@ -134,7 +137,7 @@ CALLS = (
     lambda e, t, b: um.sessions(e, e, backend=b),
     lambda e, t, b: um.linkability(e, t, backend=b),
     lambda e, t, b: um.singling_out(e, t, counts=[3], backend=b),
-    lambda e, t, b: um.legal({"a": um.Attacker(e, t, b)}),
+    lambda e, t, b: um.assess_attackers({"a": um.Attacker(e, t, b)}),
     lambda e, t, b: um.evaluate(e, pairs="all", backend=b),
     lambda e, t, b: um.worst_case(e, [0.0], counts=[1], backend=b),
 )

@@ -13,7 +13,7 @@ from tests.scoring.test_reducers import small
 import unmask as um
 from unmask.base import Groups
 from unmask.privacy.legal import isolating_kernel, verification
-from unmask.privacy.legal.isolating_kernel import Predicates, Protocol, single_out_all
+from unmask.privacy.legal.isolating_kernel import Attempts, Predicates, single_out_all
 from unmask.privacy.legal.linking import LinkRows, count_above
 from unmask.privacy.similarity import kernels
 from unmask.run import run_on
@@ -79,15 +79,19 @@ def links(sides):
     rng = np.random.default_rng(0)
     enrol, test = rng.normal(size=(150, 12)), rng.normal(size=(130, 12))
     test += enrol[:130]
-    codes = np.arange(150) % 2 if sides else None
-    rows = enrol, test, codes, None if codes is None else codes[:130]
-    return count_above(LinkRows(*rows, true=np.arange(130)), rows=40)
+    codes = np.arange(150) % 2
+    known = (codes, codes[:130]) if sides else None
+    return count_above(LinkRows(enrol, test, known, true=np.arange(130)), rows=40)
 
 
 def lists(sides):
     enrol, test = (population(300, 1, noise=1.5, tag=tag, columns=True) for tag in "et")
     made = um.privacy.one_minus_eer(
-        enrol, test, counts=[2, 20, 300], side=["gender"] if sides else [], replicates=20
+        enrol,
+        test,
+        counts=[2, 20, 300],
+        replicates=20,
+        protocol=um.LegalProtocol(side=["gender"] if sides else ()),
     )
     return made.value, made.low, made.high, made.negated.value
 
@@ -101,13 +105,13 @@ def levels(thresholds, *, held=False, split=False):
 def isolated(sides):
     rng = np.random.default_rng(1)
     everyone = Groups(np.repeat(np.arange(200), 3))
-    protocol = Protocol.of(
+    attempts = Attempts.of(
         everyone, np.arange(0, 200, 4), np.array([2, 30, 200]),
-        folds=3, draws=2, seed=np.random.SeedSequence(5).spawn(4)[3],
+        um.LegalProtocol(folds=3, draws=2), np.random.SeedSequence(5).spawn(4)[3],
     )  # fmt: skip
     codes = (rng.integers(0, 3, 50), rng.integers(0, 3, 200)[everyone.codes])
     rows = rng.normal(size=(50, 9)), rng.normal(size=(600, 9))
-    made = single_out_all(Predicates(*rows, *(codes if sides else ()), protocol=protocol))
+    made = single_out_all(Predicates(*rows, codes if sides else None, attempts=attempts))
     return made.won, made.change, made.squares
 
 

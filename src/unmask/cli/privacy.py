@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import typer
 
-from unmask import assessment
+from unmask import assessment, privacy as law
 from unmask.cli.common import (
     DrawnIntervals,
     Output,
@@ -21,10 +21,10 @@ from unmask.cli.common import (
     read_named,
     refuse,
 )
-from unmask.cli.options import argument, option
+from unmask.cli.options import argument, group, option
 from unmask.errors import InputError
 from unmask.estimate import Notice
-from unmask.privacy import legal as law, similarity as similar
+from unmask.privacy import similarity as similar
 from unmask.report import document
 from unmask.scoring import backend_named
 from unmask.trials import Embeddings, Scores, Source, read_embeddings, read_scores, refuse_encoders
@@ -179,22 +179,20 @@ def legal(
     one_minus_eer_enrol: str | None = option(
         "The same for 1 − EER.", show_default="as for Linkability"
     ),
-    swap: bool = option(
-        "Singling Out enrols TEST and tests ENROL, as in the paper; both must be protected.",
-        default=False,
-    ),
     variants: str = option("Ways to read the scores that compete.", default=",".join(law.READINGS)),
-    linkability_draws: int | None = option(
-        "Sample as many lists, as the paper does.", show_default="exact"
-    ),
-    folds: int = option("Folds of Singling Out.", default=10),
-    draws: int = option("Draws of Singling Out.", default=5),
-    max_enrol: int = option("Most enrolment speakers of Singling Out.", default=495),
-    side: tuple[str, ...] = option(
-        "Column the attacker knows to match as well; back-ends are fitted within its groups too."
-    ),
-    allow_shared_utterances: bool = option(
-        "Let utterances be in enrolment and in test.", default=False
+    protocol: law.LegalProtocol = group(
+        swap=option(
+            "Singling Out enrols TEST and tests ENROL, as in the paper; both must be protected."
+        ),
+        linkability_draws=option("Sample as many lists, as the paper does.", show_default="exact"),
+        folds=option("Folds of Singling Out."),
+        draws=option("Draws of Singling Out."),
+        max_enrol=option("Most enrolment speakers of Singling Out."),
+        side=option(
+            "Column the attacker knows to match as well; back-ends are fitted within its groups"
+            " too."
+        ),
+        allow_shared_utterances=option("Let utterances be in enrolment and in test."),
     ),
 ) -> None:
     if config is not None:
@@ -221,20 +219,16 @@ def legal(
             "asked": _spelled(asked, attackers),
             "attributes": dict(_attribute(text) for text in attribute),
             "variants": variants.split(","),
-            "linkability_enrol": _length(linkability_enrol, "--linkability-enrol"),
-            "singling_out_enrol": _length(singling_out_enrol, "--singling-out-enrol"),
-            "one_minus_eer_enrol": _length(one_minus_eer_enrol, "--one-minus-eer-enrol"),
-            "swap": swap,
-            "linkability_draws": linkability_draws,
-            "folds": folds,
-            "draws": draws,
-            "max_enrol": max_enrol,
-            "side": side,
-            "allow_shared_utterances": allow_shared_utterances,
+            "protocol": replace(
+                protocol,
+                linkability_enrol=_length(linkability_enrol, "--linkability-enrol"),
+                singling_out_enrol=_length(singling_out_enrol, "--singling-out-enrol"),
+                one_minus_eer_enrol=_length(one_minus_eer_enrol, "--one-minus-eer-enrol"),
+            ),
             **intervals.options,
         }
     with output.running("attacks"):
-        sweep = law.legal(attackers, **options)
+        sweep = law.assess_attackers(attackers, **options)
     sweep = replace(sweep, untried=(*missing, *sweep.untried))
     output.draw(sweep)
     output.give(document(sweep))
@@ -306,10 +300,10 @@ def _numbers(text: str, option: str) -> list[int]:
         raise typer.BadParameter(f"{option}: expected whole numbers, found {text}") from None
 
 
-def _length(text: str | None, option: str) -> int | str | None:
-    if text is None or text == "all":
-        return text
-    return _numbers(text, option)[0]
+def _length(text: str | None, option: str) -> law.EnrolLength:
+    if text is None:
+        return None
+    return "all" if text == "all" else _numbers(text, option)[0]
 
 
 def _attribute(text: str) -> tuple[str, list[float]]:

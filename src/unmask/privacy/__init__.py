@@ -5,11 +5,13 @@ from typing import TYPE_CHECKING
 from unmask._doors import open_door
 
 if TYPE_CHECKING:
-    from unmask.privacy.attack import PLAIN, Attack, Attacker, HeldOut, Reading, attack_scenarios
-    from unmask.privacy.attack import centred, with_backends, within_release
-    from unmask.privacy.legal import Curve, Inference, LearningCurve, LegalSweep, Linkability
-    from unmask.privacy.legal import Overlap, Ranks, RiskCurve, SinglingOut, Strongest
-    from unmask.privacy.legal import default_counts, inference, learning_curve, linkability
+    from unmask.privacy.attack import BACKENDS, PLAIN, READINGS, RELEASE, SCENARIOS, Attack
+    from unmask.privacy.attack import Attacker, HeldOut, Reading, attack_scenarios, centred
+    from unmask.privacy.attack import known_backend, with_backends, within_release
+    from unmask.privacy.legal import Curve, EnrolLength, Inference, LearningCurve, LegalProtocol
+    from unmask.privacy.legal import LegalSweep, Linkability, Overlap, Ranks, RiskCurve
+    from unmask.privacy.legal import SinglingOut, Strongest, assess_attackers, attribute_inference
+    from unmask.privacy.legal import default_counts, learning_curve, linkability
     from unmask.privacy.legal import linkability_from_scores, on_fewer, one_minus_eer, overlaps
     from unmask.privacy.legal import ranks_from_scores, ranks_of, singling_out
     from unmask.privacy.legal import singling_out_from_scores, strongest_of

@@ -19,8 +19,19 @@ from unmask.base import BoolArray, FloatArray, IntArray, lazy
 from unmask.engine import Roc, fusion_weights
 from unmask.errors import InputError
 from unmask.estimate import Notice
+from unmask.privacy.recordings import (
+    every_second,
+    first_half,
+    groups_of,
+    of_people,
+    pooled,
+    refuse_versions,
+    rows_by_group,
+    shown_group,
+    versions_of,
+)
 from unmask.scoring import (
-    BACKENDS,
+    BACKENDS as BACKENDS,
     AlignedCosine,
     Backend,
     ByGroup,
@@ -31,11 +42,11 @@ from unmask.scoring import (
     average_groups,
     backend_named,
     fitted,
-    known_backend,
+    known_backend as known_backend,
     score_matrix,
     sides_of,
 )
-from unmask.trials import Embeddings, Ids, refuse_encoders
+from unmask.trials import Embeddings, refuse_encoders
 
 MEMBERS = ("cosine", "centred", "wccn", "plda")
 """What is fused."""
@@ -88,34 +99,56 @@ def centred(embeddings: Embeddings, by: Sequence[str] = ()) -> Embeddings:
     """
     unit = embeddings.normalised()
     vectors = np.array(unit.vectors)
-    for here in _each(groups_of(embeddings, by)) if by else [slice(None)]:
+    for here in _means(embeddings, by):
         vectors[here] = vectors[here] - vectors[here].mean(axis=0)
     return replace(unit, vectors=vectors)
+
+
+def _means(embeddings: Embeddings, by: Sequence[str]) -> list[Any]:
+    """The vectors of which a mean is taken: those of each group, or all."""
+    return rows_by_group(groups_of(embeddings, by)) if by else [slice(None)]
 
 
 @dataclass(frozen=True, eq=False)
 class Attacker:
     """What an attacker holds: enrolment speech of known voices, test speech of protected ones.
 
-    Made by users, by :func:`attack_scenarios` and by assessments; taken by :func:`legal`.
-    ``backend`` is a trained back-end or the name of one: ``cosine``; ``wccn``, ``plda`` and
-    ``asnorm``, trained on ``train``, the attacker's own data; ``whitened``, ``coral`` and
-    ``wasserstein``, which align enrolment with the attacked speech; ``procrustes`` and ``fusion``,
-    which learn from ``parallel``: training speech as it is enrolled and the same as it is
-    protected. ``enrols`` says whether the enrolment speech is ``"original"`` or ``"protected"``;
-    ``knows`` what the extractor or the back-end was trained on: ``"original"`` speech (ignorant),
-    speech from a ``"related"`` safeguard (semi-informed) or from the ``"same"`` one (informed),
-    always with keys of the attacker's own. Enrolment from the run that is attacked links its
-    recordings to each other, not to a known person: ``release`` says so; left at None it is found
-    out (both sets from one file, or vectors in both). A safeguard without a key gives an attacker
-    the same run: say ``release=False`` there. ``reverse`` is the same attack with its sides
-    changed, whose outcomes :func:`legal` averages with these: of :func:`within_release`.
+    Parameters
+    ----------
+    enrol, test
+        Speech of known voices, and the speech that is attacked.
+    backend
+        A trained back-end or a name: ``cosine``; ``wccn``, ``plda`` and ``asnorm``, trained on
+        ``train``; ``whitened``, ``coral`` and ``wasserstein``, which align enrolment with the
+        attacked speech; ``procrustes`` and ``fusion``, which learn from ``parallel``.
+    train
+        The attacker's own training speech, without any version of a test recording.
+    enrols
+        Whether enrolment is ``"original"`` or ``"protected"`` speech.
+    knows
+        What extractor or back-end was trained on, always with keys of the attacker's own:
+        ``"original"`` speech (ignorant), speech of a ``"related"`` safeguard (semi-informed) or of
+        the ``"same"`` one (informed).
+    release
+        Whether enrolment is from the run that is attacked: then recordings are linked to each
+        other, not to a known person. By default found out (both sets from one file, or vectors in
+        both). Where a safeguard without a key gives an attacker the same run, say False.
+    parallel
+        Training speech as it is enrolled, and the same as it is protected.
+    by
+        Columns of all sets (sex, language), known of each test recording: back-ends are fitted and
+        means taken within each group, and only people of one group are compared.
+    reverse
+        The same attack with its sides changed, whose outcomes are averaged with these.
 
-    ``by`` names columns of all sets (sex, language): back-ends are fitted, and means taken, within
-    each group, and only people of one group are compared (``side`` of the metrics rules the others
-    out). This supposes that the group of each test recording is known. ``parallel`` speech of
-    enrolled people is enrolment; nothing that is fitted may hold a recording of the test set in any
-    version.
+    Examples
+    --------
+    >>> import numpy as np, unmask as um
+    >>> rng = np.random.default_rng(0)
+    >>> enrol, test = (um.Embeddings(rng.normal(size=(6, 4)), list("aabbcc")) for _ in "et")
+    >>> attacker = um.Attacker(enrol, test, "whitened", enrols="original")
+    >>> attacker.read("negated").matrix().shape
+    (3, 6)
     """
 
     enrol: Embeddings
@@ -132,10 +165,9 @@ class Attacker:
     @property
     def ways(self) -> tuple[Attacker, ...]:
         """The attack, and the same with its sides changed where it is run both ways."""
-        other = self.reverse
-        return (
-            (self,) if other is None else (self, replace(other, backend=self.backend, by=self.by))
-        )
+        if self.reverse is None:
+            return (self,)
+        return self, replace(self.reverse, backend=self.backend, by=self.by)
 
     def ready(self) -> Attacker:
         """The same attacker with its sets aligned, if its back-end asks for it, and a back-end that
@@ -195,10 +227,8 @@ class Attacker:
             test = _joined(self.test, [one.test for one in parts], both[1], shared)
         else:
             made = ByGroup(backends, label)
-            enrol, test = (
-                _telling(one, of, shared)
-                for one, of in zip(self._sides.values(), both, strict=True)
-            )
+            sides = zip(self._sides.values(), both, strict=True)
+            enrol, test = (_telling(one, groups, shared) for one, groups in sides)
         return replace(self, enrol=enrol, test=test, backend=made)
 
     def _within(self, group: str, name: str) -> Attacker:
@@ -298,7 +328,7 @@ class Attacker:
     def _becomes_nothing(self) -> str:
         """Where less the mean no voice, or no vector, is left; empty where some are everywhere."""
         for name, one in self._sides.items():
-            people = min(len(set(one.speakers.codes[here])) for here in self._means(one))
+            people = min(len(set(one.speakers.codes[here])) for here in _means(one, self.by))
             if people < LEAST_SPEAKERS:
                 of = " in a group" if self.by else ""
                 return f"{name} has fewer than {LEAST_SPEAKERS} speakers{of}"
@@ -312,7 +342,7 @@ class Attacker:
     def talkative(self) -> Iterator[str]:
         """Sides of which one speaker has more than half: less their mean that voice is gone."""
         for name, one in self._sides.items():
-            for here in self._means(one):
+            for here in _means(one, self.by):
                 counts = np.bincount(one.speakers.codes[here])
                 if 2 * counts.max() > counts.sum():
                     yield f"{one.speakers.names[int(counts.argmax())]} in {name}"
@@ -320,10 +350,6 @@ class Attacker:
     @property
     def _sides(self) -> dict[str, Embeddings]:
         return {"enrolment": self.enrol, "test": self.test}
-
-    def _means(self, one: Embeddings) -> list[Any]:
-        """The vectors of which a mean is taken."""
-        return _each(groups_of(one, self.by)) if self.by else [slice(None)]
 
     def centred(self) -> Attacker | None:
         """The same attacker with every set about its own mean, or that of each group, at length one
@@ -350,7 +376,7 @@ class Attacker:
         """The same attacker with no version of a test recording in its training speech."""
 
         def rest(data: Embeddings) -> Embeddings:
-            return data.select(~_versions(data, self.test))
+            return data.select(~versions_of(data, self.test))
 
         return replace(
             self,
@@ -463,9 +489,8 @@ class Attack:
         ways = []
         one = self.attacker
         for here in (first, ~first):
-            half = replace(
-                one, enrol=one.enrol.select(enrol[here]), test=one.test.select(test[~here])
-            )
+            sides = one.enrol.select(enrol[here]), one.test.select(test[~here])
+            half = replace(one, enrol=sides[0], test=sides[1])
             ways.append(Attack(half.without_versions(), self.reading).sides())
         return ways[0], ways[1]
 
@@ -483,7 +508,7 @@ class HeldOut:
     """An attack whose back-ends never saw a tested speaker, with every back-end that was tried.
 
     Made by :meth:`Attacker.held_out`. ``folds`` hold, by the name of its back-end, an attacker on
-    some of the speakers, for :func:`legal` and :func:`linkability` like any other.
+    some of the speakers, which is taken like any other.
     """
 
     folds: tuple[Mapping[str, Attacker], ...]
@@ -497,9 +522,8 @@ class HeldOut:
         """Target and nontarget scores of all folds together, of the strongest back-end if none
         is named.
         """
-        target, nontarget = zip(
-            *(fold[backend or self.strongest].read().scores() for fold in self.folds), strict=True
-        )
+        parts = [fold[backend or self.strongest].read().scores() for fold in self.folds]
+        target, nontarget = zip(*parts, strict=True)
         return np.concatenate(target), np.concatenate(nontarget)
 
     def roc(self, backend: str | None = None) -> Roc:
@@ -552,12 +576,31 @@ def attack_scenarios(
 
 
 def within_release(release: Embeddings, backend: Backend | str = "cosine") -> Attacker:
-    """Who links recordings of one ``release`` to each other, holding nothing else.
+    """Who links recordings of one release to each other, holding nothing else.
 
     Of each speaker's utterances by name every second one enrols and the others test (whole sessions
     where a speaker has several), and the other way round. Who has one utterance is enrolled both
-    ways and tested in none. ``backend`` compares; one that is trained learns from names of the
-    enrolled half only.
+    ways and tested in none.
+
+    Parameters
+    ----------
+    release
+        Protected speech.
+    backend
+        What compares; one that is trained learns from names of the enrolled half only.
+
+    Returns
+    -------
+    Attacker
+        One half against the other, with the way back as its ``reverse``.
+
+    Examples
+    --------
+    >>> import numpy as np, unmask as um
+    >>> vectors = np.random.default_rng(0).normal(size=(6, 4))
+    >>> attacker = um.within_release(um.Embeddings(vectors, list("aaabbb")))
+    >>> [(len(way.enrol), len(way.test)) for way in attacker.ways]
+    [(4, 2), (2, 4)]
     """
     first, speakers = first_half(release), release.speakers.codes
     lone = ~np.isin(speakers, speakers[~first])
@@ -588,54 +631,6 @@ def with_backends(
     return chosen
 
 
-def every_second(embeddings: Embeddings) -> tuple[Embeddings, Embeddings]:
-    """Every second utterance of each speaker, counted by name, and the others."""
-    first = first_half(replace(embeddings, sessions=None))
-    return embeddings.select(first), embeddings.select(~first)
-
-
-def first_half(embeddings: Embeddings) -> BoolArray:
-    """Which rows are of the first half of each speaker's speech: every second utterance by name (by
-    order where there are no names), whole sessions where a speaker has several.
-    """
-    named = pl.int_range(pl.len())
-    rows = pl.DataFrame({"speaker": embeddings.speakers.codes})
-    if embeddings.utterances is not None:
-        rows, named = rows.with_columns(name=embeddings.utterances.to_series()), pl.col("name")
-    turn = named.rank("ordinal").over("speaker")
-    if embeddings.sessions is not None:
-        rows = rows.with_columns(session=embeddings.sessions.to_series())
-        whole = pl.col("session").rank("dense").over("speaker")
-        turn = pl.when(whole.max().over("speaker") > 1).then(whole).otherwise(turn)
-    return np.asarray(rows.select(turn).to_series().to_numpy() % 2 == 1)
-
-
-def pooled(sets: Sequence[Embeddings]) -> Embeddings:
-    """Training sets as one, under the speakers' names.
-
-    A back-end that sees the same speaker original and protected, or protected by several runs,
-    learns to look away from what the safeguard changes.
-    """
-    if len(sets) == 1:
-        return sets[0]
-    told = {one.encoder for one in sets}
-    shared = set.intersection(*(set(one.columns) for one in sets))
-    return Embeddings(
-        np.concatenate([one.vectors for one in sets]),
-        [name for one in sets for name in one.speakers.to_series()],
-        columns={c: Ids.concatenate([one.columns[c] for one in sets]) for c in sorted(shared)},
-        encoder=told.pop() if len(told) == 1 else "",
-    )
-
-
-def of_people(
-    embeddings: Embeddings, people: Collection[str], *, inside: bool = True
-) -> Embeddings:
-    """The utterances of some ``people``, or of all others where not ``inside``."""
-    chosen = embeddings.speakers.to_series().is_in(list(people)).to_numpy()
-    return embeddings.select(chosen if inside else ~chosen)
-
-
 def with_groups(
     attackers: Mapping[str, Attacker], columns: Sequence[str], *, original: str | None = None
 ) -> dict[str, Attacker]:
@@ -654,43 +649,6 @@ def with_groups(
     return chosen
 
 
-def column_of(embeddings: Embeddings, attribute: str) -> Ids:
-    """A column of the set, which must be there."""
-    if attribute not in embeddings.columns:
-        known = ", ".join(embeddings.columns) or "none"
-        raise InputError(f"{source_name(embeddings)}: expected a column {attribute}, found {known}")
-    return embeddings.columns[attribute]
-
-
-def source_name(embeddings: Embeddings) -> str:
-    """What to call a set in an error."""
-    return embeddings.source.name if embeddings.source is not None else "embeddings"
-
-
-def groups_of(embeddings: Embeddings, columns: Sequence[str]) -> pl.Series:
-    """The group of every vector: what it has in the ``columns``, one value for each speaker."""
-    speakers, values = embeddings.speakers.to_series(), {}
-    for name in columns:
-        values[name] = column_of(embeddings, name).to_series()
-        one = pl.DataFrame({"speaker": speakers, "value": values[name]}).unique(maintain_order=True)
-        unclear = one.filter(one["speaker"].is_duplicated())["speaker"].unique(maintain_order=True)
-        if len(unclear):
-            actual = f"several for {len(unclear)} speakers (first: {unclear[0]})"
-            raise InputError(name, "one value per speaker", actual)
-    return pl.DataFrame(values).select(pl.concat_str(pl.all(), separator="\0")).to_series()
-
-
-def shown_group(group: str) -> str:
-    """A group as sentences name it."""
-    return " and ".join(group.split("\0")) or "no value"
-
-
-def _each(groups: pl.Series) -> list[IntArray]:
-    """The rows of each group."""
-    values = groups.to_numpy().astype(str)
-    return [np.flatnonzero(values == value) for value in np.unique(values)]
-
-
 def _joined(
     whole: Embeddings, parts: Sequence[Embeddings], groups: pl.Series, shared: Sequence[str]
 ) -> Embeddings:
@@ -707,28 +665,6 @@ def _telling(whole: Embeddings, groups: pl.Series, shared: Sequence[str]) -> Emb
     """Unit vectors with a column for each group, 1 for its own."""
     own = [(groups == group).to_numpy() for group in shared]
     return replace(whole, vectors=np.column_stack([whole.normalised().vectors, *own]))
-
-
-def refuse_versions(held: Embeddings, test: Embeddings, what: str) -> None:
-    """No recording of the test set (same speaker, same utterance) is held in any version."""
-    leak = _versions(held, test)
-    if leak.any():
-        assert held.utterances is not None
-        actual = f"{leak.sum()} (first: {held.utterances.decode(int(leak.argmax()))})"
-        raise InputError(what, "no version of a test recording", actual)
-
-
-def _versions(held: Embeddings, test: Embeddings) -> BoolArray:
-    """Which vectors are of recordings of the test set; none where they have no names."""
-    if held.utterances is None or test.utterances is None:
-        return np.zeros(len(held), dtype=bool)
-    here, there = (
-        pl.DataFrame({"s": x.speakers.to_series(), "u": u.to_series()})
-        for x, u in ((held, held.utterances), (test, test.utterances))
-    )
-    known = there.with_columns(known=True)
-    joined = here.join(known, on=["s", "u"], how="left", maintain_order="left")
-    return joined["known"].is_not_null().to_numpy()
 
 
 def refuse_dimensions(enrol: Embeddings, test: Embeddings) -> None:

@@ -83,18 +83,16 @@ def some_people(people: int, most: int, seed: int) -> IntArray:
     return np.sort(rng.choice(people, most, replace=False))
 
 
-def luck_of(
-    attacks: Iterable[Permuted], points: Iterable[int], *, least: bool = False
-) -> Luck | None:
-    """What luck reads of the strongest of some ``attacks``, each at its own point: the largest
-    value, or the ``least``. None where names were not permuted alike in all of them.
+def luck_of(points: Iterable[tuple[Permuted | None, int]]) -> Luck | None:
+    """What luck reads of the largest of some attacks, each at its own point; None where names were
+    not permuted, or not alike in all of them.
     """
-    tried = list(attacks)
-    if not tried or len({len(one.values) for one in tried}) > 1:
+    asked = list(points)
+    tried = [one for one, _ in asked if one is not None]
+    if len(tried) < len(asked) or len({len(one.values) for one in tried}) != 1:
         return None
-    table = np.stack([one.values[:, i] for one, i in zip(tried, points, strict=True)])
-    best = table.min(axis=0) if least else table.max(axis=0)
-    return best_by_luck(best, tried, least=least)
+    columns = [one.values[:, i] for one, (_, i) in zip(tried, asked, strict=True)]
+    return best_by_luck(np.max(columns, axis=0), tried)
 
 
 def best_by_luck(

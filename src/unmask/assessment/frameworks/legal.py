@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -58,7 +58,10 @@ def _fitting(lengths: tuple[int, ...], attacks: Iterable[AttackRun]) -> tuple[in
 
 def _options(config: Config) -> dict[str, Any]:
     """Options of a sweep but attributes, which are probed once for all attackers."""
-    return {**config.legal.model_dump(exclude={"attributes"}), **config.drawn}
+    options = config.legal.model_dump(exclude={"attributes"})
+    known = {one.name for one in fields(law.LegalProtocol)} & set(options)
+    protocol = law.LegalProtocol(**{name: options.pop(name) for name in known})
+    return {**options, "protocol": protocol, **config.drawn}
 
 
 def legal_attackers(
@@ -114,7 +117,7 @@ def _steps(study: Study) -> Plan:
             f"linkability and singling out of {attack.safeguard}, {attack.attacker}",
             attack.inputs,
             {**how, "backends": attack.backends},
-            partial(law.legal, _attackers(attack), **how),
+            partial(law.assess_attackers, _attackers(attack), **how),
             weight=1.0 * len(how["lengths"]),
         )
     for name, protected in inputs.protected.items():
@@ -122,20 +125,21 @@ def _steps(study: Study) -> Plan:
             how = {"unprotected": inputs.original, "attribute": attribute, "bands": bands}
             what = f"inference of {attribute} from {name}"
             probes[name, attribute] = Step.of(
-                what, law.inference, protected, weight=2.0, **how, **config.drawn
+                what, law.attribute_inference, protected, weight=2.0, **how, **config.drawn
             )
     nameless = tuple(one for one in WITHIN if law.known_backend(one).is_free)
     for name, released in inputs.released.items():
         ways = released.ways
         fits = law.fitting_lengths([way.test for way in ways], legal.lengths)
         how = _options(config) | {"lengths": fits}
-        single = how | {"linkability_enrol": 1, "metrics": ("linkability",)}
+        one_each = replace(how["protocol"], linkability_enrol=1)
+        single = how | {"protocol": one_each, "metrics": ("linkability",)}
         for what, backends, some in ((RELEASE, WITHIN, how), (RECORDS, nameless, single)):
             release[name, what] = Step(
                 f"{what} of {name}",
                 [digest_of(one) for way in ways for one in (way.enrol, way.test)],
                 {**some, "backends": backends, "ways": len(ways)},
-                partial(law.legal, _within(released, backends), **some),
+                partial(law.assess_attackers, _within(released, backends), **some),
                 weight=1.0 * len(fits) * len(ways),
             )
     return {"sweeps": sweeps, "probes": probes, "release": release}

@@ -15,16 +15,79 @@ import polars as pl
 
 from unmask.base import FloatArray, Groups, IntArray, Sampling, lazy
 from unmask.errors import InputError
-from unmask.privacy.attack import Attacker, groups_of, refuse_dimensions, source_name
+from unmask.privacy.attack import Attacker, refuse_dimensions
+from unmask.privacy.recordings import groups_of, source_name
 from unmask.run import Range, Xp
 from unmask.scoring import Backend, Sides, sides_of
 from unmask.trials import Embeddings, lookup
 
 EnrolLength = int | Literal["all"] | None
 """Utterances averaged in enrolment; None is the depth of Vauquier 2025, 3.4."""
-MOST_CONVERSATIONS = 10
+Codes = tuple[IntArray, IntArray]
+Metric = Literal["singling_out", "linkability", "one_minus_eer"]
+ENROL_LENGTH: Mapping[str, int | Literal["all"]] = {"singling_out": 30}
+"""Utterances averaged in enrolment where that is not said, else all (Vauquier 2025, 3.4)."""
 _ROWS = 1 << 15
 _AT_ONCE = 1 << 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class LegalProtocol:
+    """The protocol of Singling Out, Linkability and 1 − EER; defaults are the paper's.
+
+    Parameters
+    ----------
+    linkability_enrol, singling_out_enrol, one_minus_eer_enrol
+        Utterances averaged in enrolment, or ``"all"``. By default all for Linkability, 30 (or what
+        there is) for Singling Out, and for 1 − EER as for Linkability.
+    linkability_draws
+        Lists of N' to sample; None is the expectation over all lists.
+    folds, draws, max_enrol
+        Folds, draws of N test speakers and most enrolment speakers of Singling Out.
+    max_conversations
+        Most conversations of one test speaker.
+    swap
+        Singling Out enrols the test set and tests the enrolment set, as the paper does with its
+        sets A and B. An attacker that enrols original speech keeps its sides.
+    side
+        Columns that the attacker knows to match as well.
+    allow_shared_utterances
+        Let utterances be on both sides, which is a leak.
+
+    Examples
+    --------
+    >>> import unmask as um
+    >>> um.LegalProtocol(folds=5, side=("gender",)).folds
+    5
+    """
+
+    linkability_enrol: EnrolLength = None
+    singling_out_enrol: EnrolLength = None
+    one_minus_eer_enrol: EnrolLength = None
+    linkability_draws: int | None = None
+    folds: int = 10
+    draws: int = 5
+    max_enrol: int = 495
+    max_conversations: int = 10
+    swap: bool = False
+    side: tuple[str, ...] = ()
+    allow_shared_utterances: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("folds", "draws", "max_enrol", "max_conversations"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name}: expected at least 1, found {getattr(self, name)}")
+        object.__setattr__(self, "side", tuple(self.side))
+
+    def depth(self, metric: Metric) -> EnrolLength:
+        """Utterances averaged in enrolment for a metric, None where that is not said."""
+        if metric == "one_minus_eer" and self.one_minus_eer_enrol is None:
+            return self.linkability_enrol
+        asked: EnrolLength = getattr(self, f"{metric}_enrol")
+        return asked
+
+
+USUAL = LegalProtocol()
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,12 +123,7 @@ def enrolment(
 
 
 def conversations(
-    embeddings: Embeddings,
-    *,
-    length: int,
-    least: int,
-    most: int = MOST_CONVERSATIONS,
-    rng: np.random.Generator,
+    embeddings: Embeddings, *, length: int, least: int, most: int, rng: np.random.Generator
 ) -> Conversations:
     """Up to ``most`` disjoint conversations of ``length`` utterances per speaker; who has fewer
     than ``least``·``length`` utterances is left out, and counted.
@@ -160,9 +218,7 @@ def as_counts(counts: npt.ArrayLike, *, speakers: int, least: int, where: str) -
     return whole
 
 
-def side_codes(
-    sides: Sequence[tuple[Embeddings, pl.Series]], columns: Sequence[str]
-) -> tuple[IntArray, IntArray]:
+def side_codes(sides: Sequence[tuple[Embeddings, pl.Series]], columns: Sequence[str]) -> Codes:
     """Codes of the named speakers of both sets, equal where all ``columns`` match."""
     values = []
     for embeddings, names in sides:
@@ -176,12 +232,11 @@ def side_codes(
 
 @dataclass(frozen=True, eq=False)
 class Rows(Sides):
-    """Sides, where with side information a pair whose codes differ cannot be one speaker: it
-    scores −inf.
+    """Sides, where with side information a pair whose ``codes`` of enrolment and test rows differ
+    cannot be one speaker: it scores −inf.
     """
 
-    enrol_side: IntArray | None = None
-    test_side: IntArray | None = None
+    codes: Codes | None = None
 
     def exact(self, enrol: IntArray | int, test: IntArray) -> FloatArray:
         """Double-precision scores of pairs; equal vectors give equal scores, wherever they are."""
@@ -190,24 +245,24 @@ class Rows(Sides):
             some = slice(start, start + _AT_ONCE)
             known = self.enrol[enrol if isinstance(enrol, int) else enrol[some]]
             scores[some] = (self.test[test[some]] * known).sum(axis=1)
-        if self.enrol_side is None or self.test_side is None:
+        if self.codes is None:
             return scores
-        return np.where(self.test_side[test] == self.enrol_side[enrol], scores, -np.inf)
+        return np.where(self.codes[1][test] == self.codes[0][enrol], scores, -np.inf)
 
     @lazy
     def single(self) -> Rows:
         """The same in single precision."""
         kind: Any = np.float32
-        rows = self.enrol.astype(kind), self.test.astype(kind)
-        return Rows(*rows, self.enrol_side, self.test_side)
+        return Rows(self.enrol.astype(kind), self.test.astype(kind), self.codes)
 
     def scores(self, xp: Xp, rows: Range, columns: Range, out: Any = None) -> Any:
         """Scores of some enrolment rows with some test rows."""
         scores = super().scores(xp, rows, columns, out)
-        if self.enrol_side is None or self.test_side is None:
+        if self.codes is None:
             return scores
-        enrol, test = xp.put(self.enrol_side)[slice(*rows)], xp.put(self.test_side)[slice(*columns)]
-        return xp.fill(scores, enrol[:, None] != test, -np.inf)
+        enrol, test = map(xp.put, self.codes)
+        different = enrol[slice(*rows), None] != test[slice(*columns)]
+        return xp.fill(scores, different, -np.inf)
 
 
 def rounding(rows: FloatArray, others: FloatArray) -> FloatArray:
@@ -232,7 +287,7 @@ class AttackData:
     enrolled: Conversations
     tested: Conversations
     backend: Backend
-    codes: tuple[IntArray, IntArray] | None
+    codes: Codes | None
     seeds: Sequence[np.random.SeedSequence]
     fields: Mapping[str, Any]
     everyone: pl.Series
@@ -242,52 +297,38 @@ class AttackData:
         """Number in enrolment of every test speaker who is enrolled."""
         return lookup(self.tested.names, self.enrolled.names).astype(np.int64)
 
-    def rows(
-        self, speakers: IntArray | None = None
-    ) -> tuple[FloatArray, FloatArray, IntArray | None, IntArray | None]:
+    def rows(self, speakers: Any = slice(None)) -> tuple[FloatArray, FloatArray, Codes | None]:
         """Rows of both sides whose inner products are scores, of some enrolment speakers or all,
         and the codes of both where there is side information.
         """
-        chosen = slice(None) if speakers is None else speakers
-        sides = sides_of(self.backend, self.enrolled.vectors[chosen], self.tested.vectors)
+        sides = sides_of(self.backend, self.enrolled.vectors[speakers], self.tested.vectors)
         if self.codes is None:
-            return sides.enrol, sides.test, None, None
-        codes = self.codes[0][chosen], self.codes[1][self.tested.speakers]
-        return sides.enrol, sides.test, *codes
+            return sides.enrol, sides.test, None
+        codes = self.codes[0][speakers], self.codes[1][self.tested.speakers]
+        return sides.enrol, sides.test, codes
 
 
 def attack_data(
     enrol: Embeddings,
     test: Embeddings,
-    lengths: tuple[EnrolLength, int],
-    bounds: tuple[int, int],
+    metric: Metric,
+    length: int,
     backend: Backend | str,
-    side: Sequence[str],
-    shared: bool,
+    protocol: LegalProtocol,
     how: Sampling,
-    *,
-    usual: int | Literal["all"] = "all",
-    only_enrolled: bool = True,
 ) -> AttackData:
     """Check both sets and draw their conversations.
 
-    ``lengths`` are those of enrolment (None: ``usual``, or what there is) and of test
-    conversations, of which a speaker has as many as ``bounds`` say, from least to most. ``shared``
-    lets utterances be on both sides. ``only_enrolled`` test speakers count, the others are left
-    out and counted; else anybody may be tested.
+    Singling Out needs two conversations of ``length`` of a speaker, who may be anybody; the others
+    one, of somebody who is enrolled: all others are left out and counted.
     """
     refuse_dimensions(enrol, test)
     refuse_zeros(enrol, "enrolment")
     refuse_zeros(test, "test")
-    if not shared and enrol.utterances is not None and test.utterances is not None:
-        here, there = (ids.names.gather(ids.used) for ids in (enrol.utterances, test.utterances))
-        leak = here.filter(here.is_in(there.implode()))
-        if len(leak):
-            actual = f"{len(leak)} in enrolment and in test (first: {leak[0]})"
-            allow = "allow_shared_utterances=True lets this leak pass"
-            raise InputError("utterances", "none on both sides", f"{actual}; {allow}")
+    if not protocol.allow_shared_utterances:
+        _refuse_shared(enrol, test)
     strangers = 0
-    if only_enrolled:
+    if metric != "singling_out":
         names = enrol.speakers.names.gather(enrol.speakers.used)
         own = lookup(test.speakers.names, names)[test.speakers.codes] >= 0
         strangers = test.n_speakers - len(np.unique(test.speakers.codes[own]))
@@ -297,23 +338,41 @@ def attack_data(
         test = test.select(own) if strangers else test
     used = Attacker(enrol, test, backend).ready()
     enrol, test, scorer = used.enrol, used.test, used.backend_in_use
-    wanted, length = lengths
-    depth = usual if wanted is None else wanted
+    asked = protocol.depth(metric)
+    depth = ENROL_LENGTH.get(metric, "all") if asked is None else asked
     seeds = np.random.SeedSequence(how.seed).spawn(4)
     enrolled = enrolment(enrol, length=depth, rng=np.random.default_rng(seeds[0]))
-    rng = np.random.default_rng(seeds[1])
-    tested = conversations(test, length=length, least=bounds[0], most=bounds[1], rng=rng)
-    both = (enrol, enrolled.names), (test, tested.names)
-    codes = side_codes(both, side) if side else None
+    tested = conversations(
+        test,
+        length=length,
+        least=2 if metric == "singling_out" else 1,
+        most=1 if metric == "one_minus_eer" else protocol.max_conversations,
+        rng=np.random.default_rng(seeds[1]),
+    )
+    both, side = ((enrol, enrolled.names), (test, tested.names)), protocol.side
     fields = {
+        "metric": metric,
         "length": length,
         "enrol_length": depth,
         "backend": scorer.name,
-        "side": tuple(side),
+        "side": side,
         "left_out": tested.left_out,
         "strangers": strangers,
-        "short": 0 if wanted is None else enrolled.short,
+        "short": 0 if asked is None else enrolled.short,
         "resampling": how,
     }
+    codes = side_codes(both, side) if side else None
     everyone = test.speakers.names.gather(test.speakers.used)
     return AttackData(enrolled, tested, scorer, codes, seeds[2:], fields, everyone)
+
+
+def _refuse_shared(enrol: Embeddings, test: Embeddings) -> None:
+    """No utterance is on both sides."""
+    if enrol.utterances is None or test.utterances is None:
+        return
+    here, there = (ids.names.gather(ids.used) for ids in (enrol.utterances, test.utterances))
+    leak = here.filter(here.is_in(there.implode()))
+    if len(leak):
+        actual = f"{len(leak)} in enrolment and in test (first: {leak[0]})"
+        allow = "LegalProtocol(allow_shared_utterances=True) lets this leak pass"
+        raise InputError("utterances", "none on both sides", f"{actual}; {allow}")

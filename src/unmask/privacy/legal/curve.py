@@ -24,7 +24,7 @@ from unmask.base import (
     score_interval,
 )
 from unmask.estimate import Estimate, Interval, Notice, Parameter
-from unmask.privacy.attack import NEGATED, PLAIN
+from unmask.privacy.attack import PLAIN, READINGS, Reading
 from unmask.privacy.luck import Permuted, luck_of
 
 SCORE = "speaker,score"
@@ -47,12 +47,10 @@ def residual(value: FloatArray, chance: FloatArray) -> FloatArray:
 class Curve(Tabular):
     """The success of one attacker against numbers of speakers.
 
-    Made by the metrics, gathered by :class:`LegalSweep`. ``low`` and ``high`` are its interval,
-    made by ``method``. ``attacks`` is the number of attacks run for each count. ``negated`` is the
-    curve of the negated score, from the same comparisons; ``variant`` says which one this is.
-    ``left_out`` speakers had too few utterances, ``strangers`` are not enrolled and left out too,
-    ``short`` enrolment speakers had fewer than were asked for. ``permuted`` is the same attack
-    without information, at every count.
+    ``low`` and ``high`` are its interval, made by ``method``; ``attacks`` were run for each count.
+    ``negated`` is the curve of the negated score, ``variant`` says which one this is. ``left_out``
+    speakers had too few utterances, ``strangers`` are not enrolled and left out too, ``short``
+    enrolment speakers had fewer than asked for. ``permuted`` is the attack without information.
     """
 
     metric: str
@@ -91,7 +89,7 @@ class Curve(Tabular):
         least = np.where(np.isnan(low), self.value, low)
         at = np.asarray(~(least > self.chance), dtype=bool)
         for i in range(len(at)):
-            luck = None if self.permuted is None else luck_of([self.permuted], [i])
+            luck = luck_of([(self.permuted, i)])
             if luck is not None and luck.decides(len(self.speakers)):
                 at[i] = not luck.beyond
         return np.asarray(at & (self.chance < 1))
@@ -116,33 +114,29 @@ class Curve(Tabular):
     @property
     def remarks(self) -> tuple[Notice, ...]:
         """The same without a word on chance, which other attacks must be looked at for."""
-        remarks, other = [*self.notes], self.negated
-        if len(self.speakers) < 2:
-            sentence = "one speaker only: no interval can be given"
-            remarks.insert(0, Notice("one-speaker", "", sentence))
+        said, other = {}, self.negated
         if other is not None:
             more = (other.value > np.fmax(self.high, self.value)) & ~other.at_chance
             if more.any():
                 i = int(np.argmax(np.where(more, other.value - self.value, -1.0)))
-                sentence = (
+                said["negated"] = (
                     f"the negated score succeeds more often, {100 * other.value[i]:.1f} % instead"
                     f" of {100 * self.value[i]:.1f} % with {self.counts[i]:,} speakers"
                 )
-                remarks.append(self._notice("negated", sentence))
         if self.left_out:
             without = f"{self.left_out} speakers without conversations of {spoken(self.length)}"
-            remarks.append(self._notice("left-out", f"{without} are left out"))
+            said["left-out"] = f"{without} are left out"
         if self.strangers:
             some = f"{self.strangers} of {len(self.speakers) + self.left_out + self.strangers}"
-            sentence = f"{some} test speakers are not enrolled and are left out"
-            remarks.append(self._notice("not-enrolled", sentence))
+            said["not-enrolled"] = f"{some} test speakers are not enrolled and are left out"
         if self.short:
-            sentence = (
+            said["short-enrolment"] = (
                 f"{self.short} enrolment speakers have fewer than {self.enrol_length} utterances"
                 " and are averaged over what they have"
             )
-            remarks.append(self._notice("short-enrolment", sentence))
-        return tuple(remarks)
+        lone = Notice("one-speaker", "", "one speaker only: no interval can be given")
+        alone = () if len(self.speakers) > 1 else (lone,)
+        return (*alone, *self.notes, *(self._notice(*one) for one in said.items()))
 
     def _notice(self, code: str, sentence: str) -> Notice:
         return Notice(code, TITLES[self.metric], sentence)
@@ -260,24 +254,22 @@ class RiskCurve(Curve):
     def worst_decile_limits(self, i: int) -> tuple[float, float] | None:
         """Interval of the worst decile at the i-th count: percentiles over resamples of speakers.
 
-        A sample may lack the very people who are least protected. For the high end speakers are
-        drawn from those of the sample and one more whose risk is 1, who then stands for up to 3 of
-        n (the rule of three), and no noise is taken out: how much there is is known badly from few
-        recordings. The low end is that of the decile with the noise taken out. Where no resample
-        moves it from 1, it is the exact bound for as many speakers.
+        A sample may lack the very people who are least protected: for the high end one more whose
+        risk is 1 is among those drawn (the rule of three), and no noise is taken out, which few
+        recordings tell badly. Where no resample moves the low end from 1, it is the exact bound.
         """
         how = self.resampling
         if how.replicates < 1 or not self.tells_persons:
             return None
         risks = self.per_speaker[np.argsort(in_order(self.speakers.to_list())), i]
         noise = float(self.noise[i]) * (1 / self.recordings).mean()
-        low, high = (
-            float(np.quantile(deciles, tail, method="inverted_cdf"))
-            for deciles, tail in (
-                (_worst_decile(_samples(risks, how), noise), (1 - how.level) / 2),
-                (_worst_decile(_samples(np.append(risks, 1.0), how), 0.0), (1 + how.level) / 2),
-            )
-        )
+
+        def end(people: FloatArray, noise: float, tail: float) -> float:
+            deciles = _worst_decile(_samples(people, how), noise)
+            return float(np.quantile(deciles, tail, method="inverted_cdf"))
+
+        low = end(risks, noise, (1 - how.level) / 2)
+        high = end(np.append(risks, 1.0), 0.0, (1 + how.level) / 2)
         if low == 1:
             low = exact_bound("low", len(risks), level=how.level)
         return min(low, self.worst_decile[i]), max(high, self.worst_decile[i])
@@ -349,6 +341,7 @@ def base_name(name: str, curve: Curve) -> str:
     return name if curve.variant == PLAIN else name.removesuffix(f", {curve.variant}")
 
 
-def with_negated(plain: C, other: C, variants: tuple[str, str] = (PLAIN, NEGATED)) -> C:
-    """The curve of a score with that of the negated one, both called by their variants."""
-    return replace(plain, variant=variants[0], negated=replace(other, variant=variants[1]))
+def with_negated(plain: C, other: C, reading: Reading = PLAIN) -> C:
+    """The curve of a score with that of the negated one, which is the next of all readings."""
+    following = READINGS[READINGS.index(reading) + 1]
+    return replace(plain, variant=reading, negated=replace(other, variant=following))

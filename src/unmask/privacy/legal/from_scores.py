@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import FloatArray, Groups, IntArray, Sampling, as_array, as_numbers, reject_nan
+from unmask.base import (
+    BoolArray,
+    FloatArray,
+    Groups,
+    IntArray,
+    Sampling,
+    as_array,
+    as_numbers,
+    reject_nan,
+)
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Parameter
-from unmask.privacy.attack import NEGATED, PLAIN
-from unmask.privacy.legal.conversations import as_counts
+from unmask.privacy.attack import NEGATED, PLAIN, Reading
+from unmask.privacy.legal.conversations import LegalProtocol, as_counts
 from unmask.privacy.legal.curve import BOTH_SIDES, SCORE, mean_variance, risk_interval
 from unmask.privacy.legal.isolating import both_sides
-from unmask.privacy.legal.isolating_kernel import GivenScores, Protocol, single_out_all
+from unmask.privacy.legal.isolating_kernel import Attempts, GivenScores, single_out_all
 from unmask.privacy.legal.linking import Above, Ranks, exact_linkability, ranks_of
 from unmask.trials import Scores, share
 
 _LEAST = 2
-_FOLDS, _DRAWS = 10, 5
 
 
 def count_above_in_scores(
@@ -44,9 +54,7 @@ def count_above_in_scores(
             f"true_column: {int(outside.sum())} of {true.size} lie outside the"
             f" {matrix.shape[1]} enrolment columns, the first at index {int(outside.argmax())}"
         )
-    allowed = None if matches is None else np.asarray(matches, dtype=bool)
-    if allowed is not None and allowed.shape != matrix.shape:
-        raise InputError(f"matches: expected shape {matrix.shape}, found {allowed.shape}")
+    allowed = None if matches is None else _matching(matches, matrix)
     at_or_above = np.empty(len(matrix), dtype=np.int64)
     above = np.empty(len(matrix), dtype=np.int64)
     step = max(1, (1 << 22) // matrix.shape[1])
@@ -60,6 +68,13 @@ def count_above_in_scores(
         at_or_above[rows] = (part >= own).sum(axis=1) - 1
         above[rows] = (part > own).sum(axis=1)
     return Above(at_or_above, above, matrix.shape[1] - 1)
+
+
+def _matching(matches: npt.ArrayLike, scores: npt.NDArray[Any]) -> BoolArray:
+    allowed = np.asarray(matches, dtype=bool)
+    if allowed.shape != scores.shape:
+        raise InputError(f"matches: expected shape {scores.shape}, found {allowed.shape}")
+    return allowed
 
 
 def ranks_from_scores(scores: npt.ArrayLike, true_column: npt.ArrayLike, *, seed: int = 0) -> Ranks:
@@ -78,10 +93,30 @@ def linkability_from_scores(
     counts: npt.ArrayLike,
     matches: npt.ArrayLike | None = None,
 ) -> FloatArray:
-    """Exact Linkability for every N' in ``counts`` from ``scores``, test × enrolment speakers.
+    """Exact Linkability (eq. 3 and 4) from the scores of test speakers with enrolled ones.
 
-    ``true_column[i]`` is the enrolment column of test speaker i. ``matches`` is side information:
-    a pair where it is False cannot be chosen.
+    Parameters
+    ----------
+    scores
+        A row for each test speaker, a column for each enrolled one.
+    true_column
+        The column of each test speaker.
+    counts
+        Numbers N' of enrolled speakers to choose from.
+    matches
+        Side information: a pair where it is False cannot be chosen.
+
+    Returns
+    -------
+    numpy.ndarray
+        The probability of a link for every N', over all lists that hold the true speaker.
+
+    Examples
+    --------
+    >>> import unmask as um
+    >>> scores = [[0.9, 0.1, 0.3], [0.5, 0.4, 0.2]]
+    >>> um.linkability_from_scores(scores, [0, 1], counts=[2, 3])
+    array([0.75, 0.5 ])
     """
     above = count_above_in_scores(scores, true_column, matches=matches)
     sizes = as_counts(counts, speakers=above.others + 1, least=1, where="enrolment")
@@ -94,8 +129,8 @@ def singling_out_from_scores(
     test_speaker: npt.ArrayLike,
     *,
     counts: npt.ArrayLike,
-    folds: int = 10,
-    draws: int = 5,
+    folds: int = LegalProtocol.folds,
+    draws: int = LegalProtocol.draws,
     seed: int = 0,
     matches: npt.ArrayLike | None = None,
 ) -> FloatArray:
@@ -115,10 +150,7 @@ def singling_out_from_scores(
         raise InputError("scores", wanted, f"shape {matrix.shape}")
     reject_nan(matrix.reshape(-1), "pair")
     if matches is not None:
-        allowed = np.asarray(matches, dtype=bool)
-        if allowed.shape != matrix.shape:
-            raise InputError(f"matches: expected shape {matrix.shape}, found {allowed.shape}")
-        matrix = np.where(allowed, matrix, -np.inf)
+        matrix = np.where(_matching(matches, matrix), matrix, -np.inf)
     order = np.argsort(columns, kind="stable")
     names, owner = np.unique(columns[order], return_inverse=True)
     absent = ~np.isin(rows, names)
@@ -130,20 +162,18 @@ def singling_out_from_scores(
         actual = f"{few.sum()} with one (first: {names[few][0]})"
         raise InputError("test speakers", "at least 2 conversations each", actual)
     sizes = as_counts(counts, speakers=len(names), least=2, where="test")
-    protocol = Protocol.of(
-        population,
-        np.searchsorted(names, rows),
-        sizes,
-        folds=folds,
-        draws=draws,
-        seed=np.random.SeedSequence(seed),
-    )
-    outcome = single_out_all(GivenScores(protocol, matrix[:, order]))
+    whose, protocol = np.searchsorted(names, rows), LegalProtocol(folds=folds, draws=draws)
+    attempts = Attempts.of(population, whose, sizes, protocol, np.random.SeedSequence(seed))
+    outcome = single_out_all(GivenScores(attempts, matrix[:, order]))
     return np.asarray(outcome.success[0].mean(axis=0))
 
 
 def matrix_risks(
-    scores: Scores, *, level: float = 0.95, replicates: int = 1000, seed: int = 0
+    scores: Scores,
+    *,
+    level: float = Sampling.level,
+    replicates: int = Sampling.replicates,
+    seed: int = 0,
 ) -> dict[str, tuple[Estimate, ...]]:
     """Linkability and Singling Out of each system of ``scores``; nothing of those that are not a
     matrix of enrolled speakers × recordings.
@@ -196,20 +226,18 @@ def _matrix(scores: Scores) -> tuple[IntArray, IntArray, IntArray] | None:
 
 
 def _linked(matrix: FloatArray, place: IntArray, how: Sampling, trials: str) -> Estimate:
-    kept = place >= 0
-    true = place[kept]
+    true = place[place >= 0]
     owner = np.unique(true, return_inverse=True)[1]
     people = np.bincount(owner)
-    above = count_above_in_scores(matrix[kept], true)
-    count = above.others + 1
-    risks: dict[str, tuple[float, FloatArray]] = {}
+    above = count_above_in_scores(matrix[place >= 0], true)
+    risks = {}
     for variant, counted in ((PLAIN, above), (NEGATED, above.negated())):
-        outcome = exact_linkability(counted.at_or_above, above.others, np.array([count]))[:, 0]
-        mean = np.bincount(owner, outcome) / people
+        mean = np.bincount(owner, counted.at_or_above == 0) / people
         risks[variant] = float(mean.mean()), mean_variance(mean[:, None])
-    params: dict[str, Parameter] = {"count": count, "length": 1, "draws": "exact"}
+    params: dict[str, Parameter] = {"count": above.others + 1, "length": 1, "draws": "exact"}
     n = {"speakers": len(people), "recordings": len(true)}
-    return _larger("linkability", risks, SCORE, 1 / count, n, params, how, trials)
+    made = _larger("linkability", risks, SCORE, n, params, how)
+    return replace(made, chance=1 / (above.others + 1), trials=trials)
 
 
 def _isolated(
@@ -223,42 +251,33 @@ def _isolated(
     if len(names) < _LEAST or not enrolled.size:
         return ()
     counts, seed = np.array([len(names)]), np.random.SeedSequence(how.seed)
-    protocol = Protocol.of(Groups(owner), enrolled, counts, folds=_FOLDS, draws=_DRAWS, seed=seed)
+    protocol = LegalProtocol()
+    attempts = Attempts.of(Groups(owner), enrolled, counts, protocol, seed)
     given = matrix[np.ix_(kept, column[enrolled])].T
-    risks: dict[str, tuple[float, FloatArray]] = {}
+    risks = {}
     for variant, signed in ((PLAIN, given), (NEGATED, -given)):
-        outcome = single_out_all(GivenScores(protocol, signed))
+        outcome = single_out_all(GivenScores(attempts, signed))
         risks[variant] = float(outcome.success.mean()), both_sides(outcome, 0)
-    params = {"count": len(names), "length": 1, "folds": _FOLDS, "draws": _DRAWS}
+    params = {"count": len(names), "length": 1, "folds": protocol.folds, "draws": protocol.draws}
     n = {"speakers": len(enrolled), "recordings": len(kept)}
-    chance = float(np.exp(-1.0))
-    return (_larger("singling_out", risks, BOTH_SIDES, chance, n, params, how, trials),)
+    made = _larger("singling_out", risks, BOTH_SIDES, n, params, how)
+    return (replace(made, chance=float(np.exp(-1.0)), trials=trials),)
 
 
 def _larger(
     metric: str,
-    risks: Mapping[str, tuple[float, FloatArray]],
+    risks: Mapping[Reading, tuple[float, FloatArray]],
     method: str,
-    chance: float,
     n: dict[str, int],
     params: Mapping[str, Parameter],
     how: Sampling,
-    trials: str,
 ) -> Estimate:
     """The larger risk (and its variance) of the scores and of their negation, with its interval."""
     variant = max(risks, key=lambda name: risks[name][0])
     value, variance = risks[variant]
+    made = Estimate(metric, value, "%", n=n, params={**params, "variant": variant})
+    if how.replicates < 1:
+        return replace(made, no_interval="no replicates were asked for")
     low, high = risk_interval(np.array([value]), variance, n["speakers"], how)
     interval = Interval(float(low[0]), float(high[0]), how.level, method, 0, how.seed)
-    asked = how.replicates > 0
-    return Estimate(
-        metric,
-        value,
-        "%",
-        interval if asked else None,
-        chance,
-        n,
-        {**params, "variant": variant},
-        trials,
-        no_interval="" if asked else "no replicates were asked for",
-    )
+    return replace(made, interval=interval)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,12 +14,7 @@ from scipy.stats import hypergeom
 from unmask.base import FloatArray, Groups, IntArray, Sampling
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice, Parameter
-from unmask.privacy.legal.conversations import (
-    MOST_CONVERSATIONS,
-    EnrolLength,
-    as_counts,
-    attack_data,
-)
+from unmask.privacy.legal.conversations import USUAL, LegalProtocol, as_counts, attack_data
 from unmask.privacy.legal.curve import (
     BOTH_SIDES,
     TITLES,
@@ -30,9 +25,9 @@ from unmask.privacy.legal.curve import (
 )
 from unmask.privacy.legal.isolating_kernel import (
     DRAWS_WITHOUT,
+    Attempts,
     Outcome,
     Predicates,
-    Protocol,
     single_out_all,
 )
 from unmask.privacy.legal.permuted import dealt
@@ -40,7 +35,6 @@ from unmask.privacy.luck import Permuted, luck_of
 from unmask.scoring import Backend
 from unmask.trials import Embeddings, lookup
 
-ENROL_LENGTH = 30
 _NODES = 64
 _DRAWN = (np.arange(32) + 0.5) / 32
 
@@ -80,7 +74,7 @@ class SinglingOut(RiskCurve):
             interval=None,
             chance=1 / int(self.counts[i]),
             no_interval="permuted names tell how far chance goes",
-            luck=luck_of([self.hits], [0]),
+            luck=luck_of([(self.hits, 0)]),
         )
         return (*super().details(i), share)
 
@@ -99,95 +93,108 @@ def singling_out(
     *,
     counts: npt.ArrayLike,
     length: int = 1,
-    folds: int = 10,
-    draws: int = 5,
-    max_enrol: int = 495,
+    folds: int | None = None,
+    draws: int | None = None,
+    max_enrol: int | None = None,
     seed: int = 0,
-    enrol_length: EnrolLength = None,
-    max_conversations: int = MOST_CONVERSATIONS,
     backend: Backend | str = "cosine",
-    side: Sequence[str] = (),
-    allow_shared_utterances: bool = False,
-    level: float = 0.95,
-    replicates: int = 1000,
+    protocol: LegalProtocol = USUAL,
+    level: float = Sampling.level,
+    replicates: int = Sampling.replicates,
 ) -> SinglingOut:
-    """Probability that a predicate made from one enrolment speaker isolates one of N (eq. 1, 2).
+    r"""Probability that a predicate made from one enrolled speaker isolates one of N (eq. 1, 2).
 
-    ``counts`` are the numbers N of test speakers. Each speaker of ``test`` gives up to
-    ``max_conversations`` disjoint conversations of ``length`` utterances; in a fold one is the test
-    entry and the others calibrate. The threshold lies midway between the k-th and the (k+1)-th best
-    of all calibration scores, k the number of calibration entries of the enrolment speaker
-    (footnote 4). Success: exactly one of the N test entries scores above it, whoever it is. Test
-    speakers with fewer than 2·``length`` utterances are left out and counted. Averaged over
-    ``folds``, ``draws`` of N test speakers (the enrolment speaker always among them) and at most
-    ``max_enrol`` speakers of ``enrol``, all drawn with ``seed`` like the utterances. Enrolment
-    averages ``enrol_length`` utterances: by default 30, or all where there are fewer, as in the
-    paper. ``backend`` is ``"cosine"`` or a trained one. ``side`` names columns without which a
-    predicate does not hold. ``allow_shared_utterances`` lets utterances be on both sides, which is
-    a leak. The score interval over enrolment and test speakers has ``level``; none is made where
-    ``replicates`` is 0. Predicates are tried on the current place.
+    Each speaker of ``test`` gives up to ten conversations; in a fold one is the test entry and the
+    others calibrate. The threshold lies midway between the k-th and the (k+1)-th best of all
+    calibration scores, k the number of calibration entries of the enrolled speaker (footnote 4).
+    Success: exactly one of the N test entries scores above it, whoever it is. Test speakers with
+    fewer than 2·``length`` utterances are left out and counted.
+
+    Parameters
+    ----------
+    enrol, test
+        Speech of known voices, and the speech that is attacked.
+    counts
+        Numbers N of test speakers, the enrolled one always among them.
+    length
+        Utterances of a conversation.
+    folds, draws, max_enrol
+        Folds, draws of N test speakers, most enrolled speakers; by default the protocol's, which
+        are 10, 5 and 495.
+    seed
+        Draws speakers, folds and utterances.
+    backend
+        ``"cosine"``, the name of another that needs no training, or a trained one.
+    protocol
+        What is enrolled, known and allowed.
+    level, replicates
+        Level of the score interval over the speakers of both sides; none where ``replicates`` is 0.
+
+    Returns
+    -------
+    SinglingOut
+        Value, interval, chance and notices for every N, and the same of the negated score.
+
+    Examples
+    --------
+    >>> import numpy as np, unmask as um
+    >>> rng = np.random.default_rng(0)
+    >>> voices = np.repeat(rng.normal(size=(30, 8)), 4, axis=0)
+    >>> names = np.repeat([f"s{n:02}" for n in range(30)], 4)
+    >>> enrol, test = (um.Embeddings(voices + rng.normal(size=voices.shape), names) for _ in "et")
+    >>> print(*um.singling_out(enrol, test, counts=[5, 30], draws=2).estimates, sep="\n")
+    singling_out 56.5 % [48.35, 64.55] (95 %), chance 36.13 %
+    singling_out 35.33 % [27.44, 44.93] (95 %), chance 32.86 %
     """
-    if max_enrol < 1:
-        raise InputError(f"max_enrol: expected at least 1, found {max_enrol}")
-    how, lengths = Sampling(replicates, level, seed), (enrol_length, length)
-    both = attack_data(
-        enrol, test, lengths, (2, max_conversations), backend, side, allow_shared_utterances, how,
-        usual=ENROL_LENGTH, only_enrolled=False,
-    )  # fmt: skip
+    given = {"folds": folds, "draws": draws, "max_enrol": max_enrol}
+    asked: dict[str, Any] = {name: one for name, one in given.items() if one is not None}
+    protocol, how = replace(protocol, **asked), Sampling(replicates, level, seed)
+    both = attack_data(enrol, test, "singling_out", length, backend, protocol, how)
     enrolled, entries = both.enrolled.names, both.tested
     attackers = np.flatnonzero(enrolled.is_in(entries.names.implode()).to_numpy())
     absent = len(enrolled) - attackers.size
     if not attackers.size:
         actual = f"none of {len(enrolled)} (first: {enrolled[0]})"
         raise InputError("enrolment speakers", "one with two test conversations", actual)
-    if attackers.size > max_enrol:
+    if attackers.size > protocol.max_enrol:
         rng = np.random.default_rng(both.seeds[0])
-        attackers = np.sort(rng.choice(attackers, size=max_enrol, replace=False))
+        attackers = np.sort(rng.choice(attackers, size=protocol.max_enrol, replace=False))
     names = enrolled.gather(attackers)
     sizes = as_counts(
         counts, speakers=len(entries.names), least=2, where=f"test with {2 * length} utterances"
     )
-    protocol = Protocol.of(
-        Groups(entries.speakers),
-        lookup(names, entries.names).astype(np.int64),
-        sizes,
-        folds=folds,
-        draws=draws,
-        seed=both.seeds[1],
-    )
-    predicates = Predicates(*both.rows(attackers), protocol=protocol)
+    whose = lookup(names, entries.names).astype(np.int64)
+    attempts = Attempts.of(Groups(entries.speakers), whose, sizes, protocol, both.seeds[1])
+    predicates = Predicates(*both.rows(attackers), attempts=attempts)
     outcome = single_out_all(predicates)
     deals = dealt(predicates, int(sizes.min()), seed)
     alike = None
     if both.codes is not None:
         own = both.codes[0][attackers]
         alike = (own[:, None] == both.codes[1]).sum(axis=1)
-        alike -= both.codes[1][protocol.speakers] == own
-    usual = mean_calibrated_chance(protocol.population.counts, protocol.speakers, sizes, alike)
+        alike -= both.codes[1][attempts.speakers] == own
+    usual = mean_calibrated_chance(attempts.population.counts, attempts.speakers, sizes, alike)
     some = f"{absent} of {len(enrolled)} enrolment speakers"
     sentence = f"{some} have no two test conversations and are left out"
     left_out = Notice("left-out", TITLES["singling_out"], sentence)
 
     def curve(s: int) -> SinglingOut:
-        blind = deals.blind(s, sizes, usual)
         return SinglingOut(
-            metric="singling_out",
             counts=sizes,
             **risks(outcome.success[s], both_sides(outcome, s), how),
-            chance=blind.chance,
-            attacks=np.full(len(sizes), len(names) * folds * draws),
-            recordings=(protocol.trials > 0).sum(axis=1),
+            **deals.blind(s, sizes, usual),
+            attacks=np.full(len(sizes), len(names) * protocol.folds * protocol.draws),
+            recordings=(attempts.trials > 0).sum(axis=1),
             noise=_noise(outcome, s),
             speakers=names,
             **both.fields,
             method=BOTH_SIDES,
             notes=(left_out,) if absent else (),
-            permuted=blind.permuted,
             hits=Permuted(deals.own[s][:, None], len(names), deals.exhaustive),
             chance_exact=(1 - 1 / sizes) ** (sizes - 1),
-            threshold_rank=np.full(len(sizes), protocol.ranks.mean()),
-            folds=folds,
-            draws=draws,
+            threshold_rank=np.full(len(sizes), attempts.ranks.mean()),
+            folds=protocol.folds,
+            draws=protocol.draws,
         )
 
     return with_negated(curve(0), curve(1))
@@ -206,10 +213,10 @@ def both_sides(outcome: Outcome, s: int) -> FloatArray:
     enrolled = len(success)
     if enrolled < 2:
         return np.full(success.shape[1], np.nan)
-    draws, folds = outcome.protocol.slots.shape[:2]
+    draws, folds = outcome.attempts.slots.shape[:2]
     attacks = min(draws, DRAWS_WITHOUT) * folds
     moves = outcome.change[s].T / (attacks * enrolled)
-    moves[outcome.protocol.speakers] -= (success - success.mean(axis=0)) / (enrolled - 1)
+    moves[outcome.attempts.speakers] -= (success - success.mean(axis=0)) / (enrolled - 1)
     total = ((moves - moves.mean(axis=0)) ** 2).sum(axis=0)
     total -= outcome.squares[s] / (attacks * enrolled) ** 2
     return np.asarray(np.maximum(total, success.var(axis=0, ddof=1) / enrolled))
@@ -217,7 +224,7 @@ def both_sides(outcome: Outcome, s: int) -> FloatArray:
 
 def _noise(outcome: Outcome, s: int) -> FloatArray:
     """Variance of the outcome of one test conversation about its speaker's mean, pooled."""
-    trials = outcome.protocol.trials
+    trials = outcome.attempts.trials
     tried = trials > 0
     shares = (outcome.won[s] / np.maximum(trials, 1)[:, None]).swapaxes(1, 2)[tried]
     owner = np.nonzero(tried)[0]

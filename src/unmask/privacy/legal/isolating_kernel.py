@@ -16,15 +16,14 @@ import numpy as np
 import numpy.typing as npt
 
 from unmask.base import BoolArray, FloatArray, Groups, IntArray, lazy
-from unmask.errors import InputError
-from unmask.privacy.legal.conversations import Rows, rounding
+from unmask.privacy.legal.conversations import LegalProtocol, Rows, rounding
 from unmask.run import Arrays, Range, Xp, narrow, ranges_of, run
 
 Row = npt.NDArray[np.float32]
 Slots = npt.NDArray[np.int16]
 Exact = Callable[[IntArray], FloatArray]
 """Gives double-precision scores of one enrolment speaker with some conversations."""
-Attempt = tuple[int, Row, float, tuple[Exact, ...]]
+Predicate = tuple[int, Row, float, tuple[Exact, ...]]
 """The number of an enrolment speaker, its scores, by how much two of them may be off, and what
 gives exact ones: of the score, and of the negated one where that is tried as well."""
 SPEAKERS = 32
@@ -196,7 +195,7 @@ def _descending(lists: Sequence[IntArray], exact: Exact) -> tuple[IntArray, Floa
 
 
 @dataclass(frozen=True, eq=False)
-class Protocol:
+class Attempts:
     """Whom every enrolment speaker is attacked among, in which folds and draws; the ``population``
     are the test conversations by speaker.
 
@@ -217,18 +216,13 @@ class Protocol:
         population: Groups,
         speakers: IntArray,
         counts: IntArray,
-        *,
-        folds: int,
-        draws: int,
+        protocol: LegalProtocol,
         seed: np.random.SeedSequence,
-    ) -> Protocol:
+    ) -> Attempts:
         """Draw the folds."""
-        for name, number in (("folds", folds), ("draws", draws)):
-            if number < 1:
-                raise InputError(f"{name}: expected at least 1, found {number}")
         fold_seed, draw_seed = seed.spawn(2)
-        sizes = population.counts
-        slots = np.stack([test_slots(sizes, folds, child) for child in fold_seed.spawn(draws)])
+        sizes, children = population.counts, fold_seed.spawn(protocol.draws)
+        slots = np.stack([test_slots(sizes, protocol.folds, child) for child in children])
         entropy = tuple(int(n) for n in np.atleast_1d(np.asarray(seed.entropy, dtype=object)))
         return cls(population, speakers, counts, slots, entropy, draw_seed.spawn_key)
 
@@ -301,7 +295,7 @@ class Outcome:
     (``change``: signs × counts × test speakers), and the ``squares`` of its terms.
     """
 
-    protocol: Protocol
+    attempts: Attempts
     won: IntArray
     change: IntArray
     squares: IntArray
@@ -309,7 +303,7 @@ class Outcome:
     @property
     def success(self) -> FloatArray:
         """Share of attacks that isolate: signs × enrolment speakers × counts."""
-        draws, folds, _ = self.protocol.slots.shape
+        draws, folds, _ = self.attempts.slots.shape
         return np.asarray(self.won.sum(axis=3) / (draws * folds))
 
 
@@ -317,14 +311,14 @@ class Outcome:
 class Predicates(Rows):
     """One row per enrolment speaker, and one per conversation."""
 
-    protocol: Protocol
+    attempts: Attempts
 
     @lazy
     def margins(self) -> FloatArray:
         """By how much two single-precision scores of an enrolment speaker may be off."""
         return rounding(self.enrol, self.test)
 
-    def attacks(self, xp: Xp, speakers: Range) -> Iterator[Attempt]:
+    def attacks(self, xp: Xp, speakers: Range) -> Iterator[Predicate]:
         """Attacks of some enrolment speakers; only products are made on a device."""
         pairs = self.single.pairs((SPEAKERS, len(self.test)))
         for e, row in enumerate(pairs.kept(xp, speakers), speakers[0]):
@@ -342,10 +336,10 @@ def _negated(exact: Exact, chosen: IntArray) -> FloatArray:
 class GivenScores:
     """Scores that are at hand, enrolment speakers × conversations."""
 
-    protocol: Protocol
+    attempts: Attempts
     scores: FloatArray
 
-    def attacks(self, xp: Xp, speakers: Range) -> Iterator[Attempt]:
+    def attacks(self, xp: Xp, speakers: Range) -> Iterator[Predicate]:
         """Attacks of some enrolment speakers."""
         for e in range(*speakers):
             values = self.scores[e]
@@ -355,13 +349,13 @@ class GivenScores:
 
 def isolate(xp: Xp, shared: Predicates | GivenScores, speakers: Range) -> Arrays:
     """Try the predicates of a range of enrolment speakers."""
-    protocol = shared.protocol
-    counts, everyone = len(protocol.counts), len(protocol.population.counts)
+    attempts = shared.attempts
+    counts, everyone = len(attempts.counts), len(attempts.population.counts)
     won: list[IntArray] = []
     change = np.zeros((2, counts * everyone), dtype=np.int64)
     squares = np.zeros((2, counts), dtype=np.int64)
     for attack in shared.attacks(xp, speakers):
-        one, changes = protocol.attack(*attack)
+        one, changes = attempts.attack(*attack)
         won.append(one)
         for s, (absent, rise) in enumerate(changes):
             change[s, absent] += rise
@@ -376,10 +370,10 @@ def isolate(xp: Xp, shared: Predicates | GivenScores, speakers: Range) -> Arrays
 
 def single_out_all(shared: Predicates | GivenScores) -> Outcome:
     """Try every predicate on the current place."""
-    protocol = shared.protocol
-    parts = list(run(isolate, shared, ranges_of(len(protocol.speakers), SPEAKERS)))
+    attempts = shared.attempts
+    parts = list(run(isolate, shared, ranges_of(len(attempts.speakers), SPEAKERS)))
     return Outcome(
-        protocol,
+        attempts,
         np.concatenate([part["won"] for part in parts], axis=1).astype(np.int64),
         np.sum([part["change"] for part in parts], axis=0),
         np.sum([part["squares"] for part in parts], axis=0),

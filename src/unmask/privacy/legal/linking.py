@@ -27,8 +27,8 @@ from unmask.base import (
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Notice, Parameter
 from unmask.privacy.legal.conversations import (
-    MOST_CONVERSATIONS,
-    EnrolLength,
+    USUAL,
+    LegalProtocol,
     Rows,
     as_counts,
     attack_data,
@@ -101,11 +101,12 @@ class LinkRows(Rows):
     @property
     def allowed(self) -> IntArray | None:
         """How many others of each test row side information leaves, −1 where it rules out i."""
-        if self.test_side is None or self.enrol_side is None:
+        if self.codes is None:
             return None
-        codes, sizes = np.unique(self.enrol_side, return_counts=True)
-        at = np.minimum(np.searchsorted(codes, self.test_side), codes.size - 1)
-        own = self.enrol_side[self.true] == self.test_side
+        enrolled, tested = self.codes
+        codes, sizes = np.unique(enrolled, return_counts=True)
+        at = np.minimum(np.searchsorted(codes, tested), codes.size - 1)
+        own = enrolled[self.true] == tested
         return np.where(own, sizes[at], 0) - 1
 
 
@@ -233,35 +234,57 @@ def linkability(
     length: int = 1,
     draws: int | None = None,
     seed: int = 0,
-    enrol_length: EnrolLength = None,
-    max_conversations: int = MOST_CONVERSATIONS,
     backend: Backend | str = "cosine",
-    side: Sequence[str] = (),
-    allow_shared_utterances: bool = False,
-    level: float = 0.95,
-    replicates: int = 1000,
+    protocol: LegalProtocol = USUAL,
+    level: float = Sampling.level,
+    replicates: int = Sampling.replicates,
 ) -> Linkability:
-    """Probability that a conversation of ``length`` utterances is linked to its speaker among N'.
+    r"""Probability that a conversation is linked to its own speaker among N' enrolled ones.
 
-    Link: s(i,i) > max over j ≠ i of s(i,j), a tie is a failure (eq. 3 and 4). ``counts`` are the
-    numbers N' of speakers of ``enrol`` to choose from, all of them unless given. ``draws=None`` is
-    the expectation over all lists of N' enrolment speakers that hold the true one; a number draws
-    as many with ``seed``, which also draws utterances. Enrolment averages ``enrol_length``
-    utterances, by default all there are, as in the paper. Each speaker of ``test`` gives up to
-    ``max_conversations`` disjoint conversations, and the value is the mean over speakers of the
-    mean over theirs: it estimates the same probability as the paper's one conversation each, with
-    less noise, and tells people apart.
-    Speakers with fewer than ``length`` test utterances are left out and counted, and so are those
-    who are not enrolled; who is enrolled and not tested is one of the N'. ``backend`` is
-    ``"cosine"`` or a trained one. ``side`` names columns that must match as well.
-    ``allow_shared_utterances`` lets utterances be on both sides, which is a leak. The score
-    interval over speakers has ``level``; none is made where ``replicates`` is 0. Scores are counted
-    on the current place.
+    A link is s(i,i) > max over j ≠ i of s(i,j), and a tie fails (eq. 3 and 4). The value is the
+    mean over speakers of the mean over up to ten conversations of each: the probability that the
+    paper estimates from one, with less noise. Speakers with fewer than ``length`` test utterances
+    and those who are not enrolled are left out and counted; who is enrolled and not tested is one
+    of the N'.
+
+    Parameters
+    ----------
+    enrol, test
+        Speech of known voices, and the speech that is attacked.
+    counts
+        Numbers N' of enrolled speakers to choose from; by default all of them.
+    length
+        Utterances of a conversation.
+    draws
+        Lists of N' to sample; by default the protocol's, or the expectation over all lists.
+    seed
+        Draws utterances, lists and permutations.
+    backend
+        ``"cosine"``, the name of another that needs no training, or a trained one.
+    protocol
+        What is enrolled, known and allowed.
+    level, replicates
+        Level of the score interval over speakers; none is made where ``replicates`` is 0.
+
+    Returns
+    -------
+    Linkability
+        Value, interval, chance and notices for every N', and the same of the negated score.
+
+    Examples
+    --------
+    >>> import numpy as np, unmask as um
+    >>> rng = np.random.default_rng(0)
+    >>> voices = np.repeat(rng.normal(size=(30, 8)), 4, axis=0)
+    >>> names = np.repeat([f"s{n:02}" for n in range(30)], 4)
+    >>> enrol, test = (um.Embeddings(voices + rng.normal(size=voices.shape), names) for _ in "et")
+    >>> print(*um.linkability(enrol, test, counts=[5, 30]).estimates, sep="\n")
+    linkability 78.41 % [71.53, 84] (95 %), chance 20 %
+    linkability 41.67 % [32.68, 51.72] (95 %), chance 3.333 %
     """
-    how, lengths = Sampling(replicates, level, seed), (enrol_length, length)
-    both = attack_data(
-        enrol, test, lengths, (1, max_conversations), backend, side, allow_shared_utterances, how
-    )
+    how = Sampling(replicates, level, seed)
+    both = attack_data(enrol, test, "linkability", length, backend, protocol, how)
+    draws = protocol.linkability_draws if draws is None else draws
     enrolled, tested = both.enrolled, both.tested
     owner, recordings = tested.speakers, tested.per_speaker
     true = both.true[owner]
@@ -286,11 +309,9 @@ def linkability(
             outcomes = sampled_linkability(*stronger, draws=draws, seed=both.seeds[0])
         per_speaker = np.add.reduceat(outcomes, first, axis=0) / recordings[:, None]
         return Linkability(
-            metric="linkability",
             counts=sizes,
             **risks(per_speaker, mean_variance(per_speaker), how),
-            chance=unknowing.chance,
-            permuted=unknowing.permuted,
+            **unknowing,
             attacks=np.full(len(sizes), len(owner) * (draws or 1)),
             recordings=recordings,
             noise=recording_noise(outcomes, owner, per_speaker),

@@ -6,13 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from unmask.base import BoolArray, FloatArray, Groups, IntArray
 from unmask.privacy.legal.conversations import Rows
-from unmask.privacy.legal.isolating_kernel import Predicates, Protocol, Row, isolated
+from unmask.privacy.legal.isolating_kernel import Attempts, Predicates, Row, isolated
 from unmask.privacy.luck import Permuted, Renaming, some_people
 from unmask.run import NUMPY
 from unmask.trials import lookup
@@ -26,14 +27,9 @@ _STREAM = 0x6465616C
 _SURE = 2.0
 
 
-@dataclass(frozen=True, eq=False)
-class Blind:
-    """What an attack reads without information: every permutation or deal, and on average, which is
-    its own chance at every point where that differs from the usual by more than its error.
-    """
-
-    permuted: Permuted
-    chance: FloatArray
+Blind = dict[str, Any]
+"""Of a curve, what the attack reads without information: ``permuted``, by every permutation or
+deal, and ``chance``, their mean where that differs from the usual by more than its error."""
 
 
 def permuted_links(
@@ -45,7 +41,7 @@ def permuted_links(
     outcomes: FloatArray,
     usual: FloatArray,
     seed: int,
-) -> tuple[Blind, Blind]:
+) -> list[Blind]:
     """Linkability of the score and of the negated one with the names of test speakers permuted.
 
     ``rows`` hold a row for each conversation of ``population``, whose speakers have ``names``;
@@ -56,8 +52,7 @@ def permuted_links(
     With g(i, j) the mean outcome of the conversations of i if they were of j, a permutation π reads
     mean g(i, π(i)), and all of them mean g(i, j).
     """
-    sides = rows.test_side is not None
-    base = (names if sides else everyone).sort()
+    base = (everyone if rows.codes is None else names).sort()
     room = CELLS // (len(rows.enrol) * int(population.counts.max()))
     most = int(np.clip(room, LEAST_PEOPLE, MOST_PEOPLE))
     chosen = some_people(len(base), most, seed)
@@ -66,27 +61,25 @@ def permuted_links(
     at = place[lookup(names, base)]
     order = np.argsort(at, kind="stable")
     tested = order[at[order] >= 0]
-    groups = None
-    if rows.test_side is not None:
+    groups, own = None, np.ones((len(tested),) * 2, dtype=bool)
+    candidates = np.full(len(tested), len(rows.enrol))
+    if rows.codes is not None:
+        side = rows.codes[1][population.first[tested]]
         groups = np.empty(len(chosen), dtype=np.int64)
-        groups[at[tested]] = rows.test_side[population.first[tested]]
+        groups[at[tested]] = side
+        own = side[:, None] == side
+        candidates = (side[:, None] == rows.codes[0]).sum(axis=1)
     renaming = Renaming.of(len(chosen), seed, groups)
     given = renaming.among(at[tested])
     table = _by_name(rows, population, tested, true[tested], outcomes)
-    own = np.ones((len(tested),) * 2, dtype=bool)
-    candidates = np.full(len(tested), len(rows.enrol))
-    if rows.test_side is not None and rows.enrol_side is not None:
-        side = rows.test_side[population.first[tested]]
-        own = side[:, None] == side
-        candidates = (side[:, None] == rows.enrol_side).sum(axis=1)
-    read = table[:, :, np.arange(len(tested)), given].mean(axis=-1)
-    return tuple(  # type: ignore[return-value]
-        Blind(
-            Permuted(np.ascontiguousarray(read[s].T), len(chosen), renaming.exhaustive),
-            _own_chance(table[s], own, candidates, usual),
-        )
-        for s in (0, 1)
-    )
+    read = table[:, :, np.arange(len(tested)), given].mean(axis=-1).swapaxes(1, 2)
+    return [
+        {
+            "permuted": Permuted(np.ascontiguousarray(one), len(chosen), renaming.exhaustive),
+            "chance": _own_chance(by_name, own, candidates, usual),
+        }
+        for one, by_name in zip(read, table, strict=True)
+    ]
 
 
 def _own_chance(
@@ -127,8 +120,8 @@ def _by_name(
         each = population.counts[some]
         chosen = population.rows(some)
         scores = rows.test[chosen] @ rows.enrol.T
-        if rows.test_side is not None and rows.enrol_side is not None:
-            scores[rows.test_side[chosen, None] != rows.enrol_side] = -np.inf
+        if rows.codes is not None:
+            scores[rows.codes[1][chosen, None] != rows.codes[0]] = -np.inf
         ruled_out = np.isneginf(scores).sum(axis=1, keepdims=True)
         below, up_to = places(scores)
         first = np.cumsum(each) - each
@@ -181,28 +174,29 @@ class Deals:
         error = others.std(ddof=1) / np.sqrt(len(others))
         own = at & (np.abs(others.mean() - usual) > _SURE * error)
         values = np.where(at, self.success[s][:, None], np.nan)
-        return Blind(Permuted(values, self.people), np.where(own, others.mean(), usual))
+        chance = np.where(own, others.mean(), usual)
+        return {"permuted": Permuted(values, self.people), "chance": chance}
 
 
 def dealt(shared: Predicates, count: int, seed: int) -> Deals:
     """Deal the test conversations of all people out anew, as many to each as before (within groups
     where side information tells them), and try every predicate among ``count`` speakers in the
-    folds and draws of the protocol.
+    folds and draws that were.
     """
-    protocol, population = shared.protocol, shared.protocol.population
+    attempts, population = shared.attempts, shared.attempts.population
     every = (0, len(shared.enrol)), (0, len(shared.test))
     scores = shared.scores(NUMPY, *every).astype(np.float32)
-    entries = [_Entries.of(protocol, count, int(rank)) for rank in np.unique(protocol.ranks)]
+    entries = [_Entries.of(attempts, count, int(rank)) for rank in np.unique(attempts.ranks)]
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_STREAM,)))
-    side = np.zeros(len(population), np.int64) if shared.test_side is None else shared.test_side
+    side = np.zeros(len(population), np.int64) if shared.codes is None else shared.codes[1]
     success = np.empty((2, DEALS + 1))
-    hits = np.zeros((2, len(protocol.speakers), population.size))
+    hits = np.zeros((2, len(attempts.speakers), population.size))
     for deal in range(DEALS + 1):
         order = np.arange(len(population))
         for code in np.unique(side) if deal else ():
             some = np.flatnonzero(side == code)
             order[some] = rng.permutation(some)
-        won = np.zeros((2, len(protocol.speakers)))
+        won = np.zeros((2, len(attempts.speakers)))
         for one in entries:
             for s, (isolates, person) in enumerate(one.tried(scores, order)):
                 won[s, one.speakers] = isolates.mean(axis=(1, 2))
@@ -212,30 +206,25 @@ def dealt(shared: Predicates, count: int, seed: int) -> Deals:
         success[:, deal] = won.mean(axis=1)
     present = np.zeros(hits.shape[1:])
     for one in entries:
-        np.add.at(present, (one.speakers[:, None, None], one.people), protocol.slots.shape[1])
-    own, exhaustive = _own_share(hits, present, protocol, count, side[population.first], seed)
+        np.add.at(present, (one.speakers[:, None, None], one.people), attempts.slots.shape[1])
+    own, exhaustive = _own_share(hits, present, attempts, count, side[population.first], seed)
     return Deals(count, success, own, population.size, exhaustive)
 
 
 def _own_share(
-    hits: FloatArray,
-    present: FloatArray,
-    protocol: Protocol,
-    count: int,
-    side: IntArray,
-    seed: int,
+    hits: FloatArray, present: FloatArray, attempts: Attempts, count: int, side: IntArray, seed: int
 ) -> tuple[FloatArray, bool]:
     """Share of isolations that hit the person whose name the enrolment speaker bears, by sign and
     renaming: ``hits`` of every person over the attempts in which it was ``present``.
     """
     isolated_ = hits.sum(axis=2)
-    attempts = present[np.arange(len(protocol.speakers)), protocol.speakers]
-    level = isolated_ / attempts
+    tries = present[np.arange(len(attempts.speakers)), attempts.speakers]
+    level = isolated_ / tries
     with np.errstate(invalid="ignore"):
         rate = np.where(present > 0, hits / present, level[:, :, None] / count)
     renaming = Renaming.of(len(side), seed, side)
-    bears = renaming.rows[:, protocol.speakers]
-    named = rate[:, np.arange(len(protocol.speakers)), bears].sum(axis=2)
+    bears = renaming.rows[:, attempts.speakers]
+    named = rate[:, np.arange(len(attempts.speakers)), bears].sum(axis=2)
     total = level.sum(axis=1, keepdims=True)
     with np.errstate(invalid="ignore", divide="ignore"):
         return named / total, renaming.exhaustive
@@ -257,10 +246,10 @@ class _Entries:
     people: IntArray
 
     @classmethod
-    def of(cls, protocol: Protocol, count: int, rank: int) -> _Entries:
-        population = protocol.population
-        speakers = np.flatnonzero(protocol.ranks == rank)
-        draws = [protocol.draws(int(e)) for e in speakers]
+    def of(cls, attempts: Attempts, count: int, rank: int) -> _Entries:
+        population = attempts.population
+        speakers = np.flatnonzero(attempts.ranks == rank)
+        draws = [attempts.draws(int(e)) for e in speakers]
         people = np.array([[draw.order[:count] for draw in drawn] for drawn in draws])
         most = int(np.sort(population.counts)[-count:].sum())
         members = np.full((*people.shape[:2], most), -1)
@@ -269,8 +258,8 @@ class _Entries:
             members[e, d, : len(rows)] = rows
         owner = population.codes[members].astype(np.int64)
         slot = population.slot[members]
-        tests = np.empty((*people.shape[:2], protocol.slots.shape[1], most), dtype=bool)
-        for d, slots in enumerate(protocol.slots):
+        tests = np.empty((*people.shape[:2], attempts.slots.shape[1], most), dtype=bool)
+        for d, slots in enumerate(attempts.slots):
             tests[:, d] = np.moveaxis(slots[:, owner[:, d]], 0, 1) == slot[:, d, None]
         tests &= (members >= 0)[:, :, None]
         return cls(rank, count, speakers, members, owner, tests, people)

@@ -17,9 +17,9 @@ import polars as pl
 from unmask.base import FloatArray, IntArray, Sampling, Tabular
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Notice
-from unmask.privacy.attack import column_of
 from unmask.privacy.legal.conversations import by_name, refuse_zeros
 from unmask.privacy.legal.curve import SCORE, risk_interval
+from unmask.privacy.recordings import column_of
 from unmask.trials import Embeddings, Ids
 
 _STOP = {"maxiter": 200, "ftol": 1e-6, "gtol": 1e-4}
@@ -28,11 +28,12 @@ _NEGLIGIBLE = 1e-12
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Inference(Tabular):
-    """Accuracy of a probe for one attribute on protected speech; made by :func:`inference`.
+    """Accuracy of a probe for one attribute on protected speech.
 
-    ``chance`` is the share of the majority class. ``unprotected`` is the accuracy of the same probe
-    on unprotected speech (NaN where none was given). ``balanced`` averages over classes.
-    ``per_speaker`` holds each speaker's share of correct predictions.
+    Made by :func:`attribute_inference`. ``chance`` is the share of the majority class.
+    ``unprotected`` is the accuracy of the same probe on unprotected speech (NaN where none was
+    given). ``balanced`` averages over classes. ``per_speaker`` holds each speaker's share of
+    correct predictions.
     """
 
     attribute: str
@@ -110,7 +111,7 @@ class Inference(Tabular):
         )
 
 
-def inference(
+def attribute_inference(
     protected: Embeddings,
     attribute: str,
     *,
@@ -118,17 +119,47 @@ def inference(
     bands: Sequence[float] = (),
     folds: int = 5,
     penalty: float = 1.0,
-    level: float = 0.95,
-    replicates: int = 1000,
+    level: float = Sampling.level,
+    replicates: int = Sampling.replicates,
     seed: int = 0,
 ) -> Inference:
-    """Accuracy of a logistic-regression probe that predicts ``attribute`` from single utterances.
+    """Accuracy of a logistic-regression probe that reads an attribute from single utterances.
 
-    ``attribute`` is a column of ``protected``; ``unprotected`` speech with the same column is the
-    control. ``bands`` cuts a column of numbers at these values (age bands). Speakers are disjoint
-    between training and test (``folds``-fold cross-validation over speakers, drawn with ``seed``);
-    ``penalty`` is that of :meth:`Probe.fit`. Chance is the majority class. Score intervals of
-    ``level`` over speakers, wider by what folds share; none where ``replicates`` is 0.
+    Speakers are disjoint between training and test. Chance is the majority class. Score intervals
+    are over speakers, wider by what folds share.
+
+    Parameters
+    ----------
+    protected
+        Speech that is attacked.
+    attribute
+        Column to infer.
+    unprotected
+        Speech with the same column, on which the probe is tried as a control.
+    bands
+        Cuts of a column of numbers, such as ages.
+    folds
+        Groups of speakers, each read by a probe that is trained on the others.
+    penalty
+        Weight of ‖weights‖²/2n in the loss.
+    level, replicates, seed
+        Level of the intervals, none where ``replicates`` is 0; ``seed`` draws the folds.
+
+    Returns
+    -------
+    Inference
+        Accuracy on protected and on unprotected speech beside chance, and notices.
+
+    Examples
+    --------
+    >>> import numpy as np, unmask as um
+    >>> rng = np.random.default_rng(0)
+    >>> sex = np.repeat(["f", "m"], 60)
+    >>> vectors = rng.normal(size=(120, 8)) + 2 * (sex == "f")[:, None]
+    >>> names = np.repeat([f"s{n:02}" for n in range(30)], 4)
+    >>> voices = um.Embeddings(vectors, names, columns={"sex": sex})
+    >>> print(um.attribute_inference(voices, "sex")["inference"])
+    inference 97.5 % [88.44, 99.5] (95 %), chance 50 %
     """
     how = Sampling(replicates, level, seed)
     options = (attribute, bands, folds, penalty, seed)

@@ -109,7 +109,7 @@ def strongest_of(
             cross, chosen = _cross_fitted(tried.drop("speaker").to_numpy().T, seed)
             share = dict(zip(risks, chosen.tolist(), strict=True))
     name = max(at, key=lambda one: (round(float(curves[one].value[at[one]]), 12), share[one]))
-    luck = luck_at((curves[one], i) for one, i in at.items())
+    luck = luck_of((curves[one].permuted, i) for one, i in at.items())
     estimate = replace(curves[name].estimate(at[name]), luck=luck)
     if cross.size and (made := estimate.interval) is not None:
         variance = max(cross.var(ddof=1) / cross.size, risks[name].variance[at[name]])
@@ -119,17 +119,6 @@ def strongest_of(
         interval = Interval(*ends, made.level, method, 0, made.seed)
         estimate = replace(estimate, interval=interval)
     return Strongest(name, estimate, share[name], len(at), bool(cross.size))
-
-
-def luck_at(points: Iterable[tuple[Curve, int]]) -> Luck | None:
-    """What luck reads of the largest of some points of curves; None where one of them does not tell
-    what it reads without information.
-    """
-    some = list(points)
-    permuted = [curve.permuted for curve, _ in some if curve.permuted is not None]
-    if len(permuted) < len(some):
-        return None
-    return luck_of(permuted, [i for _, i in some])
 
 
 def _common(outcomes: Iterable[tuple[pl.Series, FloatArray]]) -> pl.DataFrame:

@@ -2,52 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from unmask.base import FEW_SPEAKERS, Tabular, estimate_row, few_speakers, lazy
-from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
-from unmask.privacy.attack import (
-    CENTRED,
-    CENTRED_NEGATED,
-    PLAIN,
-    READINGS,
-    Attacker,
-    Reading,
-    lacking,
-    not_tried,
-    with_groups,
-)
-from unmask.privacy.legal.conversations import EnrolLength
-from unmask.privacy.legal.curve import (
-    TITLES,
-    Curve,
-    base_name,
-    residual,
-    spoken,
-    with_negated,
-)
-from unmask.privacy.legal.isolating import singling_out
-from unmask.privacy.legal.linking import Linkability, Ranks, linkability
-from unmask.privacy.legal.probe import Inference, inference
-from unmask.privacy.legal.strongest import STRONG_ENOUGH, Strongest, extent, luck_at, strongest_of
-from unmask.privacy.legal.verification import one_minus_eer
-from unmask.privacy.legal.ways import averaged, possible, testable
-from unmask.run import advance, part
-from unmask.trials import Embeddings, Source
+from unmask.privacy.attack import CENTRED
+from unmask.privacy.legal.curve import TITLES, Curve, base_name, residual, spoken
+from unmask.privacy.legal.linking import Ranks
+from unmask.privacy.legal.probe import Inference
+from unmask.privacy.legal.strongest import STRONG_ENOUGH, Strongest, extent, strongest_of
+from unmask.privacy.luck import luck_of
+from unmask.trials import Source
 
-METRICS: Mapping[str, Callable[..., Curve]] = {
-    "singling_out": singling_out,
-    "linkability": linkability,
-    "one_minus_eer": one_minus_eer,
-}
-LENGTHS = (1, 3, 30)
 HEADLINE = 20
 """Candidates, or speakers among whom one is singled out, at which attacks are ranked."""
 _CHECKED = ("linkability", "one_minus_eer")
@@ -64,22 +34,17 @@ _ISOLATED = (
     "people who cannot be linked are isolated all the same: protected voices that stay the same"
     " stand out whoever is enrolled"
 )
-_TALKATIVE = (
-    "centred scores: more than half of a side are of one speaker ({who}), whose voice is taken"
-    " away with the mean"
-)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LegalSweep(Tabular):
     """Curves by (attacker, metric, length); ranks by (attacker, length); inference by attribute.
 
-    Made by :func:`legal`, shown by reports and figures. Among the curves are those of the variants
-    of each attacker (negated, centred, centred negated), under its name with theirs. ``original``
-    is the attacker on unprotected speech, ``asked`` the one whose risk was asked for.
-    ``release`` names attacks within the release: enrolment from the attacked run itself, which
-    links its recordings to each other and not to a known person. ``skipped`` says what could not be
-    tried, ``untried`` what was not asked for or lacked data.
+    Made by :func:`assess_attackers`. Among the curves are those of the variants of each attacker
+    (negated, centred, centred negated), under its name with theirs. ``original`` is the attacker on
+    unprotected speech, ``asked`` the one whose risk was asked for. ``release`` names attacks within
+    the release, which link its recordings to each other and not to a known person. ``skipped`` says
+    what could not be tried, ``untried`` what was not asked for or lacked data.
     """
 
     curves: Mapping[tuple[str, str, int], Curve]
@@ -176,28 +141,18 @@ class LegalSweep(Tabular):
         """The largest risk over all lengths, the surest of equal ones, at one number of speakers:
         20, or the nearest to it that all ``attackers`` have.
         """
-        first, *others = (
-            set(curve.counts.tolist())
-            for curve in self.competing(metric, min(self.lengths), attackers).values()
-        )
+        curves = {n: self.competing(metric, n, attackers).values() for n in self.lengths}
+        first, *others = (set(curve.counts.tolist()) for curve in curves[min(self.lengths)])
         every = first.intersection(*others) or first.union(*others)
         count = min(every, key=lambda n: (abs(n - HEADLINE), n))
-        points = [
-            self.strongest(metric, length, count, attackers)
-            for length in self.lengths
-            if any(
-                curve.index(count) is not None
-                for curve in self.competing(metric, length, attackers).values()
-            )
-        ]
+        rivals = {
+            length: [(one.permuted, i) for one in some if (i := one.index(count)) is not None]
+            for length, some in curves.items()
+        }
+        points = [self.strongest(metric, n, count, attackers) for n, some in rivals.items() if some]
         most = max(points, key=lambda point: extent(point.estimate))
-        rivals = (
-            (curve, i)
-            for length in self.lengths
-            for curve in self.competing(metric, length, attackers).values()
-            if (i := curve.index(count)) is not None
-        )
-        return replace(most, estimate=replace(most.estimate, luck=luck_at(rivals)))
+        luck = luck_of(one for some in rivals.values() for one in some)
+        return replace(most, estimate=replace(most.estimate, luck=luck))
 
     @property
     def estimates(self) -> tuple[Estimate, ...]:
@@ -336,15 +291,11 @@ class LegalSweep(Tabular):
         for (name, metric, length), curve in self.curves.items():
             variants.setdefault((base_name(name, curve), metric, length), []).append(curve)
         for (name, metric, length), readings in variants.items():
-            at_chance = np.array(
-                [
-                    not luck.beyond
-                    if luck is not None and luck.decides(len(readings[0].speakers))
-                    else all(c.at_chance[i] for c in readings)
-                    for i in range(len(readings[0].counts))
-                    for luck in [luck_at((c, i) for c in readings)]
-                ]
-            )
+            at_chance = np.all([one.at_chance for one in readings], axis=0)
+            for i in range(len(at_chance)):
+                luck = luck_of((one.permuted, i) for one in readings)
+                if luck is not None and luck.decides(len(readings[0].speakers)):
+                    at_chance[i] = not luck.beyond
             control = variants.get((str(self.original), metric, length), [])
             verdicts: dict[str, list[str]] = {}
             for count in readings[0].counts[at_chance] if name != self.original else ():
@@ -389,223 +340,3 @@ def _shown(estimate: Estimate) -> str:
     if estimate.interval is not None:
         text += f" [{100 * estimate.interval.low:.1f}, {100 * estimate.interval.high:.1f}]"
     return f"{text} %"
-
-
-def default_counts(speakers: int) -> tuple[int, ...]:
-    """20, 50, 100, 200, 500, … below the number of speakers, and that number."""
-    steps = (step * 10**power for power in range(1, 10) for step in (1, 2, 5))
-    return (*(n for n in steps if 20 <= n < speakers), speakers)
-
-
-def legal(
-    attackers: Mapping[str, Attacker],
-    *,
-    counts: Sequence[int] | None = None,
-    lengths: Sequence[int] | None = None,
-    metrics: Sequence[str] = tuple(METRICS),
-    original: str | None = None,
-    asked: str | None = None,
-    attributes: Mapping[str, Sequence[float]] | Sequence[str] = (),
-    variants: Sequence[str] = READINGS,
-    linkability_enrol: EnrolLength = None,
-    singling_out_enrol: EnrolLength = None,
-    one_minus_eer_enrol: EnrolLength = None,
-    swap: bool = False,
-    linkability_draws: int | None = None,
-    folds: int = 10,
-    draws: int = 5,
-    max_enrol: int = 495,
-    side: Sequence[str] = (),
-    allow_shared_utterances: bool = False,
-    level: float = 0.95,
-    replicates: int = 1000,
-    seed: int = 0,
-) -> LegalSweep:
-    """Singling Out, Linkability and 1 − EER of every attacker at every length and count.
-
-    ``attackers`` are compared by name. ``original`` names the one on unprotected speech (by default
-    the one called ``original``): it shows whether the attack is strong enough to be believed.
-    ``asked`` names the attacker whose risk is asked for; the strongest is always named beside it.
-    Every attacker reads its scores in all ``variants``: plain, negated, centred, centred negated.
-    One of several attackers whose back-end cannot be fitted is left out, with a notice.
-    ``metrics`` are of ``singling_out``, ``linkability`` and ``one_minus_eer``. ``counts`` are 20,
-    50, 100, … and all speakers unless given; one beyond the speakers of some length or metric is
-    left out there, with a notice, and beyond all it is an error. ``lengths`` are those of 1, 3 and
-    30 that all attackers have speech for, and the longest that half of the people have speech for
-    where 30 is too long, unless given. Enrolment averages as many utterances as
-    the paper's, whatever the length: all for Linkability and for 1 − EER, 30 (or all where there
-    are fewer) for Singling Out; ``linkability_enrol``, ``singling_out_enrol`` and
-    ``one_minus_eer_enrol`` (by default that of Linkability) set another number or ``"all"``.
-    ``swap`` changes the sides for Singling Out, which then enrols the test set and tests the
-    enrolment set, as the paper does with its sets A and B; an attacker that enrols original speech
-    keeps its sides. ``linkability_draws`` samples as many lists instead of the exact expectation;
-    ``folds``, ``draws`` and ``max_enrol`` are those of :func:`singling_out`. ``attributes`` are
-    columns for the inference criterion, with the cuts of their bands where they are numbers. With
-    ``side`` columns every back-end that is fitted by name competes once more, fitted within each of
-    their groups: "informed (wccn by sex)". ``side`` itself, ``allow_shared_utterances``, ``level``,
-    ``replicates`` and ``seed`` are those of each metric. An attack within a release
-    (:func:`within_release`) is run both ways, and what it does to each speaker averaged. The scores
-    of all three metrics are counted on the current place (:func:`unmask.run_on`): the table is the
-    same everywhere. Back-ends are trained, intervals drawn and attributes probed in this process.
-    """
-    if not attackers:
-        raise InputError("attackers: expected at least one, found none")
-    original = "original" if original is None and "original" in attackers else original
-    _known(metrics, METRICS, "metric")
-    _known([name for name in (original, asked) if name is not None], attackers, "attacker")
-    _known(variants, READINGS, "variant")
-    for attacker in attackers.values():
-        attacker.refuse_encoders()
-    given = attackers
-    attackers = with_groups(given, side, original=original)
-    intervals: dict[str, Any] = {"level": level, "replicates": replicates, "seed": seed}
-    shared = {**intervals, "allow_shared_utterances": allow_shared_utterances}
-    if one_minus_eer_enrol is None:
-        one_minus_eer_enrol = linkability_enrol
-    attempts: dict[str, Any] = {"folds": folds, "draws": draws, "max_enrol": max_enrol}
-    options: Mapping[str, Mapping[str, Any]] = {
-        "singling_out": {"enrol_length": singling_out_enrol, **attempts},
-        "linkability": {"enrol_length": linkability_enrol, "draws": linkability_draws},
-        "one_minus_eer": {"enrol_length": one_minus_eer_enrol},
-    }
-    wanted = None if counts is None else sorted({int(n) for n in counts})
-    cuts = attributes if isinstance(attributes, Mapping) else dict.fromkeys(attributes, ())
-    skipped: list[Notice] = []
-    if lengths is None:
-        tests = [way.test for one in attackers.values() for way in one.ways]
-        often = 2 if "singling_out" in metrics else 1
-        lengths = fitting_lengths(tests, conversations=often)
-        if longer := [str(n) for n in LENGTHS if n not in lengths]:
-            sentence = (
-                f"conversations of {', '.join(longer)} utterances left out, no test speaker has"
-                f" enough: the longest are of {max(lengths)}"
-            )
-            skipped.append(Notice("length-left-out", "", sentence))
-    scored = tuple(dict.fromkeys((PLAIN, *(Reading(variant).scored for variant in variants))))
-    each = len(lengths) * len(metrics)
-    steps = len(attackers) * (len(scored) * each + len(cuts))
-    curves: dict[tuple[str, str, int], Curve] = {}
-    ranks: dict[tuple[str, int], Ranks] = {}
-    inferences: dict[tuple[str, str], Inference] = {}
-    unfitted: dict[str, str] = {}
-    index = 0
-    for name, attacker in attackers.items():
-        for reading in scored:
-            try:
-                ready = [way.read(reading).ready for way in attacker.ways]
-            except InputError as error:
-                if name in (original, asked) or len(attackers) == len(unfitted) + 1:
-                    raise
-                unfitted[name] = str(error)
-                break
-            ways = [way for way in ready if way is not None]
-            if len(ways) < len(ready):
-                if not attacker.centres:
-                    sentence = f"centred scores not tried, {attacker.uncentred}"
-                    skipped.append(Notice("not-centred", name, sentence))
-                index += each
-                continue
-            if reading == CENTRED and (who := ", ".join(attacker.talkative())):
-                skipped.append(Notice("talkative", "", _TALKATIVE.format(who=who)))
-            for length, metric in product(lengths, metrics):
-                sides = ways
-                if metric == "singling_out" and swap and attacker.enrols != "original":
-                    sides = [replace(way, enrol=way.test, test=way.enrol) for way in ways]
-                often = 2 if metric == "singling_out" else 1
-                tried = possible(sides, often * length, people=often)
-                most = min(way.enrol.n_speakers for way in tried)
-                if metric == "singling_out":
-                    most = min(testable(way.test, 2 * length) for way in tried)
-                sizes = default_counts(most) if wanted is None else wanted
-                usable = [n for n in sizes if n <= most] or sizes
-                where: dict[str, Any] = {"counts": usable, "length": length, **options[metric]}
-                where["side"] = tuple(dict.fromkeys((*side, *attacker.by)))
-                made = []
-                for n, way in enumerate(tried):
-                    where["backend"] = way.backend_in_use
-                    with part(index, steps), part(n, len(tried)):
-                        made.append(METRICS[metric](way.enrol, way.test, **where, **shared))
-                curve = averaged(made, sides, often * length)
-                index += 1
-                if reading == CENTRED and curve.negated is not None:
-                    curve = with_negated(curve, curve.negated, (CENTRED, CENTRED_NEGATED))
-                for one in (curve, curve.negated):
-                    if one is not None and one.variant in (PLAIN, *variants):
-                        curves[Reading(one.variant).of(name), metric, length] = one
-                if reading == CENTRED:
-                    continue
-                if lost := ", ".join(f"{n:,}" for n in sizes if n > most):
-                    subject = f"{TITLES[metric]} of {name}, {spoken(length)}"
-                    sentence = f"too few speakers for {lost}, left out"
-                    skipped.append(Notice("count-left-out", subject, sentence))
-                if isinstance(curve, Linkability):
-                    ranks[name, length] = curve.ranks
-        if name in unfitted or name not in given:
-            index += len(cuts)
-            continue
-        control = None if original is None else attackers[original].test
-        for attribute, bands in cuts.items():
-            with part(index, steps):
-                inferences[name, attribute] = inference(
-                    attacker.test, attribute, unprotected=control, bands=bands, **intervals
-                )
-                advance(1, 1)
-            index += 1
-    sets = [s for a in attackers.values() for s in (a.enrol, a.test, a.train) if s is not None]
-    return LegalSweep(
-        curves=MappingProxyType(curves),
-        ranks=MappingProxyType(ranks),
-        inferences=MappingProxyType(inferences),
-        original=original,
-        asked=asked,
-        seed=seed,
-        sources=tuple(dict.fromkeys(s.source for s in sets if s.source is not None)),
-        release=tuple(
-            name
-            for name, one in attackers.items()
-            if name != original and name not in unfitted and one.is_release
-        ),
-        skipped=(
-            *(Notice("not-fitted", name, f"not tried, {why}") for name, why in unfitted.items()),
-            *skipped,
-        ),
-        untried=_untried([one for name, one in attackers.items() if name != original], variants),
-    )
-
-
-def _untried(attackers: Sequence[Attacker], variants: Sequence[str]) -> tuple[Notice, ...]:
-    """Back-ends that no attacker on protected speech tried, and readings not asked for."""
-
-    def why(backend: str) -> str:
-        able = any(one.allows(backend) for one in attackers)
-        return "not asked for" if able else f"need {lacking(backend)}"
-
-    used = (one.backend for one in attackers)
-    tried = {one if isinstance(one, str) else one.name for one in used}
-    missing = [str(reading) for reading in READINGS if reading not in (PLAIN, *variants)]
-    readings = [f"scores read {', '.join(missing)} (not asked for)"] * bool(missing)
-    return (not_tried(tried, why, *readings),) if attackers else ()
-
-
-def fitting_lengths(
-    tests: Iterable[Embeddings], lengths: Sequence[int] = LENGTHS, *, conversations: int = 2
-) -> tuple[int, ...]:
-    """Those of ``lengths`` of which 20 people in every set of ``tests``, or half of them, have as
-    many ``conversations``; in place of longer ones the longest that half of the people have. The
-    shortest where none fits, and the metrics tell why.
-    """
-    counts = [np.bincount(one.speakers.codes) for one in tests]
-    recordings = [-np.sort(-one[one > 0]) for one in counts]
-    enough = [min(HEADLINE, max(2, -(-len(one) // 2)), len(one)) for one in recordings]
-    most = min(int(r[n - 1]) // conversations for r, n in zip(recordings, enough, strict=True))
-    usual = min(int(np.median(one)) // conversations for one in recordings)
-    kept = [length for length in lengths if length <= most]
-    if len(kept) < len(lengths) and usual > max(kept, default=0):
-        kept.append(usual)
-    return tuple(kept or [min(lengths)])
-
-
-def _known(names: Iterable[str], allowed: Iterable[str], what: str) -> None:
-    for name in names:
-        if name not in allowed:
-            raise InputError(f"{what}: expected one of {', '.join(allowed)}, found {name}")

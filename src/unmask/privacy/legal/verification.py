@@ -6,7 +6,7 @@ one pass over the scores, in double precision and tiles on a fixed grid, serves 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -26,7 +26,7 @@ from unmask.base import (
     score_interval,
 )
 from unmask.engine import Roc, equal_errors
-from unmask.privacy.legal.conversations import EnrolLength, Rows, as_counts, attack_data
+from unmask.privacy.legal.conversations import USUAL, LegalProtocol, Rows, as_counts, attack_data
 from unmask.privacy.legal.curve import Curve, with_negated
 from unmask.run import Arrays, Range, Xp, current_place, narrow, progress, ranges_of, run, run_on
 from unmask.scoring import Backend, PairGrid, Tile
@@ -49,53 +49,43 @@ def one_minus_eer(
     counts: npt.ArrayLike,
     length: int = 1,
     seed: int = 0,
-    enrol_length: EnrolLength = None,
     backend: Backend | str = "cosine",
-    side: Sequence[str] = (),
-    allow_shared_utterances: bool = False,
-    level: float = 0.95,
-    replicates: int = 1000,
+    protocol: LegalProtocol = USUAL,
+    level: float = Sampling.level,
+    replicates: int = Sampling.replicates,
 ) -> Curve:
     """1 − EER (ROCCH) of every test speaker against N' enrolment speakers, itself among them.
 
-    ``counts`` are the numbers N' of speakers of ``enrol``; the others are the first N' − 1 of one
-    random order of them, drawn with ``seed`` like the utterances. Each speaker of ``test`` gives
-    one conversation of ``length`` utterances; those who are not enrolled are left out and counted.
-    Enrolment averages ``enrol_length`` utterances, by default all there are. ``backend`` is
-    ``"cosine"`` or a trained one. ``side`` names columns without which a pair cannot be one
-    speaker. ``allow_shared_utterances`` lets utterances be on both sides, which is a leak. The
-    interval of ``level`` draws speakers on both sides (in 32 groups where there are more than 64)
-    ``replicates`` times on a ROC of 256 bins, less the bias of the hull. Scores are counted on the
-    current place; the values are the same, but for the last bits of scores on a GPU.
+    The options are those of :func:`linkability`. The others are the first N' − 1 of one random
+    order of the speakers of ``enrol``. Each speaker of ``test`` gives one conversation; those who
+    are not enrolled are left out and counted. The interval of ``level`` draws speakers on both
+    sides (in 32 groups where there are more than 64) ``replicates`` times on a ROC of 256 bins,
+    less the bias of the hull. Values are the same on every place, but for the last bits of scores
+    on a GPU.
     """
     how = Sampling(replicates, level, seed)
-    lengths = enrol_length, length
-    both = attack_data(enrol, test, lengths, (1, 1), backend, side, allow_shared_utterances, how)
+    both = attack_data(enrol, test, "one_minus_eer", length, backend, protocol, how)
     enrolled, tested = both.enrolled, both.tested
     true = both.true
     sizes = as_counts(counts, speakers=len(enrolled.names), least=2, where="enrolment")
-    left, right, enrol_side, test_side = both.rows()
+    left, right, codes = both.rows()
     order = np.random.default_rng(both.seeds[0]).permutation(len(left))
     row = np.argsort(order)[true]
     by_row, ascending = np.argsort(row), np.argsort(sizes, kind="stable")
     row = row[by_row]
     groups = _groups(row, in_order(tested.names.to_list())[by_row], len(left))
     list_sizes = sizes[ascending] - 1
-    lists = ListCounts(
-        left[order], right[by_row], true=row, list_sizes=list_sizes, enrol_group=groups
-    )
-    if enrol_side is not None and test_side is not None:
-        lists = replace(lists, enrol_side=enrol_side[order], test_side=test_side[by_row])
+    sides = left[order], right[by_row], codes and (codes[0][order], codes[1][by_row])
+    lists = ListCounts(*sides, true=row, list_sizes=list_sizes, enrol_group=groups)
     values, chance = np.empty((3, 2, len(sizes))), np.full(len(sizes), 0.5)
     values[:, :, ascending] = _values(lists, how)
-    if side:  # a pair ruled out stays so when negated
+    if protocol.side:  # a pair ruled out stays so when negated
         values[:, 1, ascending] = _values(replace(lists, test=-lists.test), how)[:, 0]
         chance[ascending] = 1 / (1 + lists.allowed())
 
     def curve(s: int) -> Curve:
         value, low, high = values[:, s]
         return Curve(
-            metric="one_minus_eer",
             counts=sizes,
             value=value,
             low=low,
@@ -160,12 +150,12 @@ class ListCounts(Rows):
         """Share w of the pairs of different speakers that side information leaves, for every N'.
         Without any other information P_miss = 1 − F and P_fa = w·F: 1 − EER is 1/(1 + w).
         """
-        assert self.enrol_side is not None
-        assert self.test_side is not None
+        assert self.codes is not None
+        enrolled, tested = self.codes
         left, list_sizes = np.zeros(len(self.list_sizes)), self.list_sizes
-        for code in np.unique(self.test_side):
-            alike = self.enrol_side == code
-            rows = self.true[self.test_side == code]
+        for code in np.unique(tested):
+            alike = enrolled == code
+            rows = self.true[tested == code]
             joins = rows[:, None] < list_sizes
             first = np.concatenate([[0], np.cumsum(alike)])
             left += (first[list_sizes + joins] - (joins & alike[rows][:, None])).sum(axis=0)
@@ -173,7 +163,7 @@ class ListCounts(Rows):
 
     def tiles(self, xp: Xp, rows: Range, *, band: bool = False) -> Iterator[Tile]:
         """Tiles of some test rows with all of enrolment, or with pairs of one speaker."""
-        transposed = Rows(self.test, self.enrol, self.test_side, self.enrol_side)
+        transposed = Rows(self.test, self.enrol, self.codes and self.codes[::-1])
         known = Groups(np.arange(len(self.enrol)))
         pairs = PairGrid(transposed, Groups(self.true), known, tile=TILE)
         return pairs.tiles(xp, (*rows, 0, len(known)), cells=_DEVICE_SCORES, band=band)

@@ -23,13 +23,11 @@ from unmask.privacy.attack import (
     DOUBLE_CENTRED,
     PLAIN,
     Attacker,
-    column_of,
-    first_half,
     lacking,
     not_tried,
-    of_people,
     with_groups,
 )
+from unmask.privacy.recordings import column_of, first_half, of_people
 from unmask.privacy.similarity.distortion import (
     CalibrationDistortion,
     cross_scores,

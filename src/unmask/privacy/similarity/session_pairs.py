@@ -25,9 +25,9 @@ from unmask.privacy.attack import (
     NEGATED,
     PLAIN,
     Attacker,
-    of_people,
 )
 from unmask.privacy.luck import Permuted, best_by_luck
+from unmask.privacy.recordings import of_people
 from unmask.privacy.similarity.attackers import LEAST_DIFFERENCE
 from unmask.privacy.similarity.intervals import (
     LARGEST_D_ECE,
@@ -304,7 +304,7 @@ def _between_largest(
     """Linkability from one of the two largest sessions to the other, the strongest of all attacks;
     None where they share fewer than two people.
     """
-    from unmask.privacy.legal import legal
+    from unmask.privacy.legal import assess_attackers
 
     assert protected.sessions is not None
     codes = protected.sessions.codes
@@ -321,7 +321,7 @@ def _between_largest(
             attackers[label] = Attacker(
                 sides[a], of_people(sides[b], shared), backend, release=True
             )
-    swept = legal(
+    swept = assess_attackers(
         attackers,
         lengths=[1],
         metrics=["linkability"],

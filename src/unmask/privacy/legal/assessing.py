@@ -1,0 +1,386 @@
+"""All attackers at every length and count: who is tried, in which readings, and who is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from unmask.base import FloatArray, IntArray, Sampling
+from unmask.errors import InputError
+from unmask.estimate import Notice
+from unmask.privacy.attack import READINGS, Attacker, Reading, lacking, not_tried, with_groups
+from unmask.privacy.legal.conversations import USUAL, LegalProtocol
+from unmask.privacy.legal.curve import (
+    BOTH_SIDES,
+    TITLES,
+    Curve,
+    RiskCurve,
+    mean_variance,
+    risks,
+    spoken,
+    with_negated,
+)
+from unmask.privacy.legal.isolating import SinglingOut, singling_out
+from unmask.privacy.legal.linking import Above, Linkability, Ranks, linkability
+from unmask.privacy.legal.probe import Inference, attribute_inference
+from unmask.privacy.legal.sweep import HEADLINE, LegalSweep
+from unmask.privacy.legal.verification import one_minus_eer
+from unmask.privacy.luck import Permuted
+from unmask.run import advance, part
+from unmask.trials import Embeddings, lookup
+
+METRICS: Mapping[str, Callable[..., Curve]] = {
+    "singling_out": singling_out,
+    "linkability": linkability,
+    "one_minus_eer": one_minus_eer,
+}
+LENGTHS = (1, 3, 30)
+_TALKATIVE = (
+    "centred scores: more than half of a side are of one speaker ({who}), whose voice is taken"
+    " away with the mean"
+)
+
+
+def default_counts(speakers: int) -> tuple[int, ...]:
+    """20, 50, 100, 200, 500, … below the number of speakers, and that number."""
+    steps = (step * 10**power for power in range(1, 10) for step in (1, 2, 5))
+    return (*(n for n in steps if 20 <= n < speakers), speakers)
+
+
+def assess_attackers(
+    attackers: Mapping[str, Attacker],
+    *,
+    counts: Sequence[int] | None = None,
+    lengths: Sequence[int] | None = None,
+    metrics: Sequence[str] = tuple(METRICS),
+    original: str | None = None,
+    asked: str | None = None,
+    attributes: Mapping[str, Sequence[float]] | Sequence[str] = (),
+    variants: Sequence[str] = READINGS,
+    protocol: LegalProtocol = USUAL,
+    level: float = Sampling.level,
+    replicates: int = Sampling.replicates,
+    seed: int = 0,
+) -> LegalSweep:
+    """Singling Out, Linkability and 1 − EER of every attacker at every length and count.
+
+    Every attacker reads its scores in all ``variants``. One of several attackers whose back-end
+    cannot be fitted is left out, with a notice. With side columns every back-end that is fitted by
+    name competes once more, fitted within each of their groups: "informed (wccn by sex)". An attack
+    within a release (:func:`within_release`) is run both ways, and what it does to each speaker
+    averaged. The table is the same wherever scores are counted (:func:`unmask.run_on`).
+
+    Parameters
+    ----------
+    attackers
+        Attackers by name.
+    counts
+        Numbers of speakers; by default 20, 50, 100, … and all. One beyond the speakers of some
+        length or metric is left out there, with a notice; beyond all it is an error.
+    lengths
+        Utterances of a conversation. By default those of 1, 3 and 30 that all attackers have speech
+        for, and where 30 is too long the longest that half of the people have speech for.
+    metrics
+        Of ``singling_out``, ``linkability`` and ``one_minus_eer``.
+    original
+        Name of the attacker on unprotected speech, which shows whether attacks are strong enough to
+        be believed; by default the one called ``original``.
+    asked
+        Name of the attacker whose risk is asked for; the strongest always stands beside it.
+    attributes
+        Columns to infer, with the cuts of their bands where they are numbers.
+    variants
+        Readings of scores: plain, negated, centred, centred negated.
+    protocol
+        What is enrolled, drawn, known and allowed.
+    level, replicates, seed
+        Those of each metric.
+
+    Returns
+    -------
+    LegalSweep
+        Curves, ranks and inference of all attackers, and the strongest of them.
+
+    Examples
+    --------
+    >>> import numpy as np, unmask as um
+    >>> rng = np.random.default_rng(0)
+    >>> voices = np.repeat(rng.normal(size=(30, 8)), 4, axis=0)
+    >>> names = np.repeat([f"s{n:02}" for n in range(30)], 4)
+    >>> enrol, test = (um.Embeddings(voices + rng.normal(size=voices.shape), names) for _ in "et")
+    >>> protected = um.Embeddings(rng.normal(size=voices.shape), names)
+    >>> held = {"original": um.Attacker(enrol, test), "ignorant": um.Attacker(enrol, protected)}
+    >>> found = um.assess_attackers(held, counts=[20], lengths=[1], metrics=["linkability"])
+    >>> print(found["linkability"])
+    linkability 6.57 % [2.316, 17.8] (95 %), chance 5 %
+    """
+    if not attackers:
+        raise InputError("attackers: expected at least one, found none")
+    original = "original" if original is None and "original" in attackers else original
+    _known(metrics, METRICS, "metric")
+    _known([name for name in (original, asked) if name is not None], attackers, "attacker")
+    _known(variants, READINGS, "variant")
+    for attacker in attackers.values():
+        attacker.refuse_encoders()
+    given, attackers = attackers, with_groups(attackers, protocol.side, original=original)
+    intervals: dict[str, Any] = {"level": level, "replicates": replicates, "seed": seed}
+    cuts = attributes if isinstance(attributes, Mapping) else dict.fromkeys(attributes, ())
+    skipped: list[Notice] = []
+    if lengths is None:
+        tests = [way.test for one in attackers.values() for way in one.ways]
+        lengths = fitting_lengths(tests, conversations=2 if "singling_out" in metrics else 1)
+        if longer := [str(n) for n in LENGTHS if n not in lengths]:
+            sentence = (
+                f"conversations of {', '.join(longer)} utterances left out, no test speaker has"
+                f" enough: the longest are of {max(lengths)}"
+            )
+            skipped.append(Notice("length-left-out", "", sentence))
+    asked_for = dict.fromkeys((Reading.PLAIN, *map(Reading, variants)))
+    scored = tuple(dict.fromkeys(reading.scored for reading in asked_for))
+    points = list(product(lengths, metrics))
+    steps = len(attackers) * (len(scored) * len(points) + len(cuts))
+    curves: dict[tuple[str, str, int], Curve] = {}
+    ranks: dict[tuple[str, int], Ranks] = {}
+    inferences: dict[tuple[str, str], Inference] = {}
+    unfitted: dict[str, str] = {}
+    index = 0
+    for name, attacker in attackers.items():
+        for reading in scored:
+            try:
+                ready = [way.read(reading).ready for way in attacker.ways]
+            except InputError as error:
+                if name in (original, asked) or len(attackers) == len(unfitted) + 1:
+                    raise
+                unfitted[name] = str(error)
+                break
+            ways = [way for way in ready if way is not None]
+            if len(ways) < len(ready):
+                if not attacker.centres:
+                    sentence = f"centred scores not tried, {attacker.uncentred}"
+                    skipped.append(Notice("not-centred", name, sentence))
+                index += len(points)
+                continue
+            if reading == Reading.CENTRED and (who := ", ".join(attacker.talkative())):
+                skipped.append(Notice("talkative", "", _TALKATIVE.format(who=who)))
+            for length, metric in points:
+                with part(index, steps):
+                    curve, lost = _curve(ways, metric, length, counts, protocol, intervals)
+                index += 1
+                if curve.negated is not None:
+                    curve = with_negated(curve, curve.negated, reading)
+                for one in (curve, curve.negated):
+                    if one is not None and one.variant in asked_for:
+                        curves[Reading(one.variant).of(name), metric, length] = one
+                if reading == Reading.CENTRED:
+                    continue
+                if lost:
+                    subject = f"{TITLES[metric]} of {name}, {spoken(length)}"
+                    sentence = f"too few speakers for {lost}, left out"
+                    skipped.append(Notice("count-left-out", subject, sentence))
+                if isinstance(curve, Linkability):
+                    ranks[name, length] = curve.ranks
+        if name in unfitted or name not in given:
+            index += len(cuts)
+            continue
+        control = None if original is None else attackers[original].test
+        for attribute, bands in cuts.items():
+            with part(index, steps):
+                inferences[name, attribute] = attribute_inference(
+                    attacker.test, attribute, unprotected=control, bands=bands, **intervals
+                )
+                advance(1, 1)
+            index += 1
+    sets = [s for a in attackers.values() for s in (a.enrol, a.test, a.train) if s is not None]
+    attacks = {name: one for name, one in attackers.items() if name != original}
+    refused = [Notice("not-fitted", name, f"not tried, {why}") for name, why in unfitted.items()]
+    return LegalSweep(
+        curves=MappingProxyType(curves),
+        ranks=MappingProxyType(ranks),
+        inferences=MappingProxyType(inferences),
+        original=original,
+        asked=asked,
+        seed=seed,
+        sources=tuple(dict.fromkeys(s.source for s in sets if s.source is not None)),
+        release=tuple(n for n, one in attacks.items() if n not in unfitted and one.is_release),
+        skipped=(*refused, *skipped),
+        untried=_untried(list(attacks.values()), variants),
+    )
+
+
+def _curve(
+    ways: Sequence[Attacker],
+    metric: str,
+    length: int,
+    counts: Sequence[int] | None,
+    protocol: LegalProtocol,
+    intervals: Mapping[str, Any],
+) -> tuple[Curve, str]:
+    """A metric of attackers who are ready, averaged over all ``ways`` in which the attack can be
+    run, and the counts that are beyond its speakers.
+    """
+    often = 1
+    if metric == "singling_out":
+        often = 2
+        if protocol.swap and ways[0].enrols != "original":
+            ways = [replace(way, enrol=way.test, test=way.enrol) for way in ways]
+    tried = possible(ways, often * length, people=often)
+    most = min(way.enrol.n_speakers for way in tried)
+    if metric == "singling_out":
+        most = min(testable(way.test, 2 * length) for way in tried)
+    sizes = default_counts(most) if counts is None else sorted({int(n) for n in counts})
+    usable = [n for n in sizes if n <= most] or sizes
+    known = replace(protocol, side=tuple(dict.fromkeys((*protocol.side, *ways[0].by))))
+    made = []
+    for n, way in enumerate(tried):
+        how = {"backend": way.backend_in_use, "protocol": known, **intervals}
+        with part(n, len(tried)):
+            curve = METRICS[metric](way.enrol, way.test, counts=usable, length=length, **how)
+        made.append(curve)
+    lost = ", ".join(f"{n:,}" for n in sizes if n > most)
+    return averaged(made, ways, often * length), lost
+
+
+def _untried(attackers: Sequence[Attacker], variants: Sequence[str]) -> tuple[Notice, ...]:
+    """Back-ends that no attacker on protected speech tried, and readings not asked for."""
+
+    def why(backend: str) -> str:
+        able = any(one.allows(backend) for one in attackers)
+        return "not asked for" if able else f"need {lacking(backend)}"
+
+    used = (one.backend for one in attackers)
+    tried = {one if isinstance(one, str) else one.name for one in used}
+    missing = [str(reading) for reading in READINGS if reading not in (Reading.PLAIN, *variants)]
+    readings = [f"scores read {', '.join(missing)} (not asked for)"] * bool(missing)
+    return (not_tried(tried, why, *readings),) if attackers else ()
+
+
+def fitting_lengths(
+    tests: Iterable[Embeddings], lengths: Sequence[int] = LENGTHS, *, conversations: int = 2
+) -> tuple[int, ...]:
+    """Those of ``lengths`` of which 20 people in every set of ``tests``, or half of them, have as
+    many ``conversations``; in place of longer ones the longest that half of the people have. The
+    shortest where none fits, and the metrics tell why.
+    """
+    counts = [np.bincount(one.speakers.codes) for one in tests]
+    recordings = [-np.sort(-one[one > 0]) for one in counts]
+    enough = [min(HEADLINE, max(2, -(-len(one) // 2)), len(one)) for one in recordings]
+    most = min(int(r[n - 1]) // conversations for r, n in zip(recordings, enough, strict=True))
+    usual = min(int(np.median(one)) // conversations for one in recordings)
+    kept = [length for length in lengths if length <= most]
+    if len(kept) < len(lengths) and usual > max(kept, default=0):
+        kept.append(usual)
+    return tuple(kept or [min(lengths)])
+
+
+def _known(names: Iterable[str], allowed: Iterable[str], what: str) -> None:
+    for name in names:
+        if name not in allowed:
+            raise InputError(f"{what}: expected one of {', '.join(allowed)}, found {name}")
+
+
+def testable(test: Embeddings, needed: int) -> int:
+    """How many speakers have as many utterances as are ``needed``."""
+    return int((np.bincount(test.speakers.codes) >= needed).sum())
+
+
+def possible(ways: Sequence[Attacker], needed: int, *, people: int) -> Sequence[Attacker]:
+    """The ways in which as many ``people`` have the utterances that are ``needed``; all where there
+    are none such.
+    """
+    return [way for way in ways if testable(way.test, needed) >= people] or ways
+
+
+def averaged(curves: Sequence[Curve], ways: Sequence[Attacker], needed: int) -> Curve:
+    """The mean of an attack's ``curves`` over the ``ways`` in which it can be run.
+
+    Linkability and Singling Out become the mean over speakers of their mean outcome in the ways in
+    which they are tested. The interval of Linkability is that of these means; the variance of
+    Singling Out and the ends of 1 − EER are means of both ways, which no dependence exceeds. Left
+    out is who has fewer utterances than ``needed`` both ways.
+    """
+    if len(ways) == 1:
+        return curves[0]
+    codes = [one.speakers.codes for way in ways for one in (way.enrol, way.test)]
+    everyone = np.unique(np.concatenate(codes))
+    most = np.max([np.bincount(some, minlength=everyone[-1] + 1) for some in codes[1::2]], axis=0)
+    left_out = everyone.size - int((most >= needed).sum())
+    negated = [one.negated for one in curves if one.negated is not None]
+    mean = _mean(curves, left_out)
+    return replace(mean, negated=_mean(negated, left_out)) if negated else mean
+
+
+def _mean(curves: Sequence[Curve], left_out: int) -> Curve:
+    first = curves[0]
+    speakers = pl.concat([one.speakers for one in curves]).unique().sort()
+    made: dict[str, Any] = {
+        **{name: _over(curves, name).mean(axis=0) for name in ("value", "low", "high", "chance")},
+        "attacks": _over(curves, "attacks").sum(axis=0),
+        "short": max(one.short for one in curves),
+        "permuted": _blind([one.permuted for one in curves]),
+    }
+    risky = [one for one in curves if isinstance(one, RiskCurve)]
+    if risky:
+        at = [lookup(one.speakers, speakers).astype(np.int64) for one in risky]
+        made |= _risks(risky, at, len(speakers))
+        if isinstance(first, Linkability):
+            made |= _ranked([one for one in risky if isinstance(one, Linkability)], at)
+        if isinstance(first, SinglingOut):
+            made["threshold_rank"] = _over(curves, "threshold_rank").mean(axis=0)
+            made["hits"] = _blind([o.hits for o in curves if isinstance(o, SinglingOut)])
+    return replace(first, **made, speakers=speakers, left_out=left_out, notes=())
+
+
+def _blind(ways: Sequence[Permuted | None]) -> Permuted | None:
+    """The mean of all ways under the same renaming, or the same number of a deal."""
+    known = [one for one in ways if one is not None]
+    if len(known) < len(ways) or len({one.values.shape for one in known}) > 1:
+        return None
+    values = np.mean([one.values for one in known], axis=0)
+    people, exhaustive = min(o.people for o in known), all(o.exhaustive for o in known)
+    return Permuted(values, people, exhaustive)
+
+
+def _over(curves: Sequence[Curve], field: str) -> FloatArray:
+    return np.stack([getattr(one, field) for one in curves])
+
+
+def _risks(curves: Sequence[RiskCurve], at: Sequence[IntArray], speakers: int) -> dict[str, Any]:
+    """Mean outcomes of the speakers, whose numbers are ``at``, and what follows from them."""
+    first = curves[0]
+    outcomes = np.full((len(curves), speakers, len(first.counts)), np.nan)
+    recordings = np.zeros(speakers, dtype=np.int64)
+    for n, (one, where) in enumerate(zip(curves, at, strict=True)):
+        outcomes[n, where] = one.per_speaker
+        recordings[where] += one.recordings
+    per_speaker = np.nanmean(outcomes, axis=0)
+    variance = mean_variance(per_speaker)
+    if first.method == BOTH_SIDES:
+        variance = np.fmax(variance, np.sqrt(_over(curves, "variance")).mean(axis=0) ** 2)
+    free = np.array([int((one.recordings - 1).sum()) for one in curves])
+    noise = np.full(len(first.counts), np.nan)
+    if free.any():
+        noise = free @ np.nan_to_num(_over(curves, "noise")) / free.sum()
+    elif len(curves) > 1 and (both := ~np.isnan(outcomes).any(axis=(0, 2))).any():
+        noise = outcomes[:, both].var(axis=0, ddof=1).mean(axis=0)
+    made = risks(per_speaker, variance, first.resampling)
+    return {**made, "recordings": recordings, "noise": noise}
+
+
+def _ranked(curves: Sequence[Linkability], at: Sequence[IntArray]) -> dict[str, Any]:
+    """The conversations of all ways together, for the ranks."""
+    counted = [one.above for one in curves]
+    allowed = [one.allowed for one in counted if one.allowed is not None]
+    above = Above(
+        np.concatenate([one.at_or_above for one in counted]),
+        np.concatenate([one.above for one in counted]),
+        counted[0].others,
+        np.concatenate(allowed) if allowed else None,
+    )
+    owner = [where[one.owner] for one, where in zip(curves, at, strict=True)]
+    return {"above": above, "owner": np.concatenate(owner)}
