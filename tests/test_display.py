@@ -30,7 +30,7 @@ def results():
     target, nontarget = rng.normal(1, 1, 50), rng.normal(0, 1, 80)
     yield um.evaluate(um.Scores.from_arrays(target, nontarget), replicates=20)
     yield um.pseudonymisation(ORIGINAL, PROTECTED, replicates=20)
-    yield um.safeguards(ORIGINAL, {"x": PROTECTED}, replicates=20)
+    yield um.compare_safeguards(ORIGINAL, {"x": PROTECTED}, replicates=20)
     yield um.linkability(ORIGINAL, OTHER, counts=[5])
     yield um.singling_out(ORIGINAL, OTHER, counts=[5])
     yield um.legal({"ignorant": um.Attacker(ORIGINAL, OTHER)}, counts=[5], lengths=[1])
@@ -75,11 +75,11 @@ def test_numbers_by_name():
     assert result["deid"] == result.estimates[0]
     with pytest.raises(KeyError, match=r"expected one of deid, .* found eer"):
         result["eer"]
-    table = um.safeguards(ORIGINAL, {"x": PROTECTED}, replicates=20)
+    table = um.compare_safeguards(ORIGINAL, {"x": PROTECTED}, replicates=20)
     assert table["x"]["deid"].value == result["deid"].value
     with pytest.raises(KeyError, match=r"expected one of x, deid, .* found y"):
         table["y"]
-    both = um.safeguards(ORIGINAL, {"y": voices(3), "x": PROTECTED}, replicates=20)
+    both = um.compare_safeguards(ORIGINAL, {"y": voices(3), "x": PROTECTED}, replicates=20)
     assert [both[name].system for name in "xy"] == ["x", "y"]
     assert both["x"]["deid"].value == result["deid"].value
     sweep = um.legal({"ignorant": um.Attacker(ORIGINAL, OTHER)}, counts=[5], lengths=[1])

@@ -32,8 +32,8 @@ _NAMES = {
     "errors": "InputError UnmaskWarning",
     "estimate": "Estimate Interval",
     "privacy": """
-        Attacker inference linkability linkability_from_scores pseudonymisation safeguards
-        sessions singling_out within_release zoo
+        Attacker compare_safeguards compare_sessions inference linkability linkability_from_scores
+        pseudonymisation singling_out within_release zoo
     """,
     "privacy.legal": "legal",
     "report": "assess document render",

@@ -31,12 +31,12 @@ from unmask.errors import InputError as InputError, UnmaskWarning as UnmaskWarni
 from unmask.estimate import Estimate as Estimate, Interval as Interval
 from unmask.privacy import (
     Attacker as Attacker,
+    compare_safeguards as compare_safeguards,
+    compare_sessions as compare_sessions,
     inference as inference,
     linkability as linkability,
     linkability_from_scores as linkability_from_scores,
     pseudonymisation as pseudonymisation,
-    safeguards as safeguards,
-    sessions as sessions,
     singling_out as singling_out,
     within_release as within_release,
     zoo as zoo,

@@ -14,6 +14,7 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
+from studies.sholokhov2020 import simulate_worst_case
 from tests.helpers import cpmap
 
 import unmask as um
@@ -337,7 +338,7 @@ def safeguards(
     original: Mapping[str, Any], protected: Mapping[str, Any], again: Mapping[str, Any], at: Options
 ) -> Numbers:
     """A table of safeguards, by a column, with second runs and sessions."""
-    made = um.safeguards(
+    made = um.compare_safeguards(
         voices(original),
         {name: voices(data) for name, data in protected.items()},
         again={name: voices(data) for name, data in again.items()},
@@ -358,7 +359,9 @@ def sessions(
     original: Mapping[str, Any], protected: Mapping[str, Any], at: Options, **options: Any
 ) -> Numbers:
     """Within and between sessions."""
-    made = um.sessions(voices(original), voices(protected), replicates=40, seed=1, **options, **at)
+    made = um.compare_sessions(
+        voices(original), voices(protected), replicates=40, seed=1, **options, **at
+    )
     result = _estimates(made.estimates)
     for name, own in made.sets.items():
         result[f"{name}/matrix"] = own.matrix
@@ -643,9 +646,7 @@ def _worst(made: Any, at: str = "") -> Numbers:
 def worst_case(scores: Any, thresholds: Any, counts: Any) -> Numbers:
     """Worst-case false alarms of an array, by target, and simulated."""
     flat = worst_case_rates.FlatPairs.of(um.stress.speaker_pairs(scores), thresholds, counts)
-    mean, spread = um.stress.simulate_worst_case(
-        scores, thresholds, counts=counts, simulations=50, seed=1
-    )
+    mean, spread = simulate_worst_case(scores, thresholds, counts=counts, simulations=50, seed=1)
     return {
         "exact": um.worst_case_false_alarms(scores, thresholds, counts=counts),
         "by_target": worst_case_rates.surfaces(NUMPY, flat, (0, len(scores)))["each"],

@@ -57,7 +57,7 @@ def test_the_similarity_of_voices_and_over_sessions():
         for name in ("plain", "negated"):
             assert result.attacks[name] == pytest.approx(wanted.attacks[name], abs=1e-9)
     assert result.estimates[0].params["backend"] == "distance"
-    over = um.sessions(original, protected, backend=Distance(), replicates=0)
+    over = um.compare_sessions(original, protected, backend=Distance(), replicates=0)
     between = np.not_equal.outer(protected.sessions.codes, protected.sessions.codes)
     same = np.equal.outer(protected.speakers.codes, protected.speakers.codes)
     roc = Roc.from_scores(matrices[2][between & same], matrices[2][between & ~same])
@@ -132,7 +132,7 @@ class Wrong(Distance):
 ALL = slice(None)
 CALLS = (
     lambda e, t, b: um.pseudonymisation(e, e, backend=b),
-    lambda e, t, b: um.sessions(e, e, backend=b),
+    lambda e, t, b: um.compare_sessions(e, e, backend=b),
     lambda e, t, b: um.linkability(e, t, backend=b),
     lambda e, t, b: um.singling_out(e, t, counts=[3], backend=b),
     lambda e, t, b: um.legal({"a": um.Attacker(e, t, b)}),
@@ -188,7 +188,7 @@ def test_a_registered_back_end_is_known_by_its_name_everywhere(registered):
     linked = um.linkability(enrol, test, backend="distance")
     assert linked.value == um.linkability(enrol, test, backend=Distance()).value
     plain = {"replicates": 0}
-    for call in (um.pseudonymisation, um.sessions):
+    for call in (um.pseudonymisation, um.compare_sessions):
         assert call(enrol, enrol, backend="distance", **plain).estimates[0].value is not None
     assert um.evaluate(enrol, backend="distance", **plain)["distance"]["eer"].value < 0.5
     um.worst_case(enrol, [-6.0], counts=[1], backend="distance")
@@ -242,7 +242,7 @@ def test_what_a_registered_back_end_is_fitted_on(registered):
 
 def test_what_was_not_tried_beside_a_back_end_of_ones_own():
     enrol = voices("e", 1)
-    told = um.safeguards(enrol, {"a": enrol}, backend=Distance(), replicates=0).warnings[-1]
+    told = um.compare_safeguards(enrol, {"a": enrol}, backend=Distance(), replicates=0).warnings[-1]
     assert "cosine, coral (not asked for)" in told
     assert "plda, asnorm (need training speech)" in told
 

@@ -61,7 +61,7 @@ def speech():
 def sums(kind):
     original, protected = speech()
     if kind == "sessions":
-        made = um.sessions(original, protected, replicates=0)
+        made = um.compare_sessions(original, protected, replicates=0)
     elif kind == "matrices":
         o, p = (Cosine().sides(one.vectors).enrol for one in speech())
         scores = o @ o.T, (o @ p.T).astype(np.float32), p @ p.T

@@ -5,12 +5,12 @@ from itertools import combinations
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from studies.sholokhov2020 import closeness, simulate_worst_case
 
 from unmask.errors import InputError
 from unmask.stress import (
     PairScores,
     groups_of,
-    simulate_worst_case,
     speaker_pairs,
     worst_case,
     worst_case_false_alarms,
@@ -28,7 +28,7 @@ def cube(targets: int, impostors: int, size: int, seed: int = 0) -> np.ndarray:
 
 def test_equally_close_impostors_have_one_place() -> None:
     means = np.array([[3.0, 1.0, 3.0, 2.0], [1.0, 1.0, 0.0, 5.0]])
-    close = PairScores.from_array(means[:, :, None]).closeness.reshape(2, 4)
+    close = closeness(PairScores.from_array(means[:, :, None])).reshape(2, 4)
     for row, expected in zip(close, ([2, 0, 2, 1], [1, 1, 0, 2]), strict=True):
         assert (np.unique(row, return_inverse=True)[1] == expected).all()
 

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from unmask.stress.extrapolation.models import MODELS
     from unmask.stress.impostors.pair_scores import LEAST_SPEAKERS, POOLED, PairScores, groups_of
     from unmask.stress.impostors.pair_scores import sex_column, speaker_pairs
-    from unmask.stress.impostors.rates import WorstCase, simulate_worst_case
-    from unmask.stress.impostors.rates import worst_case_false_alarms
+    from unmask.stress.impostors.rates import WorstCase, worst_case_false_alarms
     from unmask.stress.impostors.uncertainty import GROUPS
     from unmask.stress.study import PER_PAIR, Needed, Operating, WorstCaseStudy, thresholds_of_roc
     from unmask.stress.study import worst_case

@@ -49,7 +49,7 @@ from unmask.privacy.similarity.pairs import (
     segments_of,
 )
 from unmask.privacy.similarity.result import LISTED, SETS, Pseudonymisation, assessed
-from unmask.privacy.similarity.session_pairs import SessionAssessment, sessions
+from unmask.privacy.similarity.session_pairs import SessionAssessment, compare_sessions
 from unmask.run import load_arrays, part, progress
 from unmask.scoring import BACKENDS, Backend, Rule, Sides, backend_named, known_backend
 from unmask.trials import Embeddings, Ids, Scores, text_ids
@@ -329,7 +329,7 @@ class SafeguardRow(Tabular):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PrivacyAssessment(Tabular):
-    """What :func:`safeguards` found, in the order of sets, then systems."""
+    """What :func:`compare_safeguards` found, in the order of sets, then systems."""
 
     safeguards: tuple[SafeguardRow, ...]
     seed: int = 0
@@ -397,7 +397,7 @@ class PrivacyAssessment(Tabular):
 
 
 @overload
-def safeguards(
+def compare_safeguards(
     original: Embeddings,
     protected: Mapping[str, Embeddings],
     /,
@@ -413,7 +413,7 @@ def safeguards(
 
 
 @overload
-def safeguards(
+def compare_safeguards(
     scores: Mapping[str, Lists] | Mapping[str, Matrices],
     /,
     *,
@@ -423,7 +423,7 @@ def safeguards(
 ) -> PrivacyAssessment: ...
 
 
-def safeguards(
+def compare_safeguards(
     *data: Any,
     again: Mapping[str, Any] | None = None,
     by: str | None = None,
@@ -444,7 +444,7 @@ def safeguards(
     splits the speech by a column of the original set (such as gender), as the papers do, and
     assesses each part on its own; with ``side`` columns of both sets alignments also compete fitted
     within each of their groups, whose recordings alone are compared; ``with_sessions`` adds
-    :func:`sessions`; ``backend`` compares.
+    :func:`compare_sessions`; ``backend`` compares.
     ``options`` are the ``mean``, ``pairs``, ``replicates``, ``level`` and ``seed`` of
     :func:`pseudonymisation`.
     """
@@ -491,7 +491,7 @@ def safeguards(
             runs = [cross_scores(speech, run, backend=backend) for run in both]
         if with_sessions:
             with progress(None):
-                over = sessions(speech, chosen, backend=backend, **shared)
+                over = compare_sessions(speech, chosen, backend=backend, **shared)
         learnt = distortions(*runs, laplace=laplace, **drawn) if runs else ()
         rows.append(SafeguardRow(system, dataset, result, learnt, over))
     return PrivacyAssessment(tuple(rows), given.get("seed", 0))

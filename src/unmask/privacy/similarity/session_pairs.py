@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class SessionAssessment(SimilarityResult):
-    """Voice distinctiveness within sessions and linkability between them; made by :func:`sessions`.
+    """Voice distinctiveness within sessions and linkability between them; made by :func:`compare_sessions`.
 
     ``sets`` holds the similarity sets of original (``oo``) and protected (``pp``) segments over the
     pairs ``within`` a session and ``between`` two, each calibrated on its own: ``oo_within``, ….
@@ -170,7 +170,7 @@ class SessionAssessment(SimilarityResult):
         return (*notices, *self.notes, *self._few())
 
 
-def sessions(
+def compare_sessions(
     original: Embeddings,
     protected: Embeddings,
     *,

@@ -312,15 +312,6 @@ class PairScores(Targets):
         """Similarities that differ by no more are equal: 2⁻⁴⁰ of their range, above rounding."""
         return float(np.ptp(self.similarity)) * TIE
 
-    @property
-    def closeness(self) -> IntArray:
-        """Numbers that order each target's pairs by similarity, the same for equally close ones."""
-        order = np.lexsort((-self.similarity, self.target))
-        apart = -np.diff(self.similarity[order]) > self.tie
-        code = np.empty(order.size, dtype=np.int64)
-        code[order] = -from_zero(apart | (np.diff(self.target[order]) > 0))
-        return code
-
     def chosen_by(self, proxy: Proxy) -> PairScores:
         """The same pairs, chosen by a proxy's scores: of pairs, matched by the names of the
         speakers, or an array whose first axes are targets and impostors.

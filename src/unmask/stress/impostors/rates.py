@@ -67,38 +67,6 @@ def worst_case_false_alarms(
     return np.asarray(mean[:, flat.levels.index])
 
 
-def simulate_worst_case(
-    scores: PairScores | npt.ArrayLike,
-    thresholds: npt.ArrayLike,
-    *,
-    counts: npt.ArrayLike,
-    simulations: int = 1000,
-    proxy: Proxy = None,
-    seed: int = 0,
-) -> tuple[FloatArray, FloatArray]:
-    """Algorithm 1 of Sholokhov 2020: mean and standard error of P_FA^N(τ) over random draws.
-
-    A target and N impostors are drawn ``simulations`` times for each N, from ``seed``; ``scores``,
-    ``thresholds``, ``counts`` and ``proxy`` are those of :func:`worst_case_false_alarms`.
-    """
-    if simulations < 2:
-        raise InputError(f"simulations: expected at least 2, found {simulations}")
-    pairs, levels = as_pairs(scores).chosen_by(proxy), Levels.of(thresholds)
-    wanted, closeness = pairs.possible(counts), pairs.closeness
-    rng = np.random.default_rng(seed)
-    rates = np.empty((wanted.size, simulations, levels.values.size))
-    for c, count in enumerate(wanted):
-        targets = rng.integers(0, len(pairs.target_names), simulations)
-        for t, target in enumerate(targets):
-            begin, end = pairs.first[target : target + 2]
-            subset = rng.choice(np.arange(begin, end), size=count, replace=False)
-            closest = subset[closeness[subset].argmax()]
-            own = pairs.scores[pairs.start[closest] : pairs.start[closest + 1]]
-            rates[c, t] = (own[:, None] > levels.values).mean(axis=0)
-    error = rates.std(axis=1, ddof=1) / np.sqrt(simulations)
-    return rates.mean(axis=1)[:, levels.index], error[:, levels.index]
-
-
 @dataclass(frozen=True, eq=False)
 class Levels:
     """Distinct thresholds from low to high; ``index`` finds each given one among them."""
