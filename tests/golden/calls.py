@@ -18,6 +18,7 @@ from studies.sholokhov2020 import simulate_worst_case
 from tests.helpers import cpmap
 
 import unmask as um
+from unmask.base import Sampling
 from unmask.engine import bootstrap, evaluation, pairing, streaming, units_of
 from unmask.privacy.legal import linking as legal_links, verification as legal_verification
 from unmask.privacy.similarity import kernels as similarity_passes
@@ -568,9 +569,14 @@ def _map(made: Any, at: str = "") -> Numbers:
     return _fields(made, [*names, *places], at) | _estimates(made.estimates, f"{at}summary/")
 
 
-def cp_map(target: Any, nontarget: Any, **options: Any) -> Numbers:
+def _metric(name: Any) -> Any:
+    """A metric by name, or with its prior."""
+    return um.stress.CpMetric(*name) if isinstance(name, tuple) else name
+
+
+def cp_map(target: Any, nontarget: Any, metric: Any = "eer", **options: Any) -> Numbers:
     """A C-P map."""
-    return _map(um.cp_map(target, nontarget, grid=12, **options))
+    return _map(um.cp_map(target, nontarget, grid=12, metric=_metric(metric), **options))
 
 
 def cp_position(target: Any, nontarget: Any, chosen: Any, others: Any) -> Numbers:
@@ -587,9 +593,9 @@ def _delta(made: Any, at: str = "") -> Numbers:
     return result | _estimates(made.estimates, f"{at}summary/")
 
 
-def roadmap(systems: Mapping[str, Any], **options: Any) -> Numbers:
+def roadmap(systems: Mapping[str, Any], metric: Any = "eer") -> Numbers:
     """Maps of several systems and what changes from one to the next."""
-    made = cpmap.roadmap(systems, grid=12, **options)
+    made = cpmap.roadmap(systems, grid=12, metric=_metric(metric))
     result: Numbers = {}
     for number, one in enumerate(made.maps):
         result |= _map(one, f"map/{number}/")
@@ -602,7 +608,7 @@ def delta_intervals(data: Mapping[str, Any]) -> Numbers:
     """Intervals of the shares of cells won, tied and lost."""
     scores = trials(data)
     pairs = [(scores.targets(name), scores.nontargets(name)) for name in list(scores.systems)[:2]]
-    options = {"compared": [(0, 1)], "grid": 8, "replicates": 40, "seed": 1}
+    options = {"compared": [(0, 1)], "grid": 8, "sampling": Sampling(40, seed=1)}
     made = um.stress.cp_intervals(pairs, units_of(scores)[0], **options)
     result: Numbers = {}
     for name in ("win", "tie", "lose"):

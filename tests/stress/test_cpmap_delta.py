@@ -9,6 +9,7 @@ from scipy import stats
 from tests.helpers.cpmap import roadmap
 
 import unmask as um
+from unmask.base import Sampling
 from unmask.engine import Units
 from unmask.run import progress, run_on
 from unmask.stress import (
@@ -260,10 +261,10 @@ def compared(reference, test, units, **options):
     return delta
 
 
-def intervals(population, **options):
+def intervals(population, *, replicates=60, level=0.95, seed=3, **options):
     systems, units, truth = population
-    given = {"grid": 8, "replicates": 60, "seed": 3} | options
-    given |= {"target_hardness": truth[0], "nontarget_hardness": truth[1]}
+    sampling = Sampling(replicates, level, seed)
+    given = {"grid": 8, "hardness": truth, "sampling": sampling} | options
     return compared(*systems.values(), units, **given)
 
 
@@ -394,11 +395,11 @@ def test_units_must_fit_the_trials(population):
 def test_the_ranks_of_both_systems_order_a_comparison(population):
     systems, units, _ = population
     both = list(systems.values())
-    asked = {"compared": [(0, 1)], "grid": 4, "replicates": 5}
-    hardness = ([pair[k] for pair in both] for k in (0, 1))
-    named = dict(zip(("target_hardness", "nontarget_hardness"), hardness, strict=True))
-    assert cp_intervals(both, units, **asked) == cp_intervals(both, units, **asked, **named)
-    alone = cp_intervals([systems["first"]], units, grid=4, replicates=5)
+    asked = {"compared": [(0, 1)], "grid": 4, "sampling": Sampling(5)}
+    hardness = tuple([pair[k] for pair in both] for k in (0, 1))
+    named = cp_intervals(both, units, **asked, hardness=hardness)
+    assert cp_intervals(both, units, **asked) == named
+    alone = cp_intervals([systems["first"]], units, grid=4, sampling=Sampling(5))
     assert alone.deltas == ()
     assert alone.maps[0].full.low < alone.maps[0].full.high
 

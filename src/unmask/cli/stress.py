@@ -57,7 +57,9 @@ def cpmap(
         metavar="A:B",
         show_default="each system with the one before",
     ),
-    subset: str | None = option("Trials of your deployment (a key), placed on the maps."),
+    subset: tuple[str, ...] = option(
+        "Trials of your deployment (a key), placed on the maps; may be repeated."
+    ),
     below: float = option("Give the share of cells under this value.", default=0.05),
     cells: Path | None = option("Write the cells of all maps as CSV there."),
 ) -> None:
@@ -69,6 +71,7 @@ def cpmap(
     if files:
         table = Scores.merged(table, tables.scores(files, output))
     names = list(table.systems)
+    placed = {Path(one).name: read_key(one, duplicates=tables.duplicates) for one in subset}
     assessments = []
     for one in dict.fromkeys(metric):
         with output.running("bootstrap"):
@@ -78,11 +81,9 @@ def cpmap(
                 references=[*named, *names[mapped:]],
                 combine=combine,
                 grid=grid,
-                metric=one,
-                p_target=p_target,
+                metric=stress.CpMetric(one, p_target),
                 deltas=[_pair(text, names) for text in delta] or None,
-                subset=None if subset is None else read_key(subset, duplicates=tables.duplicates),
-                subset_name="deployment" if subset is None else Path(subset).name,
+                subset=placed,
                 below=below,
                 **intervals.options,
             )
