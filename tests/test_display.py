@@ -42,8 +42,8 @@ def results():
     yield um.compare(pair, replicates=20)["a"]
     yield um.evaluate(pair, replicates=0)["b"]["eer"]
     yield um.delta_cp_map(um.cp_map(target, nontarget), um.cp_map(target, nontarget))
-    yield um.worst_case(ORIGINAL, groups=0)
-    yield um.worst_case(ORIGINAL, groups=0)["τ₁"]
+    yield um.worst_case_study(ORIGINAL, groups=0)
+    yield um.worst_case_study(ORIGINAL, groups=0)["τ₁"]
 
 
 def test_a_result_is_a_table():
@@ -108,7 +108,7 @@ def test_parts_by_name():
     assert sweep["linkability"] == sweep.worst("linkability").estimate
     assert sweep["one"].attackers == ("original", "one")
     assert sweep["one"]["linkability"] == sweep["linkability"]
-    study = um.worst_case(ORIGINAL, groups=0)
+    study = um.worst_case_study(ORIGINAL, groups=0)
     assert study["τ₂"]["p_miss"] == study.estimates_of(1)[-1]
 
 

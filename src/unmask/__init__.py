@@ -40,7 +40,8 @@ _NAMES = {
     "run": "progress run_on",
     "scoring": "Backend Cosine Plda Sides Whitening register_backend",
     "stress": """
-        cp_map cp_maps delta_cp_map extrapolate worst_case worst_case_false_alarms
+        ImpostorProtocol cp_map cp_maps delta_cp_map extrapolate worst_case
+        worst_case_false_alarms worst_case_study
     """,
     "trials": """
         Embeddings Ids Scores Trials read_embeddings read_key read_scores write

@@ -57,12 +57,14 @@ from unmask.scoring import (
     register_backend as register_backend,
 )
 from unmask.stress import (
+    ImpostorProtocol as ImpostorProtocol,
     cp_map as cp_map,
     cp_maps as cp_maps,
     delta_cp_map as delta_cp_map,
     extrapolate as extrapolate,
     worst_case as worst_case,
     worst_case_false_alarms as worst_case_false_alarms,
+    worst_case_study as worst_case_study,
 )
 from unmask.trials import (
     Embeddings as Embeddings,

@@ -662,11 +662,12 @@ def worst_case(scores: Any, thresholds: Any, counts: Any) -> Numbers:
 
 
 def worst_case_measured(
-    data: Mapping[str, Any], thresholds: Any, counts: Any, at: Options, **options: Any
+    data: Mapping[str, Any], thresholds: Any, counts: Any, at: Options, **protocol: Any
 ) -> Numbers:
     """The same with intervals, from the pairs of embeddings."""
-    pairs = um.stress.speaker_pairs(voices(data))
-    return _worst(um.worst_case(pairs, thresholds, counts=counts, seed=1, level=0.99, **options))
+    pairs, how = um.stress.speaker_pairs(voices(data)), um.ImpostorProtocol(**protocol)
+    options = {"counts": counts, "seed": 1, "level": 0.99, "protocol": how}
+    return _worst(um.worst_case(pairs, thresholds, **options))
 
 
 def worst_case_of_scores(
@@ -686,18 +687,17 @@ def worst_case_of_embeddings(
     *,
     scoring: str = "cosine",
     proxy: Any = None,
-    **options: Any,
+    **protocol: Any,
 ) -> Numbers:
     """The same straight from embeddings."""
     made = um.worst_case(
         voices(data),
         thresholds,
         counts=counts,
-        backend=backend(scoring, data),
         proxy=None if proxy is None else voices(proxy),
+        protocol=um.ImpostorProtocol(backend=backend(scoring, data), **protocol),
         seed=1,
         level=0.99,
-        **options,
     )
     return _worst(made)
 
@@ -726,9 +726,9 @@ def model_comparison(scores: Any, models: Sequence[str]) -> Numbers:
 
 def worst_case_study(data: Mapping[str, Any], at: Options) -> Numbers:
     """A study of embeddings: exact rates, predictions, thresholds that would help."""
-    made = um.worst_case(
+    made = um.worst_case_study(
         voices(data), model="gpd", population=1000, p_target=[0.05], target_rates=[0.05],
-        per_pair=4, groups=5, seed=1, split=False, level=0.99,
+        protocol=um.ImpostorProtocol(per_pair=4, split=False), groups=5, seed=1, level=0.99,
     )  # fmt: skip
     result = _worst(made.empirical, "empirical/")
     result |= _fields(

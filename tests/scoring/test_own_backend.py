@@ -99,9 +99,10 @@ def test_detection_in_memory_and_from_disk(tmp_path):
 def test_the_worst_case():
     data = voices("u", 1)
     levels, counts = [-12.0, -6.0], [1, 5]
-    result = um.worst_case(data, levels, counts=counts, backend=Distance(), split=False)
+    how = um.ImpostorProtocol(backend=Distance(), split=False)
+    result = um.worst_case(data, levels, counts=counts, protocol=how)
     pairs = um.stress.speaker_pairs(data, backend=Distance())
-    wanted = um.worst_case(pairs, levels, counts=counts, split=False)
+    wanted = um.worst_case(pairs, levels, counts=counts, protocol=how)
     np.testing.assert_allclose(result.values, wanted.values, atol=1e-12)
 
 
@@ -115,7 +116,7 @@ def test_those_of_the_package_are_taken_where_they_were_not():
         roc = Roc.from_scores(scores[upper & same], scores[upper & ~same])
         result = um.evaluate(data, pairs="all", backend=backend, replicates=0)
         assert result[backend.name]["eer"].value == pytest.approx(roc.eer(), abs=1e-5)
-        um.worst_case(data, [0.0], counts=[1], backend=backend)
+        um.worst_case(data, [0.0], counts=[1], protocol=um.ImpostorProtocol(backend=backend))
 
 
 class Wrong(Distance):
@@ -137,7 +138,7 @@ CALLS = (
     lambda e, t, b: um.singling_out(e, t, counts=[3], backend=b),
     lambda e, t, b: um.legal({"a": um.Attacker(e, t, b)}),
     lambda e, t, b: um.evaluate(e, pairs="all", backend=b),
-    lambda e, t, b: um.worst_case(e, [0.0], counts=[1], backend=b),
+    lambda e, t, b: um.worst_case(e, [0.0], counts=[1], protocol=um.ImpostorProtocol(backend=b)),
 )
 
 
@@ -191,7 +192,7 @@ def test_a_registered_back_end_is_known_by_its_name_everywhere(registered):
     for call in (um.pseudonymisation, um.compare_sessions):
         assert call(enrol, enrol, backend="distance", **plain).estimates[0].value is not None
     assert um.evaluate(enrol, backend="distance", **plain)["distance"]["eer"].value < 0.5
-    um.worst_case(enrol, [-6.0], counts=[1], backend="distance")
+    um.worst_case(enrol, [-6.0], counts=[1], protocol=um.ImpostorProtocol(backend="distance"))
     config = AttackerConfig(name="x", backends=("cosine", "distance"))
     assert config.backends == ("cosine", "distance")
     names = config_schema()["$defs"]["AttackerConfig"]["properties"]["backends"]["items"]["enum"]

@@ -94,7 +94,8 @@ def lists(sides):
 
 def levels(thresholds, *, held=False, split=False):
     data = um.stress.speaker_pairs(voices()) if held else voices()
-    made = um.worst_case(data, thresholds, counts=COUNTS, split=split)
+    how = um.ImpostorProtocol(split=split)
+    made = um.worst_case(data, thresholds, counts=COUNTS, protocol=how)
     return made.values, made.low, made.high
 
 

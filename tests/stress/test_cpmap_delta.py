@@ -352,12 +352,12 @@ def test_no_interval_of_a_share_has_zero_width():
     poor = rng.normal(1, 1, speaker.size), rng.normal(0, 1, a.size)
     good = poor[0] + 1.5, poor[1]
     units = Units.speakers(speaker, a, b)
-    result = compared(poor, good, units, grid=5, replicates=30)
+    result = compared(poor, good, units, grid=5, sampling=Sampling(30))
     assert result.win.low < result.win.high == 1.0
     assert result.lose.low == 0.0 < result.lose.high
-    clear = compared(poor, (poor[0] + 0.8, poor[1]), units, grid=2, replicates=30)
+    clear = compared(poor, (poor[0] + 0.8, poor[1]), units, grid=2, sampling=Sampling(30))
     assert (clear.win.low, clear.win.high) == (0.75, 1.0)
-    same = compared(poor, poor, units, grid=5, replicates=30)
+    same = compared(poor, poor, units, grid=5, sampling=Sampling(30))
     assert 0.5 < same.tie.low < same.tie.high == 1.0
     assert 0.0 == same.win.low < same.win.high < 0.5
 

@@ -9,6 +9,7 @@ from studies.sholokhov2020 import closeness, simulate_worst_case
 
 from unmask.errors import InputError
 from unmask.stress import (
+    ImpostorProtocol,
     PairScores,
     groups_of,
     speaker_pairs,
@@ -186,7 +187,8 @@ def test_groups_keep_pairs_of_their_own() -> None:
 
 def test_without_a_split_the_rates_are_the_exact_ones() -> None:
     scores = cube(30, 10, 4)
-    result = worst_case(scores, [0.0, 1.0], counts=[1, 5], split=False)
+    plain = ImpostorProtocol(split=False)
+    result = worst_case(scores, [0.0, 1.0], counts=[1, 5], protocol=plain)
     exact = worst_case_false_alarms(scores, [0.0, 1.0], counts=[1, 5])
     np.testing.assert_allclose(result.values, exact)
     assert (result.low < result.values).all()
@@ -194,7 +196,7 @@ def test_without_a_split_the_rates_are_the_exact_ones() -> None:
     assert [e.params["count"] for e in result.estimates] == [1, 1, 5, 5]
     assert [e.chance for e in result.estimates] == [*result.values[0], *result.values[0]]
     assert "jackknife" in result.estimates[0].signature
-    again = worst_case(scores, [0.0, 1.0], counts=[1, 5], split=False)
+    again = worst_case(scores, [0.0, 1.0], counts=[1, 5], protocol=plain)
     np.testing.assert_array_equal(result.low, again.low)
     none = worst_case(scores, [0.0, 1.0], counts=[1, 5], groups=0)
     assert np.isnan(none.low).all()

@@ -62,14 +62,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class SessionAssessment(SimilarityResult):
-    """Voice distinctiveness within sessions and linkability between them; made by :func:`compare_sessions`.
+    """Voice distinctiveness within sessions and linkability between them.
 
-    ``sets`` holds the similarity sets of original (``oo``) and protected (``pp``) segments over the
-    pairs ``within`` a session and ``between`` two, each calibrated on its own: ``oo_within``, ….
-    ``attacks`` has unlinkability for every way to read the scores between sessions: plain, negated,
-    each session about its own mean, whitened, and turned onto the largest. ``linked`` is
-    Linkability from one of the two largest sessions to the other, under its strongest attack;
-    ``luck`` what the least unlinkability of all attacks reads with names permuted in each session.
+    :func:`compare_sessions` makes it. ``sets`` holds the similarity sets of original (``oo``) and
+    protected (``pp``) segments over the pairs ``within`` a session and ``between`` two, each
+    calibrated on its own: ``oo_within``, …. ``attacks`` has unlinkability for every way to read the
+    scores between sessions: plain, negated, each session about its own mean, whitened, and turned
+    onto the largest. ``linked`` is Linkability from one of the two largest sessions to the other,
+    under its strongest attack; ``luck`` what the least unlinkability of all attacks reads with
+    names permuted in each session.
     """
 
     sessions: int

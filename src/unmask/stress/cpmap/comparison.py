@@ -109,7 +109,7 @@ def delta_cp_map(reference: CpMap, test: CpMap, *, tolerance: float = TOLERANCE)
     Returns
     -------
     DeltaCpMap
-        ``rcr`` of every cell, and the shares ``win``, ``tie`` and ``lose`` of the well-defined ones.
+        ``rcr`` of every cell; ``win``, ``tie`` and ``lose``, shares of the well-defined ones.
 
     Examples
     --------

@@ -74,16 +74,43 @@ def extrapolate(
     groups: int = GROUPS,
     seed: int = 0,
 ) -> Extrapolation:
-    """Fit a model of P_FA^N(τ) that reaches beyond the impostors at hand.
+    """Fit a model of P_FA^N(τ) that reaches beyond the impostors at hand (Sholokhov 2020, sec. 3).
 
-    ``scores`` is targets × impostors × scores, or :class:`PairScores`. ``model`` names one of
-    :data:`MODELS` (Sholokhov 2020, section 3, and others) or is ``auto``, the mean of the models
-    that fit about equally well: the upper third of the counts is held out, every candidate is
-    fitted to the rest, and those whose error on hard thresholds is at most twice the least one (or
-    0.3 points) are fitted again to all counts up to ``max_count``. A named model keeps those as
-    rivals, whose spread enters its interval. ``groups`` of speakers leave in turn and every model
-    is fitted again without them (0: no intervals). ``split``, ``proxy`` and ``seed`` are those of
-    :func:`~unmask.stress.worst_case`.
+    ``"auto"`` is the mean of the models that fit about equally well. The upper third of the counts
+    is held out and every candidate fitted to the rest; those whose error on hard thresholds is at
+    most twice the least one (or 0.3 points) are fitted again to all counts. A named model keeps
+    those as rivals, whose spread enters its interval.
+
+    Parameters
+    ----------
+    scores
+        Targets × impostors × scores of a pair, or :class:`~unmask.stress.PairScores`.
+    model
+        ``"auto"``, or one of :data:`~unmask.stress.MODELS`.
+    max_count
+        The largest N to fit to, all by default.
+    proxy
+        What the adversary chooses by, as in :func:`worst_case_false_alarms`.
+    split
+        Keep the scores that choose apart from those that attack.
+    groups
+        Groups of speakers without which models are fitted again for intervals; 0 for none.
+    seed
+        Where random folds and groups follow from.
+
+    Returns
+    -------
+    Extrapolation
+        ``predict(counts, thresholds)``, ``predict_interval``, and ``threshold_for`` a rate.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import unmask as um
+    >>> rng = np.random.default_rng(0)
+    >>> scores = rng.normal(size=(40, 50, 1)) + rng.normal(size=(40, 50, 30))
+    >>> fitted = um.extrapolate(scores, groups=0)
+    >>> print(fitted.name, fitted.predict([50, 1000], [2.0])[:, 0].round(2))
     """
     crossed = CrossFitted.of(as_pairs(scores), proxy, split=split, seed=seed)
     return ModelFitter(crossed, Jackknife(groups, seed=seed), max_count=max_count).fitted(model)
