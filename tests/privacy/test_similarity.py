@@ -440,7 +440,9 @@ def drawn(monkeypatch):
     latest = {}
 
     def keep(made, **more):
-        latest.update(plain=made.plain, negated=made.negated)
+        for name, readings in made.readings.items():
+            for kind, one in zip(("plain", "negated"), readings, strict=False):
+                latest.setdefault(kind, {})[name] = one.resampled
         return assessed(made, **more)
 
     monkeypatch.setattr(api, "assessed", keep)

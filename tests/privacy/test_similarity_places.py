@@ -112,7 +112,7 @@ def source(request, voices, matrices):
 def test_a_device_counts_and_adds_up_the_same(voices, source, rule, strip, monkeypatch):
     monkeypatch.setattr(scoring_pairs, "CELLS", strip)
     segments = segments_of(voices[0].speakers)
-    pairs = {"op": segments.pairs(source(segments), rules(voices)[rule](segments))}
+    pairs = {"op": [segments.pairs(source(segments), rules(voices)[rule](segments))]}
     one = similarity_sets(pairs, Setup(replicates=0), negated=["op"]).sets["op"]
     with run_on("cuda", devices=["cpu"]):
         other = similarity_sets(pairs, Setup(replicates=0), negated=["op"]).sets["op"]
@@ -176,4 +176,4 @@ def test_sets_without_pairs_of_a_class_are_named(sessions, within, text):
     rule = Rule(np.array(sessions), "==" if within else "!=")
     chosen = segments.pairs(MatrixPairs(np.eye(4), segments), rule)
     with pytest.raises(um.InputError, match=text):
-        similarity_sets({"x": chosen}, Setup(replicates=0))
+        similarity_sets({"x": [chosen]}, Setup(replicates=0))

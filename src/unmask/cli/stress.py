@@ -222,7 +222,7 @@ def worstcase(
                     proxy=other,
                     protocol=own,
                     level=intervals.level,
-                    groups=intervals.ci,
+                    groups=intervals.ci or 0,
                     seed=intervals.seed,
                 )
                 for part_name, (part, own) in studied.items()

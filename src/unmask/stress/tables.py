@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -14,12 +15,12 @@ Files = str | Path | Sequence[str | Path] | Mapping[str, str | Path]
 Table = Scores | pl.DataFrame | pl.LazyFrame | Files
 
 
-def is_table(data: object) -> bool:
+def is_table(data: Any) -> bool:
     """Whether data are scores, a data frame, or the paths of score files."""
     if isinstance(data, Embeddings):
         return False
-    several = isinstance(data, Mapping | list | tuple) and len(data) > 0
-    files = list(data.values() if isinstance(data, Mapping) else data) if several else [data]
+    several = data.values() if isinstance(data, Mapping) else data
+    files = list(several) if isinstance(data, Mapping | list | tuple) and data else [data]
     return is_frame(data) or all(isinstance(one, str | Path) for one in files)
 
 

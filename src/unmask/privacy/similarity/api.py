@@ -226,20 +226,15 @@ def _of_sources(
     own = {name: sources[name] for name in SETS}
     attack = double_centred(sources["op"], segments) if ways is None else None
     every = {**own, **({} if attack is None else {DOUBLE_CENTRED: attack}), **sources}
-    pairs = {name: segments.pairs(source, rule(name)) for name, source in every.items()}
-    halves = {}
+    pairs = {name: [segments.pairs(source, rule(name))] for name, source in every.items()}
     for name, both in (ways or {}).items():
         assert first is not None
-        halves[name] = f"{name}, first half", f"{name}, second half"
-        for half, source, here in zip(halves[name], both, (first, ~first), strict=True):
-            pairs[half] = segments.crossed(source, here, groups.get(name))
-    made = similarity_sets(
-        pairs,
-        setup,
-        negated=pairs.keys() - {"oo", "pp"},
-        once=() if setup.mirror else ("oo", "pp"),
-        ways=halves,
-    )
+        pairs[name] = [
+            segments.crossed(source, here, groups.get(name))
+            for source, here in zip(both, (first, ~first), strict=True)
+        ]
+    once = () if setup.mirror else ("oo", "pp")
+    made = similarity_sets(pairs, setup, negated=pairs.keys() - {"oo", "pp"}, once=once)
     codes = np.empty(len(segments), dtype=np.int64)
     codes[segments.order] = segments.codes
     spoken = "\n".join(segments.names[code] for code in codes)

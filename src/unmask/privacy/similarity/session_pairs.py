@@ -31,14 +31,14 @@ from unmask.privacy.luck import Permuted, best_by_luck
 from unmask.privacy.similarity.attackers import LEAST_DIFFERENCE
 from unmask.privacy.similarity.intervals import (
     LARGEST_D_ECE,
+    Ends,
     Setup,
     Statistic,
     decibels,
     gain,
     lost,
-    ratio,
 )
-from unmask.privacy.similarity.matrix import Comparisons, dominance, similarity_sets
+from unmask.privacy.similarity.matrix import AttackedMatrix, Comparisons, similarity_sets
 from unmask.privacy.similarity.pairs import Segments, prepared
 from unmask.privacy.similarity.renamed import SIGNED, renamed_between
 from unmask.privacy.similarity.result import SimilarityResult
@@ -203,7 +203,7 @@ def compare_sessions(
     _refuse_missing(segments, codes)
     rules = {"within": Rule(codes, "=="), "between": Rule(codes, "!=")}
     pairs = {
-        f"{name}_{kind}": segments.pairs(own, rule)
+        f"{name}_{kind}": [segments.pairs(own, rule)]
         for kind, rule in rules.items()
         for name, own in (("oo", o), ("pp", p))
     }
@@ -211,36 +211,27 @@ def compare_sessions(
     read, notes = _readings(rows, codes, segments.codes)
     for reading, vectors in read.items():
         sides = sides_of(backend_named("cosine"), vectors)
-        pairs[f"pp_between, {reading}"] = segments.pairs(sides, rules["between"])
+        pairs[f"pp_between, {reading}"] = [segments.pairs(sides, rules["between"])]
     attacked = [name for name in pairs if name.startswith("pp_between")]
     made = similarity_sets(pairs, setup, negated=attacked, once=tuple(pairs))
     for name in ("oo_within", "oo_between"):
         if made.sets[name].d_diag == 0:
             raise InputError(f"{name}: D_diag is 0, original voices cannot be told apart")
     whole = made.sets["oo_between"].d_diag
-    signed = {}
+    read_so: dict[str, AttackedMatrix] = {}
     for name in attacked:
-        own, reading = made.sets[name], name.removeprefix("pp_between, ")
-        label = str(PLAIN) if name == "pp_between" else reading
+        label = name.removeprefix("pp_between, ") if name != "pp_between" else str(PLAIN)
         opposite = str(NEGATED) if label == PLAIN else f"{label} {NEGATED}"
-        assert own.negated is not None
-        signed[label] = own.signed, made.plain.get(name)
-        signed[opposite] = dominance(own.negated), made.negated.get(name)
-    strongest = max(signed, key=lambda label: abs(signed[label][0]))
-    luck = None
+        read_so |= zip((label, opposite), made.readings[name], strict=True)
+    strongest = max(read_so.values(), key=lambda one: abs(one.signed))
+    luck, statistics = None, {}
     if replicates:
-        luck = _luck([pairs[name] for name in attacked], codes, whole, mean, seed)
-    statistics = _statistics(made) if made.plain else {}
-    if made.plain:
-        value, drawn = signed[strongest]
-        assert drawn is not None
-        oo, drawn_oo = made.sets["oo_between"], made.plain["oo_between"]
-        number = ratio(value, oo.signed, drawn.signed, drawn_oo.signed)
-        statistics["unlinkability_strongest"] = Statistic(*number, replicates, lost)
+        luck = _luck([pairs[name][0] for name in attacked], codes, whole, mean, seed)
+        statistics = _statistics(made, strongest)
     return SessionAssessment(
         sets=made.sets,
         intervals=setup.intervals(statistics, segments.size),
-        attacks={label: 1 - abs(value) / whole for label, (value, _) in signed.items()},
+        attacks={label: 1 - abs(one.signed) / whole for label, one in read_so.items()},
         linked=_between_largest(protected, level, replicates, seed),
         luck=luck,
         notes=notes,
@@ -333,26 +324,23 @@ def _between_largest(
     return swept.worst("linkability")
 
 
-def _statistics(made: Comparisons) -> dict[str, Statistic]:
+def _statistics(made: Comparisons, strongest: AttackedMatrix) -> dict[str, Statistic]:
     """What intervals are made from, by metric."""
-    sets, drawn, number = made.sets, made.plain, made.setup.replicates
+    within, own = (made.readings[f"pp_{kind}"][0] for kind in ("within", "between"))
+    number, bits, half = made.setup.replicates, (0.0, LARGEST_D_ECE), (0.0, 0.5)
+    alike = Statistic(own.signed, own.draws.signed, number, bounds=(-1.0, 1.0))
+    disclosed = Statistic(own.d_ece, own.draws.d_ece, number, bounds=bits, evidence=alike)
+    errors = Statistic(own.eer, own.draws.eer, number, bounds=half, evidence=alike, chance=0.5)
 
-    def over_original(kind: str) -> tuple[float, FloatArray]:
-        pp, oo = f"pp_{kind}", f"oo_{kind}"
-        return ratio(sets[pp].signed, sets[oo].signed, drawn[pp].signed, drawn[oo].signed)
+    def over(one: AttackedMatrix, kind: str, read: Callable[[Ends], Ends]) -> Statistic:
+        return made.over_oo(one.signed, one.draws.signed, read, f"oo_{kind}")
 
-    own, between = sets["pp_between"], drawn["pp_between"]
-    evidence = Statistic(own.signed, between.signed, number, bounds=(-1.0, 1.0))
-    bits, half = (0.0, LARGEST_D_ECE), (0.0, 0.5)
     return {
-        "g_vd_within": Statistic(*over_original("within"), number, decibels),
-        "unlinkability_between": Statistic(*over_original("between"), number, lost),
-        "d_ece_between": Statistic(
-            own.zebra.d_ece, between.d_ece, number, bounds=bits, evidence=evidence
-        ),
-        "eer_between": Statistic(
-            own.roc.eer(), between.eer, number, bounds=half, evidence=evidence, chance=0.5
-        ),
+        "g_vd_within": over(within, "within", decibels),
+        "unlinkability_between": over(own, "between", lost),
+        "unlinkability_strongest": over(strongest, "between", lost),
+        "d_ece_between": disclosed,
+        "eer_between": errors,
     }
 
 
