@@ -183,10 +183,37 @@ def compare_sessions(
 ) -> SessionAssessment:
     """Assess pseudo-voices within and between the sessions named on the protected segments.
 
-    Every speaker needs two segments in one session and segments in two sessions. The ``original``
-    segments of the same pairs are the reference, so that what sessions do to unprotected speech
-    (room, day, microphone) is not laid to the safeguard. ``backend``, ``mean``, ``replicates``,
-    ``level`` and ``seed`` as in :func:`pseudonymisation`.
+    G_VD over pairs of one session, and unlinkability 1 − D_diag(PP)/D_diag(OO) over pairs of two
+    (Noé 2022, eq. 8 to 10). The original segments of the same pairs are the reference, so that what
+    sessions do to unprotected speech (room, day, microphone) is not laid to the safeguard.
+
+    Parameters
+    ----------
+    original, protected
+        Embeddings; every speaker needs two segments in one session and segments in two sessions.
+    backend, mean, replicates, level, seed
+        Those of :func:`pseudonymisation`.
+
+    Returns
+    -------
+    SessionAssessment
+        ``g_vd_within`` (dB) should stay near 0, ``unlinkability_between`` should reach 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import unmask as um
+    >>> rng = np.random.default_rng(0)
+    >>> who, when = np.repeat(list("abcdefgh"), 6), np.tile(list("xxxyyy"), 8)
+    >>> voices = rng.normal(size=(8, 16)).repeat(6, axis=0)
+    >>> pseudo = rng.normal(size=(16, 16)).repeat(3, axis=0)  # another voice in each session
+    >>> original, protected = (
+    ...     um.Embeddings(voice + rng.normal(size=(48, 16)) / 2, who, sessions=when)
+    ...     for voice in (voices, pseudo)
+    ... )
+    >>> result = um.compare_sessions(original, protected, replicates=0)
+    >>> print(f"{result.g_vd_within:.2f} dB, {result.unlinkability_between:.2f}")
+    -0.02 dB, 0.98
     """
     setup = Setup(replicates, level, seed, mean)
     scorer = backend_named(backend)
