@@ -40,7 +40,7 @@ _NAMES = {
     "run": "progress run_on",
     "scoring": "Backend Cosine Plda Sides Whitening register_backend",
     "stress": """
-        ImpostorProtocol cp_map cp_maps delta_cp_map extrapolate worst_case
+        CpMetric ImpostorProtocol cp_map cp_maps delta_cp_map extrapolate worst_case
         worst_case_false_alarms worst_case_study
     """,
     "trials": """

@@ -57,6 +57,7 @@ from unmask.scoring import (
     register_backend as register_backend,
 )
 from unmask.stress import (
+    CpMetric as CpMetric,
     ImpostorProtocol as ImpostorProtocol,
     cp_map as cp_map,
     cp_maps as cp_maps,

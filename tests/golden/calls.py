@@ -571,7 +571,7 @@ def _map(made: Any, at: str = "") -> Numbers:
 
 def _metric(name: Any) -> Any:
     """A metric by name, or with its prior."""
-    return um.stress.CpMetric(*name) if isinstance(name, tuple) else name
+    return um.CpMetric(*name) if isinstance(name, tuple) else name
 
 
 def cp_map(target: Any, nontarget: Any, metric: Any = "eer", **options: Any) -> Numbers:

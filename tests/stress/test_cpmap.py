@@ -56,7 +56,7 @@ def test_every_cell_is_the_plain_metric_on_its_subset(data, grid, p_target):
     eer = um.cp_map(target, nontarget, grid=grid, **hardness)
     expected = brute_force(*data, grid, raw_eer)
     np.testing.assert_allclose(eer.values, expected, atol=1e-12)
-    cost = um.stress.CpMetric("min_dcf", p_target)
+    cost = um.CpMetric("min_dcf", p_target)
     dcf = um.cp_map(target, nontarget, grid=grid, metric=cost, **hardness)
     expected = brute_force(
         *data, grid, lambda t, n: um.Roc.from_scores(t, n).min_dcf(p_target=p_target)
@@ -117,7 +117,7 @@ def test_cell_one_one_is_the_plain_metric(systems):
     target, nontarget = systems[0]
     assert um.cp_map(target, nontarget).full == pytest.approx(raw_eer(target, nontarget), abs=1e-14)
     for p in (0.01, 0.2):
-        cost = um.stress.CpMetric("min_dcf", p, c_miss=2.0)
+        cost = um.CpMetric("min_dcf", p, c_miss=2.0)
         cp = um.cp_map(target, nontarget, metric=cost)
         expected = um.min_dcf(target, nontarget, p_target=p, c_miss=2.0)
         assert cp.full == pytest.approx(expected, abs=1e-14)
@@ -282,4 +282,4 @@ def test_bad_input_is_told_in_one_line(change, message):
         um.cp_map(given.pop("target"), given.pop("nontarget"), **given)
     assert "\n" not in str(caught.value)
     with pytest.raises(um.InputError, match="p_target"):
-        um.stress.CpMetric("min_dcf", p_target=1.0)
+        um.CpMetric("min_dcf", p_target=1.0)

@@ -376,15 +376,8 @@ _WITHOUT_LAPLACE = (
     "g_d_ece",
     "g_min_cllr",
 )
-_WHY: dict[str, str] = {
-    PLAIN: "",
-    CENTRED: "what all voices of a side have in common hides whose they are, and is easily taken"
-    " out",
-    DOUBLE_CENTRED: "what all voices of a side have in common hides whose they are, and is easily"
-    " taken out",
-}
-
-
+_COMMON = "what all voices of a side have in common hides whose they are, and is easily taken out"
+_WHY: dict[str, str] = {PLAIN: "", CENTRED: _COMMON, DOUBLE_CENTRED: _COMMON}
 _UNCLEAR = "resampling the speakers does not tell the two apart"
 
 

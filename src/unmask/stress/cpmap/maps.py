@@ -35,7 +35,21 @@ _MANY = 16  # chunks of cells, below which they are made here
 
 @dataclass(frozen=True)
 class CpMetric:
-    """What is measured in each cell; prior and costs matter to ``min_dcf`` only."""
+    """What is measured in each cell of a C-P map.
+
+    Parameters
+    ----------
+    name
+        ``"eer"``, the raw one, or ``"min_dcf"``.
+    p_target, c_miss, c_fa
+        Of ``min_dcf``: the target prior and the costs of a miss and of a false alarm.
+
+    Examples
+    --------
+    >>> import unmask as um
+    >>> um.cp_map([2.0, 3.0], [1.0, 2.5], metric=um.CpMetric("min_dcf", p_target=0.5), grid=1).full
+    0.5
+    """
 
     name: str = "eer"
     p_target: float = 0.01

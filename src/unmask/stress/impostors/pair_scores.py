@@ -410,6 +410,18 @@ class ImpostorProtocol:
         Of embeddings: scores of a pair that models are fitted to; rates rest on all of them.
     split
         Keep the scores that choose the closest voice apart from those that attack.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import unmask as um
+    >>> scores = np.random.default_rng(0).normal(size=(9, 9, 4))
+    >>> for split in (True, False):
+    ...     how = um.ImpostorProtocol(split=split)
+    ...     rate = um.worst_case(scores, [1.0], counts=[9], protocol=how, groups=0).values
+    ...     print(f"split {split}: {rate[0, 0]:.2f}")
+    split True: 0.28
+    split False: 0.42
     """
 
     system: str | None = None
