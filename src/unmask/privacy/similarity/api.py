@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unmask.base import IntArray, Tabular, as_array, as_numbers, estimate_row
+from unmask.engine import group_masks
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
 from unmask.privacy.attack import (
@@ -515,7 +516,9 @@ def compare_safeguards(
     given: dict[str, Any] = dict(options)
     drawn = {name: given[name] for name in ("replicates", "level", "seed") if name in given}
     shared = {name: value for name, value in given.items() if name != "pairs"}
-    parts: Mapping[str, Any] = {ALL: None} if original is None else _parts(original, by)
+    parts: dict[str, Any] = {ALL: original}
+    if by is not None:
+        parts = {name: original.select(mask) for name, mask in group_masks(original, by)}
     rows: list[SafeguardRow] = []
     for (dataset, speech), (system, own) in product(parts.items(), systems.items()):
         runs: Sequence[RunScores] = ()
@@ -546,19 +549,6 @@ def compare_safeguards(
         learnt = distortions(*runs, laplace=laplace, **drawn) if runs else ()
         rows.append(SafeguardRow(system, dataset, result, learnt, over))
     return PrivacyAssessment(tuple(rows), given.get("seed", 0))
-
-
-def _parts(original: Embeddings, by: str | None) -> dict[str, Embeddings]:
-    if by is None:
-        return {ALL: original}
-    column = original.columns.get(by)
-    if column is None:
-        known = ", ".join(original.columns) or "none"
-        raise InputError(f"no column {by} to split by: the columns are {known}")
-    parts = {
-        str(column.names[int(code)]): original.select(column.codes == code) for code in column.used
-    }
-    return dict(sorted(parts.items()))
 
 
 def _like(part: Embeddings, protected: Embeddings, by: str | None) -> Embeddings:
