@@ -6,6 +6,7 @@ import numpy as np
 
 import unmask as um
 from benchmarks.harness import fresh_process, ratio, seconds
+from unmask.base import Sampling
 from unmask.engine import Units
 
 _SETUP = (
@@ -104,7 +105,7 @@ def intervals() -> None:
     other = target + rng.normal(0, 0.3, target.size), nontarget
     speakers = rng.integers(0, 40, (3, target.size))
     units = Units.speakers(*speakers)
-    both, asked = [(target, nontarget), other], {"compared": [(0, 1)], "replicates": 20}
+    both, asked = [(target, nontarget), other], {"compared": [(0, 1)], "sampling": Sampling(20)}
     drawn = seconds(lambda: um.stress.cp_intervals(both, units, **asked), runs=1)
     plain = seconds(
         lambda: [um.cp_map(rng.choice(t, t.size), n) for t, n in both],

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 from studies.coverage.known_voices import Population
+from studies.sholokhov2020 import simulate_worst_case
 
 from benchmarks.harness import ratio, seconds
 from unmask.stress import (
@@ -13,7 +14,6 @@ from unmask.stress import (
     PairScores,
     compare_models,
     extrapolate,
-    simulate_worst_case,
     truth_of,
     worst_case_false_alarms,
 )

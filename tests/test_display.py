@@ -30,7 +30,7 @@ def results():
     target, nontarget = rng.normal(1, 1, 50), rng.normal(0, 1, 80)
     yield um.evaluate(um.Scores.from_arrays(target, nontarget), replicates=20)
     yield um.pseudonymisation(ORIGINAL, PROTECTED, replicates=20)
-    yield um.safeguards(ORIGINAL, {"x": PROTECTED}, replicates=20)
+    yield um.compare_safeguards(ORIGINAL, {"x": PROTECTED}, replicates=20)
     yield um.linkability(ORIGINAL, OTHER, counts=[5])
     yield um.singling_out(ORIGINAL, OTHER, counts=[5])
     yield um.assess_attackers({"ignorant": um.Attacker(ORIGINAL, OTHER)}, counts=[5], lengths=[1])
@@ -42,8 +42,8 @@ def results():
     yield um.compare(pair, replicates=20)["a"]
     yield um.evaluate(pair, replicates=0)["b"]["eer"]
     yield um.delta_cp_map(um.cp_map(target, nontarget), um.cp_map(target, nontarget))
-    yield um.worst_case(ORIGINAL, groups=0)
-    yield um.worst_case(ORIGINAL, groups=0)["τ₁"]
+    yield um.worst_case_study(ORIGINAL, groups=0)
+    yield um.worst_case_study(ORIGINAL, groups=0)["τ₁"]
 
 
 def test_a_result_is_a_table():
@@ -75,11 +75,11 @@ def test_numbers_by_name():
     assert result["deid"] == result.estimates[0]
     with pytest.raises(KeyError, match=r"expected one of deid, .* found eer"):
         result["eer"]
-    table = um.safeguards(ORIGINAL, {"x": PROTECTED}, replicates=20)
+    table = um.compare_safeguards(ORIGINAL, {"x": PROTECTED}, replicates=20)
     assert table["x"]["deid"].value == result["deid"].value
     with pytest.raises(KeyError, match=r"expected one of x, deid, .* found y"):
         table["y"]
-    both = um.safeguards(ORIGINAL, {"y": voices(3), "x": PROTECTED}, replicates=20)
+    both = um.compare_safeguards(ORIGINAL, {"y": voices(3), "x": PROTECTED}, replicates=20)
     assert [both[name].system for name in "xy"] == ["x", "y"]
     assert both["x"]["deid"].value == result["deid"].value
     sweep = um.assess_attackers({"ignorant": um.Attacker(ORIGINAL, OTHER)}, counts=[5], lengths=[1])
@@ -108,7 +108,7 @@ def test_parts_by_name():
     assert sweep["linkability"] == sweep.worst("linkability").estimate
     assert sweep["one"].attackers == ("original", "one")
     assert sweep["one"]["linkability"] == sweep["linkability"]
-    study = um.worst_case(ORIGINAL, groups=0)
+    study = um.worst_case_study(ORIGINAL, groups=0)
     assert study["τ₂"]["p_miss"] == study.estimates_of(1)[-1]
 
 

@@ -15,7 +15,7 @@ from unmask.assessment.cache import Work
 from unmask.assessment.inputs import read_inputs
 from unmask.assessment.toml import load_config
 from unmask.errors import InputError
-from unmask.privacy.similarity import matrix, sessions
+from unmask.privacy.similarity import compare_sessions, matrix
 from unmask.run import files, scratch_folder
 from unmask.speech import recordings
 from unmask.trials import Embeddings, read_embeddings, read_scores, write
@@ -163,7 +163,7 @@ def test_sessions_of_one_speaker_each_say_so():
     vectors = np.random.default_rng(0).normal(size=(16, 4))
     voices = um.Embeddings(vectors, speakers, names, [f"{i // 2}" for i in range(16)])
     with pytest.raises(InputError, match="two speakers or more in some session, found one in each"):
-        sessions(voices, voices, replicates=0)
+        compare_sessions(voices, voices, replicates=0)
 
 
 def test_a_killed_run_leaves_a_scratch_folder_that_the_next_one_removes(tmp_path, monkeypatch):

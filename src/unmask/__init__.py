@@ -32,14 +32,16 @@ _NAMES = {
     "errors": "InputError UnmaskWarning",
     "estimate": "Estimate Interval",
     "privacy": """
-        Attacker LegalProtocol assess_attackers attribute_inference linkability
-        linkability_from_scores pseudonymisation safeguards sessions singling_out within_release zoo
+        Attacker LegalProtocol assess_attackers attribute_inference compare_safeguards
+        compare_sessions linkability linkability_from_scores pseudonymisation singling_out
+        within_release zoo
     """,
     "report": "assess document render",
     "run": "progress run_on",
     "scoring": "Backend Cosine Plda Sides Whitening register_backend",
     "stress": """
-        cp_map cp_maps delta_cp_map extrapolate worst_case worst_case_false_alarms
+        CpMetric ImpostorProtocol cp_map cp_maps delta_cp_map extrapolate worst_case
+        worst_case_false_alarms worst_case_study
     """,
     "trials": """
         Embeddings Ids Scores Trials read_embeddings read_key read_scores write

@@ -34,11 +34,11 @@ from unmask.privacy import (
     LegalProtocol as LegalProtocol,
     assess_attackers as assess_attackers,
     attribute_inference as attribute_inference,
+    compare_safeguards as compare_safeguards,
+    compare_sessions as compare_sessions,
     linkability as linkability,
     linkability_from_scores as linkability_from_scores,
     pseudonymisation as pseudonymisation,
-    safeguards as safeguards,
-    sessions as sessions,
     singling_out as singling_out,
     within_release as within_release,
     zoo as zoo,
@@ -58,12 +58,15 @@ from unmask.scoring import (
     register_backend as register_backend,
 )
 from unmask.stress import (
+    CpMetric as CpMetric,
+    ImpostorProtocol as ImpostorProtocol,
     cp_map as cp_map,
     cp_maps as cp_maps,
     delta_cp_map as delta_cp_map,
     extrapolate as extrapolate,
     worst_case as worst_case,
     worst_case_false_alarms as worst_case_false_alarms,
+    worst_case_study as worst_case_study,
 )
 from unmask.trials import (
     Embeddings as Embeddings,

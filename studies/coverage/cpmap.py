@@ -13,6 +13,7 @@ import numpy as np
 
 import unmask as um
 from studies.coverage.study import SPEAKERS, Drawn, Study, ends
+from unmask.base import Sampling
 from unmask.engine import Units
 from unmask.stress import CpConfig, cp_intervals
 
@@ -117,12 +118,10 @@ def sample(law: Law, speakers: int, number: int, replicates: int = REPLICATES) -
         units,
         compared=[(0, 1)],
         configs=[CpConfig("hard", np.ones(old[0].size, bool), by[1] > 0)],
-        target_hardness=by[0],
-        nontarget_hardness=by[1],
+        hardness=by,
         grid=GRID,
         below=BELOW,
-        replicates=replicates,
-        seed=number,
+        sampling=Sampling(replicates, seed=number),
     )
     summary, delta, placed = made.maps[1], made.deltas[0], made.positions[1][0]
     result = {

@@ -32,7 +32,7 @@ def assessed(
     protected = um.Embeddings(
         vectors, original.speakers, original.utterances, sessions=[f"t{part}" for part in session]
     )
-    result = um.sessions(original, protected, replicates=replicates, seed=seed)
+    result = um.compare_sessions(original, protected, replicates=replicates, seed=seed)
     values = {e.metric: float(e.value) for e in result.estimates if e.metric in METRICS}
     return {
         metric: ends(result.interval(metric) if replicates else None, values[metric])

@@ -14,9 +14,11 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
+from studies.sholokhov2020 import simulate_worst_case
 from tests.helpers import cpmap
 
 import unmask as um
+from unmask.base import Sampling
 from unmask.engine import bootstrap, evaluation, pairing, streaming, units_of
 from unmask.privacy.legal import linking as legal_links, verification as legal_verification
 from unmask.privacy.similarity import kernels as similarity_passes
@@ -337,7 +339,7 @@ def safeguards(
     original: Mapping[str, Any], protected: Mapping[str, Any], again: Mapping[str, Any], at: Options
 ) -> Numbers:
     """A table of safeguards, by a column, with second runs and sessions."""
-    made = um.safeguards(
+    made = um.compare_safeguards(
         voices(original),
         {name: voices(data) for name, data in protected.items()},
         again={name: voices(data) for name, data in again.items()},
@@ -358,7 +360,9 @@ def sessions(
     original: Mapping[str, Any], protected: Mapping[str, Any], at: Options, **options: Any
 ) -> Numbers:
     """Within and between sessions."""
-    made = um.sessions(voices(original), voices(protected), replicates=40, seed=1, **options, **at)
+    made = um.compare_sessions(
+        voices(original), voices(protected), replicates=40, seed=1, **options, **at
+    )
     result = _estimates(made.estimates)
     for name, own in made.sets.items():
         result[f"{name}/matrix"] = own.matrix
@@ -565,9 +569,14 @@ def _map(made: Any, at: str = "") -> Numbers:
     return _fields(made, [*names, *places], at) | _estimates(made.estimates, f"{at}summary/")
 
 
-def cp_map(target: Any, nontarget: Any, **options: Any) -> Numbers:
+def _metric(name: Any) -> Any:
+    """A metric by name, or with its prior."""
+    return um.CpMetric(*name) if isinstance(name, tuple) else name
+
+
+def cp_map(target: Any, nontarget: Any, metric: Any = "eer", **options: Any) -> Numbers:
     """A C-P map."""
-    return _map(um.cp_map(target, nontarget, grid=12, **options))
+    return _map(um.cp_map(target, nontarget, grid=12, metric=_metric(metric), **options))
 
 
 def cp_position(target: Any, nontarget: Any, chosen: Any, others: Any) -> Numbers:
@@ -584,9 +593,9 @@ def _delta(made: Any, at: str = "") -> Numbers:
     return result | _estimates(made.estimates, f"{at}summary/")
 
 
-def roadmap(systems: Mapping[str, Any], **options: Any) -> Numbers:
+def roadmap(systems: Mapping[str, Any], metric: Any = "eer") -> Numbers:
     """Maps of several systems and what changes from one to the next."""
-    made = cpmap.roadmap(systems, grid=12, **options)
+    made = cpmap.roadmap(systems, grid=12, metric=_metric(metric))
     result: Numbers = {}
     for number, one in enumerate(made.maps):
         result |= _map(one, f"map/{number}/")
@@ -599,7 +608,7 @@ def delta_intervals(data: Mapping[str, Any]) -> Numbers:
     """Intervals of the shares of cells won, tied and lost."""
     scores = trials(data)
     pairs = [(scores.targets(name), scores.nontargets(name)) for name in list(scores.systems)[:2]]
-    options = {"compared": [(0, 1)], "grid": 8, "replicates": 40, "seed": 1}
+    options = {"compared": [(0, 1)], "grid": 8, "sampling": Sampling(40, seed=1)}
     made = um.stress.cp_intervals(pairs, units_of(scores)[0], **options)
     result: Numbers = {}
     for name in ("win", "tie", "lose"):
@@ -643,9 +652,7 @@ def _worst(made: Any, at: str = "") -> Numbers:
 def worst_case(scores: Any, thresholds: Any, counts: Any) -> Numbers:
     """Worst-case false alarms of an array, by target, and simulated."""
     flat = worst_case_rates.FlatPairs.of(um.stress.speaker_pairs(scores), thresholds, counts)
-    mean, spread = um.stress.simulate_worst_case(
-        scores, thresholds, counts=counts, simulations=50, seed=1
-    )
+    mean, spread = simulate_worst_case(scores, thresholds, counts=counts, simulations=50, seed=1)
     return {
         "exact": um.worst_case_false_alarms(scores, thresholds, counts=counts),
         "by_target": worst_case_rates.surfaces(NUMPY, flat, (0, len(scores)))["each"],
@@ -655,11 +662,12 @@ def worst_case(scores: Any, thresholds: Any, counts: Any) -> Numbers:
 
 
 def worst_case_measured(
-    data: Mapping[str, Any], thresholds: Any, counts: Any, at: Options, **options: Any
+    data: Mapping[str, Any], thresholds: Any, counts: Any, at: Options, **protocol: Any
 ) -> Numbers:
     """The same with intervals, from the pairs of embeddings."""
-    pairs = um.stress.speaker_pairs(voices(data))
-    return _worst(um.worst_case(pairs, thresholds, counts=counts, seed=1, level=0.99, **options))
+    pairs, how = um.stress.speaker_pairs(voices(data)), um.ImpostorProtocol(**protocol)
+    options = {"counts": counts, "seed": 1, "level": 0.99, "protocol": how}
+    return _worst(um.worst_case(pairs, thresholds, **options))
 
 
 def worst_case_of_scores(
@@ -679,18 +687,17 @@ def worst_case_of_embeddings(
     *,
     scoring: str = "cosine",
     proxy: Any = None,
-    **options: Any,
+    **protocol: Any,
 ) -> Numbers:
     """The same straight from embeddings."""
     made = um.worst_case(
         voices(data),
         thresholds,
         counts=counts,
-        backend=backend(scoring, data),
         proxy=None if proxy is None else voices(proxy),
+        protocol=um.ImpostorProtocol(backend=backend(scoring, data), **protocol),
         seed=1,
         level=0.99,
-        **options,
     )
     return _worst(made)
 
@@ -719,9 +726,9 @@ def model_comparison(scores: Any, models: Sequence[str]) -> Numbers:
 
 def worst_case_study(data: Mapping[str, Any], at: Options) -> Numbers:
     """A study of embeddings: exact rates, predictions, thresholds that would help."""
-    made = um.worst_case(
+    made = um.worst_case_study(
         voices(data), model="gpd", population=1000, p_target=[0.05], target_rates=[0.05],
-        per_pair=4, groups=5, seed=1, split=False, level=0.99,
+        protocol=um.ImpostorProtocol(per_pair=4, split=False), groups=5, seed=1, level=0.99,
     )  # fmt: skip
     result = _worst(made.empirical, "empirical/")
     result |= _fields(

@@ -416,7 +416,7 @@ def _stress(here: Any, at: Any) -> Iterator[Case]:
     one = systems["system 0"]
     other = systems["system 2"]
     yield here("cp map, eer", lambda: calls.cp_map(*one))
-    yield here("cp map, min dcf", lambda: calls.cp_map(*one, metric="min_dcf", p_target=0.05))
+    yield here("cp map, min dcf", lambda: calls.cp_map(*one, metric=("min_dcf", 0.05)))
     for combine in ("rank", "mean"):
         yield here(
             f"cp map, two references, {combine}",
@@ -432,7 +432,7 @@ def _stress(here: Any, at: Any) -> Iterator[Case]:
         lambda: calls.cp_position(*one, one[0] < np.median(one[0]), one[1] > -1),
     )
     yield here("roadmap, eer", lambda: calls.roadmap(systems))
-    yield here("roadmap, min dcf", lambda: calls.roadmap(systems, metric="min_dcf", p_target=0.1))
+    yield here("roadmap, min dcf", lambda: calls.roadmap(systems, metric=("min_dcf", 0.1)))
     yield here("delta intervals", lambda: calls.delta_intervals(data))
     yield here("cp maps assessed", lambda: calls.cp_assessment(data))
     yield here(

@@ -17,7 +17,7 @@ def test_the_map_is_learnt_on_the_attackers_run_and_judged_on_the_published_one(
         return um.Embeddings(vectors, names, [f"u{i}" for i in range(60)])
 
     original, published, own = voices(0.3), voices(0.6), voices(3.0)
-    (row,) = um.safeguards(original, {"x": published}, again={"x": own}, replicates=0)
+    (row,) = um.compare_safeguards(original, {"x": published}, again={"x": own}, replicates=0)
     linear = row.distortions[0]
     runs = [cross_scores(original, run) for run in (own, published)]
     wanted = um.privacy.calibration_distortion(*runs, replicates=0)

@@ -25,7 +25,7 @@ from unmask.privacy.legal import (
 )
 from unmask.privacy.legal.isolating import mean_calibrated_chance
 from unmask.privacy.legal.linking import Above
-from unmask.privacy.similarity import safeguards
+from unmask.privacy.similarity import compare_safeguards
 from unmask.scoring import ByGroup, Cosine, Plda, Rule, sides_of
 from unmask.trials import Embeddings
 
@@ -122,7 +122,7 @@ def test_a_shift_of_each_sex_is_undone_within_sex_and_not_by_one_fit():
         assert value(replace(one, by=SEX), reading) > 0.97, backend
     o = voices(1)
     p = replace(voices(2, shift=5.0), utterances=o.utterances)
-    result = safeguards(o, {"P": p}, side=["sex"], replicates=0)["P"].result
+    result = compare_safeguards(o, {"P": p}, side=["sex"], replicates=0)["P"].result
     assert result.attacks["wasserstein by sex"] < 0.05 < 0.5 < result.attacks["wasserstein"]
     assert result.attacks["cosine by sex, centred"] < 0.05 < 0.5 < result.attacks["centred"]
     assert result.fewest_errors[1].eer < 0.02
@@ -170,7 +170,9 @@ def test_an_ideal_pseudonymiser_that_keeps_the_residual_is_de_identified_within_
             )
             for _ in range(2)
         )
-        result = safeguards(original, {"P": protected}, side=["sex"], replicates=0)["P"].result
+        result = compare_safeguards(original, {"P": protected}, side=["sex"], replicates=0)[
+            "P"
+        ].result
         for name, deid in result.attacks.items():
             found.setdefault(name, []).append(deid)
     assert {"wasserstein by sex", "whitened by sex negated", "cosine by sex, centred"} < set(found)
@@ -318,8 +320,8 @@ def test_groups_that_cannot_be_fitted_cost_themselves():
     with pytest.raises(InputError, match="by sex: expected training speech of m, found none"):
         Attacker(enrol, test, "wccn", women, by=SEX).ready()
     with pytest.raises(InputError, match="expected a column accent, found sex"):
-        safeguards(enrol, {"P": enrol}, side=["accent"])
-    only = safeguards(enrol, {"P": replace(enrol, columns={})}, side=["sex"], replicates=0)
+        compare_safeguards(enrol, {"P": enrol}, side=["accent"])
+    only = compare_safeguards(enrol, {"P": replace(enrol, columns={})}, side=["sex"], replicates=0)
     lines = [note.line for note in only["P"].result.notes]
     assert len(lines) == 3
     assert all("not tried, embeddings: expected a column sex, found none" in line for line in lines)

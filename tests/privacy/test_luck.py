@@ -304,7 +304,7 @@ def test_between_sessions_names_are_permuted_in_each():
     own, new, other = rng.normal(size=(3, 12, 16))
     stable, changed = new[codes], np.where(day[:, None] == 0, new[codes], other[codes])
     for voices, beyond in ((stable, True), (changed, False)):
-        result = um.sessions(made(own[codes]), made(voices), replicates=20)
+        result = um.compare_sessions(made(own[codes]), made(voices), replicates=20)
         assert result["unlinkability_strongest"].luck.beyond == beyond
         assert result["linkability_between"].luck.beyond == beyond
         assert result.luck.value > 0.85

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import unmask as um
-from unmask import InputError, sessions
+from unmask import InputError, compare_sessions
 from unmask.trials import Embeddings
 
 SPEAKERS, SESSIONS, EACH, DIMENSION = 10, 3, 4, 24
@@ -26,7 +26,7 @@ def test_the_same_mapping_in_every_session_links_them():
     rng = np.random.default_rng(0)
     data, _, _ = original(rng)
     rotation = np.linalg.qr(rng.normal(size=(DIMENSION, DIMENSION)))[0]
-    result = sessions(data, protected_like(data, data.vectors @ rotation), replicates=0)
+    result = compare_sessions(data, protected_like(data, data.vectors @ rotation), replicates=0)
     assert result.g_vd_within == pytest.approx(0.0, abs=1e-9)
     assert result.unlinkability_between == pytest.approx(0.0, abs=1e-9)
 
@@ -36,7 +36,7 @@ def test_a_new_mapping_for_each_session_keeps_voices_distinct_and_unlinkable():
     data, _, session = original(rng)
     turns = [np.linalg.qr(rng.normal(size=(DIMENSION, DIMENSION)))[0] for _ in range(SESSIONS)]
     vectors = np.stack([v @ turns[s] for v, s in zip(data.vectors, session, strict=True)])
-    result = sessions(data, protected_like(data, vectors), replicates=100)
+    result = compare_sessions(data, protected_like(data, vectors), replicates=100)
     assert abs(result.g_vd_within) < 0.1
     assert result.unlinkability_between > 0.8
     by_name = {e.metric: e for e in result.estimates}
@@ -51,7 +51,7 @@ def test_a_new_mapping_for_each_session_keeps_voices_distinct_and_unlinkable():
 
 def test_pairs_within_and_between_sessions_are_all_pairs():
     data, _, _ = original(np.random.default_rng(2))
-    result = sessions(data, data, replicates=0)
+    result = compare_sessions(data, data, replicates=0)
     total = sum(result.sets[f"pp_{kind}"].sums.count.sum() for kind in ("within", "between"))
     assert total == len(data) * (len(data) - 1)
     counts = result.sets["pp_within"].sums.count
@@ -63,7 +63,7 @@ def test_pairs_within_and_between_sessions_are_all_pairs():
 def test_similarity_between_sessions_from_the_definition():
     rng = np.random.default_rng(3)
     data, speaker, session = original(rng)
-    result = sessions(data, data, replicates=0).sets["pp_between"]
+    result = compare_sessions(data, data, replicates=0).sets["pp_between"]
     unit = data.vectors / np.linalg.norm(data.vectors, axis=1, keepdims=True)
     scores = unit @ unit.T
     kept = np.not_equal.outer(session, session)
@@ -78,7 +78,7 @@ def test_speakers_who_share_no_session_are_counted():
     data, speaker, session = original(np.random.default_rng(4))
     rooms = np.where(speaker < 5, session, session + 10)
     moved = Embeddings(data.vectors, data.speakers, data.utterances, rooms.astype(str))
-    result = sessions(data, moved, replicates=50)
+    result = compare_sessions(data, moved, replicates=50)
     assert any("50 of 90 ordered pairs" in line for line in result.warnings)
     assert np.isnan(result.sets["pp_within"].matrix[0, 9])
     assert np.isfinite(result.g_vd_within)
@@ -88,16 +88,16 @@ def test_bad_sessions_are_named():
     data, speaker, session = original(np.random.default_rng(5))
     bare = Embeddings(data.vectors, data.speakers, data.utterances)
     with pytest.raises(InputError, match="expected a session for every protected segment"):
-        sessions(data, bare)
+        compare_sessions(data, bare)
     alone = Embeddings(
         data.vectors, data.speakers, data.utterances, np.where(speaker == 3, 0, session).astype(str)
     )
     with pytest.raises(InputError, match="speaker 3 lacks segments in two sessions"):
-        sessions(data, alone)
+        compare_sessions(data, alone)
     split = np.where(speaker == 2, np.arange(speaker.size) + 100, session).astype(str)
     each = Embeddings(data.vectors, data.speakers, data.utterances, split)
     with pytest.raises(InputError, match="speaker 2 lacks two segments in one session"):
-        sessions(data, each)
+        compare_sessions(data, each)
 
 
 @pytest.mark.filterwarnings("ignore::unmask.UnmaskWarning")
@@ -123,7 +123,7 @@ def test_all_readings_compete_between_sessions(change, reading):
         protected[second] += 4 * rng.normal(size=dim)
     if change == "negate":
         protected[second] *= -1
-    result = um.sessions(
+    result = um.compare_sessions(
         um.Embeddings(original, speakers, names),
         um.Embeddings(protected, speakers, names, sessions=days),
         replicates=0,

@@ -11,7 +11,7 @@ from scipy.special import expit, logit
 
 from unmask import InputError, Plda, Whitening
 from unmask.engine import Roc
-from unmask.privacy import Attacker, pseudonymisation, safeguards
+from unmask.privacy import Attacker, compare_safeguards, pseudonymisation
 from unmask.privacy.attack import first_half
 from unmask.privacy.legal import pooled
 from unmask.privacy.similarity import api, resampling as similarity_resampling
@@ -205,7 +205,7 @@ def test_notices_name_the_safeguard_and_few_speakers_the_set_alone(original, by)
     sexes = {"sex": ["fm"[int(name[3:]) % 2] for name in original.speakers.to_series()]}
     speech = like(original, original.vectors, columns=sexes)
     turned = {name: like(original, -original.vectors) for name in ("one", "two")}
-    result = safeguards(speech, turned, by=by, replicates=20)
+    result = compare_safeguards(speech, turned, by=by, replicates=20)
     sets = ("f", "m") if by else ("",)
     about = [", ".join(filter(None, (name, part))) for part in sets for name in turned]
     *told, last = [(notice.code, notice.subject) for notice in result.notices]
@@ -440,7 +440,9 @@ def drawn(monkeypatch):
     latest = {}
 
     def keep(made, **more):
-        latest.update(plain=made.plain, negated=made.negated)
+        for name, readings in made.readings.items():
+            for kind, one in zip(("plain", "negated"), readings, strict=False):
+                latest.setdefault(kind, {})[name] = one.resampled
         return assessed(made, **more)
 
     monkeypatch.setattr(api, "assessed", keep)

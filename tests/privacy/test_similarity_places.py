@@ -60,9 +60,9 @@ def test_a_table_of_safeguards_starts_its_workers_once(voices, monkeypatch):
     protected = {"a": few[1], "b": few[0]}
     options = {"with_sessions": True, "replicates": 0}
     with run_on("processes", workers=2):
-        result = um.safeguards(few[0], protected, **options)
+        result = um.compare_safeguards(few[0], protected, **options)
     assert started == [2]
-    wanted = um.safeguards(few[0], protected, **options)
+    wanted = um.compare_safeguards(few[0], protected, **options)
     for one, other in zip(result, wanted, strict=True):
         assert one.result.deid == pytest.approx(other.result.deid)
 
@@ -112,7 +112,7 @@ def source(request, voices, matrices):
 def test_a_device_counts_and_adds_up_the_same(voices, source, rule, strip, monkeypatch):
     monkeypatch.setattr(scoring_pairs, "CELLS", strip)
     segments = segments_of(voices[0].speakers)
-    pairs = {"op": segments.pairs(source(segments), rules(voices)[rule](segments))}
+    pairs = {"op": [segments.pairs(source(segments), rules(voices)[rule](segments))]}
     one = similarity_sets(pairs, Setup(replicates=0), negated=["op"]).sets["op"]
     with run_on("cuda", devices=["cpu"]):
         other = similarity_sets(pairs, Setup(replicates=0), negated=["op"]).sets["op"]
@@ -129,11 +129,11 @@ def test_a_device_counts_and_adds_up_the_same(voices, source, rule, strip, monke
 
 def test_a_device_gives_the_same_numbers_to_the_user(voices, matrices):
     few = {"replicates": 30}
-    wanted = um.pseudonymisation(*voices, **few), um.sessions(*voices, **few)
+    wanted = um.pseudonymisation(*voices, **few), um.compare_sessions(*voices, **few)
     broken = matrices[2].copy()
     broken[3, 7] = np.nan
     with run_on("cuda", devices=["cpu", "cpu"]):
-        result, sessions = um.pseudonymisation(*voices, **few), um.sessions(*voices, **few)
+        result, sessions = um.pseudonymisation(*voices, **few), um.compare_sessions(*voices, **few)
         with pytest.raises(um.InputError, match=r"PP: expected numbers, found NaN as score of 1 p"):
             um.pseudonymisation(*matrices[:2], broken, voices[0].speakers)
     assert result.deid == pytest.approx(wanted[0].deid, abs=1e-9)
@@ -176,4 +176,4 @@ def test_sets_without_pairs_of_a_class_are_named(sessions, within, text):
     rule = Rule(np.array(sessions), "==" if within else "!=")
     chosen = segments.pairs(MatrixPairs(np.eye(4), segments), rule)
     with pytest.raises(um.InputError, match=text):
-        similarity_sets({"x": chosen}, Setup(replicates=0))
+        similarity_sets({"x": [chosen]}, Setup(replicates=0))

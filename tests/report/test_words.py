@@ -9,7 +9,7 @@ import pytest
 from tests.report import report_study
 
 from unmask.assessment.toml import load_config
-from unmask.privacy.similarity import safeguards
+from unmask.privacy.similarity import compare_safeguards
 from unmask.report import document
 from unmask.report.assessment import assess
 from unmask.report.html import filing_html, render_html
@@ -30,7 +30,7 @@ def made(tmp_path_factory):
     )
     protected = dict(zip(("weak", "strong"), others, strict=True))
     again = {"weak": read_embeddings(folder / "weak-again.npz")}
-    privacy = safeguards(original, protected, again=again, replicates=20, seed=3)
+    privacy = compare_safeguards(original, protected, again=again, replicates=20, seed=3)
     return assess(config, folder / "out"), document(privacy, details=True)
 
 

@@ -56,7 +56,7 @@ def test_the_similarity_of_voices_and_over_sessions():
         for name in ("plain", "negated"):
             assert result.attacks[name] == pytest.approx(wanted.attacks[name], abs=1e-9)
     assert result.estimates[0].params["backend"] == "distance"
-    over = um.sessions(original, protected, backend=Distance(), replicates=0)
+    over = um.compare_sessions(original, protected, backend=Distance(), replicates=0)
     between = np.not_equal.outer(protected.sessions.codes, protected.sessions.codes)
     same = np.equal.outer(protected.speakers.codes, protected.speakers.codes)
     roc = Roc.from_scores(matrices[2][between & same], matrices[2][between & ~same])
@@ -101,9 +101,10 @@ def test_detection_in_memory_and_from_disk(tmp_path):
 def test_the_worst_case():
     data = voices("u", 1)
     levels, counts = [-12.0, -6.0], [1, 5]
-    result = um.worst_case(data, levels, counts=counts, backend=Distance(), split=False)
+    how = um.ImpostorProtocol(backend=Distance(), split=False)
+    result = um.worst_case(data, levels, counts=counts, protocol=how)
     pairs = um.stress.speaker_pairs(data, backend=Distance())
-    wanted = um.worst_case(pairs, levels, counts=counts, split=False)
+    wanted = um.worst_case(pairs, levels, counts=counts, protocol=how)
     np.testing.assert_allclose(result.values, wanted.values, atol=1e-12)
 
 
@@ -117,7 +118,7 @@ def test_those_of_the_package_are_taken_where_they_were_not():
         roc = Roc.from_scores(scores[upper & same], scores[upper & ~same])
         result = um.evaluate(data, pairs="all", backend=backend, replicates=0)
         assert result[backend.name]["eer"].value == pytest.approx(roc.eer(), abs=1e-5)
-        um.worst_case(data, [0.0], counts=[1], backend=backend)
+        um.worst_case(data, [0.0], counts=[1], protocol=um.ImpostorProtocol(backend=backend))
 
 
 class Wrong(Distance):
@@ -134,12 +135,12 @@ class Wrong(Distance):
 ALL = slice(None)
 CALLS = (
     lambda e, t, b: um.pseudonymisation(e, e, backend=b),
-    lambda e, t, b: um.sessions(e, e, backend=b),
+    lambda e, t, b: um.compare_sessions(e, e, backend=b),
     lambda e, t, b: um.linkability(e, t, backend=b),
     lambda e, t, b: um.singling_out(e, t, counts=[3], backend=b),
     lambda e, t, b: um.assess_attackers({"a": um.Attacker(e, t, b)}),
     lambda e, t, b: um.evaluate(e, pairs="all", backend=b),
-    lambda e, t, b: um.worst_case(e, [0.0], counts=[1], backend=b),
+    lambda e, t, b: um.worst_case(e, [0.0], counts=[1], protocol=um.ImpostorProtocol(backend=b)),
 )
 
 
@@ -190,10 +191,10 @@ def test_a_registered_back_end_is_known_by_its_name_everywhere(registered):
     linked = um.linkability(enrol, test, backend="distance")
     assert linked.value == um.linkability(enrol, test, backend=Distance()).value
     plain = {"replicates": 0}
-    for call in (um.pseudonymisation, um.sessions):
+    for call in (um.pseudonymisation, um.compare_sessions):
         assert call(enrol, enrol, backend="distance", **plain).estimates[0].value is not None
     assert um.evaluate(enrol, backend="distance", **plain)["distance"]["eer"].value < 0.5
-    um.worst_case(enrol, [-6.0], counts=[1], backend="distance")
+    um.worst_case(enrol, [-6.0], counts=[1], protocol=um.ImpostorProtocol(backend="distance"))
     config = AttackerConfig(name="x", backends=("cosine", "distance"))
     assert config.backends == ("cosine", "distance")
     names = config_schema()["$defs"]["AttackerConfig"]["properties"]["backends"]["items"]["enum"]
@@ -244,7 +245,7 @@ def test_what_a_registered_back_end_is_fitted_on(registered):
 
 def test_what_was_not_tried_beside_a_back_end_of_ones_own():
     enrol = voices("e", 1)
-    told = um.safeguards(enrol, {"a": enrol}, backend=Distance(), replicates=0).warnings[-1]
+    told = um.compare_safeguards(enrol, {"a": enrol}, backend=Distance(), replicates=0).warnings[-1]
     assert "cosine, coral (not asked for)" in told
     assert "plda, asnorm (need training speech)" in told
 

@@ -61,7 +61,7 @@ def speech():
 def sums(kind):
     original, protected = speech()
     if kind == "sessions":
-        made = um.sessions(original, protected, replicates=0)
+        made = um.compare_sessions(original, protected, replicates=0)
     elif kind == "matrices":
         o, p = (Cosine().sides(one.vectors).enrol for one in speech())
         scores = o @ o.T, (o @ p.T).astype(np.float32), p @ p.T
@@ -98,7 +98,8 @@ def lists(sides):
 
 def levels(thresholds, *, held=False, split=False):
     data = um.stress.speaker_pairs(voices()) if held else voices()
-    made = um.worst_case(data, thresholds, counts=COUNTS, split=split)
+    how = um.ImpostorProtocol(split=split)
+    made = um.worst_case(data, thresholds, counts=COUNTS, protocol=how)
     return made.values, made.low, made.high
 
 

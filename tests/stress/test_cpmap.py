@@ -56,7 +56,8 @@ def test_every_cell_is_the_plain_metric_on_its_subset(data, grid, p_target):
     eer = um.cp_map(target, nontarget, grid=grid, **hardness)
     expected = brute_force(*data, grid, raw_eer)
     np.testing.assert_allclose(eer.values, expected, atol=1e-12)
-    dcf = um.cp_map(target, nontarget, grid=grid, metric="min_dcf", p_target=p_target, **hardness)
+    cost = um.CpMetric("min_dcf", p_target)
+    dcf = um.cp_map(target, nontarget, grid=grid, metric=cost, **hardness)
     expected = brute_force(
         *data, grid, lambda t, n: um.Roc.from_scores(t, n).min_dcf(p_target=p_target)
     )
@@ -116,7 +117,8 @@ def test_cell_one_one_is_the_plain_metric(systems):
     target, nontarget = systems[0]
     assert um.cp_map(target, nontarget).full == pytest.approx(raw_eer(target, nontarget), abs=1e-14)
     for p in (0.01, 0.2):
-        cp = um.cp_map(target, nontarget, metric="min_dcf", p_target=p, c_miss=2.0)
+        cost = um.CpMetric("min_dcf", p, c_miss=2.0)
+        cp = um.cp_map(target, nontarget, metric=cost)
         expected = um.min_dcf(target, nontarget, p_target=p, c_miss=2.0)
         assert cp.full == pytest.approx(expected, abs=1e-14)
 
@@ -258,7 +260,6 @@ def test_a_large_grid_matches_a_small_one(systems):
         ({"grid": 2.5}, "found 2.5"),
         ({"grid": (3, 4, 5)}, "expected one number or two"),
         ({"metric": "cllr"}, "expected eer or min_dcf, found cllr"),
-        ({"p_target": 1.0}, "p_target"),
         ({"combine": "median"}, "expected combine rank or mean, found median"),
         (
             {"target_hardness": np.zeros(3)},
@@ -280,3 +281,5 @@ def test_bad_input_is_told_in_one_line(change, message):
     with pytest.raises(um.InputError, match=message) as caught:
         um.cp_map(given.pop("target"), given.pop("nontarget"), **given)
     assert "\n" not in str(caught.value)
+    with pytest.raises(um.InputError, match="p_target"):
+        um.CpMetric("min_dcf", p_target=1.0)

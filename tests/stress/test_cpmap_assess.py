@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import unmask as um
+from unmask.base import Sampling
 from unmask.engine import Units
 from unmask.report import render
 from unmask.stress import contour
@@ -145,11 +146,9 @@ def test_intervals_of_the_chain_are_those_of_each_pair():
         [(scores.targets(name), scores.nontargets(name)) for name in ("old", "new")],
         speaker_units(scores),
         compared=[(0, 1)],
-        target_hardness=scores.targets("old"),
-        nontarget_hardness=scores.nontargets("old"),
+        hardness=(scores.targets("old"), scores.nontargets("old")),
         grid=9,
-        replicates=15,
-        seed=4,
+        sampling=Sampling(15, seed=4),
     )
     assert result.deltas[0].intervals == alone.deltas[0]
 
@@ -182,9 +181,7 @@ def test_a_column_may_order_the_trials():
 def test_cross_pairing_and_deployment_are_placed():
     scores = table()
     hard = scores.select(np.argsort(scores.systems["old"])[::5])
-    result = um.cp_maps(
-        scores, references=["old"], grid=10, replicates=0, subset=hard, subset_name="mine"
-    )
+    result = um.cp_maps(scores, references=["old"], grid=10, replicates=0, subset={"mine": hard})
     placed = result.positions["new"]
     assert [p.name for p in placed] == ["full cross-pairing", "enrolment-fixed", "mine"]
     assert (placed[0].x, placed[0].y) == pytest.approx((1, 1))

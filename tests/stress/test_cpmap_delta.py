@@ -9,6 +9,7 @@ from scipy import stats
 from tests.helpers.cpmap import roadmap
 
 import unmask as um
+from unmask.base import Sampling
 from unmask.engine import Units
 from unmask.run import progress, run_on
 from unmask.stress import (
@@ -260,10 +261,10 @@ def compared(reference, test, units, **options):
     return delta
 
 
-def intervals(population, **options):
+def intervals(population, *, replicates=60, level=0.95, seed=3, **options):
     systems, units, truth = population
-    given = {"grid": 8, "replicates": 60, "seed": 3} | options
-    given |= {"target_hardness": truth[0], "nontarget_hardness": truth[1]}
+    sampling = Sampling(replicates, level, seed)
+    given = {"grid": 8, "hardness": truth, "sampling": sampling} | options
     return compared(*systems.values(), units, **given)
 
 
@@ -351,12 +352,12 @@ def test_no_interval_of_a_share_has_zero_width():
     poor = rng.normal(1, 1, speaker.size), rng.normal(0, 1, a.size)
     good = poor[0] + 1.5, poor[1]
     units = Units.speakers(speaker, a, b)
-    result = compared(poor, good, units, grid=5, replicates=30)
+    result = compared(poor, good, units, grid=5, sampling=Sampling(30))
     assert result.win.low < result.win.high == 1.0
     assert result.lose.low == 0.0 < result.lose.high
-    clear = compared(poor, (poor[0] + 0.8, poor[1]), units, grid=2, replicates=30)
+    clear = compared(poor, (poor[0] + 0.8, poor[1]), units, grid=2, sampling=Sampling(30))
     assert (clear.win.low, clear.win.high) == (0.75, 1.0)
-    same = compared(poor, poor, units, grid=5, replicates=30)
+    same = compared(poor, poor, units, grid=5, sampling=Sampling(30))
     assert 0.5 < same.tie.low < same.tie.high == 1.0
     assert 0.0 == same.win.low < same.win.high < 0.5
 
@@ -394,11 +395,11 @@ def test_units_must_fit_the_trials(population):
 def test_the_ranks_of_both_systems_order_a_comparison(population):
     systems, units, _ = population
     both = list(systems.values())
-    asked = {"compared": [(0, 1)], "grid": 4, "replicates": 5}
-    hardness = ([pair[k] for pair in both] for k in (0, 1))
-    named = dict(zip(("target_hardness", "nontarget_hardness"), hardness, strict=True))
-    assert cp_intervals(both, units, **asked) == cp_intervals(both, units, **asked, **named)
-    alone = cp_intervals([systems["first"]], units, grid=4, replicates=5)
+    asked = {"compared": [(0, 1)], "grid": 4, "sampling": Sampling(5)}
+    hardness = tuple([pair[k] for pair in both] for k in (0, 1))
+    named = cp_intervals(both, units, **asked, hardness=hardness)
+    assert cp_intervals(both, units, **asked) == named
+    alone = cp_intervals([systems["first"]], units, grid=4, sampling=Sampling(5))
     assert alone.deltas == ()
     assert alone.maps[0].full.low < alone.maps[0].full.high
 

@@ -11,6 +11,7 @@ from hypothesis import given, strategies as st
 from scipy.special import ndtr
 from scipy.stats import genpareto
 from studies.coverage.known_voices import Population
+from studies.sholokhov2020 import Cells, fit_paper, training_cells
 
 from unmask.errors import InputError
 from unmask.run import progress
@@ -43,7 +44,6 @@ from unmask.stress.extrapolation.models import (
     plda_table,
     score_moments,
 )
-from unmask.stress.extrapolation.paper import Cells, fit_paper, training_cells
 from unmask.stress.impostors.rates import Rates
 from unmask.stress.impostors.uncertainty import CrossFitted
 
@@ -453,13 +453,13 @@ def papers_cells(pairs: PairScores) -> Iterator[Cells]:
     """Drawn once for all trainings of the paper."""
     cells = training_cells(CrossFitted.of(pairs, split=False), 119, 0)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("unmask.stress.extrapolation.paper.training_cells", lambda *_: cells)
+        patch.setattr("studies.sholokhov2020.training_cells", lambda *_: cells)
         yield cells
 
 
 def trained(surface: Rates, moments: StartValues, name: str, steps: int) -> np.ndarray:
     unused = CrossFitted.of(Population.synthetic(4, utterances=2).pairs(), split=False)
-    model, _ = fit_paper(unused, surface, moments, model=name, seed=0, steps=steps)
+    model = fit_paper(unused, surface, moments, model=name, seed=0, steps=steps)
     return model.rates(np.array([30, 119]), np.linspace(0.0, 0.7, 15))
 
 
@@ -500,12 +500,11 @@ def test_the_general_base_starts_as_the_gaussian_one(surface: Rates, moments: St
 
 
 def test_the_papers_training_needs_torch_and_a_model_it_knows(
-    pairs: PairScores, monkeypatch: pytest.MonkeyPatch
+    pairs: PairScores, surface: Rates, moments: StartValues, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(InputError, match="training: expected exact or paper, found quick"):
-        extrapolate(pairs, training="quick")  # type: ignore[arg-type]
+    crossed = CrossFitted.of(pairs, split=False)
     with pytest.raises(InputError, match=r"found plda.*softmax in place of the choice"):
-        extrapolate(pairs, model="plda+", training="paper")
+        fit_paper(crossed, surface, moments, model="plda+", seed=0)
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(InputError, match="expected torch, found none"):
-        extrapolate(pairs, model="ls", training="paper")
+        fit_paper(crossed, surface, moments, model="ls", seed=0)

@@ -5,12 +5,13 @@ from itertools import combinations
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from studies.sholokhov2020 import closeness, simulate_worst_case
 
 from unmask.errors import InputError
 from unmask.stress import (
+    ImpostorProtocol,
     PairScores,
     groups_of,
-    simulate_worst_case,
     speaker_pairs,
     worst_case,
     worst_case_false_alarms,
@@ -28,7 +29,7 @@ def cube(targets: int, impostors: int, size: int, seed: int = 0) -> np.ndarray:
 
 def test_equally_close_impostors_have_one_place() -> None:
     means = np.array([[3.0, 1.0, 3.0, 2.0], [1.0, 1.0, 0.0, 5.0]])
-    close = PairScores.from_array(means[:, :, None]).closeness.reshape(2, 4)
+    close = closeness(PairScores.from_array(means[:, :, None])).reshape(2, 4)
     for row, expected in zip(close, ([2, 0, 2, 1], [1, 1, 0, 2]), strict=True):
         assert (np.unique(row, return_inverse=True)[1] == expected).all()
 
@@ -186,7 +187,8 @@ def test_groups_keep_pairs_of_their_own() -> None:
 
 def test_without_a_split_the_rates_are_the_exact_ones() -> None:
     scores = cube(30, 10, 4)
-    result = worst_case(scores, [0.0, 1.0], counts=[1, 5], split=False)
+    plain = ImpostorProtocol(split=False)
+    result = worst_case(scores, [0.0, 1.0], counts=[1, 5], protocol=plain)
     exact = worst_case_false_alarms(scores, [0.0, 1.0], counts=[1, 5])
     np.testing.assert_allclose(result.values, exact)
     assert (result.low < result.values).all()
@@ -194,7 +196,7 @@ def test_without_a_split_the_rates_are_the_exact_ones() -> None:
     assert [e.params["count"] for e in result.estimates] == [1, 1, 5, 5]
     assert [e.chance for e in result.estimates] == [*result.values[0], *result.values[0]]
     assert "jackknife" in result.estimates[0].signature
-    again = worst_case(scores, [0.0, 1.0], counts=[1, 5], split=False)
+    again = worst_case(scores, [0.0, 1.0], counts=[1, 5], protocol=plain)
     np.testing.assert_array_equal(result.low, again.low)
     none = worst_case(scores, [0.0, 1.0], counts=[1, 5], groups=0)
     assert np.isnan(none.low).all()

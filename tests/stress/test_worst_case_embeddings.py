@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -13,6 +14,8 @@ import unmask as um
 from unmask.run import run_on
 from unmask.stress.impostors import voices as worst_case_voices
 from unmask.stress.impostors.voices import SpeakerOrder
+
+PLAIN = um.ImpostorProtocol(split=False)
 
 
 @pytest.fixture
@@ -30,14 +33,13 @@ def test_the_surface_is_that_of_all_scores_in_memory(thresholds, kind, with_prox
     real, weak = voices(), voices(dimension=7, spread=2.0, seed=3)
     trained = {"cosine": lambda e: "cosine", "wccn": um.Whitening.fit, "plda": um.Plda.fit}
     backend = trained[kind](real)
-    options = {"counts": COUNTS, "split": False, "seed": 4}
+    how = replace(PLAIN, backend=backend)
+    options = {"counts": COUNTS, "protocol": how, "seed": 4}
     proxy = um.stress.speaker_pairs(weak) if with_proxy else None
     wanted = um.worst_case(
         um.stress.speaker_pairs(real, backend=backend), thresholds, proxy=proxy, **options
     )
-    result = um.worst_case(
-        real, thresholds, backend=backend, proxy=weak if with_proxy else None, **options
-    )
+    result = um.worst_case(real, thresholds, proxy=weak if with_proxy else None, **options)
     same(result, wanted)
 
 
@@ -58,21 +60,21 @@ def test_the_surface_is_the_mean_over_all_subsets():
             total += np.mean(
                 [(held[target, b][..., None] > [0.1, 0.3]).mean((0, 1)) for b in best], axis=0
             )
-    result = um.worst_case(data, [0.1, 0.3], counts=[3], groups=0, split=False)
+    result = um.worst_case(data, [0.1, 0.3], counts=[3], groups=0, protocol=PLAIN)
     np.testing.assert_allclose(result.values[0], total / len(who) / len(subsets), atol=1e-14)
 
 
 def test_neither_the_order_of_rows_nor_the_block_matters(monkeypatch):
     data = voices()
-    wanted = um.worst_case(data, FEW, counts=COUNTS, groups=0, split=False).values
+    wanted = um.worst_case(data, FEW, counts=COUNTS, groups=0, protocol=PLAIN).values
     turned = data.select(np.random.default_rng(5).permutation(len(data)))
-    result = um.worst_case(turned, FEW, counts=COUNTS, groups=0, split=False).values
+    result = um.worst_case(turned, FEW, counts=COUNTS, groups=0, protocol=PLAIN).values
     np.testing.assert_allclose(result, wanted, atol=1e-14)
     for rows, block, strip in ((1, 1, 1), (17, 5, 300), (10_000, 64, 50)):
         monkeypatch.setattr(worst_case_voices, "ROWS", rows)
         monkeypatch.setattr(worst_case_voices, "BLOCK", block)
         monkeypatch.setattr(worst_case_voices, "STRIP", strip)
-        result = um.worst_case(data, FEW, counts=COUNTS, groups=0, split=False).values
+        result = um.worst_case(data, FEW, counts=COUNTS, groups=0, protocol=PLAIN).values
         np.testing.assert_allclose(result, wanted, atol=1e-14)
 
 
@@ -83,7 +85,7 @@ def test_a_speaker_may_have_more_utterances_than_a_byte_or_a_block_holds(thresho
     code = np.repeat(np.arange(5), sizes)
     vectors = rng.normal(size=(5, 6))[code] + rng.normal(size=(code.size, 6))
     data = um.Embeddings(vectors, [f"s{k}" for k in code])
-    options = {"counts": [1, 2, 4], "split": False}
+    options = {"counts": [1, 2, 4], "protocol": PLAIN}
     wanted = um.worst_case(um.stress.speaker_pairs(data), thresholds, **options)
     same(um.worst_case(data, thresholds, **options), wanted)
 
@@ -96,8 +98,8 @@ def test_pairs_with_one_score_are_left_out_on_request():
     assert single > 2
     with pytest.raises(um.InputError, match=f"{single} of 1122 have one score, the first target s"):
         um.worst_case(data, FEW, counts=[1])
-    wanted = um.worst_case(pairs.without_single_scores(), FEW, counts=[1, 9], split=False)
-    result = um.worst_case(data, FEW, counts=[1, 9], split=False, skip_single=True)
+    wanted = um.worst_case(pairs.without_single_scores(), FEW, counts=[1, 9], protocol=PLAIN)
+    result = um.worst_case(data, FEW, counts=[1, 9], protocol=replace(PLAIN, skip_single=True))
     same(result, wanted)
     assert pairs.without_single_scores().skipped == single
 
@@ -108,7 +110,7 @@ def test_the_scores_are_never_held():
     data = um.Embeddings(rng.normal(size=(4000, 8)), [f"s{k}" for k in code])
     tracemalloc.start()
     with run_on(workers=1):
-        um.worst_case(data, FEW, counts=[1, 499], split=False)
+        um.worst_case(data, FEW, counts=[1, 499], protocol=PLAIN)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 48 << 20, "the scores alone take 128 MB"
@@ -120,10 +122,9 @@ def test_the_scores_are_never_held():
         ({"counts": [40]}, "counts: expected at most 33, the number of impostors of target s"),
         ({"counts": [0]}, "counts: expected whole numbers of at least 1"),
         ({"thresholds": [np.nan]}, "threshold scores: 1 of 1 are NaN"),
-        ({"population": 9}, "expected either counts to measure at or a study"),
         ({"groups": 1}, "jackknife: expected 0 .* or at least 5 groups of speakers, found 1"),
         ({"level": 1.0}, "level: expected a share"),
-        ({"backend": "magic"}, "back-end: expected cosine"),
+        ({"protocol": um.ImpostorProtocol(backend="magic")}, "back-end: expected cosine"),
         ({"proxy": voices(speakers=30)}, "proxy: 4 of 34 speakers have no embeddings there"),
     ],
 )
@@ -187,7 +188,7 @@ def test_a_sample_of_scores_does_not_move_the_worst_case():
     code = np.repeat(np.arange(150), 6)
     vectors = rng.normal(size=(150, 16))[code] + 1.5 * rng.normal(size=(900, 16))
     data = um.Embeddings(vectors, [f"s{k}" for k in code])
-    exact = um.worst_case(data, [0.3], counts=[1, 30, 149], split=False)
+    exact = um.worst_case(data, [0.3], counts=[1, 30, 149], protocol=PLAIN)
     some = um.worst_case_false_alarms(
         um.stress.speaker_pairs(data, per_pair=6), [0.3], counts=[1, 30, 149]
     )

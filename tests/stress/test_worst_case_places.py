@@ -10,7 +10,7 @@ import unmask as um
 from unmask.run import progress, run_on
 from unmask.stress.impostors import rates as worst_case_rates, voices as worst_case_voices
 
-OPTIONS = {"counts": COUNTS, "split": False}
+OPTIONS = {"counts": COUNTS, "protocol": um.ImpostorProtocol(split=False)}
 
 
 @pytest.fixture(autouse=True)
@@ -48,9 +48,8 @@ def test_a_device_keeps_to_a_proxy_a_plda_and_pairs_with_two_scores():
     data = voices(least=1, most=3, seed=8)
     options = {
         "counts": [1, 9],
-        "backend": um.Plda.fit(data),
         "proxy": voices(dimension=7, seed=3),
-        "skip_single": True,
+        "protocol": um.ImpostorProtocol(backend=um.Plda.fit(data), skip_single=True),
     }
     wanted = um.worst_case(data, [-2.0, 1.0], **options)
     with run_on("cuda", devices=["cpu"]):

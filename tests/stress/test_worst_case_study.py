@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from studies.coverage.known_voices import Population
 
@@ -14,10 +16,13 @@ from unmask.figures import NARROW, at_width, save
 from unmask.figures.worst_case import worst_case_figures
 from unmask.report import document as document_of, render
 from unmask.stress import (
+    ImpostorProtocol,
     PairScores,
     compare_models,
+    cp_maps,
     speaker_pairs,
     worst_case,
+    worst_case_study,
 )
 from unmask.stress.study import (
     ScoreSample,
@@ -43,13 +48,12 @@ def same_speaker(population: Population) -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def study(population: Population) -> WorstCaseStudy:
-    return worst_case(
+    return worst_case_study(
         population.pairs(),
         target=same_speaker(population),
         population=5000,
-        model="ls+",
+        model=["ls+", "ls-generative"],
         target_rates=[0.05],
-        compare=["ls-generative"],
     )
 
 
@@ -71,6 +75,20 @@ def score_file(population: Population, tmp_path_factory: pytest.TempPathFactory)
     path = tmp_path_factory.mktemp("scores") / "scores.tsv"
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
+
+
+def test_a_file_a_frame_and_their_table_give_one_answer(score_file: Path) -> None:
+    table = read_scores(score_file)
+    asked = {"thresholds": [0.4], "counts": [1, 9], "groups": 0}
+    wanted = worst_case(table, **asked).values
+    for data in (score_file, str(score_file), pl.read_csv(score_file, separator="\t")):
+        np.testing.assert_array_equal(worst_case(data, **asked).values, wanted)
+        assert cp_maps(data, grid=3, replicates=0).maps["cosine"].full == pytest.approx(
+            cp_maps(table, grid=3, replicates=0).maps["cosine"].full
+        )
+    for data, found in ((np.zeros(4), "ndarray"), ((np.ones(2), np.zeros(2)), "tuple")):
+        with pytest.raises(InputError, match=f"cp_maps: expected a table .*, found {found}"):
+            cp_maps(data)  # type: ignore[arg-type]
 
 
 def test_bands_and_rates_never_fall_from_the_measured_to_the_extrapolated_part(
@@ -317,10 +335,11 @@ def voices(population: Population) -> Embeddings:
 def test_a_study_of_embeddings_is_that_of_their_scores(
     population: Population, voices: Embeddings
 ) -> None:
-    asked = {"model": "gpd", "thresholds": [0.3, 0.5], "split": False, "groups": 6}
+    asked = {"model": "gpd", "thresholds": [0.3, 0.5], "groups": 6}
+    plain = ImpostorProtocol(split=False, per_pair=16)
     target = same_speaker(population)
-    wanted = worst_case(speaker_pairs(voices), target=target, **asked)
-    result = worst_case(voices, per_pair=16, **asked)
+    wanted = worst_case_study(speaker_pairs(voices), target=target, protocol=plain, **asked)
+    result = worst_case_study(voices, protocol=plain, **asked)
     assert result.sample is None
     np.testing.assert_allclose(result.empirical.values, wanted.empirical.values, atol=1e-12)
     np.testing.assert_allclose(result.empirical.low, wanted.empirical.low, atol=1e-12)
@@ -328,7 +347,7 @@ def test_a_study_of_embeddings_is_that_of_their_scores(
     for one, other in zip(result.operating, wanted.operating, strict=True):
         assert one.p_miss == pytest.approx(other.p_miss, abs=1e-6)
         assert one.p_fa == pytest.approx(other.p_fa, abs=1e-4)
-    some = worst_case(voices, per_pair=4, **asked)
+    some = worst_case_study(voices, protocol=replace(plain, per_pair=4), **asked)
     assert some.sample == ScoreSample(24, 4)
     np.testing.assert_array_equal(some.empirical.values, result.empirical.values)
     text = render(document_of({"all": some}), "text")
@@ -340,8 +359,8 @@ def test_another_encoder_chooses_in_a_study_of_embeddings(voices: Embeddings) ->
     names = voices.speakers.to_series().to_list()
     blind = Embeddings(rng.normal(size=voices.vectors.shape), names)
     asked = {"model": "ls+", "thresholds": [0.4], "groups": 0, "population": 200}
-    own = worst_case(voices, **asked)
-    weak = worst_case(voices, proxy=blind, **asked)
+    own = worst_case_study(voices, **asked)
+    weak = worst_case_study(voices, proxy=blind, **asked)
     assert own.empirical.split
     assert not weak.empirical.split
     assert weak.estimates_of(0)[1].value < own.estimates_of(0)[1].value / 2
@@ -351,7 +370,6 @@ def test_another_encoder_chooses_in_a_study_of_embeddings(voices: Embeddings) ->
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"per_pair": 1}, "per_pair: expected at least 2, found 1"),
         ({"model": "magic"}, "model: expected auto or one of"),
         ({"population": 0.5}, "counts: expected whole numbers"),
         ({"groups": 3}, "at least 5 groups of speakers, found 3"),
@@ -361,7 +379,9 @@ def test_a_study_refuses_before_any_work(
     voices: Embeddings, change: dict[str, object], message: str
 ) -> None:
     with pytest.raises(InputError, match=message):
-        worst_case(voices, **change)
+        worst_case_study(voices, **change)
+    with pytest.raises(InputError, match="per_pair: expected at least 2, found 1"):
+        ImpostorProtocol(per_pair=1)
 
 
 @pytest.fixture(scope="module")

@@ -103,7 +103,7 @@ def privacy(
             more["backend"] = backend_named(backend, training, **({"lda": lda} if lda else {}))
             more |= {"by": by, "side": side, "with_sessions": sessions}
         options = {"mean": mean, "pairs": pairs, "laplace": laplace, **intervals.options}
-        result = similar.safeguards(*data, **more, **options)
+        result = similar.compare_safeguards(*data, **more, **options)
     sources = _sources((*data, more.get("again")))
     output.sources(sources)
     output.draw(result, order=order)

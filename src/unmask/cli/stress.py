@@ -57,7 +57,9 @@ def cpmap(
         metavar="A:B",
         show_default="each system with the one before",
     ),
-    subset: str | None = option("Trials of your deployment (a key), placed on the maps."),
+    subset: tuple[str, ...] = option(
+        "Trials of your deployment (a key), placed on the maps; may be repeated."
+    ),
     below: float = option("Give the share of cells under this value.", default=0.05),
     cells: Path | None = option("Write the cells of all maps as CSV there."),
 ) -> None:
@@ -69,6 +71,7 @@ def cpmap(
     if files:
         table = Scores.merged(table, tables.scores(files, output))
     names = list(table.systems)
+    placed = {Path(one).name: read_key(one, duplicates=tables.duplicates) for one in subset}
     assessments = []
     for one in dict.fromkeys(metric):
         with output.running("bootstrap"):
@@ -78,11 +81,9 @@ def cpmap(
                 references=[*named, *names[mapped:]],
                 combine=combine,
                 grid=grid,
-                metric=one,
-                p_target=p_target,
+                metric=stress.CpMetric(one, p_target),
                 deltas=[_pair(text, names) for text in delta] or None,
-                subset=None if subset is None else read_key(subset, duplicates=tables.duplicates),
-                subset_name="deployment" if subset is None else Path(subset).name,
+                subset=placed,
                 below=below,
                 **intervals.options,
             )
@@ -153,18 +154,19 @@ def worstcase(
     backend: str = option("Embeddings: cosine, or the file of a trained PLDA.", default="cosine"),
     per_pair: int = option(
         "Embeddings: scores of a pair of speakers that the extrapolation is fitted to.",
-        default=stress.PER_PAIR,
+        default=20,
         min=2,
     ),
 ) -> None:
     if population is not None and not population >= 1:
         raise InputError(f"population: expected at least 1, found {population:g}")
     files = named_files(scores)
-    data: dict[str, tuple[Scores | Embeddings, dict[str, Any]]] = {}
+    data: dict[str, tuple[Scores | Embeddings, stress.ImpostorProtocol]] = {}
     other: Scores | Embeddings | None = None
+    shared = stress.ImpostorProtocol(skip_single=skip_single, split=split)
     if all(map(_are_embeddings, files.values())):
         refuse(context, OF_SCORES, "is for score files, found embeddings")
-        own = {"backend": backend_named(backend), "per_pair": per_pair}
+        own = replace(shared, backend=backend_named(backend), per_pair=per_pair)
         for name, path in files.items():
             voices = read_embeddings(path, format=tables.format_in, speakers=tables.speakers)
             data[name if name != path else Path(path).stem] = voices, own
@@ -179,9 +181,9 @@ def worstcase(
             chosen = [proxy_system] if proxy_system else ()
             other = replace(tables, format_in=None).scores([proxy], output, systems=chosen)
             inputs = (*inputs, *other.sources)
-        own = {"both_ways": not one_way, "min_impostors": min_impostors}
-        data = {name: (table_of, {**own, "system": name}) for name in table_of.systems}
-    studied: dict[str, tuple[Scores | Embeddings, dict[str, Any]]] = {}
+        own = replace(shared, both_ways=not one_way, min_impostors=min_impostors)
+        data = {name: (table_of, replace(own, system=name)) for name in table_of.systems}
+    studied: dict[str, tuple[Scores | Embeddings, stress.ImpostorProtocol]] = {}
     for name, (read, own) in data.items():
         parts, left_out = stress.groups_of(read, by)
         if by is None:
@@ -200,7 +202,7 @@ def worstcase(
         with replace(output, on="local", workers=None, state=None).running("models"):
             result: Any = [
                 stress.compare_models(
-                    stress.speaker_pairs(part, skip_single=skip_single, **own),
+                    stress.speaker_pairs(part, own),
                     models=names,
                     split=split,
                     population=part_name,
@@ -210,21 +212,18 @@ def worstcase(
     else:
         with output.running("worst case"):
             result = {
-                part_name: stress.worst_case(
+                part_name: stress.worst_case_study(
                     part,
                     threshold,
                     population=None if population is None else round(population),
-                    model=(model or ("auto",))[0],
-                    compare=model[1:],
+                    model=model or "auto",
                     p_target=dcf,
                     target_rates=target_rate,
                     proxy=other,
+                    protocol=own,
                     level=intervals.level,
-                    groups=intervals.ci,
+                    groups=intervals.ci or 0,
                     seed=intervals.seed,
-                    skip_single=skip_single,
-                    split=split,
-                    **own,
                 )
                 for part_name, (part, own) in studied.items()
             }

@@ -20,7 +20,12 @@ if TYPE_CHECKING:
     from unmask.privacy.similarity import CalibrationDistortion, PrivacyAssessment, Pseudonymisation
     from unmask.privacy.similarity import SafeguardRow, SessionAssessment, SimilaritySet
     from unmask.privacy.similarity import SpeakerProtection, calibration_distortion
-    from unmask.privacy.similarity import pseudonymisation, read_matrices, safeguards, sessions
+    from unmask.privacy.similarity import (
+        compare_safeguards,
+        compare_sessions,
+        pseudonymisation,
+        read_matrices,
+    )
     from unmask.privacy.zebra import Disclosure, disclosure_of, zebra_by_speaker, zebra_profiles
 
 open_door(__name__)

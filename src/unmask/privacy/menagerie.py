@@ -149,11 +149,37 @@ def _first(values: FloatArray, number: int) -> BoolArray:
 
 
 def zoo(scores: Scores | SimilaritySet, *, system: str | None = None, share: float = 0.1) -> Zoo:
-    """Zoo of a list of trials or of a similarity matrix.
+    """Who is hard to recognise, and who is easily taken for someone else.
 
-    Of a list with speakers on both sides of each trial, from the scores of ``system`` as they are;
-    of a :class:`SimilaritySet`, from the mean oracle LLRs of its comparisons. ``share`` of the
-    speakers are goats, lambs and wolves each.
+    Mean target score against mean impostor score of each speaker (Dunstone and Yager 2009).
+
+    Parameters
+    ----------
+    scores
+        A table with the speakers on both sides of each trial, whose scores are taken as they are;
+        or a :class:`~unmask.privacy.SimilaritySet`, of which the mean oracle LLRs are.
+    system
+        Of a table: which scores, where there are several.
+    share
+        How many of the speakers are goats, lambs and wolves each, at least one.
+
+    Returns
+    -------
+    Zoo
+        The means of each speaker, ``animals`` by kind, and the ``corners`` against chance.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import unmask as um
+    >>> who = list("abcd")
+    >>> means = np.array([[9, 1, 1, 1], [1, 2, 1, 1], [1, 1, 9, 5], [1, 1, 1, 8]])
+    >>> enrol, test = (um.Ids.from_strings(names) for names in (np.repeat(who, 4), np.tile(who, 4)))
+    >>> sides = {"enrol_speaker": enrol, "test_speaker": test}
+    >>> trials = um.Scores(None, None, None, **sides, systems={"cosine": means.ravel() * 1.0})
+    >>> animals = um.zoo(trials).animals
+    >>> print(*(f"{kind} {animals[kind]}" for kind in ("goats", "lambs", "wolves")))
+    goats ('b',) lambs ('c',) wolves ('d',)
     """
     if isinstance(scores, SimilaritySet):
         own, score = (scores.speakers, scores.sums.llr, scores.sums.count), "oracle LLR"

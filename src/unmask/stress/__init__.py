@@ -15,12 +15,11 @@ if TYPE_CHECKING:
     from unmask.stress.extrapolation.choose import truth_of
     from unmask.stress.extrapolation.fitted import Extrapolation, Prediction
     from unmask.stress.extrapolation.models import MODELS
-    from unmask.stress.impostors.pair_scores import LEAST_SPEAKERS, POOLED, PairScores, groups_of
-    from unmask.stress.impostors.pair_scores import sex_column, speaker_pairs
-    from unmask.stress.impostors.rates import WorstCase, simulate_worst_case
-    from unmask.stress.impostors.rates import worst_case_false_alarms
+    from unmask.stress.impostors.pair_scores import LEAST_SPEAKERS, POOLED, ImpostorProtocol
+    from unmask.stress.impostors.pair_scores import PairScores, groups_of, sex_column, speaker_pairs
+    from unmask.stress.impostors.rates import WorstCase, worst_case_false_alarms
     from unmask.stress.impostors.uncertainty import GROUPS
-    from unmask.stress.study import PER_PAIR, Needed, Operating, WorstCaseStudy, thresholds_of_roc
-    from unmask.stress.study import worst_case
+    from unmask.stress.study import Needed, Operating, WorstCaseStudy, thresholds_of_roc
+    from unmask.stress.study import worst_case, worst_case_study
 
 open_door(__name__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, overload
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -13,15 +13,21 @@ from unmask.base import FloatArray, IntArray, Part, Tabular, estimate_row
 from unmask.engine import Roc
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
-from unmask.scoring import Backend, backend_named
 from unmask.stress.extrapolation.choose import ModelFitter
 from unmask.stress.extrapolation.fitted import Extrapolation, Prediction
 from unmask.stress.extrapolation.models import checked_name
-from unmask.stress.impostors.pair_scores import Data, Proxy, as_counts, speaker_pairs
+from unmask.stress.impostors.pair_scores import (
+    Data,
+    ImpostorProtocol,
+    Proxy,
+    as_counts,
+    speaker_pairs,
+)
 from unmask.stress.impostors.rates import ScoreSample, WorstCase, crossed_rates
 from unmask.stress.impostors.uncertainty import GROUPS, LEVEL, CrossFitted, Jackknife
 from unmask.stress.impostors.voices import EmbeddedVoices
-from unmask.trials import Embeddings, Scores
+from unmask.stress.tables import Table, as_table, is_table
+from unmask.trials import Embeddings
 
 LIMITS = (0.01, 0.05, 0.1, 0.5)
 """Rates for which the needed thresholds are told unless others are asked for."""
@@ -29,7 +35,6 @@ LIMITS = (0.01, 0.05, 0.1, 0.5)
 COSTS = ((10.0, 1.0), (1.0, 1.0), (1.0, 10.0))
 """(C_miss, C_fa) of τ_1, τ_2, τ_3 at a prior of one half: misses weigh more, alike, less."""
 
-PER_PAIR = 20
 _EMPIRICAL = 24
 _PREDICTED = 36
 _MAP = 90
@@ -67,12 +72,12 @@ class Needed:
 class WorstCaseStudy(Tabular):
     """Exact rates up to the impostors at hand, predictions beyond them, thresholds that would help.
 
-    :func:`worst_case` makes it. ``empirical`` and ``predicted`` are over ``operating`` thresholds;
-    ``surface`` is predicted over ``predicted.counts`` × ``levels``, the range in which anything
-    happens; ``needed`` are the thresholds asked for, ``limits`` those that keep the worst case at a
-    rate for every count. ``sample`` says so where the model was fitted to some of the scores;
-    ``empirical`` never is. ``compared`` are the predictions of other models that were asked for,
-    each with its interval.
+    :func:`worst_case_study` makes it. ``empirical`` and ``predicted`` are over ``operating``
+    thresholds; ``surface`` is predicted over ``predicted.counts`` × ``levels``, the range in which
+    anything happens; ``needed`` are the thresholds asked for, ``limits`` those that keep the worst
+    case at a rate for every count. ``sample`` says so where the model was fitted to some of the
+    scores; ``empirical`` never is. ``compared`` are the predictions of other models that were asked
+    for, each with its interval.
     """
 
     operating: tuple[Operating, ...]
@@ -155,99 +160,131 @@ def counted_at(thresholds: Sequence[float]) -> list[float]:
     return [float(np.nextafter(value, np.inf)) for value in thresholds]
 
 
-@overload
 def worst_case(
-    data: Data, thresholds: npt.ArrayLike, *, counts: npt.ArrayLike, **options: Any
-) -> WorstCase: ...
-
-
-@overload
-def worst_case(
-    data: Data, thresholds: Sequence[float] = (), *, counts: None = None, **options: Any
-) -> WorstCaseStudy: ...
-
-
-def worst_case(  # type: ignore[misc]
     data: Data,
-    thresholds: Any = (),
+    thresholds: npt.ArrayLike,
     *,
-    counts: npt.ArrayLike | None = None,
-    population: int | None = None,
-    model: str = "auto",
-    compare: Sequence[str] = (),
-    p_target: Sequence[float] = (),
-    target_rates: Sequence[float] = (),
-    target: npt.ArrayLike | None = None,
-    system: str | None = None,
-    both_ways: bool = True,
-    min_impostors: int | None = None,
-    skip_single: bool = False,
-    backend: Backend | str = "cosine",
-    per_pair: int = PER_PAIR,
-    proxy: Scores | Embeddings | Proxy = None,
-    proxy_backend: Backend | str = "cosine",
-    split: bool = True,
+    counts: npt.ArrayLike,
+    proxy: Table | Embeddings | Proxy = None,
+    protocol: ImpostorProtocol | None = None,
     groups: int = GROUPS,
     level: float = LEVEL,
     seed: int = 0,
-) -> WorstCase | WorstCaseStudy:
+) -> WorstCase:
     """False alarms P_FA^N(τ) when an adversary picks the closest of N voices (Sholokhov 2020).
 
-    With ``counts``, the numbers N, the rates are measured at these ``thresholds`` and come with
-    intervals (:class:`WorstCase`). Without them they are measured up to the impostors at hand and
-    extrapolated to ``population`` (100 times as many unless given) by ``model``, beside other
-    models to ``compare`` with (:class:`WorstCaseStudy`); ``thresholds`` and those of least cost at
-    the priors ``p_target`` are then named, with the misses they cost, and ``target_rates`` asks for
-    the thresholds that keep the worst case under these rates.
+    The rates of eq. 4, measured up to the impostors at hand: exact over all choices of N of them.
+    Scores that choose are not counted as those that attack, unless ``protocol`` says so
+    (:mod:`.impostors.uncertainty`). Of embeddings every pair of utterances counts, on the current
+    place (:func:`~unmask.run.run_on`), and no score is held.
 
-    ``data`` are :class:`Scores` with speakers, :class:`Embeddings`, :class:`PairScores` or an array
-    targets × impostors × scores. Scores and pairs use ``system``, ``both_ways``, ``skip_single``
-    and ``min_impostors`` of :func:`~unmask.stress.speaker_pairs`; pairs and arrays need the
-    same-speaker scores ``target`` for a study. Embeddings are scored by ``backend``, and no score
-    is ever held: thresholds, misses and measured rates rest on every pair of utterances, on the
-    current place; models are fitted to at most ``per_pair`` scores of a pair, and to as many
-    targets as make 16 million scores, which ``sample`` of the study tells.
+    Parameters
+    ----------
+    data
+        Scores with the speakers of both sides (a table, a data frame, score files), embeddings,
+        :class:`~unmask.stress.PairScores`, or an array targets × impostors × scores.
+    thresholds
+        τ: a score above it is a false alarm.
+    counts
+        N, from 1 to the fewest impostors that any target has.
+    proxy
+        What the adversary chooses by instead of the scores themselves: scores of another system for
+        the same pairs, or embeddings of the same speakers by another encoder.
+    protocol
+        Which scores are taken, and how; see :class:`~unmask.stress.ImpostorProtocol`.
+    groups
+        Groups of speakers that leave in turn for the intervals; 0 for none.
+    level, seed
+        Confidence of intervals, and where random folds and groups follow from.
 
-    The adversary chooses by the scores themselves, or by ``proxy``: scores of another system for
-    the same pairs, or embeddings of the same speakers by another encoder, scored by
-    ``proxy_backend``. With ``split`` the scores that choose are not counted as those that attack
-    (:mod:`.impostors.uncertainty`); a proxy's scores need no split. ``groups`` of speakers leave in
-    turn for intervals of confidence ``level``, 0 gives none. Random folds follow from ``seed``.
+    Returns
+    -------
+    WorstCase
+        ``values``, ``low`` and ``high``, arrays (counts, thresholds).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import unmask as um
+    >>> rng = np.random.default_rng(0)
+    >>> scores = rng.normal(size=(40, 50, 1)) + rng.normal(size=(40, 50, 30))
+    >>> rates = um.worst_case(scores, [2.0], counts=[1, 10, 50])
+    >>> for n, (p,), (low,), (high,) in zip(rates.counts, rates.values, rates.low, rates.high):
+    ...     print(f"closest of {n:>2}: {p:.2f} ({low:.2f} to {high:.2f})")
+    closest of  1: 0.08 (0.07 to 0.08)
+    closest of 10: 0.32 (0.30 to 0.35)
+    closest of 50: 0.53 (0.47 to 0.58)
     """
     jackknife = Jackknife(groups, level, seed)
-    source: _Pairs | EmbeddedVoices
-    if isinstance(data, Embeddings):
-        if per_pair < 2:
-            raise InputError(f"per_pair: expected at least 2, found {per_pair}")
-        if not (proxy is None or isinstance(proxy, Embeddings)):
-            raise InputError("proxy: expected embeddings of the same speakers")
-        scorers = backend_named(backend), backend_named(proxy_backend)
-        source = EmbeddedVoices(data, scorers[0], proxy, scorers[1], split, skip_single, per_pair)
-    else:
-        if isinstance(data, Scores):
-            target = data.targets(system)
-        kept = speaker_pairs(
-            data,
-            system=system,
-            both_ways=both_ways,
-            skip_single=skip_single,
-            min_impostors=min_impostors,
-        ).checked()
-        if isinstance(proxy, (Scores, Embeddings)):
-            proxy = speaker_pairs(proxy, both_ways=both_ways, backend=proxy_backend, per_pair=1)
-        source = _Pairs(CrossFitted.of(kept, proxy, split=split, seed=seed), target)
-    if counts is not None:
-        if population is not None or compare or p_target or target_rates:
-            raise InputError(
-                "worst case: expected either counts to measure at or a study (population, compare,"
-                " p_target, target_rates), found both"
-            )
-        return source.measured(thresholds, counts, jackknife)
-    for name in (model, *compare):
+    source = _source(data, proxy, protocol or ImpostorProtocol(), seed)
+    return source.measured(thresholds, counts, jackknife)
+
+
+def worst_case_study(
+    data: Data,
+    thresholds: Sequence[float] = (),
+    *,
+    population: int | None = None,
+    model: str | Sequence[str] = "auto",
+    p_target: Sequence[float] = (),
+    target_rates: Sequence[float] = (),
+    target: npt.ArrayLike | None = None,
+    proxy: Table | Embeddings | Proxy = None,
+    protocol: ImpostorProtocol | None = None,
+    groups: int = GROUPS,
+    level: float = LEVEL,
+    seed: int = 0,
+) -> WorstCaseStudy:
+    """The rates of :func:`worst_case` up to the impostors at hand, and a model's beyond them.
+
+    Thresholds are named, with the misses they cost. Of embeddings models are fitted to at most
+    ``per_pair`` scores of a pair and to as many targets as make 16 million scores, which ``sample``
+    tells; what is measured never is.
+
+    Parameters
+    ----------
+    data, proxy, protocol, groups, level, seed
+        Those of :func:`worst_case`.
+    thresholds
+        τ; by default τ₁, τ₂, τ₃ of Sholokhov 2020, section 4.
+    population
+        N to extrapolate to; 100 times the impostors at hand by default.
+    model
+        That of :func:`extrapolate`; of several names the first predicts and others are compared.
+    p_target
+        Priors whose thresholds of least detection cost are added.
+    target_rates
+        Asks for the thresholds that keep the worst case under these rates.
+    target
+        Same-speaker scores, which tell misses: pairs and arrays have none.
+
+    Returns
+    -------
+    WorstCaseStudy
+        ``empirical`` and ``predicted`` rates at the ``operating`` thresholds, and those ``needed``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import unmask as um
+    >>> rng = np.random.default_rng(0)
+    >>> voices = rng.normal(size=(40, 1, 16)) + 0.7 * rng.normal(size=(40, 6, 16))
+    >>> data = um.Embeddings(voices.reshape(240, 16), np.repeat(np.arange(40), 6).astype(str))
+    >>> study = um.worst_case_study(data, [0.7], population=1000, model="gpd", groups=0)
+    >>> for rate in study["0.7"].estimates[:3]:
+    ...     print(f"closest of {rate.params['count']:>4}: {rate.value:.3f}")
+    closest of    1: 0.002
+    closest of   39: 0.041
+    closest of 1000: 0.393
+    """
+    how, jackknife = protocol or ImpostorProtocol(), Jackknife(groups, level, seed)
+    first, *compare = [model] if isinstance(model, str) else model
+    for name in (first, *compare):
         if name != "auto":
             checked_name(name)
     if population is not None:
         as_counts([population])
+    source = _source(data, proxy, how, seed, target)
     impostors = source.impostors
     reached = population or 100 * impostors
     roc = source.roc(counted_at(thresholds))
@@ -256,7 +293,7 @@ def worst_case(  # type: ignore[misc]
     exact = source.measured(levels, spaced_counts(impostors, _EMPIRICAL), jackknife)
     crossed, sample = source.sample()
     ready = ModelFitter(crossed, jackknife)
-    fitted = ready.fitted(model)
+    fitted = ready.fitted(first)
     reach = np.union1d(spaced_counts(max(reached, 2), _PREDICTED), impostors)
     top = max(fitted.thresholds[1], float(levels.max()))
     grid = np.linspace(float(np.quantile(crossed.pairs.scores, 0.02)), top, _MAP)
@@ -277,6 +314,28 @@ def worst_case(  # type: ignore[misc]
             for name in compare
         },
     )
+
+
+def _source(
+    data: Data,
+    proxy: Table | Embeddings | Proxy,
+    how: ImpostorProtocol,
+    seed: int,
+    target: npt.ArrayLike | None = None,
+) -> _Pairs | EmbeddedVoices:
+    """What rates are measured on and models fitted to; ``target`` where the data have none."""
+    if isinstance(data, Embeddings):
+        if not (proxy is None or isinstance(proxy, Embeddings)):
+            raise InputError("proxy: expected embeddings of the same speakers")
+        return EmbeddedVoices(data, proxy, how)
+    if is_table(data):
+        data = as_table(cast(Table, data), "worst case")
+        target = data.targets(how.system)
+    kept = speaker_pairs(data, how).checked()
+    if isinstance(proxy, Embeddings) or is_table(proxy):
+        other = ImpostorProtocol(both_ways=how.both_ways, backend=how.proxy_backend)
+        proxy = speaker_pairs(cast(Data, proxy), other, per_pair=1)
+    return _Pairs(CrossFitted.of(kept, cast(Proxy, proxy), split=how.split, seed=seed), target)
 
 
 @dataclass(frozen=True, eq=False)

@@ -36,7 +36,7 @@ def _steps(study: Study) -> Plan:
             grouped[name, group] = _compared(what, some, among, {**all_pairs, **config.of_trials})
         if protected.sessions is not None and protected.sessions.n_unique > 1:
             within[name] = Step.of(
-                f"sessions of {name}", similar.sessions, *voices, weight=2.0, **how
+                f"sessions of {name}", similar.compare_sessions, *voices, weight=2.0, **how
             )
     for name, sets in inputs.sets.items():
         scores = [sets[part] for part in ("oo", "op", "pp") if part in sets]

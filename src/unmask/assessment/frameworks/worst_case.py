@@ -75,7 +75,7 @@ def growth_of(
         with part(index, len(scores.systems)):
             if far:
                 reach: dict[str, Any] = {"population": population, "model": model}
-                study = stress.worst_case(pairs, target=own, **reach, **options)
+                study = stress.worst_case_study(pairs, target=own, **reach, **options)
                 one = SystemGrowth(system, study.operating, study.empirical, study.predicted)
             else:
                 points = stress.thresholds_of_roc(Roc.from_scores(own, pairs.scores))

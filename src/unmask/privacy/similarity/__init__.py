@@ -10,10 +10,10 @@ if TYPE_CHECKING:
     from unmask.privacy.similarity.distortion import distortions
     from unmask.privacy.similarity.matrix import MatrixView, SimilaritySet, single
     from unmask.privacy.similarity.api import ALL, PrivacyAssessment, SafeguardRow
-    from unmask.privacy.similarity.api import pseudonymisation, read_matrices, safeguards
+    from unmask.privacy.similarity.api import compare_safeguards, pseudonymisation, read_matrices
     from unmask.privacy.similarity.renamed import lucks_of_trials, renamed_trials
     from unmask.privacy.similarity.result import GIVEN, Pseudonymisation, quadrants
-    from unmask.privacy.similarity.session_pairs import SessionAssessment, sessions
+    from unmask.privacy.similarity.session_pairs import SessionAssessment, compare_sessions
     from unmask.privacy.similarity.intervals import NOT_ASKED, UNDEFINED, WITH_TRIALS
 
 open_door(__name__)

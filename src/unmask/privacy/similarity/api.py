@@ -14,7 +14,8 @@ from typing import Any, TypedDict, Unpack, overload
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import BoolArray, IntArray, Tabular, as_array, as_numbers, estimate_row
+from unmask.base import IntArray, Tabular, as_array, as_numbers, estimate_row
+from unmask.engine import group_masks
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
 from unmask.privacy.attack import (
@@ -47,9 +48,17 @@ from unmask.privacy.similarity.pairs import (
     segments_of,
 )
 from unmask.privacy.similarity.result import LISTED, SETS, Pseudonymisation, assessed
-from unmask.privacy.similarity.session_pairs import SessionAssessment, sessions
+from unmask.privacy.similarity.session_pairs import SessionAssessment, compare_sessions
 from unmask.run import load_arrays, part, progress
-from unmask.scoring import BACKENDS, Backend, Rule, Sides, backend_named, known_backend
+from unmask.scoring import (
+    BACKENDS,
+    Backend,
+    PairGrid,
+    Rule,
+    Sides,
+    backend_named,
+    known_backend,
+)
 from unmask.trials import Embeddings, Ids, Scores, text_ids
 
 ALL = "all"
@@ -116,32 +125,52 @@ def pseudonymisation(
 ) -> Pseudonymisation:
     """De-identification and gain of voice distinctiveness of one safeguard (Noé 2020, 2022).
 
-    ``data`` is one of
-
-    - the ``original`` and the ``protected`` embeddings: all pairs are scored by ``backend``
-      (cosine, wccn, plda, …) in blocks and never held together. Segments are matched by utterance
-      name, or by their order where neither set has names. ``attackers``, by name, compete with the
-      plain, negated and centred score of OP: each holds the same segments as ``enrol`` (original)
-      and ``test`` (protected), aligned or compared by its own back-end, or through an extractor of
-      its own (:class:`~unmask.privacy.Attacker`). What is fitted on these very recordings is
-      fitted on originals of one half of each speaker's utterances and protected speech of the
-      other and judged on just these, then the other way round; one that cannot be fitted is left
-      out, with a note;
-    - three lists of scored trials ``oo``, ``op``, ``pp`` with the speakers on both sides, of which
-      ``system`` names the scores. Trials of a segment with itself, or with its own protected
-      version (the same name on both sides), do not count, and a note tells how many there were.
-      ``pairs="all"`` needs a trial of every ordered pair of speakers; ``pairs="upper"`` pools both
-      orders;
-    - three square matrices of scores ``oo``, ``op``, ``pp`` and the speaker of each segment
-      (``speakers``). Rows and columns of all three are the same segments in the same order; in
-      ``op`` rows are original and columns protected. The diagonals are never used.
-
-    ``mean``: ``geometric`` (2022, eq. 6) or ``arithmetic`` (2020, eq. 2). ``pairs="upper"`` keeps
-    one order of each pair and mirrors it, as the VoicePrivacy recipe does. Intervals at ``level``
-    come from ``replicates`` resamples of the speakers drawn with ``seed``; 0 for none.
-
+    DeID = 1 − D_diag(OP)/D_diag(OO) (2022, eq. 9), G_VD = 10·log10(D_diag(PP)/D_diag(OO)) (eq. 10).
+    What is fitted on these very recordings is fitted on originals of one half of each speaker's
+    utterances and protected speech of the other and judged on just these, then the other way round.
     Pairs are compared on the current :func:`~unmask.run.run_on`; all places but ``cuda`` give the
     same bits.
+
+    Parameters
+    ----------
+    *data
+        One of three. The original and the protected embeddings: segments are matched by utterance
+        name, or by order where neither set has names. Or three lists of scored trials OO, OP, PP
+        with the speakers on both sides; trials of a segment with itself, or with its own protected
+        version, do not count. Or three square matrices of scores ``oo``, ``op``, ``pp`` and the
+        speaker of each segment; in ``op`` rows are original, and diagonals are never used.
+    backend
+        Of embeddings: how they are compared (cosine, wccn, plda, …).
+    attackers
+        Of embeddings: who else competes, by name, with the plain, negated and centred score of OP.
+        Each holds the same segments as ``enrol`` (original) and ``test`` (protected). One that
+        cannot be fitted is left out, with a note.
+    system
+        Of lists: which scores, where there are several.
+    mean
+        ``"geometric"`` (2022, eq. 6) or ``"arithmetic"`` (2020, eq. 2).
+    pairs
+        ``"all"`` ordered pairs of speakers, or ``"upper"``: one order of each, mirrored, as the
+        VoicePrivacy recipe does (of lists both orders are pooled).
+    replicates, level, seed
+        Resamples of the speakers for intervals (0 for none), their confidence, and the draws.
+
+    Returns
+    -------
+    Pseudonymisation
+        ``deid`` (a fraction), ``g_vd`` (dB), ``d_diag`` and ``matrices`` by ``oo``, ``op``, ``pp``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import unmask as um
+    >>> rng = np.random.default_rng(0)
+    >>> speakers = np.repeat(list("abcdef"), 4)
+    >>> same = np.equal.outer(speakers, speakers)
+    >>> oo, op, pp = (rng.normal(distance * same) for distance in (4, 1, 3))
+    >>> result = um.pseudonymisation(oo, op, pp, speakers, replicates=0)
+    >>> print(f"DeID {result.deid:.2f}, G_VD {result.g_vd:.2f} dB")
+    DeID 0.64, G_VD -0.48 dB
     """
     setup = Setup(replicates, level, seed, mean, pairs)
     if len(data) == 3 and all(isinstance(one, Scores) for one in data):
@@ -149,99 +178,93 @@ def pseudonymisation(
         digest = _digest("|".join(one.digest for one in data))
         return assessed(made, compared=LISTED, trials=digest, notes=notes)
     if len(data) == 2 and all(isinstance(one, Embeddings) for one in data):
-        scorer = backend_named(backend)
-        segments, _, o, p = prepared(scorer, *data)
-        sources: dict[str, PairSource] = {"oo": o, "op": Sides(o.enrol, p.test), "pp": p}
-        ways: dict[str, tuple[Sides, Sides]] = {}
-        within: dict[str, IntArray] = {}
-        unfitted = []
-        first = first_half(data[0])[segments.order]
-        for name, one in {"": Attacker(*data, scorer), **(attackers or {})}.items():
-            e, t = (aligned(data[0], side)[1][segments.order] for side in (one.enrol, one.test))
-            for reading in (PLAIN, CENTRED):
-                label = reading.of(name) if name else str(reading)
-                if label == PLAIN:
-                    continue
-                attack = one.read(reading)
-                try:
-                    if one.by:
-                        within[label] = _groups(one, e, t)
-                    if reading not in one.readings:
-                        if not one.centres:
-                            why = f"not tried, {one.uncentred}"
-                            unfitted.append(Notice("not-centred", label, why))
-                        continue
-                    if reading == CENTRED and (who := ", ".join(one.talkative())):
-                        told = (
-                            f"more than half of a side are of one speaker ({who}), whose voice goes"
-                        )
-                        unfitted.append(Notice("talkative", label, told))
-                    if one.fits or reading == CENTRED:
-                        ways[label] = attack.crossed(e, t, first)
-                    else:
-                        sides = attack.sides()
-                        sources[label] = Sides(sides.enrol[e], sides.test[t])
-                except InputError as error:
-                    unfitted.append(Notice("not-fitted", label, f"not tried, {error}"))
-                    break
-        notes = tuple(unfitted)
-        return _of_sources(sources, segments, setup, scorer.name, ways, first, notes, within)
+        return _of_embeddings(*data, backend_named(backend), attackers or {}, setup)
     if len(data) == 4:
         ids = text_ids(data[3], "speakers", "matrices")
         segments = segments_of(ids)
-        sources = {
+        squares: dict[str, PairSource] = {
             name: MatrixPairs(_square(scores, name.upper(), len(ids)), segments)
             for name, scores in zip(SETS, data, strict=False)
         }
-        return _of_sources(sources, segments, setup, None)
+        if (attack := double_centred(squares["op"], segments)) is not None:
+            squares[DOUBLE_CENTRED] = attack
+        rule = _rule(segments, setup)
+        pairs_of = {name: [segments.pairs(source, rule)] for name, source in squares.items()}
+        return _assessed(pairs_of, segments, setup)
     raise InputError(
         "expected two sets of embeddings, three lists of scores, or three matrices and the"
         f" speakers, found {', '.join(type(one).__name__ for one in data) or 'nothing'}"
     )
 
 
-def _of_sources(
-    sources: Mapping[str, PairSource],
+def _of_embeddings(
+    original: Embeddings,
+    protected: Embeddings,
+    backend: Backend,
+    attackers: Mapping[str, Attacker],
+    setup: Setup,
+) -> Pseudonymisation:
+    """The three sets and all attacks; those fitted on either half of the utterances come last."""
+    segments, _, o, p = prepared(backend, original, protected)
+    own = {"oo": o, "op": Sides(o.enrol, p.test), "pp": p}
+    rule = _rule(segments, setup)
+    whole = {name: [segments.pairs(source, rule)] for name, source in own.items()}
+    crossed: dict[str, list[PairGrid]] = {}
+    first, notes = first_half(original)[segments.order], []
+    for name, one in {"": Attacker(original, protected, backend), **attackers}.items():
+        e, t = (aligned(original, side)[1][segments.order] for side in (one.enrol, one.test))
+        for reading in (PLAIN, CENTRED):
+            label = reading.of(name) if name else str(reading)
+            if label == PLAIN:
+                continue
+            try:
+                groups = _groups(one, e, t) if one.by else None
+                if reading not in one.readings:
+                    if not one.centres:
+                        why = f"not tried, {one.uncentred}"
+                        notes.append(Notice("not-centred", label, why))
+                    continue
+                if reading == CENTRED and (who := ", ".join(one.talkative())):
+                    told = f"more than half of a side are of one speaker ({who}), whose voice goes"
+                    notes.append(Notice("talkative", label, told))
+                attack = one.read(reading)
+                if one.fits or reading == CENTRED:
+                    crossed[label] = [
+                        segments.crossed(way, here, groups)
+                        for way, here in zip(
+                            attack.crossed(e, t, first), (first, ~first), strict=True
+                        )
+                    ]
+                else:
+                    made = attack.sides()
+                    sides = Sides(made.enrol[e], made.test[t])
+                    whole[label] = [segments.pairs(sides, _rule(segments, setup, groups))]
+            except InputError as error:
+                notes.append(Notice("not-fitted", label, f"not tried, {error}"))
+                break
+    return _assessed({**whole, **crossed}, segments, setup, backend.name, tuple(notes))
+
+
+def _assessed(
+    pairs: Mapping[str, Sequence[PairGrid]],
     segments: Segments,
     setup: Setup,
-    backend: str | None,
-    ways: Mapping[str, tuple[Sides, Sides]] | None = None,
-    first: BoolArray | None = None,
+    backend: str | None = None,
     notes: tuple[Notice, ...] = (),
-    within: Mapping[str, IntArray] | None = None,
 ) -> Pseudonymisation:
-    """``ways`` are attacks that were fitted on originals of the ``first`` half of the segments and
-    protected speech of the other, and the other way round; those of ``within`` compare segments of
-    equal codes only.
-    """
-    groups = within or {}
-
-    def rule(name: str) -> Rule | None:
-        if setup.mirror:
-            return Rule(segments.order, "<", groups.get(name))
-        return Rule(groups[name], "==") if name in groups else None
-
-    own = {name: sources[name] for name in SETS}
-    attack = double_centred(sources["op"], segments) if ways is None else None
-    every = {**own, **({} if attack is None else {DOUBLE_CENTRED: attack}), **sources}
-    pairs = {name: segments.pairs(source, rule(name)) for name, source in every.items()}
-    halves = {}
-    for name, both in (ways or {}).items():
-        assert first is not None
-        halves[name] = f"{name}, first half", f"{name}, second half"
-        for half, source, here in zip(halves[name], both, (first, ~first), strict=True):
-            pairs[half] = segments.crossed(source, here, groups.get(name))
-    made = similarity_sets(
-        pairs,
-        setup,
-        negated=pairs.keys() - {"oo", "pp"},
-        once=() if setup.mirror else ("oo", "pp"),
-        ways=halves,
-    )
+    once = () if setup.mirror else ("oo", "pp")
+    made = similarity_sets(pairs, setup, negated=pairs.keys() - {"oo", "pp"}, once=once)
     codes = np.empty(len(segments), dtype=np.int64)
     codes[segments.order] = segments.codes
     spoken = "\n".join(segments.names[code] for code in codes)
     return assessed(made, backend=backend, trials=_digest(spoken), notes=notes)
+
+
+def _rule(segments: Segments, setup: Setup, groups: IntArray | None = None) -> Rule | None:
+    """Which pairs count: one order of each where they are mirrored, those within ``groups``."""
+    if setup.mirror:
+        return Rule(segments.order, "<", groups)
+    return None if groups is None else Rule(groups, "==")
 
 
 def _groups(attacker: Attacker, enrol: IntArray, test: IntArray) -> IntArray:
@@ -327,7 +350,7 @@ class SafeguardRow(Tabular):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PrivacyAssessment(Tabular):
-    """What :func:`safeguards` found, in the order of sets, then systems."""
+    """What :func:`compare_safeguards` found, in the order of sets, then systems."""
 
     safeguards: tuple[SafeguardRow, ...]
     seed: int = 0
@@ -395,7 +418,7 @@ class PrivacyAssessment(Tabular):
 
 
 @overload
-def safeguards(
+def compare_safeguards(
     original: Embeddings,
     protected: Mapping[str, Embeddings],
     /,
@@ -411,7 +434,7 @@ def safeguards(
 
 
 @overload
-def safeguards(
+def compare_safeguards(
     scores: Mapping[str, Lists] | Mapping[str, Matrices],
     /,
     *,
@@ -421,7 +444,7 @@ def safeguards(
 ) -> PrivacyAssessment: ...
 
 
-def safeguards(
+def compare_safeguards(
     *data: Any,
     again: Mapping[str, Any] | None = None,
     by: str | None = None,
@@ -431,20 +454,49 @@ def safeguards(
     laplace: bool = True,
     **options: Unpack[Options],
 ) -> PrivacyAssessment:
-    """Assess every safeguard on the same original speech.
+    """Assess every safeguard on the same original speech (the table of Noé 2022).
 
-    ``data`` is the ``original`` embeddings and those of the ``protected`` speech by name of the
-    safeguard; or, by name, the three lists of scored trials (OO, OP, PP) or the three score
-    matrices and the speakers that :func:`pseudonymisation` takes. ``again`` holds a run of the
-    attacker's own of some safeguards (embeddings, or lists of OP trials), on which it learns to
-    calibrate the scores of the published run (eq. 15);
-    the isotonic map is trained with Laplace unless ``laplace=False``. For embeddings only: ``by``
-    splits the speech by a column of the original set (such as gender), as the papers do, and
-    assesses each part on its own; with ``side`` columns of both sets alignments also compete fitted
-    within each of their groups, whose recordings alone are compared; ``with_sessions`` adds
-    :func:`sessions`; ``backend`` compares.
-    ``options`` are the ``mean``, ``pairs``, ``replicates``, ``level`` and ``seed`` of
-    :func:`pseudonymisation`.
+    Parameters
+    ----------
+    *data
+        The original embeddings and those of the protected speech by name of the safeguard. Or, by
+        name, the three lists of scored trials, or the three matrices and the speakers, that
+        :func:`pseudonymisation` takes.
+    again
+        A run of the attacker's own of some safeguards (embeddings, or lists of OP trials), on which
+        it learns to calibrate the scores of the published run (2022, eq. 15).
+    by
+        Of embeddings: a column of the original set, such as gender; each part is assessed alone.
+    side
+        Of embeddings: columns of both sets that the attacker knows. Alignments also compete fitted
+        within each of their groups, whose recordings alone are compared.
+    with_sessions
+        Of embeddings: adds :func:`compare_sessions`.
+    backend
+        Of embeddings: how they are compared.
+    laplace
+        Whether the isotonic map of a second run is trained with Laplace.
+    **options
+        ``mean``, ``pairs``, ``replicates``, ``level`` and ``seed`` of :func:`pseudonymisation`.
+
+    Returns
+    -------
+    PrivacyAssessment
+        A :class:`SafeguardRow` for each safeguard and part of the speech.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import unmask as um
+    >>> rng = np.random.default_rng(0)
+    >>> voices, who = np.repeat(rng.normal(size=(8, 16)), 4, axis=0), np.repeat(list("abcdefgh"), 4)
+    >>> def said(kept):
+    ...     return um.Embeddings(kept * voices + rng.normal(size=voices.shape), who)
+    >>> table = um.compare_safeguards(said(2), {"weak": said(1), "strong": said(0)}, replicates=0)
+    >>> for row in table:
+    ...     print(f"{row.system}: DeID {row.result.deid:.2f}")
+    weak: DeID 0.11
+    strong: DeID 0.96
     """
     original, systems = data if len(data) == 2 else (None, *data)
     second = again or {}
@@ -462,7 +514,9 @@ def safeguards(
     given: dict[str, Any] = dict(options)
     drawn = {name: given[name] for name in ("replicates", "level", "seed") if name in given}
     shared = {name: value for name, value in given.items() if name != "pairs"}
-    parts: Mapping[str, Any] = {ALL: None} if original is None else _parts(original, by)
+    parts: dict[str, Any] = {ALL: original}
+    if by is not None:
+        parts = {name: original.select(mask) for name, mask in group_masks(original, by)}
     rows: list[SafeguardRow] = []
     for (dataset, speech), (system, own) in product(parts.items(), systems.items()):
         runs: Sequence[RunScores] = ()
@@ -489,23 +543,10 @@ def safeguards(
             runs = [cross_scores(speech, run, backend=backend) for run in both]
         if with_sessions:
             with progress(None):
-                over = sessions(speech, chosen, backend=backend, **shared)
+                over = compare_sessions(speech, chosen, backend=backend, **shared)
         learnt = distortions(*runs, laplace=laplace, **drawn) if runs else ()
         rows.append(SafeguardRow(system, dataset, result, learnt, over))
     return PrivacyAssessment(tuple(rows), given.get("seed", 0))
-
-
-def _parts(original: Embeddings, by: str | None) -> dict[str, Embeddings]:
-    if by is None:
-        return {ALL: original}
-    column = original.columns.get(by)
-    if column is None:
-        known = ", ".join(original.columns) or "none"
-        raise InputError(f"no column {by} to split by: the columns are {known}")
-    parts = {
-        str(column.names[int(code)]): original.select(column.codes == code) for code in column.used
-    }
-    return dict(sorted(parts.items()))
 
 
 def _like(part: Embeddings, protected: Embeddings, by: str | None) -> Embeddings:

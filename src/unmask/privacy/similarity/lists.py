@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -129,7 +130,8 @@ def _add(
         layout = BinLayout.of(roc, len(names))
         counts = counted(layout, values, trials.enrol, trials.test)
         binned = Binned.of(counts, layout, mirror=setup.mirror)
-    made.add(name, names, sums, once, negated=negated, binned=binned, renamed=renamed)
+    about: dict[str, Any] = {"negated": negated, "binned": binned, "renamed": renamed}
+    made.keep(name, made.read(name, names, sums, once, **about))
 
 
 @dataclass(frozen=True, eq=False)

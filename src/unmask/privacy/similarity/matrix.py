@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, reduce
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from unmask.base import FloatArray, IntArray
 from unmask.engine import Roc, Zebra, zebra_of
 from unmask.errors import InputError
 from unmask.privacy.luck import Permuted
-from unmask.privacy.similarity.intervals import Setup
+from unmask.privacy.similarity.intervals import Ends, Setup, Statistic, ratio, same
 from unmask.privacy.similarity.kernels import PairSums, halved, pooled, statistic_of, sums_of
 from unmask.privacy.similarity.renamed import Renamed, renamed
 from unmask.privacy.similarity.resampling import Binned, PairDraws, resampled
@@ -25,6 +26,7 @@ LEAST_DOMINANCE = 1e-12
 CELL = 48
 MOST_SPEAKERS = 300
 ORDERS = ("given", "cluster")
+HALVES = ("first", "second")
 
 
 def similarity(count: IntArray, log_sigmoid: FloatArray, llr: FloatArray, mean: str) -> FloatArray:
@@ -146,23 +148,82 @@ class SimilaritySet:
 
 
 @dataclass(frozen=True, eq=False)
+class AttackedMatrix:
+    """One way to read the scores of a set, as they are or negated: its matrix, and what resamples
+    of the speakers give for it. ``rocs`` are the statistics of its scores, two where an attack was
+    fitted on either half of the utterances; ``permuted`` has what it reads with the names of the
+    speakers permuted, put together of ``renamed``.
+    """
+
+    matrix: FloatArray
+    rocs: tuple[Roc, ...]
+    resampled: PairDraws | None = None
+    renamed: Renamed | None = None
+    permuted: Permuted | None = None
+
+    @cached_property
+    def signed(self) -> float:
+        return dominance(self.matrix)
+
+    @cached_property
+    def d_ece(self) -> float:
+        """D_ECE, the mean of both ways."""
+        return float(np.mean([roc.d_ece() for roc in self.rocs]))
+
+    @cached_property
+    def eer(self) -> float:
+        """EER, the mean of both ways."""
+        return float(np.mean([roc.eer() for roc in self.rocs]))
+
+    @cached_property
+    def worst(self) -> Zebra:
+        """The way with the larger l_w."""
+        return max((zebra_of(roc) for roc in self.rocs), key=lambda one: one.l_w)
+
+    @property
+    def draws(self) -> PairDraws:
+        """The resamples, of which there are some."""
+        assert self.resampled is not None
+        return self.resampled
+
+    def with_other(self, other: AttackedMatrix) -> AttackedMatrix:
+        """One attack in two ways: logarithms of similarities averaged cell by cell."""
+        matrices = self.matrix, other.matrix
+        whole = np.exp(np.mean(np.log(matrices), axis=0))
+        resampled, renamed = self.resampled, self.renamed
+        if resampled is not None and other.resampled is not None:
+            both = resampled.mean_with(other.resampled)
+            moved = dominance(whole) - np.mean([dominance(one) for one in matrices])
+            shares = speaker_dominance(whole) - np.mean(
+                [speaker_dominance(one) for one in matrices], axis=0
+            )
+            share = (both.share + shares).astype(np.float32)
+            resampled = replace(both, signed=both.signed + moved, share=share)
+        if renamed is not None and other.renamed is not None:
+            renamed = renamed.with_other(other.renamed)
+        return AttackedMatrix(whole, (*self.rocs, *other.rocs), resampled, renamed)
+
+
+@dataclass(frozen=True, eq=False)
 class Comparisons:
-    """All similarity sets of an assessment by name, under one setup, and what resamples of the
-    speakers give for them (``plain``) and for their negated scores (``negated``), where wanted.
-    ``ways`` names, by attack, the two sets of one that was fitted on either half of the utterances.
-    ``permuted`` has, by attack, the score and the negated one with the names of the speakers
-    permuted, where all pairs were counted.
+    """All similarity sets of an assessment by name, under one setup, and their ``readings``: the
+    scores as they are and, where wanted, negated. An attack that was fitted on either half of the
+    utterances has two sets, and readings of both together under its own name.
     """
 
     setup: Setup
-    ways: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     sets: dict[str, SimilaritySet] = field(default_factory=dict)
-    plain: dict[str, PairDraws] = field(default_factory=dict)
-    negated: dict[str, PairDraws] = field(default_factory=dict)
-    permuted: dict[str, tuple[Permuted, Permuted]] = field(default_factory=dict)
-    _halves: dict[str, tuple[Renamed, Renamed]] = field(default_factory=dict)
+    readings: dict[str, tuple[AttackedMatrix, ...]] = field(default_factory=dict)
 
-    def add(
+    def over_oo(
+        self, value: float, drawn: FloatArray, read: Callable[[Ends], Ends] = same, oo: str = "oo"
+    ) -> Statistic:
+        """A number over the dominance of OO, from which an interval is made."""
+        whole = self.readings[oo][0]
+        number = ratio(value, whole.signed, drawn, whole.draws.signed)
+        return Statistic(*number, self.setup.replicates, read)
+
+    def read(
         self,
         name: str,
         speakers: tuple[str, ...],
@@ -172,10 +233,10 @@ class Comparisons:
         negated: tuple[FloatArray, FloatArray] | None = None,
         binned: Binned | None = None,
         renamed: tuple[Renamed, Renamed] | None = None,
-    ) -> None:
-        """A set from its sums, with its resamples where scores were counted in bins; ``negated``
-        are the sums of log σ and of the LLRs of the negated scores, ``renamed`` the set with the
-        names of the speakers permuted.
+    ) -> list[AttackedMatrix]:
+        """A set from its sums, and its readings, with resamples where scores were counted in bins;
+        ``negated`` are the sums of log σ and of the LLRs of the negated scores, ``renamed`` the set
+        with the names of the speakers permuted.
         """
         mean, other = self.setup.mean, negated
         if self.setup.mirror:
@@ -185,82 +246,85 @@ class Comparisons:
         self.sets[name] = own = SimilaritySet(
             name, speakers, mean, sums, roc, matrix, bins, partners
         )
+        made, logs = [AttackedMatrix(own.matrix, (roc,))], [own.log_matrix]
+        if matrix is not None:
+            made.append(AttackedMatrix(matrix, (roc.negated(),)))
+            logs.append(np.log2(matrix))
         times = self.setup.weights(speakers)
         if binned is None or times is None:
-            return
-        exact = [_exact(own.matrix, own.log_matrix, roc)]
-        if matrix is not None:
-            exact.append(_exact(matrix, np.log2(matrix), roc.negated()))
+            return made
         coarse, drawn = (
             resampled(binned, one, mean=mean, negated=matrix is not None)
             for one in (np.ones((1, len(speakers))), times)
         )
-        for kept, *reading in zip((self.plain, self.negated), drawn, exact, coarse, strict=False):
-            kept[name] = reading[0].moved(*reading[1:])
-        if renamed is not None:
-            self._rename(name, renamed)
+        names = renamed or (None, None)
+        return [
+            replace(one, resampled=all_drawn.moved(_exact(one, log), whole), renamed=blind)
+            for one, log, all_drawn, whole, blind in zip(
+                made, logs, drawn, coarse, names, strict=False
+            )
+        ]
 
-    def _rename(self, name: str, made: tuple[Renamed, Renamed]) -> None:
-        """Keep what permuted names give; an attack in two ways is put together from both."""
-        attack = next((one for one, both in self.ways.items() if name in both), name)
-        if attack != name and attack not in self._halves:
-            self._halves[attack] = made
-            return
-        if attack != name:
-            first = self._halves.pop(attack)
-            made = first[0].with_other(made[0]), first[1].with_other(made[1])
-        self.permuted[attack] = made[0].permuted(), made[1].permuted()
+    def keep(self, name: str, *ways: list[AttackedMatrix]) -> None:
+        """The readings of a set, or of an attack in two ways."""
+        joined = [reduce(AttackedMatrix.with_other, each) for each in zip(*ways, strict=True)]
+        self.readings[name] = tuple(
+            replace(one, renamed=None, permuted=one.renamed and one.renamed.permuted())
+            for one in joined
+        )
 
 
-def _exact(matrix: FloatArray, logs: FloatArray, roc: Roc) -> PairDraws:
+def _exact(reading: AttackedMatrix, logs: FloatArray) -> PairDraws:
     """All speakers as they are, by every score."""
-    return PairDraws(
-        np.array([dominance(matrix)]),
-        np.array([dominance(logs)]),
-        np.array([roc.d_ece()]),
-        np.array([roc.min_cllr()]),
-        np.array([roc.eer()]),
-        speaker_dominance(matrix)[None],
+    (roc,) = reading.rocs
+    signed, signed_log, d_ece, min_cllr, eer = np.array(
+        [[reading.signed], [dominance(logs)], [roc.d_ece()], [roc.min_cllr()], [roc.eer()]]
     )
+    shares = speaker_dominance(reading.matrix)[None]
+    return PairDraws(signed, signed_log, d_ece, min_cllr, eer, shares)
 
 
 def similarity_sets(
-    pairs: Mapping[str, PairGrid],
+    pairs: Mapping[str, Sequence[PairGrid]],
     setup: Setup,
     *,
     negated: Collection[str] = (),
     once: Collection[str] = (),
-    ways: Mapping[str, tuple[str, str]] | None = None,
 ) -> Comparisons:
     """Calibrate each set on its own (PAV with Laplace, pooled) and average per pair of speakers,
     set after set: the counts in bins of one are gone before the next begins.
 
-    The matrices of the negated scores are made for the sets named in ``negated``. The sets named in
-    ``once`` hold every comparison in both orders, which their statistic counts once. ``ways`` are
-    those of :class:`Comparisons`.
+    An attack that was fitted on either half of the utterances has two grids of ``pairs``. The
+    matrices of the negated scores are made for those named in ``negated``. The sets named in
+    ``once`` hold every comparison in both orders, which their statistic counts once.
     """
-    speakers = max(own.enrol.size for own in pairs.values())
+    total = sum(map(len, pairs.values()))
+    speakers = max(own.enrol.size for grids in pairs.values() for own in grids)
     check_memory(
-        len(pairs) * CELL * speakers**2,
+        total * CELL * speakers**2,
         f"{speakers} speakers",
         f"matrices of {speakers} × {speakers} pairs of speakers",
     )
-    made = Comparisons(setup, ways or {})
-    for number, (name, own) in enumerate(pairs.items()):
-        with part(number, len(pairs)):
-            with part(0, 2):
-                roc = statistic_of(own, name.upper())
-            with part(1, 2):
-                sums, opposite, binned = sums_of(
-                    own, roc, setup, negated=name in negated, once=name in once
-                )
-            roc = halved(roc) if name in once else roc
-            other = None
-            if name in negated and name not in once and setup.renames:
-                other = renamed(own, mean=setup.mean, seed=setup.seed)
-            about: dict[str, Any] = {"negated": opposite, "binned": binned, "renamed": other}
-            made.add(name, own.enrol.names, sums, roc, **about)
-            del binned
+    made, number = Comparisons(setup), count()
+    for name, grids in pairs.items():
+        ways = [name] if len(grids) == 1 else [f"{name}, {half} half" for half in HALVES]
+        readings = []
+        for way, own in zip(ways, grids, strict=True):
+            with part(next(number), total):
+                with part(0, 2):
+                    roc = statistic_of(own, way.upper())
+                with part(1, 2):
+                    sums, opposite, binned = sums_of(
+                        own, roc, setup, negated=name in negated, once=name in once
+                    )
+                roc = halved(roc) if name in once else roc
+                other = None
+                if name in negated and name not in once and setup.renames:
+                    other = renamed(own, mean=setup.mean, seed=setup.seed)
+                about: dict[str, Any] = {"negated": opposite, "binned": binned, "renamed": other}
+                readings.append(made.read(way, own.enrol.names, sums, roc, **about))
+                del binned, about
+        made.keep(name, *readings)
     return made
 
 

@@ -15,10 +15,9 @@ import numpy.typing as npt
 from scipy.special import expit
 
 from unmask.base import FloatArray, IntArray, Lookup
-from unmask.engine import information
 from unmask.estimate import Luck
 from unmask.privacy.luck import Permuted, Renaming, best_by_luck, some_people
-from unmask.privacy.similarity.resampling import disclosed, oracle
+from unmask.privacy.similarity.resampling import Oracles
 from unmask.run import NUMPY, Range
 from unmask.scoring import PairGrid, Tile
 
@@ -119,9 +118,9 @@ def renamed_between(
     number = counts.sum(axis=2)
     made = []
     for sign in (1, -1):
-        values, llr = _numbers(target[:, ::sign], nontarget[:, ::sign])
-        per_bin = (llr if mean == "arithmetic" else -information.softplus(-llr))[:, ::sign]
-        totals = (per_bin.astype(np.float32) @ flat.T).reshape(-1, *number.shape)
+        oracles = Oracles.of(target, nontarget, mean, sign)
+        values = _numbers(oracles)
+        totals = (oracles.per_bin.astype(np.float32) @ flat.T).reshape(-1, *number.shape)
         for row, (one, total) in enumerate(zip(bears, totals, strict=True)):
             transposed = one.T.astype(np.float32)
             sums = transposed @ total @ transposed.T
@@ -165,25 +164,21 @@ def renamed_counts(
     flat, number = counts.reshape(-1, bins), counts.sum(axis=2).reshape(-1)
     made = []
     for sign in (1, -1):
-        numbers, llr = _numbers(target[:, ::sign], nontarget[:, ::sign])
-        per_bin = (llr if mean == "arithmetic" else -information.softplus(-llr))[:, ::sign]
+        oracles = Oracles.of(target, nontarget, mean, sign)
         with np.errstate(invalid="ignore", divide="ignore"):
-            logs = (per_bin.astype(np.float32) @ flat.T) / number
+            logs = (oracles.per_bin.astype(np.float32) @ flat.T) / number
             if mean == "arithmetic":
                 logs = np.log(expit(logs))
-        made.append(Renamed(logs.reshape(-1, people, people), numbers, renaming))
+        made.append(Renamed(logs.reshape(-1, people, people), _numbers(oracles), renaming))
     return made[0], made[1]
 
 
-def _numbers(target: FloatArray, nontarget: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """D_ECE, l_w and EER of every row of counts in their columns, and its LLRs with Laplace."""
-    oracles = [oracle(*row) for row in zip(target, nontarget, strict=True)]
-    llr, bare, eer = (np.stack(column) for column in zip(*oracles, strict=True))
-    numbers = np.full((len(llr), 4), np.nan)
-    numbers[:, D_ECE] = disclosed(bare, target, nontarget)[0]
-    numbers[:, L_W] = np.abs(llr).max(axis=1) / np.log(10)
-    numbers[:, EER] = eer
-    return numbers, llr
+def _numbers(oracles: Oracles) -> FloatArray:
+    """D_ECE, l_w and EER of every row in their columns."""
+    numbers = np.full((len(oracles.eer), 4), np.nan)
+    numbers[:, D_ECE], numbers[:, EER] = oracles.d_ece, oracles.eer
+    numbers[:, L_W] = np.abs(oracles.llr).max(axis=1) / np.log(10)
+    return numbers
 
 
 def quantiles(scores: FloatArray) -> FloatArray:
@@ -210,7 +205,7 @@ def renamed_trials(
     cells = codes[bears, known] + bins * np.arange(len(bears))[:, None]
     target = np.bincount(cells.ravel(), minlength=bins * len(bears)).reshape(-1, bins)
     nontarget = np.bincount(lookup(compared).ravel(), minlength=bins) - target
-    numbers, _ = _numbers(target.astype(np.float64), nontarget.astype(np.float64))
+    numbers = _numbers(Oracles.of(target.astype(np.float64), nontarget.astype(np.float64)))
     return Permuted(numbers, len(people), renaming.exhaustive)
 
 

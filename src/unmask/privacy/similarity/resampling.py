@@ -259,18 +259,15 @@ def replicate_rows(xp: Xp, shared: Resampling, rows: Range) -> Arrays:
     compared = binned.table(np.ones(len(binned.other)))
     result: Arrays = {}
     for sign in (1, -1) if shared.negated else (1,):
-        bins = target[:, ::sign], nontarget[:, ::sign]
-        oracles = [oracle(*row) for row in zip(*bins, strict=True)]
-        llr, bare, eer = (np.stack(column) for column in zip(*oracles, strict=True))
-        per_bin = (llr if shared.mean == "arithmetic" else -information.softplus(-llr))[:, ::sign]
+        oracles = Oracles.of(target, nontarget, shared.mean, sign)
         with np.errstate(invalid="ignore", divide="ignore"):
-            own = (per_bin @ binned.own.T) / binned.own.sum(axis=1)
+            own = (oracles.per_bin @ binned.own.T) / binned.own.sum(axis=1)
             dominances = [
                 _dominances(shared, m, mine, total / binned.number, compared)
-                for m, mine, total in zip(times, own, binned.summed(per_bin), strict=True)
+                for m, mine, total in zip(times, own, binned.summed(oracles.per_bin), strict=True)
             ]
         signed, logs, share = (np.array(column) for column in zip(*dominances, strict=True))
-        values = PairDraws(signed, logs, *disclosed(bare, *bins), eer, share)
+        values = PairDraws(signed, logs, oracles.d_ece, oracles.min_cllr, oracles.eer, share)
         result |= {f"{name} {sign}": value for name, value in vars(values).items()}
     return result
 
@@ -299,7 +296,31 @@ def _dominances(
     return dominance(own, between), dominance(logs[0], table(logs[1])), share
 
 
-def disclosed(
+@dataclass(frozen=True, eq=False)
+class Oracles:
+    """Oracle calibrations of rows of counts in bins: LLRs with Laplace, what a score of each bin
+    adds to a similarity (bins from low scores to high), D_ECE and C_llr^min in bits, and the EER.
+    """
+
+    llr: FloatArray
+    per_bin: FloatArray
+    d_ece: FloatArray
+    min_cllr: FloatArray
+    eer: FloatArray
+
+    @classmethod
+    def of(
+        cls, target: FloatArray, nontarget: FloatArray, mean: str = "geometric", sign: int = 1
+    ) -> Oracles:
+        """Calibrate every row; negated scores (−1) have the same bins from high to low."""
+        target, nontarget = target[:, ::sign], nontarget[:, ::sign]
+        rows = [_oracle(*row) for row in zip(target, nontarget, strict=True)]
+        llr, bare, eer = (np.stack(column) for column in zip(*rows, strict=True))
+        per_bin = (llr if mean == "arithmetic" else -information.softplus(-llr))[:, ::sign]
+        return cls(llr, per_bin, *_disclosed(bare, target, nontarget), eer)
+
+
+def _disclosed(
     llr: FloatArray, target: FloatArray, nontarget: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """D_ECE and C_llr^min in bits of every row of LLRs without Laplace."""
@@ -316,7 +337,7 @@ def disclosed(
     return np.maximum(d_ece, 0.0) / (2 * np.log(2)), np.asarray(cllr) / (2 * np.log(2))
 
 
-def oracle(target: FloatArray, nontarget: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+def _oracle(target: FloatArray, nontarget: FloatArray) -> tuple[FloatArray, FloatArray, float]:
     """LLR of every bin with Laplace and without, and the EER; NaN if a class is empty."""
     if not (target.any() and nontarget.any()):
         nothing = np.full(target.size, np.nan)

@@ -16,7 +16,6 @@ from unmask.privacy.attack import CENTRED, DOUBLE_CENTRED, NEGATED, PLAIN, READI
 from unmask.privacy.similarity.attackers import (
     LEAST_DIFFERENCE,
     OWN_SETS,
-    AttackedMatrix,
     SpeakerProtection,
     StrongestAttack,
     attacks_of,
@@ -40,6 +39,7 @@ from unmask.privacy.similarity.intervals import (
 )
 from unmask.privacy.similarity.matrix import (
     MOST_SPEAKERS,
+    AttackedMatrix,
     Comparisons,
     MatrixView,
     SimilaritySet,
@@ -376,15 +376,8 @@ _WITHOUT_LAPLACE = (
     "g_d_ece",
     "g_min_cllr",
 )
-_WHY: dict[str, str] = {
-    PLAIN: "",
-    CENTRED: "what all voices of a side have in common hides whose they are, and is easily taken"
-    " out",
-    DOUBLE_CENTRED: "what all voices of a side have in common hides whose they are, and is easily"
-    " taken out",
-}
-
-
+_COMMON = "what all voices of a side have in common hides whose they are, and is easily taken out"
+_WHY: dict[str, str] = {PLAIN: "", CENTRED: _COMMON, DOUBLE_CENTRED: _COMMON}
 _UNCLEAR = "resampling the speakers does not tell the two apart"
 
 
@@ -421,22 +414,26 @@ def assessed(
             " DeID and G_VD are not defined"
         )
     attacks = attacks_of(made)
-    strongest, beats_plain = strongest_of(attacks)
-    statistics = _statistics(made, attacks, strongest) if made.plain else {}
+    strongest, beats_plain = strongest_of(attacks, made)
+    statistics = _statistics(made, attacks) if setup.replicates else {}
+    if statistics:
+        statistics["deid_strongest"] = statistics[_metric(strongest)]
     intervals = setup.intervals(statistics, len(sets["oo"].speakers))
-    if made.plain and np.allclose(made.plain["op"].signed, made.plain["oo"].signed, equal_nan=True):
+    op, oo = (made.readings[name][0].resampled for name in ("op", "oo"))
+    if op is not None and oo is not None and np.allclose(op.signed, oo.signed, equal_nan=True):
         # Speech of a sample in which nobody is protected: another reading sees no more of others.
         plain, best = intervals["deid"], intervals["deid_strongest"]
         low, high = min(plain.low, best.low), max(plain.high, best.high)
         intervals["deid_strongest"] = replace(best, low=low, high=high)
+    whole = sets["oo"].d_diag
     return Pseudonymisation(
         sets=sets,
-        attacks={name: attack.deid for name, attack in attacks.items()},
+        attacks={name: 1 - abs(attack.signed) / whole for name, attack in attacks.items()},
         evidence={name: Evidence.of(attack) for name, attack in attacks.items()},
-        lucks=lucks_of(attacks),
-        attacker=strongest.name,
+        lucks=lucks_of(attacks, made),
+        attacker=strongest,
         beats_plain=beats_plain,
-        per_speaker=protection_of(strongest),
+        per_speaker=protection_of(strongest, attacks[strongest], made),
         intervals=intervals,
         negated_discloses_more=_negated_discloses_more(made),
         pairs=setup.pairs,
@@ -450,11 +447,10 @@ def assessed(
     )
 
 
-def _statistics(
-    made: Comparisons, attacks: Mapping[str, AttackedMatrix], strongest: AttackedMatrix
-) -> dict[str, Statistic]:
+def _statistics(made: Comparisons, attacks: Mapping[str, AttackedMatrix]) -> dict[str, Statistic]:
     """What intervals are made from, by metric."""
-    sets, own, number = made.sets, made.plain, made.setup.replicates
+    sets, number = made.sets, made.setup.replicates
+    own = {name: made.readings[name][0].draws for name in SETS}
     information = {name: (1 - sets[name].roc.min_cllr(), 1 - own[name].min_cllr) for name in SETS}
     disclosed = {name: (sets[name].zebra.d_ece, own[name].d_ece) for name in SETS}
     logs = {name: (sets[name].signed_log, own[name].signed_log) for name in SETS}
@@ -483,20 +479,16 @@ def _statistics(
         statistics[f"d_diag_{name}"] = Statistic(*signed[name], number, modulus, (-1.0, 1.0))
         statistics[f"d_diag_{name}_signed"] = evidence[name]
         statistics[f"d_diag_{name}_log"] = Statistic(*logs[name], number, modulus)
-    for attack in attacks.values():
-        assert attack.resampled is not None
-        drawn = attack.resampled.signed
-        statistics[_metric(attack.name)] = attack.over_oo(attack.signed, drawn, lost)
-    statistics["deid_strongest"] = statistics[_metric(strongest.name)]
+    for name, attack in attacks.items():
+        statistics[_metric(name)] = made.over_oo(attack.signed, attack.draws.signed, lost)
     most = max(attacks.values(), key=lambda attack: attack.d_ece)
     least = min(attacks.values(), key=lambda attack: attack.eer)
     for name, attack, limits, chance in (
         ("d_ece", most, bits, 0.0),
         ("eer", least, (0.0, 0.5), 0.5),
     ):
-        assert attack.resampled is not None
-        alike = Statistic(attack.signed, attack.resampled.signed, number, bounds=(-1.0, 1.0))
-        value, drawn = getattr(attack, name), getattr(attack.resampled, name)
+        value, drawn = getattr(attack, name), getattr(attack.draws, name)
+        alike = Statistic(attack.signed, attack.draws.signed, number, bounds=(-1.0, 1.0))
         statistics[f"{name}_strongest"] = Statistic(
             value, drawn, number, bounds=limits, evidence=alike, chance=chance
         )
@@ -505,13 +497,13 @@ def _statistics(
 
 def _negated_discloses_more(made: Comparisons) -> bool:
     """Whether D_ECE of the negated OP scores is larger by more than resampling moves it."""
-    op = made.sets["op"]
+    op, (plain, negated) = made.sets["op"], made.readings["op"]
     if not op.zebra.notices:
         return False
-    if not made.plain:
+    if plain.resampled is None:
         return True
     value = op.zebra.negated_d_ece - op.zebra.d_ece
-    drawn = made.negated["op"].d_ece - made.plain["op"].d_ece
+    drawn = negated.draws.d_ece - plain.draws.d_ece
     ends = Statistic(value, drawn, made.setup.replicates).ends(len(op.speakers), made.setup.level)
     return ends is None or ends[0] > 0
 

@@ -31,14 +31,14 @@ from unmask.privacy.recordings import of_people
 from unmask.privacy.similarity.attackers import LEAST_DIFFERENCE
 from unmask.privacy.similarity.intervals import (
     LARGEST_D_ECE,
+    Ends,
     Setup,
     Statistic,
     decibels,
     gain,
     lost,
-    ratio,
 )
-from unmask.privacy.similarity.matrix import Comparisons, dominance, similarity_sets
+from unmask.privacy.similarity.matrix import AttackedMatrix, Comparisons, similarity_sets
 from unmask.privacy.similarity.pairs import Segments, prepared
 from unmask.privacy.similarity.renamed import SIGNED, renamed_between
 from unmask.privacy.similarity.result import SimilarityResult
@@ -62,14 +62,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class SessionAssessment(SimilarityResult):
-    """Voice distinctiveness within sessions and linkability between them; made by :func:`sessions`.
+    """Voice distinctiveness within sessions and linkability between them.
 
-    ``sets`` holds the similarity sets of original (``oo``) and protected (``pp``) segments over the
-    pairs ``within`` a session and ``between`` two, each calibrated on its own: ``oo_within``, ….
-    ``attacks`` has unlinkability for every way to read the scores between sessions: plain, negated,
-    each session about its own mean, whitened, and turned onto the largest. ``linked`` is
-    Linkability from one of the two largest sessions to the other, under its strongest attack;
-    ``luck`` what the least unlinkability of all attacks reads with names permuted in each session.
+    :func:`compare_sessions` makes it. ``sets`` holds the similarity sets of original (``oo``) and
+    protected (``pp``) segments over the pairs ``within`` a session and ``between`` two, each
+    calibrated on its own: ``oo_within``, …. ``attacks`` has unlinkability for every way to read the
+    scores between sessions: plain, negated, each session about its own mean, whitened, and turned
+    onto the largest. ``linked`` is Linkability from one of the two largest sessions to the other,
+    under its strongest attack; ``luck`` what the least unlinkability of all attacks reads with
+    names permuted in each session.
     """
 
     sessions: int
@@ -170,7 +171,7 @@ class SessionAssessment(SimilarityResult):
         return (*notices, *self.notes, *self._few())
 
 
-def sessions(
+def compare_sessions(
     original: Embeddings,
     protected: Embeddings,
     *,
@@ -182,10 +183,37 @@ def sessions(
 ) -> SessionAssessment:
     """Assess pseudo-voices within and between the sessions named on the protected segments.
 
-    Every speaker needs two segments in one session and segments in two sessions. The ``original``
-    segments of the same pairs are the reference, so that what sessions do to unprotected speech
-    (room, day, microphone) is not laid to the safeguard. ``backend``, ``mean``, ``replicates``,
-    ``level`` and ``seed`` as in :func:`pseudonymisation`.
+    G_VD over pairs of one session, and unlinkability 1 − D_diag(PP)/D_diag(OO) over pairs of two
+    (Noé 2022, eq. 8 to 10). The original segments of the same pairs are the reference, so that what
+    sessions do to unprotected speech (room, day, microphone) is not laid to the safeguard.
+
+    Parameters
+    ----------
+    original, protected
+        Embeddings; every speaker needs two segments in one session and segments in two sessions.
+    backend, mean, replicates, level, seed
+        Those of :func:`pseudonymisation`.
+
+    Returns
+    -------
+    SessionAssessment
+        ``g_vd_within`` (dB) should stay near 0, ``unlinkability_between`` should reach 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import unmask as um
+    >>> rng = np.random.default_rng(0)
+    >>> who, when = np.repeat(list("abcdefgh"), 6), np.tile(list("xxxyyy"), 8)
+    >>> voices = rng.normal(size=(8, 16)).repeat(6, axis=0)
+    >>> pseudo = rng.normal(size=(16, 16)).repeat(3, axis=0)  # another voice in each session
+    >>> original, protected = (
+    ...     um.Embeddings(voice + rng.normal(size=(48, 16)) / 2, who, sessions=when)
+    ...     for voice in (voices, pseudo)
+    ... )
+    >>> result = um.compare_sessions(original, protected, replicates=0)
+    >>> print(f"{result.g_vd_within:.2f} dB, {result.unlinkability_between:.2f}")
+    -0.02 dB, 0.98
     """
     setup = Setup(replicates, level, seed, mean)
     scorer = backend_named(backend)
@@ -202,7 +230,7 @@ def sessions(
     _refuse_missing(segments, codes)
     rules = {"within": Rule(codes, "=="), "between": Rule(codes, "!=")}
     pairs = {
-        f"{name}_{kind}": segments.pairs(own, rule)
+        f"{name}_{kind}": [segments.pairs(own, rule)]
         for kind, rule in rules.items()
         for name, own in (("oo", o), ("pp", p))
     }
@@ -210,36 +238,27 @@ def sessions(
     read, notes = _readings(rows, codes, segments.codes)
     for reading, vectors in read.items():
         sides = sides_of(backend_named("cosine"), vectors)
-        pairs[f"pp_between, {reading}"] = segments.pairs(sides, rules["between"])
+        pairs[f"pp_between, {reading}"] = [segments.pairs(sides, rules["between"])]
     attacked = [name for name in pairs if name.startswith("pp_between")]
     made = similarity_sets(pairs, setup, negated=attacked, once=tuple(pairs))
     for name in ("oo_within", "oo_between"):
         if made.sets[name].d_diag == 0:
             raise InputError(f"{name}: D_diag is 0, original voices cannot be told apart")
     whole = made.sets["oo_between"].d_diag
-    signed = {}
+    read_so: dict[str, AttackedMatrix] = {}
     for name in attacked:
-        own, reading = made.sets[name], name.removeprefix("pp_between, ")
-        label = str(PLAIN) if name == "pp_between" else reading
+        label = name.removeprefix("pp_between, ") if name != "pp_between" else str(PLAIN)
         opposite = str(NEGATED) if label == PLAIN else f"{label} {NEGATED}"
-        assert own.negated is not None
-        signed[label] = own.signed, made.plain.get(name)
-        signed[opposite] = dominance(own.negated), made.negated.get(name)
-    strongest = max(signed, key=lambda label: abs(signed[label][0]))
-    luck = None
+        read_so |= zip((label, opposite), made.readings[name], strict=True)
+    strongest = max(read_so.values(), key=lambda one: abs(one.signed))
+    luck, statistics = None, {}
     if replicates:
-        luck = _luck([pairs[name] for name in attacked], codes, whole, mean, seed)
-    statistics = _statistics(made) if made.plain else {}
-    if made.plain:
-        value, drawn = signed[strongest]
-        assert drawn is not None
-        oo, drawn_oo = made.sets["oo_between"], made.plain["oo_between"]
-        number = ratio(value, oo.signed, drawn.signed, drawn_oo.signed)
-        statistics["unlinkability_strongest"] = Statistic(*number, replicates, lost)
+        luck = _luck([pairs[name][0] for name in attacked], codes, whole, mean, seed)
+        statistics = _statistics(made, strongest)
     return SessionAssessment(
         sets=made.sets,
         intervals=setup.intervals(statistics, segments.size),
-        attacks={label: 1 - abs(value) / whole for label, (value, _) in signed.items()},
+        attacks={label: 1 - abs(one.signed) / whole for label, one in read_so.items()},
         linked=_between_largest(protected, level, replicates, seed),
         luck=luck,
         notes=notes,
@@ -332,26 +351,23 @@ def _between_largest(
     return swept.worst("linkability")
 
 
-def _statistics(made: Comparisons) -> dict[str, Statistic]:
+def _statistics(made: Comparisons, strongest: AttackedMatrix) -> dict[str, Statistic]:
     """What intervals are made from, by metric."""
-    sets, drawn, number = made.sets, made.plain, made.setup.replicates
+    within, own = (made.readings[f"pp_{kind}"][0] for kind in ("within", "between"))
+    number, bits, half = made.setup.replicates, (0.0, LARGEST_D_ECE), (0.0, 0.5)
+    alike = Statistic(own.signed, own.draws.signed, number, bounds=(-1.0, 1.0))
+    disclosed = Statistic(own.d_ece, own.draws.d_ece, number, bounds=bits, evidence=alike)
+    errors = Statistic(own.eer, own.draws.eer, number, bounds=half, evidence=alike, chance=0.5)
 
-    def over_original(kind: str) -> tuple[float, FloatArray]:
-        pp, oo = f"pp_{kind}", f"oo_{kind}"
-        return ratio(sets[pp].signed, sets[oo].signed, drawn[pp].signed, drawn[oo].signed)
+    def over(one: AttackedMatrix, kind: str, read: Callable[[Ends], Ends]) -> Statistic:
+        return made.over_oo(one.signed, one.draws.signed, read, f"oo_{kind}")
 
-    own, between = sets["pp_between"], drawn["pp_between"]
-    evidence = Statistic(own.signed, between.signed, number, bounds=(-1.0, 1.0))
-    bits, half = (0.0, LARGEST_D_ECE), (0.0, 0.5)
     return {
-        "g_vd_within": Statistic(*over_original("within"), number, decibels),
-        "unlinkability_between": Statistic(*over_original("between"), number, lost),
-        "d_ece_between": Statistic(
-            own.zebra.d_ece, between.d_ece, number, bounds=bits, evidence=evidence
-        ),
-        "eer_between": Statistic(
-            own.roc.eer(), between.eer, number, bounds=half, evidence=evidence, chance=0.5
-        ),
+        "g_vd_within": over(within, "within", decibels),
+        "unlinkability_between": over(own, "between", lost),
+        "unlinkability_strongest": over(strongest, "between", lost),
+        "d_ece_between": disclosed,
+        "eer_between": errors,
     }
 
 

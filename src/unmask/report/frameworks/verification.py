@@ -17,7 +17,7 @@ from unmask.report.headline import clear
 from unmask.report.section import Section, TableBlock, colours_of, noted
 from unmask.report.table import MODELS, label
 from unmask.report.words import note, shown
-from unmask.stress import cp_maps, worst_case
+from unmask.stress import ImpostorProtocol, cp_maps, worst_case_study
 
 POPULATION = 100_000
 _GRID = 50
@@ -79,8 +79,11 @@ def _(comparison: Comparison) -> list[charts.Figure]:
         maps = cp_maps(scores, systems=names, grid=_GRID, replicates=0)
         figures.append(charts.delta_cp_map_figure(maps.deltas, privacy=comparison.privacy))
     with suppress(InputError):
-        options = {"population": POPULATION, "skip_single": True, **drawn}
-        studies = {name: worst_case(scores, system=name, **options) for name in names}
+        how = {name: ImpostorProtocol(system=name, skip_single=True) for name in names}
+        studies = {
+            name: worst_case_study(scores, population=POPULATION, protocol=own, **drawn)
+            for name, own in how.items()
+        }
         figures.append(charts.worst_case_of_systems(studies, privacy=comparison.privacy))
     return figures
 

@@ -95,10 +95,34 @@ def proportions(
 def delta_cp_map(reference: CpMap, test: CpMap, *, tolerance: float = TOLERANCE) -> DeltaCpMap:
     """Compare two maps of the same trials cell by cell (Li 2022, section 4.5).
 
-    A cell is won by the system of the map ``test`` where RCR > ε, the ``tolerance``, lost to that
-    of ``reference`` where RCR < −ε, and a tie otherwise. Both maps must hold the trials in the same
-    order, however that order was named. Where one of the two systems is among those that ordered
-    and the other is not, the map favours the other one and says so in a warning.
+    RCR = (CP_ref − CP_test)/CP_ref (eq. 2). A cell is won where RCR > ε, lost where RCR < −ε, and a
+    tie otherwise. Where one of the two systems is among those that ordered the trials and the other
+    is not, the map favours the other one and says so in a warning.
+
+    Parameters
+    ----------
+    reference, test
+        Maps with the trials in the same order, however that order was named.
+    tolerance
+        ε, the relative change that is still a tie.
+
+    Returns
+    -------
+    DeltaCpMap
+        ``rcr`` of every cell; ``win``, ``tie`` and ``lose``, shares of the well-defined ones.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import unmask as um
+    >>> rng = np.random.default_rng(0)
+    >>> first = rng.normal(1, 1, 500), rng.normal(0, 1, 500)
+    >>> second = rng.normal(2, 1, 500), rng.normal(0, 1, 500)
+    >>> order = {"target_hardness": first[0] + second[0], "nontarget_hardness": first[1]}
+    >>> maps = [um.cp_map(*scores, grid=10, **order) for scores in (first, second)]
+    >>> delta = um.delta_cp_map(*maps)
+    >>> print(f"{delta.win:.2f} : {delta.tie:.2f} : {delta.lose:.2f}")
+    1.00 : 0.00 : 0.00
     """
     names = reference.system or "the reference system", test.system or "the test system"
     both = list(zip(names, (reference, test), strict=True))

@@ -18,6 +18,7 @@ from scipy.special import logit
 from unmask.base import (
     FloatArray,
     IntArray,
+    Sampling,
     check_replicates,
     logit_interval,
     quantile_t,
@@ -61,32 +62,28 @@ def cp_intervals(
     *,
     compared: Sequence[tuple[int, int]] = (),
     configs: Sequence[CpConfig] = (),
-    target_hardness: Hardness | None = None,
-    nontarget_hardness: Hardness | None = None,
+    hardness: tuple[Hardness | None, Hardness | None] = (None, None),
     combine: str = "rank",
     grid: int | tuple[int, int] = INTERVAL_GRID,
     metric: CpMetric | None = None,
     below: float = BELOW,
     tolerance: float = TOLERANCE,
-    replicates: int = 1000,
-    level: float = 0.95,
-    seed: int = 0,
+    sampling: Sampling | None = None,
 ) -> CpUncertainty:
     """Intervals of the summaries of maps, of comparisons and of trial configs, on shared draws.
 
     ``scores`` are (target, nontarget) scores of the systems on one trial list, ``compared`` pairs
-    of their numbers, ``configs`` subsets of the trials. Every map is computed once per replicate.
-    ``target_hardness``, ``nontarget_hardness`` and ``combine`` order the trials as in
+    of their numbers, ``configs`` subsets of the trials. Every map is computed once per replicate of
+    ``sampling``. ``hardness`` of targets and of nontargets and ``combine`` order the trials as in
     :func:`cp_map`; without them each system's own scores order its map, or the mean of the ranks of
     all systems where any are compared. ``grid`` may be coarser than that of the maps: that hardly
     changes shares. In the cells stands ``metric``; ``below`` is the level under which cells are
-    counted, ``tolerance`` is that of :func:`delta_cp_map`. ``level`` is the confidence;
-    ``replicates`` follow from ``seed``.
+    counted, ``tolerance`` is that of :func:`delta_cp_map`.
     """
-    hardness = target_hardness, nontarget_hardness
+    sampling = sampling or Sampling()
     if compared and all(one is None for one in hardness):
         hardness = [pair[0] for pair in scores], [pair[1] for pair in scores]
-    check_replicates(replicates)
+    check_replicates(sampling.replicates)
     plan = MapPlan(
         tuple(Listed.of(pair, hardness, combine) for pair in scores),
         tuple(compared),
@@ -101,7 +98,7 @@ def cp_intervals(
             "bootstrap: speakers are known for {} target and {} nontarget trials, scores given for"
             " {} and {}".format(*expected, *sizes)
         )
-    spread = _Spread(plan, units, replicates, level, seed, below)
+    spread = _Spread(plan, units, sampling, below)
     return CpUncertainty(
         tuple(spread.of_map(i) for i in range(len(scores))),
         tuple(spread.of_delta(i) for i in range(len(compared))),
@@ -175,29 +172,26 @@ def replicates_of(xp: Xp, shared: tuple[MapPlan, Units, int], rows: Range) -> Ar
 class _Spread:
     """The numbers of the sample, how they spread over replicates, and the intervals of that."""
 
-    def __init__(
-        self, plan: MapPlan, units: Units, replicates: int, level: float, seed: int, below: float
-    ) -> None:
+    def __init__(self, plan: MapPlan, units: Units, sampling: Sampling, below: float) -> None:
         self.plan, self.below = plan, below
-        self.level, self.replicates, self.seed = level, replicates, seed
-        self.method = units.method
+        self.sampling, self.level, self.method = sampling, sampling.level, units.method
         self.units = units.strata[0] if units.method == "speaker" else min(units.strata)
         sizes, number = plan.systems[0].sizes, len(plan.systems)
         targets, nontargets, self.defined = layout(sizes, plan.steps)
         # Half a trial of the smaller class of each cell: no rate is told apart from 0 below it.
         self.least = 0.5 / np.minimum(targets, nontargets)
-        self.reach = quantile_t(self.units, level) * float(
+        self.reach = quantile_t(self.units, self.level) * float(
             np.sqrt(self.units / max(self.units - 1, 1))
         )
         self.sample = plan.of((np.ones(sizes[0], np.int64), np.ones(sizes[1], np.int64)))
         self.centre = self._scaled(self.sample["cells"])
         sums = np.zeros((2, *self.centre.shape))
         several = self.units > 1 or self.method != "speaker"
-        ranges = ranges_of(replicates, _TOGETHER) if several else []
+        ranges = ranges_of(sampling.replicates, _TOGETHER) if several else []
         scalars: list[FloatArray] = []
         ties: list[FloatArray] = []
         positions: list[FloatArray] = []
-        for part in run(replicates_of, (plan, units, seed), ranges):
+        for part in run(replicates_of, (plan, units, sampling.seed), ranges):
             for cells in part["cells"]:
                 off = self._scaled(cells) - self.centre
                 sums += off, off**2
@@ -205,7 +199,7 @@ class _Spread:
             ties += list(part["ties"])
             positions += list(part["positions"])
         drawn = len(scalars)
-        self.undefined = replicates - drawn
+        self.undefined = sampling.replicates - drawn
         self.scalars = np.array(scalars).reshape(drawn, number, 3)
         self.ties = np.array(ties).reshape(drawn, len(plan.compared))
         self.positions = np.array(positions).reshape(drawn, number, len(plan.configs), 3)
@@ -228,7 +222,8 @@ class _Spread:
         return np.stack([cells[:, -2], mean, cells[:, -1]], axis=1)
 
     def _interval(self, ends: tuple[float, float], how: str) -> Interval:
-        return Interval(*ends, self.level, f"{self.method},{how}", self.replicates, self.seed)
+        how, sampling = f"{self.method},{how}", self.sampling
+        return Interval(*ends, self.level, how, sampling.replicates, sampling.seed)
 
     def _of_metric(self, value: float, drawn: FloatArray, least: float) -> Interval:
         ends = logit_interval(value, drawn, self.units, level=self.level, least=least)

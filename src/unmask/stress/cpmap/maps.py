@@ -35,7 +35,21 @@ _MANY = 16  # chunks of cells, below which they are made here
 
 @dataclass(frozen=True)
 class CpMetric:
-    """What is measured in each cell; prior and costs matter to ``min_dcf`` only."""
+    """What is measured in each cell of a C-P map.
+
+    Parameters
+    ----------
+    name
+        ``"eer"``, the raw one, or ``"min_dcf"``.
+    p_target, c_miss, c_fa
+        Of ``min_dcf``: the target prior and the costs of a miss and of a false alarm.
+
+    Examples
+    --------
+    >>> import unmask as um
+    >>> um.cp_map([2.0, 3.0], [1.0, 2.5], metric=um.CpMetric("min_dcf", p_target=0.5), grid=1).full
+    0.5
+    """
 
     name: str = "eer"
     p_target: float = 0.01
@@ -66,6 +80,11 @@ class CpMetric:
         if self.name == "eer":
             return eer(trials, targets, nontargets)
         return min_dcf(trials, targets, nontargets, self.cost)
+
+
+def as_metric(metric: str | CpMetric) -> CpMetric:
+    """A metric by its name, with the usual prior and costs, or as it is."""
+    return CpMetric(metric) if isinstance(metric, str) else metric
 
 
 def layout(trials: tuple[int, int], steps: tuple[int, int]) -> tuple[IntArray, IntArray, BoolArray]:
@@ -250,31 +269,50 @@ def cp_map(
     nontarget_hardness: Hardness | None = None,
     combine: str = "rank",
     grid: int | tuple[int, int] = 100,
-    metric: str = "eer",
-    p_target: float = 0.01,
-    c_miss: float = 1.0,
-    c_fa: float = 1.0,
+    metric: str | CpMetric = "eer",
     system: str = "",
 ) -> CpMap:
     """The Config-Performance map of one system (Li 2022, section 3).
 
-    Cell (x, y) holds the first ceil(x·T) targets and the first ceil(y·N) nontargets, hardest first;
-    its value is the metric of the system's own scores on them.
+    Cell (x, y) holds the first ceil(x·T) targets and the first ceil(y·N) nontargets, hardest first.
+    Its value is the metric of the system's own scores on them.
 
-    ``target`` and ``nontarget`` are the scores of both classes. ``target_hardness`` and
-    ``nontarget_hardness`` are reference scores per trial: targets are ordered from the lowest,
-    nontargets from the highest. Give one array per class, or a sequence of arrays (several
-    reference systems), which ``combine`` turns into one by the mean of their ranks (``rank``) or of
-    the scores (``mean``, which on unlike scales is nearly the order of the widest one: the map then
-    carries a warning). A class without hardness is ordered by the system's own scores. Equal
-    hardness is ordered by the system's own scores too, hardest first, so the order of the input
-    never matters.
+    Parameters
+    ----------
+    target, nontarget
+        Scores of both classes.
+    target_hardness, nontarget_hardness
+        Reference scores per trial, or several arrays of them. Targets are ordered from the lowest,
+        nontargets from the highest; ties, and a class without hardness, by the own scores.
+    combine
+        Several references become one by the mean of their ranks (``"rank"``) or scores
+        (``"mean"``). Means of unlike scales are nearly the order of the widest: a warning says so.
+    grid
+        Steps along each axis, or a pair (x, y); at most 1,000 each.
+    metric
+        What stands in the cells: the raw ``"eer"``, ``"min_dcf"``, or a :class:`CpMetric` with
+        another prior or other costs.
+    system
+        The name of the system in comparisons.
 
-    ``grid`` is the number of steps along each axis, or a pair (x, y), at most 1,000 each. In the
-    cells stands ``metric``, the raw ``"eer"`` or ``"min_dcf"`` at the prior ``p_target`` with the
-    costs ``c_miss`` and ``c_fa``. ``system`` names the system in comparisons.
+    Returns
+    -------
+    CpMap
+        ``values[j, i]`` at the shares ``y[j]`` and ``x[i]``, and which cells are ``well_defined``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import unmask as um
+    >>> rng = np.random.default_rng(0)
+    >>> cp = um.cp_map(rng.normal(2, 1, 1000), rng.normal(0, 1, 1000), grid=4)
+    >>> print(cp.values.round(2))
+    [[0.65 0.44 0.37 0.31]
+     [0.44 0.32 0.27 0.22]
+     [0.34 0.26 0.22 0.19]
+     [0.29 0.22 0.18 0.16]]
     """
-    measured = CpMetric(metric, p_target, c_miss, c_fa)
+    measured = as_metric(metric)
     columns, rows = check_grid(grid)
     listed = Listed.of((target, nontarget), (target_hardness, nontarget_hardness), combine)
     targets, nontargets = listed.orders

@@ -10,7 +10,15 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from unmask.base import BoolArray, FloatArray, IntArray, Tabular, as_scores, estimate_row
+from unmask.base import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Sampling,
+    Tabular,
+    as_scores,
+    estimate_row,
+)
 from unmask.engine import Roc, auto_replicates, units_of
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
@@ -26,7 +34,8 @@ from unmask.stress.cpmap.comparison import (
     steps_of,
 )
 from unmask.stress.cpmap.intervals import BELOW, INTERVAL_GRID, CpUncertainty, cp_intervals
-from unmask.stress.cpmap.maps import CpMap, CpMetric, check_grid, cp_map
+from unmask.stress.cpmap.maps import CpMap, CpMetric, as_metric, check_grid, cp_map
+from unmask.stress.tables import Table, as_table
 from unmask.trials import Ids, Scores, Source, TrialList, match, trial_codes
 
 AUTO_TRIALS = 200_000
@@ -173,19 +182,15 @@ def cells_table(assessments: Sequence[CpAssessment]) -> pl.DataFrame:
 
 
 def cp_maps(
-    scores: Scores,
+    data: Table,
     *,
     systems: Sequence[str] | None = None,
     references: Sequence[str] = (),
     combine: str = "rank",
     grid: int | tuple[int, int] = 100,
-    metric: str = "eer",
-    p_target: float = 0.01,
-    c_miss: float = 1.0,
-    c_fa: float = 1.0,
+    metric: str | CpMetric = "eer",
     deltas: Sequence[Edge] | None = None,
-    subset: TrialList | None = None,
-    subset_name: str = "deployment",
+    subset: TrialList | Mapping[str, TrialList] | None = None,
     below: float = BELOW,
     replicates: int | None = None,
     level: float = 0.95,
@@ -193,51 +198,80 @@ def cp_maps(
 ) -> CpAssessment:
     """The map of every system of a table, delta maps, and where trial configs stand on them.
 
-    ``systems`` are those of ``scores`` to map, all by default. ``deltas`` are (reference, test)
-    pairs of them; by default each system is compared with the one before it. Where they form a tree
-    they make the roadmap. ``references`` name what orders the trials: systems of the table, or
-    numeric columns of it, several joined by ``combine`` as in :func:`cp_map`. By default all
-    compared systems order them alike, by the mean of their ranks, which favours none; where nothing
-    is compared, each system's own scores do. ``grid``, ``metric``, ``p_target``, ``c_miss`` and
-    ``c_fa`` are those of :func:`cp_map`; ``below`` is the level of the share of cells below it.
-    Cross-pairing designs and ``subset``, a list of trials of the user's deployment called
-    ``subset_name``, are placed on the maps.
+    Cross-pairing designs and a ``subset`` are placed on the maps (Li 2022, sections 2 to 4).
+    Intervals come from the joint speaker bootstrap (that of trials where no speakers are known), on
+    the map's grid up to 100 × 100.
 
-    Summary numbers, positions and proportions get intervals of the confidence ``level`` by the
-    joint speaker bootstrap (the trial bootstrap where no speakers are known), on the map's grid up
-    to 100 x 100; ``replicates=0`` leaves them out, by default there are 1,000 for up to 200,000
-    trials. They follow from ``seed``.
+    Parameters
+    ----------
+    data
+        Scores of all systems on one list of trials: a table, a data frame, or score files.
+    systems
+        Those to map, all by default.
+    references
+        What orders the trials: systems or numeric columns of the table. By default all compared
+        systems order them alike, by the mean of their ranks, which favours none; where nothing is
+        compared, each system's own scores do.
+    combine, grid, metric
+        Those of :func:`cp_map`.
+    deltas
+        Pairs (reference, test) of systems, by default each with the one before it. Where they form
+        a tree they make the roadmap.
+    subset
+        Trials of your deployment, or several such lists by name.
+    below
+        The level of the share of cells below it.
+    replicates
+        Bootstrap replicates; 1,000 for up to 200,000 trials by default, 0 for no intervals.
+    level, seed
+        Confidence of intervals, and where random draws follow from.
+
+    Returns
+    -------
+    CpAssessment
+        ``maps`` by system, ``deltas``, ``positions`` of trial configs, and the ``roadmap``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import polars as pl
+    >>> import unmask as um
+    >>> rng = np.random.default_rng(0)
+    >>> label = np.arange(2000) % 2
+    >>> scores = {f"d{d}": rng.normal(d * label, 1) for d in (1, 2)}
+    >>> made = um.cp_maps(pl.DataFrame({"label": label, **scores}), grid=20, replicates=0)
+    >>> (delta,) = made.deltas
+    >>> print(f"{delta.reference} to {delta.test}: wins {delta.win:.0%} of the cells")
+    d1 to d2: wins 100% of the cells
     """
+    scores = as_table(data, "cp_maps")
     scores.check_classes()
     names = list(systems or scores.systems)
     classes = {name: (scores.targets(name), scores.nontargets(name)) for name in names}
     compared = steps_of(names, deltas)
     chosen = list(references) or _among(names, compared)
     orders = [_reference(scores, name) for name in chosen]
-    hardness: dict[str, Any] = {
-        "target_hardness": [order[scores.is_target] for order in orders] or None,
-        "nontarget_hardness": [order[scores.is_nontarget] for order in orders] or None,
-        "combine": combine,
-    }
-    configs, missing = trial_configs(scores, subset, subset_name)
+    sides = scores.is_target, scores.is_nontarget
+    hardness = [[order[side] for order in orders] or None for side in sides]
+    named = subset if isinstance(subset, Mapping) else {"deployment": subset}
+    configs, missing = trial_configs(scores, {n: s for n, s in named.items() if s is not None})
     number, remarks = auto_replicates(scores, replicates, most=AUTO_TRIALS)
+    measured, (columns, rows) = as_metric(metric), check_grid(grid)
     sure: CpUncertainty | None = None
     if number:
         units, more = units_of(scores)
         remarks += more
-        columns, rows = check_grid(grid)
         sure = cp_intervals(
             list(classes.values()),
             units,
             compared=[(names.index(old), names.index(new)) for old, new in compared],
             configs=configs,
+            hardness=(hardness[0], hardness[1]),
+            combine=combine,
             grid=(min(columns, INTERVAL_GRID), min(rows, INTERVAL_GRID)),
-            metric=CpMetric(metric, p_target, c_miss, c_fa),
+            metric=measured,
             below=below,
-            replicates=number,
-            level=level,
-            seed=seed,
-            **hardness,
+            sampling=Sampling(number, level, seed),
         )
         if sure.undefined:
             sentence = (
@@ -246,10 +280,17 @@ def cp_maps(
             )
             remarks = [*remarks, Notice("empty-replicates", "", sentence)]
     by = f"{combine}({','.join(chosen)})" if len(chosen) > 1 else "".join(chosen) or "own"
-    options = {"metric": metric, "p_target": p_target, "c_miss": c_miss, "c_fa": c_fa, **hardness}
     maps, positions = {}, {}
     for i, (name, pair) in enumerate(classes.items()):
-        cp = cp_map(*pair, system=name, grid=grid, **options)
+        cp = cp_map(
+            *pair,
+            target_hardness=hardness[0],
+            nontarget_hardness=hardness[1],
+            combine=combine,
+            grid=grid,
+            metric=measured,
+            system=name,
+        )
         maps[name] = replace(cp, hardness=by, intervals=sure.maps[i] if sure else None)
         placed = [cp_position(cp, *pair, c.target, c.nontarget, name=c.name) for c in configs]
         positions[name] = tuple(
@@ -276,7 +317,7 @@ def cp_maps(
     if not defined.all():
         sentence = (
             f"{int((~defined).sum())} of {defined.size} cells have fewer than 30 trials of a class:"
-            f" not well-defined, left out of means and shares of {metric}"
+            f" not well-defined, left out of means and shares of {measured.name}"
         )
         notices.append(Notice("few-trials", "", sentence))
     return CpAssessment(
@@ -318,9 +359,9 @@ def _reference(scores: Scores, name: str) -> FloatArray:
 
 
 def trial_configs(
-    scores: Scores, subset: TrialList | None, subset_name: str
+    scores: Scores, subsets: Mapping[str, TrialList]
 ) -> tuple[tuple[CpConfig, ...], list[Notice]]:
-    """The trial configs that can be told from a table, all trials first, and the ``subset``."""
+    """The trial configs that can be told from a table, all trials first, and the ``subsets``."""
     counted = np.asarray(scores.is_target | scores.is_nontarget)
     masks: dict[str, BoolArray] = {"all trials": counted}
     notices: list[Notice] = []
@@ -338,24 +379,23 @@ def trial_configs(
             else:
                 sentence = "enrolment-fixed cross-pairing leaves a class empty: not placed"
                 notices.append(Notice("empty-class", "", sentence))
-    if subset is not None:
+    for name, subset in subsets.items():
         rows = match(trial_codes(subset.ids, scores.ids), scores.codes)
         unknown = np.flatnonzero(rows < 0)
         if unknown.size:
             first = " ".join(ids.decode(int(unknown[0])) for ids in subset.ids[:2])
             raise InputError(
-                f"{subset_name}: {unknown.size} of its {len(subset)} trials have no score (first:"
-                f" {first})"
+                f"{name}: {unknown.size} of its {len(subset)} trials have no score (first: {first})"
             )
         if subset.label is not None and scores.label is not None:
             conflict = int((subset.label != scores.label[rows]).sum())
             if conflict:
                 problem = f"{conflict} trials are labelled otherwise than in the scores"
-                raise InputError(f"{subset_name}: {problem}")
-        masks[subset_name] = mask = np.zeros(len(scores), bool)
+                raise InputError(f"{name}: {problem}")
+        masks[name] = mask = np.zeros(len(scores), bool)
         mask[rows] = True
         if not _has_both(scores, mask):
-            raise InputError(f"{subset_name}: expected trials of both classes, found one only")
+            raise InputError(f"{name}: expected trials of both classes, found one only")
     configs = (
         CpConfig(name, mask[scores.is_target], mask[scores.is_nontarget])
         for name, mask in masks.items()

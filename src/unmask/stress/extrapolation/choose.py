@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -60,7 +60,6 @@ _FAMILY_NOTICE = Notice(
     " assumed",
 )
 
-Training = Literal["exact", "paper"]
 Truth = tuple[Rates, FloatArray]
 """Exact rates on which models are judged, and those at the largest training count."""
 
@@ -74,26 +73,48 @@ def extrapolate(
     split: bool = True,
     groups: int = GROUPS,
     seed: int = 0,
-    training: Training = "exact",
 ) -> Extrapolation:
-    """Fit a model of P_FA^N(τ) that reaches beyond the impostors at hand.
+    """Fit a model of P_FA^N(τ) that reaches beyond the impostors at hand (Sholokhov 2020, sec. 3).
 
-    ``scores`` is targets × impostors × scores, or :class:`PairScores`. ``model`` names one of
-    :data:`MODELS` (Sholokhov 2020, section 3, and others) or is ``auto``, the mean of the models
-    that fit about equally well: the upper third of the counts is held out, every candidate is
-    fitted to the rest, and those whose error on hard thresholds is at most twice the least one (or
-    0.3 points) are fitted again to all counts up to ``max_count``. A named model keeps those as
-    rivals, whose spread enters its interval. ``groups`` of speakers leave in turn and every model
-    is fitted again without them (0: no intervals). ``split``, ``proxy`` and ``seed`` are those of
-    :func:`~unmask.stress.worst_case`. The default ``training`` is exact and deterministic;
-    ``"paper"`` is the stochastic recipe of Sholokhov 2020, section 3.3 (extra ``torch``).
+    ``"auto"`` is the mean of the models that fit about equally well. The upper third of the counts
+    is held out and every candidate fitted to the rest; those whose error on hard thresholds is at
+    most twice the least one (or 0.3 points) are fitted again to all counts. A named model keeps
+    those as rivals, whose spread enters its interval.
+
+    Parameters
+    ----------
+    scores
+        Targets × impostors × scores of a pair, or :class:`~unmask.stress.PairScores`.
+    model
+        ``"auto"``, or one of :data:`~unmask.stress.MODELS`.
+    max_count
+        The largest N to fit to, all by default.
+    proxy
+        What the adversary chooses by, as in :func:`worst_case_false_alarms`.
+    split
+        Keep the scores that choose apart from those that attack.
+    groups
+        Groups of speakers without which models are fitted again for intervals; 0 for none.
+    seed
+        Where random folds and groups follow from.
+
+    Returns
+    -------
+    Extrapolation
+        ``predict(counts, thresholds)``, ``predict_interval``, and ``threshold_for`` a rate.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import unmask as um
+    >>> rng = np.random.default_rng(0)
+    >>> scores = rng.normal(size=(40, 50, 1)) + rng.normal(size=(40, 50, 30))
+    >>> fitted = um.extrapolate(scores, groups=0)
+    >>> print(fitted.name, fitted.predict([50, 1000], [2.0])[:, 0].round(2))
+    mean of ls-target+, ls+ [0.53 0.82]
     """
-    if training not in ("exact", "paper"):
-        raise InputError(f"training: expected exact or paper, found {training}")
     crossed = CrossFitted.of(as_pairs(scores), proxy, split=split, seed=seed)
-    jackknife = Jackknife(groups if training == "exact" else 0, seed=seed)
-    ready = ModelFitter(crossed, jackknife, max_count=max_count)
-    return ready.fitted(model) if training == "exact" else ready.trained(model)
+    return ModelFitter(crossed, Jackknife(groups, seed=seed), max_count=max_count).fitted(model)
 
 
 class ModelFitter:
@@ -141,25 +162,21 @@ class ModelFitter:
             without.append(self._without(group, part, chosen))
             advance(min(next(done), total), total)
         advance(total, total)
-        more = {"replicates": tuple(without), "rivals": rivals, "guard": guard, "errors": errors}
-        return self._extrapolation(chosen, *notices, **more)
-
-    def trained(self, model: str) -> Extrapolation:
-        """Train a model by the recipe of the paper."""
-        from unmask.stress.extrapolation.paper import fit_paper
-
-        trained, notice = fit_paper(
-            self.crossed, self.surface, self.moments, model=model, seed=self.seed
-        )
-        return self._extrapolation(trained, notice)
-
-    def _extrapolation(self, model: Model, *notices: Notice, **more: Any) -> Extrapolation:
-        """A model with what was measured with all impostors, and ``more`` that is known of it."""
         pairs = self.pairs
         seen = float(pairs.scores.min()), float(pairs.scores.max())
         cases = len(pairs.target_names) * pairs.max_count / self.largest
-        measured = MeasuredFloor.of(self.surface, cases, seen[1])
-        return Extrapolation(model, measured, self.largest, seen, self.seed, notices, **more)
+        return Extrapolation(
+            chosen,
+            MeasuredFloor.of(self.surface, cases, seen[1]),
+            self.largest,
+            seen,
+            self.seed,
+            notices,
+            tuple(without),
+            rivals,
+            guard,
+            errors,
+        )
 
     def _without(self, group: int, surface: Rates, model: Model) -> Model:
         """The same model without a group of speakers; its moments only where it rests on them."""

@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,7 @@ from unmask.base import BoolArray, FloatArray, IntArray, as_numbers, reject_nan
 from unmask.engine import group_masks
 from unmask.errors import InputError
 from unmask.scoring import Backend, backend_named, sides_of
+from unmask.stress.tables import Table, as_table, is_table
 from unmask.trials import Embeddings, Ids, Scores, text_ids
 
 LEAST_SPEAKERS = 3
@@ -312,15 +314,6 @@ class PairScores(Targets):
         """Similarities that differ by no more are equal: 2⁻⁴⁰ of their range, above rounding."""
         return float(np.ptp(self.similarity)) * TIE
 
-    @property
-    def closeness(self) -> IntArray:
-        """Numbers that order each target's pairs by similarity, the same for equally close ones."""
-        order = np.lexsort((-self.similarity, self.target))
-        apart = -np.diff(self.similarity[order]) > self.tie
-        code = np.empty(order.size, dtype=np.int64)
-        code[order] = -from_zero(apart | (np.diff(self.target[order]) > 0))
-        return code
-
     def chosen_by(self, proxy: Proxy) -> PairScores:
         """The same pairs, chosen by a proxy's scores: of pairs, matched by the names of the
         speakers, or an array whose first axes are targets and impostors.
@@ -394,48 +387,91 @@ def as_counts(counts: npt.ArrayLike) -> IntArray:
 
 
 Proxy = PairScores | npt.ArrayLike | None
-Data = Scores | Embeddings | PairScores | npt.ArrayLike
+Data = Table | Embeddings | PairScores | npt.ArrayLike
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImpostorProtocol:
+    """Which scores of two speakers an adversary has, and who chooses by them.
+
+    Parameters
+    ----------
+    system
+        Of a table: whose scores, where there are several.
+    both_ways
+        Of a table: a score counts for either speaker as the target, as symmetric systems score.
+    skip_single
+        Leave out pairs of speakers with one score, which are refused otherwise.
+    min_impostors
+        Of a table, pairs or an array: leave out targets with fewer.
+    backend, proxy_backend
+        Of embeddings: how they, and those of a proxy, are compared.
+    per_pair
+        Of embeddings: scores of a pair that models are fitted to; rates rest on all of them.
+    split
+        Keep the scores that choose the closest voice apart from those that attack.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import unmask as um
+    >>> scores = np.random.default_rng(0).normal(size=(9, 9, 4))
+    >>> for split in (True, False):
+    ...     how = um.ImpostorProtocol(split=split)
+    ...     rate = um.worst_case(scores, [1.0], counts=[9], protocol=how, groups=0).values
+    ...     print(f"split {split}: {rate[0, 0]:.2f}")
+    split True: 0.28
+    split False: 0.42
+    """
+
+    system: str | None = None
+    both_ways: bool = True
+    skip_single: bool = False
+    min_impostors: int | None = None
+    backend: Backend | str = "cosine"
+    proxy_backend: Backend | str = "cosine"
+    per_pair: int = 20
+    split: bool = True
+
+    def __post_init__(self) -> None:
+        if self.per_pair < 2:
+            raise InputError(f"per_pair: expected at least 2, found {self.per_pair}")
 
 
 def speaker_pairs(
     data: Data,
+    protocol: ImpostorProtocol | None = None,
     *,
-    system: str | None = None,
-    both_ways: bool = True,
-    backend: Backend | str = "cosine",
     per_pair: int | None = None,
     targets: int | None = None,
-    skip_single: bool = False,
-    min_impostors: int | None = None,
+    **options: Any,
 ) -> PairScores:
     """Scores by (target speaker, impostor speaker) of ``data``.
 
-    Of :class:`Scores` these are the nontarget scores of ``system`` by enrolled and test speaker;
-    ``both_ways`` counts a score for either speaker as the target, which suits symmetric systems and
-    lists that hold each pair of speakers once.
-
-    Of :class:`Embeddings` these are the scores by ``backend`` of all utterances of every two
-    speakers, or ``per_pair`` of them: similarities are mean scores over all utterances even so.
-    ``targets`` takes that many of the speakers as targets, spread evenly over the set; all the
-    others remain their impostors.
-
-    An array is targets × impostors × scores. From all kinds ``skip_single`` leaves out pairs with
-    one score, and targets that then have fewer than ``min_impostors`` go, if that is given.
+    Of a table these are the nontarget scores by enrolled and test speaker. Of embeddings these are
+    the scores of all utterances of every two speakers, or ``per_pair`` of them: similarities are
+    mean scores over all utterances even so. ``targets`` takes that many of the speakers as targets,
+    spread evenly over the set; all the others remain their impostors. An array is targets ×
+    impostors × scores. ``options`` are fields of the ``protocol``.
     """
-    if isinstance(data, Scores):
+    how = replace(protocol or ImpostorProtocol(), **options)
+    if is_table(data):
+        data = as_table(cast(Table, data), "worst case")
         if data.enrol_speaker is None or data.test_speaker is None:
             raise InputError("worst case: expected the speaker of each side of a trial, found none")
         rows = np.flatnonzero(data.is_nontarget)
         sides = data.enrol_speaker.take(rows), data.test_speaker.take(rows)
-        kept = PairScores.from_trials(*sides, data.scores(system)[rows], both_ways=both_ways)
+        scores = data.scores(how.system)[rows]
+        kept = PairScores.from_trials(*sides, scores, both_ways=how.both_ways)
     elif isinstance(data, Embeddings):
-        scorer = backend_named(backend)
+        scorer = backend_named(how.backend)
         kept = PairScores.from_embeddings(data, scorer, per_pair=per_pair, targets=targets)
     else:
-        kept = data if isinstance(data, PairScores) else PairScores.from_array(data)
-    if skip_single:
+        given = cast(npt.ArrayLike, data)
+        kept = data if isinstance(data, PairScores) else PairScores.from_array(given)
+    if how.skip_single:
         kept = kept.without_single_scores()
-    return kept if min_impostors is None else kept.with_impostors(min_impostors)
+    return kept if how.min_impostors is None else kept.with_impostors(how.min_impostors)
 
 
 POOLED = "none"

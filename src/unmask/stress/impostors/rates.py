@@ -47,14 +47,38 @@ def worst_case_false_alarms(
     counts: npt.ArrayLike,
     proxy: Proxy = None,
 ) -> FloatArray:
-    """Exact P_FA^N(τ), an array (counts, thresholds): no sampling (Sholokhov 2020, eq. 4).
+    """Exact P_FA^N(τ) of the closest of N impostors: no sampling (Sholokhov 2020, eq. 4).
 
-    ``scores`` is targets × impostors × scores-per-pair, or :class:`PairScores` where pairs differ
-    in size or are missing. A score counts as a false alarm strictly above τ, one of ``thresholds``.
-    N are the ``counts``; N = 1 is the rate of an impostor whom nobody chose, the mean over pairs of
-    speakers. Impostors of equal mean score are averaged over their orders. With ``proxy`` (scores
-    of another system for the same pairs, or a targets × impostors matrix of similarities) the
-    adversary chooses by the proxy and attacks the real one.
+    The closest has the highest mean score with the target. Impostors of equal mean score are
+    averaged over their orders. N = 1 is an impostor whom nobody chose.
+
+    Parameters
+    ----------
+    scores
+        Targets × impostors × scores of a pair, or :class:`~unmask.stress.PairScores` where pairs
+        differ in size or are missing.
+    thresholds
+        τ: a score strictly above it is a false alarm.
+    counts
+        N, from 1 to the fewest impostors that any target has.
+    proxy
+        What the adversary chooses by instead: scores of another system for the same pairs, or a
+        targets × impostors matrix of similarities.
+
+    Returns
+    -------
+    array
+        Rates, (counts, thresholds).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import unmask as um
+    >>> rng = np.random.default_rng(0)
+    >>> scores = rng.normal(size=(40, 50, 1)) + rng.normal(size=(40, 50, 30))
+    >>> rates = um.worst_case_false_alarms(scores, [2.0], counts=[1, 10, 50])
+    >>> print(rates[:, 0].round(2))
+    [0.08 0.33 0.54]
     """
     flat = FlatPairs.of(as_pairs(scores).chosen_by(proxy), thresholds, counts)
     targets = len(flat.pairs.target_names)
@@ -65,38 +89,6 @@ def worst_case_false_alarms(
     surface = sum(closest_weights(size, flat.counts) @ total for size, total in totals.items())
     mean = np.clip(np.asarray(surface) / targets, 0.0, 1.0)
     return np.asarray(mean[:, flat.levels.index])
-
-
-def simulate_worst_case(
-    scores: PairScores | npt.ArrayLike,
-    thresholds: npt.ArrayLike,
-    *,
-    counts: npt.ArrayLike,
-    simulations: int = 1000,
-    proxy: Proxy = None,
-    seed: int = 0,
-) -> tuple[FloatArray, FloatArray]:
-    """Algorithm 1 of Sholokhov 2020: mean and standard error of P_FA^N(τ) over random draws.
-
-    A target and N impostors are drawn ``simulations`` times for each N, from ``seed``; ``scores``,
-    ``thresholds``, ``counts`` and ``proxy`` are those of :func:`worst_case_false_alarms`.
-    """
-    if simulations < 2:
-        raise InputError(f"simulations: expected at least 2, found {simulations}")
-    pairs, levels = as_pairs(scores).chosen_by(proxy), Levels.of(thresholds)
-    wanted, closeness = pairs.possible(counts), pairs.closeness
-    rng = np.random.default_rng(seed)
-    rates = np.empty((wanted.size, simulations, levels.values.size))
-    for c, count in enumerate(wanted):
-        targets = rng.integers(0, len(pairs.target_names), simulations)
-        for t, target in enumerate(targets):
-            begin, end = pairs.first[target : target + 2]
-            subset = rng.choice(np.arange(begin, end), size=count, replace=False)
-            closest = subset[closeness[subset].argmax()]
-            own = pairs.scores[pairs.start[closest] : pairs.start[closest + 1]]
-            rates[c, t] = (own[:, None] > levels.values).mean(axis=0)
-    error = rates.std(axis=1, ddof=1) / np.sqrt(simulations)
-    return rates.mean(axis=1)[:, levels.index], error[:, levels.index]
 
 
 @dataclass(frozen=True, eq=False)

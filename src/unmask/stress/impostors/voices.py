@@ -20,8 +20,14 @@ from unmask.base import BoolArray, FloatArray, Groups, IntArray, lazy
 from unmask.engine import Roc, roc_of_pairs
 from unmask.errors import InputError
 from unmask.run import Arrays, Numpy, Range, Xp, progress, ranges_of, run, run_on
-from unmask.scoring import Backend, PairGrid, Sides, sides_of
-from unmask.stress.impostors.pair_scores import TIE, PairScores, Targets, check_single_scores
+from unmask.scoring import Backend, PairGrid, Sides, backend_named, sides_of
+from unmask.stress.impostors.pair_scores import (
+    TIE,
+    ImpostorProtocol,
+    PairScores,
+    Targets,
+    check_single_scores,
+)
 from unmask.stress.impostors.rates import (
     Levels,
     Ranked,
@@ -265,24 +271,29 @@ def _counted(
 
 @dataclass(frozen=True, eq=False)
 class EmbeddedVoices:
-    """Embeddings, whose scores by ``backend`` are never held, and who chooses among them: their own
-    mean scores, in folds where ``split``, or those of a ``proxy``. Pairs with one score are left
-    out where ``skip_single`` allows it; models are fitted to ``per_pair`` scores of a pair.
+    """Embeddings, whose scores are never held, and who chooses among them: their own mean scores,
+    in folds where the protocol splits, or those of a ``proxy``.
     """
 
     embeddings: Embeddings
-    backend: Backend
     proxy: Embeddings | None
-    proxy_backend: Backend
-    split: bool
-    skip_single: bool
-    per_pair: int
+    protocol: ImpostorProtocol
+
+    @lazy
+    def backend(self) -> Backend:
+        """Compares the embeddings."""
+        return backend_named(self.protocol.backend)
+
+    @lazy
+    def proxy_backend(self) -> Backend:
+        """Compares those of the proxy."""
+        return backend_named(self.protocol.proxy_backend)
 
     @lazy
     def order(self) -> SpeakerOrder:
         """The speakers, if a worst case can be told from them."""
         order = SpeakerOrder.of(self.embeddings)
-        if order.skipped and not self.skip_single:
+        if order.skipped and not self.protocol.skip_single:
             target, impostor = (order.target_names[k] for k in order.single[:2])
             every = order.sizes.size * (order.sizes.size - 1)
             check_single_scores(order.skipped, every, f"target {target}, impostor {impostor}")
@@ -316,7 +327,7 @@ class EmbeddedVoices:
             parts = [(rows, means.take(np.array(chosen)))]
         else:
             means = rows.means(np.ones(order.index.size, np.bool_))
-            parts = [(rows, means), *(rows.folds() if self.split else ())]
+            parts = [(rows, means), *(rows.folds() if self.protocol.split else ())]
         asked = levels, wanted, dealt
         jobs = [
             SpeakerMeans(*asked, attack, means, order.sizes).with_tie() for attack, means in parts
@@ -327,7 +338,7 @@ class EmbeddedVoices:
 
     def sample(self) -> tuple[CrossFitted, ScoreSample | None]:
         """At most ``per_pair`` scores of a pair, and as many targets as fit; all if they do."""
-        order, per_pair = self.order, self.per_pair
+        order, per_pair = self.order, self.protocol.per_pair
         sizes, speakers = order.sizes, order.sizes.size
         of_target = np.minimum(np.median(sizes) * sizes, per_pair).sum()
         targets = min(max(int(_FITTED / of_target), _LEAST_TARGETS), speakers)
@@ -346,6 +357,6 @@ class EmbeddedVoices:
         if self.proxy is not None:
             chosen = PairScores.from_embeddings(self.proxy, self.proxy_backend, per_pair=1)
             return CrossFitted(kept, kept.chosen_by(chosen)), sample
-        folds = attacking(sizes) if self.split else ()
+        folds = attacking(sizes) if self.protocol.split else ()
         attacks = (some(attack=mask[order.index]).select(several) for mask in folds)
         return CrossFitted(kept, kept, tuple(attacks)), sample

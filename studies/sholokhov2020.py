@@ -1,8 +1,10 @@
-"""The training recipe of Sholokhov 2020, section 3.3, for comparison (extra ``torch``).
+"""The stochastic recipes of Sholokhov 2020, against which the exact ones are checked.
 
-Mean squared error between simulated and empirical P_FA^N(τ), both by eq. 4, the step function a
-scaled sigmoid; Adam in batches of 20, from moments of the scores. Location-scale models only: for
-PLDA the recipe replaces the choice by a softmax-weighted mean and does not find the fit.
+Algorithm 1 draws impostors (:func:`simulate_worst_case`). The training of section 3.3 needs torch
+(:func:`fit_paper`): mean squared error between simulated and empirical P_FA^N(τ), both by eq. 4,
+the step function a scaled sigmoid; Adam in batches of 20, from moments of the scores.
+Location-scale models only: for PLDA the recipe replaces the choice by a softmax-weighted mean and
+does not find the fit.
 """
 
 from __future__ import annotations
@@ -11,14 +13,16 @@ import math
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from unmask.base import FloatArray, IntArray
 from unmask.errors import InputError
-from unmask.estimate import Notice
 from unmask.run import advance
+from unmask.stress import PairScores
 from unmask.stress.extrapolation.base import StartValues, Warp
 from unmask.stress.extrapolation.models import KNOTS, Parametric, gaussian_base
-from unmask.stress.impostors.rates import Rates, crossed_rates
+from unmask.stress.impostors.pair_scores import Proxy, as_pairs, from_zero
+from unmask.stress.impostors.rates import Levels, Rates, crossed_rates
 from unmask.stress.impostors.uncertainty import CrossFitted
 
 TRAINED = ("ls", "ls+", "ls-cdf", "ls-cdf+")
@@ -36,6 +40,47 @@ _GRID = 401
 Cells = tuple[IntArray, FloatArray, FloatArray]
 
 
+def simulate_worst_case(
+    scores: PairScores | npt.ArrayLike,
+    thresholds: npt.ArrayLike,
+    *,
+    counts: npt.ArrayLike,
+    simulations: int = 1000,
+    proxy: Proxy = None,
+    seed: int = 0,
+) -> tuple[FloatArray, FloatArray]:
+    """Algorithm 1 of Sholokhov 2020: mean and standard error of P_FA^N(τ) over random draws.
+
+    A target and N impostors are drawn ``simulations`` times for each N, from ``seed``; ``scores``,
+    ``thresholds``, ``counts`` and ``proxy`` are those of :func:`worst_case_false_alarms`.
+    """
+    if simulations < 2:
+        raise InputError(f"simulations: expected at least 2, found {simulations}")
+    pairs, levels = as_pairs(scores).chosen_by(proxy), Levels.of(thresholds)
+    wanted, close = pairs.possible(counts), closeness(pairs)
+    rng = np.random.default_rng(seed)
+    rates = np.empty((wanted.size, simulations, levels.values.size))
+    for c, count in enumerate(wanted):
+        targets = rng.integers(0, len(pairs.target_names), simulations)
+        for t, target in enumerate(targets):
+            begin, end = pairs.first[target : target + 2]
+            subset = rng.choice(np.arange(begin, end), size=count, replace=False)
+            closest = subset[close[subset].argmax()]
+            own = pairs.scores[pairs.start[closest] : pairs.start[closest + 1]]
+            rates[c, t] = (own[:, None] > levels.values).mean(axis=0)
+    error = rates.std(axis=1, ddof=1) / np.sqrt(simulations)
+    return rates.mean(axis=1)[:, levels.index], error[:, levels.index]
+
+
+def closeness(pairs: PairScores) -> IntArray:
+    """Numbers that order each target's pairs by similarity, the same for equally close ones."""
+    order = np.lexsort((-pairs.similarity, pairs.target))
+    apart = -np.diff(pairs.similarity[order]) > pairs.tie
+    code = np.empty(order.size, dtype=np.int64)
+    code[order] = -from_zero(apart | (np.diff(pairs.target[order]) > 0))
+    return code
+
+
 def fit_paper(
     crossed: CrossFitted,
     surface: Rates,
@@ -44,23 +89,22 @@ def fit_paper(
     model: str,
     seed: int,
     steps: int = _MOST_STEPS,
-) -> tuple[Parametric, Notice]:
+) -> Parametric:
     """Train by simulation; stops when the mean loss of 100 steps has not improved three times."""
     if model not in TRAINED:
         why = (
             " (the softmax in place of the choice learns a mean of identity variables, not the"
             " closest: 7 to 9 % off where the exact fit is 0.4 % off)"
         ) * model.startswith("plda")
-        raise InputError("training=paper", f"one of {', '.join(TRAINED)} as model", f"{model}{why}")
+        raise InputError("training", f"one of {', '.join(TRAINED)} as model", f"{model}{why}")
     try:
         import torch
     except ImportError:
-        raise InputError("training=paper", "torch", "none (pip install unmask[torch])") from None
+        raise InputError("training", "torch", "none") from None
     cells = training_cells(crossed, int(surface.counts.max()), seed)
     trainer = _Trainer(torch, model, surface, cells, moments, seed)
-    taken = trainer.run(steps)
-    sentence = f"trained by the paper's stochastic recipe, {taken} steps: no intervals, no rivals"
-    return trainer.model(), Notice("paper-training", "", sentence)
+    trainer.run(steps)
+    return trainer.model()
 
 
 def training_cells(crossed: CrossFitted, most: int, seed: int) -> Cells:
@@ -102,8 +146,8 @@ class _Trainer:
             )
         )
 
-    def run(self, steps: int) -> int:
-        """Adam until the loss no longer improves; how many steps it took."""
+    def run(self, steps: int) -> None:
+        """Adam until the loss no longer improves."""
         trained = [self.shape, self.axis, *([self.base] if self.general else [])]
         optimiser = self.torch.optim.Adam(trained, lr=LEARNING_RATE)
         best, waited, losses = math.inf, 0, []
@@ -119,8 +163,7 @@ class _Trainer:
                 waited = 0 if mean < best else waited + 1
                 best = min(best, mean)
                 if waited == _PATIENCE:
-                    return step
-        return steps
+                    return
 
     def _loss(self) -> Any:
         """Mean squared error on a batch of training cells."""

@@ -1,0 +1,34 @@
+"""What the functions of this room take for a table of scores: what ``evaluate`` takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from unmask.errors import InputError
+from unmask.trials import Embeddings, Scores, is_frame, read_scores
+
+Files = str | Path | Sequence[str | Path] | Mapping[str, str | Path]
+Table = Scores | pl.DataFrame | pl.LazyFrame | Files
+
+
+def is_table(data: Any) -> bool:
+    """Whether data are scores, a data frame, or the paths of score files."""
+    if isinstance(data, Embeddings):
+        return False
+    several = data.values() if isinstance(data, Mapping) else data
+    files = list(several) if isinstance(data, Mapping | list | tuple) and data else [data]
+    return is_frame(data) or all(isinstance(one, str | Path) for one in files)
+
+
+def as_table(data: Table, what: str) -> Scores:
+    """The table, read where it is not yet one; ``what`` names who asks."""
+    if isinstance(data, Scores):
+        return data
+    if not is_table(data):
+        wanted = "a table of scores, a data frame or score files"
+        raise InputError(what, wanted, type(data).__name__)
+    return read_scores(data)
