@@ -22,11 +22,13 @@ TARGET, NONTARGET, OTHER = 1, 0, -1
 UNKNOWN = -2
 DIGITS = {"1": TARGET, "0": NONTARGET}
 WORDS = {
-    **dict.fromkeys(("target", "tgt", "tar", "true"), TARGET),
-    **dict.fromkeys(("nontarget", "imp", "non", "false"), NONTARGET),
+    **dict.fromkeys(("target", "tgt", "tar", "true", "same", "ss", "h1"), TARGET),
+    **dict.fromkeys(("nontarget", "imp", "non", "false", "different", "ds", "h2"), NONTARGET),
     "spoof": OTHER,
 }
 VOCABULARY = {**DIGITS, **WORDS}
+SASV = {**VOCABULARY, "2": NONTARGET, "0": OTHER}
+"""Labels in a column ``sasv_label`` (ASVspoof 5)."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +38,9 @@ class Format:
     ``kind`` says what the file holds (score, key, embedding), ``container`` is the kind of file,
     ``source`` who writes it, ``layout`` what is in it; ``extensions`` are its usual endings.
     ``roles`` gives the columns of a text layout without header, in order: ``enrol``, ``test``,
-    ``score``, ``number`` (read past), ``label`` (any vocabulary), ``digit`` (labels 0 and 1) or
-    ``word`` (labels in words).
+    ``score``, ``number`` (read past), ``label`` (any vocabulary), ``digit`` (labels 0 and 1),
+    ``word`` (labels in words), or the speakers of both sides, whose trials are target where these
+    agree.
     """
 
     name: str
@@ -74,9 +77,12 @@ def format_named(name: str) -> Format:
 
 
 def encode_labels(words: pl.Series) -> Labels:
-    """Labels of a column of words; ``UNKNOWN`` where a word is none."""
-    names = words.unique()
-    labels = [VOCABULARY.get(word.strip().lower(), UNKNOWN) for word in names.to_list()]
+    """Labels of a column of words, whose name may say what they mean; ``UNKNOWN`` where a word is
+    none.
+    """
+    names, known = words.unique(), SASV if words.name == "sasv_label" else VOCABULARY
+    plain = [word.strip().lower().removesuffix(".0") for word in names.to_list()]
+    labels = [known.get(word, UNKNOWN) for word in plain]
     table: Labels = np.array(labels, np.int8)
     return table[lookup(words, names)]
 

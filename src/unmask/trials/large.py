@@ -30,6 +30,7 @@ from unmask.trials.ids import (
     refuse_twins,
     score_hashes,
 )
+from unmask.trials.readers.detect import NamedColumns, columns_of
 from unmask.trials.readers.files import GZIP_MAGIC, Input
 from unmask.trials.readers.tables import IDENTIFIERS, TableFile, open_table
 from unmask.trials.readers.text import GZIP_EXPANSION, SPEAKERS
@@ -113,6 +114,7 @@ def streamed_scores(
     key: str | Path | None = None,
     speakers: Speakers | None = None,
     systems: Sequence[str] | None = None,
+    columns: NamedColumns | None = None,
     format: str | None = None,
     missing: OnProblem = "error",
     duplicates: OnProblem = "error",
@@ -125,15 +127,16 @@ def streamed_scores(
     check_choice("missing", missing)
     check_choice("duplicates", duplicates)
     role = "scores" if key is None else "scores for a key"
-    streams = [_open(path, role, format, systems) for path in paths]
-    keys = [] if key is None else [_open(key, "a key", None, None)]
+    own, of_key = columns_of(columns, key)
+    streams = [_open(path, role, format, systems, own) for path in paths]
+    keys = [] if key is None else [_open(key, "a key", None, None, of_key)]
     rule = None if speakers is None else speaker_rule(speakers)
     for stream in streams:
         if not stream.has_ids and (keys or rule):
             raise problems.no_identifiers(stream.name)
         if not stream.has_ids and len(streams) > 1:
             raise problems.no_identifiers(stream.name, problems.TRIAL_BY_TRIAL)
-    if not keys and not any("label" in stream.columns for stream in streams):
+    if not keys and not any(stream.has_label for stream in streams):
         raise problems.unlabelled(streams[0].name)
     opened = [*streams, *keys]
     one_sided = len({"side" in table.columns for table in opened}) > 1
@@ -159,18 +162,23 @@ def streamed_scores(
 
 
 def _open(
-    path: str | Path, role: str, format: str | None, systems: Sequence[str] | None
+    path: str | Path,
+    role: str,
+    format: str | None,
+    systems: Sequence[str] | None,
+    columns: NamedColumns | None,
 ) -> TableFile:
     """A file as a table."""
     if str(path) == "-":
         raise InputError("-", "a file that can be read twice", "standard input")
     with Input(path) as source:
         check_format(source, format)
-        table = open_table(source, format=format, role=role, systems=systems, again=True)
+        how: dict[str, Any] = {"systems": systems, "columns": columns, "again": True}
+        table = open_table(source, format=format, role=role, **how)
         if table is None:
             raise InputError(path, "text, gzip or parquet to be read in batches", source.container)
     if role == "a key":
-        problems.check_key(table.name, table.format, "label" in table.columns, table.has_ids)
+        problems.check_key(table.name, table.format, table.has_label, table.has_ids)
     elif not table.systems:
         raise problems.only_a_key(table.name, table.format)
     return table
@@ -192,7 +200,7 @@ class _Spooled:
     def __post_init__(self) -> None:
         self.folder.mkdir()
         self.name, columns = self.table.name, self.table.columns
-        self.has_label, self.has_side = "label" in columns, "side" in columns
+        self.has_label, self.has_side = self.table.has_label, "side" in columns
         self.rows = self.dropped = self.missing = self.duplicates = 0
         self.label = Column(self.folder / "label", "i1")
         places = {name: self.folder / f"score {i}" for i, name in enumerate(self.systems)}

@@ -27,7 +27,7 @@ from unmask.trials.readers.arrays import (
     parse_bosaris,
     parse_npz,
 )
-from unmask.trials.readers.detect import embedding_columns, normalise
+from unmask.trials.readers.detect import NamedColumns, columns_of, embedding_columns, normalise
 from unmask.trials.readers.files import Input
 from unmask.trials.readers.guard import load_parquet
 from unmask.trials.readers.tables import Parsed, TypedRows, open_headed, open_table
@@ -45,6 +45,7 @@ def read_scores(
     key: str | Path | Trials | None = None,
     speakers: Speakers | None = None,
     systems: Sequence[str] | None = None,
+    columns: NamedColumns | None = None,
     missing: OnProblem = "error",
     duplicates: OnProblem = "error",
 ) -> Scores:
@@ -59,11 +60,13 @@ def read_scores(
     ``missing="skip"`` goes on without trials that lack a score or a label, ``duplicates="skip"``
     keeps the first of repeated trials; the counts stand in ``Scores.sources``.
     """
+    columns, of_key = columns_of(columns, key)
+    if isinstance(key, str | Path):
+        key = read_key(key, columns=of_key, duplicates=duplicates)
     if not isinstance(path, str | Path | Frame) and not is_frame(path):
-        if isinstance(key, str | Path):
-            key = read_key(key, duplicates=duplicates)
         options: dict[str, Any] = {"missing": missing, "duplicates": duplicates, "format": format}
         options |= {"key": key, "speakers": speakers, "systems": systems}
+        options |= {"columns": columns}
         files = path.values() if isinstance(path, Mapping) else path
         tables = [read_scores(one, **options) for one in files]
         if isinstance(path, Mapping):
@@ -72,11 +75,11 @@ def read_scores(
     if isinstance(path, str | Path):
         role = "scores" if key is None else "scores for a key"
         with Input(path) as source:
-            parsed = _parse(source, format=format, role=role, systems=systems)
+            parsed = _parse(source, format=format, role=role, systems=systems, columns=columns)
         if not parsed.systems:
             raise only_a_key(parsed.name, parsed.format)
     else:
-        parsed = _parse_frame(path, systems)
+        parsed = _parse_frame(path, systems, columns)
     return _scores(parsed, key, speakers, missing, duplicates)
 
 
@@ -85,6 +88,7 @@ def read_key(
     *,
     format: str | None = None,
     speakers: Speakers | None = None,
+    columns: NamedColumns | None = None,
     duplicates: OnProblem = "error",
 ) -> Trials:
     """Read a key: trials with labels. A labelled score file serves as well.
@@ -92,7 +96,7 @@ def read_key(
     ``path``, ``format``, ``speakers`` and ``duplicates`` are those of :func:`read_scores`.
     """
     with Input(path) as source:
-        parsed = _parse(source, format=format, role="a key")
+        parsed = _parse(source, format=format, role="a key", columns=columns)
     return _trials(parsed, speakers, duplicates)
 
 
@@ -103,6 +107,7 @@ def read_any(
     key: str | Path | Trials | None = None,
     speakers: Speakers | None = None,
     systems: Sequence[str] | None = None,
+    columns: NamedColumns | None = None,
     missing: OnProblem = "error",
     duplicates: OnProblem = "error",
 ) -> Scores | Trials | Embeddings:
@@ -115,8 +120,12 @@ def read_any(
             source.load()
         if named.kind == "embedding" if named else holds_embeddings(source):
             return _embeddings(source, format=format, speakers=speakers)
-        parsed = _parse(source, format=format, role="scores or a key", systems=systems)
+        columns, of_key = columns_of(columns, key)
+        how: dict[str, Any] = {"systems": systems, "columns": columns}
+        parsed = _parse(source, format=format, role="scores or a key", **how)
     if parsed.systems:
+        if isinstance(key, str | Path):
+            key = read_key(key, columns=of_key, duplicates=duplicates)
         return _scores(parsed, key, speakers, missing, duplicates)
     if key is not None:
         raise InputError(parsed.name, "scores for the key", parsed.format.name)
@@ -131,16 +140,23 @@ def check_format(source: Input, name: str | None) -> None:
 
 
 def _parse(
-    source: Input, *, format: str | None, role: str, systems: Sequence[str] | None = None
+    source: Input,
+    *,
+    format: str | None,
+    role: str,
+    systems: Sequence[str] | None = None,
+    columns: NamedColumns | None = None,
 ) -> Parsed:
     """The columns of a file of scores or labels, in memory."""
     check_format(source, format)
     as_key = role == "a key"
-    table = open_table(source, format=format, role=role, systems=systems)
+    table = open_table(source, format=format, role=role, systems=systems, columns=columns)
     if table is not None:
         parsed = table.in_memory()
     elif source.container == "npz":
-        parsed = parse_npz(source, as_key=as_key, systems=systems)
+        parsed = parse_npz(source, as_key=as_key, systems=systems, columns=columns)
+    elif columns is not None:
+        raise InputError(source.name, "a table, whose columns can be named", source.container)
     elif source.container == "hdf5":
         parsed = parse_bosaris(source, as_key=as_key)
     else:
@@ -149,7 +165,9 @@ def _parse(
     return replace(parsed, sha256=source.sha256)
 
 
-def _parse_frame(data: Any, systems: Sequence[str] | None) -> Parsed:
+def _parse_frame(
+    data: Any, systems: Sequence[str] | None, columns: NamedColumns | None
+) -> Parsed:
     """The columns of a data frame, as if it were a parquet file."""
     if isinstance(data, pl.LazyFrame):
         data = data.collect()
@@ -157,9 +175,8 @@ def _parse_frame(data: Any, systems: Sequence[str] | None) -> Parsed:
         data = pl.DataFrame([_series(str(name), list(data[name])) for name in data.columns])
     digest = hashlib.sha256(data.write_ipc(None).getbuffer()).hexdigest()
     rows = TypedRows("table", data)
-    parsed = open_headed(
-        rows, "system", as_key=False, systems=systems, format="parquet"
-    ).in_memory()
+    how: dict[str, Any] = {"systems": systems, "columns": columns, "format": "parquet"}
+    parsed = open_headed(rows, "system", as_key=False, **how).in_memory()
     check_systems("table", list(parsed.systems), systems)
     return replace(parsed, sha256=digest)
 
@@ -197,7 +214,7 @@ def _trials(parsed: Parsed, speakers: Speakers | None, duplicates: OnProblem) ->
 
 def _scores(
     parsed: Parsed,
-    key: str | Path | Trials | None,
+    key: Trials | None,
     speakers: Speakers | None,
     missing: OnProblem,
     duplicates: OnProblem,
@@ -220,12 +237,11 @@ def _scores(
     where = lambda row: parsed.where(int(np.flatnonzero(~lacking)[row]))  # noqa: E731
     scores = scores.without_duplicates(duplicates, where=where)
     if key is not None:
-        trials = key if isinstance(key, Trials) else read_key(key, duplicates=duplicates)
-        same = trials.source is not None and trials.source.sha256 == parsed.sha256
+        same = key.source is not None and key.source.sha256 == parsed.sha256
         if same and parsed.trials["label"] is None:
             actual = "the key itself: its labels were read as scores"
             raise InputError(parsed.name, "scores", actual)
-        scores = scores.with_key(trials, missing=missing, duplicates=duplicates)
+        scores = scores.with_key(key, missing=missing, duplicates=duplicates)
     if speakers is not None:
         scores = scores.with_speakers(speakers)
     return scores.counted()

@@ -27,6 +27,12 @@ from unmask.trials.readers.text import ABSENT, NEEDED, SPEAKERS, TextTable
 BATCH = 1 << 20
 IDENTIFIERS = ("enrol", "test", "side")
 LABELS = ("label", "digit", "word")
+_HEADERS = {
+    "asvspoof5-fusion": [{"sasv_label", "asv_score"}, {"sasv_label", "cm_score"}],
+    "forensic": [{"llr", "hypothesis"}],
+    "bt4vt": [{"ref_file", "com_file", "lab", "sc"}],
+    "bob-csv": [{"bio_ref_subject_id", "probe_subject_id"}, {"claimed_id", "real_id"}],
+}
 
 
 @dataclass(frozen=True)
@@ -148,6 +154,11 @@ class TableFile:
         return self.rows.name
 
     @property
+    def has_label(self) -> bool:
+        """Whether trials have labels: a column, or the claimed and the real speaker of Bob."""
+        return "label" in self.columns or self.format.name.startswith("bob")
+
+    @property
     def has_ids(self) -> bool:
         """Whether trials have names."""
         return "enrol" in self.columns
@@ -163,6 +174,7 @@ class TableFile:
         roles = {self.columns[r]: r for r in (*SPEAKERS, *IDENTIFIERS[::-1]) if r in self.columns}
         roles = {**dict.fromkeys(self.metadata if metadata else (), ""), **roles}
         word = self.columns.get("label")
+        sides = [self.columns[role] for role in SPEAKERS if role in self.columns]
         needed = dict.fromkeys([*roles, *self.systems.values(), *([word] if word else [])])
         row = 0
         blocks = self.rows.frames(list(needed))
@@ -178,8 +190,11 @@ class TableFile:
             label = None
             if word:
                 words = self.rows.text("label", frame[word], row, faults)
-                label = encode_labels(words)
+                label = encode_labels(words.alias(detect.normalise(word)))
                 faults.note((3,), label == UNKNOWN, row, LABEL, words, counted=False)
+            elif self.has_label:
+                enrol, test = (names[side] for side in sides)
+                label = (enrol == test).cast(pl.Int8).to_numpy()
             yield Batch(row, done, frame.height, scores, label, names)
             row += frame.height
         if not row:
@@ -226,20 +241,21 @@ def open_table(
     format: str | None,
     role: str,
     systems: Sequence[str] | None,
+    columns: detect.NamedColumns | None = None,
     again: bool = False,
 ) -> TableFile | None:
     """A text or parquet file as a table, ``None`` for a file of another kind; ``role`` is what is
     wanted of it, in the words of messages. With ``again`` the file is opened once more for every
     pass, otherwise held in memory if it must be gone through twice.
     """
-    as_key = role == "a key"
+    how: dict[str, Any] = {"as_key": role == "a key", "systems": systems, "columns": columns}
     if source.container == "parquet" and not (again and source.compressed):
         table = ParquetFile.opened(Path(source.name)) if again else load_parquet(source)
         rows = TypedRows(source.name, table)
-        return open_headed(rows, source.stem, as_key=as_key, systems=systems, format="parquet")
+        return open_headed(rows, source.stem, **how, format="parquet")
     if source.container != "text":
         return None
-    sample = detect.TextSample.of(source)
+    sample = detect.TextSample.of(source, columns)
     chosen = sample.layout(format, role, keep=not again)
     if chosen is None:
         assert sample.header is not None
@@ -249,21 +265,23 @@ def open_table(
             for i, name in enumerate(names)
             if all(value in ABSENT or detect.is_number(value) for value in set(sample.columns[i]))
         ]
-        text = TextTable(source, sample.dialect, names, layout, numeric, again=again)
-        return open_headed(text, source.stem, as_key=as_key, systems=systems)
+        text = TextTable(source, sample.dialect, names, layout, numeric, again, sample.titled)
+        return open_headed(text, source.stem, **how)
     layout_format, remark = chosen
     names = tuple(
         f"{role} {i}" if role == "number" else role for i, role in enumerate(layout_format.roles)
     )
-    columns = {
+    known = {
         "label" if name in LABELS else name: name
         for name in names
-        if name in (*LABELS, *IDENTIFIERS)
+        if name in (*LABELS, *IDENTIFIERS, *SPEAKERS)
     }
+    if "enrol_speaker" in known:
+        known.setdefault("enrol", known["enrol_speaker"])
     scored = {source.stem: "score"} if "score" in names else {}
     check_systems(source.name, list(scored), systems)
     text = TextTable(source, sample.dialect, names, layout_format.layout, again=again)
-    return TableFile(text, layout_format, columns, scored, remarks=(remark,) if remark else ())
+    return TableFile(text, layout_format, known, scored, remarks=(remark,) if remark else ())
 
 
 def _table_format(names: Sequence[str], scored: bool) -> str:
@@ -279,6 +297,9 @@ def _table_format(names: Sequence[str], scored: bool) -> str:
             return "asvspoof5-scores"
         if columns & {"cm_label", "asv_label"} and not scored:
             return "asvspoof5-key"
+    for name, needed in _HEADERS.items():
+        if scored and any(words <= columns for words in needed):
+            return name
     return "long" if scored else "long-key"
 
 
@@ -288,14 +309,16 @@ def open_headed(
     *,
     as_key: bool,
     systems: Sequence[str] | None,
+    columns: detect.NamedColumns | None = None,
     format: str | None = None,
 ) -> TableFile:
     """A table whose columns are named, which says their roles; a lone system with a name that says
     nothing is named ``stem``, unless it was asked for by name.
     """
     where = f"{rows.name}, line 1" if isinstance(rows, TextTable) else rows.name
-    numeric = rows.numeric or ()
-    roles, scored, described = detect.interpret(rows.names, numeric, where=where, systems=systems)
+    roles, scored, described = detect.interpret(
+        rows.names, rows.numeric, where=where, systems=systems, columns=columns
+    )
     format = format or _table_format(rows.names, bool(scored))
     if isinstance(rows, TypedRows) and (
         not roles.keys() & {"enrol", "test", "label"} or not (scored or as_key)
@@ -309,6 +332,9 @@ def open_headed(
         raise InputError(rows.name, "columns for enrol and test", actual)
     chosen = {} if as_key else {name: name for name in scored}
     remarks = [f"systems: {', '.join(chosen)}"] if chosen else []
+    if columns is not None:
+        told = (f"{role}={','.join(names)}" for role, names in detect.named_columns(columns).items())
+        remarks.insert(0, f"columns as named: {' '.join(told)}")
     if ("enrol_speaker" in roles) != ("test_speaker" in roles):
         remarks.append("speakers known on one side only, so not used")
     metadata: dict[str, str] = {}
