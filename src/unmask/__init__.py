@@ -43,7 +43,7 @@ _NAMES = {
         cp_map cp_maps delta_cp_map extrapolate worst_case worst_case_false_alarms
     """,
     "trials": """
-        Embeddings Ids Scores Trials read_embeddings read_key read_scores write
+        Embeddings Ids Scores Trials make_trials read_embeddings read_key read_scores write
     """,
 }
 _ROOM_OF = {name: f"unmask.{room}" for room, names in _NAMES.items() for name in names.split()}

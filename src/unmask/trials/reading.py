@@ -31,7 +31,7 @@ from unmask.trials.readers.detect import NamedColumns, columns_of, embedding_col
 from unmask.trials.readers.files import Input
 from unmask.trials.readers.guard import load_parquet
 from unmask.trials.readers.tables import Parsed, TypedRows, open_headed, open_table
-from unmask.trials.speakers import Speakers, assign, speaker_rule
+from unmask.trials.speakers import Speakers, assign, speaker_rule, voxceleb_rule
 from unmask.trials.trial_list import Scores, Trials
 
 Frame = pl.DataFrame | pl.LazyFrame
@@ -244,6 +244,9 @@ def _scores(
         scores = scores.with_key(key, missing=missing, duplicates=duplicates)
     if speakers is not None:
         scores = scores.with_speakers(speakers)
+    elif scores.has_ids and not scores.has_speakers:
+        rule = voxceleb_rule(*(ids.names.gather(ids.used) for ids in scores.ids[:2]))
+        scores = scores.spoken(rule, rule) if rule else scores
     return scores.counted()
 
 
@@ -310,6 +313,8 @@ def _embeddings(
     if rule is None and folder:
         rule = kaldi.directory_speakers(folder)
         remarks += [f"speakers from {rule.name}"] if rule else []
+    if rule is None and content.get("speakers") is None and content.get("utterances") is not None:
+        rule = voxceleb_rule(text_ids(content["utterances"], "utterances", name).names)
     if stored == "embeddings-npy":
         if rule is None or rule.table is None:
             raise InputError(name, "an utt2spk file for the rows of a matrix", "none")
@@ -320,6 +325,7 @@ def _embeddings(
             raise InputError(name, "utterances to find speakers for", "none")
         content["utterances"] = text_ids(content["utterances"], "utterances", name)
         content["speakers"] = assign(content["utterances"], rule)
+        remarks += [rule.said] if rule.said else []
     elif content.get("speakers") is None:
         raise InputError(name, "speakers in the file or an utt2spk file (--speakers)", "neither")
     spoken = content["speakers"] = text_ids(content["speakers"], "speakers", name)

@@ -41,7 +41,7 @@ from unmask.trials.ids import (
     share,
     trial_codes,
 )
-from unmask.trials.speakers import Speakers, assign, speaker_rule
+from unmask.trials.speakers import SpeakerRule, Speakers, assign, side_rules, with_rules
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -227,12 +227,15 @@ class TrialList:
         return digest_of_trials(self.ids, self.label)
 
     def with_speakers(self, speakers: Speakers) -> Self:
-        """Name the speakers of both sides: ``utt2spk``, ``"pattern:REGEX"`` or a mapping."""
-        rule = speaker_rule(speakers)
+        """Name the speakers of both sides; ``speakers`` as in :func:`read_scores`."""
+        return self.spoken(*side_rules(speakers))
+
+    def spoken(self, enrol_rule: SpeakerRule, test_rule: SpeakerRule) -> Self:
+        """The same with speakers by a rule for each side."""
         enrol, test, _ = self.ids
-        tested = assign(test, rule)
-        enrolled = assign(enrol, rule, known=rule.known(tested.names))
-        sources = self.sources if rule.source is None else (*self.sources, rule.source)
+        tested = assign(test, test_rule)
+        enrolled = assign(enrol, enrol_rule, known=enrol_rule.known(tested.names))
+        sources = with_rules(self.sources, enrol_rule, test_rule)
         return replace(self, enrol_speaker=enrolled, test_speaker=tested, sources=sources)
 
     def select(self, selection: Any) -> Self:

@@ -194,16 +194,12 @@ class TextSample:
         dialect = Dialect(" ")
         if len(first.split()) == 1:
             dialect = next((one for one in dialects[1:] if one.separator in first), dialect)
-        table = _columns(lines, dialect, name)
-        numbers = tuple(str(number + 1) for number in range(len(table)))
+        numbers = tuple(str(number + 1) for number in range(len(dialect.split(first))))
         if wanted and not wanted <= set(numbers):
-            fields = max((one.split(first) for one in (dialect, *dialects)), key=len)
-            raise InputError(
-                f"{name}, line 1",
-                f"columns {', '.join(sorted(wanted))}",
-                f"{', '.join(fields)}, or 1 to {len(numbers)}",
-            )
-        return cls(source, dialect, numbers if wanted else None, table)
+            fields = max((one.split(first) for one in (*dialects, dialect)), key=len)
+            lost = sorted(wanted.difference(fields))
+            raise InputError(f"{name}, line 1", f"columns {', '.join(lost)}", ", ".join(fields))
+        return cls(source, dialect, numbers if wanted else None, _columns(lines, dialect, name))
 
     def layout(self, format: str | None, role: str, *, keep: bool) -> tuple[Format, str] | None:
         """Layout of the file and why it is that one; ``None`` for a table with a header. Where the
@@ -258,7 +254,7 @@ class TextSample:
             self._refuse_odd_line(allowed)
             known = "; ".join(f"{layout.name}: {layout.layout}" for layout in allowed)
             wanted = f"one of the known layouts ({known}) or a header"
-            actual = "none that all lines fit; see 'unmask formats'"
+            actual = "none that all lines fit; see 'unmask formats', or name columns (--columns)"
             raise InputError(f"{name}, line 1", wanted, actual)
         listed = [f"{layout.name} ({layout.layout})" for layout in usable or fitting]
         if not usable:

@@ -344,8 +344,7 @@ def open_headed(
             raise InputError(rows.name, "columns of different names", f"{other!r} and {column!r}")
     named = dict.fromkeys([*metadata, *(["side"] if "side" in roles else [])])
     remarks += [f"metadata: {', '.join(named)}"] if named else []
-    if not systems and [detect.normalise(name) in detect.GENERIC_SCORES for name in chosen] == [
-        True
-    ]:
+    plain = [detect.normalise(name) in detect.GENERIC_SCORES or name.isdigit() for name in chosen]
+    if not systems and plain == [True]:
         chosen = dict.fromkeys([stem], *chosen)
     return TableFile(rows, format_named(format), roles, chosen, described, tuple(remarks))
