@@ -133,7 +133,9 @@ def trials(
 ) -> None:
     models = output.with_name(f"{output.name}.spk2utt")
     if enrol is not None and str(output) == "-":
-        raise InputError("--enrol: expected a file for the list (-o), beside which models are written")
+        raise InputError(
+            "--enrol: expected a file for the list (-o), beside which models are written"
+        )
     made = make_trials(
         _voices(source),
         same=same,

@@ -38,7 +38,22 @@ Hashes = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True, eq=False)
 class Ids:
-    """A column of identifiers: ``names[codes[i]]`` is the identifier of row ``i``."""
+    """A column of identifiers: ``names[codes[i]]`` is the identifier of row ``i``.
+
+    Parameters
+    ----------
+    codes : array of int
+        Place of each row's identifier in ``names``.
+    names : polars.Series of str
+        Different identifiers; :meth:`from_strings` finds them.
+
+    Examples
+    --------
+    >>> import unmask as um
+    >>> speakers = um.Ids.from_strings(["ann", "bob", "ann"])
+    >>> speakers.codes.tolist(), list(speakers)
+    ([0, 1, 0], ['ann', 'bob', 'ann'])
+    """
 
     codes: Codes
     names: pl.Series

@@ -219,7 +219,8 @@ def _voices(voices: Voices) -> tuple[str, dict[str, Ids]]:
         raise InputError("table", "columns utterance and speaker", ", ".join(voices.columns))
     names = {one: roles[one] if roles.get(one) != "sessions" else "session" for one in roles}
     ids = {
-        names.get(one, normalise(one)): text_ids(voices[one], one, "table") for one in voices.columns
+        names.get(one, normalise(one)): text_ids(voices[one], one, "table")
+        for one in voices.columns
     }
     refuse_repeated(ids["utterances"], "table")
     return "voices", ids

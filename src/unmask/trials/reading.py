@@ -51,14 +51,41 @@ def read_scores(
 ) -> Scores:
     """Read a score file, or several as one table of all their systems (:meth:`Scores.merged`).
 
-    A mapping names them: ``{"ours": "scores.txt"}``. A data frame (polars or pandas) has the
-    columns of such a file: enrol, test, label, one per system.
-    ``path`` may be ``-`` (standard input) and may be compressed with gzip. ``format`` is needed
-    only where two layouts fit. ``key`` (a path or `Trials`) gives labels, joined by trial.
-    ``speakers`` is an ``utt2spk`` file, ``"pattern:REGEX"`` with a group on the identifier, or a
-    mapping; without it, speaker columns of the file are used. ``systems`` selects columns.
-    ``missing="skip"`` goes on without trials that lack a score or a label, ``duplicates="skip"``
-    keeps the first of repeated trials; the counts stand in ``Scores.sources``.
+    Parameters
+    ----------
+    path : path, list, mapping or data frame
+        A file (``-`` is standard input, gzip is read), several, several by name
+        (``{"ours": "scores.txt"}``), or a frame with the columns of such a file.
+    format : str, optional
+        Needed only where two layouts fit; ``unmask formats`` lists them.
+    key : path or Trials, optional
+        Labels, joined by trial.
+    speakers : path, list, mapping or str, optional
+        ``utt2spk`` or ``spk2utt``, several of them, ``["enrol=F", "test=G"]``, ``"path:1"`` (first
+        part of the path), ``"pattern:REGEX"`` with one group, or a mapping. Without it: speaker
+        columns of the file, or the names where they are like VoxCeleb's.
+    systems : list of str, optional
+        Only these columns of scores.
+    columns : mapping or str, optional
+        Columns of a table by role: ``{"enrol": "ref_file", "score": ["a", "b"]}``, or their
+        numbers. With a key, ``label``, speakers and ``group`` are columns of its file.
+    missing : {"error", "skip"}
+        Whether trials that lack a score or a label are left out, and counted.
+    duplicates : {"error", "skip"}
+        Whether the first of repeated trials is kept, and the others counted.
+
+    Returns
+    -------
+    Scores
+        Its ``sources`` say what each file was taken for, and what was left out.
+
+    Examples
+    --------
+    >>> import polars as pl, unmask as um
+    >>> table = {"ref": ["a", "a"], "com": ["b", "c"], "same": ["SS", "DS"], "llr": [2.5, -1.0]}
+    >>> roles = {"enrol": "ref", "test": "com", "label": "same"}
+    >>> um.read_scores(pl.DataFrame(table), columns=roles)
+    Scores(2 trials; 1 target, 1 nontarget; system system)
     """
     columns, of_key = columns_of(columns, key)
     if isinstance(key, str | Path):
@@ -93,7 +120,25 @@ def read_key(
 ) -> Trials:
     """Read a key: trials with labels. A labelled score file serves as well.
 
-    ``path``, ``format``, ``speakers`` and ``duplicates`` are those of :func:`read_scores`.
+    Parameters
+    ----------
+    path : path
+        The file; ``-`` is standard input.
+    format, speakers, columns, duplicates
+        As in :func:`read_scores`.
+
+    Returns
+    -------
+    Trials
+        Labelled trials without scores.
+
+    Examples
+    --------
+    >>> import unmask as um
+    >>> made = um.make_trials({"a1": "ann", "a2": "ann", "b1": "bob"})
+    >>> made.write("trials")
+    >>> um.read_key("trials")
+    Trials(3 trials; 1 target, 2 nontarget)
     """
     with Input(path) as source:
         parsed = _parse(source, format=format, role="a key", columns=columns)
@@ -165,9 +210,7 @@ def _parse(
     return replace(parsed, sha256=source.sha256)
 
 
-def _parse_frame(
-    data: Any, systems: Sequence[str] | None, columns: NamedColumns | None
-) -> Parsed:
+def _parse_frame(data: Any, systems: Sequence[str] | None, columns: NamedColumns | None) -> Parsed:
     """The columns of a data frame, as if it were a parquet file."""
     if isinstance(data, pl.LazyFrame):
         data = data.collect()
@@ -262,9 +305,27 @@ def read_embeddings(
 ) -> Embeddings:
     """Read embeddings from npz, npy, HDF5, parquet, a Kaldi archive, script file or directory.
 
-    ``path`` is the file, ``format`` what it must be. ``speakers`` is an ``utt2spk`` file,
-    ``"pattern:REGEX"`` with a group on the utterance, or a mapping; without it, the file's own
-    speakers are used, or ``utt2spk`` beside Kaldi files.
+    Parameters
+    ----------
+    path : path
+        The file or Kaldi directory.
+    format : str, optional
+        What it must be; ``unmask formats --kind embedding`` lists them.
+    speakers : path, list, mapping or str, optional
+        As in :func:`read_scores`, without sides. Without it: those of the file, ``utt2spk`` beside
+        Kaldi files, or names like VoxCeleb's.
+
+    Returns
+    -------
+    Embeddings
+        One vector per utterance.
+
+    Examples
+    --------
+    >>> import numpy as np, unmask as um
+    >>> np.savez("voices.npz", embeddings=np.eye(2), utt_ids=["a1", "b1"], speaker_ids=["a", "b"])
+    >>> um.read_embeddings("voices.npz")
+    Embeddings(2 vectors of 2 dimensions, float64; 2 speakers, utterances)
     """
     is_directory = str(path) != "-" and Path(path).is_dir()
     file = kaldi.vector_file(Path(path)) if is_directory else path

@@ -144,7 +144,10 @@ def read_pairs(path: str | Path, *, kind: str = "utt2spk") -> SpeakerRule:
                 row = int(np.flatnonzero(~names[0].is_first_distinct().to_numpy())[0])
                 raise InputError(line(row), "each identifier once", f"{names[0][row]} again")
             frame = pl.DataFrame({"utterance": names[0], "speaker": names[1]})
-        detected, count = f"{kind}: {layout}, {frame.height} utterances", frame["speaker"].n_unique()
+        detected, count = (
+            f"{kind}: {layout}, {frame.height} utterances",
+            frame["speaker"].n_unique(),
+        )
         if kind != "spk2utt":
             detected = f"{kind}: {layout}, {frame.height} lines"
         about = Source(source.name, source.sha256, kind, speakers=count, detected=detected)

@@ -252,7 +252,27 @@ class TrialList:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Trials(TrialList):
-    """A key, as :func:`read_key` makes it: labelled trials without scores."""
+    """A key, as :func:`read_key` makes it: labelled trials without scores.
+
+    Parameters
+    ----------
+    enrol, test : Ids
+        Identifiers of both sides.
+    label : array
+        1 for target, 0 for nontarget, -1 for spoof trials, which belong to neither class.
+    enrol_speaker, test_speaker : Ids, optional
+        Who speaks on both sides.
+    columns : mapping of Ids, optional
+        What else is known of each trial, by name.
+    sources : tuple of Source
+        The files.
+
+    Examples
+    --------
+    >>> import unmask as um
+    >>> um.Trials(um.Ids.from_strings(["m", "m"]), um.Ids.from_strings(["x", "y"]), [1, 0])
+    Trials(2 trials; 1 target, 1 nontarget)
+    """
 
     _unnamed = "the key"
 
@@ -287,6 +307,20 @@ class Scores(TrialList):
 
     :func:`read_scores` makes them, every metric takes them. Labels may be absent until a key is
     joined. Scores are finite or infinite, never NaN.
+
+    Parameters
+    ----------
+    enrol, test, label, enrol_speaker, test_speaker, columns, sources
+        As in :class:`Trials`; any of the first three may be ``None``.
+    systems : mapping of arrays
+        One score per trial, by name of the system.
+
+    Examples
+    --------
+    >>> import unmask as um
+    >>> scores = um.Scores.from_arrays([2.0, 1.5], [-1.0, 0.5])
+    >>> scores.targets().tolist()
+    [2.0, 1.5]
     """
 
     systems: Mapping[str, FloatArray] = field(default_factory=dict, kw_only=True)

@@ -35,14 +35,32 @@ def write(
     format: str | None = None,
     system: str | None = None,
 ) -> tuple[Path, ...]:
-    """Write scores, a key or embeddings, and return the files written.
+    """Write scores, a key or embeddings; every file is written whole or not at all.
 
-    ``content`` is what is written and ``path`` where; without ``format`` the ending tells, a key
-    alone is written as ``kaldi-trials``. A format of keys takes labelled scores as well. ``system``
-    chooses one where the format holds one and there are several. A Kaldi archive of embeddings
-    comes with an ``.scp`` index and, as it holds no speakers, with ``utt2spk`` beside it; it does
-    not tell the encoder, as other formats do. Every file is written under a temporary name and
-    renamed.
+    A Kaldi archive of embeddings comes with an ``.scp`` index and, as it holds no speakers, with
+    ``utt2spk`` beside it; it does not tell the encoder, as other formats do.
+
+    Parameters
+    ----------
+    content : Scores, Trials or Embeddings
+        What is written; a format of keys takes labelled scores as well.
+    path : path
+        Where; ``-`` writes text to standard output.
+    format : str, optional
+        Without it the ending tells, and a key is written as ``kaldi-trials``.
+    system : str, optional
+        Which one, where the format holds one and there are several.
+
+    Returns
+    -------
+    tuple of Path
+        The files written.
+
+    Examples
+    --------
+    >>> import unmask as um
+    >>> um.write(um.Scores.from_arrays([2.0, 1.5], [-1.0, 0.5]), "scores.tsv")
+    (PosixPath('scores.tsv'),)
     """
     if isinstance(content, Embeddings):
         return _write_embeddings(content, path, embedding_format(path, format))
@@ -137,9 +155,7 @@ def write_blocks(
     _save_lines((_lines(block, path, target, system) for block in blocks), path)
 
 
-def _lines(
-    trials: TrialList, path: str | Path, target: Format, system: str | None
-) -> pl.DataFrame:
+def _lines(trials: TrialList, path: str | Path, target: Format, system: str | None) -> pl.DataFrame:
     columns: dict[str, pl.Series] = {}
     for role in target.roles:
         if role == "score" and isinstance(trials, Scores):

@@ -27,7 +27,7 @@ _PREFIX = re.compile(r"^(enrol|enroll|enrolment|enrollment|test|trial|model|segm
 _ROLE = {name: role for role in TRIAL_ROLES for name in COLUMNS[role]}
 _SEVERAL = ("score", "group")
 NamedColumns = str | Mapping[str, str | Sequence[str]]
-"""``enrol=ref_file,test=com_file,score=sc``, or such a mapping: a column, or its number, by role."""
+"""``enrol=ref_file,score=sc``, or such a mapping: a column, or its number, by role."""
 
 
 def named_columns(columns: NamedColumns) -> dict[str, tuple[str, ...]]:

@@ -333,7 +333,9 @@ def open_headed(
     chosen = {} if as_key else {name: name for name in scored}
     remarks = [f"systems: {', '.join(chosen)}"] if chosen else []
     if columns is not None:
-        told = (f"{role}={','.join(names)}" for role, names in detect.named_columns(columns).items())
+        told = (
+            f"{role}={','.join(names)}" for role, names in detect.named_columns(columns).items()
+        )
         remarks.insert(0, f"columns as named: {' '.join(told)}")
     if ("enrol_speaker" in roles) != ("test_speaker" in roles):
         remarks.append("speakers known on one side only, so not used")
