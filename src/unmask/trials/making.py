@@ -15,7 +15,7 @@ from unmask.errors import InputError
 from unmask.run import ranges_of
 from unmask.trials.embeddings import Embeddings, refuse_repeated
 from unmask.trials.formats import NONTARGET, TARGET, format_named
-from unmask.trials.ids import Ids, text_ids
+from unmask.trials.ids import MULTIPLIER, Ids, mixed, text_ids
 from unmask.trials.readers import kaldi
 from unmask.trials.readers.detect import embedding_columns, normalise
 from unmask.trials.readers.files import Input
@@ -82,22 +82,35 @@ class MadeTrials:
                 yield kind, start, stop
 
     def _rows(self, kind: str, start: int, stop: int) -> tuple[IntArray, IntArray]:
-        """Rows of both sides of some trials of a class. Of more pairs than are wanted, the k-th is
-        drawn from the k-th of as many equal parts: all different, each pair with the same chance.
-        """
+        """Rows of both sides of some trials of a class."""
         rows, low, high = self._ranges[kind]
-        ends, wanted = np.cumsum(high - low), self.counts[kind]
-        whole, rest = divmod(int(ends[-1]), wanted)
-        edges = np.arange(start, stop + 1)
-        edges = edges * whole + edges * rest // wanted
-        chance = np.random.default_rng([self._seed, len(kind), start]).random(stop - start)
-        ranks = edges[:-1] + (chance * np.diff(edges)).astype(np.int64)
+        ends = np.cumsum(high - low)
+        ranks = np.arange(start, stop)
+        if self.counts[kind] < ends[-1]:
+            ranks = np.sort(_drawn(ranks, int(ends[-1]), [self._seed, len(kind)]))
         at = np.searchsorted(ends, ranks, side="right")
         first, second = rows[at], high[at] - ends[at] + ranks
         if self.models is None:  # either side enrols in turn, not always the first of the alphabet
             turned = (first + second) % 2 == 1
             first, second = np.where(turned, second, first), np.where(turned, first, second)
         return first, second
+
+
+def _drawn(numbers: IntArray, size: int, seed: list[int]) -> IntArray:
+    """Where a permutation of 0 … ``size`` - 1 takes some of these numbers: a Feistel network, gone
+    through again where it leads beyond, so that none is drawn twice and none has to be held.
+    """
+    keys = np.random.default_rng(seed).integers(2**63, size=8, dtype=np.uint64)
+    half = np.uint64(max(-(-(size - 1).bit_length() // 2), 1))
+    mask = (np.uint64(1) << half) - np.uint64(1)
+    words, out = numbers.astype(np.uint64), np.ones(len(numbers), bool)
+    while out.any():
+        left, right = words[out] >> half, words[out] & mask
+        for key in keys:
+            left, right = right, left ^ (mixed((right + key) * MULTIPLIER) & mask)
+        words[out] = (left << half) | right
+        out = words >= size
+    return words.astype(np.int64)
 
 
 def make_trials(
