@@ -261,7 +261,7 @@ def _from_metadata(table: Path) -> list[Recording]:
     names = {file: Path(file).stem for file in found}
     if len(set(names.values())) < len(found):
         names = {file: Path(file).with_suffix("").as_posix() for file in found}
-    return [_placed(path, names[file], *labels) for file, (path, *labels) in found.items()]
+    return [_placed(path, names[f], who, session) for f, (path, who, session) in found.items()]
 
 
 def _from_lhotse(manifest: Path) -> list[Recording]:

@@ -40,7 +40,7 @@ class Format:
     ``roles`` gives the columns of a text layout without header, in order: ``enrol``, ``test``,
     ``score``, ``number`` (read past), ``label`` (any vocabulary), ``digit`` (labels 0 and 1),
     ``word`` (labels in words), or the speakers of both sides, whose trials are target where these
-    agree.
+    agree. ``header`` gives names of columns, normalised, by any set of which a table is known.
     """
 
     name: str
@@ -51,6 +51,7 @@ class Format:
     example: str
     roles: tuple[str, ...]
     extensions: tuple[str, ...]
+    header: tuple[frozenset[str], ...]
 
     @property
     def description(self) -> str:
@@ -61,7 +62,11 @@ class Format:
 with open(Path(__file__).with_name("formats.csv"), encoding="utf-8") as _file:
     _rows: list[dict[str, Any]] = [*csv.DictReader(_file)]
 FORMATS = tuple(
-    Format(**row | {name: tuple(row[name].split()) for name in ("roles", "extensions")})
+    Format(
+        **row
+        | {name: tuple(row[name].split()) for name in ("roles", "extensions")}
+        | {"header": tuple(frozenset(one.split()) for one in row["header"].split("|") if one)}
+    )
     for row in _rows
 )
 LAYOUTS = tuple(entry for entry in FORMATS if entry.roles)

@@ -72,9 +72,13 @@ class MadeTrials:
         write_blocks(blocks, path, target)
 
     def _taken(self, enrol: IntArray, test: IntArray, label: IntArray) -> Trials:
-        spoken = self._speakers[0].take(enrol), self._speakers[1].take(test)
-        speakers = dict(zip(("enrol_speaker", "test_speaker"), spoken, strict=True))
-        return Trials(self._enrol.take(enrol), self._test.take(test), label, **speakers)
+        return Trials(
+            self._enrol.take(enrol),
+            self._test.take(test),
+            label.astype(np.int8),
+            enrol_speaker=self._speakers[0].take(enrol),
+            test_speaker=self._speakers[1].take(test),
+        )
 
     def _parts(self) -> Iterator[tuple[str, int, int]]:
         for kind, count in self.counts.items():

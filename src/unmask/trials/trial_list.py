@@ -33,13 +33,14 @@ from unmask.trials.ids import (
     check_names,
     codes_of_pairs,
     contradictions,
-    digest_of_scores,
-    digest_of_trials,
+    digest_of,
     distinct_names,
     first_occurrences,
     match,
+    score_hashes,
     share,
     trial_codes,
+    trial_hashes,
 )
 from unmask.trials.speakers import SpeakerRule, Speakers, assign, side_rules, with_rules
 
@@ -224,7 +225,7 @@ class TrialList:
     @cached_property
     def digest(self) -> str:
         """Eight hex digits that name this set of labelled trials, whatever its order."""
-        return digest_of_trials(self.ids, self.label)
+        return digest_of(trial_hashes(self.ids), self.label)
 
     def with_speakers(self, speakers: Speakers) -> Self:
         """Name the speakers of both sides; ``speakers`` as in :func:`read_scores`."""
@@ -387,7 +388,7 @@ class Scores(TrialList):
         """
         if self.has_ids:
             return super().digest
-        return digest_of_scores(self.label, list(self.systems.values()))
+        return digest_of(score_hashes([*self.systems.values()]), self.label)
 
     def scores(self, system: str | None = None) -> FloatArray:
         """Scores of one system; the name may be left out where there is only one."""

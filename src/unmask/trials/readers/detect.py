@@ -115,10 +115,10 @@ def interpret(
     are not known as metadata are systems. What ``columns`` names goes before what names tell.
     """
     given = named_columns(columns or {})
-    for role, wanted in given.items():
+    for what, wanted in given.items():
         for name in wanted:
             if name not in names:
-                raise InputError(where, f"a column {name!r} for {role}", ", ".join(names))
+                raise InputError(where, f"a column {name!r} for {what}", ", ".join(names))
     roles = {role: wanted[0] for role, wanted in given.items() if role not in _SEVERAL}
     taken = {name for wanted in given.values() for name in wanted}
     for name in names:
@@ -147,8 +147,8 @@ def interpret(
     if unknown:
         raise unknown_systems(where, scored, unknown)
     chosen = given.get("score", scored) if systems is None else systems
-    columns = tuple(name for name in free if name not in scored and name not in chosen)
-    return roles, tuple(chosen), columns
+    described = tuple(name for name in free if name not in scored and name not in chosen)
+    return roles, tuple(chosen), described
 
 
 def _is_whole(value: str) -> bool:

@@ -16,7 +16,7 @@ import polars as pl
 
 from unmask.base import FloatArray, Labels
 from unmask.errors import InputError
-from unmask.trials.formats import UNKNOWN, Format, encode_labels, format_named
+from unmask.trials.formats import FORMATS, UNKNOWN, Format, encode_labels, format_named
 from unmask.trials.ids import CodeBuilder, as_text
 from unmask.trials.problems import LABEL, Faults, check_systems, no_trials
 from unmask.trials.readers import detect
@@ -27,12 +27,6 @@ from unmask.trials.readers.text import ABSENT, NEEDED, SPEAKERS, TextTable
 BATCH = 1 << 20
 IDENTIFIERS = ("enrol", "test", "side")
 LABELS = ("label", "digit", "word")
-_HEADERS = {
-    "asvspoof5-fusion": [{"sasv_label", "asv_score"}, {"sasv_label", "cm_score"}],
-    "forensic": [{"llr", "hypothesis"}],
-    "bt4vt": [{"ref_file", "com_file", "lab", "sc"}],
-    "bob-csv": [{"bio_ref_subject_id", "probe_subject_id"}, {"claimed_id", "real_id"}],
-}
 
 
 @dataclass(frozen=True)
@@ -286,20 +280,10 @@ def open_table(
 
 def _table_format(names: Sequence[str], scored: bool) -> str:
     """Which of the formats with a header these column names are."""
-    columns = {detect.normalise(name) for name in names}
-    if {"modelid", "segmentid"} <= columns:
-        if "llr" in columns and "targettype" not in columns:
-            return "nist-scores"
-        if "targettype" in columns and not scored:
-            return "nist-key"
-    if {"spk", "filename"} <= columns:
-        if columns & {"cm_score", "asv_score", "sasv_score"}:
-            return "asvspoof5-scores"
-        if columns & {"cm_label", "asv_label"} and not scored:
-            return "asvspoof5-key"
-    for name, needed in _HEADERS.items():
-        if scored and any(words <= columns for words in needed):
-            return name
+    columns, kind = {detect.normalise(name) for name in names}, "score" if scored else "key"
+    for entry in FORMATS:
+        if entry.kind == kind and any(words <= columns for words in entry.header):
+            return entry.name
     return "long" if scored else "long-key"
 
 
