@@ -352,11 +352,30 @@ def match(codes: IntArray, others: IntArray) -> IntArray:
     """
     if len(codes) == len(others) and np.array_equal(codes, others):
         return np.where(codes < 0, -1, np.arange(len(codes), dtype=np.int64))
-    known = pl.DataFrame({"code": others, "partner": np.arange(len(others), dtype=np.int64)})
-    wanted = pl.DataFrame({"code": codes})
-    joined = wanted.join(known.filter(others >= 0), on="code", how="left", maintain_order="left")
-    partner: IntArray = joined["partner"].fill_null(-1).to_numpy()
+    wanted, rows = _sorted(codes)
+    known, other_rows = _sorted(others)
+    partner = np.full(len(codes), -1, np.int64)
+    if np.array_equal(wanted, known):
+        partner[rows] = other_rows
+    elif len(known):
+        place = np.searchsorted(known, wanted)
+        place[place == len(known)] = 0
+        same = known[place] == wanted
+        partner[rows[same]] = other_rows[place[same]]
+    partner[codes < 0] = -1
     return partner
+
+
+def _sorted(codes: IntArray) -> tuple[IntArray, IntArray]:
+    """Sort codes and say from which row each came; as one integer if both fit, which is faster."""
+    bits = max(len(codes) - 1, 0).bit_length()
+    largest, smallest = (int(codes.max()), int(codes.min())) if len(codes) else (0, 0)
+    if smallest < -1 or (largest + 1).bit_length() + bits > 63:
+        order = np.argsort(codes, kind="stable")
+        return codes[order], order
+    packed = ((codes + 1) << bits) | np.arange(len(codes), dtype=np.int64)
+    packed.sort()
+    return (packed >> bits) - 1, packed & ((1 << bits) - 1)
 
 
 def mixed(words: Hashes) -> Hashes:
