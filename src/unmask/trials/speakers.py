@@ -68,7 +68,10 @@ def side_rules(speakers: Speakers) -> tuple[SpeakerRule, SpeakerRule]:
     sides: dict[str, list[str | Path]] = {"enrol": [], "test": [], "": []}
     for word in words:
         side, _, file = str(word).partition("=")
-        sides[side if file and side in sides else ""].append(file or word)
+        if file and side in ("enrol", "test"):
+            sides[side].append(file)
+        else:
+            sides[""].append(word)
     named, alone = (sides["enrol"], sides["test"]), sides[""]
     if any(named):
         if alone or not all(named):
@@ -93,6 +96,8 @@ def _rule(speakers: Speakers) -> SpeakerRule:
         table = {side: Ids.from_strings(values).to_series() for side, values in sides.items()}
         return SpeakerRule("the mapping", pl.DataFrame(table))
     if not isinstance(speakers, str | Path):
+        if not speakers:
+            raise InputError("speakers", "a file or a rule", "none")
         return _rule(speakers[0]) if len(speakers) == 1 else _joined(map(read_pairs, speakers))
     text = str(speakers)
     if text.startswith(PATH):
@@ -144,12 +149,10 @@ def read_pairs(path: str | Path, *, kind: str = "utt2spk") -> SpeakerRule:
                 row = int(np.flatnonzero(~names[0].is_first_distinct().to_numpy())[0])
                 raise InputError(line(row), "each identifier once", f"{names[0][row]} again")
             frame = pl.DataFrame({"utterance": names[0], "speaker": names[1]})
-        detected, count = (
-            f"{kind}: {layout}, {frame.height} utterances",
-            frame["speaker"].n_unique(),
+        detected = (
+            f"{kind}: {layout}, {frame.height} {'lines' if kind in _LAYOUTS else 'utterances'}"
         )
-        if kind != "spk2utt":
-            detected = f"{kind}: {layout}, {frame.height} lines"
+        count = frame["speaker"].n_unique()
         about = Source(source.name, source.sha256, kind, speakers=count, detected=detected)
     return SpeakerRule(source.name, frame, sources=(about,))
 
@@ -157,8 +160,12 @@ def read_pairs(path: str | Path, *, kind: str = "utt2spk") -> SpeakerRule:
 def _spk2utt(source: Input) -> pl.DataFrame:
     """Utterance and speaker of each word behind the first of a line."""
     owner: dict[str, str] = {}
-    lines = b"".join(source.blocks()).decode("utf-8", "replace").split("\n")
-    for number, (speaker, *utterances) in enumerate(filter(None, map(str.split, lines)), 1):
+    try:
+        lines = b"".join(source.blocks()).decode().removesuffix("\n").split("\n")
+    except UnicodeDecodeError:
+        raise InputError(source.name, "UTF-8 text", "other bytes") from None
+    for number, line in enumerate(lines, 1):
+        speaker, *utterances = line.split() or [""]
         place = f"{source.name}, line {number}"
         if not utterances:
             raise InputError(place, "utterances behind the speaker", "none")
