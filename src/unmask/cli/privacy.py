@@ -27,7 +27,15 @@ from unmask.estimate import Notice
 from unmask.privacy import legal as law, similarity as similar
 from unmask.report import document
 from unmask.scoring import backend_named
-from unmask.trials import Embeddings, Scores, Source, read_embeddings, read_scores, refuse_encoders
+from unmask.trials import (
+    Embeddings,
+    Scores,
+    Source,
+    Speakers,
+    read_embeddings,
+    read_scores,
+    refuse_encoders,
+)
 
 _ENROLS: dict[str, dict[str, Any]] = {
     "original": {"enrols": "original"},
@@ -255,7 +263,7 @@ def _attackers(
     release: str | None,
     enrols: Sequence[str],
     backends: Sequence[str],
-    speakers: str | None,
+    speakers: Speakers | None,
     original: str,
 ) -> dict[str, law.Attacker]:
     """Attackers from their files, each read once, with every back-end they can train."""
