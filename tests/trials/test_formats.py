@@ -508,6 +508,8 @@ def test_columns_without_a_header_go_by_number_and_a_key_has_its_own(tmp_path: P
     joined = read_scores(scores, key=key, columns=named)
     check(joined)
     assert list(joined.columns) == ["sex"]
+    with pytest.raises(InputError, match="no fixed layout beside them, found kaldi-scores"):
+        read_scores(scores, columns="enrol=r,test=c", format="kaldi-scores")
     for wrong in ("enrl=r", "enrol=r,enrol=c", "enrol="):
         with pytest.raises(InputError, match=r"^columns: expected"):
             read_scores(scores, columns=wrong)

@@ -207,9 +207,7 @@ class TextSample:
         """
         name = self.source.name
         layout = next((layout for layout in LAYOUTS if layout.name == format), None)
-        if self.header is not None and (layout is None or not self.titled):
-            if layout is not None:
-                raise InputError("columns", "no layout beside them", format)
+        if layout is None and self.header is not None:
             return None
         if layout is None and format is not None:
             raise InputError(f"{name}, line 1", f"a header ({format})", "none")

@@ -249,6 +249,8 @@ def open_table(
         return open_headed(rows, source.stem, **how, format="parquet")
     if source.container != "text":
         return None
+    if columns is not None and format is not None and format_named(format).roles:
+        raise InputError("columns", "no fixed layout beside them", format)
     sample = detect.TextSample.of(source, columns)
     chosen = sample.layout(format, role, keep=not again)
     if chosen is None:
