@@ -27,7 +27,8 @@ WORDS = {
     "spoof": OTHER,
 }
 VOCABULARY = {**DIGITS, **WORDS}
-SASV = {**VOCABULARY, "2": NONTARGET, "0": OTHER}
+SASV = {**WORDS, "1": TARGET, "2": NONTARGET, "0": OTHER}
+SASV |= {f"{digit}.0": SASV[digit] for digit in "012"}
 """Labels in a column ``sasv_label`` (ASVspoof 5)."""
 
 
@@ -86,8 +87,7 @@ def encode_labels(words: pl.Series) -> Labels:
     none.
     """
     names, known = words.unique(), SASV if words.name == "sasv_label" else VOCABULARY
-    plain = [word.strip().lower().removesuffix(".0") for word in names.to_list()]
-    labels = [known.get(word, UNKNOWN) for word in plain]
+    labels = [known.get(word.strip().lower(), UNKNOWN) for word in names.to_list()]
     table: Labels = np.array(labels, np.int8)
     return table[lookup(words, names)]
 

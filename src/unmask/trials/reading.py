@@ -88,9 +88,9 @@ def read_scores(
     Scores(2 trials; 1 target, 1 nontarget; system system)
     """
     columns, of_key = columns_of(columns, key)
-    if isinstance(key, str | Path):
-        key = read_key(key, columns=of_key, duplicates=duplicates)
     if not isinstance(path, str | Path | Frame) and not is_frame(path):
+        if isinstance(key, str | Path):
+            key = read_key(key, columns=of_key, duplicates=duplicates)
         options: dict[str, Any] = {"missing": missing, "duplicates": duplicates, "format": format}
         options |= {"key": key, "speakers": speakers, "systems": systems}
         options |= {"columns": columns}
@@ -107,7 +107,7 @@ def read_scores(
             raise only_a_key(parsed.name, parsed.format)
     else:
         parsed = _parse_frame(path, systems, columns)
-    return _scores(parsed, key, speakers, missing, duplicates)
+    return _scores(parsed, key, of_key, speakers, missing, duplicates)
 
 
 def read_key(
@@ -169,9 +169,7 @@ def read_any(
         how: dict[str, Any] = {"systems": systems, "columns": columns}
         parsed = _parse(source, format=format, role="scores or a key", **how)
     if parsed.systems:
-        if isinstance(key, str | Path):
-            key = read_key(key, columns=of_key, duplicates=duplicates)
-        return _scores(parsed, key, speakers, missing, duplicates)
+        return _scores(parsed, key, of_key, speakers, missing, duplicates)
     if key is not None:
         raise InputError(parsed.name, "scores for the key", parsed.format.name)
     return _trials(parsed, speakers, duplicates)
@@ -257,7 +255,8 @@ def _trials(parsed: Parsed, speakers: Speakers | None, duplicates: OnProblem) ->
 
 def _scores(
     parsed: Parsed,
-    key: Trials | None,
+    key: str | Path | Trials | None,
+    of_key: NamedColumns | None,
     speakers: Speakers | None,
     missing: OnProblem,
     duplicates: OnProblem,
@@ -280,6 +279,8 @@ def _scores(
     where = lambda row: parsed.where(int(np.flatnonzero(~lacking)[row]))  # noqa: E731
     scores = scores.without_duplicates(duplicates, where=where)
     if key is not None:
+        if isinstance(key, str | Path):
+            key = read_key(key, columns=of_key, duplicates=duplicates)
         same = key.source is not None and key.source.sha256 == parsed.sha256
         if same and parsed.trials["label"] is None:
             actual = "the key itself: its labels were read as scores"
