@@ -322,7 +322,9 @@ def by_speakers(columns: Sequence[Sequence[str]]) -> list[Format]:
                 columns[layout.roles.index(role)]
                 for role in ("enrol_speaker", "test_speaker", "test", "score")
             )
-            one = len(set(zip(probe, real, strict=True))) == len(set(probe))
+            one = len(set(zip(probe, real, strict=True))) == len(set(probe)) and all(
+                map(all, columns)
+            )
             if one and any(map(str.__eq__, claimed, real)) and _fits("score", score):
                 return [layout]
     return []
