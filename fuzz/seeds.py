@@ -82,6 +82,7 @@ def _layouts() -> list[bytes]:
             word, score = _WORDS[i % 2], f"{i - 3.5:.3f}"
             fields = {"enrol": f"e{i}", "test": f"t{i}", "score": score, "number": f"0.{i}"}
             fields |= {"label": word, "digit": str(i % 2), "word": word}
+            fields |= {"enrol_speaker": f"k{i}", "test_speaker": f"k{i - i % 2}"}
             lines.append(" ".join(fields[role] for role in layout.roles))
         made.append(("\n".join(lines) + "\n").encode())
     return made
@@ -96,6 +97,9 @@ def _headed() -> list[bytes]:
         "spk filename cm-score asv-score sasv-score": "E{i} F{i} - - 0.0{i}",
         "spk filename cm-label asv-label": "E{i} F{i} bonafide {w}",
         "label score": "{w} 0.{i}",
+        "asv_score cm_score sasv_label": "0.{i} {i} {m}.0",
+        "LLR hypothesis": "-{i}.5 {w}",
+        "claimed_id real_id probe score": "k{m} k1 p{i} 0.{i}",
     }
     made = []
     for header, row in tables.items():

@@ -133,7 +133,7 @@ def _table(path: Path, rng: random.Random) -> tuple[int, int]:
 
 
 def _header(format: str) -> int:
-    return int(format.startswith(("long", "nist", "asvspoof")))
+    return int(format.startswith(("long", "nist", "asvspoof", "bob-csv", "bt4vt", "forensic")))
 
 
 def _any(path: Path, rng: random.Random) -> tuple[int, int]:

@@ -44,7 +44,7 @@ _NAMES = {
         worst_case_false_alarms worst_case_study
     """,
     "trials": """
-        Embeddings Ids Scores Trials read_embeddings read_key read_scores write
+        Embeddings Ids Scores Trials make_trials read_embeddings read_key read_scores write
     """,
 }
 _ROOM_OF = {name: f"unmask.{room}" for room, names in _NAMES.items() for name in names.split()}

@@ -73,6 +73,7 @@ from unmask.trials import (
     Ids as Ids,
     Scores as Scores,
     Trials as Trials,
+    make_trials as make_trials,
     read_embeddings as read_embeddings,
     read_key as read_key,
     read_scores as read_scores,

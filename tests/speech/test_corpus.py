@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import gzip
+import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from unmask.errors import InputError
+from unmask.speech.audio import read_audio, write_audio
 from unmask.speech.corpus import recordings
 
 
@@ -100,3 +104,89 @@ def test_names_cannot_lead_out_of_the_output_folder(tmp_path, line):
 def test_a_place_that_is_not_there(tmp_path):
     with pytest.raises(InputError, match="no such file or folder"):
         recordings(tmp_path / "absent")
+
+
+def lhotse(root, supervisions, *, recording=None):
+    root.mkdir(exist_ok=True)
+    samples = np.random.default_rng(0).normal(size=32000) * 0.1
+    write_audio(root / "a.wav", samples.astype(np.float32))
+    source = {"type": "file", "channels": [0], "source": "a.wav"} | (recording or {})
+    rows = {
+        "x_recordings.jsonl.gz": [{"id": "r", "sources": [source], "duration": 2.0}],
+        "x_supervisions.jsonl.gz": [
+            {"id": i, "recording_id": r, "start": s, "duration": d, "channel": 0, "speaker": who}
+            for i, r, s, d, who in supervisions
+        ],
+    }
+    for name, objects in rows.items():
+        lines = "".join(json.dumps(one) + "\n" for one in objects)
+        (root / name).write_bytes(gzip.compress(lines.encode()))
+    return root
+
+
+def test_supervisions_of_lhotse_are_cuts_of_recordings(tmp_path):
+    pytest.importorskip("soundfile")
+    root = lhotse(tmp_path, [("u1", "r", 0, 2, "k"), ("u2", "r", 0.5, 1, "l")])
+    whole, cut = recordings(root)
+    assert labels([whole, cut]) == [("u1", "k", None), ("u2", "l", None)]
+    assert whole.path == root / "a.wav"
+    assert cut.digest == whole.digest
+    inside = read_audio(whole.path).samples[8000:24000]
+    np.testing.assert_array_equal(read_audio(cut.path).samples, inside)
+    assert labels(recordings(root / "x_supervisions.jsonl.gz")) == labels([whole, cut])
+    with pytest.raises(InputError, match="expected a cut that lies in its recording, found one of"):
+        read_audio(f"{root / 'a.wav'}#t=1.5,2.5")
+
+
+@pytest.mark.parametrize(
+    ("rows", "line"),
+    [
+        (
+            [("u", "r", 1.5, 1, "k")],
+            "line 1: expected a cut that lies .* found 1.5 to 2.5 s of 2 s",
+        ),
+        (
+            [("u", "r", 0, 1, "k"), ("u", "r", 1, 1, "l")],
+            "line 2: expected one speaker of u, found",
+        ),
+        ([("u", "q", 0, 1, "k")], "line 1: expected a line of a lhotse manifest, found no 'q'"),
+    ],
+)
+def test_supervisions_that_cannot_be_are_one_line(tmp_path, rows, line):
+    pytest.importorskip("soundfile")
+    with pytest.raises(InputError, match=line):
+        recordings(lhotse(tmp_path, rows))
+
+
+def test_a_manifest_names_files_that_are_there(tmp_path):
+    pytest.importorskip("soundfile")
+    rows = [("u", "r", 0, 1, "k")]
+    with pytest.raises(InputError, match=r"line 1: expected the file b\.wav, found none"):
+        recordings(lhotse(tmp_path, rows, recording={"source": "b.wav"}))
+    with pytest.raises(InputError, match="expected a recording in one file, found command"):
+        recordings(lhotse(tmp_path, rows, recording={"type": "command"}))
+    with pytest.raises(InputError, match="expected all channels, found one of 2"):
+        recordings(lhotse(tmp_path, rows, recording={"channels": [0, 1]}))
+
+
+def test_metadata_says_whose_files_are(tmp_path):
+    root = touch(tmp_path, "x/1.wav", "x/2.wav")
+    table = root / "metadata.csv"
+    table.write_text('file_name,speaker_id,text\nx/1.wav,k,"a, b"\nx/2.wav,l,c\n')
+    assert labels(recordings(root)) == [("1", "k", None), ("2", "l", None)]
+    assert labels(recordings(root, speakers="name")) == [("1", "1", None), ("2", "2", None)]
+    for text, line in {
+        "file_name,speaker\nx/1.wav,k\nx/1.wav,l\n": "line 3: expected one speaker of x/1.wav",
+        "file_name,speaker\nx/3.wav,k\n": "line 2: expected the file x/3.wav, found none",
+    }.items():
+        table.write_text(text)
+        with pytest.raises(InputError, match=line):
+            recordings(root)
+    table.write_text("id,text\n1,hello\n")
+    assert [one.speaker for one in recordings(root)] == ["x", "x"]
+    with pytest.raises(InputError, match="line 2: expected file_name and speaker, found id, text"):
+        recordings(table)
+    table.unlink()
+    lines = [{"file_name": f"x/{n}.wav", "speaker": "k", "session": n} for n in (1, 2)]
+    (root / "metadata.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines))
+    assert labels(recordings(root)) == [("1", "k", "1"), ("2", "k", "2")]

@@ -13,7 +13,16 @@ import polars as pl
 import pytest
 
 from unmask.errors import InputError
-from unmask.trials import FORMATS, Scores, Trials, read_any, read_key, read_scores, read_speakers
+from unmask.trials import (
+    FORMATS,
+    Scores,
+    Trials,
+    read_any,
+    read_key,
+    read_scores,
+    read_speakers,
+    streamed_scores,
+)
 
 E, T = ["s1", "s1", "s2", "s2"], ["u1", "u2", "u1", "u3"]
 S, L = [0.9, -0.25, 0.1, 1.5], [1, 0, 0, 1]
@@ -45,7 +54,9 @@ LABELLED = {
     "wespeaker-norm": lambda e, t, s, w: f"{e} {t} {s} {WORDS[w]} 0.1 0.2 0.3 0.4",
     "3d-speaker": lambda e, t, s, w: f"{e} {t} {WORDS[w]} {s}",
     "sunine": lambda e, t, s, w: f"{w} {e} {t} {s}",
+    "bob-5": lambda e, t, s, w: f"{OWNER[t] if w else e + 'x'} {e} {OWNER[t]} {t} {s}",
 }
+OWNER = {"u1": "k1", "u2": "k2", "u3": "k3"}
 
 
 @pytest.mark.parametrize("name", LABELLED)
@@ -356,7 +367,10 @@ def test_infinite_scores_are_ordinary(tmp_path: Path) -> None:
     assert result.tolist() == [np.inf, -np.inf, np.inf, -np.inf, 1e5]
 
 
-@pytest.mark.parametrize("pair", ["target nontarget", "tgt imp", "tar non", "True FALSE", "1 0"])
+PAIRS = ["target nontarget", "tgt imp", "tar non", "True FALSE", "1 0", "SS DS", "h1 H2"]
+
+
+@pytest.mark.parametrize("pair", [*PAIRS, "same different"])
 def test_label_words(tmp_path: Path, pair: str) -> None:
     yes, no = pair.split()
     key = read_key(put(tmp_path / "x", [f"a b {yes}", f"a c {no}"]))
@@ -381,6 +395,124 @@ def test_examples_are_detected(tmp_path: Path, name: str) -> None:
     source = result.sources[0] if isinstance(result, Scores) else result.source
     assert source is not None
     assert source.format == name
+
+
+HEADED = {
+    "forensic": ["LLR,hypothesis", *(f"{s},H{2 - w}" for s, w in zip(S, L, strict=True))],
+    "bt4vt": [
+        "ref_file,com_file,lab,sc",
+        *(f"{e},{t},{w},{s}" for e, t, s, w in zip(E, T, S, L, strict=True)),
+    ],
+    "asvspoof5-fusion": [
+        "asv_score,sasv_label",
+        *(f"{s},{2.0 - w}" for s, w in zip(S, L, strict=True)),
+    ],
+    "bob-csv": [
+        "bio_ref_subject_id,probe_subject_id,bio_ref_reference_id,probe_template_id,score",
+        *(f"k,{'k' if w else 'l'},{e},{t},{s}" for e, t, s, w in zip(E, T, S, L, strict=True)),
+    ],
+}
+
+
+@pytest.mark.parametrize("name", HEADED)
+def test_tables_of_others_are_read_as_they_are(tmp_path: Path, name: str, unmask) -> None:
+    path = put(tmp_path / "x.csv", HEADED[name])
+    scores = read_scores(path)
+    check(scores, ids=name in ("bt4vt", "bob-csv"))
+    assert scores.sources[0].format == name
+    code, out, err = unmask("eval", str(path), "--ci", "0")
+    assert code == 0
+    assert "2 target and 2 nontarget" in out
+    assert f"x.csv: {name}" in err
+
+
+def test_scores_before_names_are_those_of_voxsrc(tmp_path: Path) -> None:
+    key = put(tmp_path / "key", [f"{w} {e} {t}" for e, t, w in zip(E, T, L, strict=True)])
+    path = put(tmp_path / "x.txt", [f"{s} {e} {t}" for e, t, s in zip(E, T, S, strict=True)])
+    scores = read_scores(path, key=key)
+    check(scores)
+    assert [source.format for source in scores.sources] == ["voxsrc", "voxceleb"]
+    with pytest.raises(InputError, match=r"fits kaldi-scores .* and voxsrc .*--format-in voxsrc"):
+        read_scores(put(tmp_path / "y", ["5 17 18", "4 16 17"]))
+    assert read_scores(tmp_path / "y", format="voxsrc").scores().tolist() == [5, 4]
+
+
+def test_claimed_and_real_identities_are_labels(tmp_path: Path) -> None:
+    lines = ["a a p1 0.9", "a b p2 -0.25", "b a p1 0.1", "b b p2 1.5"]
+    scores = read_scores(put(tmp_path / "x", lines))
+    assert scores.sources[0].format == "bob-4"
+    assert scores.label is not None
+    assert scores.label.tolist() == L
+    assert scores.n_speakers == 2
+    assert read_key(tmp_path / "x").counts["target"] == 2
+    # a third column that is no probe: one of its names goes with several real identities
+    with pytest.raises(InputError, match=r"none that all lines fit.*--columns"):
+        read_scores(put(tmp_path / "y", ["a a m 0.9", "a b m 0.1"]))
+
+
+def test_spoof_trials_of_a_fusion_file_are_counted(tmp_path: Path) -> None:
+    lines = ["asv_score,cm_score,sasv_label", "0.7,10,1.0", "0.1,9,2.0", "0.6,-3,0.0"]
+    scores = read_scores(put(tmp_path / "x.csv", lines))
+    assert scores.counts == {"target": 1, "nontarget": 1, "other": 1}
+    assert list(scores.systems) == ["asv_score", "cm_score"]
+    assert "1 spoof trials belong to neither class" in scores.sources[0].detected
+
+
+def test_a_trial_id_is_the_test_where_no_other_is(tmp_path: Path) -> None:
+    scores = read_scores(put(tmp_path / "x.csv", ["enroll_id,trial_id,score", "a,b,0.5"]))
+    assert scores.test is not None
+    assert list(scores.test) == ["b"]
+
+
+COLUMNS = "enrol=ref,test=com,label=grp,score=A,score=B,group=age,enrol_speaker=s,test_speaker=t"
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv.gz", "parquet", "npz", "frame", "stream"])
+def test_columns_of_any_table_can_be_named(tmp_path: Path, kind: str) -> None:
+    spoken = {"s": ["a", "a", "b", "b"], "t": ["a", "c", "d", "b"]}
+    table = {"ref": E, "com": T, "label": S, **spoken, "age": [1, 2, 3, 4]}
+    frame = pl.DataFrame({**table, "A": S, "B": S, "grp": [["DS", "SS"][w] for w in L]})
+    path = tmp_path / f"x.{kind}"
+    if kind == "csv":
+        frame.write_csv(path)
+    elif kind == "tsv.gz":
+        path.write_bytes(gzip.compress(frame.write_csv(separator="\t").encode()))
+    elif kind == "parquet":
+        frame.write_parquet(path)
+    elif kind == "npz":
+        np.savez(path, **{name: np.array(frame[name].to_list()) for name in frame.columns})
+    elif kind == "stream":
+        frame.write_csv(path)
+        with streamed_scores([path], columns=COLUMNS) as stream:
+            assert stream.counts == {"target": 2, "nontarget": 2, "other": 0}
+            assert stream.systems == ["A", "B"]
+        return
+    scores = read_scores(frame if kind == "frame" else path, columns=COLUMNS)
+    check(scores.select_systems(["B"]))
+    assert list(scores.systems) == ["A", "B"]
+    assert scores.n_speakers == 4
+    assert list(scores.columns["age"]) == ["1", "2", "3", "4"]
+    assert "columns as named: enrol=ref" in scores.sources[0].detected
+    with pytest.raises(InputError, match=r"expected .*'?kk'?.* found ref, com, label"):
+        read_scores(frame if kind == "frame" else path, columns="enrol=ref,test=com,label=kk")
+
+
+def test_columns_without_a_header_go_by_number_and_a_key_has_its_own(tmp_path: Path) -> None:
+    rows = zip(E, T, S, L, strict=True)
+    path = put(tmp_path / "x.txt", [f"{s} {e} {t} {WORDS[w]}" for e, t, s, w in rows])
+    check(read_scores(path, columns={"score": "1", "enrol": "2", "test": "3", "label": "4"}))
+    scores, key = tmp_path / "s.csv", tmp_path / "k.csv"
+    pl.DataFrame({"r": E, "c": T, "v": S}).write_csv(scores)
+    pl.DataFrame({"r": E, "c": T, "l": L, "sex": E}).write_csv(key)
+    named = {"enrol": "r", "test": "c", "score": "v", "label": "l", "group": "sex"}
+    joined = read_scores(scores, key=key, columns=named)
+    check(joined)
+    assert list(joined.columns) == ["sex"]
+    with pytest.raises(InputError, match="no fixed layout beside them, found kaldi-scores"):
+        read_scores(scores, columns="enrol=r,test=c", format="kaldi-scores")
+    for wrong in ("enrl=r", "enrol=r,enrol=c", "enrol="):
+        with pytest.raises(InputError, match=r"^columns: expected"):
+            read_scores(scores, columns=wrong)
 
 
 def test_tables_written_with_quotes_and_blanks(tmp_path: Path) -> None:

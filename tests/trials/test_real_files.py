@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from unmask.engine import Roc
 from unmask.trials import read_embeddings, read_scores
 
 SHARED = Path(__file__).resolve().parents[3] / "shared"
@@ -41,3 +42,22 @@ def test_embeddings(name: str) -> None:
 def test_oracles() -> None:
     result = read_scores(SHARED / "oracles" / "gauss_calibrated.npz")
     assert result.counts == {"target": 1000, "nontarget": 20000, "other": 0}
+
+
+def test_the_layout_of_voxsrc_gives_the_numbers_stated_with_it() -> None:
+    folder = SHARED / "data" / "scores" / "voxsrc_layout"
+    scores = read_scores(folder / "scores.txt.gz", key=folder / "veri_test.txt.gz")
+    assert [one.format for one in scores.sources] == ["voxsrc", "voxceleb"]
+    assert scores.n_speakers == 40
+    roc = Roc.from_scores(scores.targets(), scores.nontargets())
+    assert round(100 * roc.eer(estimator="raw"), 2) == 1.56
+    assert round(roc.min_dcf(p_target=0.05), 3) == 0.104
+
+
+def test_the_fusion_file_of_asvspoof_5_has_three_classes() -> None:
+    path = SHARED / "data" / "scores" / "asvspoof5_fusion" / "dev_scores_label.csv.gz"
+    scores = read_scores(path)
+    assert scores.counts == {"target": 1484, "nontarget": 5768, "other": 22296}
+    assert "22296 spoof trials" in scores.sources[0].detected
+    roc = Roc.from_scores(scores.targets("asv_score"), scores.nontargets("asv_score"))
+    assert round(100 * roc.eer(estimator="raw"), 2) == 1.86

@@ -126,7 +126,7 @@ class Extractors:
 
         sets = self._sets(safeguard, attacker, make=False)
         name = f"{attacker.name} on {safeguard.name}"
-        left = sum(not one.path.is_file() for files in sets.values() for one in files)
+        left = sum(not one.file.is_file() for files in sets.values() for one in files)
         waiting = [
             share
             for share in self.shares

@@ -39,6 +39,7 @@ COMMANDS: Final = {
     "validate": "Check a file and say what was found in it.",
     "formats": "List the file formats that are read, with layout and example.",
     "convert": "Write a file in another format; nothing is left behind if that fails.",
+    "trials": "Make a list of trials: all pairs, or balanced, of one sex, across sessions.",
 }
 """What there is, in the order of the help; the module is loaded when called."""
 
@@ -74,6 +75,8 @@ unmask formats
 unmask formats --kind key
 unmask convert scores.txt scores.parquet --key trials
 unmask convert voices.ark voices.npz --speakers utt2spk
+unmask trials utt2spk -o trials --balanced
+unmask trials data/test -o trials --enrol 3 --same sex
 """
 EXAMPLES: Final = {
     name: tuple(line for line in _EXAMPLES.splitlines() if line.split()[1:2] == [name])
@@ -86,11 +89,11 @@ _HOMES: Final = {
     "stress": "cpmap worstcase",
     "utility": "utility",
     "speech": "embed train anonymise encoders",
-    "files": "validate formats convert",
+    "files": "validate formats convert trials",
 }
 _HOME_OF: Final = {name: home for home, names in _HOMES.items() for name in names.split()}
 _PANELS: Final = {
-    "What is read": "key speakers system by missing duplicates format_in",
+    "What is read": "key speakers system by missing duplicates format_in columns",
     "Intervals": "ci level seed",
     "Where it runs": "on workers state",
     "What is written": "format output figures figure_formats quiet",

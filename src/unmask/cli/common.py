@@ -190,9 +190,14 @@ class DrawnIntervals(Intervals):
 class Whose:
     """Whose the utterances of tables and embeddings are."""
 
-    speakers: str | None = option(
-        "Speaker of each utterance: an utt2spk file, or pattern:REGEX with one group.", "-s"
+    speakers: tuple[str, ...] = option(
+        "Speaker of each utterance: utt2spk or spk2utt, path:1 (first folder), pattern:REGEX with"
+        " one group; several files, or enrol=FILE and test=FILE of trials, by repeating it.",
+        "-s",
     )
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "speakers", self.speakers or None)
 
 
 @dataclass(frozen=True)
@@ -207,6 +212,11 @@ class Tables(Whose):
         "Repeated trials: skip keeps the first.", default="error"
     )
     format_in: str | None = option("Format of the scores, see unmask formats.")
+    columns: str | None = option(
+        "Columns of a table by name, or by number where it has no header:"
+        " enrol=A,test=B,label=C,score=D, also enrol_speaker, test_speaker, side, group.",
+        metavar="ROLE=COLUMN,…",
+    )
 
     @property
     def options(self) -> dict[str, Any]:

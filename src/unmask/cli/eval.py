@@ -11,7 +11,7 @@ from unmask.engine import Battery
 from unmask.errors import InputError
 from unmask.report import document
 
-_OF_SCORES = ("key", "system", "format_in", "stream", "missing", "duplicates")
+_OF_SCORES = ("key", "system", "format_in", "columns", "stream", "missing", "duplicates")
 
 
 def evaluate(

@@ -1,19 +1,34 @@
-"""``unmask validate``, ``formats`` and ``convert``: what files are taken for, hold and become."""
+"""``unmask validate``, ``formats``, ``convert`` and ``trials``: what files are taken for, hold and
+become, and lists of trials.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import polars as pl
 import typer
 from rich.console import Console
 from rich.table import Table
 
 from unmask.base import visible
-from unmask.cli.common import Tables, remark
+from unmask.cli.common import Tables, Terminal, remark, writable_file
 from unmask.cli.options import argument, option
 from unmask.errors import InputError
-from unmask.trials import FORMATS, Embeddings, Scores, Trials, read_any, short_encoder, write
+from unmask.run import write_whole
+from unmask.trials import (
+    FORMATS,
+    Embeddings,
+    Scores,
+    Trials,
+    make_trials,
+    read_any,
+    short_encoder,
+    write,
+)
 
 
 def validate(
@@ -90,3 +105,66 @@ def convert(
     for path in (output, key_out):
         if path not in (None, "-"):
             remark(f"wrote {path}")
+
+
+def trials(
+    terminal: Terminal,
+    source: Path = argument(
+        "utt2spk, spk2utt, a table with utterance and speaker, embeddings, a Kaldi directory, or"
+        " recordings.",
+        "UTT2SPK",
+    ),
+    output: Path = option(
+        "List to write; - writes to stdout.", "-o", default=..., callback=writable_file
+    ),
+    same: str | None = option(
+        "Only pairs that agree in this column, such as sex (spk2gender serves)."
+    ),
+    cross_session: str | None = option(
+        "Target trials only between different values of this column, such as session."
+    ),
+    per_speaker: int | None = option("Use at most so many utterances of a speaker.", min=1),
+    enrol: int | None = option(
+        "Enrol a model of so many utterances per speaker; LIST.spk2utt says which.", min=1
+    ),
+    balanced: bool = option("Draw as many trials of one class as of the other.", default=False),
+    seed: int = option("Seed of all random draws.", default=0, min=0),
+    to: str = option("kaldi-trials or voxceleb.", default="kaldi-trials"),
+) -> None:
+    models = output.with_name(f"{output.name}.spk2utt")
+    if enrol is not None and str(output) == "-":
+        raise InputError(
+            "--enrol: expected a file for the list (-o), beside which models are written"
+        )
+    made = make_trials(
+        _voices(source),
+        same=same,
+        cross_session=cross_session,
+        per_speaker=per_speaker,
+        enrol=enrol,
+        balanced=balanced,
+        seed=seed,
+    )
+    made.write(output, format=to)
+    if made.models is not None:
+        lines = (f"{model} {' '.join(of)}\n" for model, of in made.models.items())
+        write_whole(models, "".join(lines).encode())
+        terminal.remark(f"wrote {models}: {len(made.models):,} models of {enrol} utterances")
+    counts = " and ".join(f"{count:,} {kind}" for kind, count in made.counts.items())
+    terminal.remark(f"wrote {output}: {counts} trials")
+
+
+def _voices(source: Path) -> Any:
+    """What trials are made of: a file, or the recordings of a folder or manifest."""
+    kaldi = any((source / name).is_file() for name in ("utt2spk", "spk2utt"))
+    manifest = source.name.removesuffix(".gz").endswith(".jsonl") or source.stem == "metadata"
+    if not manifest and (kaldi or not source.is_dir()):
+        return source
+    from unmask.speech import recordings
+
+    found = recordings(source)
+    columns = {"utterance": [one.utterance for one in found]}
+    columns["speaker"] = [one.speaker for one in found]
+    if all(one.session is not None for one in found):
+        columns["session"] = [str(one.session) for one in found]
+    return pl.DataFrame(columns)

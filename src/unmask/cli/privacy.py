@@ -27,7 +27,15 @@ from unmask.estimate import Notice
 from unmask.privacy import similarity as similar
 from unmask.report import document
 from unmask.scoring import backend_named
-from unmask.trials import Embeddings, Scores, Source, read_embeddings, read_scores, refuse_encoders
+from unmask.trials import (
+    Embeddings,
+    Scores,
+    Source,
+    Speakers,
+    read_embeddings,
+    read_scores,
+    refuse_encoders,
+)
 
 _ENROLS: dict[str, dict[str, Any]] = {
     "original": {"enrols": "original"},
@@ -49,6 +57,7 @@ def privacy(
     original: str | None = option("Embeddings of the original speech, or a Kaldi folder."),
     protected: tuple[str, ...] = option("NAME=FILE: those of the protected speech; repeat."),
     scores: tuple[str, ...] = option("NAME=OO,OP,PP: three score files instead; repeat."),
+    columns: str | None = option("Columns of the score files: enrol=A,test=B,label=C,score=D."),
     matrices: tuple[str, ...] = option("NAME=FILE.npz: matrices oo, op, pp and speakers; repeat."),
     again: tuple[str, ...] = option("NAME=FILE: a second run of a safeguard, for C_ECE; repeat."),
     laplace: bool = option("Whether C_ECE's isotonic map is trained with Laplace.", default=True),
@@ -82,7 +91,9 @@ def privacy(
         raise InputError(f"--backend {backend} needs --train: embeddings to train it on")
     if not embeddings and (by is not None or side or sessions):
         raise InputError("--by, --side and --sessions need embeddings, found scores")
-    if scores:
+    if not scores:
+        refuse(context, ["columns"], "is for score files (--scores)")
+    else:
         refuse(context, Where.__annotations__, "is for embeddings and matrices, found --scores")
     with output.running("pairs of segments"):
         data: tuple[Any, ...] = ()
@@ -90,7 +101,7 @@ def privacy(
         if matrices:
             data = (read_named(matrices, "--matrices", similar.read_matrices),)
         elif scores:
-            read = partial(read_scores, speakers=whose.speakers)
+            read = partial(read_scores, speakers=whose.speakers, columns=columns)
             lists = read_named(scores, "--scores", _three)
             data = ({name: tuple(map(read, paths)) for name, paths in lists.items()},)
             more["again"] = read_named(again, "--again", read)
@@ -246,7 +257,7 @@ def _attackers(
     release: str | None,
     enrols: Sequence[str],
     backends: Sequence[str],
-    speakers: str | None,
+    speakers: Speakers | None,
     original: str,
 ) -> dict[str, law.Attacker]:
     """Attackers from their files, each read once, with every back-end they can train."""

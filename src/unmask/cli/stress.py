@@ -18,7 +18,10 @@ from unmask.run import write_whole
 from unmask.scoring import backend_named
 from unmask.trials import Embeddings, Input, Scores, holds_embeddings, read_embeddings, read_key
 
-OF_SCORES = ("key", "system", "proxy_system", "one_way", "min_impostors", "missing", "duplicates")
+OF_SCORES = (
+    *("key", "system", "proxy_system", "one_way", "min_impostors", "missing", "duplicates"),
+    "columns",
+)
 OF_EMBEDDINGS = ("backend", "per_pair")
 """Options that the other kind of input has no use for."""
 _SAFE = re.compile(r"[^A-Za-z0-9._-]+")

@@ -7,7 +7,9 @@ from __future__ import annotations
 import importlib
 import io
 import os
-from contextlib import AbstractContextManager
+import re
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -19,12 +21,13 @@ import numpy.typing as npt
 
 from unmask.base import one_line
 from unmask.errors import InputError
-from unmask.run import Place, current_place, run_on, write_whole
+from unmask.run import Place, current_place, run_on, scratch_folder, write_whole
 from unmask.trials import Sound
 
 SAMPLE_RATE = 16000
 LOWEST_RATE, HIGHEST_RATE = 1000, 768000
 _BLOCK = 1 << 20
+_SLACK = 0.025
 _UNKNOWN = 1 << 62
 _STREAM = 2**31 - 4096
 _COMPANDED = (6, 7)  # the WAV tags of A-law and µ-law
@@ -96,28 +99,57 @@ def needed(module: str, package: str, extra: str) -> ModuleType:
         raise InputError(f"{package} is installed and cannot be loaded: {error}") from None
 
 
+def cut_of(path: str | os.PathLike[str]) -> tuple[Path, tuple[float, float] | None]:
+    """The file of ``talk.wav#t=1.5,4.25``, and the seconds from where to where it is meant."""
+    found = re.fullmatch(r"(.+)#t=([0-9.]+),([0-9.]+)", os.fspath(path))
+    return (Path(found[1]), (float(found[2]), float(found[3]))) if found else (Path(path), None)
+
+
+@contextmanager
+def as_file(path: str | os.PathLike[str], audio: Audio) -> Iterator[str]:
+    """The name of a file that holds the recording ``path`` alone; of a cut, a temporary one."""
+    if cut_of(path)[1] is None:
+        yield str(path)
+        return
+    with scratch_folder() as folder:
+        write_audio(folder / "cut.wav", audio.samples)
+        yield str(folder / "cut.wav")
+
+
 def read_audio(path: str | os.PathLike[str]) -> Audio:
-    """Read the file ``path`` as 16 kHz mono: channels are averaged, other rates resampled.
+    """Read ``path``, a file or a cut of one (:func:`cut_of`), as 16 kHz mono: channels are
+    averaged, other rates resampled.
 
     Raises :class:`InputError`, naming the file, if it is missing, not audio, cut short, empty,
     silent, or holds NaN or infinite samples.
     """
     soundfile = needed("soundfile", "soundfile", "audio")
+    place, cut = cut_of(path)
     try:
-        with soundfile.SoundFile(os.fspath(path)) as file:
+        with soundfile.SoundFile(os.fspath(place)) as file:
             rate, expected = int(file.samplerate), int(file.frames)
             if not LOWEST_RATE <= rate <= HIGHEST_RATE:
                 ends = f"{LOWEST_RATE} to {HIGHEST_RATE}"
                 raise InputError(f"{path}: expected {ends} samples a second, found {rate}")
-            samples = _samples(file)
+            if cut is not None:
+                first, last = (round(seconds * rate) for seconds in cut)
+                last = expected if expected < last <= expected + _SLACK * rate else last
+                if not first < last <= expected:
+                    found = f"one of {expected / rate:g} s"
+                    raise InputError(path, "a cut that lies in its recording", found)
+                file.seek(first)
+                samples = file.read(last - first, dtype="float32", always_2d=True)
+                expected = last - first
+            else:
+                samples = _samples(file)
     except InputError:
         raise
     except (soundfile.SoundFileError, OSError, TypeError, ValueError) as error:
-        reason = "no such file" if not Path(path).exists() else f"not readable as audio: {error}"
+        reason = "no such file" if not place.exists() else f"not readable as audio: {error}"
         raise InputError(f"{path}: {reason}") from None
     if len(samples) < expected < _UNKNOWN:
         raise InputError(f"{path}: cut short: expected {expected} samples, found {len(samples)}")
-    _check_header(Path(path))
+    _check_header(place)
     channels = int(samples.shape[1])
     mono = samples.mean(axis=1) if channels > 1 else samples[:, 0]
     if mono.size == 0:

@@ -1,23 +1,32 @@
-"""Which recordings there are and who speaks in them: folders, lists and Kaldi directories."""
+"""Which recordings there are and who speaks in them: folders, lists, manifests, Kaldi."""
 
 from __future__ import annotations
 
+import csv
+import json
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
 
 from unmask.errors import InputError
 from unmask.run import content_digest, text_lines
-from unmask.speech.audio import SUFFIXES
-from unmask.trials import read_speakers
+from unmask.speech.audio import SUFFIXES, cut_of
+from unmask.trials import embedding_columns, read_speakers
+
+_SLACK = 0.025
+_MANIFEST = re.compile(r"^metadata\.(csv|jsonl)(\.gz)?$|(recordings|supervisions).*\.jsonl(\.gz)?$")
 
 
 @dataclass(frozen=True)
 class Recording:
-    """One file: where it is, what it is called, who speaks, and in which session if known.
+    """One file, or a cut of one: where it is, what it is called, who speaks, and in which session
+    if known.
 
     ``place`` is where its protected version goes below an output folder, without suffix.
     """
@@ -29,10 +38,15 @@ class Recording:
     place: PurePosixPath = field(default_factory=PurePosixPath)
 
     @property
+    def file(self) -> Path:
+        """The file, where ``path`` names a cut of it."""
+        return cut_of(self.path)[0]
+
+    @property
     def digest(self) -> str:
         """SHA-256 of the file; empty where it cannot be read."""
         try:
-            return content_digest(self.path)
+            return content_digest(self.file)
         except InputError:
             return ""
 
@@ -54,7 +68,7 @@ Labeller = Callable[[PurePosixPath], tuple[str, str | None]]
 def recordings(
     source: str | os.PathLike[str], *, speakers: str | None = None
 ) -> tuple[Recording, ...]:
-    """The recordings of ``source``: a folder, a Kaldi directory or a list, in the order of names.
+    """The recordings of ``source``: a folder, a Kaldi directory, a manifest or a list.
 
     A folder with ``wav.scp`` and ``utt2spk`` is a Kaldi directory. Any other folder is searched
     for audio files; ``speakers`` says whose they are: ``folder`` (speaker/…/file; a folder
@@ -62,12 +76,17 @@ def recordings(
     ``pattern:REGEX`` on the path below the folder, with one group or the groups ``speaker`` and
     ``session``, or the path of an ``utt2spk`` file. A file is a list, one recording per line:
     PATH, or SPEAKER and PATH, or UTTERANCE, SPEAKER and PATH, separated by tabs or single spaces.
+    ``recordings.jsonl`` with ``supervisions.jsonl`` (lhotse) and ``metadata.csv`` or
+    ``metadata.jsonl`` (file_name, speaker) say whose recordings are; gzipped they are read as well.
     An utterance is called by its file name without suffix, or, if two share that, by its path.
     """
     place = Path(source)
     if not place.exists():
         raise InputError(f"{place}: no such file or folder")
-    if place.is_file():
+    manifest = _manifest(place) if speakers in (None, "folder") else None
+    if manifest is not None:
+        rows = _from_metadata(manifest) if "metadata" in manifest.name else _from_lhotse(manifest)
+    elif place.is_file():
         rows = _from_list(place, speakers)
     elif (place / "wav.scp").is_file():
         rows = _from_kaldi(place)
@@ -189,11 +208,112 @@ def _from_list(place: Path, speakers: str | None) -> list[Recording]:
     return rows
 
 
-def _placed(path: Path, utterance: str, speaker: str) -> Recording:
+def _manifest(place: Path) -> Path | None:
+    """The table of metadata or the recordings of lhotse that ``place`` is or holds."""
+    if place.is_file():
+        return place if _MANIFEST.search(place.name) else None
+    inside = {path.name: path for path in sorted(place.iterdir()) if _MANIFEST.search(path.name)}
+    for name, path in inside.items():
+        if name.startswith("metadata") and {"file_name"} < _roles(next(_objects(path))[1]).keys():
+            return path
+        if "recordings" in name and name.replace("recordings", "supervisions") in inside:
+            return path
+    return None
+
+
+def _objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Where each line of a manifest is, and what it holds: an object, or a row below a header."""
+    lines = list(_lines(path))
+    if ".jsonl" not in path.name:
+        table = csv.DictReader(line for _, line in lines)
+        yield from ((f"{path}, line {n}", dict(row)) for n, row in enumerate(table, 2))
+        return
+    for number, line in lines:
+        try:
+            held = json.loads(line)
+        except ValueError:
+            held = None
+        if not isinstance(held, dict):
+            raise InputError(f"{path}, line {number}", "an object of JSON", line[:40])
+        yield f"{path}, line {number}", held
+
+
+def _roles(held: Mapping[str, Any]) -> dict[str, str]:
+    """File, speaker and session of a row, where it has them."""
+    names = {"file_name": "file_name"} | embedding_columns(held)
+    roles = ("file_name", "speakers", "sessions")
+    return {role: str(held[names[role]]) for role in roles if held.get(names.get(role, ""))}
+
+
+def _from_metadata(table: Path) -> list[Recording]:
+    """A row for each file: file_name, speaker, and a session where there is one."""
+    found: dict[str, tuple[Path, str, str | None]] = {}
+    for where, held in _objects(table):
+        known = _roles(held)
+        if not {"file_name", "speakers"} <= known.keys():
+            raise InputError(where, "file_name and speaker", ", ".join(map(str, held)))
+        file, speaker = known["file_name"], known["speakers"]
+        other = found.setdefault(
+            file, (_existing(file, table.parent, where), speaker, known.get("sessions"))
+        )
+        if other[1] != speaker:
+            raise InputError(where, f"one speaker of {file}", f"{other[1]} and {speaker}")
+    names = {file: Path(file).stem for file in found}
+    if len(set(names.values())) < len(found):
+        names = {file: Path(file).with_suffix("").as_posix() for file in found}
+    return [_placed(path, names[f], who, session) for f, (path, who, session) in found.items()]
+
+
+def _from_lhotse(manifest: Path) -> list[Recording]:
+    """The supervisions of recordings: whole files, or cuts of them."""
+    heard = manifest.name.replace("recordings", "supervisions")
+    files: dict[str, tuple[Path, float, int]] = {}
+    rows, owners, where = [], dict[str, str](), ""
+    try:
+        for where, held in _objects(
+            manifest.with_name(heard.replace("supervisions", "recordings"))
+        ):
+            kinds = [one["type"] for one in held["sources"]]
+            if kinds != ["file"]:
+                raise InputError(where, "a recording in one file", ", ".join(kinds))
+            path = _existing(held["sources"][0]["source"], manifest.parent, where)
+            channels = len(held["sources"][0]["channels"])
+            files[held["id"]] = path, float(held["duration"]), channels
+        for where, held in _objects(manifest.with_name(heard)):
+            utterance, speaker = str(held["id"]), str(held["speaker"])
+            if owners.setdefault(utterance, speaker) != speaker:
+                both = f"{owners[utterance]} and {speaker}"
+                raise InputError(where, f"one speaker of {utterance}", both)
+            path, seconds, channels = files[held["recording_id"]]
+            start, end = float(held["start"]), float(held["start"]) + float(held["duration"])
+            if start < 0 or end > seconds + _SLACK or end <= start:
+                found = f"{start:g} to {end:g} s of {seconds:g} s"
+                raise InputError(where, "a cut that lies in its recording", found)
+            if np.size(held.get("channel", 0)) < channels:
+                raise InputError(where, "all channels", f"one of {channels}: write it to a file")
+            if start > _SLACK or end < seconds - _SLACK:
+                path = path.with_name(f"{path.name}#t={start:.6f},{end:.6f}")
+            rows.append(_placed(path, utterance, speaker))
+    except InputError:
+        raise
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(where, "a line of a lhotse manifest", f"no {error}") from None
+    return rows
+
+
+def _existing(file: str, folder: Path, where: str) -> Path:
+    """A file that a manifest names, below the current folder or its own."""
+    path = Path(file) if Path(file).is_absolute() or Path(file).is_file() else folder / file
+    if not path.is_file():
+        raise InputError(where, f"the file {file}", "none")
+    return path
+
+
+def _placed(path: Path, utterance: str, speaker: str, session: str | None = None) -> Recording:
     place = PurePosixPath(speaker) / utterance
     if place.is_absolute() or ".." in place.parts:
         raise InputError(f"{path}: cannot name a file after speaker {speaker}, {utterance}")
-    return Recording(path, utterance, speaker, None, place)
+    return Recording(path, utterance, speaker, session, place)
 
 
 def _lines(path: Path) -> Iterable[tuple[int, str]]:

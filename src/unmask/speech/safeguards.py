@@ -33,7 +33,7 @@ from unmask.run import (
     run,
     write_whole,
 )
-from unmask.speech.audio import SUFFIXES, failure, file_workers, read_audio, write_audio
+from unmask.speech.audio import SUFFIXES, as_file, failure, file_workers, read_audio, write_audio
 from unmask.speech.corpus import Recording
 from unmask.speech.vocoding import analysed, mcadams, shifted, synthesised
 
@@ -202,10 +202,9 @@ class External:
                 recording.path, "a speaker that is no option of the command", recording.speaker
             )
         original = read_audio(recording.path)
-        with atomic_path(output) as partial:
-            path, speaker = str(recording.path), recording.speaker
-            fields = {"{input}": path, "{output}": str(partial), "{speaker}": speaker}
-            run_command(path, self.command, fields, self.timeout)
+        with atomic_path(output) as partial, as_file(recording.path, original) as path:
+            fields = {"{input}": path, "{output}": str(partial), "{speaker}": recording.speaker}
+            run_command(str(recording.path), self.command, fields, self.timeout)
             if not partial.is_file():
                 raise InputError(f"{recording.path}: the command wrote no output")
             read_audio(partial)

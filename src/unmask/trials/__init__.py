@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from unmask.trials.embeddings import Embeddings, refuse_encoders, refuse_repeated, short_encoder
     from unmask.trials.formats import FORMATS, NONTARGET, TARGET, OnProblem, Sound, Source
     from unmask.trials.ids import Ids, lookup, match, refuse_twins, share, text_ids, trial_codes
+    from unmask.trials.making import MadeTrials, make_trials
     from unmask.trials.large import ScoreBatch, StreamedScores, is_large, streamed_scores
     from unmask.trials.problems import two_speakers
     from unmask.trials.readers.detect import embedding_columns

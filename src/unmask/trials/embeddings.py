@@ -26,8 +26,26 @@ class Embeddings:
     """One vector per utterance, with speaker, and where known utterance, session and metadata.
 
     :func:`read_embeddings` and encoders make it, back-ends and pairings take it. Vectors of single
-    precision stay so where their squares fit; everything else becomes double precision. ``encoder``
-    is the fingerprint of what made them, empty where that is not told.
+    precision stay so where their squares fit; everything else becomes double precision.
+
+    Parameters
+    ----------
+    vectors : array (n, d)
+        One row per utterance.
+    speakers, utterances, sessions : list of str or Ids
+        Who speaks; each utterance's name and session, where known.
+    columns : mapping, optional
+        Further lists by name, such as ``sex``.
+    source : Source, optional
+        The file they come from.
+    encoder : str
+        Fingerprint of what made them, empty where that is not told.
+
+    Examples
+    --------
+    >>> import numpy as np, unmask as um
+    >>> um.Embeddings(np.eye(3), ["ann", "ann", "bob"], columns={"sex": ["f", "f", "m"]})
+    Embeddings(3 vectors of 3 dimensions, float64; 2 speakers, sex)
     """
 
     vectors: Vectors

@@ -22,11 +22,14 @@ TARGET, NONTARGET, OTHER = 1, 0, -1
 UNKNOWN = -2
 DIGITS = {"1": TARGET, "0": NONTARGET}
 WORDS = {
-    **dict.fromkeys(("target", "tgt", "tar", "true"), TARGET),
-    **dict.fromkeys(("nontarget", "imp", "non", "false"), NONTARGET),
+    **dict.fromkeys(("target", "tgt", "tar", "true", "same", "ss", "h1"), TARGET),
+    **dict.fromkeys(("nontarget", "imp", "non", "false", "different", "ds", "h2"), NONTARGET),
     "spoof": OTHER,
 }
 VOCABULARY = {**DIGITS, **WORDS}
+SASV = {**WORDS, "1": TARGET, "2": NONTARGET, "0": OTHER}
+SASV |= {f"{digit}.0": SASV[digit] for digit in "012"}
+"""Labels in a column ``sasv_label`` (ASVspoof 5)."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +39,9 @@ class Format:
     ``kind`` says what the file holds (score, key, embedding), ``container`` is the kind of file,
     ``source`` who writes it, ``layout`` what is in it; ``extensions`` are its usual endings.
     ``roles`` gives the columns of a text layout without header, in order: ``enrol``, ``test``,
-    ``score``, ``number`` (read past), ``label`` (any vocabulary), ``digit`` (labels 0 and 1) or
-    ``word`` (labels in words).
+    ``score``, ``number`` (read past), ``label`` (any vocabulary), ``digit`` (labels 0 and 1),
+    ``word`` (labels in words), or the speakers of both sides, whose trials are target where these
+    agree. ``header`` gives names of columns, normalised, by any set of which a table is known.
     """
 
     name: str
@@ -48,6 +52,7 @@ class Format:
     example: str
     roles: tuple[str, ...]
     extensions: tuple[str, ...]
+    header: tuple[frozenset[str], ...]
 
     @property
     def description(self) -> str:
@@ -58,7 +63,11 @@ class Format:
 with open(Path(__file__).with_name("formats.csv"), encoding="utf-8") as _file:
     _rows: list[dict[str, Any]] = [*csv.DictReader(_file)]
 FORMATS = tuple(
-    Format(**row | {name: tuple(row[name].split()) for name in ("roles", "extensions")})
+    Format(
+        **row
+        | {name: tuple(row[name].split()) for name in ("roles", "extensions")}
+        | {"header": tuple(frozenset(one.split()) for one in row["header"].split("|") if one)}
+    )
     for row in _rows
 )
 LAYOUTS = tuple(entry for entry in FORMATS if entry.roles)
@@ -74,9 +83,11 @@ def format_named(name: str) -> Format:
 
 
 def encode_labels(words: pl.Series) -> Labels:
-    """Labels of a column of words; ``UNKNOWN`` where a word is none."""
-    names = words.unique()
-    labels = [VOCABULARY.get(word.strip().lower(), UNKNOWN) for word in names.to_list()]
+    """Labels of a column of words, whose name may say what they mean; ``UNKNOWN`` where a word is
+    none.
+    """
+    names, known = words.unique(), SASV if words.name == "sasv_label" else VOCABULARY
+    labels = [known.get(word.strip().lower(), UNKNOWN) for word in names.to_list()]
     table: Labels = np.array(labels, np.int8)
     return table[lookup(words, names)]
 

@@ -38,7 +38,22 @@ Hashes = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True, eq=False)
 class Ids:
-    """A column of identifiers: ``names[codes[i]]`` is the identifier of row ``i``."""
+    """A column of identifiers: ``names[codes[i]]`` is the identifier of row ``i``.
+
+    Parameters
+    ----------
+    codes : array of int
+        Place of each row's identifier in ``names``.
+    names : polars.Series of str
+        Different identifiers; :meth:`from_strings` finds them.
+
+    Examples
+    --------
+    >>> import unmask as um
+    >>> speakers = um.Ids.from_strings(["ann", "bob", "ann"])
+    >>> speakers.codes.tolist(), list(speakers)
+    ([0, 1, 0], ['ann', 'bob', 'ann'])
+    """
 
     codes: Codes
     names: pl.Series
@@ -417,18 +432,16 @@ class Digest:
         return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
-def digest_of_trials(columns: Columns, label: Labels | None) -> str:
-    """Digest over names of enrolment and test and over labels."""
+def digest_of(hashes: Hashes, label: Labels | None) -> str:
+    """Digest of all trials at once."""
     digest = Digest()
-    digest.add(pair_hashes(*(name_hashes(ids.names)[ids.codes] for ids in columns[:2])), label)
+    digest.add(hashes, label)
     return str(digest)
 
 
-def digest_of_scores(label: Labels | None, systems: list[FloatArray]) -> str:
-    """Digest for scores without identifiers: over the rows of labels and scores."""
-    digest = Digest()
-    digest.add(score_hashes(systems), label)
-    return str(digest)
+def trial_hashes(columns: Columns) -> Hashes:
+    """A hash of each trial, of the names of enrolment and test."""
+    return pair_hashes(*(name_hashes(ids.names)[ids.codes] for ids in columns[:2]))
 
 
 def score_hashes(systems: Sequence[FloatArray]) -> Hashes:

@@ -30,11 +30,20 @@ from unmask.trials.ids import (
     refuse_twins,
     score_hashes,
 )
+from unmask.trials.readers.detect import NamedColumns, columns_of
 from unmask.trials.readers.files import GZIP_MAGIC, Input
 from unmask.trials.readers.tables import IDENTIFIERS, TableFile, open_table
 from unmask.trials.readers.text import GZIP_EXPANSION, SPEAKERS
 from unmask.trials.reading import check_format
-from unmask.trials.speakers import SpeakerRule, Speakers, speaker_rule, speakers_of
+from unmask.trials.speakers import (
+    VOXCELEB,
+    SpeakerRule,
+    Speakers,
+    side_rules,
+    speakers_of,
+    voxceleb_rule,
+    with_rules,
+)
 from unmask.trials.spool import RECORD, Column, Records, TrialSpool, partners, repeats
 
 LARGE = 2 << 30
@@ -113,6 +122,7 @@ def streamed_scores(
     key: str | Path | None = None,
     speakers: Speakers | None = None,
     systems: Sequence[str] | None = None,
+    columns: NamedColumns | None = None,
     format: str | None = None,
     missing: OnProblem = "error",
     duplicates: OnProblem = "error",
@@ -125,15 +135,16 @@ def streamed_scores(
     check_choice("missing", missing)
     check_choice("duplicates", duplicates)
     role = "scores" if key is None else "scores for a key"
-    streams = [_open(path, role, format, systems) for path in paths]
-    keys = [] if key is None else [_open(key, "a key", None, None)]
-    rule = None if speakers is None else speaker_rule(speakers)
+    own, of_key = columns_of(columns, key)
+    streams = [_open(path, role, format, systems, own) for path in paths]
+    keys = [] if key is None else [_open(key, "a key", None, None, of_key)]
+    rules = _voxceleb([*streams, *keys]) if speakers is None else side_rules(speakers)
     for stream in streams:
-        if not stream.has_ids and (keys or rule):
+        if not stream.has_ids and (keys or rules):
             raise problems.no_identifiers(stream.name)
         if not stream.has_ids and len(streams) > 1:
             raise problems.no_identifiers(stream.name, problems.TRIAL_BY_TRIAL)
-    if not keys and not any("label" in stream.columns for stream in streams):
+    if not keys and not any(stream.has_label for stream in streams):
         raise problems.unlabelled(streams[0].name)
     opened = [*streams, *keys]
     one_sided = len({"side" in table.columns for table in opened}) > 1
@@ -142,7 +153,7 @@ def streamed_scores(
         tables = []
         for i, table in enumerate(opened):
             named = SPEAKERS if table.has_speakers else ()
-            if rule and table not in keys:
+            if rules and table not in keys:
                 named = IDENTIFIERS[:2] if i == 0 else ()
             names = [] if table in keys else list(table.systems)
             tables.append(_Spooled(table, folder / str(i), names, named, one_sided, buckets))
@@ -155,22 +166,40 @@ def streamed_scores(
             spooled.drop_absent(missing)
             spooled.drop_repeats(duplicates)
         labels = tables.pop() if keys else None
-        yield _joined(tables, labels, rule, missing)
+        yield _joined(tables, labels, rules, missing)
+
+
+def _voxceleb(tables: Sequence[TableFile]) -> tuple[SpeakerRule, ...]:
+    """The rule of VoxCeleb's names, twice, where the first names are such and no file has speakers;
+    whether all are is seen when they have been read.
+    """
+    first = tables[0]
+    if not first.has_ids or any(table.has_speakers for table in tables):
+        return ()
+    columns = [first.columns[role] for role in IDENTIFIERS[:2]]
+    _, frame = next(first.rows.frames(columns))
+    rule = voxceleb_rule(*(frame[column].cast(pl.String, strict=False) for column in columns))
+    return (rule, rule) if rule else ()
 
 
 def _open(
-    path: str | Path, role: str, format: str | None, systems: Sequence[str] | None
+    path: str | Path,
+    role: str,
+    format: str | None,
+    systems: Sequence[str] | None,
+    columns: NamedColumns | None,
 ) -> TableFile:
     """A file as a table."""
     if str(path) == "-":
         raise InputError("-", "a file that can be read twice", "standard input")
     with Input(path) as source:
         check_format(source, format)
-        table = open_table(source, format=format, role=role, systems=systems, again=True)
+        how: dict[str, Any] = {"systems": systems, "columns": columns, "again": True}
+        table = open_table(source, format=format, role=role, **how)
         if table is None:
             raise InputError(path, "text, gzip or parquet to be read in batches", source.container)
     if role == "a key":
-        problems.check_key(table.name, table.format, "label" in table.columns, table.has_ids)
+        problems.check_key(table.name, table.format, table.has_label, table.has_ids)
     elif not table.systems:
         raise problems.only_a_key(table.name, table.format)
     return table
@@ -192,7 +221,7 @@ class _Spooled:
     def __post_init__(self) -> None:
         self.folder.mkdir()
         self.name, columns = self.table.name, self.table.columns
-        self.has_label, self.has_side = "label" in columns, "side" in columns
+        self.has_label, self.has_side = self.table.has_label, "side" in columns
         self.rows = self.dropped = self.missing = self.duplicates = 0
         self.label = Column(self.folder / "label", "i1")
         places = {name: self.folder / f"score {i}" for i, name in enumerate(self.systems)}
@@ -337,15 +366,19 @@ class _Spooled:
         for start, stop in ranges_of(self.rows, ROWS):
             yield start, [column.read(start, stop) for column in columns]
 
-    def name_speakers(self, rule: SpeakerRule) -> None:
-        """Speakers by a rule on the identifiers of the trials that are kept."""
+    def name_speakers(self, enrol_rule: SpeakerRule, test_rule: SpeakerRule) -> bool:
+        """Speakers by rules on the identifiers of the trials that are kept; False where these are
+        not all like VoxCeleb's, by which the rules were chosen.
+        """
         names = self._names.names
         used = np.zeros((2, len(names)), bool)
         for _, (label, codes) in self.scan(self.label, self.codes):
             used[[0, 1], codes[label != DROPPED]] = True
-        test = speakers_of(names.filter(used[1]), rule)
-        known = rule.known(test.unique())
-        enrol = speakers_of(names.filter(used[0]), rule, known=known)
+        sides = [names.filter(side) for side in used]
+        if test_rule.pattern == VOXCELEB and not voxceleb_rule(*sides):
+            return False
+        test = speakers_of(sides[1], test_rule)
+        enrol = speakers_of(sides[0], enrol_rule, known=enrol_rule.known(test.unique()))
         ids = Ids.from_strings(pl.concat([enrol, test]))
         refuse_twins(ids.names, "speakers", self.name)
         speaker = np.zeros(used.shape, np.int32)
@@ -353,6 +386,7 @@ class _Spooled:
         for start, (codes,) in self.scan(self.codes):
             self.codes.map()[start : start + len(codes)] = speaker[[0, 1], codes]
         self.speakers = self.codes, ids.names
+        return True
 
     def tally(self, *, check: bool = False) -> tuple[dict[str, int], int | None, int | None]:
         """Trials by class, and speakers of both classes and of all trials where they are known;
@@ -390,16 +424,19 @@ class _Spooled:
 
 
 def _joined(
-    tables: list[_Spooled], key: _Spooled | None, rule: SpeakerRule | None, missing: OnProblem
+    tables: list[_Spooled],
+    key: _Spooled | None,
+    rules: tuple[SpeakerRule, ...],
+    missing: OnProblem,
 ) -> StreamedScores:
     """Give all scores their labels and speakers."""
     unscored = [
-        _join_key(table, key, speakers=not rule, missing=missing) if key else 0 for table in tables
+        _join_key(table, key, speakers=not rules, missing=missing) if key else 0 for table in tables
     ]
     first, *others = tables
-    if rule:
-        first.name_speakers(rule)
-    known = [first.tally()[2]] * len(tables) if rule else [table.tally()[2] for table in tables]
+    if rules and not first.name_speakers(*rules):
+        rules = ()
+    known = [first.tally()[2]] * len(tables) if rules else [table.tally()[2] for table in tables]
     for other in others:
         lone, conflict = _matched(first, other, speakers=first.speakers is None, drop=False)
         if lone[0][0] or lone[1][0]:
@@ -410,9 +447,9 @@ def _joined(
     labels = [key.source(*key.tally()[::2])] if key else []
     sources: list[Source] = []
     for table, speakers, without in zip(tables, known, unscored, strict=True):
-        sources += [table.source(counts, speakers)]
-        sources += [replace(label, missing=without) for label in labels]
-        sources += [rule.source] if rule and rule.source else []
+        own = [table.source(counts, speakers)]
+        own += [replace(label, missing=without) for label in labels]
+        sources += with_rules(own, *rules)
     names = distinct_names([table.name for table in tables], [table.systems for table in tables])
     systems = {
         name: (table, system)

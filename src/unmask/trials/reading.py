@@ -27,11 +27,11 @@ from unmask.trials.readers.arrays import (
     parse_bosaris,
     parse_npz,
 )
-from unmask.trials.readers.detect import embedding_columns, normalise
+from unmask.trials.readers.detect import NamedColumns, columns_of, embedding_columns, normalise
 from unmask.trials.readers.files import Input
 from unmask.trials.readers.guard import load_parquet
 from unmask.trials.readers.tables import Parsed, TypedRows, open_headed, open_table
-from unmask.trials.speakers import Speakers, assign, speaker_rule
+from unmask.trials.speakers import Speakers, assign, speaker_rule, voxceleb_rule
 from unmask.trials.trial_list import Scores, Trials
 
 Frame = pl.DataFrame | pl.LazyFrame
@@ -45,25 +45,55 @@ def read_scores(
     key: str | Path | Trials | None = None,
     speakers: Speakers | None = None,
     systems: Sequence[str] | None = None,
+    columns: NamedColumns | None = None,
     missing: OnProblem = "error",
     duplicates: OnProblem = "error",
 ) -> Scores:
     """Read a score file, or several as one table of all their systems (:meth:`Scores.merged`).
 
-    A mapping names them: ``{"ours": "scores.txt"}``. A data frame (polars or pandas) has the
-    columns of such a file: enrol, test, label, one per system.
-    ``path`` may be ``-`` (standard input) and may be compressed with gzip. ``format`` is needed
-    only where two layouts fit. ``key`` (a path or `Trials`) gives labels, joined by trial.
-    ``speakers`` is an ``utt2spk`` file, ``"pattern:REGEX"`` with a group on the identifier, or a
-    mapping; without it, speaker columns of the file are used. ``systems`` selects columns.
-    ``missing="skip"`` goes on without trials that lack a score or a label, ``duplicates="skip"``
-    keeps the first of repeated trials; the counts stand in ``Scores.sources``.
+    Parameters
+    ----------
+    path : path, list, mapping or data frame
+        A file (``-`` is standard input, gzip is read), several, several by name
+        (``{"ours": "scores.txt"}``), or a frame with the columns of such a file.
+    format : str, optional
+        Needed only where two layouts fit; ``unmask formats`` lists them.
+    key : path or Trials, optional
+        Labels, joined by trial.
+    speakers : path, list, mapping or str, optional
+        ``utt2spk`` or ``spk2utt``, several of them, ``["enrol=F", "test=G"]``, ``"path:1"`` (first
+        part of the path), ``"pattern:REGEX"`` with one group, or a mapping. Without it: speaker
+        columns of the file, or the names where they are like VoxCeleb's.
+    systems : list of str, optional
+        Only these columns of scores.
+    columns : mapping or str, optional
+        Columns of a table by role: ``{"enrol": "ref_file", "score": ["a", "b"]}``, or their
+        numbers. With a key, ``label``, speakers and ``group`` are columns of its file.
+    missing : {"error", "skip"}
+        Whether trials that lack a score or a label are left out, and counted.
+    duplicates : {"error", "skip"}
+        Whether the first of repeated trials is kept, and the others counted.
+
+    Returns
+    -------
+    Scores
+        Its ``sources`` say what each file was taken for, and what was left out.
+
+    Examples
+    --------
+    >>> import polars as pl, unmask as um
+    >>> table = {"ref": ["a", "a"], "com": ["b", "c"], "same": ["SS", "DS"], "llr": [2.5, -1.0]}
+    >>> roles = {"enrol": "ref", "test": "com", "label": "same"}
+    >>> um.read_scores(pl.DataFrame(table), columns=roles)
+    Scores(2 trials; 1 target, 1 nontarget; system system)
     """
+    columns, of_key = columns_of(columns, key)
     if not isinstance(path, str | Path | Frame) and not is_frame(path):
         if isinstance(key, str | Path):
-            key = read_key(key, duplicates=duplicates)
+            key = read_key(key, columns=of_key, duplicates=duplicates)
         options: dict[str, Any] = {"missing": missing, "duplicates": duplicates, "format": format}
         options |= {"key": key, "speakers": speakers, "systems": systems}
+        options |= {"columns": columns}
         files = path.values() if isinstance(path, Mapping) else path
         tables = [read_scores(one, **options) for one in files]
         if isinstance(path, Mapping):
@@ -72,12 +102,12 @@ def read_scores(
     if isinstance(path, str | Path):
         role = "scores" if key is None else "scores for a key"
         with Input(path) as source:
-            parsed = _parse(source, format=format, role=role, systems=systems)
+            parsed = _parse(source, format=format, role=role, systems=systems, columns=columns)
         if not parsed.systems:
             raise only_a_key(parsed.name, parsed.format)
     else:
-        parsed = _parse_frame(path, systems)
-    return _scores(parsed, key, speakers, missing, duplicates)
+        parsed = _parse_frame(path, systems, columns)
+    return _scores(parsed, key, of_key, speakers, missing, duplicates)
 
 
 def read_key(
@@ -85,14 +115,33 @@ def read_key(
     *,
     format: str | None = None,
     speakers: Speakers | None = None,
+    columns: NamedColumns | None = None,
     duplicates: OnProblem = "error",
 ) -> Trials:
     """Read a key: trials with labels. A labelled score file serves as well.
 
-    ``path``, ``format``, ``speakers`` and ``duplicates`` are those of :func:`read_scores`.
+    Parameters
+    ----------
+    path : path
+        The file; ``-`` is standard input.
+    format, speakers, columns, duplicates
+        As in :func:`read_scores`.
+
+    Returns
+    -------
+    Trials
+        Labelled trials without scores.
+
+    Examples
+    --------
+    >>> import unmask as um
+    >>> made = um.make_trials({"a1": "ann", "a2": "ann", "b1": "bob"})
+    >>> made.write("trials")
+    >>> um.read_key("trials")
+    Trials(3 trials; 1 target, 2 nontarget)
     """
     with Input(path) as source:
-        parsed = _parse(source, format=format, role="a key")
+        parsed = _parse(source, format=format, role="a key", columns=columns)
     return _trials(parsed, speakers, duplicates)
 
 
@@ -103,6 +152,7 @@ def read_any(
     key: str | Path | Trials | None = None,
     speakers: Speakers | None = None,
     systems: Sequence[str] | None = None,
+    columns: NamedColumns | None = None,
     missing: OnProblem = "error",
     duplicates: OnProblem = "error",
 ) -> Scores | Trials | Embeddings:
@@ -115,9 +165,11 @@ def read_any(
             source.load()
         if named.kind == "embedding" if named else holds_embeddings(source):
             return _embeddings(source, format=format, speakers=speakers)
-        parsed = _parse(source, format=format, role="scores or a key", systems=systems)
+        columns, of_key = columns_of(columns, key)
+        how: dict[str, Any] = {"systems": systems, "columns": columns}
+        parsed = _parse(source, format=format, role="scores or a key", **how)
     if parsed.systems:
-        return _scores(parsed, key, speakers, missing, duplicates)
+        return _scores(parsed, key, of_key, speakers, missing, duplicates)
     if key is not None:
         raise InputError(parsed.name, "scores for the key", parsed.format.name)
     return _trials(parsed, speakers, duplicates)
@@ -131,16 +183,23 @@ def check_format(source: Input, name: str | None) -> None:
 
 
 def _parse(
-    source: Input, *, format: str | None, role: str, systems: Sequence[str] | None = None
+    source: Input,
+    *,
+    format: str | None,
+    role: str,
+    systems: Sequence[str] | None = None,
+    columns: NamedColumns | None = None,
 ) -> Parsed:
     """The columns of a file of scores or labels, in memory."""
     check_format(source, format)
     as_key = role == "a key"
-    table = open_table(source, format=format, role=role, systems=systems)
+    table = open_table(source, format=format, role=role, systems=systems, columns=columns)
     if table is not None:
         parsed = table.in_memory()
     elif source.container == "npz":
-        parsed = parse_npz(source, as_key=as_key, systems=systems)
+        parsed = parse_npz(source, as_key=as_key, systems=systems, columns=columns)
+    elif columns is not None:
+        raise InputError(source.name, "a table, whose columns can be named", source.container)
     elif source.container == "hdf5":
         parsed = parse_bosaris(source, as_key=as_key)
     else:
@@ -149,7 +208,7 @@ def _parse(
     return replace(parsed, sha256=source.sha256)
 
 
-def _parse_frame(data: Any, systems: Sequence[str] | None) -> Parsed:
+def _parse_frame(data: Any, systems: Sequence[str] | None, columns: NamedColumns | None) -> Parsed:
     """The columns of a data frame, as if it were a parquet file."""
     if isinstance(data, pl.LazyFrame):
         data = data.collect()
@@ -157,9 +216,8 @@ def _parse_frame(data: Any, systems: Sequence[str] | None) -> Parsed:
         data = pl.DataFrame([_series(str(name), list(data[name])) for name in data.columns])
     digest = hashlib.sha256(data.write_ipc(None).getbuffer()).hexdigest()
     rows = TypedRows("table", data)
-    parsed = open_headed(
-        rows, "system", as_key=False, systems=systems, format="parquet"
-    ).in_memory()
+    how: dict[str, Any] = {"systems": systems, "columns": columns, "format": "parquet"}
+    parsed = open_headed(rows, "system", as_key=False, **how).in_memory()
     check_systems("table", list(parsed.systems), systems)
     return replace(parsed, sha256=digest)
 
@@ -198,6 +256,7 @@ def _trials(parsed: Parsed, speakers: Speakers | None, duplicates: OnProblem) ->
 def _scores(
     parsed: Parsed,
     key: str | Path | Trials | None,
+    of_key: NamedColumns | None,
     speakers: Speakers | None,
     missing: OnProblem,
     duplicates: OnProblem,
@@ -220,14 +279,18 @@ def _scores(
     where = lambda row: parsed.where(int(np.flatnonzero(~lacking)[row]))  # noqa: E731
     scores = scores.without_duplicates(duplicates, where=where)
     if key is not None:
-        trials = key if isinstance(key, Trials) else read_key(key, duplicates=duplicates)
-        same = trials.source is not None and trials.source.sha256 == parsed.sha256
+        if isinstance(key, str | Path):
+            key = read_key(key, columns=of_key, duplicates=duplicates)
+        same = key.source is not None and key.source.sha256 == parsed.sha256
         if same and parsed.trials["label"] is None:
             actual = "the key itself: its labels were read as scores"
             raise InputError(parsed.name, "scores", actual)
-        scores = scores.with_key(trials, missing=missing, duplicates=duplicates)
+        scores = scores.with_key(key, missing=missing, duplicates=duplicates)
     if speakers is not None:
         scores = scores.with_speakers(speakers)
+    elif scores.has_ids and not scores.has_speakers:
+        rule = voxceleb_rule(*(ids.names.gather(ids.used) for ids in scores.ids[:2]))
+        scores = scores.spoken(rule, rule) if rule else scores
     return scores.counted()
 
 
@@ -243,9 +306,27 @@ def read_embeddings(
 ) -> Embeddings:
     """Read embeddings from npz, npy, HDF5, parquet, a Kaldi archive, script file or directory.
 
-    ``path`` is the file, ``format`` what it must be. ``speakers`` is an ``utt2spk`` file,
-    ``"pattern:REGEX"`` with a group on the utterance, or a mapping; without it, the file's own
-    speakers are used, or ``utt2spk`` beside Kaldi files.
+    Parameters
+    ----------
+    path : path
+        The file or Kaldi directory.
+    format : str, optional
+        What it must be; ``unmask formats --kind embedding`` lists them.
+    speakers : path, list, mapping or str, optional
+        As in :func:`read_scores`, without sides. Without it: those of the file, ``utt2spk`` beside
+        Kaldi files, or names like VoxCeleb's.
+
+    Returns
+    -------
+    Embeddings
+        One vector per utterance.
+
+    Examples
+    --------
+    >>> import numpy as np, unmask as um
+    >>> np.savez("voices.npz", embeddings=np.eye(2), utt_ids=["a1", "b1"], speaker_ids=["a", "b"])
+    >>> um.read_embeddings("voices.npz")
+    Embeddings(2 vectors of 2 dimensions, float64; 2 speakers, utterances)
     """
     is_directory = str(path) != "-" and Path(path).is_dir()
     file = kaldi.vector_file(Path(path)) if is_directory else path
@@ -294,6 +375,8 @@ def _embeddings(
     if rule is None and folder:
         rule = kaldi.directory_speakers(folder)
         remarks += [f"speakers from {rule.name}"] if rule else []
+    if rule is None and content.get("speakers") is None and content.get("utterances") is not None:
+        rule = voxceleb_rule(text_ids(content["utterances"], "utterances", name).names)
     if stored == "embeddings-npy":
         if rule is None or rule.table is None:
             raise InputError(name, "an utt2spk file for the rows of a matrix", "none")
@@ -304,6 +387,7 @@ def _embeddings(
             raise InputError(name, "utterances to find speakers for", "none")
         content["utterances"] = text_ids(content["utterances"], "utterances", name)
         content["speakers"] = assign(content["utterances"], rule)
+        remarks += [rule.said] if rule.said else []
     elif content.get("speakers") is None:
         raise InputError(name, "speakers in the file or an utt2spk file (--speakers)", "neither")
     spoken = content["speakers"] = text_ids(content["speakers"], "speakers", name)

@@ -33,15 +33,16 @@ from unmask.trials.ids import (
     check_names,
     codes_of_pairs,
     contradictions,
-    digest_of_scores,
-    digest_of_trials,
+    digest_of,
     distinct_names,
     first_occurrences,
     match,
+    score_hashes,
     share,
     trial_codes,
+    trial_hashes,
 )
-from unmask.trials.speakers import Speakers, assign, speaker_rule
+from unmask.trials.speakers import SpeakerRule, Speakers, assign, side_rules, with_rules
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -224,15 +225,18 @@ class TrialList:
     @cached_property
     def digest(self) -> str:
         """Eight hex digits that name this set of labelled trials, whatever its order."""
-        return digest_of_trials(self.ids, self.label)
+        return digest_of(trial_hashes(self.ids), self.label)
 
     def with_speakers(self, speakers: Speakers) -> Self:
-        """Name the speakers of both sides: ``utt2spk``, ``"pattern:REGEX"`` or a mapping."""
-        rule = speaker_rule(speakers)
+        """Name the speakers of both sides; ``speakers`` as in :func:`read_scores`."""
+        return self.spoken(*side_rules(speakers))
+
+    def spoken(self, enrol_rule: SpeakerRule, test_rule: SpeakerRule) -> Self:
+        """The same with speakers by a rule for each side."""
         enrol, test, _ = self.ids
-        tested = assign(test, rule)
-        enrolled = assign(enrol, rule, known=rule.known(tested.names))
-        sources = self.sources if rule.source is None else (*self.sources, rule.source)
+        tested = assign(test, test_rule)
+        enrolled = assign(enrol, enrol_rule, known=enrol_rule.known(tested.names))
+        sources = with_rules(self.sources, enrol_rule, test_rule)
         return replace(self, enrol_speaker=enrolled, test_speaker=tested, sources=sources)
 
     def select(self, selection: Any) -> Self:
@@ -249,7 +253,27 @@ class TrialList:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Trials(TrialList):
-    """A key, as :func:`read_key` makes it: labelled trials without scores."""
+    """A key, as :func:`read_key` makes it: labelled trials without scores.
+
+    Parameters
+    ----------
+    enrol, test : Ids
+        Identifiers of both sides.
+    label : array
+        1 for target, 0 for nontarget, -1 for spoof trials, which belong to neither class.
+    enrol_speaker, test_speaker : Ids, optional
+        Who speaks on both sides.
+    columns : mapping of Ids, optional
+        What else is known of each trial, by name.
+    sources : tuple of Source
+        The files.
+
+    Examples
+    --------
+    >>> import unmask as um
+    >>> um.Trials(um.Ids.from_strings(["m", "m"]), um.Ids.from_strings(["x", "y"]), [1, 0])
+    Trials(2 trials; 1 target, 1 nontarget)
+    """
 
     _unnamed = "the key"
 
@@ -284,6 +308,20 @@ class Scores(TrialList):
 
     :func:`read_scores` makes them, every metric takes them. Labels may be absent until a key is
     joined. Scores are finite or infinite, never NaN.
+
+    Parameters
+    ----------
+    enrol, test, label, enrol_speaker, test_speaker, columns, sources
+        As in :class:`Trials`; any of the first three may be ``None``.
+    systems : mapping of arrays
+        One score per trial, by name of the system.
+
+    Examples
+    --------
+    >>> import unmask as um
+    >>> scores = um.Scores.from_arrays([2.0, 1.5], [-1.0, 0.5])
+    >>> scores.targets().tolist()
+    [2.0, 1.5]
     """
 
     systems: Mapping[str, FloatArray] = field(default_factory=dict, kw_only=True)
@@ -350,7 +388,7 @@ class Scores(TrialList):
         """
         if self.has_ids:
             return super().digest
-        return digest_of_scores(self.label, list(self.systems.values()))
+        return digest_of(score_hashes([*self.systems.values()]), self.label)
 
     def scores(self, system: str | None = None) -> FloatArray:
         """Scores of one system; the name may be left out where there is only one."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ DIGITS = pl.Series(["", "0", "1"])
 LARGEST_MATRIX = 400_000_000
 VECTORS_WRITTEN = ("embeddings-npz", "embeddings-parquet", "embeddings-hdf5", "kaldi-ark")
 TRIALS_WRITTEN = (
-    *(layout.name for layout in LAYOUTS if "number" not in layout.roles),
+    *(one.name for one in LAYOUTS if not {"number", "test_speaker"} & set(one.roles)),
     *("long", "long-key", "parquet", "npz", "bosaris", "bosaris-key"),
 )
 
@@ -35,14 +35,32 @@ def write(
     format: str | None = None,
     system: str | None = None,
 ) -> tuple[Path, ...]:
-    """Write scores, a key or embeddings, and return the files written.
+    """Write scores, a key or embeddings; every file is written whole or not at all.
 
-    ``content`` is what is written and ``path`` where; without ``format`` the ending tells, a key
-    alone is written as ``kaldi-trials``. A format of keys takes labelled scores as well. ``system``
-    chooses one where the format holds one and there are several. A Kaldi archive of embeddings
-    comes with an ``.scp`` index and, as it holds no speakers, with ``utt2spk`` beside it; it does
-    not tell the encoder, as other formats do. Every file is written under a temporary name and
-    renamed.
+    A Kaldi archive of embeddings comes with an ``.scp`` index and, as it holds no speakers, with
+    ``utt2spk`` beside it; it does not tell the encoder, as other formats do.
+
+    Parameters
+    ----------
+    content : Scores, Trials or Embeddings
+        What is written; a format of keys takes labelled scores as well.
+    path : path
+        Where; ``-`` writes text to standard output.
+    format : str, optional
+        Without it the ending tells, and a key is written as ``kaldi-trials``.
+    system : str, optional
+        Which one, where the format holds one and there are several.
+
+    Returns
+    -------
+    tuple of Path
+        The files written.
+
+    Examples
+    --------
+    >>> import unmask as um
+    >>> um.write(um.Scores.from_arrays([2.0, 1.5], [-1.0, 0.5]), "scores.tsv")
+    (PosixPath('scores.tsv'),)
     """
     if isinstance(content, Embeddings):
         return _write_embeddings(content, path, embedding_format(path, format))
@@ -51,7 +69,7 @@ def write(
     if target.kind != "key" and not is_scores:
         raise InputError(path, "a format of keys", target.name)
     if target.roles:
-        _write_layout(content, path, target, system)
+        write_blocks([content], path, target, system)
     elif target.container == "hdf5":
         _write_bosaris(content, path, target, system)
     else:
@@ -130,7 +148,14 @@ def _check_names(names: pl.Series, path: str | Path) -> None:
         raise InputError(path, "identifiers without blanks", f"{bad[0]!r} ({len(bad)} in all)")
 
 
-def _write_layout(trials: TrialList, path: str | Path, target: Format, system: str | None) -> None:
+def write_blocks(
+    blocks: Iterable[TrialList], path: str | Path, target: Format, system: str | None = None
+) -> None:
+    """Write trials that come a block at a time in a layout without header."""
+    _save_lines((_lines(block, path, target, system) for block in blocks), path)
+
+
+def _lines(trials: TrialList, path: str | Path, target: Format, system: str | None) -> pl.DataFrame:
     columns: dict[str, pl.Series] = {}
     for role in target.roles:
         if role == "score" and isinstance(trials, Scores):
@@ -144,12 +169,13 @@ def _write_layout(trials: TrialList, path: str | Path, target: Format, system: s
             ids = enrol if role == "enrol" else test
             _check_names(ids.names.gather(ids.used), path)
             columns[role] = ids.to_series()
-    _save_lines(pl.DataFrame(columns), path)
+    return pl.DataFrame(columns)
 
 
-def _save_lines(frame: pl.DataFrame, path: str | Path) -> None:
+def _save_lines(frames: Iterable[pl.DataFrame], path: str | Path) -> None:
     with atomic_file(path) as file:
-        frame.write_csv(file, separator=" ", include_header=False, quote_style="never")
+        for frame in frames:
+            frame.write_csv(file, separator=" ", include_header=False, quote_style="never")
 
 
 def _write_table(frame: pl.DataFrame, path: str | Path) -> None:
@@ -269,5 +295,5 @@ def _write_ark(embeddings: Embeddings, path: Path) -> tuple[Path, ...]:
         path.with_name("utt2spk"): pl.DataFrame({"utterance": names, "s": speakers.gather(order)}),
     }
     for place, table in tables.items():
-        _save_lines(table, place)
+        _save_lines([table], place)
     return (path, *tables)

@@ -128,7 +128,7 @@ def decode(recordings: Sequence[Recording], folder: Path, recipe: Recipe | None 
     folder = make_folder(folder / store.digest((named, every)))
     shared = (named, every, str(folder))
     ranges = ranges_of(len(recordings), SHARD)
-    size = sum(one.path.stat().st_size for one in recordings if one.path.is_file())
+    size = sum(file.stat().st_size for file in {one.file for one in recordings} if file.is_file())
     check_room(folder, size, "decoded recordings")
     with file_workers(alone=len(ranges) < 2, state=folder / "jobs"):
         parts = list(run(_decode_rows, shared, ranges))

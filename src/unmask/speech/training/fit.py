@@ -152,7 +152,7 @@ def run_name(
 
 
 def _content(*recordings: Recording) -> str:
-    rows = ((one.speaker, one.utterance, content_digest(one.path)) for one in recordings)
+    rows = ((one.speaker, one.utterance, content_digest(one.file)) for one in recordings)
     return hashlib.sha256("\n".join(map("\0".join, rows)).encode()).hexdigest()
 
 

@@ -21,6 +21,7 @@ from unmask.run import load_arrays, npy_array
 from unmask.trials.formats import NONTARGET, TARGET, UNKNOWN, encode_labels, format_named
 from unmask.trials.ids import text_ids
 from unmask.trials.problems import LABEL, no_trials, refuse_nan
+from unmask.trials.readers.detect import NamedColumns
 from unmask.trials.readers.files import Input
 from unmask.trials.readers.guard import decoded
 from unmask.trials.readers.tables import Parsed, TypedRows, open_headed
@@ -37,10 +38,17 @@ def load_npz(source: Input) -> dict[str, np.ndarray]:
     return load_arrays(io.BytesIO(source.read_all()), source.name)
 
 
-def parse_npz(source: Input, *, as_key: bool, systems: Sequence[str] | None) -> Parsed:
-    """Read scores or a key."""
+def parse_npz(
+    source: Input,
+    *,
+    as_key: bool,
+    systems: Sequence[str] | None,
+    columns: NamedColumns | None = None,
+) -> Parsed:
+    """Read scores or a key; arrays that ``columns`` names are those of a table."""
     arrays, name = load_npz(source), source.name
-    for pair in CLASSES:
+    how: dict[str, Any] = {"as_key": as_key, "systems": systems, "columns": columns}
+    for pair in CLASSES if columns is None else ():
         if set(pair) <= arrays.keys():
             parts = [_numbers(arrays[one], name, f"{one} scores") for one in pair]
             label = np.repeat(np.array([TARGET, NONTARGET], np.int8), [len(one) for one in parts])
@@ -53,7 +61,7 @@ def parse_npz(source: Input, *, as_key: bool, systems: Sequence[str] | None) -> 
             "labels": None if labels is None else _classes(labels, name),
         }
         return _matrix(source, "npz", arrays["enrol"], arrays["test"], cells)
-    if scores is not None and labels is not None and len(arrays) == 2:
+    if scores is not None and labels is not None and len(arrays) == 2 and columns is None:
         values = _numbers(scores, name, "scores")
         if labels.shape != values.shape:
             raise InputError(name, "as many labels as scores", f"{labels.shape} and {values.shape}")
@@ -65,9 +73,10 @@ def parse_npz(source: Input, *, as_key: bool, systems: Sequence[str] | None) -> 
         hint = ": unmask eval --pairs all makes trials of embeddings" if "embed" in held else ""
         layout = format_named("npz").layout
         raise InputError(name, layout, f"{held or 'an empty archive'}{hint}")
-    columns = {"label" if key == "labels" else key: _series(a, name) for key, a in arrays.items()}
-    rows = TypedRows(name, pl.DataFrame(columns))
-    return open_headed(rows, source.stem, as_key=as_key, systems=systems, format="npz").in_memory()
+    spelled = {} if columns is not None else {"labels": "label"}
+    table = {spelled.get(key, key): _series(array, name) for key, array in arrays.items()}
+    rows = TypedRows(name, pl.DataFrame(table))
+    return open_headed(rows, source.stem, **how, format="npz").in_memory()
 
 
 def _series(array: np.ndarray, name: str) -> pl.Series:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from unmask.errors import InputError
 from unmask.trials.formats import DIGITS, LAYOUTS, VOCABULARY, WORDS, Format
@@ -18,13 +18,49 @@ from unmask.trials.readers.files import Input
 from unmask.trials.readers.text import Dialect, TextTable, sample_lines
 
 EITHER = ("scores", "scores or a key")
-GENERIC_SCORES = frozenset({"score", "scores", "llr"})
+GENERIC_SCORES = frozenset({"score", "scores", "llr", "sc"})
 with open(Path(__file__).with_name("columns.csv"), encoding="utf-8") as _file:
     COLUMNS = {row["role"]: tuple(row["names"].split()) for row in csv.DictReader(_file)}
 TRIAL_ROLES = ("enrol", "test", "label", "enrol_speaker", "test_speaker", "side", "score")
 EMBEDDING_ROLES = ("vectors", "utterances", "speakers", "sessions")
 _PREFIX = re.compile(r"^(enrol|enroll|enrolment|enrollment|test|trial|model|segment|claimed)_")
 _ROLE = {name: role for role in TRIAL_ROLES for name in COLUMNS[role]}
+_SEVERAL = ("score", "group")
+NamedColumns = str | Mapping[str, str | Sequence[str]]
+"""``enrol=ref_file,score=sc``, or such a mapping: a column, or its number, by role."""
+
+
+def named_columns(columns: NamedColumns) -> dict[str, tuple[str, ...]]:
+    """The columns of a table by role, as a user names them."""
+    if isinstance(columns, str):
+        words = columns.split(",")
+    else:
+        several = {r: [names] if isinstance(names, str) else names for r, names in columns.items()}
+        words = [f"{role}={name}" for role, names in several.items() for name in names]
+    named: dict[str, tuple[str, ...]] = {}
+    for word in words:
+        role, _, name = map(str.strip, word.partition("="))
+        if role not in (*TRIAL_ROLES, "group") or not name:
+            roles = f"ROLE=COLUMN with a role among {', '.join(TRIAL_ROLES)}, group"
+            raise InputError("columns", roles, repr(word))
+        if role in named and role not in _SEVERAL:
+            raise InputError("columns", f"one column for {role}", f"{named[role][0]} and {name}")
+        named[role] = (*named.get(role, ()), name)
+    return named
+
+
+def columns_of(
+    columns: NamedColumns | None, key: object
+) -> tuple[NamedColumns | None, NamedColumns | None]:
+    """What names of columns say of the scores and of the file of their key, if they have one: a
+    label is a column of that file, and so are then speakers and groups.
+    """
+    named = {} if columns is None else named_columns(columns)
+    if not isinstance(key, str | PurePath) or "label" not in named:
+        return columns, None
+    of_scores = ("enrol", "test", "side", "score")
+    of_key = {role: names for role, names in named.items() if role != "score"}
+    return {role: names for role, names in named.items() if role in of_scores}, of_key
 
 
 def normalise(name: str) -> str:
@@ -72,15 +108,22 @@ def interpret(
     *,
     where: str,
     systems: Sequence[str] | None = None,
+    columns: NamedColumns | None = None,
 ) -> tuple[dict[str, str], tuple[str, ...], tuple[str, ...]]:
     """The columns of a header by role, the systems and the metadata, all by the file's own names;
     those of ``numeric`` columns, which hold only numbers or nothing, that have no other role and
-    are not known as metadata are systems.
+    are not known as metadata are systems. What ``columns`` names goes before what names tell.
     """
-    roles: dict[str, str] = {}
+    given = named_columns(columns or {})
+    for what, wanted in given.items():
+        for name in wanted:
+            if name not in names:
+                raise InputError(where, f"a column {name!r} for {what}", ", ".join(names))
+    roles = {role: wanted[0] for role, wanted in given.items() if role not in _SEVERAL}
+    taken = {name for wanted in given.values() for name in wanted}
     for name in names:
         role = role_of(name)
-        if role is None or role == "score":
+        if role is None or role == "score" or name in taken or role in given:
             continue
         if role in roles:
             actual = f"{roles[role]!r} and {name!r}; rename one of them"
@@ -88,19 +131,24 @@ def interpret(
         roles[role] = name
     if "enrol" not in roles and "enrol_speaker" in roles:
         roles["enrol"] = roles["enrol_speaker"]
-    numbers = set(numeric)
+    others = [name for name in names if normalise(name) == "trial_id" and name not in taken]
+    if "enrol" in roles and "test" not in roles and others:
+        roles["test"] = others[0]
+    numbers, kept = set(numeric), given.get("group", ())
     free = [name for name in names if name not in roles.values()]
     scored = [
         name
         for name in free
-        if role_of(name) == "score" or (name in numbers and not is_metadata(name))
+        if name not in kept
+        and role_of(name) in ("score", None)
+        and (role_of(name) == "score" or (name in numbers and not is_metadata(name)))
     ]
     unknown = [name for name in systems or () if name not in free]
     if unknown:
         raise unknown_systems(where, scored, unknown)
-    chosen = scored if systems is None else systems
-    columns = tuple(name for name in free if name not in scored and name not in chosen)
-    return roles, tuple(chosen), columns
+    chosen = given.get("score", scored) if systems is None else systems
+    described = tuple(name for name in free if name not in scored and name not in chosen)
+    return roles, tuple(chosen), described
 
 
 def _is_whole(value: str) -> bool:
@@ -125,24 +173,33 @@ class TextSample:
     dialect: Dialect
     header: tuple[str, ...] | None
     columns: list[list[str]]
+    titled: bool = False
 
     @classmethod
-    def of(cls, source: Input) -> TextSample:
-        """Find separator and header of a text file."""
+    def of(cls, source: Input, columns: NamedColumns | None = None) -> TextSample:
+        """Find separator and header of a text file; ``columns`` that are named must stand there,
+        or are numbers, which then are the names.
+        """
+        wanted = {name for names in named_columns(columns or {}).values() for name in names}
         name, lines = source.name, sample_lines(source)
         first = lines[0]
         dialects = [Dialect(mark, quoted=mark != "\t" or '"' in first) for mark in ("\t", ",", ";")]
         for dialect in (*dialects, Dialect(" ")):
             fields = dialect.split(first)
-            if looks_like_header(fields):
+            if wanted <= set(fields) if wanted else looks_like_header(fields):
                 if len(lines) < 2:
                     raise InputError(f"{name}: the file has a header and no trials")
-                columns = _columns(lines, dialect, name)
-                return cls(source, dialect, tuple(fields), [column[1:] for column in columns])
+                table = _columns(lines, dialect, name)
+                return cls(source, dialect, tuple(fields), [one[1:] for one in table], True)
         dialect = Dialect(" ")
         if len(first.split()) == 1:
             dialect = next((one for one in dialects[1:] if one.separator in first), dialect)
-        return cls(source, dialect, None, _columns(lines, dialect, name))
+        numbers = tuple(str(number + 1) for number in range(len(dialect.split(first))))
+        if wanted and not wanted <= set(numbers):
+            fields = max((one.split(first) for one in (*dialects, dialect)), key=len)
+            lost = sorted(wanted.difference(fields))
+            raise InputError(f"{name}, line 1", f"columns {', '.join(lost)}", ", ".join(fields))
+        return cls(source, dialect, numbers if wanted else None, _columns(lines, dialect, name))
 
     def layout(self, format: str | None, role: str, *, keep: bool) -> tuple[Format, str] | None:
         """Layout of the file and why it is that one; ``None`` for a table with a header. Where the
@@ -172,7 +229,7 @@ class TextSample:
     def _detect(self, role: str, *, keep: bool) -> tuple[Format, str]:
         """The one layout that fits and serves as ``role``, and a remark if the role decided."""
         source, name = self.source, self.source.name
-        needed = {"label", "digit", "word"} if role == "a key" else {"score"}
+        needed = {"label", "digit", "word", "test_speaker"} if role == "a key" else {"score"}
         allowed = [one for one in LAYOUTS if role in EITHER or needed & set(one.roles)]
         unique = [set(values) for values in self.columns]
         fitting = candidates(unique)
@@ -186,6 +243,7 @@ class TextSample:
                     values = column.fill_null("").unique().to_list()
                     unique[i] = decisive([*decisive(unique[i]), *values])
             fitting = candidates(unique)
+        fitting = fitting or by_speakers(self.columns)
         usable = [layout for layout in fitting if layout in allowed]
         if len(usable) == 1:
             others = [layout.name for layout in fitting if layout is not usable[0]]
@@ -194,7 +252,7 @@ class TextSample:
             self._refuse_odd_line(allowed)
             known = "; ".join(f"{layout.name}: {layout.layout}" for layout in allowed)
             wanted = f"one of the known layouts ({known}) or a header"
-            actual = "none that all lines fit; see 'unmask formats'"
+            actual = "none that all lines fit; see 'unmask formats', or name columns (--columns)"
             raise InputError(f"{name}, line 1", wanted, actual)
         listed = [f"{layout.name} ({layout.layout})" for layout in usable or fitting]
         if not usable:
@@ -213,7 +271,7 @@ class TextSample:
             odd = {
                 row: (column, role)
                 for column, role in enumerate(layout.roles)
-                if role not in ("enrol", "test")
+                if role in _VALUES
                 for row, value in enumerate(self.columns[column])
                 if not _fits(role, [value])
             }
@@ -240,12 +298,36 @@ def _columns(lines: Sequence[str], dialect: Dialect, name: str) -> list[list[str
 
 
 def candidates(unique: Sequence[set[str]]) -> list[Format]:
-    """Layouts that fit, given the different values of each column."""
-    return [
+    """Layouts that fit, given the different values of each column: 0 and 1 alone, before two
+    names, are labels; what names speakers of both sides is told by more than its columns.
+    """
+    fitting = [
         layout
         for layout in LAYOUTS
-        if len(layout.roles) == len(unique) and all(map(_fits, layout.roles, unique))
+        if len(layout.roles) == len(unique)
+        and "test_speaker" not in layout.roles
+        and all(map(_fits, layout.roles, unique))
     ]
+    labelled = any(layout.name == "voxceleb" for layout in fitting)
+    return [layout for layout in fitting if layout.name != "voxsrc" or not labelled]
+
+
+def by_speakers(columns: Sequence[Sequence[str]]) -> list[Format]:
+    """Layouts of Bob that fit: a claimed identity is the real one in some lines, and every probe
+    has one real identity.
+    """
+    for layout in LAYOUTS:
+        if "test_speaker" in layout.roles and len(layout.roles) == len(columns):
+            claimed, real, probe, score = (
+                columns[layout.roles.index(role)]
+                for role in ("enrol_speaker", "test_speaker", "test", "score")
+            )
+            one = len(set(zip(probe, real, strict=True))) == len(set(probe)) and all(
+                map(all, columns)
+            )
+            if one and any(map(str.__eq__, claimed, real)) and _fits("score", score):
+                return [layout]
+    return []
 
 
 def decisive(values: Iterable[str]) -> set[str]:
@@ -259,4 +341,6 @@ def decisive(values: Iterable[str]) -> set[str]:
 def _fits(role: str, values: Iterable[str]) -> bool:
     if role in _VALUES:
         return all(map(_VALUES[role][1], values))
+    if all(map(_VALUES["word"][1], values)):
+        return False
     return not all(map(is_number, values)) or all(map(_is_whole, values))

@@ -16,11 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from unmask.base import FloatArray
 from unmask.errors import InputError
-from unmask.run import text_lines
 from unmask.trials.ids import Ids, lookup
 from unmask.trials.readers.files import Input
 from unmask.trials.readers.text import read_columns
@@ -250,11 +248,8 @@ def vector_file(directory: Path) -> Path:
 
 def directory_speakers(directory: Path) -> SpeakerRule | None:
     """Speakers from ``utt2spk`` or ``spk2utt`` of a directory, if there."""
-    if (directory / "utt2spk").is_file():
-        return read_pairs(directory / "utt2spk")
-    if (directory / "spk2utt").is_file():
-        return _read_spk2utt(directory / "spk2utt")
-    return None
+    files = [directory / name for name in ("utt2spk", "spk2utt") if (directory / name).is_file()]
+    return read_pairs(files[0]) if files else None
 
 
 def check_archive_folder(path: Path) -> None:
@@ -264,18 +259,6 @@ def check_archive_folder(path: Path) -> None:
     if owners.exists() and others:
         actual = f"{others[0]}, whose speakers {owners.name} beside it holds and would lose"
         raise InputError(path, "a folder of its own", actual)
-
-
-def _read_spk2utt(path: Path) -> SpeakerRule:
-    pairs = [
-        (utterance, fields[0])
-        for fields in map(str.split, text_lines(path))
-        for utterance in fields[1:]
-    ]
-    table = pl.DataFrame(pairs, schema={"utterance": pl.String, "speaker": pl.String}, orient="row")
-    if table["utterance"].n_unique() < table.height:
-        raise InputError(path, "each utterance once", "some of two speakers")
-    return SpeakerRule(str(path), table)
 
 
 def directory_gender(directory: Path, speakers: Ids) -> dict[str, Ids]:

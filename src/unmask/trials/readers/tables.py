@@ -16,7 +16,7 @@ import polars as pl
 
 from unmask.base import FloatArray, Labels
 from unmask.errors import InputError
-from unmask.trials.formats import UNKNOWN, Format, encode_labels, format_named
+from unmask.trials.formats import FORMATS, UNKNOWN, Format, encode_labels, format_named
 from unmask.trials.ids import CodeBuilder, as_text
 from unmask.trials.problems import LABEL, Faults, check_systems, no_trials
 from unmask.trials.readers import detect
@@ -148,6 +148,11 @@ class TableFile:
         return self.rows.name
 
     @property
+    def has_label(self) -> bool:
+        """Whether trials have labels: a column, or the claimed and the real speaker of Bob."""
+        return "label" in self.columns or self.format.name.startswith("bob")
+
+    @property
     def has_ids(self) -> bool:
         """Whether trials have names."""
         return "enrol" in self.columns
@@ -163,6 +168,7 @@ class TableFile:
         roles = {self.columns[r]: r for r in (*SPEAKERS, *IDENTIFIERS[::-1]) if r in self.columns}
         roles = {**dict.fromkeys(self.metadata if metadata else (), ""), **roles}
         word = self.columns.get("label")
+        sides = [self.columns[role] for role in SPEAKERS if role in self.columns]
         needed = dict.fromkeys([*roles, *self.systems.values(), *([word] if word else [])])
         row = 0
         blocks = self.rows.frames(list(needed))
@@ -178,8 +184,11 @@ class TableFile:
             label = None
             if word:
                 words = self.rows.text("label", frame[word], row, faults)
-                label = encode_labels(words)
+                label = encode_labels(words.alias(detect.normalise(word)))
                 faults.note((3,), label == UNKNOWN, row, LABEL, words, counted=False)
+            elif self.has_label:
+                enrol, test = (names[side] for side in sides)
+                label = (enrol == test).cast(pl.Int8).to_numpy()
             yield Batch(row, done, frame.height, scores, label, names)
             row += frame.height
         if not row:
@@ -226,20 +235,23 @@ def open_table(
     format: str | None,
     role: str,
     systems: Sequence[str] | None,
+    columns: detect.NamedColumns | None = None,
     again: bool = False,
 ) -> TableFile | None:
     """A text or parquet file as a table, ``None`` for a file of another kind; ``role`` is what is
     wanted of it, in the words of messages. With ``again`` the file is opened once more for every
     pass, otherwise held in memory if it must be gone through twice.
     """
-    as_key = role == "a key"
+    how: dict[str, Any] = {"as_key": role == "a key", "systems": systems, "columns": columns}
     if source.container == "parquet" and not (again and source.compressed):
         table = ParquetFile.opened(Path(source.name)) if again else load_parquet(source)
         rows = TypedRows(source.name, table)
-        return open_headed(rows, source.stem, as_key=as_key, systems=systems, format="parquet")
+        return open_headed(rows, source.stem, **how, format="parquet")
     if source.container != "text":
         return None
-    sample = detect.TextSample.of(source)
+    if columns is not None and format is not None and format_named(format).roles:
+        raise InputError("columns", "no fixed layout beside them", format)
+    sample = detect.TextSample.of(source, columns)
     chosen = sample.layout(format, role, keep=not again)
     if chosen is None:
         assert sample.header is not None
@@ -249,36 +261,31 @@ def open_table(
             for i, name in enumerate(names)
             if all(value in ABSENT or detect.is_number(value) for value in set(sample.columns[i]))
         ]
-        text = TextTable(source, sample.dialect, names, layout, numeric, again=again)
-        return open_headed(text, source.stem, as_key=as_key, systems=systems)
+        text = TextTable(source, sample.dialect, names, layout, numeric, again, sample.titled)
+        return open_headed(text, source.stem, **how)
     layout_format, remark = chosen
     names = tuple(
         f"{role} {i}" if role == "number" else role for i, role in enumerate(layout_format.roles)
     )
-    columns = {
+    known = {
         "label" if name in LABELS else name: name
         for name in names
-        if name in (*LABELS, *IDENTIFIERS)
+        if name in (*LABELS, *IDENTIFIERS, *SPEAKERS)
     }
+    if "enrol_speaker" in known:
+        known.setdefault("enrol", known["enrol_speaker"])
     scored = {source.stem: "score"} if "score" in names else {}
     check_systems(source.name, list(scored), systems)
     text = TextTable(source, sample.dialect, names, layout_format.layout, again=again)
-    return TableFile(text, layout_format, columns, scored, remarks=(remark,) if remark else ())
+    return TableFile(text, layout_format, known, scored, remarks=(remark,) if remark else ())
 
 
 def _table_format(names: Sequence[str], scored: bool) -> str:
     """Which of the formats with a header these column names are."""
-    columns = {detect.normalise(name) for name in names}
-    if {"modelid", "segmentid"} <= columns:
-        if "llr" in columns and "targettype" not in columns:
-            return "nist-scores"
-        if "targettype" in columns and not scored:
-            return "nist-key"
-    if {"spk", "filename"} <= columns:
-        if columns & {"cm_score", "asv_score", "sasv_score"}:
-            return "asvspoof5-scores"
-        if columns & {"cm_label", "asv_label"} and not scored:
-            return "asvspoof5-key"
+    columns, kind = {detect.normalise(name) for name in names}, "score" if scored else "key"
+    for entry in FORMATS:
+        if entry.kind == kind and any(words <= columns for words in entry.header):
+            return entry.name
     return "long" if scored else "long-key"
 
 
@@ -288,14 +295,16 @@ def open_headed(
     *,
     as_key: bool,
     systems: Sequence[str] | None,
+    columns: detect.NamedColumns | None = None,
     format: str | None = None,
 ) -> TableFile:
     """A table whose columns are named, which says their roles; a lone system with a name that says
     nothing is named ``stem``, unless it was asked for by name.
     """
     where = f"{rows.name}, line 1" if isinstance(rows, TextTable) else rows.name
-    numeric = rows.numeric or ()
-    roles, scored, described = detect.interpret(rows.names, numeric, where=where, systems=systems)
+    roles, scored, described = detect.interpret(
+        rows.names, rows.numeric, where=where, systems=systems, columns=columns
+    )
     format = format or _table_format(rows.names, bool(scored))
     if isinstance(rows, TypedRows) and (
         not roles.keys() & {"enrol", "test", "label"} or not (scored or as_key)
@@ -309,6 +318,11 @@ def open_headed(
         raise InputError(rows.name, "columns for enrol and test", actual)
     chosen = {} if as_key else {name: name for name in scored}
     remarks = [f"systems: {', '.join(chosen)}"] if chosen else []
+    if columns is not None:
+        told = (
+            f"{role}={','.join(names)}" for role, names in detect.named_columns(columns).items()
+        )
+        remarks.insert(0, f"columns as named: {' '.join(told)}")
     if ("enrol_speaker" in roles) != ("test_speaker" in roles):
         remarks.append("speakers known on one side only, so not used")
     metadata: dict[str, str] = {}
@@ -318,8 +332,7 @@ def open_headed(
             raise InputError(rows.name, "columns of different names", f"{other!r} and {column!r}")
     named = dict.fromkeys([*metadata, *(["side"] if "side" in roles else [])])
     remarks += [f"metadata: {', '.join(named)}"] if named else []
-    if not systems and [detect.normalise(name) in detect.GENERIC_SCORES for name in chosen] == [
-        True
-    ]:
+    plain = [detect.normalise(name) in detect.GENERIC_SCORES or name.isdigit() for name in chosen]
+    if not systems and plain == [True]:
         chosen = dict.fromkeys([stem], *chosen)
     return TableFile(rows, format_named(format), roles, chosen, described, tuple(remarks))

@@ -80,22 +80,19 @@ def _decoded(line: bytes, name: str, number: int) -> str:
 class TextTable:
     """Rows of a text table that is read block by block, compressed or not.
 
-    ``names`` are of its columns; ``layout`` says in messages what was expected, ``numeric``, where
-    the first line is a header, which columns hold numbers. With ``again`` the file is opened anew
-    for each pass.
+    ``names`` are of its columns; ``layout`` says in messages what was expected, ``header`` whether
+    the first line holds the names, ``numeric`` which columns hold numbers. With ``again`` the file
+    is opened anew for each pass.
     """
 
     source: Input
     dialect: Dialect
     names: Sequence[str]
     layout: str
-    numeric: Sequence[str] | None = None
+    numeric: Sequence[str] = ()
     again: bool = False
+    header: bool = False
     sha256: str = ""
-
-    @property
-    def header(self) -> bool:
-        return self.numeric is not None
 
     @property
     def name(self) -> str:
