@@ -35,6 +35,7 @@ BELIEVED = ("absent", "not-matched", "length-left-out")
 """Notices on the inputs that a reader of the conclusion has to know."""
 LOWER_BOUND = ("overfitted", "weak-own-run", "learning-rises")
 """Notices on trained attackers that make the risk a lower bound."""
+_SHARES = {"most": "Most attempts", "some": "Some attempts", "chance": "No attempts beyond chance"}
 READABLE = 0.5
 """Share of what chance leaves open that a guessed attribute must reach to be called readable."""
 
@@ -250,18 +251,21 @@ def conclusion(cards: Sequence[Card]) -> str:
     """What the picture shows, as far as the intervals go: against how many safeguards attempts
     succeed.
     """
-    counts = Counter(card.extent for card in cards)
+    counts = Counter(str(card.extent) for card in cards)
     if counts["unknown"]:
         return note("nothing")
-    shares = {"most": "most attempts", "some": "some attempts", "chance": "none beyond chance"}
-    first, *others = [(shares[one], counts[one]) for one in shares if counts[one]] or [("", 0)]
-    if not first[0]:
+    found = [(words, counts[one]) for one, words in _SHARES.items() if counts[one]]
+    if not found:
         return note("untried")
-    whom = f"{first[1]} of {len(cards)} safeguards" if others else f"all {len(cards)} safeguards"
-    whom = cards[0].safeguard if len(cards) == 1 else whom
-    said = [f"{first[0]} succeed against {whom}", *(f"{what} against {n}" for what, n in others)]
-    text = "; ".join(said)
-    return f"{text[:1].upper()}{text[1:]}."
+    (words, number), *others = found
+    whom = f"{number} of {len(cards)} safeguards" if others else f"all {number} safeguards"
+    whom = whom if len(cards) > 1 else cards[0].safeguard
+    return (
+        "; ".join(
+            [f"{words} succeed against {whom}", *(f"{w.lower()} against {n}" for w, n in others)]
+        )
+        + "."
+    )
 
 
 def _linked(match: Match) -> dict[str, str]:

@@ -205,13 +205,16 @@ def _digest(path: Path, state: tuple[int, ...]) -> str:
 def text_lines(path: str | os.PathLike[str]) -> list[str]:
     """The lines of a text file in UTF-8, without their ends; gzipped where the name ends so."""
     opened = gzip.open if str(path).endswith(".gz") else open
+    most = memory_left() // 16
     try:
         with opened(path, "rt", encoding="utf-8-sig") as file:
-            text = file.read()
+            text = file.read(most)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except (OSError, EOFError, ValueError, zlib.error) as error:
         raise InputError(f"{path}: expected text in UTF-8: {error}") from None
+    if len(text) == most:
+        raise InputError(path, "a text that memory holds", "more")
     return text.removesuffix("\n").split("\n")
 
 

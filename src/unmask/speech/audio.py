@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from unmask.base import one_line
 from unmask.errors import InputError
-from unmask.run import Place, current_place, run_on, scratch_folder, write_whole
+from unmask.run import Place, current_place, memory_left, run_on, scratch_folder, write_whole
 from unmask.trials import Sound
 
 SAMPLE_RATE = 16000
@@ -141,7 +141,7 @@ def read_audio(path: str | os.PathLike[str]) -> Audio:
                 samples = file.read(last - first, dtype="float32", always_2d=True)
                 expected = last - first
             else:
-                samples = _samples(file)
+                samples = _samples(file, path)
     except InputError:
         raise
     except (soundfile.SoundFileError, OSError, TypeError, ValueError) as error:
@@ -164,13 +164,16 @@ def read_audio(path: str | os.PathLike[str]) -> Audio:
     return Audio(np.ascontiguousarray(mono, dtype=np.float32), rate, channels)
 
 
-def _samples(file: Any) -> npt.NDArray[np.float32]:
+def _samples(file: Any, path: str | os.PathLike[str]) -> npt.NDArray[np.float32]:
     """All samples, block by block: a header may promise any number of them, or not know it."""
-    blocks = []
+    blocks, size, most = [], 0, memory_left() // 8
     file.seekable = lambda: False  # positions are unknown where the length is
     frames = max(1, _BLOCK // file.channels)
     while (block := file.read(frames, dtype="float32", always_2d=True)).size:
         blocks.append(block)
+        size += block.nbytes
+        if size > most:
+            raise InputError(f"{path}: expected at most {most / 1e9:.1f} GB of samples, found more")
     return np.concatenate(blocks) if blocks else np.zeros((0, 1), np.float32)
 
 
