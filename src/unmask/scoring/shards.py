@@ -19,7 +19,7 @@ import numpy.typing as npt
 import polars as pl
 
 from unmask._version import __version__
-from unmask.base import Codes, Groups, IntArray, Vectors
+from unmask.base import Codes, FloatArray, Groups, IntArray, Vectors
 from unmask.errors import InputError
 from unmask.run import (
     check_room,
@@ -28,6 +28,7 @@ from unmask.run import (
     load_arrays,
     npy_header,
     one_blas_thread,
+    ranges_of,
     store,
     workplace,
 )
@@ -304,7 +305,7 @@ class RowOrder:
         for shard in self.shards:
             for _, vectors in shard.slices():
                 part = slice(row, row + len(vectors))
-                made = _sides(backend, vectors, shard, row)
+                made = _sides(backend, vectors, _name(shard), row)
                 sides = made.enrol, made.test
                 for rows, mask, (array, position, _) in zip(sides, masks, outputs, strict=False):
                     array[position[part][mask[part]]] = rows[mask[part]]
@@ -323,7 +324,7 @@ class RowOrder:
     def _first(self, backend: Backend, number: int) -> Sides:
         """The sides of the first vectors."""
         shard = self.shards[0]
-        return _sides(backend, next(iter(shard.slices()))[1][:number], shard, 0)
+        return _sides(backend, next(iter(shard.slices()))[1][:number], _name(shard), 0)
 
     def _side(
         self, path: Path, mask: npt.NDArray[np.bool_], width: int
@@ -339,9 +340,25 @@ class RowOrder:
         return array, position, self.speaker[order]
 
 
-def _sides(backend: Backend, vectors: npt.ArrayLike, shard: Shard, row: int) -> Sides:
+def _name(shard: Shard) -> str:
+    return shard.source.name if shard.source else "embeddings"
+
+
+def rows_of(backend: Backend, vectors: Vectors, side: str, name: str) -> FloatArray:
+    """The rows of one ``side`` (enrol, test) of ``vectors``, made a slice at a time; ``name`` is that
+    of their file.
+    """
+    parts = ranges_of(len(vectors), SLICE)
+    first = getattr(_sides(backend, vectors[slice(*parts[0])], name, 0), side)
+    rows = np.empty((len(vectors), first.shape[1]))
+    rows[: len(first)] = first
+    for start, stop in parts[1:]:
+        rows[start:stop] = getattr(_sides(backend, vectors[start:stop], name, start), side)
+    return rows
+
+
+def _sides(backend: Backend, vectors: npt.ArrayLike, name: str, row: int) -> Sides:
     try:
         return sides_of(backend, vectors)
     except InputError as error:
-        name = shard.source.name if shard.source else "embeddings"
         raise InputError(f"{name}, in the {row + 1:,}th vector or after it: {error}") from None
