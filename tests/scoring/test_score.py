@@ -115,7 +115,7 @@ def test_a_list_without_labels_is_scored(tmp_path):
         ("u-0 u-1 target\nx u-1 target\n", "", r"list, line 2: expected an utterance or a speaker"),
         ("m u-1 target\nx u-1 nontarget\n", "m u-0 u-1\n", r"list, line 2: expected a model of"),
         ("m u-1 target\n", "n u-1\nm u-0 gone\n", r"models, line 2: expected an utterance of"),
-        ("m u-1 target\n", "m u-0 u-7\n", r"utterances of one speaker in model m"),
+        ("m u-1 target\n", "m u-0 u-7\n", r"expected one speaker in m, found several"),
         ("m u-1 target\n", "m u-0\nm u-1\n", r"models, line 2: expected each model once"),
         ("u-0 u-1 target\nu-0 u-1 target\n", "", r"line 2.*again|line 2"),
     ],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import typer
 
 from unmask import engine
@@ -55,7 +57,7 @@ def evaluate(
             )
     else:
         refuse(context, ["enrolment"], "is for embeddings, with --pairs")
-        chosen = {"backend": backend} if given(context, ["backend"]) else {}
+        chosen: dict[str, Any] = {"backend": backend} if given(context, ["backend"]) else {}
         if stream:
             refuse(context, Where.__annotations__, "is not for files that are read in batches")
             refuse(context, ["by"], "needs all scores in memory (--no-stream)")

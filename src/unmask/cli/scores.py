@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -27,7 +28,12 @@ from unmask.report import document
 from unmask.trials import Scores, read_scores, score_format, write
 
 _FITTED = ("estimator", "prior", "quality", "folds", "train_key", "train_speakers")
-_LLRS = {"figures": None, "figure_formats": ""}
+_LLRS = group(
+    output=option("Score file of LLRs to write.", "-o", callback=writable_file),
+    figures=None,
+    figure_formats="",
+)
+_TO = option("Format of the score file.", show_default="by its ending, or kaldi-scores")
 
 
 def score(
@@ -44,7 +50,7 @@ def score(
     top: int = option("How many of the closest of the cohort count.", default=200, min=2),
     models: str | None = option("Kaldi spk2utt: models and their enrolment utterances."),
     output: Path = option("Score file to write.", "-o", default=..., callback=writable_file),
-    to: str | None = option("Its format.", show_default="by its ending, or kaldi-scores"),
+    to: str | None = _TO,
 ) -> None:
     """Score a list of trials with embeddings.
 
@@ -108,27 +114,16 @@ def calibrate(
     scores: list[str] = argument("Scores to calibrate.", "FILE"),
     estimator: Literal["linear", "isotonic"] = option("Which map is fitted.", default="linear"),
     battery: Battery = group(p_target=option("Prior of the detection costs.")),
-    output: Output = group(
-        output=option("Score file of LLRs to write.", "-o", callback=writable_file), **_LLRS
-    ),
-    to: str | None = option("Its format.", show_default="by its ending, or kaldi-scores"),
+    output: Output = _LLRS,
+    to: str | None = _TO,
 ) -> None:
     """Turn scores into log likelihood ratios, with the numbers before and after.
 
     The map comes from --train, from a file (--apply), or it is cross-fitted
     by speaker: no trial is judged by a map that saw one of its speakers.
     """
-    source = fitted.source(context, tables)
-    made = engine.calibrate(
-        _read(scores, tables, output),
-        estimator=estimator,
-        train=source,
-        quality=fitted.quality,
-        prior=fitted.prior,
-        folds=fitted.folds,
-        seed=intervals.seed,
-    )
-    _give(made, fitted, intervals, battery, output, to)
+    make = partial(engine.calibrate, estimator=estimator)
+    _run(make, context, scores, tables, intervals, fitted, battery, output, to)
 
 
 def fuse(
@@ -138,58 +133,48 @@ def fuse(
     fitted: Fitted,
     scores: list[str] = argument("Scores of several systems on one list.", "[NAME=]FILE..."),
     battery: Battery = group(p_target=option("Prior of the detection costs.")),
-    output: Output = group(
-        output=option("Score file of LLRs to write.", "-o", callback=writable_file), **_LLRS
-    ),
-    to: str | None = option("Its format.", show_default="by its ending, or kaldi-scores"),
+    output: Output = _LLRS,
+    to: str | None = _TO,
 ) -> None:
     """Fuse several systems into one log likelihood ratio, beside the best alone.
 
     Weights come from --train (once for each system), from a file (--apply),
     or they are cross-fitted by speaker.
     """
-    source = fitted.source(context, tables)
-    if source is not None and not isinstance(source, Scores | engine.Fusion):
-        raise InputError(str(fitted.apply), "the map of a fusion", "one of a single system")
-    made = engine.fuse(
-        _read(scores, tables, output),
-        train=source,
-        quality=fitted.quality,
-        prior=fitted.prior,
-        folds=fitted.folds,
-        seed=intervals.seed,
-    )
-    _give(made, fitted, intervals, battery, output, to)
+    _run(engine.fuse, context, scores, tables, intervals, fitted, battery, output, to)
 
 
-def _read(paths: Sequence[str], tables: Tables, output: Output) -> Scores:
-    table = read_scores(score_files(paths), **tables.options)
-    output.sources(table.sources)
-    return table
-
-
-def _give(
-    made: CalibratedScores,
-    fitted: Fitted,
+def _run(
+    make: Callable[..., CalibratedScores],
+    context: typer.Context,
+    paths: Sequence[str],
+    tables: Tables,
     intervals: Intervals,
+    fitted: Fitted,
     battery: Battery,
     output: Output,
     to: str | None,
 ) -> None:
-    """The numbers before and after where there are labels; then the files."""
-    written = score_format(output.output, to) if output.output is not None else ""
-    shown = None
-    if made.raw.label is not None:
-        with output.running("bootstrap"):
-            shown = document(made.against_raw(battery=battery, **intervals.options))
-        shown = replace(shown, notes=(*shown.notes[:-1], f"{made.sentence}."))
-    elif output.output is None:
-        raise InputError(made.raw.name, "labels (--key) or a file to write (-o)", "neither")
+    """Make LLRs; show the numbers before and after where there are labels; then write the files."""
+    written = None if output.output is None else score_format(output.output, to)
+    train = fitted.source(context, tables)
+    table = read_scores(score_files(paths), **tables.options)
+    output.sources(table.sources)
+    if written is None and table.label is None:
+        raise InputError(table.name, "labels (--key) or a file to write (-o)", "neither")
+    how = {"quality": fitted.quality, "prior": fitted.prior, "folds": fitted.folds}
+    with output.running("bootstrap"):
+        made = make(table, train=train, seed=intervals.seed, **how)
+        compared = None
+        if table.label is not None:
+            compared = made.against_raw(battery=battery, **intervals.options)
     if output.output is not None:
         write(made.scores, output.output, format=written)
         output.remark(f"wrote {output.output}")
     if fitted.save is not None:
         engine.save_map(made.map, fitted.save)
         output.remark(f"wrote {fitted.save}")
-    if shown is not None:
-        replace(output, output=None).give(shown)
+    if compared is not None:
+        shown = document(compared)
+        notes = (*shown.notes[:-1], f"{made.sentence}.")
+        replace(output, output=None).give(replace(shown, notes=notes))

@@ -173,9 +173,16 @@ def calibrate(
         return weighted_line(np.concatenate([a, b]), is_target, 1 - is_target, prior=prior)
     if estimator != "isotonic":
         raise InputError("calibration estimator", "linear or isotonic", estimator)
-    roc = Roc.from_scores(a, b)
+    return isotonic(a, b, laplace=laplace)
+
+
+def isotonic(
+    target: FloatArray, nontarget: FloatArray, *, laplace: bool = True
+) -> IsotonicCalibration:
+    """The PAV map of scores."""
+    roc = Roc.from_scores(target, nontarget)
     pav = roc.pav_laplace if laplace else roc.pav
-    ranges = np.stack(block_ranges(a, b, pav.boundaries), axis=1)
+    ranges = np.stack(block_ranges(target, nontarget, pav.boundaries), axis=1)
     return IsotonicCalibration(ranges.reshape(-1), np.repeat(pav.llr, 2), laplace)
 
 

@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from unmask.base import BoolArray, Codes, FloatArray, visible
+from unmask.base import BoolArray, FloatArray, IntArray, visible
 from unmask.engine.calibration import (
     IsotonicCalibration,
-    LinearCalibration,
-    calibrate,
+    isotonic,
     logistic,
     read_table,
 )
@@ -37,8 +36,9 @@ _LOG = "log:"
 
 @dataclass(frozen=True)
 class Fusion:
-    """llr = Σ weight·x + offset over the scores of ``systems`` and the columns of ``quality``, in
-    this order. ``separable``: the classes do not overlap, so no finite weights fit best.
+    """llr = Σ weight·x + offset over the scores of ``systems``, one or more, and the columns of
+    ``quality``, in this order. ``separable``: the classes do not overlap, so no finite weights fit
+    best.
     """
 
     systems: tuple[str, ...]
@@ -59,7 +59,7 @@ class Fusion:
         return list(self.systems) if set(given) == set(self.systems) else given
 
 
-Map = LinearCalibration | IsotonicCalibration | Fusion
+Map = Fusion | IsotonicCalibration
 
 
 @dataclass(frozen=True)
@@ -86,12 +86,10 @@ class Fitting:
     ) -> Map:
         """The map of some trials, ``own`` of targets and ``non`` of nontargets."""
         if self.estimator == "isotonic":
-            return calibrate(columns[0][own], columns[0][non], "isotonic", laplace=self.laplace)
+            return isotonic(columns[0][own], columns[0][non], laplace=self.laplace)
         weights, offset, separable = logistic(
             columns, own.astype(np.float64), non.astype(np.float64), prior=self.prior
         )
-        if len(columns) == 1:
-            return LinearCalibration(float(weights[0]), offset, separable)
         return Fusion(tuple(systems), self.quality, tuple(weights.tolist()), offset, separable)
 
 
@@ -117,15 +115,11 @@ class CalibratedScores:
     @property
     def sentence(self) -> str:
         """The map in words."""
-        if isinstance(self.map, IsotonicCalibration):
-            said = "isotonic map (PAV)"
-        elif isinstance(self.map, LinearCalibration):
-            said = f"LLR = {self.map.scale:.6g}·score {self.map.offset:+.6g}"
-        else:
+        said = "isotonic map (PAV)"
+        if isinstance(self.map, Fusion):
             names = (*self.map.systems, *self.map.quality)
-            terms = zip(self.map.weights, names, strict=True)
-            said = "LLR = " + " ".join(f"{w:+.6g}·{name}" for w, name in terms)
-            said = f"{said} {self.map.offset:+.6g}".replace("= +", "= ")
+            terms = [f"{w:+.6g}·{x}" for w, x in zip(self.map.weights, names, strict=True)]
+            said = f"LLR = {' '.join(terms)} {self.map.offset:+.6g}".replace("= +", "= ")
         crossed = f"; cross-fitted by speaker with {self.fits} fits, this one is of all trials"
         return said.replace(" -", " − ").replace(" +", " + ") + crossed * (self.fits > 1)
 
@@ -213,64 +207,58 @@ def calibrated(
         if len(systems) > 1:
             raise InputError(scores.name, "one system to calibrate", ", ".join(systems))
         name = "calibrated" if systems[0] != "calibrated" else "calibrated again"
-    made, best, notices = train, systems[0], []
     how = replace(how, quality=_both_sides(scores, how.quality))
-    if isinstance(train, Scores):
-        made, notices = _fitted(train, how), _apart(train, scores)
-        best = systems[_best(train)] if len(train.systems) == len(systems) else best
-        if isinstance(made, Fusion) and len(systems) > 1:
-            notices += _by_order(made, systems)
-    if made is None:
-        made, best = _fitted(scores, how), systems[_best(scores)]
+    notices = _apart(train, scores) if isinstance(train, Scores) else []
+    best = systems[0]
+    if isinstance(train, Map):
+        made = train
+    else:
+        fitted = scores if train is None else train
+        made, alone = _fitted(fitted, how), _best(fitted)
+        best = alone if alone in systems else systems[list(fitted.systems).index(alone)]
+    if train is None:
         llr, fits = _crossfitted(scores, how)
     else:
         llr = made.apply(scores) if isinstance(made, Fusion) else made.apply(scores.scores())
-    if getattr(made, "separable", False):
-        sentence = "the classes do not overlap: the weights are only the largest tried"
-        notices.append(Notice("separable", "calibration", sentence))
+    if isinstance(made, Fusion):
+        notices += _said(made, systems)
     table = replace(scores, systems={name: llr})
     return CalibratedScores(table, made, scores, best, fits, tuple(notices))
 
 
 def save_map(map: Map, path: str | Path) -> None:
     """Write a map as JSON; infinite LLRs are written as words."""
-    parts = {"kind": type(map).__name__, **asdict(map)}
+    parts: dict[str, Any] = {"kind": type(map).__name__, **asdict(map)}
     if isinstance(map, IsotonicCalibration):
-        words = [float(x) if np.isfinite(x) else str(x) for x in map.llr]
-        parts |= {"score": map.score.tolist(), "llr": words}
+        llr = [float(x) if np.isfinite(x) else str(x) for x in map.llr]
+        parts |= {"score": map.score.tolist(), "llr": llr}
     text = json.dumps({"format": _FORMAT, **parts}, indent=1, ensure_ascii=False)
     write_whole(Path(path), f"{text}\n".encode())
 
 
 def read_map(path: str | Path) -> Map:
     """Read what :func:`save_map` wrote."""
+    text = "\n".join(text_lines(path))
     try:
-        parts = json.loads("\n".join(text_lines(path)))
-        if parts.pop("format") != _FORMAT:
+        parts = json.loads(text)
+        if (parts.pop("format"), kind := parts.pop("kind"))[0] != _FORMAT:
             raise ValueError("another format")
-        kind = parts.pop("kind")
         if kind == "IsotonicCalibration":
-            arrays = {name: np.array(parts[name], np.float64) for name in ("score", "llr")}
-            made: Map = IsotonicCalibration(**arrays, laplace=bool(parts["laplace"]))
-            sound = arrays["score"].ndim == 1 and arrays["score"].shape == arrays["llr"].shape
-            sound &= bool(arrays["score"].size and (np.diff(arrays["score"]) >= 0).all())
-            sound &= not np.isnan(arrays["llr"]).any()
-        elif kind == "LinearCalibration":
-            made = LinearCalibration(**parts)
-            sound = bool(np.isfinite([made.scale, made.offset]).all())
+            score, llr = (np.array(parts[name], np.float64) for name in ("score", "llr"))
+            made: Map = IsotonicCalibration(score, llr, bool(parts["laplace"]))
+            sound = score.ndim == 1 and 0 < score.size == llr.size and not np.isnan(llr).any()
+            sound = sound and bool((np.diff(score) >= 0).all())
         else:
-            named = {name: tuple(map(str, parts.pop(name))) for name in ("systems", "quality")}
-            weights = tuple(float(weight) for weight in parts.pop("weights"))
-            made = Fusion(**named, weights=weights, **parts)
-            sound = len(weights) == len(made.systems) + len(made.quality)
-            sound &= bool(np.isfinite([*weights, made.offset]).all()) and kind == "Fusion"
-    except InputError:
-        raise
+            names = tuple(parts["systems"]), tuple(parts["quality"])
+            weights, offset = tuple(parts["weights"]), parts["offset"]
+            made = Fusion(*names, weights, offset, bool(parts["separable"]))
+            sound = len(made.weights) == len(made.systems) + len(made.quality)
+            sound = sound and bool(np.isfinite([*made.weights, made.offset]).all())
+        if not sound:
+            raise ValueError("numbers that do not fit")
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         wanted = "a map that unmask calibrate or fuse saved"
         raise InputError(path, wanted, f"another file ({error})") from None
-    if not sound:
-        raise InputError(path, "a map of finite numbers, as many as names", "others")
     return made
 
 
@@ -342,10 +330,10 @@ def _fitted(train: Scores, how: Fitting) -> Map:
     return how.fit([*train.systems], _columns(train, how), train.is_target, train.is_nontarget)
 
 
-def _best(train: Scores) -> int:
-    """Which system has the lowest C_llr^min."""
-    pairs = [(train.targets(name), train.nontargets(name)) for name in train.systems]
-    return int(np.argmin([Roc.from_scores(*pair).min_cllr() for pair in pairs]))
+def _best(train: Scores) -> str:
+    """The system of the lowest C_llr^min."""
+    rocs = {x: Roc.from_scores(train.targets(x), train.nontargets(x)) for x in train.systems}
+    return min(rocs, key=lambda name: rocs[name].min_cllr())
 
 
 def _crossfitted(scores: Scores, how: Fitting) -> tuple[FloatArray, int]:
@@ -374,7 +362,7 @@ def _crossfitted(scores: Scores, how: Fitting) -> tuple[FloatArray, int]:
     return llr, len(pairs)
 
 
-def fold_of(enrol: Ids, test: Ids, how: Fitting) -> Codes:
+def fold_of(enrol: Ids, test: Ids, how: Fitting) -> IntArray:
     """The folds of both speakers of each trial, drawn; all are of one size but for one speaker."""
     both = Ids.concatenate([enrol, test]).alphabetical()
     drawn = np.random.default_rng(how.seed).permutation(len(both.names)) % how.folds
@@ -400,8 +388,14 @@ def _apart(train: Scores, scores: Scores) -> list[Notice]:
     return [Notice("speakers-not-known", "calibration", sentence)]
 
 
-def _by_order(map: Fusion, systems: Sequence[str]) -> list[Notice]:
-    if set(map.systems) == set(systems):
-        return []
-    taken = ", ".join(f"{b} as {a}" for a, b in zip(map.systems, systems, strict=False))
-    return [Notice("by-order", "fusion", f"systems taken in their order: {taken}", "note")]
+def _said(map: Fusion, systems: Sequence[str]) -> list[Notice]:
+    """What is to be said of a linear map."""
+    notices = []
+    if map.separable:
+        sentence = "the classes do not overlap: the weights are only the largest tried"
+        notices.append(Notice("separable", "calibration", sentence))
+    if len(systems) > 1 and set(map.systems) != set(systems):
+        taken = ", ".join(f"{b} as {a}" for a, b in zip(map.systems, systems, strict=True))
+        sentence = f"systems taken in their order: {taken}"
+        notices.append(Notice("by-order", "fusion", sentence, "note"))
+    return notices

@@ -345,9 +345,7 @@ def _name(shard: Shard) -> str:
 
 
 def rows_of(backend: Backend, vectors: Vectors, side: str, name: str) -> FloatArray:
-    """The rows of one ``side`` (enrol, test) of ``vectors``, made a slice at a time; ``name`` is that
-    of their file.
-    """
+    """Rows of one ``side`` (enrol, test), made a slice at a time; ``name`` is that of the file."""
     parts = ranges_of(len(vectors), SLICE)
     first = getattr(_sides(backend, vectors[slice(*parts[0])], name, 0), side)
     rows = np.empty((len(vectors), first.shape[1]))

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
-from unmask.base import Codes, FloatArray, IntArray
+from unmask.base import Codes, FloatArray, IntArray, Vectors
 from unmask.errors import InputError
 from unmask.run import Arrays, Range, Xp, one_blas_thread, ranges_of, run, text_lines
-from unmask.scoring.backend import backend_named, fitted, known_backend
+from unmask.scoring.backend import BACKENDS, backend_named
 from unmask.scoring.cosine import COHORT, AsNorm, average_groups
 from unmask.scoring.shards import rows_of
 from unmask.scoring.sides import Backend
@@ -20,7 +20,6 @@ from unmask.trials import (
     Embeddings,
     Ids,
     Scores,
-    Source,
     Speakers,
     TrialList,
     lookup,
@@ -32,8 +31,6 @@ from unmask.trials import (
 BLOCK = 1 << 18
 _GATHERED = 1 << 10
 _DEVICE = 1 << 26
-Where = Callable[[int], str]
-"""Names a row of the list of trials in messages."""
 
 
 def score(
@@ -92,36 +89,44 @@ def score(
     >>> um.score(voices, trials=trials).scores().round(3)
     array([0.707, 0.   ])
     """
-    listed, where = _trials(trials)
+    listed, where = (trials, None) if isinstance(trials, TrialList) else read_trials(trials)
+    where = where or (lambda row: f"{listed.name}, row {row + 1}")
     rule = speakers if str(speakers).startswith("pattern:") else None
     enrolled = _voices(enrol, speakers)
     tested = enrolled if test is None else _voices(test, speakers)
     taught, others = (None if one is None else _voices(one, rule) for one in (train, cohort))
     sets = {"enrolment": enrolled, "test": tested, "training": taught, "cohort": others}
     refuse_encoders(sets)
-    _refuse_widths(sets)
-    side = _Enrolment.of(enrolled, listed, where, models)
-    column = listed.ids[1]
-    of_name, _ = _named(column, _utterances(tested), where, f"an utterance of {_name(tested)}")
-    made = _fitted(backend, taught, others, top, enrolled, tested)
-    rows = _rows(made, side, enrolled, tested)
-    pairs = TrialRows(*rows, side.codes, of_name[column.codes])
+    for one in sets.values():
+        if one is not None and one.dimension != enrolled.dimension:
+            wanted = f"{enrolled.dimension} dimensions as in {_name(enrolled)}"
+            raise InputError(_name(one), wanted, one.dimension)
+    known = _Models.read(models, enrolled) if models else _Models.of(enrolled)
+    used, model = _named(listed.ids[0], known.names, where, known.wanted)
+    uttered, row = _named(listed.ids[1], _utterances(tested), where, _one_of(tested))
+    made = _fitted(backend, taught, others, top)
+    vectors, owner = known.average(used, enrolled)
+    with one_blas_thread():
+        pairs = TrialRows(
+            rows_of(made, vectors, "enrol", _name(enrolled)),
+            rows_of(made, tested.vectors[uttered], "test", _name(tested)),
+            model,
+            row,
+        )
     values = np.empty(len(listed))
     blocks = ranges_of(len(values), BLOCK)
     for (start, stop), part in zip(blocks, run(score_rows, pairs, blocks), strict=True):
         values[start:stop] = part["scores"]
     spoken = listed.enrol_speaker, listed.test_speaker
     if not listed.has_speakers:
-        spoken = side.speakers, tested.speakers.take(pairs.test_row)
+        spoken = owner.take(model), tested.speakers.take(uttered[row])
     sources = [one.source for one in sets.values() if one is not None and one.source is not None]
     return Scores(
-        listed.enrol,
-        listed.test,
-        listed.label,
+        *(listed.enrol, listed.test, listed.label),
         enrol_speaker=spoken[0],
         test_speaker=spoken[1],
         columns=listed.columns,
-        sources=(*listed.sources, *_remarked(sources, side.remark)),
+        sources=tuple(dict.fromkeys((*listed.sources, *sources))),
         systems={made.name: values},
     )
 
@@ -151,65 +156,59 @@ def score_rows(xp: Xp, shared: TrialRows, trials: Range) -> Arrays:
 
 
 @dataclass(frozen=True, eq=False)
-class _Enrolment:
-    """Models of a list of trials: ``rows`` of the embeddings, the ``model`` each belongs to, the
-    model of every trial (``codes``), and who speaks in it.
+class _Models:
+    """Models that may be enrolled: their ``names``, and of each enrolment utterance the model
+    (``owner``) and the row of its vector; ``wanted`` is what messages call them.
     """
 
+    names: pl.Series
+    owner: IntArray
     rows: IntArray
-    model: IntArray
-    codes: Codes
-    speakers: Ids
-    remark: str
-
-    @property
-    def averages(self) -> bool:
-        return bool(len(self.rows) > self.model.max() + 1)
+    wanted: str
 
     @classmethod
-    def of(
-        cls, voices: Embeddings, trials: TrialList, where: Where, models: str | Path | None
-    ) -> _Enrolment:
-        column = trials.ids[0]
-        used, known = column.used, _utterances(voices)
-        number = np.full(len(column.names), -1, np.int32)
-        number[used] = np.arange(len(used), dtype=np.int32)
-        if models is not None:
-            names, owner, rows = _read_models(models, known, _name(voices))
-            at, _ = _named(column, names, where, f"a model of {models}")
-            of_model = np.full(len(names), -1, np.int64)
-            of_model[at[used]] = number[used]
-            kept = of_model[owner] >= 0
-            rows, model = rows[kept], of_model[owner][kept]
-        else:
-            spoken = voices.speakers
-            wanted = f"an utterance or a speaker of {_name(voices)}"
-            at, as_speaker = _named(column, known, where, wanted, spoken.names)
-            of_speaker = np.full(len(spoken.names), -1, np.int64)
-            of_speaker[at[as_speaker]] = number[as_speaker]
-            mine = np.flatnonzero(of_speaker[spoken.codes] >= 0)
-            alone = np.setdiff1d(used, as_speaker)
-            rows = np.concatenate([at[alone].astype(np.int64), mine])
-            model = np.concatenate([number[alone], of_speaker[spoken.codes[mine]]])
-        order = np.lexsort((rows, model))
-        rows, model = rows[order], model[order].astype(np.int64)
-        first = np.flatnonzero(np.diff(model, prepend=-1))
-        owner = voices.speakers.codes[rows[first]]
-        mixed = voices.speakers.codes[rows] != owner[model]
-        if mixed.any():
-            name = column.names[int(used[model[int(mixed.argmax())]])]
-            wanted = f"utterances of one speaker in model {name}"
-            raise InputError(str(models or _name(voices)), wanted, "several")
-        several = f"{len(first):,} models of {len(rows):,} utterances"
-        remark = several if len(rows) > len(first) else ""
-        codes = number[column.codes]
-        return cls(rows, model, codes, Ids(owner[codes], voices.speakers.names), remark)
+    def of(cls, voices: Embeddings) -> _Models:
+        """Every utterance is a model, and every speaker, with all utterances."""
+        uttered, rows = _utterances(voices), np.arange(len(voices), dtype=np.int64)
+        names = pl.concat([uttered, voices.speakers.names], rechunk=True)
+        owner = np.concatenate([rows, len(rows) + voices.speakers.codes])
+        wanted = f"an utterance or a speaker of {_name(voices)}"
+        return cls(names, owner, np.concatenate([rows, rows]), wanted)
 
+    @classmethod
+    def read(cls, path: str | Path, voices: Embeddings) -> _Models:
+        """A Kaldi ``spk2utt``."""
+        fields = [line.split() for line in text_lines(path)]
+        short = next((n for n, words in enumerate(fields, 1) if len(words) < 2), None)
+        if short is not None:
+            actual = " ".join(fields[short - 1]) or "an empty line"
+            raise InputError(f"{path}, line {short}", "a model and its utterances", actual)
+        names = pl.Series([words[0] for words in fields], dtype=pl.String)
+        again = np.flatnonzero(~names.is_first_distinct().to_numpy())
+        if again.size:
+            actual = f"{names[int(again[0])]} again"
+            raise InputError(f"{path}, line {again[0] + 1}", "each model once", actual)
+        owner = np.repeat(np.arange(len(fields)), [len(words) - 1 for words in fields])
+        uttered = Ids.from_strings([word for words in fields for word in words[1:]])
+        line = lambda row: f"{path}, line {owner[row] + 1}"  # noqa: E731
+        used, row = _named(uttered, _utterances(voices), line, _one_of(voices))
+        return cls(names, owner, used[row], f"a model of {path}")
 
-def _trials(trials: TrialList | str | Path) -> tuple[TrialList, Where]:
-    if isinstance(trials, str | Path):
-        return read_trials(trials)
-    return trials, lambda row: f"{trials.name}, row {row + 1}"
+    def average(self, used: IntArray, voices: Embeddings) -> tuple[Vectors, Ids]:
+        """The vector of each model ``used``, the average where it has several, and its speaker."""
+        number = np.full(len(self.names), -1, np.int64)
+        number[used] = np.arange(len(used))
+        model = number[self.owner]
+        kept = np.argsort(model, kind="stable")[np.count_nonzero(model < 0) :]
+        model, rows = model[kept], self.rows[kept]
+        spoken = voices.speakers.codes[rows]
+        owner = spoken[np.flatnonzero(np.diff(model, prepend=-1))]
+        if (mixed := spoken != owner[model]).any():
+            name = self.names[int(used[model[mixed.argmax()]])]
+            raise InputError(f"{self.wanted}: expected one speaker in {name}, found several")
+        vectors = voices.vectors[rows]
+        vectors = average_groups(vectors, model) if len(rows) > len(used) else vectors
+        return vectors, Ids(owner, voices.speakers.names)
 
 
 def _voices(given: Embeddings | str | Path, speakers: Speakers | None) -> Embeddings:
@@ -222,6 +221,10 @@ def _name(voices: Embeddings) -> str:
     return voices.source.name if voices.source else "the embeddings"
 
 
+def _one_of(voices: Embeddings) -> str:
+    return f"an utterance of {_name(voices)}"
+
+
 def _utterances(voices: Embeddings) -> pl.Series:
     """The name of every row."""
     if voices.utterances is None:
@@ -230,54 +233,21 @@ def _utterances(voices: Embeddings) -> pl.Series:
 
 
 def _named(
-    column: Ids, known: pl.Series, where: Where, wanted: str, others: pl.Series | None = None
-) -> tuple[Codes, IntArray]:
-    """Where each name of a column stands among the ``known``, or else among ``others``, and which
-    names stand there; the first trial that names neither is an error.
+    column: Ids, known: pl.Series, where: Callable[[int], str], wanted: str
+) -> tuple[IntArray, Codes]:
+    """Which of the ``known`` a column names, and for each of its rows which of these it is; the
+    first row that names no known one is an error.
     """
-    used = column.used
-    at = np.full(len(column.names), -1, np.int32)
-    at[used] = lookup(column.names.gather(used), known)
-    absent = used[at[used] < 0]
-    if len(absent) and others is not None:
-        at[absent] = lookup(column.names.gather(absent), others)
-    unknown = at[column.codes] < 0
-    if unknown.any():
-        row, names = int(unknown.argmax()), int((at[used] < 0).sum())
-        actual = f"{column.decode(row)} ({names:,} such names in all)"
-        raise InputError(where(row), wanted, actual)
-    return at, absent
-
-
-def _read_models(
-    path: str | Path, known: pl.Series, voices: str
-) -> tuple[pl.Series, IntArray, IntArray]:
-    """Names of models, and for each of their utterances the model and the row."""
-    fields = [line.split() for line in text_lines(path)]
-    for number, words in enumerate(fields, 1):
-        if len(words) < 2:
-            wanted = "a model and its utterances"
-            raise InputError(f"{path}, line {number}", wanted, " ".join(words) or "an empty line")
-    names = pl.Series([words[0] for words in fields], dtype=pl.String)
-    if names.n_unique() < len(names):
-        row = int(np.flatnonzero(~names.is_first_distinct().to_numpy())[0])
-        raise InputError(f"{path}, line {row + 1}", "each model once", f"{names[row]} again")
-    owner = np.repeat(np.arange(len(fields)), [len(words) - 1 for words in fields])
-    uttered = pl.Series([word for words in fields for word in words[1:]], dtype=pl.String)
-    rows = lookup(uttered, known)
-    if (rows < 0).any():
-        bad = int((rows < 0).argmax())
-        actual = f"{uttered[bad]} ({int((rows < 0).sum()):,} in all)"
-        raise InputError(f"{path}, line {owner[bad] + 1}", f"an utterance of {voices}", actual)
-    return names, owner, rows.astype(np.int64)
-
-
-def _refuse_widths(sets: dict[str, Embeddings | None]) -> None:
-    first, *others = [one for one in sets.values() if one is not None]
-    for one in others:
-        if one.dimension != first.dimension:
-            wanted = f"{first.dimension} dimensions as in {_name(first)}"
-            raise InputError(_name(one), wanted, one.dimension)
+    at = np.full(len(column.names), -1, np.int64)
+    at[column.used] = lookup(column.names.gather(column.used), known)
+    row = at[column.codes]
+    if (unknown := row < 0).any():
+        first, names = int(unknown.argmax()), int((at[column.used] < 0).sum())
+        actual = f"{column.decode(first)} ({names:,} such names in all)"
+        raise InputError(where(first), wanted, actual)
+    number = np.empty(len(column.names), np.int32)
+    number[column.used] = np.arange(len(column.used))
+    return at[column.used], number[column.codes]
 
 
 def _fitted(
@@ -285,40 +255,13 @@ def _fitted(
     train: Embeddings | None,
     cohort: Embeddings | None,
     top: int,
-    enrol: Embeddings,
-    test: Embeddings,
 ) -> Backend:
     """The back-end of a name, fitted to what it needs, its scores normalised by the cohort."""
-    if backend == "asnorm":
-        if cohort is None:
-            raise InputError("back-end asnorm", "embeddings of a cohort", "none")
-        backend = "cosine"
-    if isinstance(backend, str) and Path(backend).suffix != ".npz":
-        if known_backend(backend).aligns:
-            wanted = "a back-end that gives a pair of vectors a score"
-            raise InputError(f"back-end {backend}", wanted, "one that aligns two sets of voices")
-        made: Backend = fitted(backend, train=train, enrol=enrol, test=test)
-    else:
-        made = backend_named(backend)
+    name = "cosine" if backend == "asnorm" else backend
+    if backend == "asnorm" and cohort is None:
+        raise InputError("back-end asnorm", "embeddings of a cohort", "none")
+    if name in BACKENDS and BACKENDS[str(name)].aligns:
+        wanted = "a back-end that gives a pair of vectors a score"
+        raise InputError(f"back-end {name}", wanted, "one that aligns two sets of voices")
+    made = backend_named(name, train)
     return made if cohort is None else AsNorm.fit(cohort, top=top, backend=made)
-
-
-def _rows(
-    backend: Backend, side: _Enrolment, enrol: Embeddings, test: Embeddings
-) -> tuple[FloatArray, FloatArray]:
-    """Rows of the models, in their order, and of all test vectors."""
-    vectors = enrol.vectors[side.rows]
-    if side.averages:
-        vectors = average_groups(vectors, side.model)
-    with one_blas_thread():
-        return (
-            rows_of(backend, vectors, "enrol", _name(enrol)),
-            rows_of(backend, test.vectors, "test", _name(test)),
-        )
-
-
-def _remarked(sources: list[Source], remark: str) -> list[Source]:
-    """Each file once; that of enrolment says how models were made."""
-    if sources and remark:
-        sources = [replace(sources[0], detected=f"{sources[0].detected}; {remark}"), *sources[1:]]
-    return list({source.sha256: source for source in reversed(sources)}.values())[::-1]
