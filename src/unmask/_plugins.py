@@ -3,20 +3,13 @@
 import os
 import sys
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
-from typing import Any
 
 
-def is_plugin(group: str, name: str) -> bool:
-    """Whether an installed package offers ``name`` in the entry-point group ``unmask.GROUP``."""
-    return bool(entry_points(group=f"unmask.{group}", name=name))
-
-
-def plugin(group: str, name: str) -> Any:
-    """What it offers, or None."""
-    found = entry_points(group=f"unmask.{group}", name=name)
-    return next((entry.load() for entry in found), None)
+def plugin(group: str, name: str) -> EntryPoint | None:
+    """What an installed package offers by ``name`` in the entry-point group ``unmask.GROUP``."""
+    return next(iter(entry_points(group=f"unmask.{group}", name=name)), None)
 
 
 def imported(module: str) -> ModuleType:

@@ -98,20 +98,6 @@ def test_weights_are_those_of_a_brute_force_optimiser(prior):
     assert found.quality == ("log:duration",)
 
 
-def test_quality_of_both_sides_enters_by_one_name():
-    scores = table(systems=("a",))
-    two = {
-        f"{side}_snr": scores.columns["duration"].take(order)
-        for side, order in (
-            ("enrol", np.arange(len(scores))[::-1]),
-            ("test", np.arange(len(scores))),
-        )
-    }
-    made = um.calibrate(replace(scores, columns=two), quality=["snr"], folds=FOLDS)
-    assert made.map.quality == ("enrol_snr", "test_snr")
-    assert len(made.map.weights) == 3
-
-
 @pytest.mark.parametrize("estimator", ["linear", "isotonic"])
 def test_no_map_saw_a_speaker_whom_it_judges(estimator):
     """Whatever the other trials of its two speakers score, a trial's LLR keeps every bit."""

@@ -137,7 +137,7 @@ def calibrate(
         Development list, labelled, of other speakers; or the map of an earlier call.
     quality : sequence of str
         Columns of numbers, such as ``duration``, that enter the linear map additively (QMF);
-        ``log:duration`` takes the logarithm. A name also stands for ``enrol_`` and ``test_`` of it.
+        ``log:duration`` takes the logarithm.
     folds : int
         Groups of speakers for cross-fitting.
     seed : int

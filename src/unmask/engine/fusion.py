@@ -207,7 +207,6 @@ def calibrated(
         if len(systems) > 1:
             raise InputError(scores.name, "one system to calibrate", ", ".join(systems))
         name = "calibrated" if systems[0] != "calibrated" else "calibrated again"
-    how = replace(how, quality=_both_sides(scores, how.quality))
     notices = _apart(train, scores) if isinstance(train, Scores) else []
     best = systems[0]
     if isinstance(train, Map):
@@ -269,6 +268,13 @@ def _joined(scores: Any) -> Any:
     return Scores.merged(*scores)
 
 
+def _columns(scores: Scores, how: Fitting) -> list[FloatArray]:
+    """What a map is fitted to."""
+    if how.estimator == "isotonic":
+        return [scores.scores()]
+    return _design(scores, how.quality, list(scores.systems))
+
+
 def _design(scores: Scores, quality: Sequence[str], systems: Sequence[str]) -> list[FloatArray]:
     """Scores of systems, then columns of quality, all finite."""
     columns = [scores.scores(name) for name in systems]
@@ -278,17 +284,6 @@ def _design(scores: Scores, quality: Sequence[str], systems: Sequence[str]) -> l
             wanted = "finite scores for a linear map"
             raise InputError(f"{scores.name}, row {row}", wanted, f"{values[row - 1]} of {name}")
     return columns + [_quality(scores, name) for name in quality]
-
-
-def _both_sides(scores: Scores, quality: Sequence[str]) -> tuple[str, ...]:
-    """Columns of quality, where a name stands for those of both sides."""
-    names: list[str] = []
-    for name in quality:
-        own = name.removeprefix(_LOG)
-        sides = [f"enrol_{own}", f"test_{own}"]
-        both = own not in scores.columns and all(side in scores.columns for side in sides)
-        names += [name.replace(own, side) for side in sides] if both else [name]
-    return tuple(names)
 
 
 def _quality(scores: Scores, name: str) -> FloatArray:
@@ -306,13 +301,6 @@ def _quality(scores: Scores, name: str) -> FloatArray:
         actual = known[own].decode(row) or "nothing"
         raise InputError(f"{scores.name}, row {row + 1}", wanted, actual)
     return values
-
-
-def _columns(scores: Scores, how: Fitting) -> list[FloatArray]:
-    systems = list(scores.systems)
-    if how.estimator == "isotonic":
-        return [scores.scores()]
-    return _design(scores, how.quality, systems)
 
 
 def _llr(map: Map, columns: Sequence[FloatArray]) -> FloatArray:

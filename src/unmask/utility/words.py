@@ -217,8 +217,8 @@ def recogniser(name: str = POCKETSPHINX, *, grammar: str | None = None) -> Recog
     if _PLACE in name:
         return Command(name)
     kind, sign, model = name.partition(":")
-    if (function := plugin("recognisers", name)) is not None:
-        return function if hasattr(function, "hear") else Offered(name, function)
+    if (offered := plugin("recognisers", name)) is not None:
+        return Offered(name, offered.load())
     if not sign or kind not in (WHISPER, TRANSFORMERS) or not model:
         raise InputError(
             f"recogniser {name}: expected {POCKETSPHINX}, {WHISPER}:MODEL, {TRANSFORMERS}:MODEL or"

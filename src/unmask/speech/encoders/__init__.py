@@ -21,7 +21,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from unmask._plugins import imported, is_plugin, plugin
+from unmask._plugins import imported, plugin
 from unmask.errors import InputError
 from unmask.run import cache_directory, content_digest, make_folder, scratch_folder, write_whole
 from unmask.speech.audio import Float32Array, filterbanks, needed
@@ -253,11 +253,12 @@ def load_encoder(encoder: str | Function | Encoder, *, device: str = "cpu") -> E
     kind, colon, rest = encoder.partition(":")
     if kind in _ELSEWHERE and rest:
         return _ELSEWHERE[kind](rest, device)
-    if (colon and rest) or is_plugin("encoders", encoder):
+    offered = plugin("encoders", encoder)
+    if offered or (colon and rest):
         if device != "cpu":
             raise InputError(f"device {device}: no effect on {encoder}, which says where it runs")
         try:
-            function = plugin("encoders", encoder) or getattr(imported(kind), rest)
+            function = offered.load() if offered else getattr(imported(kind), rest)
         except (ImportError, AttributeError) as error:
             raise InputError(f"encoder {encoder}: {error}") from None
         if isinstance(function, Encoder):
@@ -307,7 +308,7 @@ def runs_code(encoder: str) -> bool:
     """Whether a name stands for code to import or to fetch, which data must not choose."""
     if encoder in WEIGHTS or Path(encoder).exists():
         return False
-    return ":" in encoder or is_plugin("encoders", encoder)
+    return ":" in encoder or plugin("encoders", encoder) is not None
 
 
 def fingerprint_of(encoder: str) -> str:
