@@ -25,9 +25,9 @@ COMMANDS: Final = {
     "eval": "Detection and ZEBRA table of one system or several, with intervals.",
     "compare": "Two systems on the same trials: differences with intervals, which recognises"
     " speakers better, or protects less, how sure.",
-    "score": "Score a list of trials with embeddings: cosine, WCCN, PLDA, AS-norm.",
-    "calibrate": "Scores to log likelihood ratios, with the numbers before and after.",
-    "fuse": "Several systems to one log likelihood ratio, with the numbers before and after.",
+    "score": "Score a list of trials with embeddings.",
+    "calibrate": "Turn scores into log likelihood ratios, with the numbers before and after.",
+    "fuse": "Fuse several systems into one log likelihood ratio, beside the best alone.",
     "privacy": "Pseudonymisation and privacy disclosure: DeID, G_VD, D_ECE, C_ECE, l_w and tag.",
     "legal": "Singling Out, Linkability, 1 − EER, ranks and inference of several attackers.",
     "cpmap": "C-P maps, delta maps and roadmap: how systems perform on hard and easy trials.",

@@ -66,11 +66,11 @@ class Plda:
     >>> import numpy as np, unmask as um
     >>> rng = np.random.default_rng(0)
     >>> who = np.repeat(np.arange(100), 8)
-    >>> vectors = rng.normal(size=(100, 6))[who] + 0.2 * rng.normal(size=(800, 6))
-    >>> plda = um.Plda.fit(um.Embeddings(vectors, who))
-    >>> rows = plda.sides(vectors[[0, 1, 8]])
-    >>> (rows.enrol @ rows.test.T)[0, 1:] > 0
-    array([ True, False])
+    >>> vectors = rng.normal(size=(100, 6))[who] + 0.1 * rng.normal(size=(800, 6))
+    >>> voices = um.Embeddings(vectors, who)
+    >>> result = um.evaluate(voices, backend=um.Plda.fit(voices), replicates=0)
+    >>> result["eer"].value < 0.01
+    True
     """
 
     centre: FloatArray
