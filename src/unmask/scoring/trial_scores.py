@@ -238,7 +238,7 @@ def _named(
     """Which of the ``known`` a column names, and for each of its rows which of these it is; the
     first row that names no known one is an error.
     """
-    at = np.full(len(column.names), -1, np.int64)
+    at = np.full(len(column.names), -1, np.int32)
     at[column.used] = lookup(column.names.gather(column.used), known)
     row = at[column.codes]
     if (unknown := row < 0).any():
@@ -247,7 +247,7 @@ def _named(
         raise InputError(where(first), wanted, actual)
     number = np.empty(len(column.names), np.int32)
     number[column.used] = np.arange(len(column.used))
-    return at[column.used], number[column.codes]
+    return at[column.used].astype(np.int64), number[column.codes]
 
 
 def _fitted(
