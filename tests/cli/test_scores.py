@@ -125,7 +125,11 @@ def test_systems_are_fused_and_the_weights_kept(scored, unmask):
     [
         ("score e_a.npz -t d.key -o out", "d.key, line 1: expected an utterance"),
         ("score e_a.npz -t e.key --backend plda -o out", "embeddings to train on"),
-        ("score e_a.npz -t e.key --to voxceleb -o out", "scores|format"),
+        ("score e_a.npz -t e.key --to voxceleb -o out", "a format of scores"),
+        ("score e_a.npz -t e.key --train d_a.npz -o out", "no effect on the back-end cosine"),
+        ("score e_a.npz -t e.key --top 5 -o out", "--top: is for --cohort"),
+        ("calibrate e_a.txt -k e.key --apply e.key -o out", "expected a map"),
+        ("calibrate e_a.txt -k e.key --train d_a.txt -o out", "label"),
         ("calibrate e_a.txt -k e.key --train e_a.txt --train-key e.key -o out", "other utterances"),
         ("calibrate e_a.txt -k e.key -o out", "speakers to cross-fit by"),
         ("calibrate e_a.txt -o out", "labels|speakers"),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import typer
 
@@ -37,6 +37,7 @@ _TO = option("Format of the score file.", show_default="by its ending, or kaldi-
 
 
 def score(
+    context: typer.Context,
     whose: Whose,
     where: Where,
     enrol: str = argument("Embeddings of the enrolment side."),
@@ -60,6 +61,8 @@ def score(
     normalised and averaged.
     """
     written = score_format(output, to)
+    if cohort is None:
+        refuse(context, ["top"], "is for --cohort")
     with where.running("blocks"):
         scores = scoring.score(
             enrol,
@@ -81,6 +84,7 @@ def score(
 class Fitted:
     """How a map is fitted, kept and applied again."""
 
+    system: tuple[str, ...] = option("Only these systems (columns).")
     train: tuple[str, ...] = option("Development scores, of other speakers.", metavar="[NAME=]FILE")
     train_key: str | None = option("Key of the development scores.")
     train_speakers: str | None = option("Their speakers.", show_default="those of --speakers")
@@ -103,7 +107,11 @@ class Fitted:
         refuse(context, ["folds"], "has no effect with --train")
         whose = self.train_speakers or tables.speakers
         options = {**tables.options, "key": self.train_key, "speakers": whose}
-        return read_scores(score_files(self.train), **options)
+        return self.read(self.train, options)
+
+    def read(self, paths: Sequence[str], options: dict[str, Any]) -> Scores:
+        """One table of the systems of files."""
+        return read_scores(score_files(paths), systems=list(self.system) or None, **options)
 
 
 def calibrate(
@@ -158,7 +166,7 @@ def _run(
     """Make LLRs; show the numbers before and after where there are labels; then write the files."""
     written = None if output.output is None else score_format(output.output, to)
     train = fitted.source(context, tables)
-    table = read_scores(score_files(paths), **tables.options)
+    table = fitted.read(paths, tables.options)
     output.sources(table.sources)
     if written is None and table.label is None:
         raise InputError(table.name, "labels (--key) or a file to write (-o)", "neither")

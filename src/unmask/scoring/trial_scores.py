@@ -243,7 +243,7 @@ def _named(
     row = at[column.codes]
     if (unknown := row < 0).any():
         first, names = int(unknown.argmax()), int((at[column.used] < 0).sum())
-        actual = f"{column.decode(first)} ({names:,} such names in all)"
+        actual = f"{column.decode(first)} ({names:,} unknown in all)"
         raise InputError(where(first), wanted, actual)
     number = np.empty(len(column.names), np.int32)
     number[column.used] = np.arange(len(column.used))
@@ -260,8 +260,11 @@ def _fitted(
     name = "cosine" if backend == "asnorm" else backend
     if backend == "asnorm" and cohort is None:
         raise InputError("back-end asnorm", "embeddings of a cohort", "none")
-    if name in BACKENDS and BACKENDS[str(name)].aligns:
+    named = BACKENDS.get(str(name))
+    if named is not None and named.aligns:
         wanted = "a back-end that gives a pair of vectors a score"
         raise InputError(f"back-end {name}", wanted, "one that aligns two sets of voices")
+    if train is not None and (named is None or named.needs == "nothing"):
+        raise InputError(f"train: no effect on the back-end {getattr(name, 'name', name)}")
     made = backend_named(name, train)
     return made if cohort is None else AsNorm.fit(cohort, top=top, backend=made)
