@@ -9,6 +9,7 @@ from tests.helpers.populations import population
 import unmask as um
 from unmask.scoring import Plda, score_matrix, trial_scores
 from unmask.trials import TrialList
+from unmask.trials.writing import long_frame
 
 VOICES = population(8, 5, noise=0.6, tag="u", dimension=6)
 OTHERS = population(12, 4, noise=0.6, tag="c", seed=3, dimension=6)
@@ -146,6 +147,8 @@ def test_evaluate_scores_embeddings_on_the_way(tmp_path):
     for voices in (VOICES, tmp_path / "v.npz", [str(tmp_path / "v.npz")]):
         found = um.evaluate(voices, key=tmp_path / "key", replicates=0)
         assert found["eer"].value == expected
+    frame = long_frame(um.score(VOICES, trials=listed), scores=True).drop("label")
+    assert um.evaluate(frame, key=tmp_path / "key", replicates=0)["eer"].value == expected
     with pytest.raises(um.InputError, match="missing"):
         um.evaluate(VOICES, key=tmp_path / "key", missing="skip")
     with pytest.raises(um.InputError, match="backend: expected embeddings"):

@@ -74,15 +74,11 @@ def _voices(data: Any) -> Embeddings | str | Path | None:
     """Embeddings, or the one file of them, where scores are expected."""
     if isinstance(data, Embeddings):
         return data
-    files = (
-        [data] if isinstance(data, str | Path) else list(getattr(data, "values", lambda: data)())
-    )
-    if len(files) != 1 or not isinstance(files[0], str | Path):
-        return None
-    path = Path(files[0])
-    if path.is_dir():
-        return path
-    if path.suffix not in (".npz", ".npy", ".parquet", ".ark", ".scp", ".h5", ".hdf5"):
+    files = list(data.values()) if isinstance(data, Mapping) else data
+    path = files[0] if isinstance(files, list | tuple) and len(files) == 1 else files
+    if not isinstance(path, str | Path) or Path(path).is_dir():
+        return path if isinstance(path, str | Path) else None
+    if Path(path).suffix not in (".npz", ".npy", ".parquet", ".ark", ".scp", ".h5", ".hdf5"):
         return None
     with Input(path) as source:
         return path if holds_embeddings(source) else None
