@@ -5,9 +5,10 @@ BIN := $(VENV)/bin
 CORE := $(VENV)/.core
 FULL := $(VENV)/.full
 ALONE := .venv-core/.installed
+OTHERS := .venv-integrations/.installed
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test core lint golden bench interval-coverage code-coverage fuzz faults mutants docs build clean
+.PHONY: demo test core integrations lint golden bench interval-coverage code-coverage fuzz faults mutants docs build clean
 
 demo: $(CORE)
 	$(BIN)/unmask demo
@@ -19,6 +20,10 @@ test: $(FULL)
 # The core alone: what `pip install unmask` brings, and what runs tests; nothing of the report.
 core: $(ALONE)
 	.venv-core/bin/python -m pytest @tests/core.txt
+
+# Scorers of scikit-learn and the metric of torchmetrics, in an environment of their own.
+integrations: $(OTHERS)
+	.venv-integrations/bin/python -m pytest -p no:cacheprovider tests/integrations/check.py
 
 lint: $(FULL)
 	$(BIN)/ruff check .
@@ -70,6 +75,12 @@ $(ALONE): pyproject.toml constraints.txt
 		-e . pytest hypothesis mpmath
 	touch $@
 
+$(OTHERS): pyproject.toml constraints.txt
+	test -x .venv-integrations/bin/python || $(PYTHON) -m venv .venv-integrations
+	.venv-integrations/bin/python -m pip install --quiet --disable-pip-version-check \
+		-c constraints.txt -e '.[integrations]' pytest
+	touch $@
+
 # Speaker encoders, the browser and axe-core make some tests possible; without network, npm or root
 # these skip. Encoders alone may be absent where CI is set.
 $(FULL): $(CORE)
@@ -81,4 +92,4 @@ $(FULL): $(CORE)
 	touch $@
 
 clean:
-	rm -rf $(VENV) .venv-core unmask-demo site
+	rm -rf $(VENV) .venv-core .venv-integrations unmask-demo site

@@ -28,6 +28,7 @@ ROOMS = (
     "assessment",
     "figures",
     "report",
+    "integrations",
     "cli",
 )
 ORDER = {room: rank for rank, room in enumerate(ROOMS, start=1)} | {"data": 0}

@@ -26,7 +26,7 @@ _ROOMS = ("assessment", "engine", "privacy", "report", "speech", "stress", "tria
 _NAMES = {
     "assessment": "load_config",
     "engine": """
-        Battery Roc act_dcf calibrate cllr compare d_sys detection ece eer evaluate min_cllr
+        Battery Roc act_dcf calibrate cllr compare d_sys detection ece eer evaluate fuse min_cllr
         min_dcf tpr_at_fpr zebra
     """,
     "errors": "InputError UnmaskWarning",
@@ -38,7 +38,7 @@ _NAMES = {
     """,
     "report": "assess document render",
     "run": "progress run_on",
-    "scoring": "Backend Cosine Plda Sides Whitening register_backend",
+    "scoring": "Backend Cosine Plda Sides Whitening register_backend score",
     "stress": """
         CpMetric ImpostorProtocol cp_map cp_maps delta_cp_map extrapolate worst_case
         worst_case_false_alarms worst_case_study

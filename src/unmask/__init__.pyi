@@ -22,6 +22,7 @@ from unmask.engine import (
     ece as ece,
     eer as eer,
     evaluate as evaluate,
+    fuse as fuse,
     min_cllr as min_cllr,
     min_dcf as min_dcf,
     tpr_at_fpr as tpr_at_fpr,
@@ -56,6 +57,7 @@ from unmask.scoring import (
     Sides as Sides,
     Whitening as Whitening,
     register_backend as register_backend,
+    score as score,
 )
 from unmask.stress import (
     CpMetric as CpMetric,

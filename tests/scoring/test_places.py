@@ -17,8 +17,16 @@ from unmask.privacy.legal.isolating_kernel import Attempts, Predicates, single_o
 from unmask.privacy.legal.linking import LinkRows, count_above
 from unmask.privacy.similarity import kernels
 from unmask.run import run_on
-from unmask.scoring import Cosine, CountAmong, CountBySpeaker, TargetScores, reducers
+from unmask.scoring import (
+    Cosine,
+    CountAmong,
+    CountBySpeaker,
+    TargetScores,
+    reducers,
+    trial_scores,
+)
 from unmask.stress.impostors import rates, voices as impostors
+from unmask.trials import TrialList
 
 SUMS = ("count", "log_sigmoid", "llr", "disclosure", "lowest", "highest")
 
@@ -33,6 +41,7 @@ def several_tasks(monkeypatch):
     monkeypatch.setattr(impostors, "FEW_SPEAKERS", 3)
     monkeypatch.setattr(impostors, "_DEVICE", 1000)
     monkeypatch.setattr(rates, "SCORES", 4000)
+    monkeypatch.setattr(trial_scores, "BLOCK", 200)
 
 
 def among(unordered):
@@ -116,7 +125,19 @@ def isolated(sides):
     return made.won, made.change, made.squares
 
 
+def listed():
+    names = list(speech()[0].utterances)
+    rng = np.random.default_rng(2)
+    enrol, test = (um.Ids.from_strings(rng.choice(names, 900)) for _ in range(2))
+    return (
+        um.score(
+            *speech(), trials=TrialList(enrol, test, None), backend="plda", train=speech()[0]
+        ).scores(),
+    )
+
+
 CASES = {
+    "scores of a list": listed,
     "among, unordered": partial(among, True),
     "among, two sides": partial(among, False),
     "by speaker, unordered": partial(by_speaker, True),

@@ -25,6 +25,9 @@ COMMANDS: Final = {
     "eval": "Detection and ZEBRA table of one system or several, with intervals.",
     "compare": "Two systems on the same trials: differences with intervals, which recognises"
     " speakers better, or protects less, how sure.",
+    "score": "Score a list of trials with embeddings.",
+    "calibrate": "Turn scores into log likelihood ratios, with the numbers before and after.",
+    "fuse": "Fuse several systems into one log likelihood ratio, beside the best alone.",
     "privacy": "Pseudonymisation and privacy disclosure: DeID, G_VD, D_ECE, C_ECE, l_w and tag.",
     "legal": "Singling Out, Linkability, 1 − EER, ranks and inference of several attackers.",
     "cpmap": "C-P maps, delta maps and roadmap: how systems perform on hard and easy trials.",
@@ -56,6 +59,12 @@ unmask eval scores.txt --key trials
 unmask eval B1=b1.txt ours=ours.txt -k trials -s utt2spk --figures drawn
 unmask compare A=a.txt B=b.txt --key trials --speakers utt2spk
 unmask compare mcadams=a/pp.txt ours=b/pp.txt --key trials --privacy
+unmask score voices.npz --trials trials -o scores.txt
+unmask score enrol.npz test.npz -t trials --backend plda --train train.npz -o scores.txt
+unmask calibrate scores.txt --key trials --train dev.txt --train-key dev_trials -o llr.txt
+unmask calibrate scores.txt -k trials -s utt2spk --save map.json
+unmask fuse A=a.txt B=b.txt -k trials --train A=a_dev.txt --train B=b_dev.txt --train-key dev_trials
+unmask fuse A=a.txt B=b.txt --apply map.json -o fused.txt
 unmask privacy --original voices.npz --protected ours=ours.npz
 unmask privacy --scores ours=oo.txt,op.txt,pp.txt --speakers utt2spk
 unmask legal -a original=enrol.npz,test.npz -a ours=own.npz,ours.npz
@@ -85,6 +94,7 @@ EXAMPLES: Final = {
 _HOMES: Final = {
     "assess": "demo init assess cache",
     "eval": "eval compare",
+    "scores": "score calibrate fuse",
     "privacy": "privacy legal",
     "stress": "cpmap worstcase",
     "utility": "utility",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import typer
 
 from unmask import engine
-from unmask.cli.common import Intervals, Output, Tables, Where, refuse, score_files
+from unmask.cli.common import Intervals, Output, Tables, Where, given, refuse, score_files
 from unmask.cli.options import argument, group, option
 from unmask.engine import Battery
 from unmask.errors import InputError
@@ -20,7 +22,8 @@ def evaluate(
     intervals: Intervals,
     output: Output,
     scores: list[str] = argument(
-        "Score files; - reads stdin, .gz is read as it is.", "[NAME=]FILE..."
+        "Score files; - reads stdin, .gz is read as it is. Or embeddings, with --key or --pairs.",
+        "[NAME=]FILE...",
     ),
     system: tuple[str, ...] = option("Only these systems (columns)."),
     by: str | None = option("Also by groups of this column, such as sex."),
@@ -34,7 +37,7 @@ def evaluate(
         "Cross-pair embeddings instead: all, or enrolment-fixed.", metavar="HOW"
     ),
     enrolment: int = option("Utterances enrolled, where that is fixed.", default=1, min=1),
-    backend: str = option("cosine, or the file of a trained PLDA.", default="cosine"),
+    backend: str = option("Of embeddings: cosine, or the file of a PLDA.", default="cosine"),
     stream: bool | None = option(
         "Read scores in batches, in bounded memory.", show_default="files over 2 GB"
     ),
@@ -53,7 +56,8 @@ def evaluate(
                 **intervals.options,
             )
     else:
-        refuse(context, ["backend", "enrolment"], "is for embeddings, with --pairs")
+        refuse(context, ["enrolment"], "is for embeddings, with --pairs")
+        chosen: dict[str, Any] = {"backend": backend} if given(context, ["backend"]) else {}
         if stream:
             refuse(context, Where.__annotations__, "is not for files that are read in batches")
             refuse(context, ["by"], "needs all scores in memory (--no-stream)")
@@ -64,6 +68,7 @@ def evaluate(
                 by=by,
                 stream=stream,
                 battery=battery,
+                **chosen,
                 **tables.options,
                 **intervals.options,
             )

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from unmask.engine.bootstrap import Units, auto_replicates, speaker_count, units_of
     from unmask.engine.calibration import IsotonicCalibration, LinearCalibration, calibrate
     from unmask.engine.calibration import fusion_weights, weighted_line
+    from unmask.engine.fusion import CalibratedScores, Fusion, Map, fuse, read_map, save_map
     from unmask.engine.comparison import CALIBRATED, Comparison, compare
     from unmask.engine.pairing import cross_pairing, roc_of_pairs
     from unmask.engine.curves import Array, DetBand, DetCurve, EceProfile, Histogram, PavMap

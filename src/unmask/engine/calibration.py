@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,10 @@ from unmask.base import FloatArray, as_numbers, as_scores
 from unmask.engine.operating import Cost
 from unmask.engine.roc import Roc
 from unmask.errors import InputError
+from unmask.trials import Scores, is_frame, read_scores
+
+if TYPE_CHECKING:
+    from unmask.engine.fusion import CalibratedScores, Map
 
 _STEPS = 100
 _TOLERANCE = 1e-12
@@ -70,6 +75,20 @@ class IsotonicCalibration:
         return np.where(values > bottom + (top - bottom) / 2, np.inf, -np.inf)
 
 
+@overload
+def calibrate(
+    target: Scores,
+    nontarget: None = None,
+    estimator: str = "linear",
+    *,
+    prior: float = 0.5,
+    laplace: bool = True,
+    train: Scores | Map | None = None,
+    quality: Sequence[str] = (),
+    folds: int = 5,
+    seed: int = 0,
+) -> CalibratedScores: ...
+@overload
 def calibrate(
     target: npt.ArrayLike,
     nontarget: npt.ArrayLike,
@@ -77,16 +96,75 @@ def calibrate(
     *,
     prior: float = 0.5,
     laplace: bool = True,
-) -> LinearCalibration | IsotonicCalibration:
-    """A map from scores to natural-log LLRs, fitted to ``target`` and ``nontarget`` scores.
+) -> LinearCalibration | IsotonicCalibration: ...
+def calibrate(
+    target: Any,
+    nontarget: Any = None,
+    estimator: str = "linear",
+    *,
+    prior: float = 0.5,
+    laplace: bool = True,
+    train: Scores | Map | None = None,
+    quality: Sequence[str] = (),
+    folds: int = 5,
+    seed: int = 0,
+) -> LinearCalibration | IsotonicCalibration | CalibratedScores:
+    """Turn scores into natural-log likelihood ratios (LLRs).
 
-    ``estimator`` is ``linear``: prior-weighted logistic regression, affine in the score (Brümmer
-    and du Preez 2006, Brümmer 2010). It minimises π·mean softplus(−(αs + β + logit π)) over targets
-    + (1−π)·mean softplus(αs + β + logit π) over nontargets at the ``prior`` π, by Newton's steps on
-    standardised scores. Or ``isotonic``: the PAV map of the scores; ``laplace`` adds a pseudo-trial
-    of each class at each end, so that no LLR is infinite. ``apply`` of the result calibrates other
-    scores.
+    ``linear`` is prior-weighted logistic regression, affine in the score (Brümmer and du Preez
+    2006, Brümmer 2010): it minimises π·mean softplus(−(αs + β + logit π)) over targets +
+    (1−π)·mean softplus(αs + β + logit π) over nontargets. ``isotonic`` is the PAV map.
+
+    Two arrays give a map, whose ``apply`` calibrates other scores. A table of scores is calibrated
+    itself: by a map of the development list ``train``, or cross-fitted by speaker. Then speakers
+    fall into ``folds``, and a trial of folds i and j gets the map of all trials without a speaker
+    of i or j: folds·(folds + 1)/2 maps, none of which saw a speaker whom it judges.
+
+    Parameters
+    ----------
+    target : array_like or Scores
+        Target scores, or a table of one system to calibrate.
+    nontarget : array_like, optional
+        Nontarget scores, beside an array of target scores.
+    estimator : {"linear", "isotonic"}
+        Which map is fitted.
+    prior : float
+        π, the prior at which the linear map is fitted.
+    laplace : bool
+        Add a pseudo-trial of each class at both ends of the isotonic map, so that no LLR is
+        infinite.
+    train : Scores or map, optional
+        Development list, labelled, of other speakers; or the map of an earlier call.
+    quality : sequence of str
+        Columns of numbers, such as ``duration``, that enter the linear map additively (QMF);
+        ``log:duration`` takes the logarithm.
+    folds : int
+        Groups of speakers for cross-fitting.
+    seed : int
+        Of the draw of these groups.
+
+    Returns
+    -------
+    LinearCalibration, IsotonicCalibration or CalibratedScores
+        The map of two arrays; of a table, its LLRs with the map.
+
+    Examples
+    --------
+    >>> import unmask as um
+    >>> line = um.calibrate([1.0, 2.0, 4.0], [0.0, 1.5, 3.0])
+    >>> print(f"{line.scale:.3f} {line.offset:.3f}")
+    0.527 -1.005
+    >>> line.apply([2.0]).round(3)
+    array([0.049])
     """
+    if nontarget is None and (isinstance(target, Scores) or is_frame(target)):
+        from unmask.engine.fusion import Fitting, calibrated
+
+        how = Fitting(estimator, prior, laplace, tuple(quality), folds, seed)
+        return calibrated(read_table(target), train, how)
+    if nontarget is None or train is not None or quality:
+        wanted = "nontarget scores beside those of targets" if nontarget is None else "a table"
+        raise InputError("calibration", wanted, "none" if nontarget is None else "two arrays")
     a, b = as_scores(target, "target"), as_scores(nontarget, "nontarget")
     if estimator == "linear":
         if not (np.isfinite(a).all() and np.isfinite(b).all()):
@@ -95,10 +173,22 @@ def calibrate(
         return weighted_line(np.concatenate([a, b]), is_target, 1 - is_target, prior=prior)
     if estimator != "isotonic":
         raise InputError("calibration estimator", "linear or isotonic", estimator)
-    roc = Roc.from_scores(a, b)
+    return isotonic(a, b, laplace=laplace)
+
+
+def isotonic(
+    target: FloatArray, nontarget: FloatArray, *, laplace: bool = True
+) -> IsotonicCalibration:
+    """The PAV map of scores."""
+    roc = Roc.from_scores(target, nontarget)
     pav = roc.pav_laplace if laplace else roc.pav
-    ranges = np.stack(block_ranges(a, b, pav.boundaries), axis=1)
+    ranges = np.stack(block_ranges(target, nontarget, pav.boundaries), axis=1)
     return IsotonicCalibration(ranges.reshape(-1), np.repeat(pav.llr, 2), laplace)
+
+
+def read_table(data: Any) -> Scores:
+    """A table of scores as it is, or that of a data frame."""
+    return data if isinstance(data, Scores) else read_scores(data)
 
 
 def weighted_line(
@@ -107,18 +197,8 @@ def weighted_line(
     """Logistic regression of ``scores`` at the ``prior``, each of which weighs ``target`` as a
     target and ``nontarget`` as a nontarget.
     """
-    log_odds = -Cost(prior, 1.0, 1.0).bayes_threshold
-    sides = [(w > 0, share * w / w.sum()) for w, share in ((target, prior), (nontarget, 1 - prior))]
-    both = np.concatenate([scores[kept] for kept, _ in sides])
-    low, centre, high = (float(score) for score in np.quantile(both, (0.25, 0.5, 0.75)))
-    spread = high - low or float(both.std())
-    if spread == 0:
-        return LinearCalibration(0.0, 0.0)
-    label = np.repeat([1.0, -1.0], [int(kept.sum()) for kept, _ in sides])
-    weight = np.concatenate([share[kept] for kept, share in sides])
-    slopes, bias, separable = _newton([(both - centre) / spread], label, weight, log_odds)
-    scale = float(slopes[0]) / spread
-    return LinearCalibration(scale, bias - scale * centre, separable)
+    slopes, offset, separable = logistic([scores], target, nontarget, prior=prior)
+    return LinearCalibration(float(slopes[0]), offset, separable)
 
 
 def fusion_weights(
@@ -134,13 +214,31 @@ def fusion_weights(
     both = np.concatenate([a, b])
     if not np.isfinite(both).all():
         raise InputError("fusion needs finite scores: some are infinite")
-    spread = both.std(axis=0)
-    spread = np.where(spread > 0, spread, np.inf)
-    label = np.repeat([1.0, -1.0], [len(a), len(b)])
-    weight = np.repeat([prior / len(a), (1 - prior) / len(b)], [len(a), len(b)])
+    is_target = np.repeat([1.0, 0.0], [len(a), len(b)])
+    return logistic([*both.T], is_target, 1 - is_target, prior=prior)[0]
+
+
+def logistic(
+    columns: Sequence[FloatArray], target: FloatArray, nontarget: FloatArray, *, prior: float
+) -> tuple[FloatArray, float, bool]:
+    """The slope of each column, the offset, and whether the classes do not overlap: the regression
+    of :func:`calibrate` on trials that weigh ``target`` as targets and ``nontarget`` as nontargets.
+    """
     log_odds = -Cost(prior, 1.0, 1.0).bayes_threshold
-    columns = [*((both - both.mean(axis=0)) / spread).T]
-    return np.asarray(_newton(columns, label, weight, log_odds)[0] / spread)
+    sides = [(w > 0, share * w / w.sum()) for w, share in ((target, prior), (nontarget, 1 - prior))]
+    label = np.repeat([1.0, -1.0], [int(kept.sum()) for kept, _ in sides])
+    weight = np.concatenate([share[kept] for kept, share in sides])
+    design, centres, spreads = [], [], []
+    for column in columns:
+        both = np.concatenate([column[kept] for kept, _ in sides])
+        low, centre, high = (float(score) for score in np.quantile(both, (0.25, 0.5, 0.75)))
+        spread = high - low or float(both.std()) or np.inf
+        design.append((both - centre) / spread)
+        centres.append(centre)
+        spreads.append(spread)
+    slopes, bias, separable = _newton(design, label, weight, log_odds)
+    slopes = slopes / np.array(spreads)
+    return slopes, float(bias - slopes @ np.array(centres)), separable
 
 
 def _newton(

@@ -12,7 +12,7 @@ from unmask.engine.evaluation import Analysis, Battery, Evaluation, evaluate_tab
 from unmask.engine.metrics import refuse_labels
 from unmask.engine.streaming import evaluate_files
 from unmask.errors import InputError
-from unmask.trials import Embeddings, Scores, is_frame, read_scores
+from unmask.trials import Embeddings, Input, Scores, holds_embeddings, is_frame, read_scores
 
 
 def evaluate(
@@ -31,6 +31,7 @@ def evaluate(
     ``data`` is a table of scores (:class:`Scores`, or a data frame with columns such as enrol,
     test, label and one per system), a pair of arrays (target scores, nontarget scores), a set of
     embeddings of which all pairs are compared (:func:`~unmask.engine.pairing.cross_pairing`), or
+    with ``key`` the trials of a list (:func:`~unmask.scoring.score`; also of a file), or
     score files: a path, several, or a mapping of names to paths. Files may be larger than memory
     (:func:`~unmask.engine.streaming.evaluate_files`). ``options`` are those of that function:
     ``key`` and ``speakers`` or ``backend`` and ``pairs``. ``by`` is for tables: a column, or a name
@@ -46,6 +47,10 @@ def evaluate(
     bootstrap of all trials, which runs on the current place (:func:`unmask.run.run_on`).
     """
     analysis = Analysis.of(battery, replicates, level, seed)
+    if options.get("key") is not None and (voices := _voices(data)) is not None:
+        data, options = _scored(voices, **options), {}
+    elif "backend" in options and not isinstance(data, Embeddings):
+        raise InputError("backend", "embeddings and a key, or pairs of them", "scores")
     if not isinstance(data, Scores | Embeddings) and is_frame(data):
         data, options = read_scores(data, **options), {}
     else:
@@ -63,6 +68,32 @@ def evaluate(
         how: dict[str, Any] = {"replicates": replicates, "level": level, "seed": seed}
         return cross_pairing(data, battery=battery, **how, **options)
     return evaluate_files(data, analysis, systems=systems, by=by, **options)
+
+
+def _voices(data: Any) -> Embeddings | str | Path | None:
+    """Embeddings, or the one file of them, where scores are expected."""
+    if isinstance(data, Embeddings):
+        return data
+    files = list(data.values()) if isinstance(data, Mapping) else data
+    path = files[0] if isinstance(files, list | tuple) and len(files) == 1 else files
+    if not isinstance(path, str | Path) or Path(path).is_dir():
+        return path if isinstance(path, str | Path) else None
+    if Path(path).suffix not in (".npz", ".npy", ".parquet", ".ark", ".scp", ".h5", ".hdf5"):
+        return None
+    with Input(path) as source:
+        return path if holds_embeddings(source) else None
+
+
+def _scored(voices: Embeddings | str | Path, **options: Any) -> Scores:
+    from unmask.scoring import score
+
+    usual = {"missing": "error", "duplicates": "error", "format": None, "stream": None}
+    known = {"key", "backend", "speakers", *usual}
+    for name, value in options.items():
+        if name not in known or (name in usual and value not in (usual[name], False)):
+            raise InputError(name, "score files", "embeddings")
+    backend, speakers = options.get("backend", "cosine"), options.get("speakers")
+    return score(voices, trials=options["key"], backend=backend, speakers=speakers)
 
 
 def of_arrays(data: Any) -> Any:

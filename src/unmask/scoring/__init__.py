@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from unmask.scoring.reducers import UNIT, CountAmong, CountBySpeaker, Tally
     from unmask.scoring.reducers import TargetScores
     from unmask.scoring.shards import RowOrder, shards_of
+    from unmask.scoring.trial_scores import TrialRows, score, score_rows
     from unmask.scoring.sides import WIDE, Backend, Sides, score_matrix, sides_of
 
 open_door(__name__)

@@ -96,14 +96,30 @@ def register_backend(
 ) -> None:
     """Let a back-end of one's own be named, in functions, attackers, config files and commands.
 
-    ``fit`` gives a :class:`Backend`. It is called with what it ``needs``: ``"nothing"``;
-    ``"training"``: embeddings of the attacker's own, with names; ``"attacked"``: the embeddings
-    that are enrolled, then the vectors that are attacked, without names; ``"pairs"``: both of
-    these, then training embeddings (or None), then two sets of the same training utterances, as
-    they are enrolled and as they are protected. One that ``aligns`` gives two functions of vectors
-    instead, for enrolment and for attacked speech: both are mapped, averaged and compared by
-    cosine. ``apart``: the training people must not be attacked. A ``name`` that was registered
-    before is replaced; those of the package are not.
+    Parameters
+    ----------
+    name : str
+        Its name; one that was registered before is replaced, those of the package are not.
+    fit : callable
+        Gives a :class:`Backend`, called with what it needs.
+    needs : {"nothing", "training", "attacked", "pairs"}
+        ``training``: embeddings of the attacker's own, with names. ``attacked``: the embeddings
+        that are enrolled, then the vectors that are attacked, without names. ``pairs``: both of
+        these, then training embeddings (or None), then two sets of the same training utterances,
+        as they are enrolled and as they are protected.
+    aligns : bool
+        ``fit`` gives two functions of vectors instead, for enrolment and for attacked speech: both
+        are mapped, averaged and compared by cosine.
+    apart : bool
+        The training people must not be attacked.
+
+    Examples
+    --------
+    >>> import unmask as um
+    >>> um.register_backend("my-cosine", um.Cosine)
+    >>> voices = um.Embeddings([[1, 0], [1, 1], [0, 1]], ["ann", "ann", "bob"])
+    >>> um.evaluate(voices, backend="my-cosine", replicates=0)["eer"].n["target"]
+    1
     """
     if name in BACKENDS and BACKENDS[name].built_in:
         raise InputError("back-end", "a name that is free", name)

@@ -13,7 +13,7 @@ from scipy.linalg import eigh
 
 from unmask.base import FloatArray, IntArray, as_numbers, length_normalised
 from unmask.errors import InputError
-from unmask.scoring.sides import Sides
+from unmask.scoring.sides import Backend, Sides
 from unmask.trials import Embeddings
 
 Rows = npt.NDArray[np.floating[Any]]
@@ -137,7 +137,16 @@ def discriminants(moments: SpeakerMoments, directions: int, shrinkage: float) ->
 
 @dataclass(frozen=True)
 class Cosine:
-    """s(x, y) = xᵀy / (‖x‖·‖y‖)."""
+    """Cosine similarity: s(x, y) = xᵀy / (‖x‖·‖y‖).
+
+    Examples
+    --------
+    >>> import unmask as um
+    >>> rows = um.Cosine().sides([[3.0, 4.0], [4.0, 3.0]])
+    >>> (rows.enrol @ rows.test.T).round(2)
+    array([[1.  , 0.96],
+           [0.96, 1.  ]])
+    """
 
     name = "cosine"
 
@@ -152,7 +161,29 @@ class Whitening(Cosine):
     """Centre, map so that a covariance becomes the identity, then cosine.
 
     ``within``: the within-speaker covariance (WCCN), which plays down the directions in which one
-    speaker varies. ``total``: the covariance of all vectors.
+    speaker varies. ``total``: the covariance of all vectors. :meth:`fit` makes it.
+
+    Parameters
+    ----------
+    centre : array (dimension,)
+        Mean of the training vectors, at length one.
+    projection : array (dimension, dimension)
+        Map of the centred vectors.
+    name : str
+        Name in tables.
+
+    Examples
+    --------
+    >>> import numpy as np, unmask as um
+    >>> rng = np.random.default_rng(0)
+    >>> who = np.repeat(np.arange(50), 10)
+    >>> vectors = rng.normal(size=(50, 4))[who] + rng.normal(size=(500, 4)) * [0.1, 0.1, 3, 3]
+    >>> voices = um.Embeddings(vectors, who)
+    >>> trained = um.Whitening.fit(voices)
+    >>> eer = [um.evaluate(voices, backend=one, replicates=0)["eer"].value
+    ...        for one in (um.Cosine(), trained)]
+    >>> eer[1] < eer[0]
+    True
     """
 
     centre: FloatArray
@@ -212,7 +243,7 @@ class Projected(Whitening):
 
 @dataclass(frozen=True, eq=False)
 class AsNorm:
-    r"""Adaptive symmetric score normalisation of the cosine (Matějka et al. 2017).
+    r"""Adaptive symmetric normalisation of the scores of a back-end (Matějka et al. 2017).
 
     .. math:: ½ \left(\frac{s − μ_e}{σ_e} + \frac{s − μ_t}{σ_t}\right)
 
@@ -222,24 +253,41 @@ class AsNorm:
 
     cohort: FloatArray
     top: int
-    name = "asnorm"
+    backend: Backend = Cosine()
 
     @classmethod
-    def fit(cls, embeddings: Embeddings, *, top: int = COHORT) -> AsNorm:
+    def fit(
+        cls, embeddings: Embeddings, *, top: int = COHORT, backend: Backend | None = None
+    ) -> AsNorm:
         """The average voice of each speaker of ``embeddings`` is the cohort; of them the ``top``
-        closest count, or all where there are fewer.
+        closest count, or all where there are fewer. The ``backend`` is the cosine unless given.
         """
         cohort = average_groups(embeddings.vectors, embeddings.speakers.codes)
         if len(cohort) < 2:
             raise InputError("AS-norm", "a cohort of 2 speakers or more", len(cohort))
-        return cls(cohort, min(top, len(cohort)))
+        if top < 2:
+            raise InputError("AS-norm", "2 of the cohort or more", top)
+        return cls(cohort, min(top, len(cohort)), backend or Cosine())
+
+    @property
+    def name(self) -> str:
+        own = self.backend.name
+        return "asnorm" if own == "cosine" else f"{own}-asnorm"
 
     def sides(self, vectors: npt.ArrayLike) -> Sides:
         """Rows that hold the vector, its mean and its standard deviation."""
-        rows = unit_rows(vectors, dimension=self.cohort.shape[1])
-        scores = np.partition(rows @ self.cohort.T, len(self.cohort) - self.top, axis=1)
-        closest = scores[:, len(self.cohort) - self.top :]
-        scale = 1 / (2 * np.maximum(closest.std(axis=1, keepdims=True), _LEAST))
-        shift, one = -closest.mean(axis=1, keepdims=True) * scale, np.ones((len(rows), 1))
-        left, right = [rows * scale, rows, shift, one], [rows, rows * scale, one, shift]
+        as_vectors(vectors, dimension=self.cohort.shape[1])
+        own, cohort = self.backend.sides(vectors), self.backend.sides(self.cohort)
+        scale, shift = self._moments(own.enrol, cohort.test)
+        left = [own.enrol * scale, own.enrol, shift, np.ones_like(scale)]
+        if own.test is not own.enrol:
+            scale, shift = self._moments(own.test, cohort.enrol)
+        right = [own.test, own.test * scale, np.ones_like(scale), shift]
         return Sides(np.hstack(left), np.hstack(right))
+
+    def _moments(self, rows: FloatArray, cohort: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """1/2σ and −μ/2σ of the closest of the cohort to each row."""
+        scores = np.partition(rows @ cohort.T, len(cohort) - self.top, axis=1)
+        closest = scores[:, len(cohort) - self.top :]
+        scale = 1 / (2 * np.maximum(closest.std(axis=1, keepdims=True), _LEAST))
+        return scale, -closest.mean(axis=1, keepdims=True) * scale

@@ -9,17 +9,17 @@ import math
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import IO, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from unmask._version import __version__
-from unmask.base import Codes, Groups, IntArray, Vectors
+from unmask.base import Codes, FloatArray, Groups, IntArray, Vectors
 from unmask.errors import InputError
 from unmask.run import (
     check_room,
@@ -28,6 +28,7 @@ from unmask.run import (
     load_arrays,
     npy_header,
     one_blas_thread,
+    ranges_of,
     store,
     workplace,
 )
@@ -65,7 +66,7 @@ class EmbeddingFile:
     source: Source | None
 
     def slices(self) -> Iterator[tuple[int, Vectors]]:
-        read = {".npy": self._npy, ".npz": self._npz}.get(self.path.suffix, self._parquet)
+        read = self._parquet if self.path.suffix == ".parquet" else self._numpy
         for start, vectors in read():
             good = np.isfinite(vectors).all(axis=1)
             if not good.all():
@@ -73,13 +74,8 @@ class EmbeddingFile:
                 raise InputError(f"{self.path}, row {row}", "finite numbers", "others")
             yield start, vectors
 
-    def _npy(self) -> Iterator[tuple[int, Vectors]]:
-        vectors = np.load(self.path, mmap_mode="r", allow_pickle=False)
-        for start in range(0, len(vectors), SLICE):
-            yield start, np.asarray(vectors[start : start + SLICE])
-
-    def _npz(self) -> Iterator[tuple[int, Vectors]]:
-        with zipfile.ZipFile(self.path) as archive, archive.open(self.member) as file:
+    def _numpy(self) -> Iterator[tuple[int, Vectors]]:
+        with _array(self.path, self.member) as file:
             (rows, width), _, kind = npy_header(file)
             for start in range(0, rows, SLICE):
                 count = min(SLICE, rows - start) * width
@@ -131,10 +127,12 @@ def shards_of(
 
 
 def _shard(path: Path, speakers: Speakers | None) -> Shard:
-    read = {".npy": _npy_columns, ".npz": _npz_columns, ".parquet": _parquet_columns}
-    known = path.is_file() and path.suffix in read and (speakers is None) == (path.suffix != ".npy")
-    contents = read[path.suffix](path, speakers) if known else None
-    if contents is None:  # what is wrong with a file is told by the reader of whole ones
+    known = path.is_file() and path.suffix in (".npy", ".npz", ".parquet")
+    contents = None
+    if known and (speakers is None) == (path.suffix != ".npy"):
+        with suppress(Exception):  # what is wrong with a file is told by the reader of whole ones
+            contents = _contents(path, speakers)
+    if contents is None or "speakers" not in contents[2]:
         return read_embeddings(path, speakers=speakers)
     member, dimension, columns = contents
     ids = {role: text_ids(columns[role], role, str(path)) for role in _NAMED if role in columns}
@@ -146,55 +144,48 @@ def _shard(path: Path, speakers: Speakers | None) -> Shard:
     return EmbeddingFile(path, member, ids["speakers"], ids.get("utterances"), dimension, source)
 
 
-def _npy_columns(path: Path, speakers: Speakers | None) -> Columns | None:
-    """The rows of a matrix are the utterances of a table of speakers, in its order."""
-    table = None if speakers is None else speaker_rule(speakers).table
-    try:
-        vectors = np.load(path, mmap_mode="r", allow_pickle=False)
-    except Exception as error:
-        raise InputError(f"{path}: the npy file cannot be read ({error})") from None
-    is_matrix = vectors.ndim == 2 and vectors.dtype.kind == "f"
-    if table is None or not is_matrix or table.height != len(vectors):
-        return None
-    return "", vectors.shape[1], {"speakers": table["speaker"], "utterances": table["utterance"]}
+@contextmanager
+def _array(path: Path, member: str) -> Iterator[IO[bytes]]:
+    """The stream of an npy file, by itself or a member of an archive."""
+    with ExitStack() as stack:
+        archive = stack.enter_context(zipfile.ZipFile(path)) if member else None
+        yield stack.enter_context(archive.open(member) if archive else path.open("rb"))
 
 
-def _npz_columns(path: Path, speakers: Speakers | None) -> Columns | None:
-    """Where the vectors of an npz file are and the identifiers, if it has the usual names."""
-    try:
+def _contents(path: Path, speakers: Speakers | None) -> Columns | None:
+    """What a file of the usual names holds; None, or an error, for one that is not plain."""
+    if path.suffix == ".parquet":
+        table = ParquetFile.opened(path)
+        roles = embedding_columns(table.schema)
+        head = table.select([roles["vectors"]]).slice(0, 1).to_series()
+        named = {role: roles[role] for role in _NAMED if role in roles}
+        ids = table.select(list(named.values())).slice(0, table.height)
+        columns: dict[str, Any] = {role: ids[name] for role, name in named.items()}
+        return (head.name, len(head[0]), columns) if head.dtype.is_nested() else None
+    member, size = "", path.stat().st_size
+    if path.suffix == ".npz":
         with zipfile.ZipFile(path) as archive:
             members = {name.removesuffix(".npy"): name for name in archive.namelist()}
             roles = embedding_columns(members)
-            vectors = members[roles["vectors"]]
-            with archive.open(vectors) as file:
-                shape, is_fortran, kind = npy_header(file)
-                size = file.tell() + math.prod(shape) * kind.itemsize
-            if len(shape) != 2 or is_fortran or kind.kind != "f" or min(shape) < 0:
-                return None
-            if archive.getinfo(vectors).file_size != size or len(archive.namelist()) > len(members):
+            member = members[roles["vectors"]]
+            size = archive.getinfo(member).file_size
+            if len(archive.namelist()) > len(members):
                 return None
         named = {role: roles[role] for role in _NAMED if role in roles}
         arrays = load_arrays(path, str(path), only=[members[name] for name in named.values()])
         columns = {role: arrays[name] for role, name in named.items()}
-    except Exception:
+    elif speakers is not None and (rule := speaker_rule(speakers)).table is not None:
+        columns = {"utterances": rule.table["utterance"], "speakers": rule.table["speaker"]}
+    else:
         return None
-    if "speakers" not in named or any(one.shape != shape[:1] for one in columns.values()):
+    with _array(path, member) as file:
+        shape, is_fortran, kind = npy_header(file)
+        whole = file.tell() + math.prod(shape) * kind.itemsize == size
+    if len(shape) != 2 or is_fortran or kind.kind != "f" or min(shape) < 0 or not whole:
         return None
-    return vectors, int(shape[1]), columns
-
-
-def _parquet_columns(path: Path, speakers: Speakers | None) -> Columns | None:
-    try:
-        file = ParquetFile.opened(path)
-        roles = embedding_columns(file.schema)
-        head = file.select([roles["vectors"]]).slice(0, 1).to_series()
-        named = {role: roles[role] for role in _NAMED if role in roles}
-        ids = file.select(list(named.values())).slice(0, file.height)
-    except (OSError, InputError, KeyError):
+    if any(one.shape != shape[:1] for one in columns.values()):
         return None
-    if "speakers" not in named or not len(head) or not head.dtype.is_nested():
-        return None
-    return head.name, len(head[0]), {role: ids[name] for role, name in named.items()}
+    return member, int(shape[1]), columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -304,7 +295,7 @@ class RowOrder:
         for shard in self.shards:
             for _, vectors in shard.slices():
                 part = slice(row, row + len(vectors))
-                made = _sides(backend, vectors, shard, row)
+                made = _sides(backend, vectors, _name(shard), row)
                 sides = made.enrol, made.test
                 for rows, mask, (array, position, _) in zip(sides, masks, outputs, strict=False):
                     array[position[part][mask[part]]] = rows[mask[part]]
@@ -323,7 +314,7 @@ class RowOrder:
     def _first(self, backend: Backend, number: int) -> Sides:
         """The sides of the first vectors."""
         shard = self.shards[0]
-        return _sides(backend, next(iter(shard.slices()))[1][:number], shard, 0)
+        return _sides(backend, next(iter(shard.slices()))[1][:number], _name(shard), 0)
 
     def _side(
         self, path: Path, mask: npt.NDArray[np.bool_], width: int
@@ -339,9 +330,23 @@ class RowOrder:
         return array, position, self.speaker[order]
 
 
-def _sides(backend: Backend, vectors: npt.ArrayLike, shard: Shard, row: int) -> Sides:
+def _name(shard: Shard) -> str:
+    return shard.source.name if shard.source else "embeddings"
+
+
+def rows_of(backend: Backend, vectors: Vectors, side: str, name: str) -> FloatArray:
+    """Rows of one ``side`` (enrol, test), made a slice at a time; ``name`` is that of the file."""
+    parts = ranges_of(len(vectors), SLICE)
+    first = getattr(_sides(backend, vectors[slice(*parts[0])], name, 0), side)
+    rows = np.empty((len(vectors), first.shape[1]))
+    rows[: len(first)] = first
+    for start, stop in parts[1:]:
+        rows[start:stop] = getattr(_sides(backend, vectors[start:stop], name, start), side)
+    return rows
+
+
+def _sides(backend: Backend, vectors: npt.ArrayLike, name: str, row: int) -> Sides:
     try:
         return sides_of(backend, vectors)
     except InputError as error:
-        name = shard.source.name if shard.source else "embeddings"
         raise InputError(f"{name}, in the {row + 1:,}th vector or after it: {error}") from None

@@ -22,11 +22,27 @@ WIDE = 256, 4096
 
 @dataclass(frozen=True, eq=False)
 class Sides:
-    """Rows as they are enrolled and as they are tested: the score of two vectors is the inner
-    product of the enrolment row of one with the test row of the other.
+    """Rows as they are enrolled and as they are tested, whose inner products are scores.
 
     Where a score needs terms of either vector alone, rows have columns for them: x·y + f(x) + g(y)
     is (x, f(x), 1)·(y, 1, g(y)). Cosine has the same array on both sides.
+
+    Parameters
+    ----------
+    enrol : array (vectors, width)
+        A row for each vector as it is enrolled.
+    test : array (vectors, width)
+        A row for each vector as it is tested.
+
+    Examples
+    --------
+    >>> import numpy as np, unmask as um
+    >>> x = np.array([[1.0, 2.0], [3.0, 4.0]])
+    >>> length, one = (x * x).sum(axis=1, keepdims=True), np.ones((2, 1))
+    >>> sides = um.Sides(np.hstack([2 * x, -length, one]), np.hstack([x, one, -length]))
+    >>> sides.enrol @ sides.test.T  # −‖x − y‖²
+    array([[ 0., -8.],
+           [-8.,  0.]])
     """
 
     enrol: FloatArray
@@ -67,6 +83,16 @@ class Backend(Protocol):
     ``sides`` gives the rows of some vectors, a vector in each row, and does everything that depends
     on one vector alone; utterances that are averaged are averaged before. All that compares voices
     takes any object with a ``name`` and this method.
+
+    Examples
+    --------
+    >>> import unmask as um
+    >>> class InnerProduct:
+    ...     name = "inner product"
+    ...     def sides(self, vectors):
+    ...         return um.Sides(vectors, vectors)
+    >>> isinstance(InnerProduct(), um.Backend)
+    True
     """
 
     @property

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from unmask.trials.readers.guard import ParquetFile
     from unmask.trials.readers.kaldi import check_archive_folder
     from unmask.trials.reading import holds_embeddings, is_frame, read_any, read_embeddings
-    from unmask.trials.reading import read_key, read_scores
+    from unmask.trials.reading import read_key, read_scores, read_trials
     from unmask.trials.speakers import Speakers, assign, read_speakers, speaker_rule
     from unmask.trials.trial_list import Scores, TrialList, Trials
-    from unmask.trials.writing import embedding_format, write
+    from unmask.trials.writing import embedding_format, score_format, write
 
 open_door(__name__)

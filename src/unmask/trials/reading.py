@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,14 @@ from unmask.errors import InputError
 from unmask.trials.embeddings import Embeddings
 from unmask.trials.formats import OnProblem, Source, check_choice, format_named
 from unmask.trials.ids import as_text, plain_text, text_ids
-from unmask.trials.problems import check_key, check_scored, check_systems, no_score, only_a_key
+from unmask.trials.problems import (
+    check_key,
+    check_scored,
+    check_systems,
+    no_identifiers,
+    no_score,
+    only_a_key,
+)
 from unmask.trials.readers import kaldi
 from unmask.trials.readers.arrays import (
     datasets,
@@ -27,12 +34,19 @@ from unmask.trials.readers.arrays import (
     parse_bosaris,
     parse_npz,
 )
-from unmask.trials.readers.detect import NamedColumns, columns_of, embedding_columns, normalise
+from unmask.trials.readers.detect import (
+    NamedColumns,
+    TextSample,
+    columns_of,
+    embedding_columns,
+    normalise,
+)
 from unmask.trials.readers.files import Input
 from unmask.trials.readers.guard import load_parquet
 from unmask.trials.readers.tables import Parsed, TypedRows, open_headed, open_table
+from unmask.trials.readers.text import read_columns
 from unmask.trials.speakers import Speakers, assign, speaker_rule, voxceleb_rule
-from unmask.trials.trial_list import Scores, Trials
+from unmask.trials.trial_list import Scores, TrialList, Trials
 
 Frame = pl.DataFrame | pl.LazyFrame
 _SCP_LINE = re.compile(rb"^\S+[ \t]+\S+:\d+[ \t]*\r?$")
@@ -143,6 +157,26 @@ def read_key(
     with Input(path) as source:
         parsed = _parse(source, format=format, role="a key", columns=columns)
     return _trials(parsed, speakers, duplicates)
+
+
+def read_trials(
+    path: str | Path, *, format: str | None = None
+) -> tuple[TrialList, Callable[[int], str]]:
+    """Read trials to score, labelled (a key) or not (two columns: enrol test), each one once; and
+    what names a row of the file in messages.
+    """
+    with Input(path) as source:
+        sample = TextSample.of(source) if source.container == "text" and format is None else None
+        if sample is not None and sample.header is None and len(sample.columns) == 2:
+            (enrol, test), where = read_columns(source, ["enrol", "test"], layout="enrol test")
+            about = Source(source.name, source.sha256, "", detected="trials without labels")
+            trials = TrialList(enrol, test, None, sources=(about,))
+        else:
+            parsed = _parse(source, format=format, role="a key")
+            trials, where = TrialList(**_columns(parsed)), parsed.where
+    if not trials.has_ids:
+        raise no_identifiers(trials.name, "score")
+    return trials.without_duplicates("error", where=where), where
 
 
 def read_any(

@@ -108,6 +108,21 @@ def _trial_format(path: str | Path, name: str | None) -> Format:
     return target
 
 
+def score_format(path: str | Path, name: str | None = None) -> str:
+    """The format of a score file that is written to ``path``: ``name``, what the ending tells, or
+    ``kaldi-scores``.
+    """
+    try:
+        target = _trial_format(path, name)
+    except InputError:
+        if name is not None:
+            raise
+        return "kaldi-scores"
+    if target.kind != "score":
+        raise InputError(path, "a format of scores (--to)", target.name)
+    return target.name
+
+
 def long_frame(trials: TrialList, *, scores: bool, system: str | None = None) -> pl.DataFrame:
     """Return the long table: identifiers, speakers, metadata, label, one column per system."""
     columns: dict[str, Ids | pl.Series | None] = {

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from unmask._plugins import plugin
 from unmask.errors import InputError
 from unmask.run import content_digest, text_lines
 from unmask.speech import (
@@ -205,7 +206,8 @@ def recogniser(name: str = POCKETSPHINX, *, grammar: str | None = None) -> Recog
     ``pocketsphinx`` (extra ``asr``) carries an English model and needs no network; ``grammar`` is
     ``digits``, words separated by commas, of which it then hears any sequence, or a file in JSGF.
     ``faster-whisper:MODEL`` and ``transformers:MODEL`` are models of a hub or folders, where these
-    packages are installed. Anything with ``{input}`` in it is a command that writes the words of
+    packages are installed. A package may offer others in the entry-point group
+    ``unmask.recognisers``. Anything with ``{input}`` in it is a command that writes the words of
     that file to its standard output.
     """
     if name == POCKETSPHINX:
@@ -215,6 +217,8 @@ def recogniser(name: str = POCKETSPHINX, *, grammar: str | None = None) -> Recog
     if _PLACE in name:
         return Command(name)
     kind, sign, model = name.partition(":")
+    if (offered := plugin("recognisers", name)) is not None:
+        return Offered(name, offered.load())
     if not sign or kind not in (WHISPER, TRANSFORMERS) or not model:
         raise InputError(
             f"recogniser {name}: expected {POCKETSPHINX}, {WHISPER}:MODEL, {TRANSFORMERS}:MODEL or"
@@ -295,6 +299,21 @@ def _decoder(grammar: str) -> Any:
     except (RuntimeError, ValueError) as error:
         raise InputError(f"grammar: expected JSGF: {error}") from None
     return decoder
+
+
+@dataclass(frozen=True)
+class Offered(Recogniser):
+    """What an installed package offers by a name: a function of a file that gives its words."""
+
+    offered: str
+    function: Callable[[str], str]
+
+    @property
+    def name(self) -> str:
+        return self.offered
+
+    def hear(self, path: str) -> str:
+        return self.function(path)
 
 
 @dataclass(frozen=True)

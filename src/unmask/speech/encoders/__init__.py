@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib
 import inspect
 import os
 import re
@@ -22,6 +21,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
+from unmask._plugins import imported, plugin
 from unmask.errors import InputError
 from unmask.run import cache_directory, content_digest, make_folder, scratch_folder, write_whole
 from unmask.speech.audio import Float32Array, filterbanks, needed
@@ -236,7 +236,8 @@ def load_encoder(encoder: str | Function | Encoder, *, device: str = "cpu") -> E
     """An ``encoder`` from its name or from a callable, on a ``device`` of torch (cpu, cuda).
 
     Names: ``campplus``, ``resemblyzer``, the folder of an encoder that :func:`~unmask.speech.train`
-    wrote, the path of an ``.onnx`` file, ``module:function`` for a Python function of samples, and,
+    wrote, the path of an ``.onnx`` file, ``module:function`` for a Python function of samples, what
+    an installed package offers by that name in the entry-point group ``unmask.encoders``, and,
     where there is a network, ``speechbrain:SOURCE`` and ``hub:OWNER/REPOSITORY/FILE.onnx``.
     """
     if not isinstance(encoder, str):
@@ -252,18 +253,21 @@ def load_encoder(encoder: str | Function | Encoder, *, device: str = "cpu") -> E
     kind, colon, rest = encoder.partition(":")
     if kind in _ELSEWHERE and rest:
         return _ELSEWHERE[kind](rest, device)
-    if colon and rest:
+    offered = plugin("encoders", encoder)
+    if offered or (colon and rest):
         if device != "cpu":
             raise InputError(f"device {device}: no effect on {encoder}, which says where it runs")
         try:
-            module = importlib.import_module(kind)
-            function = getattr(module, rest)
+            function = offered.load() if offered else getattr(imported(kind), rest)
         except (ImportError, AttributeError) as error:
             raise InputError(f"encoder {encoder}: {error}") from None
+        if isinstance(function, Encoder):
+            return function
         if not callable(function):
             raise InputError(f"encoder {encoder}: expected a function of samples")
-        content = _imported(module) + _imported(inspect.getmodule(function) or module)
-        return Wrapped(function, name=encoder, content=content)
+        modules = [sys.modules[kind]] if kind in sys.modules else []
+        modules += [one] if (one := inspect.getmodule(function)) else modules
+        return Wrapped(function, name=encoder, content="".join(map(_imported, modules)))
     raise InputError(
         f"encoder {encoder}: expected {', '.join(WEIGHTS)}, the folder of a trained encoder,"
         " a file that ends in .onnx, speechbrain:SOURCE, hub:OWNER/REPOSITORY/FILE.onnx or"
@@ -302,7 +306,9 @@ _ELSEWHERE: dict[str, Callable[[str, str], Encoder]] = {"speechbrain": _speechbr
 
 def runs_code(encoder: str) -> bool:
     """Whether a name stands for code to import or to fetch, which data must not choose."""
-    return encoder not in WEIGHTS and ":" in encoder and not Path(encoder).exists()
+    if encoder in WEIGHTS or Path(encoder).exists():
+        return False
+    return ":" in encoder or plugin("encoders", encoder) is not None
 
 
 def fingerprint_of(encoder: str) -> str:

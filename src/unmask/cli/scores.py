@@ -1,0 +1,188 @@
+"""``unmask score``, ``calibrate`` and ``fuse``: from embeddings to scores, from scores to LLRs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+import typer
+
+from unmask import engine, scoring
+from unmask.cli.common import (
+    Intervals,
+    Output,
+    Tables,
+    Where,
+    Whose,
+    refuse,
+    score_files,
+    writable_file,
+)
+from unmask.cli.options import argument, group, option
+from unmask.engine import Battery, CalibratedScores
+from unmask.errors import InputError
+from unmask.report import document
+from unmask.trials import Scores, read_scores, score_format, write
+
+_FITTED = ("estimator", "prior", "quality", "folds", "train_key", "train_speakers")
+_LLRS = group(
+    output=option("Score file of LLRs to write.", "-o", callback=writable_file),
+    figures=None,
+    figure_formats="",
+)
+_TO = option("Format of the score file.", show_default="by its ending, or kaldi-scores")
+
+
+def score(
+    context: typer.Context,
+    whose: Whose,
+    where: Where,
+    enrol: str = argument("Embeddings of the enrolment side."),
+    test: str | None = argument("Embeddings of the test side; without it, the same.", default=None),
+    trials: str = option(
+        "List of trials: a key, or two columns without labels.", "-t", default=...
+    ),
+    backend: str = option("A name, see below, or the file of a trained PLDA.", default="cosine"),
+    train: str | None = option("Labelled embeddings that the back-end is trained on."),
+    cohort: str | None = option("Labelled embeddings of other people: AS-norm by them."),
+    top: int = option("How many of the closest of the cohort count.", default=200, min=2),
+    models: str | None = option("Kaldi spk2utt: models and their enrolment utterances."),
+    output: Path = option("Score file to write.", "-o", default=..., callback=writable_file),
+    to: str | None = _TO,
+) -> None:
+    """Score a list of trials with embeddings.
+
+    Back-ends: cosine; wccn, lda, plda and centred, which need --train;
+    any of them with --cohort, which asnorm needs. An enrolment name is a
+    model, an utterance, or a speaker, who is enrolled with all utterances,
+    normalised and averaged.
+    """
+    written = score_format(output, to)
+    if cohort is None:
+        refuse(context, ["top"], "is for --cohort")
+    with where.running("blocks"):
+        scores = scoring.score(
+            enrol,
+            test,
+            trials=trials,
+            backend=backend,
+            train=train,
+            cohort=cohort,
+            top=top,
+            models=models,
+            speakers=whose.speakers,
+        )
+    where.sources(scores.sources)
+    write(scores, output, format=written)
+    where.remark(f"wrote {output}: {len(scores):,} scores of {next(iter(scores.systems))}")
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """How a map is fitted, kept and applied again."""
+
+    system: tuple[str, ...] = option("Only these systems (columns).")
+    train: tuple[str, ...] = option("Development scores, of other speakers.", metavar="[NAME=]FILE")
+    train_key: str | None = option("Key of the development scores.")
+    train_speakers: str | None = option("Their speakers.", show_default="those of --speakers")
+    apply: Path | None = option("Apply this map instead of fitting one.", metavar="MAP")
+    save: Path | None = option("Write the map there (JSON).", callback=writable_file)
+    quality: tuple[str, ...] = option(
+        "Column that enters the linear map, such as duration or log:duration."
+    )
+    prior: float = option("Prior at which the linear map is fitted.", default=0.5)
+    folds: int = option("Groups of speakers, where there is no --train.", default=5, min=3)
+
+    def source(self, context: typer.Context, tables: Tables) -> Scores | engine.Map | None:
+        """What the map comes from; None to cross-fit."""
+        if self.apply is not None:
+            refuse(context, ("train", "save", *_FITTED), "has no effect with --apply")
+            return engine.read_map(self.apply)
+        if not self.train:
+            refuse(context, ["train_key", "train_speakers"], "is for --train")
+            return None
+        refuse(context, ["folds"], "has no effect with --train")
+        whose = self.train_speakers or tables.speakers
+        options = {**tables.options, "key": self.train_key, "speakers": whose}
+        return self.read(self.train, options)
+
+    def read(self, paths: Sequence[str], options: dict[str, Any]) -> Scores:
+        """One table of the systems of files."""
+        return read_scores(score_files(paths), systems=list(self.system) or None, **options)
+
+
+def calibrate(
+    context: typer.Context,
+    tables: Tables,
+    intervals: Intervals,
+    fitted: Fitted,
+    scores: list[str] = argument("Scores to calibrate.", "FILE"),
+    estimator: Literal["linear", "isotonic"] = option("Which map is fitted.", default="linear"),
+    battery: Battery = group(p_target=option("Prior of the detection costs.")),
+    output: Output = _LLRS,
+    to: str | None = _TO,
+) -> None:
+    """Turn scores into log likelihood ratios, with the numbers before and after.
+
+    The map comes from --train, from a file (--apply), or it is cross-fitted
+    by speaker: no trial is judged by a map that saw one of its speakers.
+    """
+    make = partial(engine.calibrate, estimator=estimator)
+    _run(make, context, scores, tables, intervals, fitted, battery, output, to)
+
+
+def fuse(
+    context: typer.Context,
+    tables: Tables,
+    intervals: Intervals,
+    fitted: Fitted,
+    scores: list[str] = argument("Scores of several systems on one list.", "[NAME=]FILE..."),
+    battery: Battery = group(p_target=option("Prior of the detection costs.")),
+    output: Output = _LLRS,
+    to: str | None = _TO,
+) -> None:
+    """Fuse several systems into one log likelihood ratio, beside the best alone.
+
+    Weights come from --train (once for each system), from a file (--apply),
+    or they are cross-fitted by speaker.
+    """
+    _run(engine.fuse, context, scores, tables, intervals, fitted, battery, output, to)
+
+
+def _run(
+    make: Callable[..., CalibratedScores],
+    context: typer.Context,
+    paths: Sequence[str],
+    tables: Tables,
+    intervals: Intervals,
+    fitted: Fitted,
+    battery: Battery,
+    output: Output,
+    to: str | None,
+) -> None:
+    """Make LLRs; show the numbers before and after where there are labels; then write the files."""
+    written = None if output.output is None else score_format(output.output, to)
+    train = fitted.source(context, tables)
+    table = fitted.read(paths, tables.options)
+    output.sources(table.sources)
+    if written is None and table.label is None:
+        raise InputError(table.name, "labels (--key) or a file to write (-o)", "neither")
+    how = {"quality": fitted.quality, "prior": fitted.prior, "folds": fitted.folds}
+    with output.running("bootstrap"):
+        made = make(table, train=train, seed=intervals.seed, **how)
+        compared = None
+        if table.label is not None:
+            compared = made.against_raw(battery=battery, **intervals.options)
+    if output.output is not None:
+        write(made.scores, output.output, format=written)
+        output.remark(f"wrote {output.output}")
+    if fitted.save is not None:
+        engine.save_map(made.map, fitted.save)
+        output.remark(f"wrote {fitted.save}")
+    if compared is not None:
+        shown = document(compared)
+        notes = (*shown.notes[:-1], f"{made.sentence}.")
+        replace(output, output=None).give(replace(shown, notes=notes))

@@ -1,0 +1,389 @@
+"""Calibration and fusion of tables of scores: fitted to a development list, or cross-fitted so that
+no map judges a speaker whom it saw; maps as files.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from unmask.base import BoolArray, FloatArray, IntArray, visible
+from unmask.engine.calibration import (
+    IsotonicCalibration,
+    isotonic,
+    logistic,
+    read_table,
+)
+from unmask.engine.comparison import Comparison, compare
+from unmask.engine.evaluation import Battery
+from unmask.engine.roc import Roc
+from unmask.errors import InputError
+from unmask.estimate import Notice
+from unmask.run import text_lines, write_whole
+from unmask.trials import Ids, Scores
+
+SHOWN = ("eer", "min_dcf", "act_dcf", "cllr", "min_cllr")
+"""Metrics before and after calibration."""
+_FORMAT = "unmask calibration 1"
+_LOG = "log:"
+
+
+@dataclass(frozen=True)
+class Fusion:
+    """llr = Σ weight·x + offset over the scores of ``systems``, one or more, and the columns of
+    ``quality``, in this order. ``separable``: the classes do not overlap, so no finite weights fit
+    best.
+    """
+
+    systems: tuple[str, ...]
+    quality: tuple[str, ...]
+    weights: tuple[float, ...]
+    offset: float
+    separable: bool = False
+
+    def apply(self, scores: Scores) -> FloatArray:
+        """Natural-log LLRs of a table with these systems, by name or else in this order."""
+        return _llr(self, _design(scores, self.quality, self._order(scores)))
+
+    def _order(self, scores: Scores) -> list[str]:
+        given = list(scores.systems)
+        if len(given) != len(self.systems):
+            wanted = f"the systems of the map ({', '.join(self.systems)})"
+            raise InputError(scores.name, wanted, ", ".join(given))
+        return list(self.systems) if set(given) == set(self.systems) else given
+
+
+Map = Fusion | IsotonicCalibration
+
+
+@dataclass(frozen=True)
+class Fitting:
+    """How a map is fitted, as :func:`calibrate` says."""
+
+    estimator: str = "linear"
+    prior: float = 0.5
+    laplace: bool = True
+    quality: tuple[str, ...] = ()
+    folds: int = 5
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.estimator not in ("linear", "isotonic"):
+            raise InputError("calibration estimator", "linear or isotonic", self.estimator)
+        if self.estimator == "isotonic" and self.quality:
+            raise InputError("quality: has no effect on the isotonic map")
+        if self.folds < 3:
+            raise InputError("folds", "3 or more", self.folds)
+
+    def fit(
+        self, systems: Sequence[str], columns: Sequence[FloatArray], own: BoolArray, non: BoolArray
+    ) -> Map:
+        """The map of some trials, ``own`` of targets and ``non`` of nontargets."""
+        if self.estimator == "isotonic":
+            return isotonic(columns[0][own], columns[0][non], laplace=self.laplace)
+        weights, offset, separable = logistic(
+            columns, own.astype(np.float64), non.astype(np.float64), prior=self.prior
+        )
+        return Fusion(tuple(systems), self.quality, tuple(weights.tolist()), offset, separable)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CalibratedScores:
+    """LLRs of :func:`calibrate` and :func:`fuse`.
+
+    ``scores`` hold them as one system, ``map`` made them. Where they were cross-fitted, ``fits``
+    maps made them and ``map`` is that of all trials, for other data. ``raw`` are the scores they
+    come from, ``best`` the system of those with the lowest C_llr^min where the map was fitted.
+    """
+
+    scores: Scores
+    map: Map
+    raw: Scores
+    best: str
+    fits: int = 1
+    notices: tuple[Notice, ...] = field(default=())
+
+    def __repr__(self) -> str:
+        return visible(f"CalibratedScores({len(self.scores):,} LLRs; {self.sentence})")
+
+    @property
+    def sentence(self) -> str:
+        """The map in words."""
+        said = "isotonic map (PAV)"
+        if isinstance(self.map, Fusion):
+            names = (*self.map.systems, *self.map.quality)
+            terms = [f"{w:+.6g}·{x}" for w, x in zip(self.map.weights, names, strict=True)]
+            said = f"LLR = {' '.join(terms)} {self.map.offset:+.6g}".replace("= +", "= ")
+        crossed = f"; cross-fitted by speaker with {self.fits} fits, this one is of all trials"
+        return said.replace(" -", " − ").replace(" +", " + ") + crossed * (self.fits > 1)
+
+    def against_raw(
+        self,
+        *,
+        battery: Battery | None = None,
+        replicates: int | None = None,
+        level: float = 0.95,
+        seed: int = 0,
+    ) -> Comparison:
+        """The numbers before and after, with intervals and their paired difference, as
+        :func:`compare` has them; before is the ``best`` of the systems. The map is taken as given:
+        replicates draw speakers of these trials and fit nothing.
+        """
+        (after,) = self.scores.systems
+        both = {self.best: self.raw.scores(self.best), after: self.scores.scores()}
+        how: dict[str, Any] = {"replicates": replicates, "level": level, "seed": seed}
+        table = replace(self.raw, systems=both)
+        made = compare(table, self.best, after, battery=battery, privacy=False, **how)
+        shown = [one for one in made.differences if one.first.metric in SHOWN]
+        kept = tuple(replace(one, second_better=None) for one in shown)
+        return replace(made, differences=kept, notices=(*self.notices, *made.notices))
+
+
+def fuse(
+    scores: Scores | Sequence[Scores],
+    *,
+    train: Scores | Sequence[Scores] | Fusion | None = None,
+    prior: float = 0.5,
+    quality: Sequence[str] = (),
+    folds: int = 5,
+    seed: int = 0,
+) -> CalibratedScores:
+    """Fuse the scores of several systems into one LLR: Σ w_k·s_k + offset.
+
+    Weights come from the logistic regression of :func:`calibrate`, with a column per system.
+
+    Parameters
+    ----------
+    scores : Scores or sequence of Scores
+        A table with several systems, or tables of one list that are joined by trial.
+    train : Scores, sequence of Scores or Fusion, optional
+        Development list of other speakers, or a map to apply; cross-fitted without one.
+    prior : float
+        Prior at which the weights are fitted.
+    quality : sequence of str
+        Columns of numbers that enter additively, as in :func:`calibrate`.
+    folds : int
+        Groups of speakers for cross-fitting.
+    seed : int
+        Of the draw of these groups.
+
+    Returns
+    -------
+    CalibratedScores
+        The LLRs with the map.
+
+    Examples
+    --------
+    Of two Gaussian scores with means ±1, that of variance v gets the weight 2/v.
+
+    >>> import numpy as np, unmask as um
+    >>> def table(seed):
+    ...     rng, mean = np.random.default_rng(seed), np.repeat([1.0, -1.0], 20_000)
+    ...     scores = {"a": mean + rng.normal(size=40_000), "b": mean + 2 * rng.normal(size=40_000)}
+    ...     return um.Scores(None, None, mean > 0, systems=scores)
+    >>> fused = um.fuse(table(0), train=table(1))
+    >>> [round(weight, 1) for weight in fused.map.weights]
+    [2.0, 0.5]
+    """
+    how = Fitting("linear", prior, True, tuple(quality), folds, seed)
+    given = _joined(scores)
+    if len(given.systems) < 2:
+        raise InputError(given.name, "two systems or more to fuse", ", ".join(given.systems))
+    return calibrated(given, train if isinstance(train, Map) else _joined(train), how, "fusion")
+
+
+def calibrated(
+    scores: Scores, train: Scores | Map | None, how: Fitting, name: str = ""
+) -> CalibratedScores:
+    """LLRs of all ``systems`` of a table by a map, one fitted to ``train``, or cross-fitted."""
+    systems, fits = list(scores.systems), 1
+    if not name:
+        if len(systems) > 1:
+            raise InputError(scores.name, "one system to calibrate", ", ".join(systems))
+        name = "calibrated" if systems[0] != "calibrated" else "calibrated again"
+    notices = _apart(train, scores) if isinstance(train, Scores) else []
+    best = systems[0]
+    if isinstance(train, Map):
+        made = train
+    else:
+        fitted = scores if train is None else train
+        made, alone = _fitted(fitted, how), _best(fitted)
+        best = alone if alone in systems else systems[list(fitted.systems).index(alone)]
+    if train is None:
+        llr, fits = _crossfitted(scores, how)
+    else:
+        llr = made.apply(scores) if isinstance(made, Fusion) else made.apply(scores.scores())
+    if isinstance(made, Fusion):
+        notices += _said(made, systems)
+    table = replace(scores, systems={name: llr})
+    return CalibratedScores(table, made, scores, best, fits, tuple(notices))
+
+
+def save_map(map: Map, path: str | Path) -> None:
+    """Write a map as JSON; infinite LLRs are written as words."""
+    parts: dict[str, Any] = {"kind": type(map).__name__, **asdict(map)}
+    if isinstance(map, IsotonicCalibration):
+        llr = [float(x) if np.isfinite(x) else str(x) for x in map.llr]
+        parts |= {"score": map.score.tolist(), "llr": llr}
+    text = json.dumps({"format": _FORMAT, **parts}, indent=1, ensure_ascii=False)
+    write_whole(Path(path), f"{text}\n".encode())
+
+
+def read_map(path: str | Path) -> Map:
+    """Read what :func:`save_map` wrote."""
+    text = "\n".join(text_lines(path))
+    try:
+        parts = json.loads(text)
+        if (parts.pop("format"), kind := parts.pop("kind"))[0] != _FORMAT:
+            raise ValueError("another format")
+        if kind == "IsotonicCalibration":
+            score, llr = (np.array(parts[name], np.float64) for name in ("score", "llr"))
+            made: Map = IsotonicCalibration(score, llr, bool(parts["laplace"]))
+            sound = score.ndim == 1 and 0 < score.size == llr.size and not np.isnan(llr).any()
+            sound = sound and bool((np.diff(score) >= 0).all())
+        else:
+            names = tuple(parts["systems"]), tuple(parts["quality"])
+            weights, offset = tuple(parts["weights"]), parts["offset"]
+            made = Fusion(*names, weights, offset, bool(parts["separable"]))
+            sound = len(made.weights) == len(made.systems) + len(made.quality)
+            sound = sound and bool(np.isfinite([*made.weights, made.offset]).all())
+        if not sound:
+            raise ValueError("numbers that do not fit")
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        wanted = "a map that unmask calibrate or fuse saved"
+        raise InputError(path, wanted, f"another file ({error})") from None
+    return made
+
+
+def _joined(scores: Any) -> Any:
+    """One table, of several joined by trial."""
+    if scores is None or isinstance(scores, Scores) or not isinstance(scores, Sequence):
+        return scores if scores is None else read_table(scores)
+    return Scores.merged(*scores)
+
+
+def _columns(scores: Scores, how: Fitting) -> list[FloatArray]:
+    """What a map is fitted to."""
+    if how.estimator == "isotonic":
+        return [scores.scores()]
+    return _design(scores, how.quality, list(scores.systems))
+
+
+def _design(scores: Scores, quality: Sequence[str], systems: Sequence[str]) -> list[FloatArray]:
+    """Scores of systems, then columns of quality, all finite."""
+    columns = [scores.scores(name) for name in systems]
+    for name, values in zip(systems, columns, strict=True):
+        if not np.isfinite(values).all():
+            row = int((~np.isfinite(values)).argmax()) + 1
+            wanted = "finite scores for a linear map"
+            raise InputError(f"{scores.name}, row {row}", wanted, f"{values[row - 1]} of {name}")
+    return columns + [_quality(scores, name) for name in quality]
+
+
+def _quality(scores: Scores, name: str) -> FloatArray:
+    """The numbers of a column."""
+    own, known = name.removeprefix(_LOG), scores.columns
+    if own not in known:
+        columns = ", ".join(known) or "none"
+        raise InputError(scores.name, f"a column {own} of quality", f"the columns {columns}")
+    numbers = known[own].names.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
+    with np.errstate(all="ignore"):
+        values: FloatArray = (np.log(numbers) if name != own else numbers)[known[own].codes]
+    if not np.isfinite(values).all():
+        row = int((~np.isfinite(values)).argmax())
+        wanted = f"a {'positive' if name != own else 'finite'} number in column {own}"
+        actual = known[own].decode(row) or "nothing"
+        raise InputError(f"{scores.name}, row {row + 1}", wanted, actual)
+    return values
+
+
+def _llr(map: Map, columns: Sequence[FloatArray]) -> FloatArray:
+    """A map of the columns it was fitted to."""
+    if not isinstance(map, Fusion):
+        return map.apply(columns[0])
+    total = np.full(len(columns[0]), map.offset)
+    for weight, column in zip(map.weights, columns, strict=True):
+        total += weight * column
+    return total
+
+
+def _fitted(train: Scores, how: Fitting) -> Map:
+    train.check_classes()
+    return how.fit([*train.systems], _columns(train, how), train.is_target, train.is_nontarget)
+
+
+def _best(train: Scores) -> str:
+    """The system of the lowest C_llr^min."""
+    rocs = {x: Roc.from_scores(train.targets(x), train.nontargets(x)) for x in train.systems}
+    return min(rocs, key=lambda name: rocs[name].min_cllr())
+
+
+def _crossfitted(scores: Scores, how: Fitting) -> tuple[FloatArray, int]:
+    """LLRs of trials by maps that saw none of their speakers, and how many maps that took.
+
+    A trial with speakers of folds i and j is judged by the map of the trials without a speaker of
+    either fold.
+    """
+    if scores.enrol_speaker is None or scores.test_speaker is None:
+        wanted = "speakers to cross-fit by (--speakers), or a development list (--train)"
+        raise InputError(scores.name, wanted, "neither")
+    fold = np.sort(fold_of(scores.enrol_speaker, scores.test_speaker, how), axis=0)
+    columns, systems = _columns(scores, how), list(scores.systems)
+    pairs = np.unique(fold[0] * how.folds + fold[1])
+    llr = np.empty(len(scores))
+    for i, j in (divmod(int(pair), how.folds) for pair in pairs):
+        seen = ~np.isin(fold, (i, j)).any(axis=0)
+        own, non = scores.is_target & seen, scores.is_nontarget & seen
+        if not (own.any() and non.any()):
+            wanted = f"trials of both classes without the speakers of folds {i + 1} and {j + 1}"
+            actual = f"{own.sum()} target and {non.sum()} nontarget; give more speakers or --train"
+            raise InputError(scores.name, wanted, actual)
+        here = (fold[0] == i) & (fold[1] == j)
+        made = how.fit(systems, columns, own, non)
+        llr[here] = _llr(made, [column[here] for column in columns])
+    return llr, len(pairs)
+
+
+def fold_of(enrol: Ids, test: Ids, how: Fitting) -> IntArray:
+    """The folds of both speakers of each trial, drawn; all are of one size but for one speaker."""
+    both = Ids.concatenate([enrol, test]).alphabetical()
+    drawn = np.random.default_rng(how.seed).permutation(len(both.names)) % how.folds
+    return drawn[both.codes].reshape(2, -1)
+
+
+def _apart(train: Scores, scores: Scores) -> list[Notice]:
+    """Refuse lists that share speakers, or where these are not known, identifiers."""
+    sides = ("enrol_speaker", "test_speaker"), ("enrol", "test")
+    for what, columns in zip(("speakers", "utterances or models"), sides, strict=True):
+        given = [[getattr(table, side) for side in columns] for table in (train, scores)]
+        if any(column is None for table in given for column in table):
+            continue
+        names = [pl.concat([ids.names.gather(ids.used) for ids in table]) for table in given]
+        shared = names[0].filter(names[0].is_in(names[1].implode())).unique(maintain_order=True)
+        if len(shared):
+            wanted = f"a development list of other {what} than {scores.name}"
+            actual = f"{len(shared):,} of both (first: {shared[0]})"
+            raise InputError(train.name, wanted, actual)
+        if what == "speakers":
+            return []
+    sentence = f"speakers are not known: {train.name} and {scores.name} may share some"
+    return [Notice("speakers-not-known", "calibration", sentence)]
+
+
+def _said(map: Fusion, systems: Sequence[str]) -> list[Notice]:
+    """What is to be said of a linear map."""
+    notices = []
+    if map.separable:
+        sentence = "the classes do not overlap: the weights are only the largest tried"
+        notices.append(Notice("separable", "calibration", sentence))
+    if len(systems) > 1 and set(map.systems) != set(systems):
+        taken = ", ".join(f"{b} as {a}" for a, b in zip(map.systems, systems, strict=True))
+        sentence = f"systems taken in their order: {taken}"
+        notices.append(Notice("by-order", "fusion", sentence, "note"))
+    return notices

@@ -1,0 +1,163 @@
+"""``unmask score``, ``calibrate`` and ``fuse`` as a user runs them."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from tests.helpers.populations import population
+
+import unmask as um
+
+WHO = ("--speakers", r"pattern:^([de]\d+)")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Two systems on a development and an evaluation list, of other speakers each."""
+    for part, seed in (("d", 0), ("e", 1)):
+        key, quality = [], np.random.default_rng(seed)
+        for system in ("a", "b"):
+            made = population(12, 4, noise=1.2, tag=system, seed=seed)
+            names = [f"{part}{row // 4}-{row % 4}" for row in range(48)]
+            speakers = [name.split("-")[0] for name in names]
+            um.write(
+                um.Embeddings(made.vectors, speakers, names), tmp_path / f"{part}_{system}.npz"
+            )
+        for one in range(48):
+            for other in range(one + 1, 48, 3):
+                same = "target" if one // 4 == other // 4 else "nontarget"
+                key.append(f"{names[one]} {names[other]} {same} {quality.uniform(1, 9):.2f}")
+        (tmp_path / f"{part}.key").write_text(
+            "".join(f"{line.rsplit(' ', 1)[0]}\n" for line in key)
+        )
+        header = "enrol test label duration\n"
+        (tmp_path / f"{part}.quality").write_text(header + "".join(f"{line}\n" for line in key))
+    return tmp_path
+
+
+@pytest.fixture
+def scored(folder, unmask):
+    for part in "de":
+        for system in "ab":
+            done = unmask(
+                "score", f"{part}_{system}.npz", "-t", f"{part}.key", "-o", f"{part}_{system}.txt"
+            )
+            assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_scores_are_written_as_kaldi_has_them_or_as_the_ending_says(folder, unmask):
+    done = unmask("score", "e_a.npz", "--trials", "e.key", "-o", "s")
+    assert done.returncode == 0, done.stderr
+    assert "scores of cosine" in done.stderr
+    first = (folder / "s").read_text().split("\n")[0].split()
+    expected = um.score(folder / "e_a.npz", trials=folder / "e.key")
+    assert first == [*expected.trial(0).split(), str(expected.scores()[0])]
+    more = ("--backend", "plda", "--train", "d_a.npz", "--cohort", "d_a.npz", "--on", "processes")
+    done = unmask("score", "e_a.npz", "-t", "e.key", "-o", "s.csv", *more, "--workers", 2)
+    assert done.returncode == 0, done.stderr
+    assert "plda-asnorm" in (folder / "s.csv").read_text().split("\n")[0]
+
+
+def test_eval_scores_embeddings_on_the_way(folder, scored, unmask):
+    on_the_way = unmask("eval", "e_a.npz", "--key", "e.key", "--ci", 0, "--format", "json")
+    by_scores = unmask("eval", "e_a.txt", "-k", "e.key", *WHO, "--ci", 0, "--format", "json")
+    assert on_the_way.returncode == by_scores.returncode == 0, on_the_way.stderr
+    one, two = (json.loads(done.stdout)["results"] for done in (on_the_way, by_scores))
+    assert [row["value"] for row in one] == [row["value"] for row in two]
+
+
+def test_a_development_list_calibrates_and_the_map_is_applied_again(scored, unmask):
+    train = ("--train", "d_a.txt", "--train-key", "d.key")
+    done = unmask(
+        "calibrate",
+        "e_a.txt",
+        "-k",
+        "e.key",
+        *train,
+        *WHO,
+        "-o",
+        "llr",
+        "--save",
+        "m.json",
+        "--ci",
+        20,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "C_llr [bit]" in done.stdout
+    assert "LLR = " in done.stdout
+    again = unmask("calibrate", "e_a.txt", "--apply", "m.json", "-o", "again")
+    assert again.returncode == 0, again.stderr
+    assert (scored / "llr").read_bytes() == (scored / "again").read_bytes()
+    assert again.stdout == ""
+
+
+def test_without_a_development_list_maps_are_cross_fitted(scored, unmask):
+    done = unmask("calibrate", "e_a.txt", "-k", "e.key", *WHO, "--ci", 0)
+    assert done.returncode == 0, done.stderr
+    assert "cross-fitted by speaker with 15 fits" in done.stdout
+
+
+def test_quality_comes_from_the_key(scored, unmask):
+    done = unmask(
+        "calibrate", "e_a.txt", "-k", "e.quality", *WHO, "--quality", "log:duration", "--ci", 0
+    )
+    assert done.returncode == 0, done.stderr
+    assert "·log:duration" in done.stdout
+
+
+def test_systems_are_fused_and_the_weights_kept(scored, unmask):
+    train = ("--train", "a=d_a.txt", "--train", "b=d_b.txt", "--train-key", "d.key")
+    done = unmask(
+        "fuse", "a=e_a.txt", "b=e_b.txt", "-k", "e.key", *train, *WHO, "-o", "f",
+        "--save", "f.json", "--ci", 0,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert json.loads((scored / "f.json").read_text())["systems"] == ["a", "b"]
+    again = unmask("fuse", "a=e_a.txt", "b=e_b.txt", "--apply", "f.json", "-o", "again")
+    assert again.returncode == 0, again.stderr
+    assert (scored / "f").read_bytes() == (scored / "again").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("score e_a.npz -t d.key -o out", "d.key, line 1: expected an utterance"),
+        ("score e_a.npz -t e.key --backend plda -o out", "embeddings to train on"),
+        ("score e_a.npz -t e.key --to voxceleb -o out", "a format of scores"),
+        ("score e_a.npz -t e.key --train d_a.npz -o out", "no effect on the back-end cosine"),
+        ("score e_a.npz -t e.key --top 5 -o out", "--top: is for --cohort"),
+        ("calibrate e_a.txt -k e.key --apply e.key -o out", "expected a map"),
+        ("calibrate e_a.txt -k e.key --train d_a.txt -o out", "label"),
+        ("calibrate e_a.txt -k e.key --train e_a.txt --train-key e.key -o out", "other utterances"),
+        ("calibrate e_a.txt -k e.key -o out", "speakers to cross-fit by"),
+        ("calibrate e_a.txt -o out", "labels|speakers"),
+        (
+            "calibrate e_a.txt -k e.key --train d_a.txt --train-key d.key --folds 3 -o out",
+            "--folds",
+        ),
+        ("calibrate e_a.txt -k e.key --apply m.json --prior 0.1 -o out", "--prior"),
+        ("calibrate e_a.txt -k e.key --train-key d.key -o out", "--train-key"),
+        ("fuse e_a.txt d_a.txt -k e.key -o out", "trials"),
+        ("fuse e_a.txt -k e.key -o out", "two systems"),
+        ("eval e_a.txt -k e.key --backend plda", "backend"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line_and_writes_nothing(scored, unmask, command, said):
+    done = unmask(*command.split())
+    assert done.returncode == 1
+    assert re.search(said, done.stderr.strip().split("\n")[-1]), done.stderr
+    assert not (scored / "out").exists()
+
+
+def test_a_list_of_one_class_is_refused(scored, unmask):
+    lines = [
+        line for line in (scored / "d.key").read_text().split("\n") if line.endswith(" target")
+    ]
+    (scored / "one.key").write_text("\n".join(lines) + "\n")
+    train = ("--train", "d_a.txt", "--train-key", "one.key", "--missing", "skip")
+    done = unmask("calibrate", "e_a.txt", "-k", "e.key", *train, *WHO, "-o", "out")
+    assert done.returncode == 1
+    assert "expected trials of both classes" in done.stderr
+    assert not (scored / "out").exists()
