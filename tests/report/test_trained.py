@@ -14,7 +14,7 @@ from unmask.assessment.inputs import read_inputs
 from unmask.assessment.toml import check_config, load_config
 from unmask.assessment.training import NOT_RUNNABLE
 from unmask.errors import InputError
-from unmask.report.assessment import assess
+from unmask.report.assessment import run_assessment as assess
 from unmask.report.writing import write_report
 from unmask.run import run_on
 from unmask.speech import Recipe, anonymise, recordings, safeguard, train

@@ -121,7 +121,9 @@ class Extractors:
         return "cuda" if torch.cuda.is_available() else "cpu"
 
     def announce(self, safeguard: SafeguardConfig, attacker: AttackerConfig) -> None:
-        """How long training will take, measured by a few steps; nothing where all is there."""
+        """Count how long training will take, measured by a few steps, and say so; nothing where
+        all is there.
+        """
         from unmask.speech import is_encoder, training_seconds
 
         sets = self._sets(safeguard, attacker, make=False)
@@ -146,11 +148,12 @@ class Extractors:
             )
             for share in waiting
         )
+        self.work.total += seconds
         first = f" after {left:,} of them are protected" if left else ""
         self.say(
             f"training the extractor of {name} on {people} people, {rows:,} recordings"
             f" ({', '.join(f'{share:.0%}' for share in waiting)} of them), takes about"
-            f" {_duration(seconds)} on {self.device}{first}"
+            f" {duration(seconds)} on {self.device}{first}"
         )
 
     @cached_property
@@ -172,7 +175,8 @@ class Extractors:
         return self.work.folder / "extractors" / joint_digest(name, identity, code_digest())[:16]
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """``40 s``, ``3 min`` or ``1.5 h``."""
     if seconds < 90:
         return f"{max(seconds, 1):.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -10,12 +10,11 @@ import typer
 
 from unmask import utility as cost
 from unmask.assessment import Config
-from unmask.cli.assess import run
+from unmask.cli.assess import run, versions
 from unmask.cli.common import (
     DrawnIntervals,
     Output,
     figure_folder,
-    named_files,
     read_named,
     whole_number,
 )
@@ -55,12 +54,12 @@ def utility(
     ),
     output: Output = group(on="local", figures=None, figure_formats=""),
 ) -> None:
-    folders = _folders(protected or [])
+    folders = versions(protected or [])
     if original.suffix == ".csv" and not protected:
         measured = cost.read_measurements(original)
     else:
         files = recorded.read(original)
-        versions = {name: recorded.read(path) for name, path in folders.items()}
+        spoken = {name: recorded.read(path) for name, path in folders.items()}
         words = partial(cost.read_transcripts, empty=True)
         heard = read_named(hypotheses, "--hypotheses", words)
         guessed = read_named(predictions, "--predictions", cost.read_labels)
@@ -73,7 +72,7 @@ def utility(
         with recorded.running("measuring"):
             measured = cost.measure(
                 files,
-                versions,
+                spoken,
                 transcripts=None if transcripts is None else cost.read_transcripts(transcripts),
                 recogniser=cost.recogniser(listener, grammar=grammar) if listens else None,
                 hypotheses=heard,
@@ -124,13 +123,3 @@ def _config(
         },
         name="--report",
     )
-
-
-def _folders(given: list[str]) -> dict[str, Path]:
-    folders = {
-        Path(path).resolve().name if name == path else name: Path(path)
-        for name, path in named_files(given).items()
-    }
-    if len(folders) < len(given):
-        raise InputError("expected different names, found one twice: NAME=FOLDER")
-    return folders

@@ -127,9 +127,13 @@ class Document:
 
     @property
     def signature(self) -> str:
-        """What all numbers share: the trials they rest on and the version."""
+        """What all numbers share: the trials they rest on, the version, and whether it was a quick
+        look.
+        """
         lists = sorted({e.trials for row in self.rows for e in row.estimates if e.trials})
-        return "|".join(["unmask", *(f"trials:{digest}" for digest in lists), f"v:{__version__}"])
+        run = [f"run:{self.conditions['run']}"] if "run" in self.conditions else []
+        trials = (f"trials:{digest}" for digest in lists)
+        return "|".join(["unmask", *run, *trials, f"v:{__version__}"])
 
 
 @singledispatch

@@ -43,4 +43,4 @@ menu.addEventListener("click", (event) => {
 });
 window.addEventListener("beforeprint", () =>
   document.querySelectorAll("main details").forEach((part) => { part.open = true; }));
-window.unmaskDraw();
+if (window.unmaskDraw) window.unmaskDraw();

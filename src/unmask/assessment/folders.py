@@ -1,0 +1,212 @@
+"""A config for what was named on the command line or in Python: folders, or files of embeddings."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from unmask.assessment.config import AttackerConfig, Config, SafeguardConfig
+from unmask.assessment.toml import apply_change, check_config, resolved
+from unmask.errors import InputError
+
+SWEPT = {"mcadams": "b2", "pitch": "pitch"}
+"""What can be swept, and the method of this package whose number it is."""
+_AGAIN = ("-again", "_again", "-run2", "_run2")
+LEARNING = AttackerConfig.model_validate(
+    {"name": "informed, encoder", "enrol": "own", "train": True, "backends": ("cosine", "wccn")}
+)
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What is known beside the originals and their protected versions.
+
+    ``speakers`` tells whose recordings are, ``encoder`` embeds them. ``train`` is speech of other
+    people, on whom attackers train; ``safeguard`` a command by which attackers run the safeguard,
+    ``again`` its second run by name, ``keyless`` that there is no key. ``transcripts`` are the
+    words of the recordings; ``sweep`` is ``mcadams=0.6,0.7``, or what the names are values of.
+    """
+
+    speakers: str | None = None
+    encoder: str | None = None
+    train: Path | None = None
+    safeguard: str | None = None
+    again: Mapping[str, str | Path] = field(default_factory=dict)
+    keyless: bool = False
+    transcripts: Path | None = None
+    sweep: str | None = None
+
+
+def config_of(
+    original: str | Path,
+    protected: Mapping[str, str | Path],
+    beside: Beside | None = None,
+    *,
+    changes: Sequence[str] = (),
+) -> Config:
+    """The config of an ``original`` and its ``protected`` versions by name, all folders of
+    recordings or all files of embeddings; ``changes`` are ``key=value`` as of a file.
+    """
+    told, start = beside or Beside(), Path(original)
+    kind = _kind(start)
+    other = next((p for p in protected.values() if _kind(Path(p)) != kind), None)
+    if other is not None:
+        kinds = {"audio": "recordings", "embeddings": "a file of embeddings"}
+        raise InputError(other, f"{kinds[kind]} like {original}", kinds[_kind(Path(other))])
+    _refuse_same({"the original": original, **protected, **told.again})
+    voices: dict[str, Any] = {}
+    voices |= {} if told.speakers is None else {"speakers": told.speakers}
+    voices |= {"encoder": told.encoder} if told.encoder is not None and kind == "audio" else {}
+    runs = {name: n for n in protected for name in (f"{n}{e}" for e in _AGAIN) if name in protected}
+    again = {**{of: run for run, of in runs.items()}, **dict.fromkeys(told.again, "")}
+    safeguards = []
+    for name, path in protected.items():
+        one = {"name": name, kind: Path(path), **voices}
+        if name in runs:
+            one["hidden"] = True
+        else:
+            one |= _made_by(Path(path)) if kind == "audio" else {}
+            one |= _held(told, name, again, several=len(protected) - len(runs) > 1)
+        safeguards.append(one)
+    for name, path in told.again.items():
+        if name not in protected:
+            raise InputError("--again", f"one of {', '.join(protected)}", name)
+        hidden = {"name": f"{name}-again", kind: Path(path), "hidden": True, **voices}
+        safeguards.append(hidden)
+    safeguards += _swept(told, kind, safeguards)
+    if not safeguards:
+        raise InputError(f"{original}: expected a protected version of it as well, found none")
+    raw: dict[str, Any] = {
+        "title": f"Assessment of {', '.join(s['name'] for s in safeguards if 'hidden' not in s)}",
+        "original": {kind: start, **voices},
+        "safeguards": safeguards,
+    }
+    raw["title"] = raw["title"] if len(raw["title"]) <= 80 else f"{raw['title'][:79]}…"
+    if told.train is not None:
+        raw["training"] = {_kind(Path(told.train)): Path(told.train), **voices}
+        runnable = any("method" in one or "command" in one for one in safeguards)
+        if runnable and "audio" in raw["training"]:
+            raw["attackers"] = [dict(LEARNING)]
+    if told.transcripts is not None:
+        raw["utility"] = {"transcripts": Path(told.transcripts)}
+    elif told.sweep is not None:
+        raw["utility"] = {"dnsmos": 1}
+    for change in changes:
+        apply_change(raw, change)
+    return resolved(check_config(raw, name="assess"), Path())
+
+
+def _kind(path: Path) -> str:
+    """Whether a path holds recordings or embeddings; a folder of both is of recordings."""
+    if not path.exists():
+        raise InputError(f"{path}: no such file or folder")
+    if path.is_file():
+        return "embeddings"
+    from unmask.speech import SUFFIXES
+
+    sound = (path / "wav.scp").is_file() or any(
+        p.suffix.lower() in SUFFIXES for p in path.rglob("*")
+    )
+    if not sound and not any(path.glob("*.scp")) and not any(path.glob("*.ark")):
+        others = sorted({p.suffix.lower() for p in path.rglob("*") if p.is_file()} - {""})
+        found = f"files {' '.join(others[:6])}" if others else "none"
+        raise InputError(path, f"recordings ({' '.join(sorted(SUFFIXES))}) or embeddings", found)
+    return "audio" if sound else "embeddings"
+
+
+def _refuse_same(named: Mapping[str, str | Path]) -> None:
+    first: dict[Path, str] = {}
+    for name, path in named.items():
+        other = first.setdefault(Path(path).resolve(), name)
+        if other != name:
+            raise InputError(path, f"another folder or file than {other}", "the same")
+
+
+def _made_by(folder: Path) -> dict[str, Any]:
+    """What ``unmask anonymise`` wrote beside recordings about how they were made, as a config has
+    it: a built-in method. Without a range to draw from it has no key.
+    """
+    from unmask.speech import METADATA, safeguard
+
+    try:
+        said = json.loads((folder / METADATA).read_text(encoding="utf-8"))
+        drawn = said.get("coefficient", said.get("semitones"))
+        low, high = drawn if isinstance(drawn, list) else (drawn, drawn)
+        safeguard(said["method"], low=low, high=high)
+    except (InputError, OSError, ValueError, TypeError, KeyError, AttributeError):
+        return {}
+    made = {"method": said["method"], "ends": [low, high]}
+    return made | ({"keyless": True} if low == high else {"per": said.get("per", "speaker")})
+
+
+def _held(told: Beside, name: str, again: Mapping[str, str], *, several: bool) -> dict[str, Any]:
+    """What an attacker has of a safeguard, as the user says; that stands above what is found."""
+    if told.safeguard is not None and several:
+        raise InputError("--safeguard: expected one protected version that it makes, found several")
+    held: dict[str, Any] = {"keyless": True} if told.keyless else {}
+    if told.safeguard is not None:
+        held |= {"command": told.safeguard, "method": None, "ends": None, "per": None}
+    if name in again:
+        held |= {"again": again[name] or f"{name}-again", "keyless": told.keyless}
+    return held
+
+
+def _swept(told: Beside, kind: str, named: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The safeguards of a sweep: a built-in method at each value. Without values the folders that
+    were named are of values, and go by them.
+    """
+    if told.sweep is None:
+        return []
+    if kind != "audio":
+        wanted = "recordings, on which what protection costs is measured"
+        raise InputError("--sweep", wanted, "embeddings: their report draws DeID against G_VD")
+    parameter, equals, values = told.sweep.partition("=")
+    if not equals:
+        for one in named:
+            one["name"] = f"{parameter} {one['name']}"
+        return []
+    if parameter not in SWEPT:
+        raise InputError("--sweep", f"{' or '.join(SWEPT)}, or folders named by value", parameter)
+    made = []
+    for value in values.split(","):
+        try:
+            ends = [float(value)] * 2
+        except ValueError:
+            raise InputError(f"--sweep {parameter}", "numbers between commas", value) from None
+        name = f"{parameter} {value.strip()}"
+        made.append({"name": name, "method": SWEPT[parameter], "ends": ends, "keyless": True})
+    return made
+
+
+def assumptions(config: Config) -> list[str]:
+    """What nobody said, in two lines: what an own file of sessions, ``--again`` and ``--keyless``
+    would change.
+    """
+    encoder = f", embedded by {config.original.encoder}" if config.original.audio else ""
+    sessions = (
+        "no sessions are told apart" if config.original.sessions is None else "sessions known"
+    )
+    first = f"assumed: half of each speaker's recordings enrol, {sessions}{encoder}"
+    shown = [one for one in config.safeguards if not one.hidden]
+    has = {
+        "no key, so that attackers make the same run": [s for s in shown if s.keyless],
+        "a key, and a second run by the attacker": [s for s in shown if s.again is not None],
+        "a key; attackers run it themselves": [s for s in shown if _runs(s)],
+    }
+    told = [f"{_names(some)} {what}" for what, some in has.items() if some]
+    rest = [s for s in shown if not any(s in some for some in has.values())]
+    lacking = "a key, and attackers have no run of their own (--again, --keyless or --safeguard)"
+    told += [f"{_names(rest)} {lacking}"] if rest else []
+    return [first, f"assumed: {'; '.join(told)}"]
+
+
+def _runs(one: SafeguardConfig) -> bool:
+    return not one.keyless and one.again is None and bool(one.method or one.command)
+
+
+def _names(some: Iterable[SafeguardConfig]) -> str:
+    names = [one.name for one in some]
+    return f"{', '.join(names)} {'has' if len(names) == 1 else 'have'}"
