@@ -495,11 +495,19 @@ class Config(_Part):
             or getattr(self.legal, name)
             for name, kept in _QUICK_LEGAL.items()
         }
+        bare = dict.fromkeys(("again", "related", "command", "training"))
+        shown = (
+            one.model_copy(update=bare if one.made else {**bare, "method": None, "ends": None})
+            for one in self.safeguards
+            if not one.hidden
+        )
         return self.model_copy(
             update={
                 "title": f"Quick look: {self.title}",
                 "frameworks": self.frameworks or _QUICK_FRAMEWORKS,
                 "figures": (),
+                "safeguards": tuple(shown),
+                "training": Training(),
                 "attackers": (QUICK,),
                 "legal": self.legal.model_copy(update=legal),
                 **{name: fewer(getattr(self, name)) for name in _DRAWING},

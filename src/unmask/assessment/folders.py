@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from unmask.assessment.config import AttackerConfig, Config, SafeguardConfig
+from unmask.assessment.config import Config, SafeguardConfig
 from unmask.assessment.toml import apply_change, check_config, resolved
 from unmask.errors import InputError
 
 SWEPT = {"mcadams": "b2", "pitch": "pitch"}
 """What can be swept, and the method of this package whose number it is."""
-_AGAIN = ("-again", "_again", "-run2", "_run2")
-LEARNING = AttackerConfig.model_validate(
-    {"name": "informed, encoder", "enrol": "own", "train": True, "backends": ("cosine", "wccn")}
-)
+_SECOND = re.compile("[-_](again|run2)$")
+_KINDS = {"audio": "recordings", "embeddings": "embeddings"}
+LEARNING = {"name": "informed, encoder", "enrol": "own", "train": True}
+"""The attacker who trains its encoder on what it protected itself."""
 
 
 @dataclass(frozen=True)
@@ -50,46 +51,54 @@ def config_of(
     """The config of an ``original`` and its ``protected`` versions by name, all folders of
     recordings or all files of embeddings; ``changes`` are ``key=value`` as of a file.
     """
-    told, start = beside or Beside(), Path(original)
-    kind = _kind(start)
-    other = next((p for p in protected.values() if _kind(Path(p)) != kind), None)
-    if other is not None:
-        kinds = {"audio": "recordings", "embeddings": "a file of embeddings"}
-        raise InputError(other, f"{kinds[kind]} like {original}", kinds[_kind(Path(other))])
-    _refuse_same({"the original": original, **protected, **told.again})
-    voices: dict[str, Any] = {}
-    voices |= {} if told.speakers is None else {"speakers": told.speakers}
-    voices |= {"encoder": told.encoder} if told.encoder is not None and kind == "audio" else {}
-    runs = {name: n for n in protected for name in (f"{n}{e}" for e in _AGAIN) if name in protected}
-    again = {**{of: run for run, of in runs.items()}, **dict.fromkeys(told.again, "")}
-    safeguards = []
-    for name, path in protected.items():
-        one = {"name": name, kind: Path(path), **voices}
-        if name in runs:
-            one["hidden"] = True
-        else:
-            one |= _made_by(Path(path)) if kind == "audio" else {}
-            one |= _held(told, name, again, several=len(protected) - len(runs) > 1)
+    told, named = beside or Beside(), {name: Path(path) for name, path in protected.items()}
+    again = {name: Path(path) for name, path in told.again.items()}
+    for name in protected:
+        if (of := _SECOND.sub("", name)) != name and of in protected:
+            again[of] = named.pop(name)
+    kind, others = _kind(Path(original)), [*named.values(), *again.values()]
+    for path in others:
+        if (found := _KINDS[_kind(path)]) != _KINDS[kind]:
+            raise InputError(path, f"{_KINDS[kind]} like {original}", found)
+        if sum(path.resolve() == one.resolve() for one in (Path(original), *others)) > 1:
+            raise InputError(path, "different folders or files", "the same twice")
+    if unknown := next((name for name in again if name not in named), None):
+        raise InputError("--again", f"one of {', '.join(named)}", unknown)
+    if told.safeguard is not None and len(named) > 1:
+        raise InputError("--safeguard: expected one protected version that it makes, found several")
+    whose = {} if told.speakers is None else {"speakers": told.speakers}
+    if told.encoder is not None:
+        if kind != "audio":
+            raise InputError("--encoder: expected recordings to embed, found embeddings")
+        whose["encoder"] = told.encoder
+    safeguards: list[dict[str, Any]] = []
+    for name, path in named.items():
+        one = {"name": name, kind: path, **whose, **_made_by(path), "again": None}
+        if told.keyless:
+            one["keyless"] = True
+        if told.safeguard is not None:
+            one |= {"command": told.safeguard, "method": None, "ends": None, "per": None}
+        if name in again:
+            one |= {"again": f"{name}-again", "keyless": told.keyless}
         safeguards.append(one)
-    for name, path in told.again.items():
-        if name not in protected:
-            raise InputError("--again", f"one of {', '.join(protected)}", name)
-        hidden = {"name": f"{name}-again", kind: Path(path), "hidden": True, **voices}
-        safeguards.append(hidden)
+    title = f"Assessment of {', '.join(named) or told.sweep}"
     safeguards += _swept(told, kind, safeguards)
+    safeguards += [
+        {"name": f"{name}-again", kind: path, "hidden": True, **whose}
+        for name, path in again.items()
+    ]
     if not safeguards:
         raise InputError(f"{original}: expected a protected version of it as well, found none")
     raw: dict[str, Any] = {
-        "title": f"Assessment of {', '.join(s['name'] for s in safeguards if 'hidden' not in s)}",
-        "original": {kind: start, **voices},
+        "title": title if len(title) <= 80 else f"{title[:79]}…",
+        "original": {kind: Path(original), **whose},
         "safeguards": safeguards,
     }
-    raw["title"] = raw["title"] if len(raw["title"]) <= 80 else f"{raw['title'][:79]}…"
     if told.train is not None:
-        raw["training"] = {_kind(Path(told.train)): Path(told.train), **voices}
-        runnable = any("method" in one or "command" in one for one in safeguards)
+        raw["training"] = {_kind(Path(told.train)): Path(told.train), **whose}
+        runnable = any(one.get("method") or one.get("command") for one in safeguards)
         if runnable and "audio" in raw["training"]:
-            raw["attackers"] = [dict(LEARNING)]
+            raw["attackers"] = [LEARNING]
     if told.transcripts is not None:
         raw["utility"] = {"transcripts": Path(told.transcripts)}
     elif told.sweep is not None:
@@ -117,14 +126,6 @@ def _kind(path: Path) -> str:
     return "audio" if sound else "embeddings"
 
 
-def _refuse_same(named: Mapping[str, str | Path]) -> None:
-    first: dict[Path, str] = {}
-    for name, path in named.items():
-        other = first.setdefault(Path(path).resolve(), name)
-        if other != name:
-            raise InputError(path, f"another folder or file than {other}", "the same")
-
-
 def _made_by(folder: Path) -> dict[str, Any]:
     """What ``unmask anonymise`` wrote beside recordings about how they were made, as a config has
     it: a built-in method. Without a range to draw from it has no key.
@@ -140,18 +141,6 @@ def _made_by(folder: Path) -> dict[str, Any]:
         return {}
     made = {"method": said["method"], "ends": [low, high]}
     return made | ({"keyless": True} if low == high else {"per": said.get("per", "speaker")})
-
-
-def _held(told: Beside, name: str, again: Mapping[str, str], *, several: bool) -> dict[str, Any]:
-    """What an attacker has of a safeguard, as the user says; that stands above what is found."""
-    if told.safeguard is not None and several:
-        raise InputError("--safeguard: expected one protected version that it makes, found several")
-    held: dict[str, Any] = {"keyless": True} if told.keyless else {}
-    if told.safeguard is not None:
-        held |= {"command": told.safeguard, "method": None, "ends": None, "per": None}
-    if name in again:
-        held |= {"again": again[name] or f"{name}-again", "keyless": told.keyless}
-    return held
 
 
 def _swept(told: Beside, kind: str, named: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -185,11 +174,10 @@ def assumptions(config: Config) -> list[str]:
     """What nobody said, in two lines: what an own file of sessions, ``--again`` and ``--keyless``
     would change.
     """
-    encoder = f", embedded by {config.original.encoder}" if config.original.audio else ""
-    sessions = (
-        "no sessions are told apart" if config.original.sessions is None else "sessions known"
-    )
-    first = f"assumed: half of each speaker's recordings enrol, {sessions}{encoder}"
+    part, whose = config.original, "the files name them"
+    if part.audio is not None:
+        whose = f"{part.speakers or 'folders'} tell; vectors by the encoder {part.encoder}"
+    first = f"assumed: speakers and sessions as {whose}; half of each speaker's recordings enrol"
     shown = [one for one in config.safeguards if not one.hidden]
     has = {
         "no key, so that attackers make the same run": [s for s in shown if s.keyless],

@@ -23,7 +23,7 @@ from unmask.errors import InputError
 from unmask.estimate import Notice
 
 K = TypeVar("K")
-_A_SECTION, _A_CURVE, _FIGURES, _SORTED = 0.3, 1.0, 1.5, 0.06
+_A_SECTION, _A_CURVE, _FIGURES, _SORTED = 0.3, 1.0, 1.0, 0.06
 """Seconds of a section, of an attacker's learning curve, of the figures of a safeguard in one
 format, and of some sorting.
 """

@@ -105,60 +105,52 @@ class Runs:
         key = int(joint_digest(self.config.seed, "key of the attacker", safeguard.name)[:15], 16)
         people = "training people" if training else "the people attacked"
         what = f"{safeguard.name} under the attacker's key, {people}"
-        root = self._run_folder(safeguard, files, key)
-        return self._run(safeguard, files, key, root, what, make=make)
+        return self._made(safeguard, files, key, what, make=make)[1]
 
     def released(self, safeguard: SafeguardConfig) -> SafeguardConfig:
         """A safeguard that is made on the way, with the recordings that it makes of the original
         ones; in dry work with these.
         """
-        part, key = self.config.original, self.config.seed
+        part, what = self.config.original, f"making {safeguard.name}"
         assert part.audio is not None
-        root = self._run_folder(safeguard, self.recordings, key)
-        self._run(safeguard, self.recordings, key, root, f"making {safeguard.name}")
-        plain = part.audio.is_dir() and not (part.audio / "wav.scp").is_file()
-        whose = part.speakers if plain or self.work.dry else None
-        audio = part.audio if self.work.dry else root
-        more = {"audio": audio, "encoder": part.encoder, "speakers": whose}
+        folder, _ = self._made(safeguard, self.recordings, self.config.seed, what)
+        alike = self.work.dry or (part.audio.is_dir() and not (part.audio / "wav.scp").is_file())
+        more: dict[str, Any] = {"speakers": part.speakers if alike else None}
+        more |= {"encoder": part.encoder, "audio": part.audio if self.work.dry else folder}
         return safeguard.model_copy(update=more)
 
-    def _safeguard(self, one: SafeguardConfig, key: int) -> Any:
-        from unmask.speech import External, safeguard
-
-        if one.command is not None:
-            return External(one.command.replace("{key}", str(key)))
-        low, high = one.ends or (None, None)
-        return safeguard(str(one.method), seed=key, per=one.per or "speaker", low=low, high=high)
-
-    def _run_folder(self, one: SafeguardConfig, files: Sequence[Recording], key: int) -> Path:
-        content = [(repr(file), file.digest) for file in files]
-        identity = json.dumps([self._safeguard(one, key).describe(key=True), content])
-        return self.work.folder / "runs" / joint_digest(identity, code_digest())[:16]
-
-    def _run(
+    def _made(
         self,
         safeguard: SafeguardConfig,
         files: Sequence[Recording],
         key: int,
-        root: Path,
         what: str,
         *,
         make: bool = True,
-    ) -> tuple[Recording, ...]:
-        """The recordings of a run below ``root``, made unless they are there."""
-        from unmask.speech import anonymise
+    ) -> tuple[Path, tuple[Recording, ...]]:
+        """The folder of a run under a ``key``, and its recordings."""
+        from unmask.speech import External, anonymise, safeguard as method_named
 
+        low, high = safeguard.ends or (None, None)
+        if safeguard.command is not None:
+            chosen: Any = External(safeguard.command.replace("{key}", str(key)))
+        else:
+            how: Any = {"per": safeguard.per or "speaker", "low": low, "high": high}
+            chosen = method_named(str(safeguard.method), seed=key, **how)
+        content = [(repr(one), one.digest) for one in files]
+        identity = json.dumps([chosen.describe(key=True), content])
+        root = self.work.folder / "runs" / joint_digest(identity, code_digest())[:16]
         made = tuple(replace(one, path=root / f"{one.place}.flac") for one in files)
         missing = [one for one, to in zip(files, made, strict=True) if not to.path.is_file()]
         if missing and make and self.work.dry:
-            rate = _seconds(missing, partial(_protect, self._safeguard(safeguard, key)))
+            rate = _seconds(missing, partial(_protect, chosen))
             self.work.total += (rate or _A_FILE) * len(missing) / workers()
         elif missing and make:
             with self.work.doing(what):
-                result = anonymise(missing, root, self._safeguard(safeguard, key))
+                result = anonymise(missing, root, chosen)
             if result.failures:
                 raise InputError(f"{result.failures[0]} ({len(result.failures)} recordings failed)")
-        return made
+        return root, made
 
     def embedded_run(self, safeguard: SafeguardConfig, *, training: bool) -> Embeddings:
         """The same run through the encoder of the unprotected speech."""

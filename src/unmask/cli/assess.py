@@ -173,16 +173,15 @@ def run(
 
 def _logged(terminal: Terminal) -> assessment.Listener:
     """A line for each finished step, where there is no terminal to draw a bar on."""
-    doing, share, since = "", 0.0, time.monotonic()
+    doing, since = "", time.monotonic()
 
     def listener(what: str, done: float, total: float) -> None:
-        nonlocal doing, share, since
+        nonlocal doing, since
         if what != doing:
             now = time.monotonic()
             if doing:
-                terminal.remark(f"{100 * share:3.0f} %  {doing}, {now - since:.1f} s")
+                terminal.remark(f"{now - since:6.1f} s  {doing}")
             doing, since = what, now
-        share = done / total if total else 0.0
 
     return listener
 

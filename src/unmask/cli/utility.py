@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 
 from unmask import utility as cost
-from unmask.assessment import Config
+from unmask.assessment import Beside, config_of
 from unmask.cli.assess import run, versions
 from unmask.cli.common import (
     DrawnIntervals,
@@ -23,9 +23,6 @@ from unmask.cli.speech import Recorded
 from unmask.errors import InputError
 from unmask.report import document
 from unmask.run import make_folder
-
-if TYPE_CHECKING:
-    from unmask.assessment import Config
 
 
 def utility(
@@ -91,35 +88,15 @@ def utility(
         recorded.remark(f"wrote {measurements}")
     output.give(document(cost.utility_of(measured, **intervals.options)))
     if report is not None:
-        assert measurements is not None
-        config = _config(original, folders, measurements, recorded.speakers, intervals)
-        run(config, report, recorded)
-
-
-def _config(
-    original: Path,
-    protected: dict[str, Path],
-    measurements: Path,
-    speakers: str | None,
-    intervals: DrawnIntervals,
-) -> Config:
-    """The assessment of the same folders, on whose first screen the plane stands."""
-    if not protected:
-        raise InputError("--report: expected folders of recordings, found measurements alone")
-    from unmask.assessment import check_config
-
-    whose = {} if speakers is None else {"speakers": speakers}
-    return check_config(
-        {
+        if not folders:
+            raise InputError("--report: expected folders of recordings, found measurements alone")
+        changes = {
             "title": "What protection achieves and what it costs",
             "seed": intervals.seed,
-            "intervals": {"replicates": max(intervals.ci, 2)},
-            "original": {"audio": original.resolve(), **whose},
-            "safeguards": [
-                {"name": name, "audio": path.resolve(), **whose} for name, path in protected.items()
-            ],
-            "utility": {"measurements": measurements.resolve()},
+            "intervals.replicates": max(intervals.ci, 2),
+            "utility.measurements": str(measurements),
             "frameworks": ["legal", "similarity", "utility"],
-        },
-        name="--report",
-    )
+        }
+        said = [f"{name}={json.dumps(value)}" for name, value in changes.items()]
+        told = Beside(speakers=recorded.speakers)
+        run(config_of(original, folders, told, changes=said), report, recorded)

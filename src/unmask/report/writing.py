@@ -129,7 +129,7 @@ def assess(
             paths = {name: _path(one, name, Path(cache)) for name, one in named.items()}
             config = config_of(paths.pop("original"), paths, told)
             if say is not None:
-                any(map(say, assumptions(config)))
+                say("\n".join(assumptions(config)))
         elif protected is not None or beside or isinstance(data, Embeddings):
             raise InputError("assess: expected original and protected speech, or a config alone")
         else:
