@@ -23,10 +23,8 @@ from unmask.errors import InputError
 from unmask.estimate import Notice
 
 K = TypeVar("K")
-_A_SECTION, _A_CURVE, _FIGURES, _SORTED = 0.3, 1.0, 1.0, 0.06
-"""Seconds of a section, of an attacker's learning curve, of the figures of a safeguard in one
-format, and of some sorting.
-"""
+_A_SECTION, _FIGURES, _SORTED = 0.3, 1.0, 0.06
+"""Seconds of a section, of the figures of a safeguard in one format, and of some sorting."""
 
 
 def read_study(
@@ -63,7 +61,7 @@ def expected(study: Study, work: Work) -> float:
     timed, work.total = work.total, 0.0
     work.expect(list({step.key: step for step in steps}.values()))
     page = len(study.config.figures) * _FIGURES * (2 + len(study.inputs.safeguards))
-    page += len(wanted) * _A_SECTION + len(study.every) * _A_CURVE
+    page += sum(_A_SECTION + (one.key == "trust") * len(study.every) for one in wanted)
     return timed + _pace() * (work.total + page)
 
 

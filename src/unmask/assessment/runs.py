@@ -205,7 +205,8 @@ def embedded(
     names = [repr((one.utterance, one.speaker, one.session)) for one in files]
     inputs, by = [content, *names], {"depends on": fingerprint_of(encoder)}
     if work.dry and not work.rate:
-        work.rate = _seconds(files, lambda one: embed([one], load_encoder(encoder)))
+        loaded = load_encoder(encoder)
+        work.rate = _seconds(files, lambda one: embed([one], loaded))
     weight = (work.rate or _A_FILE) * len(files) / workers()
     step = Step(f"embedding {what}", inputs, by, compute, weight, read=True)
     work.expect([step])

@@ -97,7 +97,8 @@ def resolved(config: Config, folder: Path) -> Config:
             for name, given in value:
                 made[name] = walk(given, f"{key}.{name}" if key else name)
                 run = name in ("again", "related") and given not in known
-                whose = name == "speakers" and not str(given).startswith("pattern:")
+                rule = str(given).startswith("pattern:") or given in ("folder", "name")
+                whose = name == "speakers" and not rule
                 if given and (run or whose):
                     made[name] = str(_existing(folder / given, f"{key}.{name}"))
                 if name in ("encoder", "start") and (folder / given).exists():

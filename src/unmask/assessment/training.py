@@ -121,8 +121,8 @@ class Extractors:
         return "cuda" if torch.cuda.is_available() else "cpu"
 
     def announce(self, safeguard: SafeguardConfig, attacker: AttackerConfig) -> None:
-        """Count how long training will take, measured by a few steps, and say so; nothing where
-        all is there.
+        """Check who trains; in dry work count how long it will take, measured by a few steps, and
+        say so where it is not done.
         """
         from unmask.speech import is_encoder, training_seconds
 
@@ -134,7 +134,7 @@ class Extractors:
             for share in self.shares
             if left or not is_encoder(self._place(name, self._taught(sets, share)))
         ]
-        if not waiting:
+        if not waiting or not self.work.dry:
             return
         people = len({one.speaker for one in self.runs.training})
         rows = sum(map(len, sets.values()))
@@ -171,6 +171,8 @@ class Extractors:
     def _place(self, name: str, taught: Sequence[Recording]) -> Path:
         from unmask.speech import run_name
 
+        if self.work.dry and not all(one.path.is_file() for one in taught):
+            return self.work.folder / "extractors" / "to be trained"
         identity = json.dumps(run_name(self._recipe, taught, start=self._start))
         return self.work.folder / "extractors" / joint_digest(name, identity, code_digest())[:16]
 

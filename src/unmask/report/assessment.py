@@ -166,31 +166,20 @@ def run_assessment(
     kept = Path(cache) if cache is not None else cache_of(folder)
     work = Work(kept, report=folder.resolve(), listener=listener, quick=config.quick)
     recorded = any(one.audio for one in (config.original, *config.safeguards))
+    dry = Work(kept, dry=True, quick=config.quick)
     if say is not None and recorded:
-        _check_encoders(config, allow_code=allow_code)
-        dry = Work(kept, dry=True, quick=config.quick)
         plain = config.model_copy(update={"redact": False})
         planned = read_study(plain, dry, folder, allow_code=allow_code, say=say)
         say(f"the whole assessment takes about {duration(expected(planned, dry))}")
     study = read_study(config, work, folder, allow_code=allow_code)
     if say is not None and not recorded:
-        planned_work = Work(kept, dry=True, quick=config.quick)
-        say(f"the whole assessment takes about {duration(expected(study, planned_work))}")
+        say(f"the whole assessment takes about {duration(expected(study, dry))}")
     run = Run(study, work)
     sections = list(_sections(run))
     if not sections:
         none = "frameworks: none of those named can be run on these data"
         raise InputError(run.reason or none)
     return _assessment(run, sections)
-
-
-def _check_encoders(config: Config, *, allow_code: bool) -> None:
-    """Encoders that are named are there; one that is not says how to install it."""
-    from unmask.speech.encoders import load_encoder, runs_code
-
-    for part in (config.original, config.training, *config.safeguards):
-        if part.audio is not None and (allow_code or not runs_code(part.encoder)):
-            load_encoder(part.encoder)
 
 
 def check_inputs(
@@ -200,7 +189,11 @@ def check_inputs(
     anything, and say what there is, what will be run, what will not be tried, and how long it
     takes with what ``cache`` holds.
     """
-    _check_encoders(config, allow_code=allow_code)
+    from unmask.speech.encoders import load_encoder, runs_code
+
+    for part in (config.original, config.training, *config.safeguards):
+        if part.audio is not None and (allow_code or not runs_code(part.encoder)):
+            load_encoder(part.encoder)
     work = Work(Path(cache or cache_of(Path())), dry=True, quick=config.quick)
     plain = config.model_copy(update={"redact": False})
     lines: list[str] = []
@@ -226,7 +219,7 @@ def check_inputs(
         lines += [] if name == ORIGINAL else [f"attackers of {name}: {'; '.join(who)}"]
     seconds = expected(study, work)
     lines += [note("quick")] if config.quick else []
-    return [*lines, *untried(study), f"takes about {duration(seconds)}, of which nothing was done"]
+    return [*lines, *untried(study), f"A run takes about {duration(seconds)}."]
 
 
 def _sections(run: Run) -> Iterator[Section]:
