@@ -39,7 +39,6 @@ from unmask.run import (
     private_files,
     private_folder,
     scratch_folder,
-    store,
     write_whole,
 )
 from unmask.trials import Embeddings, write
@@ -75,59 +74,53 @@ def assess(
     Parameters
     ----------
     data
-        The original speech: a folder of recordings, a file of embeddings or :class:`Embeddings`;
-        or a whole config, as :func:`load_config` gives or the path of its TOML file.
+        Original speech: a folder of recordings, a file of embeddings or :class:`Embeddings`; or
+        a config (:func:`load_config`) or the path of one.
     protected
-        The protected versions of the same speech by name, each of the same kind as ``data``. With
-        a config, the folder ``out`` may stand here.
+        Its protected versions by name, of the same kind. With a config ``out`` may stand here.
     out
-        Folder to write the report to; nothing is written without.
+        Folder of the report; nothing is written without.
     quick
         A quick look: six fixed attacks, at most 100 replicates, no figures.
     file_copy
-        Whether to add the filing copy to the folder.
+        Whether to write the filing copy as well.
     cache
-        Folder of finished steps, which hold names and voiceprints; the user's cache, or nothing is
-        kept where there is no ``out``.
+        Folder of finished steps, which hold names and voiceprints: by default the user's cache,
+        or none without ``out``.
     allow_code
         Whether a config may name code: an encoder to import, a safeguard's command.
     listener
-        Called with what is being done, how much of the work is done, and how much there is.
+        Called with what is being done, how much is done, and how much there is to do.
     say
         Called with lines on what was assumed and how long it will take.
     **beside
-        ``speakers``, ``encoder``, ``train``, ``safeguard``, ``again``, ``keyless``,
-        ``transcripts``, ``sweep``: :class:`unmask.assessment.Beside`.
+        Options of :class:`unmask.assessment.Beside`: ``speakers``, ``encoder``, ``train``,
+        ``safeguard``, ``again``, ``keyless``, ``transcripts``, ``sweep``.
 
     Returns
     -------
     Assessment
-        Its numbers (``to_polars``), conclusions (``lines``), ``figures()``, and ``write``.
+        Numbers (``to_polars``), conclusions (``lines``), ``figures()``; ``write`` makes a report.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> names, voices = np.repeat(list("abcdef"), 6), np.repeat(np.eye(6), 6, axis=0)
-    >>> def noisy(noise):
-    ...     vectors = voices + noise * rng.normal(size=voices.shape)
-    ...     return Embeddings(vectors, names, [f"u{n}" for n in range(36)])
-    >>> result = assess(noisy(0.1), {"B2": noisy(0.4)}, quick=True, keyless=True)
-    >>> result.cards[0].safeguard, len(result.to_polars()) > 20
-    ('B2', True)
+    >>> import numpy as np, unmask as um
+    >>> rng, names = np.random.default_rng(0), [f"u{n}" for n in range(36)]
+    >>> def voices(noise):
+    ...     vectors = np.repeat(np.eye(6), 6, axis=0) + noise * rng.normal(size=(36, 6))
+    ...     return um.Embeddings(vectors, np.repeat(list("abcdef"), 6), names)
+    >>> result = um.assess(voices(0.1), {"B2": voices(0.4)}, quick=True)
+    >>> result.cards[0].safeguard, result.cards[0].numbers[0].label
+    ('B2', 'Linkability')
     """
     if isinstance(protected, str | Path) and out is None:
         protected, out = None, protected
     with ExitStack() as stack:
         if cache is None:
-            cache = (
-                cache_of(Path(out)) if out is not None else stack.enter_context(scratch_folder())
-            )
+            cache = stack.enter_context(scratch_folder()) if out is None else cache_of(Path(out))
         if isinstance(protected, Mapping) and not isinstance(data, Config):
-            told = Beside(**beside)
-            named = {"original": data, **protected}
-            paths = {name: _path(one, name, Path(cache)) for name, one in named.items()}
-            config = config_of(paths.pop("original"), paths, told)
+            versions = {name: _path(one, Path(cache)) for name, one in protected.items()}
+            config = config_of(_path(data, Path(cache)), versions, Beside(**beside))
             if say is not None:
                 say("\n".join(assumptions(config)))
         elif protected is not None or beside or isinstance(data, Embeddings):
@@ -136,19 +129,18 @@ def assess(
             config = data if isinstance(data, Config) else load_config(data)
         config = config.model_copy(update={"quick": quick or config.quick})
         how: Any = {"cache": cache, "allow_code": allow_code, "listener": listener, "say": say}
-        done = run_assessment(config, out if out is not None else Path(cache), **how)
+        done = run_assessment(config, cache if out is None else out, **how)
         if out is not None:
             write_report(done, out, file_copy=file_copy, listener=listener)
     return done
 
 
 @private_files()
-def _path(one: Embeddings | str | Path, name: str, cache: Path) -> str | Path:
+def _path(one: Embeddings | str | Path, cache: Path) -> str | Path:
     """Where speech lies; embeddings in memory are put beside the kept steps."""
     if not isinstance(one, Embeddings):
         return one
-    folder = make_folder(private_folder(cache) / "inputs", private=True)
-    path = folder / f"{store.digest([name])[:8]}-{digest_of(one)}.npz"
+    path = make_folder(private_folder(cache) / "inputs", private=True) / f"{digest_of(one)}.npz"
     write(one, path)
     return path
 

@@ -138,11 +138,27 @@ class Document:
 
 @singledispatch
 def document(result: Any, **options: Any) -> Document:
-    """The document of a result of any framework, for :func:`unmask.report.render`.
+    """The document of a result: rows, inputs, notes and warnings, for :func:`render`.
 
-    ``result`` is what a public function of this package returned: an evaluation, a comparison, an
-    assessment of safeguards (``inputs``, ``details``), a legal sweep, C-P maps (``further``, the
-    same by another metric), worst-case studies by group or comparisons of models (``inputs``).
+    Parameters
+    ----------
+    result
+        What a public function of this package returned.
+    **options
+        ``inputs`` and ``details`` of safeguards, ``further`` C-P maps by another metric,
+        ``inputs`` of worst-case studies by group and of comparisons of models.
+
+    Returns
+    -------
+    Document
+        With ``to_dict``, ``to_json`` and a ``signature``.
+
+    Examples
+    --------
+    >>> import unmask as um
+    >>> made = um.document(um.evaluate(([2.0, 3.0, 1.0], [0.0, 1.5, -1.0]), replicates=0))
+    >>> made.to_dict()["results"][0]["metric"], made.signature.split("|")[0]
+    ('eer', 'unmask')
     """
     _load(result)
     return _registered(document, result)(result, **options)  # type: ignore[no-any-return]
