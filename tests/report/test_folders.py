@@ -80,8 +80,8 @@ def test_two_files_become_a_report_and_the_config_of_the_same_report(folder):
     said = done.stderr.splitlines()
     assert said[0].startswith("assumed: speakers and sessions as the files name them; half of each")
     assert said[1] == (
-        "assumed: b2 has a key, and attackers have no run of their own"
-        " (--again, --keyless or --safeguard)"
+        "assumed: b2: a key, and attackers have no run of their own:"
+        " --again, --keyless or --safeguard"
     )
     assert re.fullmatch(r"the whole assessment takes about \d+ s", said[2])
     assert any(re.fullmatch(r" +\d+\.\d s  voice similarity of b2", line) for line in said)
@@ -107,7 +107,7 @@ def test_a_second_run_is_known_by_its_name_or_told(folder):
 def test_keyless_lets_attackers_make_the_same_run(folder):
     config = config_of("original.npz", {"b2": "b2.npz"}, Beside(keyless=True))
     assert config.safeguards[0].keyless
-    assert "b2 has no key, so that attackers make the same run" in assumptions(config)[1]
+    assert "b2: no key, so that attackers make the same run" in assumptions(config)[1]
     assert any("informed (" in line for line in check_inputs(config))
 
 
@@ -135,7 +135,7 @@ def test_who_trains_on_other_people_learns_where_the_safeguard_can_be_run(record
     assert [one.name for one in config.attackers if one.trains] == ["informed, encoder"]
     alone = config_of("original", {"p": "protected"}, Beside(train="other"))
     assert not [one for one in alone.attackers if one.trains]
-    assert "a key; attackers run it themselves" in assumptions(config)[1]
+    assert "a key, and attackers run it themselves" in assumptions(config)[1]
 
 
 def test_a_sweep_is_a_safeguard_at_each_value_and_measures_what_it_costs(recorded):

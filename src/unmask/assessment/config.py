@@ -274,7 +274,6 @@ QUICK = AttackerConfig(name="original enrolment", backends=("cosine", "wasserste
 _QUICK_FRAMEWORKS: tuple[Framework, ...] = (
     "legal", "similarity", "zebra", "verification", "utility"
 )  # fmt: skip
-_QUICK_LEGAL = {"lengths": (1, 3), "metrics": ("linkability", "singling_out")}
 _QUICK_REPLICATES = 100
 _DRAWING = ("intervals", "verification", "cpmap")
 
@@ -490,11 +489,7 @@ class Config(_Part):
             few = min(part.replicates or _QUICK_REPLICATES, _QUICK_REPLICATES)
             return part.model_copy(update={"replicates": few})
 
-        legal = {
-            name: tuple(one for one in getattr(self.legal, name) if one in kept)
-            or getattr(self.legal, name)
-            for name, kept in _QUICK_LEGAL.items()
-        }
+        legal = {"lengths": self.legal.lengths[:2], "metrics": self.legal.metrics[:2]}
         bare = dict.fromkeys(("again", "related", "command", "training"))
         shown = (
             one.model_copy(update=bare if one.made else {**bare, "method": None, "ends": None})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -73,11 +73,10 @@ def config_of(
         whose["encoder"] = told.encoder
     safeguards: list[dict[str, Any]] = []
     for name, path in named.items():
-        one = {"name": name, kind: path, **whose, **_made_by(path), "again": None}
-        if told.keyless:
-            one["keyless"] = True
+        one = {"name": name, kind: path, **whose, **_made_by(path)}
+        one |= {"keyless": True} if told.keyless else {}
         if told.safeguard is not None:
-            one |= {"command": told.safeguard, "method": None, "ends": None, "per": None}
+            one = {"name": name, kind: path, **whose, "command": told.safeguard}
         if name in again:
             one |= {"again": f"{name}-again", "keyless": told.keyless}
         safeguards.append(one)
@@ -116,11 +115,10 @@ def _kind(path: Path) -> str:
         return "embeddings"
     from unmask.speech import SUFFIXES
 
-    sound = (path / "wav.scp").is_file() or any(
-        p.suffix.lower() in SUFFIXES for p in path.rglob("*")
-    )
-    if not sound and not any(path.glob("*.scp")) and not any(path.glob("*.ark")):
-        others = sorted({p.suffix.lower() for p in path.rglob("*") if p.is_file()} - {""})
+    kinds = {p.suffix.lower() for p in path.rglob("*") if p.is_file()}
+    sound = bool(kinds & SUFFIXES) or (path / "wav.scp").is_file()
+    if not sound and not kinds & {".scp", ".ark"}:
+        others = sorted(kinds - {""})
         found = f"files {' '.join(others[:6])}" if others else "none"
         raise InputError(path, f"recordings ({' '.join(sorted(SUFFIXES))}) or embeddings", found)
     return "audio" if sound else "embeddings"
@@ -171,30 +169,24 @@ def _swept(told: Beside, kind: str, named: Sequence[dict[str, Any]]) -> list[dic
 
 
 def assumptions(config: Config) -> list[str]:
-    """What nobody said, in two lines: what an own file of sessions, ``--again`` and ``--keyless``
-    would change.
-    """
+    """What nobody said, in two lines: who speaks, and what attackers hold of each safeguard."""
     part, whose = config.original, "the files name them"
     if part.audio is not None:
         whose = f"{part.speakers or 'folders'} tell; vectors by the encoder {part.encoder}"
     first = f"assumed: speakers and sessions as {whose}; half of each speaker's recordings enrol"
-    shown = [one for one in config.safeguards if not one.hidden]
-    has = {
-        "no key, so that attackers make the same run": [s for s in shown if s.keyless],
-        "a key, and a second run by the attacker": [s for s in shown if s.again is not None],
-        "a key; attackers run it themselves": [s for s in shown if _runs(s)],
-    }
-    told = [f"{_names(some)} {what}" for what, some in has.items() if some]
-    rest = [s for s in shown if not any(s in some for some in has.values())]
-    lacking = "a key, and attackers have no run of their own (--again, --keyless or --safeguard)"
-    told += [f"{_names(rest)} {lacking}"] if rest else []
+    held: dict[str, list[str]] = {}
+    for one in config.safeguards:
+        if not one.hidden:
+            held.setdefault(_held(one), []).append(one.name)
+    told = (f"{', '.join(names)}: {what}" for what, names in held.items())
     return [first, f"assumed: {'; '.join(told)}"]
 
 
-def _runs(one: SafeguardConfig) -> bool:
-    return not one.keyless and one.again is None and bool(one.method or one.command)
-
-
-def _names(some: Iterable[SafeguardConfig]) -> str:
-    names = [one.name for one in some]
-    return f"{', '.join(names)} {'has' if len(names) == 1 else 'have'}"
+def _held(one: SafeguardConfig) -> str:
+    if one.keyless:
+        return "no key, so that attackers make the same run"
+    if one.again is not None:
+        return "a key, and a second run by the attacker"
+    if one.method or one.command:
+        return "a key, and attackers run it themselves"
+    return "a key, and attackers have no run of their own: --again, --keyless or --safeguard"
