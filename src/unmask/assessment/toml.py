@@ -120,7 +120,7 @@ def resolved(config: Config, folder: Path) -> Config:
             for name, given in value:
                 made[name] = walk(given, f"{key}.{name}" if key else name)
                 run = name in ("again", "related") and given not in known
-                rule = str(given).startswith("pattern:") or given in _WORDS
+                rule = str(given).startswith("pattern:") or given in ("folder", "name")
                 whose = name == "speakers" and not rule
                 if given and (run or whose):
                     made[name] = str(_existing(folder / given, f"{key}.{name}"))
