@@ -13,6 +13,7 @@ import unmask as um
 from unmask.assessment import Beside, Step, Work, assumptions, config_of
 from unmask.assessment.folders import SWEPT
 from unmask.cli import app
+from unmask.cli.assess import versions
 from unmask.report import check_inputs, document
 from unmask.run import run_on
 from unmask.speech import METADATA
@@ -146,7 +147,7 @@ def test_a_sweep_is_a_safeguard_at_each_value_and_measures_what_it_costs(recorde
     ]
     assert all(one.made and one.given and one.keyless for one in config.safeguards)
     assert config.utility.dnsmos == 1
-    named = config_of("original", {"0.7": "0.7"}, Beside(sweep="depth", transcripts="text"))
+    named = config_of("original", versions(["0.7"]), Beside(sweep="depth", transcripts="text"))
     assert [one.name for one in named.safeguards] == ["depth 0.7"]
     assert named.utility.transcripts == recorded / "text"
 

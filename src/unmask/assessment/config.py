@@ -486,7 +486,8 @@ class Config(_Part):
             return self
 
         def fewer(part: Any) -> Any:
-            few = min(part.replicates or _QUICK_REPLICATES, _QUICK_REPLICATES)
+            own = part.replicates
+            few = own if own is None else min(own, _QUICK_REPLICATES)
             return part.model_copy(update={"replicates": few})
 
         legal = {"lengths": self.legal.lengths[:2], "metrics": self.legal.metrics[:2]}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import Sequence
@@ -117,6 +118,8 @@ def assess(
         allow_code = allow_code or beside.safeguard is not None
         for line in assessment.assumptions(read):
             where.remark(line)
+    if allow_code:
+        sys.path += [os.getcwd(), str(Path(given[0]).resolve().parent)]
     if validate:
         kept = cache or assessment.cache_of(folder)
         for line in report.check_inputs(read, allow_code=allow_code, cache=kept):
@@ -134,10 +137,11 @@ _READ = ("speakers", "encoder", "transcripts", "sweep")
 
 def versions(given: Sequence[str]) -> dict[str, Path]:
     """Protected versions by name: NAME=PATH, or the name of the folder or file itself."""
-    paths = {
-        Path(path).resolve().stem if name == path else name: Path(path)
-        for name, path in named_files(given).items()
-    }
+    paths = {}
+    for name, path in named_files(given).items():
+        whole = Path(path).resolve()
+        own = whole.name if whole.is_dir() else whole.stem
+        paths[own if name == path else name] = Path(path)
     if len(paths) < len(given):
         raise InputError("expected different names, found one twice: NAME=PATH")
     return paths
