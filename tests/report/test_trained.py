@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from fuzz.faults import state_of, watched
 
+from unmask.assessment import Beside, config_of as config_of_folders
 from unmask.assessment.cache import Work
 from unmask.assessment.inputs import read_inputs
 from unmask.assessment.toml import check_config, load_config
@@ -207,3 +208,17 @@ def test_a_kill_at_any_stage_ends_with_the_same_bytes(study, tmp_path):
         shutil.rmtree(cache)
         shutil.copytree(tmp_path / stage, cache)
         assert run() == whole, stage
+
+
+def test_safeguards_of_a_sweep_are_made_on_the_way(study, tmp_path):
+    told = Beside(encoder=str(study / "encoder"), sweep="mcadams=0.6,0.9")
+    few = ['frameworks=["similarity"]', "figures=[]", "intervals.replicates=9", "utility.dnsmos=0"]
+    config = config_of_folders(study / "original", {}, told, changes=few)
+    said = []
+    result = assess(config, tmp_path / "out", cache=tmp_path / "cache", say=said.append)
+    assert {card.safeguard for card in result.cards} == {"mcadams 0.6", "mcadams 0.9"}
+    assert len(list((tmp_path / "cache" / "runs").rglob("*.flac"))) == 2 * PEOPLE * PER
+    assert said[-1].startswith("the whole assessment takes about ")
+    assert all(one.audio is None for one in result.asked.safeguards)
+    again = assess(config, tmp_path / "out", cache=tmp_path / "cache")
+    assert again.computed == 0
