@@ -260,7 +260,7 @@ def _add(total: dict[str, np.ndarray], part: dict[str, np.ndarray], rows: tuple[
 def assessing(folder: Path) -> Trial:
     """``unmask assess`` of small score tables: kept steps, then the report folder."""
     from unmask.assessment import load_config
-    from unmask.report import assess, write_report
+    from unmask.report import run_assessment as assess, write_report
 
     rng = np.random.default_rng(2)
     lines = [

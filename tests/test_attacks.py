@@ -27,7 +27,7 @@ from unmask.engine import curves
 from unmask.errors import InputError
 from unmask.estimate import Estimate
 from unmask.figures import pav_map
-from unmask.report import Document, Row, assess, check_inputs, render
+from unmask.report import Document, Row, check_inputs, render, run_assessment as assess
 from unmask.run import accumulate, run_on
 from unmask.speech import Recording, anonymise, load_encoder, read_audio
 from unmask.speech.encoders import Wrapped

@@ -18,7 +18,7 @@ from tests.scoring.jobs import NUMBERS, RANGES, total
 import unmask as um
 from unmask.assessment import load_config
 from unmask.errors import InputError
-from unmask.report import assess
+from unmask.report import run_assessment as assess
 from unmask.report.headline import find
 from unmask.run import content_digest, run, run_on
 from unmask.scoring import BACKENDS

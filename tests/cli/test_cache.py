@@ -13,7 +13,7 @@ from unmask.assessment import kept_assessments
 from unmask.assessment.cache import Step, Work
 from unmask.assessment.toml import load_config
 from unmask.errors import InputError
-from unmask.report.assessment import assess
+from unmask.report.assessment import run_assessment as assess
 from unmask.report.writing import write_report
 from unmask.run import run_on
 from unmask.trials import write

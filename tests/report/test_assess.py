@@ -29,7 +29,7 @@ from unmask.estimate import Estimate, Interval, Notice
 from unmask.privacy import Attacker
 from unmask.privacy.legal import spoken
 from unmask.report import json_schema
-from unmask.report.assessment import assess
+from unmask.report.assessment import run_assessment as assess
 from unmask.report.documents import Row
 from unmask.report.headline import attempts, find, largest, verdict
 from unmask.report.html import merged, symbols

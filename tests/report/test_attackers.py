@@ -13,7 +13,7 @@ from unmask.assessment.frameworks import RECORDS
 from unmask.assessment.toml import load_config
 from unmask.errors import InputError
 from unmask.privacy.legal import RELEASE
-from unmask.report.assessment import assess, check_inputs
+from unmask.report.assessment import check_inputs, run_assessment as assess
 from unmask.report.headline import ALL, WORST, find
 from unmask.report.writing import summary_table, write_report
 from unmask.trials import Embeddings, Ids, Scores, write

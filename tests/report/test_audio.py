@@ -11,7 +11,7 @@ import pytest
 from unmask.assessment.starter import starter_config
 from unmask.assessment.toml import load_config
 from unmask.errors import InputError
-from unmask.report.assessment import assess
+from unmask.report.assessment import run_assessment as assess
 from unmask.report.writing import write_report
 from unmask.speech.encoders import weights_of
 

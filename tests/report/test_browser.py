@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from unmask.assessment.toml import load_config
-from unmask.report.assessment import assess
+from unmask.report.assessment import run_assessment as assess
 from unmask.report.html import render_html
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")

@@ -15,7 +15,7 @@ from unmask.assessment import load_config
 from unmask.assessment.runs import Speech
 from unmask.assessment.sound import run_notices
 from unmask.errors import InputError
-from unmask.report import assess, check_inputs
+from unmask.report import check_inputs, run_assessment as assess
 from unmask.run import run_on
 from unmask.trials import Embeddings, Ids, write
 

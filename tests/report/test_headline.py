@@ -6,7 +6,7 @@ import pytest
 
 from unmask.assessment.toml import load_config
 from unmask.estimate import Estimate, Interval
-from unmask.report.assessment import assess
+from unmask.report.assessment import run_assessment as assess
 from unmask.report.documents import Row
 from unmask.report.headline import find, of_tables, verdict, weak_control
 from unmask.report.html import render_html

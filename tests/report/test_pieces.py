@@ -18,7 +18,7 @@ from unmask.assessment.cache import Work
 from unmask.assessment.frameworks import RECORDS
 from unmask.assessment.inputs import read_inputs
 from unmask.privacy.legal import RELEASE, one_minus_eer
-from unmask.report import assess
+from unmask.report import run_assessment as assess
 from unmask.report.headline import find
 from unmask.run import run_on
 

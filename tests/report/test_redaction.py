@@ -20,7 +20,7 @@ from tests.helpers.populations import speakers_with_noise
 
 from unmask.assessment.redact import Labels, ending
 from unmask.assessment.toml import load_config
-from unmask.report.assessment import assess
+from unmask.report.assessment import run_assessment as assess
 from unmask.report.writing import write_report
 from unmask.run import run_on
 from unmask.trials import Embeddings, Ids, Scores, write

@@ -14,7 +14,7 @@ from unmask.assessment.sound import sound_notices
 from unmask.assessment.toml import load_config
 from unmask.errors import InputError
 from unmask.report import json_schema
-from unmask.report.assessment import assess
+from unmask.report.assessment import run_assessment as assess
 from unmask.report.writing import summary_table, write_report
 from unmask.trials import Embeddings, Sound, write
 

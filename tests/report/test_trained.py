@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 from fuzz.faults import state_of, watched
 
+from unmask.assessment import Beside, config_of as config_of_folders
 from unmask.assessment.cache import Work
 from unmask.assessment.inputs import read_inputs
 from unmask.assessment.toml import check_config, load_config
 from unmask.assessment.training import NOT_RUNNABLE
 from unmask.errors import InputError
-from unmask.report.assessment import assess
+from unmask.report.assessment import run_assessment as assess
 from unmask.report.writing import write_report
 from unmask.run import run_on
 from unmask.speech import Recipe, anonymise, recordings, safeguard, train
@@ -107,9 +108,10 @@ def test_two_folders_and_one_command_train_an_attacker(study, tmp_path, monkeypa
     monkeypatch.setattr("unmask.speech.train", killed)
     with pytest.raises(KeyboardInterrupt):
         assess(config, tmp_path / "out", cache=tmp_path / "cache", say=said.append)
-    assert len(said) == 1
+    assert len(said) == 2
     assert "takes about" in said[0]
     assert "on cpu" in said[0]
+    assert said[1].startswith("the whole assessment takes about ")
     runs = {p: p.stat().st_mtime_ns for p in (tmp_path / "cache" / "runs").rglob("*.flac")}
     assert len(runs) == PEOPLE * PER
 
@@ -132,7 +134,7 @@ def test_two_folders_and_one_command_train_an_attacker(study, tmp_path, monkeypa
     assert str(tmp_path / "cache") not in (tmp_path / "out" / "report.html").read_text()
     again = assess(config, tmp_path / "out", cache=tmp_path / "cache", say=said.append)
     assert again.computed == 0
-    assert len(said) == 2
+    assert len(said) == 5  # nothing is left to train
 
 
 def test_why_no_extractor_was_trained_is_said(study, tmp_path):
@@ -206,3 +208,17 @@ def test_a_kill_at_any_stage_ends_with_the_same_bytes(study, tmp_path):
         shutil.rmtree(cache)
         shutil.copytree(tmp_path / stage, cache)
         assert run() == whole, stage
+
+
+def test_safeguards_of_a_sweep_are_made_on_the_way(study, tmp_path):
+    told = Beside(encoder=str(study / "encoder"), sweep="mcadams=0.6,0.9")
+    few = ['frameworks=["similarity"]', "figures=[]", "intervals.replicates=9", "utility.dnsmos=0"]
+    config = config_of_folders(study / "original", {}, told, changes=few)
+    said = []
+    result = assess(config, tmp_path / "out", cache=tmp_path / "cache", say=said.append)
+    assert {card.safeguard for card in result.cards} == {"mcadams 0.6", "mcadams 0.9"}
+    assert len(list((tmp_path / "cache" / "runs").rglob("*.flac"))) == 2 * PEOPLE * PER
+    assert said[-1].startswith("the whole assessment takes about ")
+    assert all(one.audio is None for one in result.asked.safeguards)
+    again = assess(config, tmp_path / "out", cache=tmp_path / "cache")
+    assert again.computed == 0

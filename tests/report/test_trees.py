@@ -8,7 +8,7 @@ import pytest
 
 from unmask.assessment import load_config, starter_config
 from unmask.estimate import Estimate, Interval
-from unmask.report import assess, check_inputs, summary_table, write_report
+from unmask.report import check_inputs, run_assessment as assess, summary_table, write_report
 from unmask.report.overview import mean
 from unmask.trials import Embeddings, write
 

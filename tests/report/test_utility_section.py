@@ -15,7 +15,7 @@ from unmask.assessment.frameworks.utility import FRAMEWORK
 from unmask.assessment.toml import load_config
 from unmask.errors import InputError
 from unmask.estimate import Notice
-from unmask.report.assessment import assess
+from unmask.report.assessment import run_assessment as assess
 from unmask.report.html import render_html
 from unmask.run import run_on
 from unmask.utility import COLUMNS, Measurements, utility_of, write_measurements

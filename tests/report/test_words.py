@@ -11,7 +11,7 @@ from tests.report import report_study
 from unmask.assessment.toml import load_config
 from unmask.privacy.similarity import compare_safeguards
 from unmask.report import document
-from unmask.report.assessment import assess
+from unmask.report.assessment import run_assessment as assess
 from unmask.report.html import filing_html, render_html
 from unmask.report.table import COMPARED, OF_TRIALS, render
 from unmask.trials import read_embeddings

@@ -32,8 +32,10 @@ from unmask.trials import Embeddings, Scores
 Listener = Callable[[str, float, float], None]
 """What is being done, how much of the work is done, and how much there is."""
 ASSESSMENTS, REPORTS = "assessments", "reports.json"
-_FOLDERS = ("runs", "extractors", "figures")
-_FILES = re.compile(rf"[0-9a-f]{{16}}\.npz|{REPORTS}|redaction-key|\.unmask-.*|\.redaction-key\..*")
+_FOLDERS = ("runs", "extractors", "figures", "inputs")
+_FILES = re.compile(
+    rf"(quick-)?[0-9a-f]{{16}}\.npz|{REPORTS}|redaction-key|\.unmask-.*|\.redaction-key\..*"
+)
 
 
 @cache
@@ -60,8 +62,8 @@ def digest_of(data: Embeddings | Scores) -> str:
 class Step:
     """One piece of work, made by a framework and run by :class:`Work`.
 
-    ``inputs`` are digests, ``params`` what else decides the result, ``weight`` tells about how long
-    it takes.
+    ``inputs`` are digests, ``params`` what else decides the result, ``weight`` is about how many
+    seconds it takes. What is ``read`` alone serves quick looks and whole runs alike.
     """
 
     what: str
@@ -69,6 +71,7 @@ class Step:
     params: Mapping[str, Any]
     compute: Callable[[], Any] = field(repr=False)
     weight: float = 1.0
+    read: bool = False
 
     @classmethod
     def of(
@@ -114,7 +117,8 @@ class Work:
 
     Finished steps lie in ``folder``, or in a private one inside it where others can read that, each
     a whole file or none, beside the name of the ``report``; ``own`` are those of this run. Where it
-    is ``dry`` inputs are read and checked, and nothing is computed.
+    is ``dry`` inputs are read and checked, nothing is computed, and ``total`` is how long that
+    would take. Steps of a ``quick`` look are kept apart.
     """
 
     def __init__(
@@ -124,16 +128,18 @@ class Work:
         report: Path | None = None,
         listener: Listener | None = None,
         dry: bool = False,
+        quick: bool = False,
     ) -> None:
         self.folder, self.report, self.listener = private_folder(folder), report, listener
-        self.dry = dry
+        self.dry, self.quick, self.rate = dry, quick, 0.0
         self.done = self.total = 0.0
         self.reused = self.computed = 0
         self.own: set[Path] = set()
 
     def path(self, step: Step) -> Path:
         """Where the result of a step is kept."""
-        return self.folder / f"{step.key}.npz"
+        mark = "quick-" if self.quick and not step.read else ""
+        return self.folder / f"{mark}{step.key}.npz"
 
     def expect(self, steps: Sequence[Step]) -> None:
         """Count steps that will come; those already stored weigh nothing."""

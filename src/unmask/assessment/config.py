@@ -104,6 +104,9 @@ class SafeguardConfig(VoicesConfig):
         "Safeguard of this package that makes it (b2, b2r, b2w, …), so that attackers"
         " can run it under keys of their own."
     )
+    ends: tuple[float, float] | None = described(
+        "Range of the method's coefficients or semitones, where it is not the usual one."
+    )
     command: str | None = described(
         "Any other safeguard as a command, with {input} and {output}, {speaker} and"
         " {key} where it has them; run with --allow-code only."
@@ -138,9 +141,21 @@ class SafeguardConfig(VoicesConfig):
             raise ValueError("expected another run (again) or keyless, found both")
         if self.method is not None and self.command is not None:
             raise ValueError("expected a method or a command, found both")
+        if self.ends is not None and self.method is None:
+            raise ValueError("ends: expected a method that draws between them, found none")
         if self.name in (self.again, self.related):
             raise ValueError("expected another run, found the run itself: it is what is attacked")
         return self
+
+    @property
+    def given(self) -> bool:
+        """Whether there is anything to read, or to make of the original recordings."""
+        return super().given or self.made
+
+    @property
+    def made(self) -> bool:
+        """Whether its method makes it of the original recordings, since nothing else is named."""
+        return self.method is not None and not (super().given or self.scores)
 
 
 class Training(VoicesConfig):
@@ -254,6 +269,13 @@ ATTACKERS = (
     ),
 )
 STANDARD.update({one.name: one for one in ATTACKERS})
+QUICK = AttackerConfig(name="original enrolment", backends=("cosine", "wasserstein"))
+"""Who attacks in a quick look: cosine in four readings, wasserstein in two."""
+_QUICK_FRAMEWORKS: tuple[Framework, ...] = (
+    "legal", "similarity", "zebra", "verification", "utility"
+)  # fmt: skip
+_QUICK_REPLICATES = 100
+_DRAWING = ("intervals", "verification", "cpmap")
 
 
 class ScoreTable(_Part):
@@ -403,6 +425,10 @@ class Config(_Part):
         "Which to run; all that the data allow by default."
     )
     redact: bool = False
+    quick: bool = described(
+        "A quick look: six fixed attacks, at most 100 replicates, no figures. Decides nothing.",
+        False,
+    )
     filing: Filing = Filing()
     figures: tuple[Literal["svg", "png", "pdf"], ...] = ("svg", "png", "pdf")
     intervals: IntervalConfig = IntervalConfig()
@@ -452,6 +478,37 @@ class Config(_Part):
             return given
         own = {one.name: one for one in given}
         return tuple({**STANDARD, **own}.values())
+
+    @property
+    def effective(self) -> Config:
+        """What is run: this, or of a quick look few attacks, lengths and replicates."""
+        if not self.quick:
+            return self
+
+        def fewer(part: Any) -> Any:
+            own = part.replicates
+            few = own if own is None else min(own, _QUICK_REPLICATES)
+            return part.model_copy(update={"replicates": few})
+
+        legal = {"lengths": self.legal.lengths[:2], "metrics": self.legal.metrics[:2]}
+        bare = dict.fromkeys(("again", "related", "command", "training"))
+        shown = (
+            one.model_copy(update=bare if one.made else {**bare, "method": None, "ends": None})
+            for one in self.safeguards
+            if not one.hidden
+        )
+        return self.model_copy(
+            update={
+                "title": f"Quick look: {self.title}",
+                "frameworks": self.frameworks or _QUICK_FRAMEWORKS,
+                "figures": (),
+                "safeguards": tuple(shown),
+                "training": Training(),
+                "attackers": (QUICK,),
+                "legal": self.legal.model_copy(update=legal),
+                **{name: fewer(getattr(self, name)) for name in _DRAWING},
+            }
+        )
 
     @property
     def left_out(self) -> dict[str, list[str]]:
@@ -514,6 +571,9 @@ class Config(_Part):
             raise ValueError("expected safeguards or scores to assess, found neither")
         if any(one.given for one in self.safeguards) and not self.original.given:
             raise ValueError("original: expected embeddings or audio to compare with, found none")
+        made = [one.name for one in self.safeguards if one.made]
+        if made and self.original.audio is None:
+            raise ValueError(f"original: expected audio to make {made[0]} of, found none")
         return self
 
 

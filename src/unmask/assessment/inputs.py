@@ -346,7 +346,7 @@ def _with_attackers(
     pairs = [(one, attacker) for one in given.values() for attacker in trains]
     why = {(a.name, b.name): extractors.why_not(a, b) for a, b in pairs}
     able = [(a, b) for a, b in pairs if why[a.name, b.name] is None]
-    for pair in () if runs.work.dry else able:
+    for pair in able:
         extractors.announce(*pair)
     assert original is not None
     held = dict(inputs.speech)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
+
+import numpy as np
 
 from unmask.assessment.attacks import attacks_of
 from unmask.assessment.cache import Step, Work
@@ -14,11 +17,14 @@ from unmask.assessment.frameworks import FRAMEWORKS
 from unmask.assessment.frameworks.legal import with_fitting_lengths
 from unmask.assessment.frameworks.utility import check_code
 from unmask.assessment.inputs import read_inputs, set_tables
+from unmask.assessment.runs import Runs
 from unmask.assessment.study import TRIALS, Plan, Results, Study
 from unmask.errors import InputError
 from unmask.estimate import Notice
 
 K = TypeVar("K")
+_A_SECTION, _FIGURES, _SORTED = 0.3, 1.0, 0.06
+"""Seconds of a section, of the figures of a safeguard in one format, and of some sorting."""
 
 
 def read_study(
@@ -30,14 +36,42 @@ def read_study(
     say: Callable[[str], None] | None = None,
 ) -> Study:
     """What every framework works on: all that is read and checked before anything is computed."""
+    asked, config = config, config.effective
     check_code(config, allow_code=allow_code)
+    runs = Runs(config, work, allow_code=allow_code)
+    made = (runs.released(one) if one.made else one for one in config.safeguards)
+    config = config.model_copy(update={"safeguards": tuple(made)})
     inputs = read_inputs(config, work, base=folder.resolve(), allow_code=allow_code, say=say)
     attacks, missing = attacks_of(config, inputs)
     left_out = config.left_out
     config, notices = with_fitting_lengths(config, attacks)
     tables = {**inputs.tables, **set_tables(inputs.sets)}
     inputs = replace(inputs, notices=(*inputs.notices, *notices))
-    return Study(config, inputs, attacks, missing, tables, left_out)
+    return Study(config, inputs, attacks, missing, tables, left_out, asked=asked)
+
+
+def expected(study: Study, work: Work) -> float:
+    """About how many seconds a run takes: what dry ``work`` has timed already, steps that are not
+    kept, the page, figures. Before the attacks have been tried any may be the strongest.
+    """
+    wanted = [f for f in FRAMEWORKS if f.key in (study.config.frameworks or KEYS)]
+    plans = [plan for one in wanted for plan in (one.steps(study), one.later(study))]
+    tried = study.trials().values() if any(one.trials for one in wanted) else ()
+    steps = [*tried, *(step for plan in plans for some in plan.values() for step in some.values())]
+    timed, work.total = work.total, 0.0
+    work.expect(list({step.key: step for step in steps}.values()))
+    page = len(study.config.figures) * _FIGURES * (2 + len(study.inputs.safeguards))
+    page += sum(_A_SECTION + (one.key == "trust") * len(study.every) for one in wanted)
+    return timed + _pace() * (work.total + page)
+
+
+def _pace() -> float:
+    """How much slower than where the weights of steps were measured: sorting a few numbers."""
+    numbers = np.random.default_rng(0).random(300_000)
+    start = time.perf_counter()
+    for _ in range(3):
+        np.sort(numbers)
+    return min(max((time.perf_counter() - start) / _SORTED, 0.5), 4.0)
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,10 +24,14 @@ from unmask.assessment.config import Config, SafeguardConfig, VoicesConfig
 from unmask.assessment.sound import medians
 from unmask.base import FloatArray
 from unmask.errors import InputError
+from unmask.run import available, current_place, scratch_folder
 from unmask.trials import Embeddings, Source, refuse_twins
 
 if TYPE_CHECKING:
     from unmask.speech import Recording
+
+_A_FILE = 0.2
+"""Seconds that a recording takes, where none could be timed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,27 +101,56 @@ class Runs:
         """Recordings of those attacked, or of training people, as the safeguard makes them under
         the attacker's own key. What is there already is not made again; nothing unless ``make``.
         """
-        from unmask.speech import External, anonymise, safeguard as method_named
-
         files = self.training if training else self.tested
         key = int(joint_digest(self.config.seed, "key of the attacker", safeguard.name)[:15], 16)
+        people = "training people" if training else "the people attacked"
+        what = f"{safeguard.name} under the attacker's key, {people}"
+        return self._made(safeguard, files, key, what, make=make)[1]
+
+    def released(self, safeguard: SafeguardConfig) -> SafeguardConfig:
+        """A safeguard that is made on the way, with the recordings that it makes of the original
+        ones; in dry work with these.
+        """
+        part, what = self.config.original, f"making {safeguard.name}"
+        assert part.audio is not None
+        folder, _ = self._made(safeguard, self.recordings, self.config.seed, what)
+        alike = self.work.dry or (part.audio.is_dir() and not (part.audio / "wav.scp").is_file())
+        more: dict[str, Any] = {"speakers": part.speakers if alike else None}
+        more |= {"encoder": part.encoder, "audio": part.audio if self.work.dry else folder}
+        return safeguard.model_copy(update=more)
+
+    def _made(
+        self,
+        safeguard: SafeguardConfig,
+        files: Sequence[Recording],
+        key: int,
+        what: str,
+        *,
+        make: bool = True,
+    ) -> tuple[Path, tuple[Recording, ...]]:
+        """The folder of a run under a ``key``, and its recordings."""
+        from unmask.speech import External, anonymise, safeguard as method_named
+
+        low, high = safeguard.ends or (None, None)
         if safeguard.command is not None:
             chosen: Any = External(safeguard.command.replace("{key}", str(key)))
         else:
-            per = safeguard.per or "speaker"
-            chosen = method_named(str(safeguard.method), seed=key, per=per)
+            how: Any = {"per": safeguard.per or "speaker", "low": low, "high": high}
+            chosen = method_named(str(safeguard.method), seed=key, **how)
         content = [(repr(one), one.digest) for one in files]
         identity = json.dumps([chosen.describe(key=True), content])
         root = self.work.folder / "runs" / joint_digest(identity, code_digest())[:16]
         made = tuple(replace(one, path=root / f"{one.place}.flac") for one in files)
         missing = [one for one, to in zip(files, made, strict=True) if not to.path.is_file()]
-        if missing and make and not self.work.dry:
-            people = "training people" if training else "the people attacked"
-            with self.work.doing(f"{safeguard.name} under the attacker's key, {people}"):
+        if missing and make and self.work.dry:
+            rate = _seconds(missing, partial(_protect, chosen))
+            self.work.total += (rate or _A_FILE) * len(missing) / workers()
+        elif missing and make:
+            with self.work.doing(what):
                 result = anonymise(missing, root, chosen)
             if result.failures:
                 raise InputError(f"{result.failures[0]} ({len(result.failures)} recordings failed)")
-        return made
+        return root, made
 
     def embedded_run(self, safeguard: SafeguardConfig, *, training: bool) -> Embeddings:
         """The same run through the encoder of the unprotected speech."""
@@ -148,12 +184,9 @@ def embedded(
     that cannot be read, and what each sounds like; ``source`` names their set. In dry work all
     vectors are alike.
     """
-    from unmask.speech import embed
+    from unmask.speech import embed, load_encoder
     from unmask.speech.encoders import fingerprint_of
 
-    if work.dry:
-        people, names = [one.speaker for one in files], [one.utterance for one in files]
-        return Embeddings(np.ones((len(files), 1)), people, names), {}, {}
     content = joint_digest(*(one.digest for one in files))
 
     def compute() -> tuple[Embeddings, dict[str, str], FloatArray]:
@@ -171,10 +204,37 @@ def embedded(
 
     names = [repr((one.utterance, one.speaker, one.session)) for one in files]
     inputs, by = [content, *names], {"depends on": fingerprint_of(encoder)}
-    step = Step(f"embedding {what}", inputs, by, compute, weight=0.1 * len(files))
+    if work.dry and not work.rate:
+        loaded = load_encoder(encoder)
+        work.rate = _seconds(files, lambda one: embed([one], loaded))
+    weight = (work.rate or _A_FILE) * len(files) / workers()
+    step = Step(f"embedding {what}", inputs, by, compute, weight, read=True)
     work.expect([step])
+    if work.dry:
+        people, called = [one.speaker for one in files], [one.utterance for one in files]
+        return Embeddings(np.ones((len(files), 1)), people, called), {}, {}
     made, failures, sounds = work.run(step)
     return made, failures, dict(zip((one.utterance for one in files), sounds, strict=True))
+
+
+def _seconds(files: Sequence[Recording], do: Callable[[Recording], object]) -> float:
+    """How long a file takes, timed on the second that is done; 0 where that fails."""
+    with suppress(Exception):
+        do(files[0])
+        start = time.perf_counter()
+        do(files[-1])
+        return time.perf_counter() - start
+    return 0.0
+
+
+def _protect(safeguard: Any, one: Recording) -> None:
+    with scratch_folder() as folder:
+        safeguard.protect(one, folder / "timed.flac")
+
+
+def workers() -> int:
+    """How many work on files."""
+    return available(current_place().workers)
 
 
 def check_names(known: Embeddings, other: Embeddings, key: str, *, whose: str = "original") -> None:

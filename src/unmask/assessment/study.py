@@ -116,7 +116,8 @@ def _trial_step(attack: AttackRun, config: Config) -> Step:
 
     what = f"verification of {attack.safeguard}, {attack.attacker}"
     params = {**how, "backends": attack.backends}
-    seconds = 1 + attack.size * how["replicates"] / 5e6
+    trials = len(attack.backends) * (0.12 + 2e-6 * attack.size)
+    seconds = trials + how["replicates"] * (8e-4 + 4e-9 * attack.size)
     return Step(what, attack.inputs, params, compute, weight=seconds)
 
 
@@ -202,7 +203,8 @@ class Study:
 
     ``missing`` tells, by safeguard and attacker, why an attacker was not run; ``tables`` are the
     score tables by name; ``left_out`` is what the config drops; ``trialled`` holds every variant of
-    every attack by safeguard, once the attacks have been tried.
+    every attack by safeguard, once the attacks have been tried. ``asked`` is the config as it was
+    given, ``config`` what is run of it.
     """
 
     config: Config
@@ -212,6 +214,8 @@ class Study:
     tables: Mapping[str, Scores]
     left_out: Mapping[str, Sequence[str]] = field(default_factory=dict)
     trialled: Mapping[str, Sequence[Trialled]] = field(default_factory=dict)
+    asked: Config | None = None
+    is_tried: bool = False
 
     @property
     def every(self) -> dict[tuple[str, str], AttackRun]:
@@ -246,13 +250,17 @@ class Study:
         trialled: dict[str, list[Trialled]] = {}
         for (name, _), variants in done.items():
             trialled.setdefault(name, []).extend(variants)
-        self.trialled = trialled
+        self.trialled, self.is_tried = trialled, True
         best = {id(attack): [variant] for attack, variant in self.strongest().values()}
         for attack in self.every.values():
             attack.hold(*best.get(id(attack), ()))
 
     def strongest(self) -> dict[str, tuple[AttackRun, Variant]]:
-        """The attack with the lowest equal error rate on each safeguard."""
+        """The attack with the lowest equal error rate on each safeguard; before any was tried, the
+        first.
+        """
+        if not self.is_tried:
+            return {n: (some[0], Variant(some[0].backends[0])) for n, some in self.attacks.items()}
         best = {name: strongest(trialled, "eer") for name, trialled in self.trialled.items()}
         return {n: (self.every[n, one.attacker], one.variant) for n, one in best.items()}
 

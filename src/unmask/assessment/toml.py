@@ -16,9 +16,32 @@ from unmask.errors import InputError
 
 
 def load_config(path: str | Path, *, changes: Sequence[str] = ()) -> Config:
-    """Read and check the TOML file at ``path``; ``changes`` are ``key=value`` with dotted keys.
+    """Read and check the config of an assessment.
 
-    Paths in it are relative to its own folder and come out resolved.
+    Parameters
+    ----------
+    path
+        The TOML file; paths in it are relative to its own folder and come out resolved.
+    changes
+        ``key=value`` with dotted keys, as of ``unmask assess --set``.
+
+    Returns
+    -------
+    Config
+        All values, defaults filled in; :func:`assess` takes it.
+
+    Examples
+    --------
+    >>> import tempfile, unmask as um
+    >>> from pathlib import Path
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> for name in ("a.npz", "b.npz"):
+    ...     (folder / name).touch()
+    >>> text = 'safeguards = [{name = "B2", embeddings = "b.npz"}]'
+    >>> _ = (folder / "a.toml").write_text(text)
+    >>> changes = ["original.embeddings=a.npz", "seed=3"]
+    >>> um.load_config(folder / "a.toml", changes=changes).seed
+    3
     """
     file = Path(path)
     try:
@@ -97,7 +120,8 @@ def resolved(config: Config, folder: Path) -> Config:
             for name, given in value:
                 made[name] = walk(given, f"{key}.{name}" if key else name)
                 run = name in ("again", "related") and given not in known
-                whose = name == "speakers" and not str(given).startswith("pattern:")
+                rule = str(given).startswith("pattern:") or given in ("folder", "name")
+                whose = name == "speakers" and not rule
                 if given and (run or whose):
                     made[name] = str(_existing(folder / given, f"{key}.{name}"))
                 if name in ("encoder", "start") and (folder / given).exists():

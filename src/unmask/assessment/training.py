@@ -121,7 +121,9 @@ class Extractors:
         return "cuda" if torch.cuda.is_available() else "cpu"
 
     def announce(self, safeguard: SafeguardConfig, attacker: AttackerConfig) -> None:
-        """How long training will take, measured by a few steps; nothing where all is there."""
+        """Check who trains; in dry work count how long it will take, measured by a few steps, and
+        say so where it is not done.
+        """
         from unmask.speech import is_encoder, training_seconds
 
         sets = self._sets(safeguard, attacker, make=False)
@@ -132,7 +134,7 @@ class Extractors:
             for share in self.shares
             if left or not is_encoder(self._place(name, self._taught(sets, share)))
         ]
-        if not waiting:
+        if not waiting or not self.work.dry:
             return
         people = len({one.speaker for one in self.runs.training})
         rows = sum(map(len, sets.values()))
@@ -146,11 +148,12 @@ class Extractors:
             )
             for share in waiting
         )
+        self.work.total += seconds
         first = f" after {left:,} of them are protected" if left else ""
         self.say(
             f"training the extractor of {name} on {people} people, {rows:,} recordings"
             f" ({', '.join(f'{share:.0%}' for share in waiting)} of them), takes about"
-            f" {_duration(seconds)} on {self.device}{first}"
+            f" {duration(seconds)} on {self.device}{first}"
         )
 
     @cached_property
@@ -168,11 +171,14 @@ class Extractors:
     def _place(self, name: str, taught: Sequence[Recording]) -> Path:
         from unmask.speech import run_name
 
+        if self.work.dry and not all(one.path.is_file() for one in taught):
+            return self.work.folder / "extractors" / "to be trained"
         identity = json.dumps(run_name(self._recipe, taught, start=self._start))
         return self.work.folder / "extractors" / joint_digest(name, identity, code_digest())[:16]
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """``40 s``, ``3 min`` or ``1.5 h``."""
     if seconds < 90:
         return f"{max(seconds, 1):.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -20,7 +20,8 @@ from unmask.errors import InputError
 COMMANDS: Final = {
     "demo": "Assess six safeguards on sixty real voices with every framework; some minutes.",
     "init": "Look into a folder and write a config for unmask assess.",
-    "assess": "Assess safeguards with every framework: one config in, one report folder out.",
+    "assess": "Assess safeguards with every framework: original and protected speech, or a config,"
+    " in, one report folder out.",
     "cache": "Steps that assessments keep.",
     "eval": "Detection and ZEBRA table of one system or several, with intervals.",
     "compare": "Two systems on the same trials: differences with intervals, which recognises"
@@ -51,7 +52,9 @@ unmask demo
 unmask demo -o case-study --ci 0
 unmask init recordings/
 unmask init voiceprivacy/ -o submission.toml
-unmask assess assessment.toml
+unmask assess original/ protected/ -o report/
+unmask assess original.npz B2=b2.npz --keyless --quick
+unmask assess original/ --sweep mcadams=0.6,0.7,0.8 -t text
 unmask assess assessment.toml --validate
 unmask cache list
 unmask cache clear --gone

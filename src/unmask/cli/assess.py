@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +20,9 @@ from unmask.cli.common import (
     Intervals,
     Terminal,
     Where,
+    named_files,
     progress_bar,
+    refuse,
     terminal_width,
     writable_folder,
 )
@@ -29,17 +34,48 @@ NAME = "assessment.toml"
 
 
 def assess(
+    context: typer.Context,
     where: Where,
-    config: Path | None = argument(
-        "TOML file; unmask init writes one.", default=None, show_default=False
+    given: list[str] | None = argument(
+        "A config that unmask init wrote; or original speech and its protected versions, folders"
+        " of recordings or files of embeddings: PATH or NAME=PATH.",
+        "CONFIG | ORIGINAL PROTECTED...",
+        default=None,
+        show_default=False,
     ),
     output: Path | None = option(
         "Folder to write.", "-o", callback=writable_folder, show_default="NAME-report"
     ),
+    quick: bool = option(
+        "A quick look: six fixed attacks, 100 replicates, no figures.", default=False
+    ),
+    beside: assessment.Beside = group(
+        speakers=option(
+            "Whose recordings are: folder, name, pattern:REGEX, or an utt2spk file.", "-s"
+        ),
+        encoder=option(
+            "campplus, resemblyzer, a trained FOLDER, MODEL.onnx or module:function.",
+            "-e",
+            show_default="campplus",
+        ),
+        train=option("Speech of other people, on whom attackers train."),
+        safeguard=option(
+            "How attackers run the safeguard: 'tool {input} {output} {key}'.", metavar="COMMAND"
+        ),
+        keyless=option("The safeguards have no key: a second run would be the same."),
+        transcripts=option("Words of the recordings, to measure what protection costs.", "-t"),
+        sweep=option("mcadams=0.6,0.7: safeguards to make; or what the NAMEs are values of."),
+        again={},
+    ),
+    again: tuple[str, ...] = option(
+        "The attacker's own run of a safeguard: PATH, or NAME=PATH of several.", metavar="PATH"
+    ),
     change: tuple[str, ...] = option(
         "Change a value; may be repeated.", "--set", metavar="KEY=VALUE"
     ),
-    validate: bool = option("Only read what the config names, and check it.", default=False),
+    validate: bool = option(
+        "Only read and check: what will be run, what not and why, how long.", default=False
+    ),
     redact: bool = option("Neutral labels in place of speaker names.", default=False),
     file_copy: bool = option(
         "Also filing.html and, where Chromium is installed, filing.pdf: A4, to be filed.",
@@ -56,18 +92,59 @@ def assess(
     if schema:
         sys.stdout.write(json.dumps(assessment.config_schema(), indent=2) + "\n")
         return
-    if config is None:
-        raise InputError("assess: expected a config (TOML), found none: unmask init writes one")
-    read = assessment.load_config(config, changes=[*change, *(["redact=true"] if redact else [])])
+    if not given:
+        wanted = "a config (TOML), or folders of original and protected speech"
+        raise InputError("assess", wanted, "none: unmask init writes a config")
+    flags = {"redact": redact, "quick": quick}
+    changes = [*change, *(f"{name}=true" for name, on in flags.items() if on)]
+    if quick:
+        refuse(context, _HELD, "no effect with --quick, whose attackers have no run of their own")
+    files = [one for one in given if one.endswith(".toml")]
+    if files and len(given) > 1:
+        raise InputError("assess", "a config alone, or folders", f"{files[0]} among {len(given)}")
+    if files:
+        refuse(context, (*_HELD, *_READ), "no effect with a config, which says so: see --set")
+        path = Path(files[0])
+        read = assessment.load_config(path, changes=changes)
+        folder = output or path.with_name(f"{path.stem}-report")
+    else:
+        original, *others = given
+        named = versions(others)
+        runs = versions(again)
+        if len(named) == len(runs) == 1:
+            runs = dict(zip(named, runs.values(), strict=True))
+        read = assessment.config_of(original, named, replace(beside, again=runs), changes=changes)
+        folder = output or Path("unmask-report")
+        allow_code = allow_code or beside.safeguard is not None
+        for line in assessment.assumptions(read):
+            where.remark(line)
+    if allow_code:
+        sys.path += [os.getcwd(), str(Path(given[0]).resolve().parent)]
     if validate:
-        for line in report.check_inputs(read, allow_code=allow_code):
+        kept = cache or assessment.cache_of(folder)
+        for line in report.check_inputs(read, allow_code=allow_code, cache=kept):
             print(visible(line))
-        print(visible(f"{config}: fine"))
+        print(visible(f"{' '.join(given)}: fine"))
         return
-    folder = output or config.with_name(f"{config.stem}-report")
     writable_folder(folder)
     with run_on(where.on, workers=where.workers, state=where.state):
         run(read, folder, where, file_copy=file_copy, cache=cache, allow_code=allow_code)
+
+
+_HELD = ("train", "safeguard", "keyless", "again")
+_READ = ("speakers", "encoder", "transcripts", "sweep")
+
+
+def versions(given: Sequence[str]) -> dict[str, Path]:
+    """Protected versions by name: NAME=PATH, or the name of the folder or file itself."""
+    paths = {}
+    for name, path in named_files(given).items():
+        whole = Path(path).resolve()
+        own = whole.name if whole.is_dir() else whole.stem
+        paths[own if name == path else name] = Path(path)
+    if len(paths) < len(given):
+        raise InputError("expected different names, found one twice: NAME=PATH")
+    return paths
 
 
 def run(
@@ -80,12 +157,14 @@ def run(
 ) -> None:
     """Assess, write, and print the headline table; the path of the page comes last.
 
-    ``how`` are options of :func:`unmask.report.assess`.
+    ``how`` are options of :func:`unmask.report.run_assessment`.
     """
-    with progress_bar("reading", quiet=terminal.quiet, parts=False) as listener:
+    with progress_bar("reading", quiet=terminal.quiet, parts=False) as bar:
+        listener = bar or _logged(terminal)
         heard: Any = {"listener": listener, "say": terminal.remark}
-        done = report.assess(config, output, **heard, **how)
+        done = report.run_assessment(config, output, **heard, **how)
         page = report.write_report(done, output, file_copy=file_copy, listener=listener)
+        listener("", 1, 1)
     reused = f"reused {done.reused} finished steps, computed {done.computed}; "
     terminal.remark(
         f"{reused if done.reused else ''}steps are kept, with names and voiceprints, in"
@@ -94,6 +173,21 @@ def run(
     if file_copy and not page.with_name("filing.pdf").exists():
         terminal.remark("no Chromium to make a PDF: print filing.html from any browser")
     sys.stdout.write(visible(f"{report.summary_table(done, width=terminal_width())}{page}\n"))
+
+
+def _logged(terminal: Terminal) -> assessment.Listener:
+    """A line for each finished step, where there is no terminal to draw a bar on."""
+    doing, since = "", time.monotonic()
+
+    def listener(what: str, done: float, total: float) -> None:
+        nonlocal doing, since
+        if what != doing:
+            now = time.monotonic()
+            if doing:
+                terminal.remark(f"{now - since:6.1f} s  {doing}")
+            doing, since = what, now
+
+    return listener
 
 
 def init(

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 
 from unmask import utility as cost
-from unmask.assessment import Config
-from unmask.cli.assess import run
+from unmask.assessment import Beside, config_of
+from unmask.cli.assess import run, versions
 from unmask.cli.common import (
     DrawnIntervals,
     Output,
     figure_folder,
-    named_files,
     read_named,
     whole_number,
 )
@@ -24,9 +23,6 @@ from unmask.cli.speech import Recorded
 from unmask.errors import InputError
 from unmask.report import document
 from unmask.run import make_folder
-
-if TYPE_CHECKING:
-    from unmask.assessment import Config
 
 
 def utility(
@@ -55,12 +51,12 @@ def utility(
     ),
     output: Output = group(on="local", figures=None, figure_formats=""),
 ) -> None:
-    folders = _folders(protected or [])
+    folders = versions(protected or [])
     if original.suffix == ".csv" and not protected:
         measured = cost.read_measurements(original)
     else:
         files = recorded.read(original)
-        versions = {name: recorded.read(path) for name, path in folders.items()}
+        spoken = {name: recorded.read(path) for name, path in folders.items()}
         words = partial(cost.read_transcripts, empty=True)
         heard = read_named(hypotheses, "--hypotheses", words)
         guessed = read_named(predictions, "--predictions", cost.read_labels)
@@ -73,7 +69,7 @@ def utility(
         with recorded.running("measuring"):
             measured = cost.measure(
                 files,
-                versions,
+                spoken,
                 transcripts=None if transcripts is None else cost.read_transcripts(transcripts),
                 recogniser=cost.recogniser(listener, grammar=grammar) if listens else None,
                 hypotheses=heard,
@@ -92,45 +88,15 @@ def utility(
         recorded.remark(f"wrote {measurements}")
     output.give(document(cost.utility_of(measured, **intervals.options)))
     if report is not None:
-        assert measurements is not None
-        config = _config(original, folders, measurements, recorded.speakers, intervals)
-        run(config, report, recorded)
-
-
-def _config(
-    original: Path,
-    protected: dict[str, Path],
-    measurements: Path,
-    speakers: str | None,
-    intervals: DrawnIntervals,
-) -> Config:
-    """The assessment of the same folders, on whose first screen the plane stands."""
-    if not protected:
-        raise InputError("--report: expected folders of recordings, found measurements alone")
-    from unmask.assessment import check_config
-
-    whose = {} if speakers is None else {"speakers": speakers}
-    return check_config(
-        {
+        if not folders:
+            raise InputError("--report: expected folders of recordings, found measurements alone")
+        changes = {
             "title": "What protection achieves and what it costs",
             "seed": intervals.seed,
-            "intervals": {"replicates": max(intervals.ci, 2)},
-            "original": {"audio": original.resolve(), **whose},
-            "safeguards": [
-                {"name": name, "audio": path.resolve(), **whose} for name, path in protected.items()
-            ],
-            "utility": {"measurements": measurements.resolve()},
+            "intervals.replicates": max(intervals.ci, 2),
+            "utility.measurements": str(measurements),
             "frameworks": ["legal", "similarity", "utility"],
-        },
-        name="--report",
-    )
-
-
-def _folders(given: list[str]) -> dict[str, Path]:
-    folders = {
-        Path(path).resolve().name if name == path else name: Path(path)
-        for name, path in named_files(given).items()
-    }
-    if len(folders) < len(given):
-        raise InputError("expected different names, found one twice: NAME=FOLDER")
-    return folders
+        }
+        said = [f"{name}={json.dumps(value)}" for name, value in changes.items()]
+        told = Beside(speakers=recorded.speakers)
+        run(config_of(original, folders, told, changes=said), report, recorded)

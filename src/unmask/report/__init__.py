@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from unmask._doors import open_door
 
 if TYPE_CHECKING:
-    from unmask.report.assessment import Assessment, assess, check_inputs
+    from unmask.report.assessment import Assessment, check_inputs, run_assessment
     from unmask.report.documents import Document, Row, document, figures_of, json_schema
     from unmask.report.table import FORMATS, render
-    from unmask.report.writing import summary_table, write_report
+    from unmask.report.writing import assess, summary_table, write_report
 
 open_door(__name__)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import datetime
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,15 @@ from unmask.assessment import (
     COMPARED,
     ORIGINAL,
     Config,
+    Done,
     Listener,
     Run,
     Step,
     Study,
     Work,
     cache_of,
+    duration,
+    expected,
     read_study,
     strongest,
 )
@@ -43,6 +47,7 @@ from unmask.report.headline import (
 )
 from unmask.report.overview import overview
 from unmask.report.section import Section, TableBlock, colours_of
+from unmask.report.words import note
 from unmask.run import private_files
 
 ONE_PERSON = "recordings of one person: there is nobody else to draw"
@@ -62,9 +67,11 @@ class Assessment(Tabular):
     ``notices`` are those on what was read, ``failures`` tell what could not be computed; the rest
     of the report stands.
     ``kept`` is the folder of finished steps and figures, which holds names and voiceprints.
+    ``asked`` is the config as it was given, ``config`` what was run of it.
     """
 
     config: Config
+    asked: Config
     attackers: Sequence[str]
     facts: Sequence[tuple[str, str]]
     line: str
@@ -116,6 +123,12 @@ class Assessment(Tabular):
         """What to be careful about, in words, of all sections."""
         return tuple(self.document.warnings)
 
+    def write(self, folder: str | Path, *, file_copy: bool = False) -> Path:
+        """Write the report folder, with a filing copy if asked for; gives the path of the page."""
+        from unmask.report.writing import write_report
+
+        return write_report(self, folder, file_copy=file_copy)
+
     @property
     def all_figures(self) -> list[Figure]:
         """Every figure of the report."""
@@ -135,7 +148,7 @@ def _(assessment: Assessment) -> list[Figure]:
 
 
 @private_files()
-def assess(
+def run_assessment(
     config: Config,
     output: str | Path,
     *,
@@ -148,16 +161,21 @@ def assess(
 
     That folder belongs to ``output`` and lies outside it (:func:`unmask.assessment.cache_of`
     unless given), since steps hold names and voiceprints; where others can read it, a private one
-    is made inside it. ``allow_code`` lets the config name
-    Python to import as an encoder, or a safeguard as a command; ``listener`` hears what is being
-    done and how far the whole is, ``say`` how long training will take, before it starts. Work runs
-    where ``unmask.run.run_on`` says. Nothing but the cache is written: :func:`unmask.write_report`
-    does the rest.
+    is made inside it. ``say`` hears first how long all will take. Nothing but the cache is written.
     """
     folder = Path(output)
     kept = Path(cache) if cache is not None else cache_of(folder)
-    work = Work(kept, report=folder.resolve(), listener=listener)
-    run = Run(read_study(config, work, folder, allow_code=allow_code, say=say), work)
+    work = Work(kept, report=folder.resolve(), listener=listener, quick=config.quick)
+    recorded = any(one.audio for one in (config.original, *config.safeguards))
+    dry = Work(kept, dry=True, quick=config.quick)
+    if say is not None and recorded:
+        plain = config.model_copy(update={"redact": False})
+        planned = read_study(plain, dry, folder, allow_code=allow_code, say=say)
+        say(f"the whole assessment takes about {duration(expected(planned, dry))}")
+    study = read_study(config, work, folder, allow_code=allow_code)
+    if say is not None and not recorded:
+        say(f"the whole assessment takes about {duration(expected(study, dry))}")
+    run = Run(study, work)
     sections = list(_sections(run))
     if not sections:
         none = "frameworks: none of those named can be run on these data"
@@ -165,19 +183,23 @@ def assess(
     return _assessment(run, sections)
 
 
-def check_inputs(config: Config, *, allow_code: bool = False) -> list[str]:
-    """Read and check what a config names as :func:`assess` does, short of computing anything, and
-    say what there is and what will not be tried.
+def check_inputs(
+    config: Config, *, allow_code: bool = False, cache: str | Path | None = None
+) -> list[str]:
+    """Read and check what a config names as :func:`run_assessment` does, short of computing
+    anything, and say what there is, what will be run, what will not be tried, and how long it
+    takes with what ``cache`` holds.
     """
     from unmask.speech.encoders import load_encoder, runs_code
 
     for part in (config.original, config.training, *config.safeguards):
         if part.audio is not None and (allow_code or not runs_code(part.encoder)):
             load_encoder(part.encoder)
-    work = Work(cache_of(Path()), dry=True)
+    work = Work(Path(cache or cache_of(Path())), dry=True, quick=config.quick)
     plain = config.model_copy(update={"redact": False})
-    study = read_study(plain, work, Path(), allow_code=allow_code)
-    inputs, lines = study.inputs, []
+    lines: list[str] = []
+    study = read_study(plain, work, Path(), allow_code=allow_code, say=lines.append)
+    inputs = study.inputs
     voices = {"original": inputs.original} if inputs.original is not None else {}
     for key, speech in {
         **voices,
@@ -196,7 +218,9 @@ def check_inputs(config: Config, *, allow_code: bool = False) -> list[str]:
     for name, attacks in study.attacks.items():
         who = (f"{one.attacker} ({', '.join(one.backends)})" for one in attacks)
         lines += [] if name == ORIGINAL else [f"attackers of {name}: {'; '.join(who)}"]
-    return [*lines, *untried(study)]
+    seconds = expected(study, work)
+    lines += [note("quick")] if config.quick else []
+    return [*lines, *untried(study), f"A run takes about {duration(seconds)}."]
 
 
 def _sections(run: Run) -> Iterator[Section]:
@@ -211,23 +235,44 @@ def _sections(run: Run) -> Iterator[Section]:
             f"charts and tables of {done.key}",
             [made.key for made in done.steps],
             {"colours": colours_of(study), "steps": [made.what for made in done.steps], **words},
-            lambda done=done: SECTIONS[done.key](study, done.results).plain(),  # type: ignore[misc]
+            partial(_section, study, done),
+            weight=0.3,
         )
         run.work.expect([step])
         yield from run.compute(done.key, {done.key: step}).values()
 
 
+def _section(study: Study, done: Done) -> Section:
+    made = SECTIONS[done.key](study, done.results)
+    return _of_quick_look(made) if study.config.quick else made.plain()
+
+
+def _of_quick_look(section: Section) -> Section:
+    """A section of a quick look: no figures, and every number says in its signature that it is of
+    such.
+    """
+
+    def marked(row: Row) -> Row:
+        params = ({**one.params, "quick": True} for one in row.estimates)
+        both = zip(row.estimates, params, strict=True)
+        return replace(row, estimates=[replace(one, params=more) for one, more in both])
+
+    tables = [replace(one, rows=list(map(marked, one.rows))) for one in section.tables]
+    return replace(section, figures=[], tables=tables)
+
+
 def _assessment(run: Run, sections: Sequence[Section]) -> Assessment:
     study, config, inputs = run.study, run.study.config, run.study.inputs
-    strip, least = _least(study)
+    strip, least = (None, []) if config.quick else _least(study)
     rows = {section.key: section.rows for section in sections}
     made = cards(study, rows)
-    limiting = list(limits(made, study, sections))
+    limiting = [*([note("quick")] if config.quick else []), *limits(made, study, sections)]
     told = ("not-read", *COMPARED, *BELIEVED)
     notices = [one for one in inputs.notices if one.code not in told]
     every = {"speakers": [row for block in least for row in block.rows], **rows}
     return Assessment(
         config,
+        study.asked or config,
         attackers=study.attackers,
         facts=_facts(study),
         line=_line(study),
@@ -235,7 +280,7 @@ def _assessment(run: Run, sections: Sequence[Section]) -> Assessment:
         lines=[*(c for c in made if c.numbers), *of_tables(rows.get("verification", ()))],
         limits=limiting,
         next_steps=list(next_steps(made, study)),
-        plane=plane_of(study, rows),
+        plane=None if config.quick else plane_of(study, rows),
         strip=strip,
         least=least,
         sections=sections,
@@ -246,7 +291,7 @@ def _assessment(run: Run, sections: Sequence[Section]) -> Assessment:
                 for row in some
             ],
             inputs=inputs.sources,
-            conditions={"assessment": config.title},
+            conditions={"assessment": config.title, **({"run": "quick"} if config.quick else {})},
             notes=[line for card in made for line in card.lines],
             warnings=[
                 *(one.line for one in notices),

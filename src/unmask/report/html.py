@@ -303,12 +303,13 @@ def _rendered(template: str, assessment: Assessment, **more: Any) -> str:
 
 def render_html(assessment: Assessment) -> str:
     """The whole page."""
+    drawing = javascript() if assessment.all_figures else ""
     return _rendered(
         "report.html.j2",
         assessment,
         policy=POLICY,
         style=Markup(STYLE + template_part("report.css")),
-        script=Markup(javascript() + "\n" + template_part("report.js")),
+        script=Markup(drawing + "\n" + template_part("report.js")),
         figure=lambda figure: Markup(fragment(figure)),
         shown_answers=SHOWN_ANSWERS,
         shown_cards=SHOWN_CARDS,

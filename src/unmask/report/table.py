@@ -386,7 +386,29 @@ FORMATS: dict[str, Callable[[Document], str]] = {
 
 
 def render(document: Document, format: str = "text", *, width: int | None = None) -> str:
-    """The ``document`` in a ``format``: text, json, csv, md or latex; text as wide as ``width``."""
+    """A document as text, JSON, CSV, Markdown or LaTeX.
+
+    Parameters
+    ----------
+    document
+        What :func:`document` made of a result.
+    format
+        ``text``, ``json``, ``csv``, ``md`` or ``latex``.
+    width
+        Columns of the terminal that ``text`` must fit; unlimited by default.
+
+    Returns
+    -------
+    str
+        The whole text, which ends with a new line.
+
+    Examples
+    --------
+    >>> import unmask as um
+    >>> estimate = um.Estimate("eer", 0.05, "%", chance=0.5)
+    >>> print(um.render(um.document(estimate), "csv").splitlines()[1][:9])
+    eer,0.05,
+    """
     if format not in FORMATS:
         raise InputError(f"format: expected one of {', '.join(FORMATS)}, found {format}")
     return text(document, width=width) if format == "text" else FORMATS[format](document)

@@ -8,18 +8,42 @@ import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from unmask.assessment import Listener, code_digest, to_toml
+from unmask.assessment import (
+    Beside,
+    Config,
+    Listener,
+    assumptions,
+    cache_of,
+    code_digest,
+    config_of,
+    digest_of,
+    load_config,
+    to_toml,
+)
 from unmask.errors import InputError
 from unmask.figures import Figure, images
-from unmask.report.assessment import Assessment
+from unmask.report.assessment import Assessment, run_assessment
 from unmask.report.documents import Document
 from unmask.report.html import filing_html, render_html
 from unmask.report.table import render, text
-from unmask.run import locked, make_folder, write_whole
+from unmask.run import (
+    locked,
+    make_folder,
+    private_files,
+    private_folder,
+    scratch_folder,
+    write_whole,
+)
+from unmask.trials import Embeddings, write
+
+Protected = Mapping[str, Embeddings | str | Path]
 
 PAGE = "report.html"
 _NEW = ".new-"
@@ -30,6 +54,95 @@ _SUFFIXES = {"csv": "csv", "md": "md", "latex": "tex"}
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 _SECONDS = 180
 _DATES = re.compile(rb"/(CreationDate|ModDate) \(D:(\d{14})")
+
+
+def assess(
+    data: Config | Embeddings | str | Path,
+    protected: Protected | str | Path | None = None,
+    out: str | Path | None = None,
+    *,
+    quick: bool = False,
+    file_copy: bool = False,
+    cache: str | Path | None = None,
+    allow_code: bool = False,
+    listener: Listener | None = None,
+    say: Callable[[str], None] | None = None,
+    **beside: Any,
+) -> Assessment:
+    """Assess protected versions of speech with every framework that the data allow.
+
+    Parameters
+    ----------
+    data
+        Original speech: a folder of recordings, a file of embeddings or :class:`Embeddings`; or
+        a config (:func:`load_config`) or the path of one.
+    protected
+        Its protected versions by name, of the same kind. With a config ``out`` may stand here.
+    out
+        Folder of the report; nothing is written without.
+    quick
+        A quick look: six fixed attacks, at most 100 replicates, no figures.
+    file_copy
+        Whether to write the filing copy as well.
+    cache
+        Folder of finished steps, which hold names and voiceprints: by default the user's cache,
+        or none without ``out``.
+    allow_code
+        Whether a config may name code: an encoder to import, a safeguard's command.
+    listener
+        Called with what is being done, how much is done, and how much there is to do.
+    say
+        Called with lines on what was assumed and how long it will take.
+    **beside
+        Options of :class:`unmask.assessment.Beside`: ``speakers``, ``encoder``, ``train``,
+        ``safeguard``, ``again``, ``keyless``, ``transcripts``, ``sweep``.
+
+    Returns
+    -------
+    Assessment
+        Numbers (``to_polars``), conclusions (``lines``), ``figures()``; ``write`` makes a report.
+
+    Examples
+    --------
+    >>> import numpy as np, unmask as um
+    >>> rng, names = np.random.default_rng(0), [f"u{n}" for n in range(36)]
+    >>> def voices(noise):
+    ...     vectors = np.repeat(np.eye(6), 6, axis=0) + noise * rng.normal(size=(36, 6))
+    ...     return um.Embeddings(vectors, np.repeat(list("abcdef"), 6), names)
+    >>> result = um.assess(voices(0.1), {"B2": voices(0.4)}, quick=True)
+    >>> result.cards[0].safeguard, result.cards[0].numbers[0].label
+    ('B2', 'Linkability')
+    """
+    if isinstance(protected, str | Path) and out is None:
+        protected, out = None, protected
+    with ExitStack() as stack:
+        if cache is None:
+            cache = stack.enter_context(scratch_folder()) if out is None else cache_of(Path(out))
+        if isinstance(protected, Mapping) and not isinstance(data, Config):
+            versions = {name: _path(one, Path(cache)) for name, one in protected.items()}
+            config = config_of(_path(data, Path(cache)), versions, Beside(**beside))
+            if say is not None:
+                say("\n".join(assumptions(config)))
+        elif protected is not None or beside or isinstance(data, Embeddings):
+            raise InputError("assess: expected original and protected speech, or a config alone")
+        else:
+            config = data if isinstance(data, Config) else load_config(data)
+        config = config.model_copy(update={"quick": quick or config.quick})
+        how: Any = {"cache": cache, "allow_code": allow_code, "listener": listener, "say": say}
+        done = run_assessment(config, cache if out is None else out, **how)
+        if out is not None:
+            write_report(done, out, file_copy=file_copy, listener=listener)
+    return done
+
+
+@private_files()
+def _path(one: Embeddings | str | Path, cache: Path) -> str | Path:
+    """Where speech lies; embeddings in memory are put beside the kept steps."""
+    if not isinstance(one, Embeddings):
+        return one
+    path = make_folder(private_folder(cache) / "inputs", private=True) / f"{digest_of(one)}.npz"
+    write(one, path)
+    return path
 
 
 def write_report(
@@ -69,7 +182,7 @@ def _make(assessment: Assessment, made: Path, folder: Path, tell: Listener) -> N
     write_whole(made / PAGE, render_html(assessment).encode())
     write_whole(made / "results.json", assessment.document.to_json().encode() + b"\n")
     redact = assessment.config.redact
-    config = to_toml(assessment.config, base=None if redact else folder.resolve())
+    config = to_toml(assessment.asked, base=None if redact else folder.resolve())
     write_whole(made / "assessment.toml", config.encode())
     (made / "tables").mkdir()
     for format, suffix in _SUFFIXES.items() if assessment.overview.rows else ():
@@ -90,7 +203,7 @@ def _make(assessment: Assessment, made: Path, folder: Path, tell: Listener) -> N
             write_whole(made / "tables" / f"{name}.{suffix}", "\n".join(parts).encode())
     (made / "figures").mkdir()
     figures, kinds = assessment.all_figures, assessment.config.figures
-    kept = assessment.kept / "figures"
+    kept = (assessment.kept if assessment.kept.is_dir() else made / "kept") / "figures"
     with ThreadPoolExecutor(2) as pool:
         jobs = [pool.submit(_draw, figure, kinds, made / "figures", kept) for figure in figures]
         for done, job in enumerate(jobs):

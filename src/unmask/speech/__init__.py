@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from unmask.speech.embedding import case_study_subset, embed, forget, trained_case_study
     from unmask.speech.encoders import Encoder, load_encoder
     from unmask.speech.pooling import PooledVoices, pool_voices, pooled_voices, read_gender
-    from unmask.speech.safeguards import Anonymised, DrawnChange, External, Safeguard, anonymise
-    from unmask.speech.safeguards import command_content, command_words, run_command, safeguard
+    from unmask.speech.safeguards import METADATA, Anonymised, DrawnChange, External, Safeguard
+    from unmask.speech.safeguards import anonymise, command_content, command_words, run_command
+    from unmask.speech.safeguards import safeguard
     from unmask.speech.encoders.card import Recipe, Status, export_onnx, is_encoder, read_card
     from unmask.speech.training.fit import Trained, run_name, train, training_seconds
     from unmask.speech.vocoding import Transformed, mcadams

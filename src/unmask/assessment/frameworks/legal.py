@@ -118,7 +118,7 @@ def _steps(study: Study) -> Plan:
             attack.inputs,
             {**how, "backends": attack.backends},
             partial(law.assess_attackers, _attackers(attack), **how),
-            weight=1.0 * len(how["lengths"]),
+            weight=len(attack.backends) * len(how["lengths"]) * (0.2 + 3.5e-4 * how["replicates"]),
         )
     for name, protected in inputs.protected.items():
         for attribute, bands in legal.attributes.items():
@@ -127,20 +127,25 @@ def _steps(study: Study) -> Plan:
             probes[name, attribute] = Step.of(
                 what, law.attribute_inference, protected, weight=2.0, **how, **config.drawn
             )
-    nameless = tuple(one for one in WITHIN if law.known_backend(one).is_free)
+    within = WITHIN[:1] if config.quick else WITHIN
+    nameless = tuple(one for one in within if law.known_backend(one).is_free)
     for name, released in inputs.released.items():
         ways = released.ways
         fits = law.fitting_lengths([way.test for way in ways], legal.lengths)
         how = _options(config) | {"lengths": fits}
         one_each = replace(how["protocol"], linkability_enrol=1)
         single = how | {"protocol": one_each, "metrics": ("linkability",)}
-        for what, backends, some in ((RELEASE, WITHIN, how), (RECORDS, nameless, single)):
+        for what, backends, some in ((RELEASE, within, how), (RECORDS, nameless, single)):
             release[name, what] = Step(
                 f"{what} of {name}",
                 [digest_of(one) for way in ways for one in (way.enrol, way.test)],
                 {**some, "backends": backends, "ways": len(ways)},
                 partial(law.assess_attackers, _within(released, backends), **some),
-                weight=1.0 * len(fits) * len(ways),
+                weight=len(some["metrics"])
+                * len(backends)
+                * len(fits)
+                * len(ways)
+                * (0.06 + 1.1e-4 * some["replicates"]),
             )
     return {"sweeps": sweeps, "probes": probes, "release": release}
 

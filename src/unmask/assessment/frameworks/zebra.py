@@ -38,7 +38,8 @@ def _steps(study: Study) -> Plan:
             return distortions_of(*sides, **how)
 
         what, data = f"calibration of {name} by another run", [*attacked.inputs, *learnt.inputs]
-        steps[name] = Step(what, data, how, compute, weight=0.5)
+        seconds = 0.5 + how["replicates"] * (0.014 + 2e-7 * attacked.size)
+        steps[name] = Step(what, data, how, compute, weight=seconds)
     return {"distortions": steps}
 
 

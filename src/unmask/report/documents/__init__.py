@@ -127,18 +127,38 @@ class Document:
 
     @property
     def signature(self) -> str:
-        """What all numbers share: the trials they rest on and the version."""
+        """What all numbers share: the trials they rest on, the version, and whether it was a quick
+        look.
+        """
         lists = sorted({e.trials for row in self.rows for e in row.estimates if e.trials})
-        return "|".join(["unmask", *(f"trials:{digest}" for digest in lists), f"v:{__version__}"])
+        run = [f"run:{self.conditions['run']}"] if "run" in self.conditions else []
+        trials = (f"trials:{digest}" for digest in lists)
+        return "|".join(["unmask", *run, *trials, f"v:{__version__}"])
 
 
 @singledispatch
 def document(result: Any, **options: Any) -> Document:
-    """The document of a result of any framework, for :func:`unmask.report.render`.
+    """The document of a result: rows, inputs, notes and warnings, for :func:`render`.
 
-    ``result`` is what a public function of this package returned: an evaluation, a comparison, an
-    assessment of safeguards (``inputs``, ``details``), a legal sweep, C-P maps (``further``, the
-    same by another metric), worst-case studies by group or comparisons of models (``inputs``).
+    Parameters
+    ----------
+    result
+        What a public function of this package returned.
+    **options
+        ``inputs`` and ``details`` of safeguards, ``further`` C-P maps by another metric,
+        ``inputs`` of worst-case studies by group and of comparisons of models.
+
+    Returns
+    -------
+    Document
+        With ``to_dict``, ``to_json`` and a ``signature``.
+
+    Examples
+    --------
+    >>> import unmask as um
+    >>> made = um.document(um.evaluate(([2.0, 3.0, 1.0], [0.0, 1.5, -1.0]), replicates=0))
+    >>> made.to_dict()["results"][0]["metric"], made.signature.split("|")[0]
+    ('eer', 'unmask')
     """
     _load(result)
     return _registered(document, result)(result, **options)  # type: ignore[no-any-return]

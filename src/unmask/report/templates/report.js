@@ -41,4 +41,4 @@ narrow.addEventListener("change", () => { menu.open = !narrow.matches; });
 menu.addEventListener("click", (event) => {
   if (narrow.matches && event.target.closest("a")) menu.open = false;
 });
-window.unmaskDraw();
+if (window.unmaskDraw) window.unmaskDraw();

@@ -1,0 +1,217 @@
+"""Two folders or files and one command: the config that is made, quick looks, sweeps."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import unmask as um
+from unmask.assessment import Beside, Step, Work, assumptions, config_of
+from unmask.assessment.folders import SWEPT
+from unmask.cli import app
+from unmask.cli.assess import versions
+from unmask.report import check_inputs, document
+from unmask.run import run_on
+from unmask.speech import METADATA
+
+PEOPLE, PER = 8, 4
+FEW = [
+    'frameworks=["similarity"]',
+    "figures=[]",
+    "intervals.replicates=9",
+    "legal.lengths=[1]",
+]
+
+
+def voices(noise: float, seed: int = 0, people: str = "s") -> um.Embeddings:
+    rng = np.random.default_rng(seed)
+    means = np.repeat(np.random.default_rng(7).normal(size=(PEOPLE, 6)), PER, axis=0)
+    speakers = np.repeat([f"{people}{n}" for n in range(PEOPLE)], PER)
+    names = [f"{people}u{n}" for n in range(PEOPLE * PER)]
+    return um.Embeddings(means + noise * rng.normal(size=means.shape), speakers, names)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    for name, one in {
+        "original": voices(0.2),
+        "b2": voices(1.0, 1),
+        "b2-again": voices(1.0, 2),
+        "strangers": voices(0.2, 3, people="t"),
+    }.items():
+        um.write(one, tmp_path / f"{name}.npz")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("UNMASK_CACHE", str(tmp_path / "cache"))
+    with run_on(workers=1):
+        yield tmp_path
+
+
+@pytest.fixture
+def recorded(folder):
+    """Files that sound, by name: nobody listens here."""
+    for place in ("original", "protected", "0.7", "other"):
+        for n in range(4):
+            (folder / place / f"p{n}").mkdir(parents=True)
+            (folder / place / f"p{n}" / f"p{n}-1.wav").touch()
+    (folder / "text").touch()
+    return folder
+
+
+def told(**how):
+    return [*(word for one in FEW for word in ("--set", one)), *how]
+
+
+def run(*words):
+    return CliRunner().invoke(app, ["assess", *map(str, words)])
+
+
+def refused(*words):
+    done = run(*words, "--validate")
+    assert done.exit_code == 1
+    return str(done.exception)
+
+
+def test_two_files_become_a_report_and_the_config_of_the_same_report(folder):
+    done = run("original.npz", "b2.npz", "-o", "report", *told())
+    assert done.exit_code == 0, done.output
+    said = done.stderr.splitlines()
+    assert said[0].startswith("assumed: speakers and sessions as the files name them; half of each")
+    assert said[1] == (
+        "assumed: b2: a key, and attackers have no run of their own:"
+        " --again, --keyless or --safeguard"
+    )
+    assert re.fullmatch(r"the whole assessment takes about \d+ s", said[2])
+    assert any(re.fullmatch(r" +\d+\.\d s  voice similarity of b2", line) for line in said)
+    first = (folder / "report" / "results.json").read_bytes()
+    again = run("report/assessment.toml", "-o", "report")
+    assert again.exit_code == 0, again.output
+    assert "computed 0" in again.stderr
+    assert (folder / "report" / "results.json").read_bytes() == first
+
+
+def test_a_second_run_is_known_by_its_name_or_told(folder):
+    by_name = config_of("original.npz", {"b2": "b2.npz", "b2-again": "b2-again.npz"})
+    by_word = config_of("original.npz", {"b2": "b2.npz"}, Beside(again={"b2": "b2-again.npz"}))
+    assert by_name == by_word
+    assert [one.hidden for one in by_name.safeguards] == [False, True]
+    assert "a second run by the attacker" in assumptions(by_name)[1]
+    done = run("original.npz", "b2.npz", "--again", "b2-again.npz", "--validate")
+    assert "ignorant (cosine, wccn, whitened); informed (" in done.stdout
+    assert re.search(r"A run takes about \d+ s\.", done.stdout)
+    assert "semi-informed attacker was not run" in done.stdout
+
+
+def test_keyless_lets_attackers_make_the_same_run(folder):
+    config = config_of("original.npz", {"b2": "b2.npz"}, Beside(keyless=True))
+    assert config.safeguards[0].keyless
+    assert "b2: no key, so that attackers make the same run" in assumptions(config)[1]
+    assert any("informed (" in line for line in check_inputs(config))
+
+
+@pytest.mark.parametrize(
+    ("drawn", "wanted"),
+    [
+        ({"coefficient": [0.7, 0.9], "per": "utterance"}, ("b2r", (0.7, 0.9), "utterance", False)),
+        ({"coefficient": 0.6}, ("b2r", (0.6, 0.6), None, True)),
+        ({"coefficient": "much"}, (None, None, None, False)),
+    ],
+)
+def test_what_anonymise_wrote_beside_recordings_is_taken_up(recorded, drawn, wanted):
+    (recorded / "protected" / METADATA).write_text(json.dumps({"method": "b2r", **drawn}))
+    (one,) = config_of("original", {"p": "protected"}).safeguards
+    assert (one.method, one.ends, one.per, one.keyless) == wanted
+    told = Beside(safeguard="mine {input} {output}")
+    (own,) = config_of("original", {"p": "protected"}, told).safeguards
+    assert (own.method, own.ends, own.command) == (None, None, "mine {input} {output}")
+
+
+def test_who_trains_on_other_people_learns_where_the_safeguard_can_be_run(recorded):
+    told = Beside(train="other", safeguard="mine {input} {output} {key}", speakers="folder")
+    config = config_of("original", {"p": "protected"}, told)
+    assert config.training.audio == recorded / "other"
+    assert [one.name for one in config.attackers if one.trains] == ["informed, encoder"]
+    alone = config_of("original", {"p": "protected"}, Beside(train="other"))
+    assert not [one for one in alone.attackers if one.trains]
+    assert "a key, and attackers run it themselves" in assumptions(config)[1]
+
+
+def test_a_sweep_is_a_safeguard_at_each_value_and_measures_what_it_costs(recorded):
+    config = config_of("original", {}, Beside(sweep="mcadams=0.6,0.8"))
+    assert [(one.name, one.method, one.ends) for one in config.safeguards] == [
+        ("mcadams 0.6", SWEPT["mcadams"], (0.6, 0.6)),
+        ("mcadams 0.8", SWEPT["mcadams"], (0.8, 0.8)),
+    ]
+    assert all(one.made and one.given and one.keyless for one in config.safeguards)
+    assert config.utility.dnsmos == 1
+    named = config_of("original", versions(["0.7"]), Beside(sweep="depth", transcripts="text"))
+    assert [one.name for one in named.safeguards] == ["depth 0.7"]
+    assert named.utility.transcripts == recorded / "text"
+
+
+def test_mistakes_are_one_line(recorded):
+    (recorded / "empty").mkdir()
+    (recorded / "a.toml").touch()
+    for words, said in {
+        ("original.npz",): "original.npz: expected a protected version of it as well, found none",
+        ("original.npz", "nothing"): "nothing: no such file or folder",
+        ("original.npz", "protected"): "expected embeddings like original.npz, found recordings",
+        ("original.npz", "strangers.npz"): "no speaker of safeguards.strangers is in original",
+        ("original", "empty"): "or embeddings, found none",
+        ("original", "p=original"): "original: expected different folders or files, found the same",
+        ("original", "a.toml"): "expected a config alone, or folders, found a.toml among 2",
+        ("original", "--sweep", "depth=1"): "--sweep: expected mcadams or pitch",
+        ("original", "--sweep", "pitch=high"): "expected numbers between commas, found high",
+        ("original.npz", "b2.npz", "--sweep", "x"): "--sweep: expected recordings",
+        ("original.npz", "b2.npz", "-e", "x"): "--encoder: expected recordings to embed",
+        ("original.npz", "b2.npz", "c=b2-again.npz", "--again", "x=strangers.npz"): "--again: exp",
+        ("a.toml", "--keyless"): "--keyless: no effect with a config",
+        ("original.npz", "b2.npz", "--keyless", "--quick"): "--keyless: no effect with --quick",
+    }.items():
+        assert said in refused(*words), words
+        assert "\n" not in refused(*words)
+    assert not (recorded / "unmask-report").exists()
+
+
+def test_a_quick_look_says_so_everywhere_and_shares_no_number_with_a_whole_run(folder):
+    done = run("original.npz", "b2.npz", "--quick", "--file-copy", "-o", "report")
+    assert done.exit_code == 0, done.output
+    assert "warning: A quick look: six fixed attacks" in done.stdout
+    assert "strongest of 6" in done.stdout
+    results = json.loads((folder / "report" / "results.json").read_text(encoding="utf-8"))
+    assert results["conditions"]["run"] == "quick"
+    assert "|run:quick|" in results["signature"]
+    assert all("|quick:True|" in one["signature"] for one in results["results"])
+    assert {one["interval"] and one["level"] for one in results["results"]} == {None, 0.95}
+    for name in ("report.html", "filing.html"):
+        page = (folder / "report" / name).read_text(encoding="utf-8")
+        assert "Quick look: Assessment of b2" in page
+        assert "A quick look: six fixed attacks" in page
+        assert "vega" not in page
+    assert not list((folder / "report" / "figures").iterdir())
+    assert "quick = true" in (folder / "report" / "assessment.toml").read_text()
+    step = Step("a number", [], {}, lambda: 1)
+    whole, quick = Work(folder / "kept"), Work(folder / "kept", quick=True)
+    assert [one.run(step) for one in (whole, quick)] == [1, 1]
+    assert (whole.reused, quick.reused, quick.computed) == (0, 0, 1)
+
+
+def test_python_takes_the_same_and_writes_where_it_is_told(folder):
+    result = um.assess(voices(0.2), {"b2": voices(1.0, 1)}, quick=True, keyless=True)
+    assert not list(folder.glob("*report*"))
+    assert document(result) is result.document
+    assert len(result.to_polars()) == len(result.estimates)
+    page = result.write(folder / "later")
+    assert page == folder / "later" / "report.html"
+    config = config_of("original.npz", {"b2": "b2.npz"}, changes=FEW)
+    kept = um.assess(config, folder / "out")
+    assert (folder / "out" / "report.html").is_file()
+    assert kept.asked == config
+    said = []
+    um.assess("original.npz", {"b2": "b2.npz"}, folder / "o", quick=True, say=said.append)
+    assert said[0].count("assumed: ") == 2
+    with pytest.raises(um.InputError, match="original and protected speech, or a config alone"):
+        um.assess(config, {"b2": "b2.npz"})
