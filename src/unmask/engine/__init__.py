@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from unmask.engine.pairing import cross_pairing, roc_of_pairs
     from unmask.engine.curves import Array, DetBand, DetCurve, EceProfile, Histogram, PavMap
     from unmask.engine.curves import Reliability, det_bands
-    from unmask.engine.evaluation import Battery, Detection, Evaluation, SystemResult, detection
+    from unmask.engine.battery import CONVENTIONS, Battery
+    from unmask.engine.evaluation import Detection, Evaluation, SystemResult, detection
     from unmask.engine.evaluation import group_masks
     from unmask.engine.evaluating import evaluate
     from unmask.engine.metrics import Zebra, act_dcf, cllr, d_sys, ece, eer

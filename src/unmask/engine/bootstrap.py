@@ -43,6 +43,8 @@ NO_SPEAKERS = (
 _BATCH = 1 << 20
 Codes = npt.NDArray[np.integer]
 Statistics = Callable[[Roc], Mapping[str, float]]
+Conditions = tuple[Codes, Codes]
+"""The condition of every target and of every nontarget."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,6 +180,8 @@ class SortedTrials:
     upto: IntArray
     target_loss: FloatArray
     nontarget_loss: FloatArray
+    target_condition: Codes | None = None
+    nontarget_condition: Codes | None = None
     whole: ClassVar[None] = None
     wider: ClassVar[float] = 1.0
     together: ClassVar[int] = 4
@@ -190,9 +194,11 @@ class SortedTrials:
         units: Units,
         *,
         thresholds: Sequence[float] = (),
+        marks: Mapping[str, FloatArray] | None = None,
+        conditions: Conditions | None = None,
     ) -> SortedTrials:
         """Sort the trials of a system, and the units of the trials along with them."""
-        roc = Roc.from_scores(target, nontarget, thresholds=thresholds, cllr=True)
+        roc = counted(target, nontarget, thresholds, marks, conditions)
         target_order, order = np.argsort(target), np.argsort(nontarget)
         targets, nontargets = target[target_order], nontarget[order]
         first = units.nontarget_first[order]
@@ -211,6 +217,7 @@ class SortedTrials:
             np.searchsorted(nontargets, roc.scores, side="right"),
             information.softplus(-targets),
             information.softplus(nontargets),
+            *(() if conditions is None else (conditions[0][target_order], conditions[1][order])),
         )
 
     def draws(self, seed: int, rows: Range) -> list[FloatArray]:
@@ -230,6 +237,14 @@ class SortedTrials:
             own = weight[xp.put(self.within)]
             weight *= times[xp.put(self.second)]
             weight[xp.put(self.within)] = own
+        if self.target_condition is not None and self.nontarget_condition is not None:
+            target_weight, weight = (
+                xp.put(equalised(xp.host(drawn), condition))
+                for drawn, condition in (
+                    (target_weight, self.target_condition),
+                    (weight, self.nontarget_condition),
+                )
+            )
         target = np.diff(xp.host(xp.cumulate(target_weight)[xp.put(self.target_edges)]))
         total = xp.cumulate(weight)
         below, upto = (xp.host(total[xp.put(at)]) for at in (self.below, self.upto))
@@ -241,18 +256,49 @@ class SortedTrials:
             xp.weighted_sum(xp.put(self.target_loss), target_weight),
             xp.weighted_sum(xp.put(self.nontarget_loss), weight),
         )
-        return Roc(self.roc.scores, target, upto - below, between, loss)
+        return Roc(self.roc.scores, target, upto - below, between, loss, self.roc.marks)
 
 
 System: TypeAlias = SortedTrials | BinnedTrials | FirstOrder
 """A system's trials, from which replicates are drawn: all of them, or their counts in bins."""
 
 
+def counted(
+    target: FloatArray,
+    nontarget: FloatArray,
+    thresholds: Sequence[float],
+    marks: Mapping[str, FloatArray] | None = None,
+    conditions: Conditions | None = None,
+) -> Roc:
+    """The statistic with C_llr; with ``conditions`` of both classes, of their trials in balance."""
+    weights = {}
+    if conditions is not None:
+        names = ("target_weights", "nontarget_weights")
+        alike = (equalised(np.ones(codes.size), codes) for codes in conditions)
+        weights = dict(zip(names, alike, strict=True))
+    return Roc.from_scores(
+        target, nontarget, thresholds=thresholds, cllr=True, marks=marks, **weights
+    )
+
+
+def equalised(weights: FloatArray, condition: Codes) -> FloatArray:
+    """Weights of a class such that each ``condition`` that occurs weighs alike: N/(C·n_c)."""
+    size = np.bincount(condition, weights)
+    there = np.count_nonzero(size)
+    each = np.divide(weights.sum() / max(there, 1), size, out=np.zeros(size.size), where=size > 0)
+    return np.asarray(weights * each[condition])
+
+
 def binned_trials(
-    target: FloatArray, nontarget: FloatArray, units: Units, *, thresholds: Sequence[float] = ()
+    target: FloatArray,
+    nontarget: FloatArray,
+    units: Units,
+    *,
+    thresholds: Sequence[float] = (),
+    marks: Mapping[str, FloatArray] | None = None,
 ) -> System:
     """Trials in memory, put into bins by speaker, or by class where no speakers are known."""
-    roc = Roc.from_scores(target, nontarget, thresholds=thresholds, cllr=True)
+    roc = counted(target, nontarget, thresholds, marks)
     first, second = units.nontarget_first, units.nontarget_second
     own, other = np.ones(target.size, bool), np.zeros(nontarget.size, bool)
     targets = ScoreBatch(target, own, units.target, units.target)

@@ -2,25 +2,89 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 import numpy as np
+import numpy.typing as npt
 
-from unmask.engine.evaluation import Analysis, Battery, Evaluation, evaluate_table
+from unmask.engine.battery import Battery
+from unmask.engine.evaluation import Analysis, Evaluation, evaluate_table
 from unmask.engine.metrics import refuse_labels
 from unmask.engine.streaming import evaluate_files
 from unmask.errors import InputError
-from unmask.trials import Embeddings, Scores, is_frame, read_scores
+from unmask.estimate import Estimate, Notice
+from unmask.trials import Embeddings, OnProblem, Scores, Speakers, Trials, is_frame, read_scores
+
+if TYPE_CHECKING:
+    from unmask.scoring import Backend
 
 
+class ReadOptions(TypedDict, total=False):
+    """How files and frames are read: the options of :func:`read_scores`, and ``stream``."""
+
+    key: str | Path | Trials | None
+    speakers: Speakers | None
+    format: str | None
+    missing: OnProblem
+    duplicates: OnProblem
+    stream: bool | None
+
+
+class PairOptions(TypedDict, total=False):
+    """Which pairs of embeddings are compared and how, as in :func:`~.pairing.cross_pairing`."""
+
+    pairs: str
+    enrolment: int
+    backend: Backend | str
+    speakers: Speakers | None
+
+
+class _Measured(TypedDict, total=False):
+    """What is measured, and how sure it is."""
+
+    battery: Battery | None
+    convention: str | None
+    replicates: int | None
+    level: float
+    seed: int
+
+
+class _Tabled(_Measured, total=False):
+    """The same of tables: which systems, by what groups, judged by which other list."""
+
+    systems: Sequence[str] | None
+    by: str | None
+    equalise: str | None
+    dev: Any
+
+
+class _Read(_Tabled, ReadOptions, total=False):
+    """The same of files and frames."""
+
+
+class _Paired(_Measured, PairOptions, total=False):
+    """The same of embeddings."""
+
+
+@overload
+def evaluate(data: npt.ArrayLike, nontarget: npt.ArrayLike, **how: Unpack[_Tabled]) -> Evaluation: ...
+@overload
+def evaluate(data: Embeddings, nontarget: None = None, **how: Unpack[_Paired]) -> Evaluation: ...
+@overload
+def evaluate(data: Any, nontarget: None = None, **how: Unpack[_Read]) -> Evaluation: ...
 def evaluate(
     data: Any,
+    nontarget: Any = None,
     *,
     systems: Sequence[str] | None = None,
     by: str | None = None,
+    equalise: str | None = None,
+    convention: str | None = None,
     battery: Battery | None = None,
+    dev: Any = None,
     replicates: int | None = None,
     level: float = 0.95,
     seed: int = 0,
@@ -28,41 +92,144 @@ def evaluate(
 ) -> Evaluation:
     """Every detection metric of every system, over all trials and, with ``by``, over its groups.
 
-    ``data`` is a table of scores (:class:`Scores`, or a data frame with columns such as enrol,
-    test, label and one per system), a pair of arrays (target scores, nontarget scores), a set of
-    embeddings of which all pairs are compared (:func:`~unmask.engine.pairing.cross_pairing`), or
-    score files: a path, several, or a mapping of names to paths. Files may be larger than memory
-    (:func:`~unmask.engine.streaming.evaluate_files`). ``options`` are those of that function:
-    ``key`` and ``speakers`` or ``backend`` and ``pairs``. ``by`` is for tables: a column, or a name
-    such as ``sex`` for the pair ``enrol_sex``, ``test_sex``.
-
-    ``systems`` names those wanted, all unless given. ``battery`` says which priors, costs and
-    false-positive rates are measured. Intervals of confidence ``level`` come from the joint speaker
-    bootstrap (the trial bootstrap where no speakers are known, and a warning says so), less the
-    bias that resampling shows (:mod:`unmask.base.intervals`). There are 1,000 ``replicates`` unless
-    given, 0 leaves them out, and replicate i of ``seed`` draws the same speakers in every number.
+    Intervals come from the joint speaker bootstrap (the trial bootstrap where no speakers are
+    known, and a warning says so), less the bias that resampling shows
+    (:mod:`unmask.base.intervals`). Replicate i of ``seed`` draws the same speakers in every number.
     Beyond two million trials the default is the bootstrap of trials in bins
-    (:mod:`.binned_bootstrap`), first order in the draws of speakers; a number asks for the
-    bootstrap of all trials, which runs on the current place (:func:`unmask.run.run_on`).
+    (:mod:`.binned_bootstrap`), first order in the draws of speakers; a number of replicates asks
+    for the bootstrap of all trials, which runs on the current place (:func:`unmask.run.run_on`).
+
+    Parameters
+    ----------
+    data : Scores, frame, array-like, mapping, path or Embeddings
+        A table of scores; target scores, with ``nontarget``; pairs of arrays by system; score files
+        of any length (:func:`~.streaming.evaluate_files`); or embeddings, of which all pairs are
+        compared (:func:`~.pairing.cross_pairing`).
+    nontarget : array-like, optional
+        Nontarget scores, where ``data`` are target scores.
+    systems : sequence of str, optional
+        Those wanted; all unless given.
+    by : str, optional
+        A column to group by, or a name such as ``sex`` for ``enrol_sex`` and ``test_sex``.
+    equalise : str, optional
+        A column whose conditions weigh alike within each class, anew in every replicate.
+    convention : str, optional
+        Whose rules hold: ``voiceprivacy-2020``, ``kaldi``, ``voxsrc`` or ``asvspoof5``.
+    battery : Battery, optional
+        Priors, costs, rates, thresholds and estimators, where no convention says them.
+    dev : Scores, array pair or path, optional
+        A development list with other speakers: its thresholds are judged on ``data``.
+    replicates : int, optional
+        1,000 unless given; 0 for no intervals.
+    level : float
+        Confidence of the intervals.
+    seed : int
+        Seed of all draws.
+    **options
+        Of files and frames those of :func:`read_scores`, and ``stream``; of embeddings ``pairs``,
+        ``enrolment``, ``backend`` and ``speakers``.
+
+    Returns
+    -------
+    Evaluation
+        It prints as a table; ``result["plda"]["eer"]`` is one estimate.
+
+    Examples
+    --------
+    >>> import unmask as um
+    >>> result = um.evaluate([1.0, 2.0, 3.0], [0.0, 1.5], replicates=0)
+    >>> result["eer"]
+    eer 25 %, chance 50 %
     """
-    analysis = Analysis.of(battery, replicates, level, seed)
-    if not isinstance(data, Scores | Embeddings) and is_frame(data):
-        data, options = read_scores(data, **options), {}
-    else:
-        data = of_arrays(data)
-    if isinstance(data, Scores):
-        if options:
-            raise TypeError(f"evaluate: no option {', '.join(options)} for a table of scores")
-        return evaluate_table(data, analysis, by=by, systems=systems)
+    if nontarget is not None:
+        data = (data, nontarget)
+    analysis = Analysis.of(battery, replicates, level, seed, convention, equalise)
+    if dev is not None:
+        return _judged(data, dev, analysis, systems=systems, by=by, **options)
     if isinstance(data, Embeddings):
         from unmask.engine.pairing import cross_pairing
 
-        if by is not None or systems is not None:
-            name = "by" if systems is None else "systems"
-            raise InputError(name, "a table of scores", "embeddings")
+        for name, value in (("by", by), ("systems", systems), ("equalise", equalise)):
+            if value is not None:
+                raise InputError(name, "a table of scores", "embeddings")
         how: dict[str, Any] = {"replicates": replicates, "level": level, "seed": seed}
-        return cross_pairing(data, battery=battery, **how, **options)
-    return evaluate_files(data, analysis, systems=systems, by=by, **options)
+        return cross_pairing(data, battery=analysis.battery, **how, **options)
+    table = table_of(data, **options)
+    if table is None:
+        return evaluate_files(data, analysis, systems=systems, by=by, **options)
+    return evaluate_table(table, analysis, by=by, systems=systems)
+
+
+def table_of(data: Any, **options: Any) -> Scores | None:
+    """The table of a frame, a table or arrays, to which few ``options`` apply; None of files."""
+    if not isinstance(data, Scores) and is_frame(data):
+        return read_scores(data, **options)
+    data = of_arrays(data)
+    if isinstance(data, Scores) and options:
+        raise TypeError(f"evaluate: no option {', '.join(options)} for a table of scores")
+    return data if isinstance(data, Scores) else None
+
+
+def _judged(
+    data: Any, dev: Any, analysis: Analysis, *, systems: Sequence[str] | None, **options: Any
+) -> Evaluation:
+    """Thresholds of EER, minimum costs and demanded false-alarm rates, set on ``dev`` and judged
+    on ``data``, and on ``dev`` itself.
+    """
+    by, stream = options.pop("by"), options.pop("stream", None)
+    if stream or isinstance(data, Embeddings):
+        found = "a stream" if stream else "embeddings"
+        raise InputError("dev", "an evaluation list in memory", found)
+    other = table_of(dev)
+    other = read_scores(dev, **options) if other is None else other
+    table = table_of(data) if not options else None
+    table = read_scores(data, **options) if table is None else table
+    names = list(systems or table.systems)
+    if list(other.systems) != names and len(other.systems) != len(names):
+        raise InputError("dev", f"the systems {', '.join(names)}", ", ".join(other.systems))
+    if set(other.systems) != set(names):
+        columns = zip(names, other.systems.values(), strict=True)
+        other = dataclasses.replace(other, systems=dict(columns))
+    told = _shared_speakers(table, other)
+    first = evaluate_table(other, dataclasses.replace(analysis, replicates=0), by=None)
+    wanted = ("eer", "min_dcf", "threshold")
+    points = {
+        name: {
+            _named(one): float(one.threshold)
+            for one in first[name].estimates
+            if one.metric in wanted and one.threshold is not None
+        }
+        for name in names
+    }
+    battery = dataclasses.replace(analysis.battery, judged=tuple(points[names[0]]))
+    whole = dataclasses.replace(analysis, battery=battery, at=points)
+    result = evaluate_table(table, whole, by=by, systems=names)
+    other_result = evaluate_table(other.select_systems(names), whole, by=None)
+    notices = (*told, *result.notices)
+    return dataclasses.replace(result, notices=notices, dev=other_result)
+
+
+def _named(point: Estimate) -> str:
+    """A threshold by what set it, as tables have it."""
+    if point.metric == "threshold":
+        return f"FAR ≤ {100 * float(point.params['far'] or 0):g} %"
+    return "EER" if point.metric == "eer" else f"minDCF ({point.params['p_target']:g})"
+
+
+def _shared_speakers(table: Scores, dev: Scores) -> tuple[Notice, ...]:
+    """Refuse a development list with speakers of the evaluation; say where nobody can know."""
+    sides = [
+        [ids for ids in (one.enrol_speaker, one.test_speaker) if ids is not None]
+        for one in (table, dev)
+    ]
+    if not all(sides):
+        sentence = "speakers are not known: thresholds are too good if both lists share some"
+        return (Notice("dev-speakers", "dev", sentence),)
+    here, there = ({str(ids.names[int(k)]) for one in side for ids in [one] for k in ids.used} for side in sides)
+    if shared := sorted(here & there):
+        shown = ", ".join(shared[:3]) + (", …" if len(shared) > 3 else "")
+        raise InputError("dev", "other speakers than the evaluation has", f"{len(shared)} of both: {shown}")
+    return ()
 
 
 def of_arrays(data: Any) -> Any:
