@@ -24,6 +24,7 @@ from unmask.engine import (
     evaluate as evaluate,
     min_cllr as min_cllr,
     min_dcf as min_dcf,
+    operating_point as operating_point,
     tpr_at_fpr as tpr_at_fpr,
     zebra as zebra,
 )

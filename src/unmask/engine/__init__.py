@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from unmask.engine.bootstrap import Units, auto_replicates, speaker_count, units_of
     from unmask.engine.calibration import IsotonicCalibration, LinearCalibration, calibrate
     from unmask.engine.calibration import fusion_weights, weighted_line
-    from unmask.engine.comparison import CALIBRATED, Comparison, compare
+    from unmask.engine.comparison import CALIBRATED, Comparison, compare, read_as_safeguards
     from unmask.engine.pairing import cross_pairing, roc_of_pairs
     from unmask.engine.curves import Array, DetBand, DetCurve, EceProfile, Histogram, PavMap
     from unmask.engine.curves import Reliability, det_bands
@@ -22,5 +22,6 @@ if TYPE_CHECKING:
     from unmask.engine.operating import Cost, Pav, Polygon, equal_error, equal_errors
     from unmask.engine.operating import first_of_blocks
     from unmask.engine.roc import Roc
+    from unmask.engine.thresholds import Thresholds, operating_point
 
 open_door(__name__)

@@ -250,7 +250,7 @@ def compare(
     >>> import unmask as um
     >>> old, new = ([1.0, 2.0, 3.0], [0.0, 1.5]), ([2.0, 2.5, 3.0], [0.0, 1.5])
     >>> um.compare({"old": old, "new": new}, replicates=0)["eer"].value
-    -0.25
+    -0.2
     """
     scores = table_of(data, **options)
     scores = read_scores(data, **options) if scores is None else scores

@@ -70,7 +70,9 @@ class _Paired(_Measured, PairOptions, total=False):
 
 
 @overload
-def evaluate(data: npt.ArrayLike, nontarget: npt.ArrayLike, **how: Unpack[_Tabled]) -> Evaluation: ...
+def evaluate(
+    data: npt.ArrayLike, nontarget: npt.ArrayLike, **how: Unpack[_Tabled]
+) -> Evaluation: ...
 @overload
 def evaluate(data: Embeddings, nontarget: None = None, **how: Unpack[_Paired]) -> Evaluation: ...
 @overload
@@ -139,7 +141,7 @@ def evaluate(
     >>> import unmask as um
     >>> result = um.evaluate([1.0, 2.0, 3.0], [0.0, 1.5], replicates=0)
     >>> result["eer"]
-    eer 25 %, chance 50 %
+    eer 20 %, chance 50 %
     """
     if nontarget is not None:
         data = (data, nontarget)
@@ -225,10 +227,11 @@ def _shared_speakers(table: Scores, dev: Scores) -> tuple[Notice, ...]:
     if not all(sides):
         sentence = "speakers are not known: thresholds are too good if both lists share some"
         return (Notice("dev-speakers", "dev", sentence),)
-    here, there = ({str(ids.names[int(k)]) for one in side for ids in [one] for k in ids.used} for side in sides)
+    here, there = ({str(ids.names[int(k)]) for ids in side for k in ids.used} for side in sides)
     if shared := sorted(here & there):
         shown = ", ".join(shared[:3]) + (", …" if len(shared) > 3 else "")
-        raise InputError("dev", "other speakers than the evaluation has", f"{len(shared)} of both: {shown}")
+        found = f"{len(shared)} of both: {shown}"
+        raise InputError("dev", "other speakers than the evaluation has", found)
     return ()
 
 

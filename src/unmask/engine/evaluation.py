@@ -49,7 +49,8 @@ def safe_threshold(threshold: Estimate, roc: Roc) -> list[Estimate]:
     told, value, misses = threshold.no_interval, float("nan"), float("nan")
     if made is not None and not np.isnan(made.high):
         if np.isinf(made.high):
-            told = f"of no threshold does the upper end of FAR keep {100 * float(params['far'] or 0):g} %"
+            demand = f"{100 * float(params['far'] or 0):g} %"
+            told = f"there is none: at no threshold does the interval of FAR end below {demand}"
         else:
             told, value = "the end of an interval", made.high
             misses = roc.at_threshold(value).p_miss
@@ -188,8 +189,8 @@ class Measurement:
             params = {**measured.params, **self.analysis.shown}
             about = measured.metric, value, measured.unit, interval, measured.chance, n
             estimates.append(Estimate(*about, params, trials, threshold, reason))
-            if measured.metric == "threshold":
-                estimates += safe_threshold(estimates[-1], roc)
+            if measured.metric == "frr" and "far" in measured.params:
+                estimates += safe_threshold(estimates[-2], roc)
             if key == "l_w":
                 tag = information.tag(value)
                 estimates.append(Estimate("tag", tag, n=n, trials=trials, no_interval=reason))
@@ -472,7 +473,7 @@ def detection(
     --------
     >>> import unmask as um
     >>> um.detection([1.0, 2.0, 3.0], [0.0, 1.5]).eer
-    0.25
+    0.2
     """
     refuse_labels(target, nontarget)
     battery = Battery((p_target,), c_miss, c_fa, tuple(fpr))

@@ -78,7 +78,7 @@ def eer(target: npt.ArrayLike, nontarget: npt.ArrayLike, *, estimator: str = "ro
     --------
     >>> import unmask as um
     >>> um.eer([1.0, 2.0, 3.0], [0.0, 1.5])
-    0.25
+    0.2
     >>> um.eer([1.0, 2.0, 3.0], [0.0, 1.5], estimator="kaldi")
     0.3333333333333333
     """
