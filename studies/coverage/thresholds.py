@@ -6,13 +6,14 @@ The same as if there were more than two million trials (bins), Kaldi's EER and D
 
 from __future__ import annotations
 
+from functools import cache
 from unittest.mock import patch
 
 import numpy as np
 
 import unmask as um
 from studies.coverage.populations import KEPT_APART, POPULATIONS, Population, calibrated_limit
-from studies.coverage.study import SPEAKERS, Drawn, Study, ends
+from studies.coverage.study import SPEAKERS, Array, Drawn, Study, ends
 
 REPLICATES = 100
 DEMANDS = (0.05, 0.01)
@@ -27,10 +28,17 @@ def studies() -> list[Study]:
     ]
 
 
+@cache
+def strangers(population: Population) -> Array:
+    """Nontarget scores of very many speakers, ascending."""
+    return np.sort(calibrated_limit(population)[0][1])
+
+
+@cache
 def battery(population: Population) -> um.Battery:
     """The thresholds that truly have the demanded rates, and the demands."""
-    nontarget = calibrated_limit(population)[0][1]
-    at = tuple(float(np.quantile(nontarget, 1 - far)) for far in DEMANDS)
+    nontarget = strangers(population)
+    at = tuple(float(nontarget[round((1 - far) * nontarget.size)]) for far in DEMANDS)
     return um.Battery(threshold=at, far=DEMANDS, eer="kaldi", d_sys="histogram")
 
 
@@ -42,7 +50,8 @@ def truth(population: Population) -> dict[str, float]:
         frr = float((target < at).mean())
         numbers = {"far": far, "frr": frr, "cost": (0.01 * frr + 0.99 * far) / 0.01}
         numbers |= {"threshold": at, "frr there": frr, "safe": far}
-        known |= {f"{which}{name} {far:g}": v for name, v in numbers.items() for which in ("", "bins ")}
+        for which in ("", "bins "):
+            known |= {f"{which}{name} {far:g}": value for name, value in numbers.items()}
     return known
 
 
@@ -50,7 +59,7 @@ def sample(population: Population, speakers: int, number: int) -> Drawn:
     """Intervals of one sample."""
     rng = np.random.default_rng([population.seed, speakers, number])
     scores, of = population.scores(rng, speakers), battery(population)
-    strangers = np.sort(calibrated_limit(population)[0][1])
+    others = strangers(population)
     every = um.evaluate(scores, systems=["better"], battery=of, replicates=REPLICATES)
     with patch.multiple("unmask.engine.evaluation", AUTO_TRIALS=0, AUTO_REPLICATES=REPLICATES):
         binned = um.evaluate(scores, systems=["better"], battery=of)
@@ -63,8 +72,8 @@ def sample(population: Population, speakers: int, number: int) -> Drawn:
                 if one.params.get("threshold") == at:
                     shown[name] = ends(one.interval, float(one.value))
                 elif one.params.get("far") == far and one.metric == "safe_threshold":
-                    above = strangers.size - np.searchsorted(strangers, one.value)
-                    kept = np.nan if np.isnan(one.value) else above / strangers.size
+                    above = others.size - np.searchsorted(others, one.value)
+                    kept = np.nan if np.isnan(one.value) else above / others.size
                     shown[f"{which}safe {far:g}"] = (kept, kept, kept if np.isnan(kept) else 1.0)
                 elif one.params.get("far") == far and not one.params.get("safe"):
                     name = name if one.metric == "threshold" else f"{which}frr there {far:g}"

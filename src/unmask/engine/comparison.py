@@ -15,7 +15,7 @@ import numpy.typing as npt
 from unmask.base import Tabular, estimate_row
 from unmask.engine.battery import Battery
 from unmask.engine.evaluating import ReadOptions, table_of
-from unmask.engine.evaluation import Analysis, SystemResult
+from unmask.engine.evaluation import UNMOVED, Analysis, SystemResult
 from unmask.engine.metrics import negated_notices
 from unmask.engine.roc import Roc
 from unmask.errors import InputError
@@ -126,6 +126,8 @@ class Comparison(Tabular):
             interval = row.interval
             if self.privacy and name in CALIBRATED:
                 raise InputError(metric, "a number that protection moves", "one of calibration")
+            if interval is not None and row.no_interval == UNMOVED and row.value == 0:
+                continue
             if interval is None or isnan(interval.low):
                 raise InputError(metric, "an interval of the difference", row.no_interval)
             up = row.lower_is_better != self.privacy
