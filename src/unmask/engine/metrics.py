@@ -129,7 +129,7 @@ def min_dcf(
     --------
     >>> import unmask as um
     >>> um.min_dcf([1.0, 2.0, 3.0], [0.0, 1.5], p_target=0.5)
-    0.33333333333333337
+    0.3333333333333333
     """
     roc = _roc(target, nontarget)
     return roc.min_dcf(p_target=p_target, c_miss=c_miss, c_fa=c_fa)
@@ -209,7 +209,7 @@ def min_cllr(target: npt.ArrayLike, nontarget: npt.ArrayLike) -> float:
     --------
     >>> import unmask as um
     >>> round(um.min_cllr([1.0, 2.0, 3.0], [0.0, 1.5]), 3)
-    0.541
+    0.405
     """
     return _roc(target, nontarget).min_cllr()
 

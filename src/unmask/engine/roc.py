@@ -51,7 +51,7 @@ class Roc:
     >>> import unmask as um
     >>> roc = um.Roc.from_scores([1.0, 2.0, 3.0], [0.0, 1.5], thresholds=[0.5])
     >>> round(roc.eer(), 3)
-    0.333
+    0.2
     >>> roc.at_threshold(0.5).p_fa
     0.5
     """
