@@ -1,7 +1,7 @@
 """Intervals at thresholds: FAR, FRR and cost at a fixed one, the threshold of a demanded FAR, the
 FRR there, and how often the safe threshold really keeps the demand.
 
-The same as if there were more than two million trials (bins), Kaldi's EER and D_sys by histogram.
+The same as if there were more than two million trials (bins), and Kaldi's EER.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def battery(population: Population) -> um.Battery:
     """The thresholds that truly have the demanded rates, and the demands."""
     nontarget = strangers(population)
     at = tuple(float(nontarget[round((1 - far) * nontarget.size)]) for far in DEMANDS)
-    return um.Battery(threshold=at, far=DEMANDS, eer="kaldi", d_sys="histogram")
+    return um.Battery(threshold=at, far=DEMANDS, eer="kaldi")
 
 
 def truth(population: Population) -> dict[str, float]:
@@ -80,5 +80,4 @@ def sample(population: Population, speakers: int, number: int) -> Drawn:
                     shown[name] = ends(one.interval, float(one.value))
     first = every.results[0]
     shown["eer kaldi"] = ends(first["eer"].interval, float(first["eer"].value))
-    shown["d_sys histogram"] = ends(first["d_sys"].interval, float(first["d_sys"].value))
     return shown

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import unmask as um
 from unmask.engine import CONVENTIONS, Battery
@@ -17,7 +16,9 @@ from unmask.errors import InputError
 
 DATA = Path(__file__).parents[2] / ".." / "shared" / "data"
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="published lists are not at hand")
-SCORES = st.lists(st.sampled_from([-1.0, 0.0, 0.1, 0.1 + 1e-9, 0.2, 1 / 3, 2.0]), min_size=1, max_size=9)
+SCORES = st.lists(
+    st.sampled_from([-1.0, 0.0, 0.1, 0.1 + 1e-9, 0.2, 1 / 3, 2.0]), min_size=1, max_size=9
+)
 
 
 def kaldi(target, nontarget):
@@ -98,7 +99,9 @@ def test_a_convention_sets_all_numbers_and_says_so():
 
 
 def test_what_contradicts_a_convention_is_refused():
-    with pytest.raises(InputError, match="expected voiceprivacy-2020, kaldi, voxsrc, asvspoof5, found vox"):
+    with pytest.raises(
+        InputError, match="expected voiceprivacy-2020, kaldi, voxsrc, asvspoof5, found vox"
+    ):
         um.evaluate([1.0], [0.0], convention="vox")
     with pytest.raises(InputError, match="no p_target beside kaldi"):
         Battery.named("kaldi", p_target=(0.5,))

@@ -15,13 +15,12 @@ if TYPE_CHECKING:
     from unmask.engine.battery import CONVENTIONS, Battery
     from unmask.engine.evaluation import Detection, Evaluation, SystemResult, detection
     from unmask.engine.evaluation import group_masks
-    from unmask.engine.evaluating import evaluate
+    from unmask.engine.evaluating import Thresholds, evaluate, operating_point
     from unmask.engine.metrics import Zebra, act_dcf, cllr, d_sys, ece, eer
     from unmask.engine.metrics import min_cllr, min_dcf, negated_notices, tpr_at_fpr, zebra
     from unmask.engine.metrics import zebra_of
     from unmask.engine.operating import Cost, Pav, Polygon, equal_error, equal_errors
     from unmask.engine.operating import first_of_blocks
     from unmask.engine.roc import Roc
-    from unmask.engine.thresholds import Thresholds, operating_point
 
 open_door(__name__)

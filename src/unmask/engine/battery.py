@@ -24,6 +24,7 @@ from unmask.errors import InputError
 from unmask.estimate import Interval, Parameter
 
 WITH_TRIALS = "follows the number of trials, which resampling makes fewer"
+IN_BINS = "bins bias it, by more in a resample; D_sys by pav has one"
 _NO_EVIDENCE = 0.5
 _SHARE = MetricRange(0.0, 1.0)
 _LOSS = MetricRange(0.0, np.inf)
@@ -181,10 +182,10 @@ class Battery:
         if self.c_primary:
             shown = {"p_target": "+".join(f"{prior:g}" for prior in self.p_target)}
             for name, within in (("min_c_primary", _SHARE), ("act_c_primary", _LOSS)):
-                read = partial(_mean_cost, self._costs, name == "min_c_primary")
-                table[name] = MetricSpec(name, read, "", 1.0, within, shown)
+                mean = partial(_mean_cost, self._costs, name == "min_c_primary")
+                table[name] = MetricSpec(name, mean, "", 1.0, within, shown)
         d_sys, est = partial(Roc.d_sys, estimator=self.d_sys), {"est": self.d_sys}
-        of_d_sys = _D_SYS if self.d_sys == "pav" else _SHARE
+        biased = "" if self.d_sys == "pav" else IN_BINS
         table |= {
             "cllr": MetricSpec("cllr", Roc.cllr, "bit", 1.0, _CLLR, {}),
             "min_cllr": MetricSpec("min_cllr", Roc.min_cllr, "bit", 1.0, _MIN_CLLR, {}),
@@ -192,7 +193,7 @@ class Battery:
             "l_w": MetricSpec(
                 "l_w", Roc.l_w, "", 0.0, _LOSS, {"laplace": True}, False, WITH_TRIALS
             ),
-            "d_sys": MetricSpec("d_sys", d_sys, "", 0.0, of_d_sys, est, False),
+            "d_sys": MetricSpec("d_sys", d_sys, "", 0.0, _D_SYS, est, False, biased),
         }
         for rate in self.fpr:
             read = partial(Roc.tpr_point, fpr=rate)
@@ -203,7 +204,9 @@ class Battery:
         for far in self.far:
             told = {"far": far}
             read = partial(_threshold_for, far)
-            table[f"threshold@far={far:g}"] = MetricSpec("threshold", read, "", None, MetricRange(), told)
+            table[f"threshold@far={far:g}"] = MetricSpec(
+                "threshold", read, "", None, MetricRange(), told
+            )
             misses = partial(Roc.far_point, far=far)
             table[f"frr@far={far:g}"] = MetricSpec("frr", misses, "%", 1 - far, _ERRORS, told)
         for name in self.judged:
@@ -215,21 +218,18 @@ class Battery:
         known = cost._asdict()
         return known if cost[1:] != (1.0, 1.0) else {"p_target": cost.p_target}
 
-    def _judged(
-        self, threshold: float | str, about: Mapping[str, Parameter]
-    ) -> dict[str, MetricSpec]:
+    def _judged(self, threshold: float | str, about: dict[str, Parameter]) -> dict[str, MetricSpec]:
         """FAR, FRR and costs at a threshold, or at a mark."""
         at = threshold if isinstance(threshold, str) else f"{threshold:g}"
+        read = partial(Roc.judged, threshold=threshold)
+        far, frr = partial(read, number="p_fa"), partial(read, number="p_miss")
         made = {
-            f"{name}@{at}": MetricSpec(
-                name, partial(Roc.judged, threshold=threshold, number=of), "%", None, _ERRORS, about
-            )
-            for name, of in (("far", "p_fa"), ("frr", "p_miss"))
+            f"far@{at}": MetricSpec("far", far, "%", None, _ERRORS, about),
+            f"frr@{at}": MetricSpec("frr", frr, "%", None, _ERRORS, about),
         }
         for cost in self._costs:
-            read = partial(Roc.judged, threshold=threshold, number=cost)
-            shown = self._shown(cost) | about
-            made[f"cost@{cost.p_target:g}@{at}"] = MetricSpec("cost", read, "", 1.0, _LOSS, shown)
+            of, shown = partial(read, number=cost), self._shown(cost) | about
+            made[f"cost@{cost.p_target:g}@{at}"] = MetricSpec("cost", of, "", 1.0, _LOSS, shown)
         return made
 
     @property
@@ -251,6 +251,14 @@ class Battery:
         for mark in (f"far@{far:g}" for far in self.far):
             made |= {f"{mark}#{i}": rate for i, rate in enumerate(roc.false_alarms(mark))}
         return made
+
+    def false_alarms(self, roc: Roc) -> dict[str, float]:
+        """Which numbers of a bootstrap are false-alarm rates, and their thresholds in ``roc``."""
+        made = {f"far@{one:g}": one for one in self.threshold}
+        made |= {f"far@{name}": float(roc.marks[name][0]) for name in self.judged}
+        for mark in (f"far@{far:g}" for far in self.far):
+            made |= {f"{mark}#{i}": float(at) for i, at in enumerate(roc.marks[mark])}
+        return {key: at for key, at in made.items() if np.isfinite(at)}
 
     def points(self, roc: Roc) -> dict[str, tuple[float, float | None]]:
         """Every metric of ``roc`` with its threshold, where it is an operating point."""
@@ -277,12 +285,17 @@ class Battery:
         raw = intervals["eer_raw"]
         if raw.low <= _NO_EVIDENCE <= raw.high:
             for key, measured in self.measured().items():
-                if measured.range.overfit == HULL and measured.chance is not None:
+                if (
+                    measured.range.overfit == HULL
+                    and measured.chance is not None
+                    and key in intervals
+                ):
                     low, high = intervals[key].low, intervals[key].high
                     ends = min(low, measured.chance), max(high, measured.chance)
                     intervals[key] = replace(intervals[key], low=ends[0], high=ends[1])
-        for far in self.far if roc is not None else ():
-            made = _inverted(replicates, far, roc.marks[f"far@{far:g}"], level, system)
+        marks = roc.marks if roc is not None else {}
+        for far in self.far:
+            made = _inverted(replicates, far, marks[f"far@{far:g}"], level, system)
             intervals[f"threshold@far={far:g}"] = made
         return intervals
 

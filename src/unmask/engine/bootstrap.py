@@ -220,6 +220,23 @@ class SortedTrials:
             *(() if conditions is None else (conditions[0][target_order], conditions[1][order])),
         )
 
+    def first_order(self, thresholds: FloatArray) -> FloatArray:
+        """Variance of the false-alarm rate at each threshold, to first order in the draws: Σ S_k²
+        over N², where S_k is how many more nontargets of speaker k are accepted than of others.
+        """
+        size, total = thresholds.size, self.first.size
+        accepted = self.below[np.searchsorted(self.roc.scores, thresholds)]
+        cell = np.searchsorted(accepted, np.arange(total), side="right")
+        counts = np.zeros((self.strata[0], size + 1))
+        other = np.delete(np.arange(total), self.within)
+        second = self.first if self.second is None else self.second
+        for unit, rows in ((self.first, np.arange(total)), (second, other)):
+            at = unit[rows].astype(np.int64) * (size + 1) + cell[rows]
+            counts += np.bincount(at, minlength=counts.size).reshape(counts.shape)
+        above = np.cumsum(counts[:, ::-1], axis=1)[:, ::-1]
+        more = above[:, 1:] - above[:, :1] * (1 - accepted / total)
+        return np.asarray((more**2).sum(axis=0) / total**2)
+
     def draws(self, seed: int, rows: Range) -> list[FloatArray]:
         """How often each unit is drawn in some replicates."""
         return [*draws(self.strata, rows[1] - rows[0], seed, first=rows[0])]
@@ -318,11 +335,13 @@ def bootstrap(
     ranges: Mapping[str, MetricRange] | None = None,
     replicates: int = AUTO_REPLICATES,
     seed: int = 0,
+    false_alarms: Callable[[Roc], Mapping[str, float]] | None = None,
 ) -> Replicates:
     """Replicates of every statistic for every system, all on the same draws.
 
     ``systems`` are of one kind, with the same units. ``statistics`` gives the numbers of a ROC
-    statistic by name, ``ranges`` those that they can have, for their intervals.
+    statistic by name, ``ranges`` those that they can have, for their intervals; ``false_alarms``
+    tells which of them are false-alarm rates, and their thresholds.
 
     Each of the ``replicates`` has its own child of ``seed``, so neither the place nor the number of
     workers changes anything (on a GPU the loss of C_llr adds up in another order). A single unit is
@@ -344,6 +363,11 @@ def bootstrap(
         if (whole := system.whole) is not None:
             coarse = np.array([*statistics(whole).values()])
             table[:, row] = _unbinned(table[:, row], np.array([*exact[row].values()]), coarse)
+        if false_alarms is not None and (thresholds := false_alarms(system.roc)):
+            at = [list(sample).index(name) for name in thresholds]
+            center = np.array([exact[row][name] for name in thresholds])[:, None]
+            spread = table[at, row] - center
+            table[at, row] = center + spread * _of_pairs(system, thresholds, spread)
     values = dict(zip(sample, table, strict=True))
     about = one.units, one.method, seed, replicates
     return Replicates(values, sample, *about, ranges or {}, one.wider)
@@ -361,6 +385,26 @@ def replicate(
             if roc is not None:
                 values[:, number, column] = list(statistics(roc).values())
     return {"values": values}
+
+
+def _of_pairs(
+    system: System, thresholds: Mapping[str, float], spread: FloatArray
+) -> FloatArray | float:
+    """How much less false-alarm rates vary than draws of speakers show.
+
+    With V the variance to first order, a bootstrap that weighs the trials of two speakers by
+    m_a·m_b shows V + P, where P sums the squares of all pairs of speakers. V counts each pair for
+    both its speakers, so the rate itself varies by V − P: a third of V + P where pairs are
+    independent.
+    """
+    if system.method != "speaker" or not isinstance(system, SortedTrials):
+        return 1 / system.wider
+    order = np.argsort([*thresholds.values()], kind="stable")
+    first = np.empty(order.size)
+    first[order] = system.first_order(np.array([*thresholds.values()])[order])
+    shown = np.nanmean(spread**2, axis=1) if spread.size else np.zeros(order.size)
+    ratio = np.divide(2 * first, shown, out=np.full(order.size, 2.0), where=shown > 0) - 1
+    return np.asarray(np.sqrt(np.clip(ratio, 1 / 3, 1.0))[:, None])
 
 
 def _unbinned(values: FloatArray, exact: FloatArray, coarse: FloatArray) -> FloatArray:

@@ -5,16 +5,14 @@ and how sure that is; of two safeguards, which protects less.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import isnan
-from typing import Any, ClassVar, TypedDict, Unpack, overload
-
-import numpy.typing as npt
+from typing import Any, ClassVar, Unpack
 
 from unmask.base import Tabular, estimate_row
 from unmask.engine.battery import Battery
-from unmask.engine.evaluating import ReadOptions, table_of
+from unmask.engine.evaluating import ReadOptions, ScoreData, table_of
 from unmask.engine.evaluation import UNMOVED, Analysis, SystemResult
 from unmask.engine.metrics import negated_notices
 from unmask.engine.roc import Roc
@@ -173,22 +171,6 @@ def _numbers(row: Difference) -> list[float]:
     return [value for value in row.params.values() if isinstance(value, float)]
 
 
-class _Compared(TypedDict, total=False):
-    """What is compared, and how sure it is."""
-
-    equalise: str | None
-    convention: str | None
-    battery: Battery | None
-    replicates: int | None
-    level: float
-    seed: int
-    privacy: bool | None
-
-
-class _ReadCompared(_Compared, ReadOptions, total=False):
-    """The same of files and frames."""
-
-
 def read_as_safeguards(names: Iterable[str]) -> tuple[Notice, ...]:
     """A notice of the first of ``names``, of systems or files, a word of which says that speech was
     protected: oo, op, pp, o-a, a-a, anon, mcadams; none where none does.
@@ -201,19 +183,8 @@ def read_as_safeguards(names: Iterable[str]) -> tuple[Notice, ...]:
     return ()
 
 
-@overload
 def compare(
-    data: Scores | Mapping[str, tuple[npt.ArrayLike, npt.ArrayLike]],
-    first: str | None = None,
-    second: str | None = None,
-    **how: Unpack[_Compared],
-) -> Comparison: ...
-@overload
-def compare(
-    data: Any, first: str | None = None, second: str | None = None, **how: Unpack[_ReadCompared]
-) -> Comparison: ...
-def compare(
-    data: Any,
+    data: ScoreData,
     first: str | None = None,
     second: str | None = None,
     *,
@@ -224,7 +195,7 @@ def compare(
     level: float = 0.95,
     seed: int = 0,
     privacy: bool | None = None,
-    **options: Any,
+    **options: Unpack[ReadOptions],
 ) -> Comparison:
     """Compare two systems of one score table; both are bootstrapped on the same draws.
 
@@ -254,8 +225,9 @@ def compare(
     >>> um.compare({"old": old, "new": new}, replicates=0)["eer"].value
     -0.2
     """
-    scores = table_of(data, **options)
-    scores = read_scores(data, **options) if scores is None else scores
+    given: Any = data
+    scores = table_of(given, **options)
+    scores = read_scores(given, **options) if scores is None else scores
     names = list(scores.systems)
     if first is None and second is None and len(names) == 2:
         first, second = names

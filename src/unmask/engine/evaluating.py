@@ -5,81 +5,60 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
+from unmask.base import Tabular
 from unmask.engine.battery import Battery
 from unmask.engine.evaluation import Analysis, Evaluation, evaluate_table
 from unmask.engine.metrics import refuse_labels
 from unmask.engine.streaming import evaluate_files
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
-from unmask.trials import Embeddings, OnProblem, Scores, Speakers, Trials, is_frame, read_scores
+from unmask.trials import (
+    Embeddings,
+    OnProblem,
+    Scores,
+    Speakers,
+    Trials,
+    is_frame,
+    read_scores,
+)
 
 if TYPE_CHECKING:
-    from unmask.scoring import Backend
+    import polars as pl
+
+ScoreData: TypeAlias = (
+    "Scores | Embeddings | pl.DataFrame | pl.LazyFrame | npt.ArrayLike | str | Path"
+    " | Sequence[str | Path] | Mapping[str, Any]"
+)
+"""A table, embeddings, a frame, target scores, or score files, by name where a mapping is given."""
 
 
 class ReadOptions(TypedDict, total=False):
-    """How files and frames are read: the options of :func:`read_scores`, and ``stream``."""
+    """How files and frames are read, as in :func:`read_scores`."""
 
     key: str | Path | Trials | None
     speakers: Speakers | None
     format: str | None
     missing: OnProblem
     duplicates: OnProblem
+
+
+class DataOptions(ReadOptions, total=False):
+    """The same, whether files are read in batches, and which pairs of embeddings are compared."""
+
     stream: bool | None
-
-
-class PairOptions(TypedDict, total=False):
-    """Which pairs of embeddings are compared and how, as in :func:`~.pairing.cross_pairing`."""
-
     pairs: str
     enrolment: int
-    backend: Backend | str
-    speakers: Speakers | None
+    backend: Any
 
 
-class _Measured(TypedDict, total=False):
-    """What is measured, and how sure it is."""
-
-    battery: Battery | None
-    convention: str | None
-    replicates: int | None
-    level: float
-    seed: int
-
-
-class _Tabled(_Measured, total=False):
-    """The same of tables: which systems, by what groups, judged by which other list."""
-
-    systems: Sequence[str] | None
-    by: str | None
-    equalise: str | None
-    dev: Any
-
-
-class _Read(_Tabled, ReadOptions, total=False):
-    """The same of files and frames."""
-
-
-class _Paired(_Measured, PairOptions, total=False):
-    """The same of embeddings."""
-
-
-@overload
 def evaluate(
-    data: npt.ArrayLike, nontarget: npt.ArrayLike, **how: Unpack[_Tabled]
-) -> Evaluation: ...
-@overload
-def evaluate(data: Embeddings, nontarget: None = None, **how: Unpack[_Paired]) -> Evaluation: ...
-@overload
-def evaluate(data: Any, nontarget: None = None, **how: Unpack[_Read]) -> Evaluation: ...
-def evaluate(
-    data: Any,
-    nontarget: Any = None,
+    data: ScoreData,
+    nontarget: npt.ArrayLike | None = None,
     *,
     systems: Sequence[str] | None = None,
     by: str | None = None,
@@ -90,7 +69,7 @@ def evaluate(
     replicates: int | None = None,
     level: float = 0.95,
     seed: int = 0,
-    **options: Any,
+    **options: Unpack[DataOptions],
 ) -> Evaluation:
     """Every detection metric of every system, over all trials and, with ``by``, over its groups.
 
@@ -143,22 +122,22 @@ def evaluate(
     >>> result["eer"]
     eer 20 %, chance 50 %
     """
-    if nontarget is not None:
-        data = (data, nontarget)
+    given: Any = data if nontarget is None else (data, nontarget)
+    asked: dict[str, Any] = dict(options)
     analysis = Analysis.of(battery, replicates, level, seed, convention, equalise)
     if dev is not None:
-        return _judged(data, dev, analysis, systems=systems, by=by, **options)
-    if isinstance(data, Embeddings):
+        return _judged(given, dev, analysis, systems=systems, by=by, **asked)
+    if isinstance(given, Embeddings):
         from unmask.engine.pairing import cross_pairing
 
         for name, value in (("by", by), ("systems", systems), ("equalise", equalise)):
             if value is not None:
                 raise InputError(name, "a table of scores", "embeddings")
         how: dict[str, Any] = {"replicates": replicates, "level": level, "seed": seed}
-        return cross_pairing(data, battery=analysis.battery, **how, **options)
-    table = table_of(data, **options)
+        return cross_pairing(given, battery=analysis.battery, **how, **asked)
+    table = table_of(given, **asked)
     if table is None:
-        return evaluate_files(data, analysis, systems=systems, by=by, **options)
+        return evaluate_files(given, analysis, systems=systems, by=by, **asked)
     return evaluate_table(table, analysis, by=by, systems=systems)
 
 
@@ -263,3 +242,88 @@ def of_arrays(data: Any) -> Any:
             raise InputError(next(iter(table.systems)), *sizes)
     systems = {name: table.scores(name) for name, table in tables.items()}
     return Scores(None, None, first.label, systems=systems)
+
+
+_METRICS = ("eer", "min_dcf", "threshold", "safe_threshold", "far", "frr", "cost")
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class Thresholds(Tabular):
+    """What :func:`operating_point` found: its table prints; ``result["far"]`` is one number, that
+    of a system ``result.evaluation["plda"]["far"]``.
+    """
+
+    evaluation: Evaluation
+
+    @property
+    def estimates(self) -> tuple[Estimate, ...]:
+        """Thresholds, FAR, FRR and costs, those of EER and minimum cost first."""
+        return tuple(one for one in self.evaluation.estimates if one.metric in _METRICS)
+
+    @property
+    def notices(self) -> tuple[Notice, ...]:
+        """What is to be said of the numbers."""
+        return self.evaluation.notices
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row per system, group and number; with a development list, of both lists."""
+        return [row for row in self.evaluation.rows() if row["metric"] in _METRICS]
+
+
+def operating_point(
+    data: ScoreData,
+    nontarget: npt.ArrayLike | None = None,
+    *,
+    threshold: float | Sequence[float] = (),
+    far: float | Sequence[float] = (),
+    dev: Any = None,
+    p_target: float = 0.01,
+    c_miss: float = 1.0,
+    c_fa: float = 1.0,
+    replicates: int | None = None,
+    level: float = 0.95,
+    seed: int = 0,
+) -> Thresholds:
+    """Errors at a threshold, or the threshold for a demanded false-alarm rate.
+
+    A score equal to the threshold is accepted: FAR is the share of nontargets of at least it, FRR
+    that of targets below it. A demanded FAR gets the smallest threshold that keeps it, and the
+    *safe* one, where the upper end of the interval of FAR keeps it.
+
+    Parameters
+    ----------
+    data : Scores, frame, array-like or path
+        As in :func:`evaluate`; target scores, where ``nontarget`` is given.
+    nontarget : array-like, optional
+        Nontarget scores.
+    threshold : float or sequence of float
+        Thresholds to judge.
+    far : float or sequence of float
+        Demanded false-alarm rates.
+    dev : Scores or array pair, optional
+        A development list with other speakers: its thresholds are judged on ``data``.
+    p_target, c_miss, c_fa : float
+        Prior and costs of :func:`min_dcf`.
+    replicates : int, optional
+        Bootstrap replicates over speakers, 1,000 unless given; 0 for no intervals.
+    level : float
+        Confidence of the intervals.
+    seed : int
+        Seed of all draws.
+
+    Returns
+    -------
+    Thresholds
+        It prints as a table.
+
+    Examples
+    --------
+    >>> import unmask as um
+    >>> point = um.operating_point([1.0, 2.0, 3.0], [0.0, 1.5], threshold=1.5, replicates=0)
+    >>> point["far"], point["frr"]
+    (far 50 %, frr 33.33 %)
+    """
+    given = [(one,) if isinstance(one, int | float) else tuple(one) for one in (threshold, far)]
+    battery = Battery((p_target,), c_miss, c_fa, threshold=given[0], far=given[1])
+    how: dict[str, Any] = {"replicates": replicates, "level": level, "seed": seed}
+    return Thresholds(evaluate(data, nontarget, battery=battery, dev=dev, **how))

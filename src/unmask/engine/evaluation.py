@@ -285,7 +285,7 @@ class Analysis(Sampling):
         """The condition of every trial of both classes; those that lack a class are named."""
         if self.equalise is None:
             return None, ()
-        code = np.zeros(len(scores.label), np.int64)
+        code = np.zeros(scores.is_target.size, np.int64)
         masks = group_masks(scores, self.equalise)
         for number, (_, mask) in enumerate(masks):
             code[mask] = number
@@ -338,8 +338,15 @@ class Analysis(Sampling):
         return Measurement(self, (roc,), trials, speakers, drawn)
 
     def _drawn(self, systems: Sequence[System]) -> Replicates:
-        values, ranges = self.battery.drawn, self.battery.ranges
-        return bootstrap(systems, values, ranges=ranges, replicates=self.replicates, seed=self.seed)
+        battery, equal = self.battery, self.equalise is not None
+        return bootstrap(
+            systems,
+            battery.drawn,
+            ranges=battery.ranges,
+            replicates=self.replicates,
+            seed=self.seed,
+            false_alarms=None if equal else battery.false_alarms,
+        )
 
 
 def evaluate_table(

@@ -13,7 +13,6 @@ import numpy as np
 from unmask.base import FloatArray, IntArray, lazy
 from unmask.errors import InputError
 
-
 EER_ESTIMATORS = ("rocch", "raw", "kaldi", "speechbrain", "asvspoof")
 _WIDER, _STRICTER, MARKS = 16.0, 32.0, 129
 
@@ -183,7 +182,7 @@ def far_marks(nontargets: FloatArray, far: float) -> FloatArray:
     rates = np.append(far * np.geomspace(_WIDER, 1 / _STRICTER, MARKS - 1), far * (1 + 1e-12))
     ranks = np.sort(np.minimum(rates * size, size - 1).astype(np.int64))[::-1]
     tail = np.sort(np.partition(nontargets, size - 1 - ranks[0])[size - 1 - ranks[0] :])
-    return np.nextafter(tail[tail.size - 1 - ranks], np.inf)
+    return np.asarray(np.nextafter(tail[tail.size - 1 - ranks], np.inf))
 
 
 def crossing_marks(targets: FloatArray, nontargets: FloatArray) -> FloatArray:

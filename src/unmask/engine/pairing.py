@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from unmask.base import ceiling
+from unmask.engine.battery import Battery
 from unmask.engine.binned_bootstrap import FirstOrder, edges_of
 from unmask.engine.bootstrap import AUTO_TRIALS, SortedTrials, Units
-from unmask.engine.battery import Battery
 from unmask.engine.evaluation import Analysis, Evaluation
 from unmask.engine.metrics import negated_notices
 from unmask.engine.roc import Roc
