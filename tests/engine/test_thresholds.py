@@ -11,7 +11,7 @@ from tests.helpers.populations import population
 
 import unmask as um
 from unmask.engine import streaming
-from unmask.engine.bootstrap import SortedTrials, Units, equalised
+from unmask.engine.bootstrap import SortedTrials, Units, bootstrap, equalised
 from unmask.errors import InputError
 from unmask.run import NUMPY
 
@@ -252,3 +252,29 @@ def test_what_is_no_rate_and_no_threshold_is_refused():
             um.operating_point([1.0], [0.0], **options)
     with pytest.raises(InputError, match="use evaluate, not compare"):
         um.compare({"a": ([1.0], [0.0]), "b": ([1.0], [0.0])}, battery=um.Battery(far=(0.1,)))
+
+
+def test_the_spread_of_false_alarms_is_that_of_pairs_of_speakers():
+    """Where pairs are independent, resampled speakers spread a rate √3 times too much."""
+    rng = np.random.default_rng(5)
+    one, other = np.triu_indices(40, 1)
+    scores = rng.normal(size=one.size)
+    units = Units.speakers(np.arange(40), one, other)
+    system = SortedTrials.of(np.full(40, 9.0), scores, units, thresholds=[0.5, 1.0])
+    accepted = scores >= 1.0
+    more = accepted - accepted.mean()
+    of_speakers = [more[(one == k) | (other == k)].sum() for k in range(40)]
+    first = system.first_order(np.array([0.5, 1.0]))[1]
+    assert first == pytest.approx(np.square(of_speakers).sum() / one.size**2)
+    plain, mended = (
+        bootstrap(
+            [system],
+            lambda roc: {"far": roc.at_threshold(1.0).p_fa},
+            replicates=400,
+            false_alarms=false_alarms,
+        ).values["far"][0]
+        for false_alarms in (None, lambda _: {"far": 1.0})
+    )
+    part = first / plain.var()
+    assert mended.var() / plain.var() == pytest.approx(max(2 * part - 1, 1 - part), rel=0.02)
+    assert mended.var() < 0.6 * plain.var()

@@ -150,7 +150,7 @@ class Battery:
 
     def marks(self, target: FloatArray, nontarget: FloatArray) -> dict[str, FloatArray]:
         """Further thresholds that follow from the scores themselves."""
-        made = {f"far@{far:g}": far_marks(nontarget, far) for far in self.far}
+        made = {f"far@{far}": far_marks(nontarget, far) for far in self.far}
         if self.d_sys == "histogram":
             made["histogram"] = information.edges_of_scores(target, nontarget)
         if self.eer == "speechbrain":
@@ -204,11 +204,11 @@ class Battery:
         for far in self.far:
             told = {"far": far}
             read = partial(_threshold_for, far)
-            table[f"threshold@far={far:g}"] = MetricSpec(
+            table[f"threshold@far={far}"] = MetricSpec(
                 "threshold", read, "", None, MetricRange(), told
             )
             misses = partial(Roc.far_point, far=far)
-            table[f"frr@far={far:g}"] = MetricSpec("frr", misses, "%", 1 - far, _ERRORS, told)
+            table[f"frr@far={far}"] = MetricSpec("frr", misses, "%", 1 - far, _ERRORS, told)
         for name in self.judged:
             table |= self._judged(name, {"set_by": name})
         return table
@@ -220,7 +220,7 @@ class Battery:
 
     def _judged(self, threshold: float | str, about: dict[str, Parameter]) -> dict[str, MetricSpec]:
         """FAR, FRR and costs at a threshold, or at a mark."""
-        at = threshold if isinstance(threshold, str) else f"{threshold:g}"
+        at = threshold if isinstance(threshold, str) else f"{threshold}"
         read = partial(Roc.judged, threshold=threshold)
         far, frr = partial(read, number="p_fa"), partial(read, number="p_miss")
         made = {
@@ -236,7 +236,7 @@ class Battery:
     def ranges(self) -> dict[str, MetricRange]:
         """The range of every metric, by key; of false-alarm rates at marks as well."""
         made = {key: measured.range for key, measured in self.measured().items()}
-        marks = (f"far@{far:g}#{i}" for far in self.far for i in range(MARKS))
+        marks = (f"far@{far}#{i}" for far in self.far for i in range(MARKS))
         return made | dict.fromkeys(marks, _ERRORS)
 
     def values(self, roc: Roc) -> dict[str, float]:
@@ -248,15 +248,15 @@ class Battery:
         from false-alarm rates at marks.
         """
         made = {key: value for key, value in self.values(roc).items() if "threshold" not in key}
-        for mark in (f"far@{far:g}" for far in self.far):
+        for mark in (f"far@{far}" for far in self.far):
             made |= {f"{mark}#{i}": rate for i, rate in enumerate(roc.false_alarms(mark))}
         return made
 
     def false_alarms(self, roc: Roc) -> dict[str, float]:
         """Which numbers of a bootstrap are false-alarm rates, and their thresholds in ``roc``."""
-        made = {f"far@{one:g}": one for one in self.threshold}
+        made = {f"far@{one}": one for one in self.threshold}
         made |= {f"far@{name}": float(roc.marks[name][0]) for name in self.judged}
-        for mark in (f"far@{far:g}" for far in self.far):
+        for mark in (f"far@{far}" for far in self.far):
             made |= {f"{mark}#{i}": float(at) for i, at in enumerate(roc.marks[mark])}
         return {key: at for key, at in made.items() if np.isfinite(at)}
 
@@ -295,8 +295,8 @@ class Battery:
                     intervals[key] = replace(intervals[key], low=ends[0], high=ends[1])
         marks = roc.marks if roc is not None else {}
         for far in self.far:
-            made = _inverted(replicates, far, marks[f"far@{far:g}"], level, system)
-            intervals[f"threshold@far={far:g}"] = made
+            made = _inverted(replicates, far, marks[f"far@{far}"], level, system)
+            intervals[f"threshold@far={far}"] = made
         return intervals
 
 
@@ -320,7 +320,7 @@ def _inverted(
     of the interval of FAR keeps the demand. An end that no threshold reaches is infinite.
     """
     made = [
-        replicates.interval(f"far@{far:g}#{i}", level=level, system=system) for i in range(at.size)
+        replicates.interval(f"far@{far}#{i}", level=level, system=system) for i in range(at.size)
     ]
     low, high = (np.array([getattr(one, end) for one in made]) for end in ("low", "high"))
     if np.isnan(low).all():

@@ -394,8 +394,8 @@ def _of_pairs(
 
     With V the variance to first order, a bootstrap that weighs the trials of two speakers by
     m_a·m_b shows V + P, where P sums the squares of all pairs of speakers. V counts each pair for
-    both its speakers, so the rate itself varies by V − P: a third of V + P where pairs are
-    independent.
+    both its speakers, so the rate itself varies by V − P, and by no less than P, which is a third
+    of V + P where pairs are independent.
     """
     if system.method != "speaker" or not isinstance(system, SortedTrials):
         return 1 / system.wider
@@ -403,8 +403,8 @@ def _of_pairs(
     first = np.empty(order.size)
     first[order] = system.first_order(np.array([*thresholds.values()])[order])
     shown = np.nanmean(spread**2, axis=1) if spread.size else np.zeros(order.size)
-    ratio = np.divide(2 * first, shown, out=np.full(order.size, 2.0), where=shown > 0) - 1
-    return np.asarray(np.sqrt(np.clip(ratio, 1 / 3, 1.0))[:, None])
+    part = np.divide(first, shown, out=np.ones(order.size), where=shown > 0)
+    return np.asarray(np.sqrt(np.clip(np.maximum(2 * part - 1, 1 - part), 0.0, 1.0))[:, None])
 
 
 def _unbinned(values: FloatArray, exact: FloatArray, coarse: FloatArray) -> FloatArray:

@@ -166,11 +166,13 @@ def _judged(
     table = table_of(data) if not options else None
     table = read_scores(data, **options) if table is None else table
     names = list(systems or table.systems)
-    if list(other.systems) != names and len(other.systems) != len(names):
-        raise InputError("dev", f"the systems {', '.join(names)}", ", ".join(other.systems))
-    if set(other.systems) != set(names):
+    if set(names) <= set(other.systems):
+        other = other.select_systems(names)
+    elif len(other.systems) == len(names):
         columns = zip(names, other.systems.values(), strict=True)
         other = dataclasses.replace(other, systems=dict(columns))
+    else:
+        raise InputError("dev", f"the systems {', '.join(names)}", ", ".join(other.systems))
     told = _shared_speakers(table, other)
     first = evaluate_table(other, dataclasses.replace(analysis, replicates=0), by=None)
     wanted = ("eer", "min_dcf", "threshold")
@@ -185,7 +187,7 @@ def _judged(
     battery = dataclasses.replace(analysis.battery, judged=tuple(points[names[0]]))
     whole = dataclasses.replace(analysis, battery=battery, at=points)
     result = evaluate_table(table, whole, by=by, systems=names)
-    other_result = evaluate_table(other.select_systems(names), whole, by=None)
+    other_result = evaluate_table(other, whole, by=None)
     notices = (*told, *result.notices)
     return dataclasses.replace(result, notices=notices, dev=other_result)
 

@@ -143,7 +143,7 @@ def _count(scores: StreamedScores, system: str, analysis: Analysis, name: str) -
             distinct, counts = _merged(distinct, counts, held)
             held = []
     distinct, counts = _merged(distinct, counts, held)
-    marks = {f"far@{far:g}": far_marks(np.concatenate(some), far) for far in battery.far}
+    marks = {f"far@{far}": far_marks(np.concatenate(some), far) for far in battery.far}
     marks |= analysis.set_for(name)
     if battery.d_sys == "histogram":
         marks["histogram"] = histogram_edges(int(counts.sum()), lowest, highest)
@@ -163,7 +163,7 @@ def _count(scores: StreamedScores, system: str, analysis: Analysis, name: str) -
 
     roc = counted(accepted.added(nontargets()))
     for far in battery.far:
-        marks[f"far@{far:g}"] = _exact(roc, far, nontargets())
+        marks[f"far@{far}"] = _exact(roc, far, nontargets())
     if battery.far:
         roc = counted(nontargets())
     return replace(roc, loss=(missed.total, accepted.total))
@@ -171,7 +171,7 @@ def _count(scores: StreamedScores, system: str, analysis: Analysis, name: str) -
 
 def _exact(roc: Roc, far: float, nontargets: Iterator[FloatArray]) -> FloatArray:
     """The marks of a demanded false-alarm rate, with the smallest threshold that keeps it."""
-    marks = roc.marks[f"far@{far:g}"]
+    marks = roc.marks[f"far@{far}"]
     high = roc.far_point(far).threshold
     row = int(np.searchsorted(roc.scores, high))
     low = roc.scores[row - 1] if row else -np.inf
