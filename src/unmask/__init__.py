@@ -27,7 +27,7 @@ _NAMES = {
     "assessment": "load_config",
     "engine": """
         Battery Roc act_dcf calibrate cllr compare d_sys detection ece eer evaluate fuse min_cllr
-        min_dcf tpr_at_fpr zebra
+        min_dcf operating_point tpr_at_fpr zebra
     """,
     "errors": "InputError UnmaskWarning",
     "estimate": "Estimate Interval",

@@ -25,6 +25,7 @@ from unmask.engine import (
     fuse as fuse,
     min_cllr as min_cllr,
     min_dcf as min_dcf,
+    operating_point as operating_point,
     tpr_at_fpr as tpr_at_fpr,
     zebra as zebra,
 )

@@ -9,9 +9,10 @@ import pytest
 
 import unmask as um
 from unmask.engine import Battery
+from unmask.engine.battery import MetricSpec
 from unmask.engine.comparison import compare
 from unmask.engine.evaluating import evaluate
-from unmask.engine.evaluation import MetricSpec, group_masks
+from unmask.engine.evaluation import group_masks
 from unmask.trials import NONTARGET, TARGET, Ids, Scores, Source
 
 

@@ -244,7 +244,7 @@ def test_a_stream_is_checked_too():
 
 
 def test_unknown_options_are_named():
-    with pytest.raises(um.InputError, match="rocch or raw"):
+    with pytest.raises(um.InputError, match="rocch, raw, kaldi"):
         um.eer([1.0], [0.0], estimator="best")
     with pytest.raises(um.InputError, match="prior between 0 and 1"):
         um.min_dcf([1.0], [0.0], p_target=1.0)

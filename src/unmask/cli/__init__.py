@@ -60,8 +60,10 @@ unmask cache list
 unmask cache clear --gone
 unmask eval scores.txt --key trials
 unmask eval B1=b1.txt ours=ours.txt -k trials -s utt2spk --figures drawn
+unmask eval scores.txt -k trials -s utt2spk --threshold 0.25 --far 0.01
 unmask compare A=a.txt B=b.txt --key trials --speakers utt2spk
 unmask compare mcadams=a/pp.txt ours=b/pp.txt --key trials --privacy
+unmask compare old=a.txt new=b.txt -k trials -s utt2spk --fail-if 'eer worsens'
 unmask score voices.npz --trials trials -o scores.txt
 unmask score enrol.npz test.npz -t trials --backend plda --train train.npz -o scores.txt
 unmask calibrate scores.txt --key trials --train dev.txt --train-key dev_trials -o llr.txt

@@ -12,8 +12,26 @@ from unmask.cli.options import argument, group, option
 from unmask.engine import Battery
 from unmask.errors import InputError
 from unmask.report import document
+from unmask.trials import read_scores
 
-_OF_SCORES = ("key", "system", "format_in", "columns", "stream", "missing", "duplicates")
+_OF_SCORES = (
+    *("key", "system", "format_in", "columns", "stream", "missing", "duplicates"),
+    *("dev", "equalise"),
+)
+_OF_CONVENTION = ("p_target", "c_miss", "c_fa", "eer", "d_sys", "c_primary", "undivided")
+_CONVENTION = option("Whose rules hold: " + ", ".join(engine.CONVENTIONS) + ".", metavar="NAME")
+_EQUALISE = option("Conditions of this column weigh alike within each class.", metavar="COLUMN")
+
+
+def _battery(context: typer.Context, battery: Battery, names: tuple[str, ...]) -> Battery:
+    """The battery, or that of the one convention that was named."""
+    if not names:
+        return battery
+    if len(names) > 1:
+        raise InputError(f"--convention: expected one, found {' and '.join(names)}")
+    refuse(context, _OF_CONVENTION, f"is set by --convention {names[0]}")
+    free = {"fpr": battery.fpr, "threshold": battery.threshold, "far": battery.far}
+    return Battery.named(names[0], **free)
 
 
 def evaluate(
@@ -27,12 +45,24 @@ def evaluate(
     ),
     system: tuple[str, ...] = option("Only these systems (columns)."),
     by: str | None = option("Also by groups of this column, such as sex."),
+    equalise: str | None = _EQUALISE,
+    convention: tuple[str, ...] = _CONVENTION,
     battery: Battery = group(
         p_target=option("Prior of the detection costs."),
         c_miss=option("Cost of a miss."),
         c_fa=option("Cost of a false alarm."),
         fpr=option("False-positive rates at which to give the true-positive rate."),
+        threshold=option("Give FAR, FRR and cost at this threshold."),
+        far=option("Give the threshold that keeps this false-alarm rate, and a safe one."),
+        eer=option("EER by rocch, raw, kaldi, speechbrain or asvspoof."),
+        d_sys=option("D_sys by pav or histogram."),
+        c_primary=option("Also the mean cost over all priors."),
+        undivided=option("Also costs that are not divided (C_det)."),
     ),
+    dev: tuple[str, ...] = option(
+        "Set thresholds on these scores of other speakers, judge them here.", metavar="[NAME=]FILE"
+    ),
+    dev_key: str | None = option("Key of the development list.", metavar="FILE"),
     pairs: str | None = option(
         "Cross-pair embeddings instead: all, or enrolment-fixed.", metavar="HOW"
     ),
@@ -42,6 +72,9 @@ def evaluate(
         "Read scores in batches, in bounded memory.", show_default="files over 2 GB"
     ),
 ) -> None:
+    battery = _battery(context, battery, convention)
+    if not dev:
+        refuse(context, ["dev_key"], "is the key of --dev")
     if pairs is not None:
         refuse(context, ["by"], "needs all scores in memory, which --pairs does not keep")
         refuse(context, _OF_SCORES, "is for score files")
@@ -60,16 +93,23 @@ def evaluate(
         chosen: dict[str, Any] = {"backend": backend} if given(context, ["backend"]) else {}
         if stream:
             refuse(context, Where.__annotations__, "is not for files that are read in batches")
-            refuse(context, ["by"], "needs all scores in memory (--no-stream)")
+            refuse(context, ["by", "equalise", "dev"], "needs all scores in memory (--no-stream)")
+        options = tables.options
+        other = None
+        if dev:
+            key = options | ({"key": dev_key} if given(context, ["dev_key"]) else {})
+            other = read_scores(score_files(dev), systems=list(system) or None, **key)
         with output.running("bootstrap"):
             evaluation = engine.evaluate(
                 score_files(scores),
                 systems=list(system) or None,
                 by=by,
+                equalise=equalise,
                 stream=stream,
                 battery=battery,
                 **chosen,
-                **tables.options,
+                dev=other,
+                **options,
                 **intervals.options,
             )
     output.sources(evaluation.sources)
@@ -78,6 +118,7 @@ def evaluate(
 
 
 def compare(
+    context: typer.Context,
     tables: Tables,
     intervals: Intervals,
     output: Output,
@@ -89,10 +130,18 @@ def compare(
         "Safeguards: who recognises speakers better protects less.",
         show_default="where names say oo, op, pp, o-a, a-a or anon",
     ),
+    equalise: str | None = _EQUALISE,
+    convention: tuple[str, ...] = _CONVENTION,
+    fail_if: tuple[str, ...] = option(
+        "Exit with 1 if a metric of the second is worse, such as 'eer worsens'.",
+        metavar="'METRIC worsens'",
+    ),
     battery: Battery = group(p_target=option("Prior of the detection costs.")),
 ) -> None:
     if len(scores) > 2:
         raise InputError(f"compare takes one or two score files, found {len(scores)}")
+    battery = _battery(context, battery, convention)
+    wanted = [_gate(words) for words in fail_if]
     table = tables.scores(scores, output)
     names = system or tuple(table.systems)
     if len(names) != 2:
@@ -100,11 +149,34 @@ def compare(
             "compare needs two systems: name them with --system; "
             f"there are {', '.join(table.systems)}"
         )
+    if wanted and privacy is None:
+        files = [source.name for source in table.sources]
+        for notice in engine.read_as_safeguards([*names, *files]):
+            said = notice.sentence.partition(";")[0]
+            raise InputError(f"--fail-if: {said}: say --privacy or --no-privacy")
     with output.running("bootstrap"):
         comparison = engine.compare(
-            table, *names, battery=battery, privacy=privacy, **intervals.options
+            table,
+            *names,
+            equalise=equalise,
+            battery=battery,
+            privacy=privacy,
+            **intervals.options,
         )
+    failed = [row for metric in wanted for row in comparison.worsens(metric)]
     if output.figures is not None:
         with output.running("charts"):
             output.draw(comparison)
     output.give(document(comparison))
+    for row in failed:
+        output.remark(f"failed: {row.metric} worsens: {row!r}")
+    if failed:
+        raise typer.Exit(1)
+
+
+def _gate(words: str) -> str:
+    """The metric of a condition."""
+    metric, _, verb = words.strip().partition(" ")
+    if verb.strip() != "worsens":
+        raise InputError("--fail-if", "'METRIC worsens', such as 'eer worsens'", words)
+    return metric

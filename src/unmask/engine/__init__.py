@@ -9,13 +9,14 @@ if TYPE_CHECKING:
     from unmask.engine.calibration import IsotonicCalibration, LinearCalibration, calibrate
     from unmask.engine.calibration import fusion_weights, weighted_line
     from unmask.engine.fusion import CalibratedScores, Fusion, Map, fuse, read_map, save_map
-    from unmask.engine.comparison import CALIBRATED, Comparison, compare
+    from unmask.engine.comparison import CALIBRATED, Comparison, compare, read_as_safeguards
     from unmask.engine.pairing import cross_pairing, roc_of_pairs
     from unmask.engine.curves import Array, DetBand, DetCurve, EceProfile, Histogram, PavMap
     from unmask.engine.curves import Reliability, det_bands
-    from unmask.engine.evaluation import Battery, Detection, Evaluation, SystemResult, detection
+    from unmask.engine.battery import CONVENTIONS, Battery
+    from unmask.engine.evaluation import Detection, Evaluation, SystemResult, detection
     from unmask.engine.evaluation import group_masks
-    from unmask.engine.evaluating import evaluate
+    from unmask.engine.evaluating import Thresholds, evaluate, operating_point
     from unmask.engine.metrics import Zebra, act_dcf, cllr, d_sys, ece, eer
     from unmask.engine.metrics import min_cllr, min_dcf, negated_notices, tpr_at_fpr, zebra
     from unmask.engine.metrics import zebra_of

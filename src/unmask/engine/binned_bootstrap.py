@@ -46,7 +46,8 @@ def edges_of(roc: Roc, thresholds: Sequence[float], *, rows: int = 1) -> FloatAr
     alarms = np.geomspace(1, roc.nontargets, most // 4)
     at = np.concatenate([np.searchsorted(rejected, misses), np.searchsorted(-passed, -alarms)])
     even = roc.scores[np.minimum(at, roc.scores.size - 1)]
-    edges = np.concatenate([corners, even, np.asarray(tuple(thresholds), np.float64)])
+    given = np.asarray(tuple(thresholds), np.float64)
+    edges = np.concatenate([corners, even, given, *roc.marks.values()])
     return np.unique(edges[np.isfinite(edges)])
 
 
@@ -119,7 +120,7 @@ class BinnedTrials:
         own, other = target.astype(np.float64), nontarget.astype(np.float64)
         scores, none = np.concatenate([[-np.inf], self.edges]), np.zeros(target.size + 1)
         loss = weighted_sum(missed, own), weighted_sum(accepted, other)
-        return Roc(scores, own, other, none, loss)
+        return Roc(scores, own, other, none, loss, self.roc.marks)
 
 
 def count_speakers(batches: Iterable[ScoreBatch], edges: FloatArray, speakers: int) -> BySpeaker:
@@ -213,7 +214,7 @@ class FirstOrder:
         for row, both in enumerate(zip(target, nontarget, strict=True)):
             loss = float(missed[row]), max(float(accepted[row]), 0.0)
             there = all(count.any() for count in both)
-            yield Roc(scores, *both, none, loss) if there else None
+            yield Roc(scores, *both, none, loss, self.roc.marks) if there else None
 
 
 def _product(times: FloatArray, loss: FloatArray) -> FloatArray:

@@ -43,6 +43,8 @@ NO_SPEAKERS = (
 _BATCH = 1 << 20
 Codes = npt.NDArray[np.integer]
 Statistics = Callable[[Roc], Mapping[str, float]]
+Conditions = tuple[Codes, Codes]
+"""The condition of every target and of every nontarget."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,6 +180,8 @@ class SortedTrials:
     upto: IntArray
     target_loss: FloatArray
     nontarget_loss: FloatArray
+    target_condition: Codes | None = None
+    nontarget_condition: Codes | None = None
     whole: ClassVar[None] = None
     wider: ClassVar[float] = 1.0
     together: ClassVar[int] = 4
@@ -190,9 +194,11 @@ class SortedTrials:
         units: Units,
         *,
         thresholds: Sequence[float] = (),
+        marks: Mapping[str, FloatArray] | None = None,
+        conditions: Conditions | None = None,
     ) -> SortedTrials:
         """Sort the trials of a system, and the units of the trials along with them."""
-        roc = Roc.from_scores(target, nontarget, thresholds=thresholds, cllr=True)
+        roc = counted(target, nontarget, thresholds, marks, conditions)
         target_order, order = np.argsort(target), np.argsort(nontarget)
         targets, nontargets = target[target_order], nontarget[order]
         first = units.nontarget_first[order]
@@ -211,7 +217,25 @@ class SortedTrials:
             np.searchsorted(nontargets, roc.scores, side="right"),
             information.softplus(-targets),
             information.softplus(nontargets),
+            *(() if conditions is None else (conditions[0][target_order], conditions[1][order])),
         )
+
+    def first_order(self, thresholds: FloatArray) -> FloatArray:
+        """Variance of the false-alarm rate at each threshold, to first order in the draws: Σ S_k²
+        over N², where S_k is how many more nontargets of speaker k are accepted than of others.
+        """
+        size, total = thresholds.size, self.first.size
+        accepted = self.below[np.searchsorted(self.roc.scores, thresholds)]
+        cell = np.searchsorted(accepted, np.arange(total), side="right")
+        counts = np.zeros((self.strata[0], size + 1))
+        other = np.delete(np.arange(total), self.within)
+        second = self.first if self.second is None else self.second
+        for unit, rows in ((self.first, np.arange(total)), (second, other)):
+            at = unit[rows].astype(np.int64) * (size + 1) + cell[rows]
+            counts += np.bincount(at, minlength=counts.size).reshape(counts.shape)
+        above = np.cumsum(counts[:, ::-1], axis=1)[:, ::-1]
+        more = above[:, 1:] - above[:, :1] * (1 - accepted / total)
+        return np.asarray((more**2).sum(axis=0) / total**2)
 
     def draws(self, seed: int, rows: Range) -> list[FloatArray]:
         """How often each unit is drawn in some replicates."""
@@ -230,6 +254,14 @@ class SortedTrials:
             own = weight[xp.put(self.within)]
             weight *= times[xp.put(self.second)]
             weight[xp.put(self.within)] = own
+        if self.target_condition is not None and self.nontarget_condition is not None:
+            target_weight, weight = (
+                xp.put(equalised(xp.host(drawn), condition))
+                for drawn, condition in (
+                    (target_weight, self.target_condition),
+                    (weight, self.nontarget_condition),
+                )
+            )
         target = np.diff(xp.host(xp.cumulate(target_weight)[xp.put(self.target_edges)]))
         total = xp.cumulate(weight)
         below, upto = (xp.host(total[xp.put(at)]) for at in (self.below, self.upto))
@@ -241,18 +273,49 @@ class SortedTrials:
             xp.weighted_sum(xp.put(self.target_loss), target_weight),
             xp.weighted_sum(xp.put(self.nontarget_loss), weight),
         )
-        return Roc(self.roc.scores, target, upto - below, between, loss)
+        return Roc(self.roc.scores, target, upto - below, between, loss, self.roc.marks)
 
 
 System: TypeAlias = SortedTrials | BinnedTrials | FirstOrder
 """A system's trials, from which replicates are drawn: all of them, or their counts in bins."""
 
 
+def counted(
+    target: FloatArray,
+    nontarget: FloatArray,
+    thresholds: Sequence[float],
+    marks: Mapping[str, FloatArray] | None = None,
+    conditions: Conditions | None = None,
+) -> Roc:
+    """The statistic with C_llr; with ``conditions`` of both classes, of their trials in balance."""
+    weights = {}
+    if conditions is not None:
+        names = ("target_weights", "nontarget_weights")
+        alike = (equalised(np.ones(codes.size), codes) for codes in conditions)
+        weights = dict(zip(names, alike, strict=True))
+    return Roc.from_scores(
+        target, nontarget, thresholds=thresholds, cllr=True, marks=marks, **weights
+    )
+
+
+def equalised(weights: FloatArray, condition: Codes) -> FloatArray:
+    """Weights of a class such that each ``condition`` that occurs weighs alike: N/(C·n_c)."""
+    size = np.bincount(condition, weights)
+    there = np.count_nonzero(size)
+    each = np.divide(weights.sum() / max(there, 1), size, out=np.zeros(size.size), where=size > 0)
+    return np.asarray(weights * each[condition])
+
+
 def binned_trials(
-    target: FloatArray, nontarget: FloatArray, units: Units, *, thresholds: Sequence[float] = ()
+    target: FloatArray,
+    nontarget: FloatArray,
+    units: Units,
+    *,
+    thresholds: Sequence[float] = (),
+    marks: Mapping[str, FloatArray] | None = None,
 ) -> System:
     """Trials in memory, put into bins by speaker, or by class where no speakers are known."""
-    roc = Roc.from_scores(target, nontarget, thresholds=thresholds, cllr=True)
+    roc = counted(target, nontarget, thresholds, marks)
     first, second = units.nontarget_first, units.nontarget_second
     own, other = np.ones(target.size, bool), np.zeros(nontarget.size, bool)
     targets = ScoreBatch(target, own, units.target, units.target)
@@ -272,11 +335,13 @@ def bootstrap(
     ranges: Mapping[str, MetricRange] | None = None,
     replicates: int = AUTO_REPLICATES,
     seed: int = 0,
+    false_alarms: Callable[[Roc], Mapping[str, float]] | None = None,
 ) -> Replicates:
     """Replicates of every statistic for every system, all on the same draws.
 
     ``systems`` are of one kind, with the same units. ``statistics`` gives the numbers of a ROC
-    statistic by name, ``ranges`` those that they can have, for their intervals.
+    statistic by name, ``ranges`` those that they can have, for their intervals; ``false_alarms``
+    tells which of them are false-alarm rates, and their thresholds.
 
     Each of the ``replicates`` has its own child of ``seed``, so neither the place nor the number of
     workers changes anything (on a GPU the loss of C_llr adds up in another order). A single unit is
@@ -298,6 +363,11 @@ def bootstrap(
         if (whole := system.whole) is not None:
             coarse = np.array([*statistics(whole).values()])
             table[:, row] = _unbinned(table[:, row], np.array([*exact[row].values()]), coarse)
+        if false_alarms is not None and (thresholds := false_alarms(system.roc)):
+            at = [list(sample).index(name) for name in thresholds]
+            center = np.array([exact[row][name] for name in thresholds])[:, None]
+            spread = table[at, row] - center
+            table[at, row] = center + spread * _of_pairs(system, thresholds, spread)
     values = dict(zip(sample, table, strict=True))
     about = one.units, one.method, seed, replicates
     return Replicates(values, sample, *about, ranges or {}, one.wider)
@@ -315,6 +385,26 @@ def replicate(
             if roc is not None:
                 values[:, number, column] = list(statistics(roc).values())
     return {"values": values}
+
+
+def _of_pairs(
+    system: System, thresholds: Mapping[str, float], spread: FloatArray
+) -> FloatArray | float:
+    """How much less false-alarm rates vary than draws of speakers show.
+
+    With V the variance to first order, a bootstrap that weighs the trials of two speakers by
+    m_a·m_b shows V + P, where P sums the squares of all pairs of speakers. V counts each pair for
+    both its speakers, so the rate itself varies by V − P, and by no less than P, which is a third
+    of V + P where pairs are independent.
+    """
+    if system.method != "speaker" or not isinstance(system, SortedTrials):
+        return 1 / system.wider
+    order = np.argsort([*thresholds.values()], kind="stable")
+    first = np.empty(order.size)
+    first[order] = system.first_order(np.array([*thresholds.values()])[order])
+    shown = np.nanmean(spread**2, axis=1) if spread.size else np.zeros(order.size)
+    part = np.divide(first, shown, out=np.ones(order.size), where=shown > 0)
+    return np.asarray(np.sqrt(np.clip(np.maximum(2 * part - 1, 1 - part), 0.0, 1.0))[:, None])
 
 
 def _unbinned(values: FloatArray, exact: FloatArray, coarse: FloatArray) -> FloatArray:

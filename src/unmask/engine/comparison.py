@@ -8,11 +8,12 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import isnan
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 from unmask.base import Tabular, estimate_row
-from unmask.engine.evaluating import of_arrays
-from unmask.engine.evaluation import Analysis, Battery, SystemResult
+from unmask.engine.battery import Battery
+from unmask.engine.evaluating import ReadOptions, ScoreData, table_of
+from unmask.engine.evaluation import UNMOVED, Analysis, SystemResult
 from unmask.engine.metrics import negated_notices
 from unmask.engine.roc import Roc
 from unmask.errors import InputError
@@ -35,6 +36,7 @@ class Difference(Estimate):
     first: Estimate
     second: Estimate
     second_better: float | None
+    lower_is_better: bool = True
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -102,6 +104,34 @@ class Comparison(Tabular):
             )
         return rows
 
+    def worsens(self, metric: str) -> list[Difference]:
+        """Differences of a ``metric`` by which the second system is worse: the interval excludes 0
+        on the side of more errors or, of safeguards, of less protection.
+
+        ``metric`` is a name such as ``eer``, or ``min_dcf@0.05`` for one of several priors.
+        """
+        name, _, at = metric.partition("@")
+        rows = [
+            row
+            for row in self.differences
+            if row.metric == name and (not at or at in {f"{p:g}" for p in _numbers(row)})
+        ]
+        if not rows:
+            known = ", ".join(dict.fromkeys(row.metric for row in self.differences))
+            raise InputError("metric", f"one of {known}", metric)
+        made = []
+        for row in rows:
+            interval = row.interval
+            if self.privacy and name in CALIBRATED:
+                raise InputError(metric, "a number that protection moves", "one of calibration")
+            if interval is not None and row.no_interval == UNMOVED and row.value == 0:
+                continue
+            if interval is None or isnan(interval.low):
+                raise InputError(metric, "an interval of the difference", row.no_interval)
+            up = row.lower_is_better != self.privacy
+            made += [row] if (interval.low > 0 if up else interval.high < 0) else []
+        return made
+
     @property
     def verdict(self) -> str:
         """One sentence on the EER: which system recognises better and how sure that is."""
@@ -137,6 +167,10 @@ class Comparison(Tabular):
         )
 
 
+def _numbers(row: Difference) -> list[float]:
+    return [value for value in row.params.values() if isinstance(value, float)]
+
+
 def read_as_safeguards(names: Iterable[str]) -> tuple[Notice, ...]:
     """A notice of the first of ``names``, of systems or files, a word of which says that speech was
     protected: oo, op, pp, o-a, a-a, anon, mcadams; none where none does.
@@ -150,48 +184,71 @@ def read_as_safeguards(names: Iterable[str]) -> tuple[Notice, ...]:
 
 
 def compare(
-    data: Any,
+    data: ScoreData,
     first: str | None = None,
     second: str | None = None,
     *,
+    equalise: str | None = None,
+    convention: str | None = None,
     battery: Battery | None = None,
     replicates: int | None = None,
     level: float = 0.95,
     seed: int = 0,
     privacy: bool | None = None,
-    **options: Any,
+    **options: Unpack[ReadOptions],
 ) -> Comparison:
     """Compare two systems of one score table; both are bootstrapped on the same draws.
 
-    ``data`` is a table of scores (:class:`Scores` or a data frame), or score files: a path,
-    several, or a mapping of names to paths, read with the ``options`` of :func:`read_scores`
-    (``key``, ``speakers``, …). ``first`` and ``second`` name two of its systems, and may be left
-    out where it has two. ``battery``, ``replicates``, ``level`` and ``seed`` are those of
-    :func:`evaluate`. With ``privacy`` the two are safeguards: who recognises speakers better
-    protects less. Unless given, names of systems and files decide (:func:`read_as_safeguards`).
+    Parameters
+    ----------
+    data : Scores, frame, mapping or path
+        A table of scores, pairs of arrays (targets, nontargets) by system, or score files.
+    first, second : str, optional
+        Two of its systems; may be left out where it has two.
+    equalise, convention, battery, replicates, level, seed
+        Those of :func:`evaluate`.
+    privacy : bool, optional
+        The two are safeguards: who recognises speakers better protects less. Unless given, names of
+        systems and files decide (:func:`read_as_safeguards`).
+    **options
+        Of files and frames those of :func:`read_scores`.
+
+    Returns
+    -------
+    Comparison
+        ``result["eer"]`` is the difference second − first, ``result.verdict`` one sentence.
+
+    Examples
+    --------
+    >>> import unmask as um
+    >>> old, new = ([1.0, 2.0, 3.0], [0.0, 1.5]), ([2.0, 2.5, 3.0], [0.0, 1.5])
+    >>> um.compare({"old": old, "new": new}, replicates=0)["eer"].value
+    -0.2
     """
-    if isinstance(data, Scores) and options:
-        raise TypeError(f"compare: no option {', '.join(options)} for a table of scores")
-    data = of_arrays(data)
-    scores = data if isinstance(data, Scores) else read_scores(data, **options)
+    given: Any = data
+    scores = table_of(given, **options)
+    scores = read_scores(given, **options) if scores is None else scores
     names = list(scores.systems)
     if first is None and second is None and len(names) == 2:
         first, second = names
     if first is None or second is None or first == second:
         raise InputError(f"compare needs two systems by name: there are {', '.join(names)}")
     pair = scores.select_systems([first, second])
-    analysis = Analysis.of(battery, replicates, level, seed)
+    analysis = Analysis.of(battery, replicates, level, seed, convention, equalise)
+    if analysis.battery.threshold or analysis.battery.far:
+        raise InputError("thresholds are for one system at a time: use evaluate, not compare")
     measured = analysis.of_scores(pair, paired=True)
     rows = []
     keyed = analysis.battery.measured().items()
-    sides = [[e for e in measured.estimates_of(row) if e.metric != "tag"] for row in (0, 1)]
-    for (key, about), one, two in zip(keyed, *sides, strict=True):
+    both = [[e for e in measured.estimates_of(row) if e.metric != "tag"] for row in (0, 1)]
+    for (key, about), one, two in zip(keyed, *both, strict=True):
         share = None
         if measured.replicates is not None:
             below = measured.replicates.share_below(key, first=0, second=1)
             share = below if about.lower_is_better else 1 - below
         delta = measured.difference(key, 0, 1, (one, two), f"{second} − {first}", level)
-        rows.append(Difference(**vars(delta), first=one, second=two, second_better=share))
+        sides = {"first": one, "second": two, "second_better": share}
+        rows.append(Difference(**vars(delta), **sides, lower_is_better=about.lower_is_better))
     files = [source.name for source in scores.sources]
     told = read_as_safeguards([first, second, *files]) if privacy is None else ()
     turned = [

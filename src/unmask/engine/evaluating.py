@@ -2,72 +2,225 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
 
 import numpy as np
+import numpy.typing as npt
 
-from unmask.engine.evaluation import Analysis, Battery, Evaluation, evaluate_table
+from unmask.base import Tabular
+from unmask.engine.battery import Battery
+from unmask.engine.evaluation import Analysis, Evaluation, evaluate_table
 from unmask.engine.metrics import refuse_labels
 from unmask.engine.streaming import evaluate_files
 from unmask.errors import InputError
-from unmask.trials import Embeddings, Input, Scores, holds_embeddings, is_frame, read_scores
+from unmask.estimate import Estimate, Notice
+from unmask.trials import (
+    Embeddings,
+    Input,
+    OnProblem,
+    Scores,
+    Speakers,
+    Trials,
+    holds_embeddings,
+    is_frame,
+    read_scores,
+)
+
+if TYPE_CHECKING:
+    import polars as pl
+
+ScoreData: TypeAlias = (
+    "Scores | Embeddings | pl.DataFrame | pl.LazyFrame | npt.ArrayLike | str | Path"
+    " | Sequence[str | Path] | Mapping[str, Any]"
+)
+"""A table, embeddings, a frame, target scores, or score files, by name where a mapping is given."""
+
+
+class ReadOptions(TypedDict, total=False):
+    """How files and frames are read, as in :func:`read_scores`."""
+
+    key: str | Path | Trials | None
+    speakers: Speakers | None
+    format: str | None
+    columns: Any
+    missing: OnProblem
+    duplicates: OnProblem
+
+
+class DataOptions(ReadOptions, total=False):
+    """The same, whether files are read in batches, and which pairs of embeddings are compared."""
+
+    stream: bool | None
+    pairs: str
+    enrolment: int
+    backend: Any
 
 
 def evaluate(
-    data: Any,
+    data: ScoreData,
+    nontarget: npt.ArrayLike | None = None,
     *,
     systems: Sequence[str] | None = None,
     by: str | None = None,
+    equalise: str | None = None,
+    convention: str | None = None,
     battery: Battery | None = None,
+    dev: Any = None,
     replicates: int | None = None,
     level: float = 0.95,
     seed: int = 0,
-    **options: Any,
+    **options: Unpack[DataOptions],
 ) -> Evaluation:
     """Every detection metric of every system, over all trials and, with ``by``, over its groups.
 
-    ``data`` is a table of scores (:class:`Scores`, or a data frame with columns such as enrol,
-    test, label and one per system), a pair of arrays (target scores, nontarget scores), a set of
-    embeddings of which all pairs are compared (:func:`~unmask.engine.pairing.cross_pairing`), or
-    with ``key`` the trials of a list (:func:`~unmask.scoring.score`; also of a file), or
-    score files: a path, several, or a mapping of names to paths. Files may be larger than memory
-    (:func:`~unmask.engine.streaming.evaluate_files`). ``options`` are those of that function:
-    ``key`` and ``speakers`` or ``backend`` and ``pairs``. ``by`` is for tables: a column, or a name
-    such as ``sex`` for the pair ``enrol_sex``, ``test_sex``.
-
-    ``systems`` names those wanted, all unless given. ``battery`` says which priors, costs and
-    false-positive rates are measured. Intervals of confidence ``level`` come from the joint speaker
-    bootstrap (the trial bootstrap where no speakers are known, and a warning says so), less the
-    bias that resampling shows (:mod:`unmask.base.intervals`). There are 1,000 ``replicates`` unless
-    given, 0 leaves them out, and replicate i of ``seed`` draws the same speakers in every number.
+    Intervals come from the joint speaker bootstrap (the trial bootstrap where no speakers are
+    known, and a warning says so), less the bias that resampling shows
+    (:mod:`unmask.base.intervals`). Replicate i of ``seed`` draws the same speakers in every number.
     Beyond two million trials the default is the bootstrap of trials in bins
-    (:mod:`.binned_bootstrap`), first order in the draws of speakers; a number asks for the
-    bootstrap of all trials, which runs on the current place (:func:`unmask.run.run_on`).
+    (:mod:`.binned_bootstrap`), first order in the draws of speakers; a number of replicates asks
+    for the bootstrap of all trials, which runs on the current place (:func:`unmask.run.run_on`).
+
+    Parameters
+    ----------
+    data : Scores, frame, array-like, mapping, path or Embeddings
+        A table of scores; target scores, with ``nontarget``; pairs of arrays by system; score files
+        of any length (:func:`~.streaming.evaluate_files`); or embeddings, of which the trials of
+        ``key`` are scored (:func:`score`), or all pairs compared (:func:`~.pairing.cross_pairing`).
+    nontarget : array-like, optional
+        Nontarget scores, where ``data`` are target scores.
+    systems : sequence of str, optional
+        Those wanted; all unless given.
+    by : str, optional
+        A column to group by, or a name such as ``sex`` for ``enrol_sex`` and ``test_sex``.
+    equalise : str, optional
+        A column whose conditions weigh alike within each class, anew in every replicate.
+    convention : str, optional
+        Whose rules hold, one of ``engine.CONVENTIONS`` such as ``voiceprivacy-2020``.
+    battery : Battery, optional
+        Priors, costs, rates, thresholds and estimators, where no convention says them.
+    dev : Scores, array pair or path, optional
+        A development list with other speakers: its thresholds are judged on ``data``.
+    replicates : int, optional
+        1,000 unless given; 0 for no intervals.
+    level : float
+        Confidence of the intervals.
+    seed : int
+        Seed of all draws.
+    **options
+        Of files and frames those of :func:`read_scores`, and ``stream``; of embeddings ``pairs``,
+        ``enrolment``, ``backend`` and ``speakers``.
+
+    Returns
+    -------
+    Evaluation
+        It prints as a table; ``result["plda"]["eer"]`` is one estimate.
+
+    Examples
+    --------
+    >>> import unmask as um
+    >>> result = um.evaluate([1.0, 2.0, 3.0], [0.0, 1.5], replicates=0)
+    >>> result["eer"]
+    eer 20 %, chance 50 %
     """
-    analysis = Analysis.of(battery, replicates, level, seed)
-    if options.get("key") is not None and (voices := _voices(data)) is not None:
-        data, options = _scored(voices, **options), {}
-    elif "backend" in options and not isinstance(data, Embeddings):
+    given: Any = data if nontarget is None else (data, nontarget)
+    asked: dict[str, Any] = dict(options)
+    analysis = Analysis.of(battery, replicates, level, seed, convention, equalise)
+    if asked.get("key") is not None and (voices := _voices(given)) is not None:
+        given, asked = _scored(voices, **asked), {}
+    elif "backend" in asked and not isinstance(given, Embeddings):
         raise InputError("backend", "embeddings and a key, or pairs of them", "scores")
-    if not isinstance(data, Scores | Embeddings) and is_frame(data):
-        data, options = read_scores(data, **options), {}
-    else:
-        data = of_arrays(data)
-    if isinstance(data, Scores):
-        if options:
-            raise TypeError(f"evaluate: no option {', '.join(options)} for a table of scores")
-        return evaluate_table(data, analysis, by=by, systems=systems)
-    if isinstance(data, Embeddings):
+    if dev is not None:
+        return _judged(given, dev, analysis, systems=systems, by=by, **asked)
+    if isinstance(given, Embeddings):
         from unmask.engine.pairing import cross_pairing
 
-        if by is not None or systems is not None:
-            name = "by" if systems is None else "systems"
-            raise InputError(name, "a table of scores", "embeddings")
+        for name, value in (("by", by), ("systems", systems), ("equalise", equalise)):
+            if value is not None:
+                raise InputError(name, "a table of scores", "embeddings")
         how: dict[str, Any] = {"replicates": replicates, "level": level, "seed": seed}
-        return cross_pairing(data, battery=battery, **how, **options)
-    return evaluate_files(data, analysis, systems=systems, by=by, **options)
+        return cross_pairing(given, battery=analysis.battery, **how, **asked)
+    table = table_of(given, **asked)
+    if table is None:
+        return evaluate_files(given, analysis, systems=systems, by=by, **asked)
+    return evaluate_table(table, analysis, by=by, systems=systems)
+
+
+def table_of(data: Any, **options: Any) -> Scores | None:
+    """The table of a frame, a table or arrays, to which few ``options`` apply; None of files."""
+    if not isinstance(data, Scores) and is_frame(data):
+        return read_scores(data, **options)
+    data = of_arrays(data)
+    if isinstance(data, Scores) and options:
+        raise TypeError(f"evaluate: no option {', '.join(options)} for a table of scores")
+    return data if isinstance(data, Scores) else None
+
+
+def _judged(
+    data: Any, dev: Any, analysis: Analysis, *, systems: Sequence[str] | None, **options: Any
+) -> Evaluation:
+    """Thresholds of EER, minimum costs and demanded false-alarm rates, set on ``dev`` and judged
+    on ``data``, and on ``dev`` itself.
+    """
+    by, stream = options.pop("by"), options.pop("stream", None)
+    if stream or isinstance(data, Embeddings):
+        found = "a stream" if stream else "embeddings"
+        raise InputError("dev", "an evaluation list in memory", found)
+    other = table_of(dev)
+    other = read_scores(dev, **options) if other is None else other
+    table = table_of(data) if not options else None
+    table = read_scores(data, **options) if table is None else table
+    names = list(systems or table.systems)
+    if set(names) <= set(other.systems):
+        other = other.select_systems(names)
+    elif len(other.systems) == len(names):
+        columns = zip(names, other.systems.values(), strict=True)
+        other = dataclasses.replace(other, systems=dict(columns))
+    else:
+        raise InputError("dev", f"the systems {', '.join(names)}", ", ".join(other.systems))
+    told = _shared_speakers(table, other)
+    first = evaluate_table(other, dataclasses.replace(analysis, replicates=0), by=None)
+    wanted = ("eer", "min_dcf", "threshold")
+    points = {
+        name: {
+            _named(one): float(one.threshold)
+            for one in first[name].estimates
+            if one.metric in wanted and one.threshold is not None
+        }
+        for name in names
+    }
+    battery = dataclasses.replace(analysis.battery, judged=tuple(points[names[0]]))
+    whole = dataclasses.replace(analysis, battery=battery, at=points)
+    result = evaluate_table(table, whole, by=by, systems=names)
+    other_result = evaluate_table(other, whole, by=None)
+    notices = (*told, *result.notices)
+    return dataclasses.replace(result, notices=notices, dev=other_result)
+
+
+def _named(point: Estimate) -> str:
+    """A threshold by what set it, as tables have it."""
+    if point.metric == "threshold":
+        return f"FAR ≤ {100 * float(point.params['far'] or 0):g} %"
+    return "EER" if point.metric == "eer" else f"minDCF ({point.params['p_target']:g})"
+
+
+def _shared_speakers(table: Scores, dev: Scores) -> tuple[Notice, ...]:
+    """Refuse a development list with speakers of the evaluation; say where nobody can know."""
+    sides = [
+        [ids for ids in (one.enrol_speaker, one.test_speaker) if ids is not None]
+        for one in (table, dev)
+    ]
+    if not all(sides):
+        sentence = "speakers are not known: thresholds are too good if both lists share some"
+        return (Notice("dev-speakers", "dev", sentence),)
+    here, there = ({str(ids.names[int(k)]) for ids in side for k in ids.used} for side in sides)
+    if shared := sorted(here & there):
+        shown = ", ".join(shared[:3]) + (", …" if len(shared) > 3 else "")
+        found = f"{len(shared)} of both: {shown}"
+        raise InputError("dev", "other speakers than the evaluation has", found)
+    return ()
 
 
 def _voices(data: Any) -> Embeddings | str | Path | None:
@@ -124,3 +277,88 @@ def of_arrays(data: Any) -> Any:
             raise InputError(next(iter(table.systems)), *sizes)
     systems = {name: table.scores(name) for name, table in tables.items()}
     return Scores(None, None, first.label, systems=systems)
+
+
+_METRICS = ("eer", "min_dcf", "threshold", "safe_threshold", "far", "frr", "cost")
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class Thresholds(Tabular):
+    """What :func:`operating_point` found: its table prints; ``result["far"]`` is one number, that
+    of a system ``result.evaluation["plda"]["far"]``.
+    """
+
+    evaluation: Evaluation
+
+    @property
+    def estimates(self) -> tuple[Estimate, ...]:
+        """Thresholds, FAR, FRR and costs, those of EER and minimum cost first."""
+        return tuple(one for one in self.evaluation.estimates if one.metric in _METRICS)
+
+    @property
+    def notices(self) -> tuple[Notice, ...]:
+        """What is to be said of the numbers."""
+        return self.evaluation.notices
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row per system, group and number; with a development list, of both lists."""
+        return [row for row in self.evaluation.rows() if row["metric"] in _METRICS]
+
+
+def operating_point(
+    data: ScoreData,
+    nontarget: npt.ArrayLike | None = None,
+    *,
+    threshold: float | Sequence[float] = (),
+    far: float | Sequence[float] = (),
+    dev: Any = None,
+    p_target: float = 0.01,
+    c_miss: float = 1.0,
+    c_fa: float = 1.0,
+    replicates: int | None = None,
+    level: float = 0.95,
+    seed: int = 0,
+) -> Thresholds:
+    """Errors at a threshold, or the threshold for a demanded false-alarm rate.
+
+    A score equal to the threshold is accepted: FAR is the share of nontargets of at least it, FRR
+    that of targets below it. A demanded FAR gets the smallest threshold that keeps it, and the
+    *safe* one, where the upper end of the interval of FAR keeps it.
+
+    Parameters
+    ----------
+    data : Scores, frame, array-like or path
+        As in :func:`evaluate`; target scores, where ``nontarget`` is given.
+    nontarget : array-like, optional
+        Nontarget scores.
+    threshold : float or sequence of float
+        Thresholds to judge.
+    far : float or sequence of float
+        Demanded false-alarm rates.
+    dev : Scores or array pair, optional
+        A development list with other speakers: its thresholds are judged on ``data``.
+    p_target, c_miss, c_fa : float
+        Prior and costs of :func:`min_dcf`.
+    replicates : int, optional
+        Bootstrap replicates over speakers, 1,000 unless given; 0 for no intervals.
+    level : float
+        Confidence of the intervals.
+    seed : int
+        Seed of all draws.
+
+    Returns
+    -------
+    Thresholds
+        It prints as a table.
+
+    Examples
+    --------
+    >>> import unmask as um
+    >>> point = um.operating_point([1.0, 2.0, 3.0], [0.0, 1.5], threshold=1.5, replicates=0)
+    >>> point["far"], point["frr"]
+    (far 50 %, frr 33.33 %)
+    """
+    given = [(one,) if isinstance(one, int | float) else tuple(one) for one in (threshold, far)]
+    battery = Battery((p_target,), c_miss, c_fa, threshold=given[0], far=given[1])
+    how: dict[str, Any] = {"replicates": replicates, "level": level, "seed": seed}
+    return Thresholds(evaluate(data, nontarget, battery=battery, dev=dev, **how))

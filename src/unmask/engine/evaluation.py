@@ -5,20 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import HULL, VERDICT, MetricRange, Replicates, Sampling, Tabular, estimate_row
+from unmask.base import VERDICT, FloatArray, Replicates, Sampling, Tabular, estimate_row
 from unmask.engine import information
+from unmask.engine.battery import Battery
 from unmask.engine.bootstrap import (
     AUTO_REPLICATES,
     AUTO_TRIALS,
+    Conditions,
     SortedTrials,
     System,
     binned_trials,
     bootstrap,
+    counted,
     interval_notices,
     reason_none,
     speaker_count,
@@ -26,139 +29,36 @@ from unmask.engine.bootstrap import (
     units_of,
 )
 from unmask.engine.metrics import ALONE, negated_notices, refuse_labels
-from unmask.engine.operating import Cost, OperatingPoint
+from unmask.engine.operating import OperatingPoint, as_read
 from unmask.engine.roc import Roc
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Notice, Parameter
 from unmask.run import part
 from unmask.trials import Embeddings, Ids, Scores, Source
 
-WITH_TRIALS = "follows the number of trials, which resampling makes fewer"
 NOT_ASKED = "no replicates were asked for"
 UNMOVED = "no resampling moves it"
 UNPAIRED = "trials without speakers in bins are drawn for each system anew"
-_NO_EVIDENCE = 0.5
-_SHARE = MetricRange(0.0, 1.0)
-_LOSS = MetricRange(0.0, np.inf)
-_RAW_EER = MetricRange(0.0, 1.0, longer="high")
-_EER = MetricRange(0.0, 0.5, HULL, "high")
-_CLLR = MetricRange(0.0, np.inf, longer="high")
-_MIN_CLLR = MetricRange(0.0, 1.0, HULL, "high")
-_D_ECE = MetricRange(0.0, information.MOST, HULL, "low")
-_D_SYS = MetricRange(0.0, 1.0, HULL, "low")
 
 
-class MetricSpec(NamedTuple):
-    """A metric: its name, how it is read off the statistic, unit, chance level, range, parameters,
-    and whether less means fewer errors.
-
-    ``no_interval`` says why a bootstrap gives no interval of it, where it gives none.
+def safe_threshold(threshold: Estimate, roc: Roc) -> list[Estimate]:
+    """The upper end of the interval of a ``threshold`` for a demanded false-alarm rate, and the
+    miss rate there; why there is none.
     """
-
-    metric: str
-    read: Callable[[Roc], float | OperatingPoint]
-    unit: str
-    chance: float
-    range: MetricRange
-    params: Mapping[str, Parameter]
-    lower_is_better: bool = True
-    no_interval: str = ""
-
-
-@dataclass(frozen=True)
-class Battery:
-    """Which numbers ``evaluate`` and ``compare`` take from a ROC statistic.
-
-    Costs at each prior of ``p_target`` with ``c_miss`` and ``c_fa``, and the share of targets
-    accepted at each false-positive rate of ``fpr``, beside all that needs no choice.
-    """
-
-    p_target: tuple[float, ...] = (0.01,)
-    c_miss: float = 1.0
-    c_fa: float = 1.0
-    fpr: tuple[float, ...] = (1e-2, 1e-3)
-
-    def __post_init__(self) -> None:
-        for prior in self.p_target:
-            Cost(prior, self.c_miss, self.c_fa).check()
-        for rate in self.fpr:
-            if not 0 < rate < 1:
-                raise InputError("false-positive rate", "between 0 and 1", rate)
-
-    @property
-    def thresholds(self) -> list[float]:
-        """Bayes thresholds, at which the statistic must count exactly."""
-        return [Cost(prior, self.c_miss, self.c_fa).bayes_threshold for prior in self.p_target]
-
-    def measured(self) -> dict[str, MetricSpec]:
-        """All metrics by key, in the order of the table."""
-        raw = partial(Roc.eer_point, estimator="raw")
-        table = {
-            "eer": MetricSpec("eer", Roc.eer_point, "%", 0.5, _EER, {"est": "rocch"}),
-            "eer_raw": MetricSpec("eer_raw", raw, "%", 0.5, _RAW_EER, {"est": "raw"}),
-        }
-        c_miss, c_fa = self.c_miss, self.c_fa
-        shown = {"c_miss": c_miss, "c_fa": c_fa} if (c_miss, c_fa) != (1.0, 1.0) else {}
-        for prior in self.p_target:
-            least = partial(Roc.min_dcf_point, p_target=prior, c_miss=c_miss, c_fa=c_fa)
-            actual = partial(Roc.act_dcf_point, p_target=prior, c_miss=c_miss, c_fa=c_fa)
-            cost = {"p_target": prior, **shown}
-            table[f"min_dcf@{prior:g}"] = MetricSpec("min_dcf", least, "", 1.0, _SHARE, cost)
-            table[f"act_dcf@{prior:g}"] = MetricSpec("act_dcf", actual, "", 1.0, _LOSS, cost)
-        table |= {
-            "cllr": MetricSpec("cllr", Roc.cllr, "bit", 1.0, _CLLR, {}),
-            "min_cllr": MetricSpec("min_cllr", Roc.min_cllr, "bit", 1.0, _MIN_CLLR, {}),
-            "d_ece": MetricSpec("d_ece", Roc.d_ece, "bit", 0.0, _D_ECE, {}, False),
-            "l_w": MetricSpec(
-                "l_w", Roc.l_w, "", 0.0, _LOSS, {"laplace": True}, False, WITH_TRIALS
-            ),
-            "d_sys": MetricSpec("d_sys", Roc.d_sys, "", 0.0, _D_SYS, {"est": "pav"}, False),
-        }
-        for rate in self.fpr:
-            read = partial(Roc.tpr_point, fpr=rate)
-            key, fpr = f"tpr@{rate:g}", {"fpr": rate}
-            table[key] = MetricSpec("tpr_at_fpr", read, "%", rate, _SHARE, fpr, False)
-        return table
-
-    @property
-    def ranges(self) -> dict[str, MetricRange]:
-        """The range of every metric, by key."""
-        return {key: measured.range for key, measured in self.measured().items()}
-
-    def values(self, roc: Roc) -> dict[str, float]:
-        """Every metric of the statistic ``roc``, by key."""
-        return {key: value for key, (value, _) in self.points(roc).items()}
-
-    def points(self, roc: Roc) -> dict[str, tuple[float, float | None]]:
-        """Every metric of ``roc`` with its threshold, where it is an operating point."""
-        read = {key: measured.read(roc) for key, measured in self.measured().items()}
-        return {
-            key: value[:2] if isinstance(value, OperatingPoint) else (value, None)
-            for key, value in read.items()
-        }
-
-    def intervals(
-        self, replicates: Replicates, *, level: float, system: int = 0
-    ) -> dict[str, Interval]:
-        """The interval of confidence ``level`` of each metric of a ``system`` that has one, from
-        the ``replicates`` of a bootstrap.
-
-        A hull moves off chance, where its numbers end, in any sample. The raw EER does not: where
-        its interval holds 50 %, those of a hull reach chance.
-        """
-        intervals = {
-            key: replicates.interval(key, level=level, system=system)
-            for key, measured in self.measured().items()
-            if not measured.no_interval
-        }
-        raw = intervals["eer_raw"]
-        if raw.low <= _NO_EVIDENCE <= raw.high:
-            for key, measured in self.measured().items():
-                if measured.range.overfit == HULL:
-                    low, high = intervals[key].low, intervals[key].high
-                    ends = min(low, measured.chance), max(high, measured.chance)
-                    intervals[key] = replace(intervals[key], low=ends[0], high=ends[1])
-        return intervals
+    made, params = threshold.interval, {**threshold.params, "safe": True}
+    told, value, misses = threshold.no_interval, float("nan"), float("nan")
+    if made is not None and not np.isnan(made.high):
+        if np.isinf(made.high):
+            demand = f"{100 * float(params['far'] or 0):g} %"
+            told = f"there is none: at no threshold does the interval of FAR end below {demand}"
+        else:
+            told, value = "the end of an interval", made.high
+            misses = roc.at_threshold(value).p_miss
+    of_safe = replace(threshold, interval=None, params=params, no_interval=told)
+    return [
+        replace(of_safe, metric="safe_threshold", value=value, threshold=value),
+        replace(of_safe, metric="frr", value=misses, unit="%", threshold=value),
+    ]
 
 
 def why_none(interval: Interval | None, reason: str) -> str:
@@ -191,7 +91,8 @@ class Evaluation(Tabular):
     ``result["plda", "f"]["eer"]`` that within the group f; of one system ``result["eer"]`` does.
     ``scores`` are those in memory.
     ``margins`` are by system how much higher its EER is than the lowest one, over all trials, with
-    95 % intervals of the paired difference.
+    95 % intervals of the paired difference. ``dev`` is the table of the development list, on which
+    thresholds were set.
     """
 
     results: tuple[SystemResult, ...]
@@ -200,6 +101,7 @@ class Evaluation(Tabular):
     seed: int
     scores: Scores | None = field(default=None, repr=False)
     margins: Mapping[str, Estimate] = field(default_factory=dict)
+    dev: Evaluation | None = None
 
     def __iter__(self) -> Iterator[SystemResult]:
         return iter(self.results)
@@ -216,8 +118,12 @@ class Evaluation(Tabular):
         return tuple(estimate for result in self.results for estimate in result.estimates)
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row per system, group and metric."""
-        return [row for result in self.results for row in result.rows()]
+        """One row per system, group and metric; with a development list, of both lists."""
+        rows = [row for result in self.results for row in result.rows()]
+        if self.dev is None:
+            return rows
+        both = (("evaluation", rows), ("development", self.dev.rows()))
+        return [{"list": name, **row} for name, some in both for row in some]
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,6 +141,7 @@ class Measurement:
     replicates: Replicates | None = None
     not_drawn: str = NOT_ASKED
     paired: bool = True
+    told: tuple[Notice, ...] = ()
 
     @property
     def notices(self) -> tuple[Notice, ...]:
@@ -242,8 +149,8 @@ class Measurement:
         drawn = self.replicates
         if drawn is None:
             none = Notice("no-interval", "intervals", self.not_drawn)
-            return () if self.not_drawn == NOT_ASKED else (none,)
-        notices = interval_notices(drawn.units, speakers=self.speakers)
+            return self.told if self.not_drawn == NOT_ASKED else (*self.told, none)
+        notices = [*self.told, *interval_notices(drawn.units, speakers=self.speakers)]
         if empty := drawn.undefined("eer"):
             sentence = (
                 f"{empty} of {drawn.replicates} replicates left a class empty and do not count: "
@@ -267,7 +174,9 @@ class Measurement:
         """Every metric of one system with its interval, or why it has none; the tag follows l_w."""
         roc, drawn, battery = self.rocs[system], self.replicates, self.analysis.battery
         level, trials = self.analysis.level, self.trials
-        intervals = {} if drawn is None else battery.intervals(drawn, level=level, system=system)
+        intervals = {}
+        if drawn is not None:
+            intervals = battery.intervals(drawn, level=level, system=system, roc=roc)
         n = {"target": round(roc.targets), "nontarget": round(roc.nontargets)}
         if self.speakers is not None:
             n["speakers"] = self.speakers
@@ -277,8 +186,11 @@ class Measurement:
             value, threshold = points[key]
             interval = intervals.get(key)
             reason = measured.no_interval or why_none(interval, self.no_interval)
+            params = {**measured.params, **self.analysis.shown}
             about = measured.metric, value, measured.unit, interval, measured.chance, n
-            estimates.append(Estimate(*about, measured.params, trials, threshold, reason))
+            estimates.append(Estimate(*about, params, trials, threshold, reason))
+            if measured.metric == "frr" and "far" in measured.params:
+                estimates += safe_threshold(estimates[-2], roc)
             if key == "l_w":
                 tag = information.tag(value)
                 estimates.append(Estimate("tag", tag, n=n, trials=trials, no_interval=reason))
@@ -321,25 +233,82 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Analysis(Sampling):
-    """What is measured, and how intervals are made; ``auto`` where no number was asked for."""
+    """What is measured, and how intervals are made; ``auto`` where no number was asked for.
+
+    ``equalise`` is the column whose conditions weigh alike, ``at`` are thresholds that were set on
+    other trials: by system and by the names that the battery has.
+    """
 
     battery: Battery = field(default_factory=Battery)
     auto: bool = False
+    equalise: str | None = None
+    at: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     @classmethod
     def of(
-        cls, battery: Battery | None, replicates: int | None, level: float, seed: int
+        cls,
+        battery: Battery | None,
+        replicates: int | None,
+        level: float,
+        seed: int,
+        convention: str | None = None,
+        equalise: str | None = None,
     ) -> Analysis:
         """The options of :func:`evaluate`, in one."""
         number = AUTO_REPLICATES if replicates is None else replicates
-        return cls(number, level, seed, battery or Battery(), replicates is None)
+        if convention is not None:
+            if battery is not None:
+                raise InputError("convention", "no battery beside it (Battery.named)", "both")
+            battery = Battery.named(convention)
+        chosen = battery or Battery()
+        if equalise is not None and chosen.eer not in ("rocch", "raw"):
+            raise InputError(f"equalise: the {chosen.eer} EER counts trials and takes no weights")
+        return cls(number, level, seed, chosen, replicates is None, equalise)
+
+    @property
+    def shown(self) -> dict[str, Parameter]:
+        """What all numbers of the table have in their signature."""
+        told = {"convention": self.battery.convention, "equalise": self.equalise}
+        return {name: value for name, value in told.items() if value}
+
+    def marks(
+        self, system: str, target: FloatArray, nontarget: FloatArray
+    ) -> dict[str, FloatArray]:
+        """Thresholds of a system that follow from its scores, and those set on other trials."""
+        return self.battery.marks(target, nontarget) | self.set_for(system)
+
+    def set_for(self, system: str) -> dict[str, FloatArray]:
+        """Thresholds of a system that were set on other trials."""
+        return {name: np.array([one]) for name, one in self.at.get(system, {}).items()}
+
+    def _conditions(self, scores: Scores) -> tuple[Conditions | None, tuple[Notice, ...]]:
+        """The condition of every trial of both classes; those that lack a class are named."""
+        if self.equalise is None:
+            return None, ()
+        code = np.zeros(scores.is_target.size, np.int64)
+        masks = group_masks(scores, self.equalise)
+        for number, (_, mask) in enumerate(masks):
+            code[mask] = number
+        classes = scores.is_target, scores.is_nontarget
+        told = []
+        for kind, chosen in zip(("target", "nontarget"), classes, strict=True):
+            lacking = [name for name, mask in masks if not (mask & chosen).any()]
+            if lacking:
+                sentence = f"no {kind} trials of {', '.join(lacking)}: the others weigh alike"
+                told.append(Notice("condition-empty", f"equalise {self.equalise}", sentence))
+        return (code[classes[0]], code[classes[1]]), tuple(told)
 
     def of_scores(self, scores: Scores, *, paired: bool = False) -> Measurement:
         """Count the statistic of every system and bootstrap all, ``paired`` on the same draws."""
         scores.check_classes()
         count, thresholds = trial_count(scores), self.battery.thresholds
         many = self.auto and count > AUTO_TRIALS
-        pairs = [(scores.targets(name), scores.nontargets(name)) for name in scores.systems]
+        read = partial(as_read, estimator=self.battery.eer)
+        pairs = [
+            (read(scores.targets(name)), read(scores.nontargets(name))) for name in scores.systems
+        ]
+        marks = [self.marks(name, *pair) for name, pair in zip(scores.systems, pairs, strict=True)]
+        conditions, told = self._conditions(scores)
         about = scores.digest, speaker_count(scores)
         units = units_of(scores)[0] if self.replicates != 0 else None
         reason = NOT_ASKED
@@ -347,12 +316,19 @@ class Analysis(Sampling):
             reason = f"none by default for {count:,} trials without speakers: ask for them"
             units = None
         if units is None:
-            rocs = tuple(Roc.from_scores(*pair, thresholds=thresholds, cllr=True) for pair in pairs)
-            return Measurement(self, rocs, *about, not_drawn=reason)
-        sort = binned_trials if many and units.count > 1 else SortedTrials.of
-        systems = [sort(*pair, units, thresholds=thresholds) for pair in pairs]
+            rocs = tuple(
+                counted(*pair, thresholds, own, conditions)
+                for pair, own in zip(pairs, marks, strict=True)
+            )
+            return Measurement(self, rocs, *about, not_drawn=reason, told=told)
+        in_bins = many and units.count > 1 and conditions is None
+        sort = binned_trials if in_bins else partial(SortedTrials.of, conditions=conditions)
+        systems = [
+            sort(*pair, units, thresholds=thresholds, marks=own)
+            for pair, own in zip(pairs, marks, strict=True)
+        ]
         rocs, alike = tuple(one.roc for one in systems), not (many and units.method == "trial")
-        return Measurement(self, rocs, *about, self._drawn(systems), paired=alike)
+        return Measurement(self, rocs, *about, self._drawn(systems), paired=alike, told=told)
 
     def of_counted(
         self, roc: Roc, drawn_from: Callable[[], System], *, trials: str, speakers: int | None
@@ -362,8 +338,15 @@ class Analysis(Sampling):
         return Measurement(self, (roc,), trials, speakers, drawn)
 
     def _drawn(self, systems: Sequence[System]) -> Replicates:
-        values, ranges = self.battery.values, self.battery.ranges
-        return bootstrap(systems, values, ranges=ranges, replicates=self.replicates, seed=self.seed)
+        battery, equal = self.battery, self.equalise is not None
+        return bootstrap(
+            systems,
+            battery.drawn,
+            ranges=battery.ranges,
+            replicates=self.replicates,
+            seed=self.seed,
+            false_alarms=None if equal else battery.false_alarms,
+        )
 
 
 def evaluate_table(
@@ -477,10 +460,27 @@ def detection(
     c_fa: float = 1.0,
     fpr: Sequence[float] = (1e-2, 1e-3),
 ) -> Detection:
-    """All detection and disclosure numbers of ``target`` and ``nontarget`` scores in one pass.
+    """All detection and disclosure numbers in one pass; :func:`evaluate` gives intervals.
 
-    ``p_target``, ``c_miss`` and ``c_fa`` are the prior and the costs of :func:`min_dcf`, ``fpr``
-    the false-positive rates of :func:`tpr_at_fpr`. Intervals are those of :func:`evaluate`.
+    Parameters
+    ----------
+    target, nontarget : array-like
+        Scores of trials of one speaker and of two.
+    p_target, c_miss, c_fa : float
+        Prior and costs of :func:`min_dcf`.
+    fpr : sequence of float
+        False-positive rates of :func:`tpr_at_fpr`.
+
+    Returns
+    -------
+    Detection
+        ``result.eer`` is a fraction, ``result["eer"]`` an estimate; so of every metric.
+
+    Examples
+    --------
+    >>> import unmask as um
+    >>> um.detection([1.0, 2.0, 3.0], [0.0, 1.5]).eer
+    0.2
     """
     refuse_labels(target, nontarget)
     battery = Battery((p_target,), c_miss, c_fa, tuple(fpr))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 import numpy as np
 import numpy.typing as npt
 
@@ -56,6 +58,12 @@ class SummedSoftplus:
         for start in range(0, whole, _CHUNK):
             self._total += summed_softplus(x[start : start + _CHUNK])
         self._rest = x[whole:].copy()
+
+    def added(self, blocks: Iterable[FloatArray]) -> Iterator[FloatArray]:
+        """The same blocks, put in on the way."""
+        for block in blocks:
+            self.add(block)
+            yield block
 
     @property
     def total(self) -> float:
@@ -164,24 +172,33 @@ def d_sys(pav: Pav) -> float:
     return float(_mean(pav.target, pav.total_target, np.maximum(0.0, np.tanh(pav.llr / 2))))
 
 
-def d_sys_histogram(target: FloatArray, nontarget: FloatArray) -> float:
-    """D_sys by the VoicePrivacy convention: min(mated/10, 100) equal bins over all scores, the two
-    at the ends halved by its trapezoidal rule. One bin would say 0 whatever the scores are.
+def histogram_edges(targets: int, low: float, high: float) -> FloatArray:
+    """Edges of the bins of the VoicePrivacy convention: min(mated/10, 100) equal ones over all
+    scores. One bin would say 0 whatever the scores are.
     """
-    bins = min(target.size // 10, 100)
+    bins = min(targets // 10, 100)
     if bins < 2:
-        actual = f"{target.size}: use estimator pav"
+        actual = f"{targets}: use estimator pav"
         raise InputError("D_sys by histogram", "20 mated scores or more", actual)
-    low = min(target.min(), nontarget.min())
-    high = max(target.max(), nontarget.max())
     if not np.isfinite([low, high]).all():
         raise InputError("D_sys by histogram needs finite scores: use estimator pav")
-    if low == high:
+    return np.linspace(low, high, bins + 1)
+
+
+def edges_of_scores(target: FloatArray, nontarget: FloatArray) -> FloatArray:
+    """The same of scores in memory."""
+    low, high = min(target.min(), nontarget.min()), max(target.max(), nontarget.max())
+    return histogram_edges(target.size, float(low), float(high))
+
+
+def d_sys_of_bins(edges: FloatArray, target: FloatArray, nontarget: FloatArray) -> float:
+    """D_sys of counts in bins, those at the ends halved by the trapezoidal rule."""
+    if edges[0] == edges[-1]:
         return 0.0
-    edges = np.linspace(low, high, bins + 1)
-    mated, other = (np.histogram(scores, edges, density=True)[0] for scores in (target, nontarget))
+    width = np.diff(edges)
+    mated, other = (count / count.sum() / width for count in (target, nontarget))
     only_mated = (other == 0) & (mated > 0)
-    ratio = np.divide(mated, other, out=np.ones(bins), where=other > 0)
+    ratio = np.divide(mated, other, out=np.ones(width.size), where=other > 0)
     local = np.where(only_mated, 1.0, np.maximum(0.0, 2 * ratio / (1 + ratio) - 1))
     return float(np.trapezoid(local * mated, (edges[:-1] + edges[1:]) / 2))
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from unmask.base import FloatArray, Tabular, as_array, as_numbers, as_scores
 from unmask.engine import information
-from unmask.engine.operating import Cost
+from unmask.engine.operating import Cost, as_read, crossing_marks
 from unmask.engine.roc import Roc
 from unmask.errors import InputError, UnmaskWarning
 from unmask.estimate import Estimate, Notice
@@ -56,11 +56,31 @@ def _are_binary(values: npt.NDArray[Any]) -> bool:
 
 
 def eer(target: npt.ArrayLike, nontarget: npt.ArrayLike, *, estimator: str = "rocch") -> float:
-    """Equal error rate of ``target`` and ``nontarget`` scores, as a fraction.
+    """Equal error rate: where as many targets are missed as nontargets are accepted.
 
-    ``estimator`` is ``rocch``: on the ROC convex hull, which is the largest minimum Bayes error
-    over all priors and never above one half (Brümmer 2010); or ``raw``: where the ROC polygon
-    crosses Pmiss = Pfa.
+    On the ROC convex hull it is the largest minimum Bayes error over all priors and never above one
+    half (Brümmer 2010). Toolkits have other rules; ``docs/conventions.md`` compares them.
+
+    Parameters
+    ----------
+    target, nontarget : array-like
+        Scores of trials of one speaker and of two.
+    estimator : str
+        ``rocch``: on the hull; ``raw``: where the ROC polygon crosses Pmiss = Pfa;
+        ``kaldi``, ``speechbrain``, ``asvspoof``: by the rule of that toolkit.
+
+    Returns
+    -------
+    float
+        A fraction.
+
+    Examples
+    --------
+    >>> import unmask as um
+    >>> um.eer([1.0, 2.0, 3.0], [0.0, 1.5])
+    0.2
+    >>> um.eer([1.0, 2.0, 3.0], [0.0, 1.5], estimator="kaldi")
+    0.3333333333333333
     """
     roc = _roc(target, nontarget)
     raw = roc.eer(estimator="raw")
@@ -71,6 +91,10 @@ def eer(target: npt.ArrayLike, nontarget: npt.ArrayLike, *, estimator: str = "ro
             UnmaskWarning,
             stacklevel=3,
         )
+    if estimator in ("kaldi", "speechbrain"):
+        classes = as_scores(target, "target"), as_scores(nontarget, "nontarget")
+        own, others = (as_read(scores, estimator) for scores in classes)
+        roc = Roc.from_scores(own, others, thresholds=crossing_marks(own, others))
     return roc.eer(estimator=estimator)
 
 
@@ -82,11 +106,30 @@ def min_dcf(
     c_miss: float = 1.0,
     c_fa: float = 1.0,
 ) -> float:
-    """Minimum normalised detection cost of ``target`` and ``nontarget`` scores (NIST).
+    """Minimum normalised detection cost (NIST).
 
     min_τ [Cmiss·p·Pmiss(τ) + Cfa·(1−p)·Pfa(τ)] / min(Cmiss·p, Cfa·(1−p)) over all thresholds τ,
-    ±inf included; p is ``p_target``, the prior of a target, ``c_miss`` the cost of a miss and
-    ``c_fa`` that of a false alarm.
+    ±inf included.
+
+    Parameters
+    ----------
+    target, nontarget : array-like
+        Scores of trials of one speaker and of two.
+    p_target : float
+        Prior p of a target.
+    c_miss, c_fa : float
+        Costs of a miss and of a false alarm.
+
+    Returns
+    -------
+    float
+        1 is what a system without information has.
+
+    Examples
+    --------
+    >>> import unmask as um
+    >>> um.min_dcf([1.0, 2.0, 3.0], [0.0, 1.5], p_target=0.5)
+    0.3333333333333333
     """
     roc = _roc(target, nontarget)
     return roc.min_dcf(p_target=p_target, c_miss=c_miss, c_fa=c_fa)
@@ -102,8 +145,23 @@ def act_dcf(
 ) -> float:
     """The cost of :func:`min_dcf` at the Bayes threshold log(Cfa(1−p)/(Cmiss·p)).
 
-    ``target`` and ``nontarget`` scores are read as natural-log LLRs; ``p_target``, ``c_miss`` and
-    ``c_fa`` are the prior and the costs.
+    Parameters
+    ----------
+    target, nontarget : array-like
+        Scores, read as natural-log likelihood ratios.
+    p_target, c_miss, c_fa : float
+        Prior and costs of :func:`min_dcf`.
+
+    Returns
+    -------
+    float
+        Above the minimum where scores are badly calibrated.
+
+    Examples
+    --------
+    >>> import unmask as um
+    >>> um.act_dcf([1.0, 2.0, -3.0], [-2.0, -1.5], p_target=0.5)
+    0.3333333333333333
     """
     bayes = Cost(p_target, c_miss, c_fa).bayes_threshold
     roc = _roc(target, nontarget, thresholds=[bayes])
@@ -113,7 +171,21 @@ def act_dcf(
 def cllr(target: npt.ArrayLike, nontarget: npt.ArrayLike) -> float:
     """C_llr in bits (Brümmer and du Preez 2006): ½(mean log2(1+e^−a) + mean log2(1+e^b)).
 
-    a are the ``target`` and b the ``nontarget`` scores, read as natural-log LLRs.
+    Parameters
+    ----------
+    target, nontarget : array-like
+        The scores a and b, read as natural-log likelihood ratios.
+
+    Returns
+    -------
+    float
+        1 bit is what scores of 0 have.
+
+    Examples
+    --------
+    >>> import unmask as um
+    >>> um.cllr([0.0, 0.0], [0.0])
+    1.0
     """
     a, b = as_scores(target, "target"), as_scores(nontarget, "nontarget")
     mean = information.summed_softplus(-a) / a.size + information.summed_softplus(b) / b.size
@@ -121,38 +193,105 @@ def cllr(target: npt.ArrayLike, nontarget: npt.ArrayLike) -> float:
 
 
 def min_cllr(target: npt.ArrayLike, nontarget: npt.ArrayLike) -> float:
-    """C_llr in bits of the oracle LLRs of ``target`` and ``nontarget`` scores: PAV, ties pooled, no
-    Laplace (Brümmer and du Preez 2006).
+    """C_llr in bits after the best monotone calibration (Brümmer and du Preez 2006).
+
+    Parameters
+    ----------
+    target, nontarget : array-like
+        Scores of trials of one speaker and of two; PAV pools ties first, without Laplace.
+
+    Returns
+    -------
+    float
+        Between 0 and 1 bit.
+
+    Examples
+    --------
+    >>> import unmask as um
+    >>> round(um.min_cllr([1.0, 2.0, 3.0], [0.0, 1.5]), 3)
+    0.405
     """
     return _roc(target, nontarget).min_cllr()
 
 
 def d_sys(target: npt.ArrayLike, nontarget: npt.ArrayLike, *, estimator: str = "pav") -> float:
-    """Linkability D_sys of ``target`` (mated) and ``nontarget`` scores, in 0 … 1.
+    """Linkability D_sys (Gomez-Barrero et al. 2017; for voices Maouche et al. 2020).
 
-    The global measure of Gomez-Barrero et al. 2017, as Maouche et al. 2020 use it for voices, is
-    the mean over mated scores of their local measure: D_sys = ∫ p(s|mated)·D(s) ds, D(s) =
-    max(0, 2·ω·LR(s)/(1 + ω·LR(s)) − 1), LR(s) = p(s|mated)/p(s|non-mated), here at even priors,
-    ω = 1. ``estimator`` is ``pav``: likelihood ratios of the PAV blocks, no bins; or ``histogram``:
-    min(mated/10, 100) bins, the VoicePrivacy convention, from 20 mated scores on.
+    ∫ p(s|mated)·max(0, 2·ω·LR(s)/(1 + ω·LR(s)) − 1) ds with LR(s) = p(s|mated)/p(s|non-mated) and
+    even priors, ω = 1. It is not the Linkability of Vauquier et al. 2025.
+
+    Parameters
+    ----------
+    target, nontarget : array-like
+        Scores of mated and non-mated trials.
+    estimator : str
+        ``pav``: likelihood ratios of the PAV blocks, no bins; ``histogram``: min(mated/10, 100)
+        bins, the VoicePrivacy convention, from 20 mated scores on.
+
+    Returns
+    -------
+    float
+        0 (unlinkable) to 1.
+
+    Examples
+    --------
+    >>> import unmask as um
+    >>> round(um.d_sys([1.0, 2.0, 3.0], [0.0, 1.5]), 3)
+    0.667
     """
+    if estimator not in ("pav", "histogram"):
+        raise InputError("D_sys estimator", "pav or histogram", estimator)
     if estimator == "pav":
         return _roc(target, nontarget).d_sys()
-    if estimator == "histogram":
-        return information.d_sys_histogram(
-            as_scores(target, "target"), as_scores(nontarget, "nontarget")
-        )
-    raise InputError("D_sys estimator", "pav or histogram", estimator)
+    own, others = as_scores(target, "target"), as_scores(nontarget, "nontarget")
+    marks = {"histogram": information.edges_of_scores(own, others)}
+    return Roc.from_scores(own, others, marks=marks).d_sys(estimator=estimator)
 
 
 def tpr_at_fpr(target: npt.ArrayLike, nontarget: npt.ArrayLike, *, fpr: float = 1e-3) -> float:
-    """Share of ``target`` scores accepted where that of ``nontarget`` scores is ``fpr``."""
+    """Share of targets accepted at a false-positive rate, on the ROC polygon.
+
+    Parameters
+    ----------
+    target, nontarget : array-like
+        Scores of trials of one speaker and of two.
+    fpr : float
+        Share of nontargets accepted.
+
+    Returns
+    -------
+    float
+        A fraction; without information it is ``fpr``.
+
+    Examples
+    --------
+    >>> import unmask as um
+    >>> round(um.tpr_at_fpr([1.0, 2.0, 3.0], [0.0, 1.5], fpr=0.5), 3)
+    1.0
+    """
     return _roc(target, nontarget).tpr_at_fpr(fpr)
 
 
 def ece(target: npt.ArrayLike, nontarget: npt.ArrayLike, *, log_odds: npt.ArrayLike) -> FloatArray:
-    """Empirical cross-entropy in bits of ``target`` and ``nontarget`` scores read as LLRs, at each
-    of the prior ``log_odds`` (Noé 2022, eq. 11; natural logarithms).
+    """Empirical cross-entropy in bits (Noé 2022, eq. 11).
+
+    Parameters
+    ----------
+    target, nontarget : array-like
+        Scores, read as natural-log likelihood ratios.
+    log_odds : array-like
+        Prior log-odds, natural logarithms.
+
+    Returns
+    -------
+    array
+        One value for each prior; at even odds it is C_llr.
+
+    Examples
+    --------
+    >>> import unmask as um
+    >>> um.ece([0.0], [0.0], log_odds=0.0)
+    array([1.])
     """
     return information.ece(
         as_scores(target, "target"),
@@ -189,8 +328,23 @@ class Zebra(Tabular):
 
 
 def zebra(target: npt.ArrayLike, nontarget: npt.ArrayLike) -> Zebra:
-    """ZEBRA's D_ECE (eq. 13), l_w (5.2) and tag (Table 1) of Noé 2022, of ``target`` and
-    ``nontarget`` scores; the negated score is always tried as well.
+    """ZEBRA's D_ECE (eq. 13), l_w (5.2) and tag (Table 1) of Noé 2022.
+
+    Parameters
+    ----------
+    target, nontarget : array-like
+        Scores of trials of one speaker and of two; the negated score is always tried as well.
+
+    Returns
+    -------
+    Zebra
+        Expected and worst-case disclosure and the tag.
+
+    Examples
+    --------
+    >>> import unmask as um
+    >>> um.zebra([1.0, 2.0, 3.0], [0.0, 1.5]).tag
+    'A'
     """
     return zebra_of(_roc(target, nontarget))
 

@@ -13,6 +13,9 @@ import numpy as np
 from unmask.base import FloatArray, IntArray, lazy
 from unmask.errors import InputError
 
+EER_ESTIMATORS = ("rocch", "raw", "kaldi", "speechbrain", "asvspoof")
+_WIDER, _STRICTER, MARKS = 16.0, 32.0, 129
+
 
 class OperatingPoint(NamedTuple):
     """A number, the threshold that gives it (accept scores of at least it) and its error rates.
@@ -64,11 +67,16 @@ class Cost(NamedTuple):
         self.check()
         return float(np.log(self.c_fa * (1 - self.p_target) / (self.c_miss * self.p_target)))
 
+    @property
+    def default(self) -> float:
+        """The cost of the better fixed decision, by which costs are divided."""
+        return min(self.c_miss * self.p_target, self.c_fa * (1 - self.p_target))
+
     def of(self, p_miss: FloatArray | float, p_fa: FloatArray | float) -> FloatArray:
         """The normalised cost of the error rates ``p_miss`` and ``p_fa``."""
         self.check()
         miss, false_alarm = self.c_miss * self.p_target, self.c_fa * (1 - self.p_target)
-        return np.asarray((miss * p_miss + false_alarm * p_fa) / min(miss, false_alarm))
+        return np.asarray((miss * p_miss + false_alarm * p_fa) / self.default)
 
 
 def equal_error(polygon: Polygon) -> tuple[float, int]:
@@ -112,6 +120,87 @@ def equal_errors(target: FloatArray, nontarget: FloatArray) -> FloatArray:
     gap = p_miss - p_fa
     share = -gap[row, before] / (gap[row, after] - gap[row, before])
     return np.asarray(p_miss[row, before] + share * (p_miss[row, after] - p_miss[row, before]))
+
+
+def kaldi_error(target: FloatArray, below: FloatArray, nontargets: float) -> tuple[float, int]:
+    """Kaldi's EER, of counts at scores and of nontargets below them, and the row of its threshold.
+
+    With both classes ascending, p/T at the smallest p with nontarget[N − 1 − ⌊N·p/T⌋] < target[p]:
+    p ≥ T·(N − below)/N, where below counts the nontargets below target[p].
+    """
+    total, first = float(target.sum()), np.cumsum(target) - target
+    least = np.maximum(first, np.ceil(total * (nontargets - below) / nontargets))
+    found = np.flatnonzero(least < first + target)
+    if found.size:
+        return float(least[found[0]] / total), int(found[0])
+    return (total - 1) / total, int(np.flatnonzero(target)[-1])
+
+
+def nearest_error(
+    target: FloatArray, equal: FloatArray, between: FloatArray, whole: bool
+) -> tuple[float, int]:
+    """Mean of FRR and FAR at the first threshold where they are nearest, and its row of scores (−1
+    where it lies between two).
+
+    Trials are rejected one by one from below, targets first where scores are equal, from none on
+    (ASVspoof). ``whole``: one score after the other, from the lowest on (SpeechBrain); between two
+    scores of the statistic all nontargets count as different.
+    """
+    size = 3 * target.size + 1
+    misses, passed = np.zeros((2, size))
+    passed[::3], passed[2::3], misses[1::3] = between, equal, target
+    if whole:
+        passed[1::3], passed[2::3] = equal, 0.0
+    missed, rejected = np.cumsum(misses), np.cumsum(passed)
+    total, others = missed[-1], rejected[-1]
+    gap = missed * others + rejected * total - total * others
+    at = int(np.searchsorted(gap, 0.0))
+    before = (missed[at] - misses[at], rejected[at] - passed[at])
+    lacking = total * others - before[0] * others - before[1] * total
+    single = whole and at % 3 == 1
+    steps = 1.0 if single else float(misses[at] + passed[at])
+    step = (misses[at] * others + passed[at] * total) / steps
+    done = np.floor(lacking / step)
+    none = whole and done == 0 and before[0] + before[1] == 0
+    if none or lacking - done * step > (done + 1) * step - lacking:
+        done += 1
+    share = done / steps
+    frr = (before[0] + share * misses[at]) / total
+    far = 1 - (before[1] + share * passed[at]) / others
+    last = at if done else int(np.flatnonzero(misses[:at] + passed[:at])[-1]) if at else 0
+    return float((frr + far) / 2), last // 3 if last % 3 == 1 else -1
+
+
+def as_read(scores: FloatArray, estimator: str) -> FloatArray:
+    """Scores as the toolkit of an EER ``estimator`` reads them: Kaldi keeps 32 bits."""
+    if estimator != "kaldi":
+        return scores
+    with np.errstate(over="ignore"):
+        return scores.astype(np.float32).astype(np.float64)
+
+
+def far_marks(nontargets: FloatArray, far: float) -> FloatArray:
+    """Thresholds around a demanded false-alarm rate, ascending: the smallest whose rate is at most
+    ``far``, and 128 from 16 times that rate to a thirty-second of it, for its interval.
+    """
+    size = nontargets.size
+    rates = np.append(far * np.geomspace(_WIDER, 1 / _STRICTER, MARKS - 1), far * (1 + 1e-12))
+    ranks = np.sort(np.minimum(rates * size, size - 1).astype(np.int64))[::-1]
+    tail = np.sort(np.partition(nontargets, size - 1 - ranks[0])[size - 1 - ranks[0] :])
+    return np.asarray(np.nextafter(tail[tail.size - 1 - ranks], np.inf))
+
+
+def crossing_marks(targets: FloatArray, nontargets: FloatArray) -> FloatArray:
+    """The two distinct nontarget scores between which FAR and FRR cross, among all targets."""
+    targets, nontargets = np.sort(targets), np.sort(nontargets)
+    miss = np.searchsorted(targets, targets, "right") / targets.size
+    accepted = 1 - np.searchsorted(nontargets, targets, "right") / nontargets.size
+    crossed = int(np.searchsorted(miss - accepted, 0.0))
+    below = np.searchsorted(targets, targets[min(crossed, targets.size - 1)])
+    rank = min(int(nontargets.size * (below / targets.size)), nontargets.size - 1)
+    upper = nontargets[nontargets.size - 1 - rank]
+    lower = nontargets[max(int(np.searchsorted(nontargets, upper)) - 1, 0)]
+    return np.array([lower, upper])
 
 
 def accepted_at(polygon: Polygon, fpr: float) -> tuple[float, int]:

@@ -12,9 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from unmask.base import ceiling
+from unmask.engine.battery import Battery
 from unmask.engine.binned_bootstrap import FirstOrder, edges_of
 from unmask.engine.bootstrap import AUTO_TRIALS, SortedTrials, Units
-from unmask.engine.evaluation import Analysis, Battery, Evaluation
+from unmask.engine.evaluation import Analysis, Evaluation
 from unmask.engine.metrics import negated_notices
 from unmask.engine.roc import Roc
 from unmask.errors import InputError
@@ -70,6 +71,8 @@ def cross_pairing(
     that counts by speaker. 1,000 ``replicates`` unless given, from ``seed``; 0 leaves them out.
     """
     analysis = Analysis.of(battery, replicates, level, seed)
+    if needed := analysis.battery.of_scores:
+        raise InputError(needed, "scores that are kept", "pairs, which are counted and forgotten")
     scoring, thresholds = backend_named(backend), analysis.battery.thresholds
     order = RowOrder.of(shards_of(embeddings, speakers=speakers), pairs=pairs, enrolment=enrolment)
     few = order.trials <= AUTO_TRIALS

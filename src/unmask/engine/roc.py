@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -30,8 +30,30 @@ class Roc:
     of trials add up (:meth:`__add__`), so memory grows with the targets and not with the trials.
 
     A threshold τ accepts scores of at least τ. ``scores`` may hold further thresholds at which
-    rates are wanted (their ``target`` count is 0). ``loss`` holds the summed softplus of the
-    scores read as LLRs, (targets, nontargets), where C_llr was asked for.
+    rates are wanted (their ``target`` count is 0), ``marks`` names some of them. ``loss`` holds the
+    summed softplus of the scores read as LLRs, (targets, nontargets), where C_llr was asked for.
+
+    Parameters
+    ----------
+    scores : array
+        Distinct target scores and further thresholds, ascending.
+    target, equal : array
+        Targets and nontargets at each of them.
+    between : array
+        Nontargets below, between and above them.
+    loss : tuple of float, optional
+        Summed softplus of both classes, for C_llr.
+    marks : mapping of str to array, optional
+        Thresholds by name, all of them among the scores.
+
+    Examples
+    --------
+    >>> import unmask as um
+    >>> roc = um.Roc.from_scores([1.0, 2.0, 3.0], [0.0, 1.5], thresholds=[0.5])
+    >>> round(roc.eer(), 3)
+    0.2
+    >>> roc.at_threshold(0.5).p_fa
+    0.5
     """
 
     scores: FloatArray
@@ -39,6 +61,7 @@ class Roc:
     equal: FloatArray
     between: FloatArray
     loss: tuple[float, float] | None = None
+    marks: Mapping[str, FloatArray] = field(default_factory=dict)
 
     @classmethod
     def from_scores(
@@ -50,17 +73,19 @@ class Roc:
         nontarget_weights: npt.ArrayLike | None = None,
         thresholds: Iterable[float] = (),
         cllr: bool = False,
+        marks: Mapping[str, FloatArray] | None = None,
     ) -> Roc:
         """Count ``target`` and ``nontarget`` scores: one sort of each, merged by binary search.
 
         ``target_weights`` and ``nontarget_weights`` say how much each trial counts, 1 unless given;
-        ``thresholds`` are further scores at which rates are wanted; ``cllr`` asks for C_llr.
+        ``thresholds`` and named ``marks`` are further scores at which rates are wanted; ``cllr``
+        asks for C_llr.
         """
         targets = as_scores(target, "target")
         nontargets = as_scores(nontarget, "nontarget")
         weights = as_weights(nontarget_weights, nontargets.size, "nontarget")
-        grid = _grid(targets, thresholds)
-        return cls._counted(targets, target_weights, grid, [(nontargets, weights)], cllr)
+        grid = _grid(targets, thresholds, marks)
+        return cls._counted(targets, target_weights, grid, [(nontargets, weights)], cllr, marks)
 
     @classmethod
     def from_blocks(
@@ -71,16 +96,17 @@ class Roc:
         target_weights: npt.ArrayLike | None = None,
         thresholds: Iterable[float] = (),
         cllr: bool = False,
+        marks: Mapping[str, FloatArray] | None = None,
     ) -> Roc:
         """Count from a stream of ``blocks`` of nontarget scores, read once.
 
         Equals :meth:`from_scores` of all of them together; ``target``, ``target_weights``,
-        ``thresholds`` and ``cllr`` are those there.
+        ``thresholds``, ``cllr`` and ``marks`` are those there.
         """
         targets = as_scores(target, "target")
-        grid = _grid(targets, thresholds)
+        grid = _grid(targets, thresholds, marks)
         pieces = ((piece, None) for piece in _pieces(blocks, max(_PIECE, grid.size)))
-        return cls._counted(targets, target_weights, grid, pieces, cllr)
+        return cls._counted(targets, target_weights, grid, pieces, cllr, marks)
 
     @classmethod
     def from_counts(
@@ -107,6 +133,7 @@ class Roc:
         grid: FloatArray,
         pieces: Iterable[tuple[FloatArray, FloatArray | None]],
         cllr: bool,
+        marks: Mapping[str, FloatArray] | None,
     ) -> Roc:
         """The statistic at the scores of a grid, of pieces of nontargets and their weights."""
         weights = as_weights(target_weights, targets.size, "target")
@@ -123,7 +150,7 @@ class Roc:
             raise InputError("no nontarget scores: both classes need at least one trial")
         between = np.append(below, total) - np.concatenate([[0.0], upto])
         losses = (information.summed_softplus(-targets, weights), loss) if cllr else None
-        return cls(grid, last - first, upto - below, between, losses)
+        return cls(grid, last - first, upto - below, between, losses, marks or {})
 
     def __add__(self, other: Roc) -> Roc:
         """Merge two statistics of the same targets: the nontargets add up."""
@@ -134,9 +161,8 @@ class Roc:
         loss = None
         if self.loss is not None and other.loss is not None:
             loss = (self.loss[0], self.loss[1] + other.loss[1])
-        return Roc(
-            self.scores, self.target, self.equal + other.equal, self.between + other.between, loss
-        )
+        equal, between = self.equal + other.equal, self.between + other.between
+        return Roc(self.scores, self.target, equal, between, loss, self.marks)
 
     def negated(self) -> Roc:
         """The statistic of the negated scores (without ``loss``)."""
@@ -151,6 +177,11 @@ class Roc:
     def nontargets(self) -> float:
         """Number (or total weight) of nontarget trials."""
         return float(self.equal.sum() + self.between.sum())
+
+    @lazy
+    def below(self) -> FloatArray:
+        """Nontargets below each score."""
+        return np.asarray(np.cumsum(self.between[:-1] + self.equal) - self.equal)
 
     @lazy
     def _segments(self) -> tuple[FloatArray, FloatArray, IntArray]:
@@ -214,18 +245,28 @@ class Roc:
         return Polygon.of(self.pav.target, self.pav.nontarget)
 
     def eer_point(self, *, estimator: str = "rocch") -> OperatingPoint:
-        """EER by an ``estimator`` (:meth:`eer`) and its threshold, which is where the ROC polygon
-        itself crosses Pmiss = Pfa.
+        """EER by an ``estimator`` (:meth:`eer`) and its threshold: that of the rule itself
+        (``kaldi``, ``speechbrain``), or where the ROC polygon crosses Pmiss = Pfa.
         """
-        value, vertex = operating.equal_error(self.polygon)
-        if estimator == "raw":
-            return self._point(value, vertex)
+        if estimator not in operating.EER_ESTIMATORS:
+            raise InputError("EER estimator", ", ".join(operating.EER_ESTIMATORS), estimator)
+        if estimator == "kaldi":
+            value, row = operating.kaldi_error(self.target, self.below, self.nontargets)
+            return self.at_threshold(float(self.scores[row]))._replace(value=value)
+        crossing, vertex = operating.equal_error(self.polygon)
         if estimator == "rocch":
-            return self._point(operating.equal_error(self.hull)[0], vertex)
-        raise InputError("EER estimator", "rocch or raw", estimator)
+            crossing = operating.equal_error(self.hull)[0]
+        elif estimator != "raw":
+            whole = estimator == "speechbrain"
+            crossing, row = operating.nearest_error(self.target, self.equal, self.between, whole)
+            if row >= 0 and whole:
+                return self._point(crossing, vertex)._replace(threshold=float(self.scores[row]))
+        return self._point(crossing, vertex)
 
     def eer(self, *, estimator: str = "rocch") -> float:
-        """Equal error rate; ``estimator``: on the hull (``rocch``) or the polygon (``raw``)."""
+        """Equal error rate; ``estimator``: on the hull (``rocch``), on the polygon (``raw``), or by
+        the rule of a toolkit (``kaldi``, ``speechbrain``, ``asvspoof``; :func:`unmask.eer`).
+        """
         return self.eer_point(estimator=estimator).value
 
     def min_dcf_point(
@@ -255,12 +296,36 @@ class Roc:
         if threshold != -np.inf and (j == self.scores.size or self.scores[j] != threshold):
             raise InputError(f"no exact count at {threshold}: name it in thresholds=…")
         miss = float(self.target[:j].sum())
-        rejected = float(self.equal[:j].sum() + self.between[: j + 1].sum())
-        if threshold == -np.inf:
-            rejected = 0.0
+        rejected = 0.0 if threshold == -np.inf else float(self.below[j])
         return OperatingPoint(
             np.nan, threshold, miss / self.targets, 1.0 - rejected / self.nontargets
         )
+
+    def judged(
+        self, threshold: float | str, number: Literal["p_miss", "p_fa"] | operating.Cost
+    ) -> OperatingPoint:
+        """An error rate, or a cost, at a ``threshold`` or at the first mark of that name."""
+        at = float(self.marks[threshold][0]) if isinstance(threshold, str) else threshold
+        point = self.at_threshold(at)
+        if isinstance(number, str):
+            return point._replace(value=float(getattr(point, number)))
+        return point._replace(value=float(number.of(point.p_miss, point.p_fa)))
+
+    def far_point(self, far: float) -> OperatingPoint:
+        """Miss rate at the smallest score of the statistic whose false-alarm rate is at most
+        ``far``; exact where the marks of :func:`~.operating.far_marks` were counted.
+        """
+        rates = 1.0 - self.below / self.nontargets
+        row = int(np.searchsorted(-rates, -far * (1 + 1e-12)))
+        point = self.at_threshold(float(self.scores[row]) if row < rates.size else np.inf)
+        return point._replace(value=point.p_miss)
+
+    def false_alarms(self, mark: str) -> FloatArray:
+        """False-alarm rates at all thresholds of a ``mark``."""
+        row = np.searchsorted(self.scores, self.marks[mark])
+        beyond = row == self.scores.size
+        rates = 1.0 - self.below[np.minimum(row, self.scores.size - 1)] / self.nontargets
+        return np.where(beyond, 0.0, np.maximum(rates, 0.0))
 
     def act_dcf_point(
         self, *, p_target: float = 0.01, c_miss: float = 1.0, c_fa: float = 1.0
@@ -269,10 +334,7 @@ class Roc:
         read as LLRs, and its error rates.
         """
         cost = operating.Cost(p_target, c_miss, c_fa)
-        point = self.at_threshold(cost.bayes_threshold)
-        return OperatingPoint(
-            float(cost.of(point.p_miss, point.p_fa)), point.threshold, point.p_miss, point.p_fa
-        )
+        return self.judged(cost.bayes_threshold, cost)
 
     def act_dcf(self, *, p_target: float = 0.01, c_miss: float = 1.0, c_fa: float = 1.0) -> float:
         """Normalised cost at the Bayes threshold log(Cfa(1−p)/(Cmiss·p)) of prior p = ``p_target``
@@ -313,14 +375,29 @@ class Roc:
         """ZEBRA's categorical tag of l_w (Noé 2022, Table 1)."""
         return information.tag(self.l_w())
 
-    def d_sys(self) -> float:
-        """Linkability D_sys of Gomez-Barrero 2017 from the PAV blocks, ω = 1."""
-        return information.d_sys(self.pav)
+    def d_sys(self, *, estimator: str = "pav") -> float:
+        """Linkability D_sys of Gomez-Barrero 2017, ω = 1: from the PAV blocks, or by a
+        ``histogram`` between the marks of that name.
+        """
+        if estimator == "pav":
+            return information.d_sys(self.pav)
+        edges = self.marks["histogram"]
+        row = np.searchsorted(self.scores, edges)
+        counts = []
+        for below, total in (
+            (np.cumsum(self.target) - self.target, self.targets),
+            (self.below, self.nontargets),
+        ):
+            counts.append(np.diff(below[row[:-1]], append=total))
+        return information.d_sys_of_bins(edges, *counts)
 
 
-def _grid(targets: FloatArray, thresholds: Iterable[float]) -> FloatArray:
+def _grid(
+    targets: FloatArray, thresholds: Iterable[float], marks: Mapping[str, FloatArray] | None
+) -> FloatArray:
     """The distinct target scores and further thresholds, in order."""
-    extra = np.asarray(tuple(thresholds), dtype=np.float64)
+    named = (marks or {}).values()
+    extra = np.concatenate([np.asarray(tuple(thresholds), np.float64), *named])
     reject_nan(extra, "threshold")
     return np.unique(np.concatenate([targets, extra]))
 

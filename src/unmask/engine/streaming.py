@@ -14,14 +14,16 @@ import numpy as np
 from unmask.base import FloatArray
 from unmask.engine.binned_bootstrap import BinnedTrials, FirstOrder, count_speakers, edges_of
 from unmask.engine.bootstrap import AUTO_TRIALS, SortedTrials, System, Units
-from unmask.engine.evaluation import Analysis, Battery, Evaluation, SystemResult, evaluate_table
-from unmask.engine.information import SummedSoftplus
+from unmask.engine.evaluation import Analysis, Evaluation, SystemResult, evaluate_table
+from unmask.engine.information import SummedSoftplus, histogram_edges
 from unmask.engine.metrics import negated_notices
+from unmask.engine.operating import as_read, far_marks
 from unmask.engine.roc import Roc
 from unmask.errors import InputError
 from unmask.estimate import Notice
 from unmask.run import advance, part
 from unmask.trials import (
+    ScoreBatch,
     StreamedScores,
     is_large,
     read_scores,
@@ -29,6 +31,7 @@ from unmask.trials import (
 )
 
 HELD = 1 << 22
+_DRAWN = 1 << 16
 
 
 def evaluate_files(
@@ -56,11 +59,15 @@ def evaluate_files(
     files = [path] if isinstance(path, str | Path) else path
     paths = list(files.values() if isinstance(files, Mapping) else files)
     if stream is None:
-        stream = by is None and any(is_large(one) for one in paths)
+        in_memory = by is not None or analysis.equalise is not None
+        stream = not in_memory and any(is_large(one) for one in paths)
     if not stream:
         return evaluate_table(read_scores(files, **options), analysis, by=by)
     if by is not None:
         raise InputError("by", f"all scores in memory to group by {by}", "a stream")
+    if analysis.equalise is not None or analysis.battery.eer == "speechbrain":
+        name = "equalise" if analysis.equalise is not None else "eer"
+        raise InputError(name, "all scores in memory", "a stream")
     if not paths:
         raise InputError("expected score files, found none")
     results: list[SystemResult] = []
@@ -75,10 +82,10 @@ def evaluate_files(
             raise InputError("names", wanted, f"{len(scores.systems)} in all")
         for i, (name, system) in enumerate(zip(names, scores.systems, strict=True)):
             with part(1, 2), part(i, len(names)):
-                roc = _count(scores, system, analysis.battery)
+                roc = _count(scores, system, analysis, name)
             measured = analysis.of_counted(
                 roc,
-                partial(_trials_of_files, scores, system, roc, analysis.battery),
+                partial(_trials_of_files, scores, system, roc, analysis),
                 trials=scores.trials,
                 speakers=scores.speaker_count,
             )
@@ -88,11 +95,12 @@ def evaluate_files(
         return Evaluation(tuple(results), scores.sources, (*notices, *more), analysis.seed)
 
 
-def _trials_of_files(scores: StreamedScores, system: str, roc: Roc, battery: Battery) -> System:
+def _trials_of_files(scores: StreamedScores, system: str, roc: Roc, analysis: Analysis) -> System:
     """Trials of a system, in bins where they are too many to hold."""
-    batches = scores.batches(system, speakers=True)
+    batches = _batches(scores, system, analysis, speakers=True)
+    thresholds = analysis.battery.thresholds
     if sum(scores.counts.values()) > AUTO_TRIALS:
-        edges = edges_of(roc, battery.thresholds, rows=scores.speaker_count or 1)
+        edges = edges_of(roc, thresholds, rows=scores.speaker_count or 1)
         if scores.speakers is None:
             return BinnedTrials.of(batches, edges, roc)
         return FirstOrder(count_speakers(batches, edges, len(scores.speakers)).present(), roc)
@@ -101,34 +109,78 @@ def _trials_of_files(scores: StreamedScores, system: str, roc: Roc, battery: Bat
     units = Units.trials(int(own.sum()), int((~own).sum()))
     if scores.speakers is not None:
         units = Units.speakers(enrol[own], enrol[~own], test[~own])
-    return SortedTrials.of(values[own], values[~own], units, thresholds=battery.thresholds)
+    of = SortedTrials.of
+    return of(values[own], values[~own], units, thresholds=thresholds, marks=roc.marks)
 
 
-def _count(scores: StreamedScores, system: str, battery: Battery) -> Roc:
-    """The statistic of a system: its distinct target scores, then the nontargets among them."""
+def _batches(
+    scores: StreamedScores, system: str, analysis: Analysis, *, speakers: bool = False
+) -> Iterator[ScoreBatch]:
+    """Trials of a system, scores as the convention reads them."""
+    for batch in scores.batches(system, speakers=speakers):
+        yield replace(batch, scores=as_read(batch.scores, analysis.battery.eer))
+
+
+def _count(scores: StreamedScores, system: str, analysis: Analysis, name: str) -> Roc:
+    """The statistic of a system: its distinct target scores, then the nontargets among them.
+
+    A demanded false-alarm rate takes two more passes. Nontargets that were drawn evenly tell about
+    where its threshold lies; those between the two scores around it are then looked at one by one.
+    """
     missed, accepted = SummedSoftplus(), SummedSoftplus()
     distinct, counts = np.zeros((2, 0))
     held: list[FloatArray] = []
-    for batch in scores.batches(system):
+    some: list[FloatArray] = []
+    lowest, highest = np.inf, -np.inf
+    battery, every = analysis.battery, max(scores.counts["nontarget"] // _DRAWN, 1)
+    for batch in _batches(scores, system, analysis):
         held.append(batch.scores[batch.is_target])
         missed.add(-held[-1])
+        some += [batch.scores[~batch.is_target][::every]] if battery.far else []
+        lowest = min(lowest, batch.scores.min(initial=np.inf))
+        highest = max(highest, batch.scores.max(initial=-np.inf))
         if sum(part.size for part in held) > HELD:
             distinct, counts = _merged(distinct, counts, held)
             held = []
     distinct, counts = _merged(distinct, counts, held)
+    marks = {f"far@{far}": far_marks(np.concatenate(some), far) for far in battery.far}
+    marks |= analysis.set_for(name)
+    if battery.d_sys == "histogram":
+        marks["histogram"] = histogram_edges(int(counts.sum()), lowest, highest)
 
     def nontargets() -> Iterator[FloatArray]:
         total, done = sum(scores.counts.values()), 0
-        for batch in scores.batches(system):
-            values = batch.scores[~batch.is_target]
-            accepted.add(values)
-            yield values
+        for batch in _batches(scores, system, analysis):
+            yield batch.scores[~batch.is_target]
             done += batch.scores.size
             advance(done, total)
 
-    thresholds = battery.thresholds
-    roc = Roc.from_blocks(distinct, nontargets(), target_weights=counts, thresholds=thresholds)
+    def counted(blocks: Iterator[FloatArray]) -> Roc:
+        given = battery.thresholds
+        return Roc.from_blocks(
+            distinct, blocks, target_weights=counts, thresholds=given, marks=marks
+        )
+
+    roc = counted(accepted.added(nontargets()))
+    for far in battery.far:
+        marks[f"far@{far}"] = _exact(roc, far, nontargets())
+    if battery.far:
+        roc = counted(nontargets())
     return replace(roc, loss=(missed.total, accepted.total))
+
+
+def _exact(roc: Roc, far: float, nontargets: Iterator[FloatArray]) -> FloatArray:
+    """The marks of a demanded false-alarm rate, with the smallest threshold that keeps it."""
+    marks = roc.marks[f"far@{far}"]
+    high = roc.far_point(far).threshold
+    row = int(np.searchsorted(roc.scores, high))
+    low = roc.scores[row - 1] if row else -np.inf
+    within = np.concatenate([part[(part >= low) & (part < high)] for part in nontargets])
+    allowed = int(far * (1 + 1e-12) * roc.nontargets)
+    accepted = int(roc.nontargets - (roc.below[row] if row < roc.scores.size else roc.nontargets))
+    exact = np.nextafter(np.sort(within)[within.size - 1 - (allowed - accepted)], np.inf)
+    at = int(np.argmin(np.abs(marks - exact)))
+    return np.sort(np.concatenate([marks[:at], [exact], marks[at + 1 :]]))
 
 
 def _merged(

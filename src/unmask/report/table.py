@@ -41,6 +41,10 @@ _CAPITALS = {
     "systems", "point", "threshold", "impostors", "metric",
 }  # fmt: skip
 SHOWN_PARAMETERS = ("p_target", "fpr", "length", "count", "below")
+_THRESHOLDS = ("threshold", "safe_threshold")
+OF_POINTS = (*_THRESHOLDS, "far", "frr", "cost")
+"""Numbers at a threshold, or thresholds themselves."""
+_RULES = ("kaldi", "speechbrain", "asvspoof", "histogram")
 _FEW_ROWS = 4
 _METRICS_ACROSS = 7
 _GAP = 3
@@ -62,10 +66,26 @@ def label(estimate: Estimate, of: str = "") -> str:
     ]
     if estimate.metric == "tpr_at_fpr":
         details = [f"FPR {100 * float(estimate.params['fpr'] or 0):g} %"]
-    if estimate.metric in ("min_dcf", "act_dcf"):
-        details = [_plain(estimate.params["p_target"])]
+    if estimate.metric in ("min_dcf", "act_dcf", "cost"):
+        details[:1] = [_plain(estimate.params["p_target"])]
+    if estimate.metric in ("eer", "d_sys") and estimate.params.get("est") in _RULES:
+        name += f", {estimate.params['est']}"
+    if estimate.metric in OF_POINTS:
+        details += _point(estimate)
     unit = f" [{estimate.unit}]" if estimate.unit else ""
     return f"{name}{f' ({chr(44).join(details)})' if details else ''}{unit}"
+
+
+def _point(estimate: Estimate) -> list[str]:
+    """At which threshold a number was taken: a given one, or by what rule it was set."""
+    params = estimate.params
+    alone = estimate.metric in _THRESHOLDS
+    if "threshold" in params:
+        return [f"at {_plain(params['threshold'])}"]
+    if "set_by" in params:
+        return [str(params["set_by"]) if alone else f"threshold of {params['set_by']}"]
+    safe = "safe for " if params.get("safe") and not alone else ""
+    return [f"{safe}FAR ≤ {100 * float(params.get('far') or 0):g} %"]
 
 
 def compared(row: Row) -> tuple[Row, str]:
@@ -86,7 +106,8 @@ def cell(estimate: Estimate) -> str:
         return estimate.value
     made = estimate.interval
     ends = () if made is None or math.isnan(made.low) else (made.low, made.high)
-    value, *shown = (shown_value(one, estimate.unit) for one in (estimate.value, *ends))
+    show = threshold_value if estimate.metric in _THRESHOLDS else shown_value
+    value, *shown = (show(one, estimate.unit) for one in (estimate.value, *ends))
     return f"{value} [{', '.join(shown)}]" if shown else value
 
 
@@ -97,6 +118,13 @@ def shown_value(value: float, unit: str, digits: int | None = None) -> str:
     scaled = 100 * value if unit == "%" else value
     text = f"{scaled:.{DIGITS.get(unit, 3) if digits is None else digits}f}"
     return text.replace("-", "−") if float(text) != 0 else text.lstrip("-")
+
+
+def threshold_value(value: float, unit: str = "") -> str:
+    """A threshold to five digits: scores may lie close together."""
+    if not math.isfinite(value):
+        return shown_value(value, unit)
+    return f"{value:.5g}".replace("-", "−")
 
 
 def reasons(document: Document) -> list[str]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from math import isnan
 
-from unmask.engine import Comparison, Evaluation
+from unmask.engine import Comparison, Evaluation, Thresholds
 from unmask.estimate import Estimate
 from unmask.report.documents import Document, Row, document
-from unmask.report.table import label
+from unmask.report.table import OF_POINTS, label
 
 _READING = "C_llr and actDCF read the scores as natural-log likelihood ratios."
 
@@ -17,14 +19,55 @@ def _(evaluation: Evaluation) -> Document:
     """One row per system and group."""
     grouped = any(result.group is not None for result in evaluation)
     first = next(iter(evaluation)).estimates[0]
+    lists = [("evaluation", evaluation), ("development", evaluation.dev)]
     rows = []
-    for result in evaluation:
-        conditions = {"system": result.system}
-        if grouped:
-            conditions["group"] = "all" if result.group is None else result.group
-        rows.append(Row(conditions, result.estimates))
-    notes, title = [*_counts(first), _READING], "Detection and disclosure"
-    return Document.of(evaluation, rows, notes=notes, title=title)
+    for name, some in lists:
+        for result in some or ():
+            conditions = {"system": result.system}
+            if evaluation.dev is not None:
+                conditions["list"] = name
+            if grouped:
+                conditions["group"] = "all" if result.group is None else result.group
+            rows.append(Row(conditions, result.estimates))
+    notes = [*_counts(first), *_conventions(first), _READING]
+    shown = [replace(row, estimates=with_thresholds(row.estimates)) for row in rows]
+    title = "Detection and disclosure"
+    return Document.of(evaluation, rows, notes=notes, title=title, tables=[shown])
+
+
+def with_thresholds(estimates: Sequence[Estimate]) -> list[Estimate]:
+    """The thresholds of EER and minimum cost as rows of their own, after all other numbers."""
+    return [
+        *estimates,
+        *(
+            Estimate("threshold", one.threshold, params={"set_by": label(one).partition(" [")[0]})
+            for one in estimates
+            if one.metric in ("eer", "min_dcf") and one.threshold is not None
+        ),
+    ]
+
+
+def _conventions(estimate: Estimate) -> list[str]:
+    """By whose rules the numbers are, and which conditions weigh alike."""
+    told = []
+    if name := estimate.params.get("convention"):
+        told.append(f"By the convention {name}.")
+    if column := estimate.params.get("equalise"):
+        told.append(f"Conditions of {column} weigh alike within each class.")
+    return told
+
+
+@document.register
+def _(points: Thresholds) -> Document:
+    """Rows of operating points alone."""
+    whole = document(points.evaluation)
+    wanted = (*OF_POINTS, "eer", "min_dcf")
+    rows = [
+        replace(row, estimates=[one for one in row.estimates if one.metric in wanted])
+        for row in whole.rows
+    ]
+    shown = [replace(row, estimates=with_thresholds(row.estimates)) for row in rows]
+    return replace(whole, rows=rows, tables=[shown], title="Operating points")
 
 
 def _counts(estimate: Estimate) -> list[str]:
@@ -69,6 +112,7 @@ def _(comparison: Comparison) -> Document:
         )
         named = *columns, f"{second} {comparison.gains} [%]"
         rows.append(Row(conditions, (*estimates, sure), named))
-    notes = [*_counts(comparison.differences[0].first), comparison.verdict]
+    about = comparison.differences[0].first
+    notes = [*_counts(about), *_conventions(about), comparison.verdict]
     title = f"{second} against {first}{' as safeguards' if comparison.privacy else ''}"
     return Document.of(comparison, rows, notes=notes, title=title)

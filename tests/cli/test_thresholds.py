@@ -1,0 +1,156 @@
+"""Thresholds, conventions and the build gate as a user asks for them."""
+
+import csv
+import io
+import json
+
+import jsonschema
+import numpy as np
+import pytest
+
+import unmask as um
+
+
+@pytest.fixture
+def folder(tmp_path):
+    rng = np.random.default_rng(0)
+    for name, prefix, noise in (("scores", "s", 0), ("dev", "d", 0), ("poor", "s", 1.5)):
+        lines, key = ["enrol\ttest\tcosine\troom"], []
+        for enrol in range(12):
+            for test in range(36):
+                same = enrol == test // 3
+                score = rng.normal(3 if same else 0, 1 + noise)
+                trial = f"{prefix}{enrol:02d}-e\t{prefix}{test // 3:02d}-u{test}"
+                lines.append(f"{trial}\t{score:.4f}\t{'ab'[test % 2]}")
+                key.append(f"{trial} {'target' if same else 'nontarget'}")
+        (tmp_path / f"{name}.tsv").write_text("\n".join(lines) + "\n")
+        (tmp_path / f"{prefix}.key").write_text("\n".join(key).replace("\t", " ") + "\n")
+    return tmp_path
+
+
+WHO = ("-s", "pattern:^([sd][0-9]+)-")
+
+
+def test_thresholds_stand_in_every_table(folder, unmask):
+    ask = ("eval", "scores.tsv", "-k", "s.key", *WHO, "--threshold", 1.5, "--far", 0.2, "--ci", 30)
+    done = unmask(*ask)
+    assert done.returncode == 0, done.stderr
+    for row in ("FAR (at 1.5) [%]", "FRR (at 1.5) [%]", "Cost (0.01,at 1.5)", "Threshold (EER)",
+                "Threshold (minDCF (0.01))", "Threshold (FAR ≤ 20 %)", "FRR (FAR ≤ 20 %) [%]",
+                "Safe threshold (FAR ≤ 20 %)", "FRR (safe for FAR ≤ 20 %) [%]"):  # fmt: skip
+        assert row in done.stdout
+        assert row in unmask(*ask, "-f", "md").stdout
+    assert "Safe threshold" in unmask(*ask, "-f", "latex").stdout
+    rows = list(csv.DictReader(io.StringIO(unmask(*ask, "-f", "csv").stdout)))
+    named = {row["metric"]: row for row in rows}
+    assert float(named["eer"]["threshold"])
+    assert float(named["safe_threshold"]["value"]) == float(named["threshold"]["high"])
+    result = json.loads(unmask(*ask, "-f", "json").stdout)
+    jsonschema.validate(result, um.report.json_schema())
+    grouped = unmask(*ask, "--by", "room")
+    assert grouped.returncode == 0, grouped.stderr
+    assert "Threshold (FAR ≤ 20 %)" in grouped.stdout
+
+
+def test_a_development_list_sets_thresholds(folder, unmask):
+    ask = ("eval", "scores.tsv", "-k", "s.key", *WHO, "--far", 0.05, "--ci", 20)
+    done = unmask(*ask, "--dev", "dev.tsv", "--dev-key", "d.key")
+    assert done.returncode == 0, done.stderr
+    assert "development" in done.stdout
+    assert "FAR (threshold of FAR ≤ 5 %) [%]" in done.stdout
+    assert "FRR (threshold of EER) [%]" in done.stdout
+    shared = unmask(*ask, "--dev", "scores.tsv")
+    assert shared.returncode == 1
+    assert "dev: expected other speakers than the evaluation has, found 12 of both" in shared.stderr
+    alone = unmask(*ask, "--dev-key", "d.key")
+    assert alone.returncode == 1
+    assert alone.stderr.count("\n") == 1
+    stream = unmask(*ask, "--stream", "--dev", "dev.tsv")
+    assert "--dev: needs all scores in memory" in stream.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        (("--convention", "vox"), "convention: expected voiceprivacy-2020, kaldi, voxsrc"),
+        (("--convention", "kaldi", "--convention", "voxsrc"), "one, found kaldi and voxsrc"),
+        (("--convention", "voxsrc", "--p-target", 0.1), "--p-target: is set by --convention"),
+        (("--convention", "voxsrc", "--eer", "raw"), "--eer: is set by --convention voxsrc"),
+        (("--far", 2), "far: expected between 0 and 1"),
+        (("--eer", "best"), "eer: expected rocch, raw, kaldi"),
+        (("--equalise", "floor"), "no column floor"),
+        (("--c-primary",), "c_primary: expected two priors"),
+    ],
+    ids=lambda value: value[0].strip("-") if isinstance(value, tuple) else "",
+)  # fmt: skip
+def test_what_cannot_be_is_one_line(folder, unmask, options, line):
+    done = unmask("eval", "scores.tsv", "-k", "s.key", "--ci", 0, *options)
+    assert done.returncode == 1
+    assert line in done.stderr.splitlines()[-1]
+    assert not done.stdout
+
+
+def test_conventions_and_equal_conditions_are_named_below_the_table(folder, unmask):
+    ask = ("eval", "scores.tsv", "-k", "s.key", *WHO, "--ci", 10)
+    told = unmask(*ask, "--convention", "kaldi").stdout
+    assert "By the convention kaldi." in told
+    assert "EER, kaldi [%]" in told
+    assert "D_sys, histogram" in unmask(*ask, "--d-sys", "histogram").stdout
+    equal = unmask(
+        *ask, "--equalise", "room", "--p-target", 0.01, "--p-target", 0.005, "--c-primary"
+    )
+    assert "Conditions of room weigh alike within each class." in equal.stdout
+    assert "actC_primary (p target 0.01+0.005)" in equal.stdout
+    both = unmask(
+        "compare", "scores.tsv", "poor.tsv", "-k", "s.key", "--ci", 10, "--convention", "voxsrc",
+    )  # fmt: skip
+    assert "By the convention voxsrc." in both.stdout
+
+
+def gate(unmask, *more, first="scores.tsv", second="poor.tsv"):
+    ask = ("compare", f"old={first}", f"new={second}", "-k", "s.key", *WHO, "--ci", 50)
+    return unmask(*ask, *more)
+
+
+def test_a_build_fails_where_the_second_system_is_clearly_worse(folder, unmask):
+    done = gate(unmask, "--fail-if", "eer worsens")
+    assert done.returncode == 1
+    assert "EER [%]" in done.stdout
+    assert "failed: eer worsens: eer" in done.stderr
+    assert (
+        gate(unmask, "--fail-if", "eer worsens", first="poor.tsv", second="scores.tsv").returncode
+        == 0
+    )
+    assert gate(unmask, "--fail-if", "eer worsens", second="scores.tsv").returncode == 0
+    several = gate(unmask, "--fail-if", "eer worsens", "--fail-if", "d_sys worsens")
+    assert several.returncode == 1
+    assert several.stderr.count("failed:") == 2
+
+
+def test_of_safeguards_a_lower_eer_is_worse(folder, unmask):
+    assert gate(unmask, "--fail-if", "eer worsens", "--privacy").returncode == 0
+    turned = {"first": "poor.tsv", "second": "scores.tsv"}
+    assert gate(unmask, "--fail-if", "eer worsens", "--privacy", **turned).returncode == 1
+    assert gate(unmask, "--fail-if", "d_sys worsens", "--privacy", **turned).returncode == 1
+    (folder / "pp.tsv").write_bytes((folder / "poor.tsv").read_bytes())
+    named = gate(unmask, "--fail-if", "eer worsens", second="pp.tsv")
+    assert named.returncode == 1
+    assert "read as safeguards: pp in pp.tsv: say --privacy or --no-privacy" in named.stderr
+    assert not named.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ("eer", "expected 'METRIC worsens'"),
+        ("wer worsens", "expected one of eer, eer_raw, min_dcf"),
+        ("l_w worsens", "expected an interval of the difference"),
+    ],
+)
+def test_conditions_that_nobody_can_judge_are_refused(folder, unmask, words, line):
+    done = gate(unmask, "--fail-if", words)
+    assert done.returncode == 1
+    assert line in done.stderr
+    assert not done.stdout
+    none = gate(unmask, "--fail-if", "eer worsens", "--ci", 0)
+    assert "found no replicates were asked for" in none.stderr
