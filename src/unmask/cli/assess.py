@@ -39,6 +39,10 @@ def assess(
     change: tuple[str, ...] = option(
         "Change a value; may be repeated.", "--set", metavar="KEY=VALUE"
     ),
+    baseline: str | None = option("System from which others differ by so much.", metavar="SYSTEM"),
+    rows: str | None = option("Systems of the table; attackers: a row of each.", metavar="A,B"),
+    columns: str | None = option("eer, deid, g_vd, linkability, wer, uar.", metavar="A,B"),
+    means: str | None = option("EERs beside the mean: set, language, sex, none."),
     validate: bool = option("Only read what the config names, and check it.", default=False),
     redact: bool = option("Neutral labels in place of speaker names.", default=False),
     file_copy: bool = option(
@@ -58,7 +62,12 @@ def assess(
         return
     if config is None:
         raise InputError("assess: expected a config (TOML), found none: unmask init writes one")
-    read = assessment.load_config(config, changes=[*change, *(["redact=true"] if redact else [])])
+    several = {"rows": rows, "columns": columns}
+    table = {name: value.split(",") for name, value in several.items() if value is not None}
+    one = {name: x for name, x in (("baseline", baseline), ("means", means)) if x is not None}
+    words = [f"table.{name}={json.dumps(value)}" for name, value in {**table, **one}.items()]
+    changes = [*change, *words, *(["redact=true"] if redact else [])]
+    read = assessment.load_config(config, changes=changes)
     if validate:
         for line in report.check_inputs(read, allow_code=allow_code):
             print(visible(line))
@@ -110,6 +119,9 @@ def init(
         write_whole(path, text.encode())
     except UnicodeEncodeError:
         raise InputError(f"{folder}: expected file names in UTF-8, found others") from None
+    for line in text.splitlines():
+        if line.startswith(assessment.REMARK):
+            print(visible(line.removeprefix(assessment.REMARK)), file=sys.stderr)
     sys.stdout.write(visible(f"{path}\n"))
 
 

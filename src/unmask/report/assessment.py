@@ -42,6 +42,7 @@ from unmask.report.headline import (
 )
 from unmask.report.overview import overview
 from unmask.report.section import Section, TableBlock, colours_of
+from unmask.report.standings import conclusions, standings
 from unmask.run import private_files
 
 ONE_PERSON = "recordings of one person: there is nobody else to draw"
@@ -220,18 +221,19 @@ def _assessment(run: Run, sections: Sequence[Section]) -> Assessment:
     study, config, inputs = run.study, run.study.config, run.study.inputs
     strip, least = _least(study)
     rows = {section.key: section.rows for section in sections}
-    made = cards(study, rows)
+    every = standings(study, rows)
+    made = [*cards(study, rows), *conclusions(study, every)]
     limiting = list(limits(made, study, sections))
     told = ("not-read", *COMPARED, *BELIEVED)
     notices = [one for one in inputs.notices if one.code not in told]
-    every = {"speakers": [row for block in least for row in block.rows], **rows}
+    found = {"speakers": [row for block in least for row in block.rows], **rows}
     return Assessment(
         config,
         attackers=study.attackers,
         facts=_facts(study),
         line=_line(study),
         extractor=extractor_note(inputs) if study.attacks else "",
-        lines=[*(c for c in made if c.numbers), *of_tables(rows.get("verification", ()))],
+        lines=[*(c for c in made if c.verdict), *of_tables(rows.get("verification", ()))],
         limits=limiting,
         next_steps=list(next_steps(made, study)),
         plane=plane_of(study, rows),
@@ -241,7 +243,7 @@ def _assessment(run: Run, sections: Sequence[Section]) -> Assessment:
         document=Document(
             [
                 Row({"framework": key, **row.conditions}, row.estimates)
-                for key, some in every.items()
+                for key, some in found.items()
                 for row in some
             ],
             inputs=inputs.sources,
@@ -255,7 +257,7 @@ def _assessment(run: Run, sections: Sequence[Section]) -> Assessment:
             ],
             seed=config.seed,
         ),
-        overview=overview(config, rows, study.tables),
+        overview=overview(study, rows, every),
         colours=colours_of(study),
         notices=notices,
         failures=run.failures,

@@ -9,11 +9,14 @@ from unmask.assessment.attacks import AttackRun, Variant
 from unmask.assessment.cache import Step
 from unmask.assessment.config import Config
 from unmask.assessment.study import Framework, Plan, Study, compared
-from unmask.engine import Evaluation, evaluate, group_masks
-from unmask.estimate import Notice
+from unmask.assessment.inputs import GENDER
+from unmask.engine import Evaluation, compare, evaluate, group_masks
+from unmask.estimate import Estimate, Notice
 from unmask.privacy.legal import matrix_risks
 from unmask.run import part
 from unmask.trials import Scores
+
+PROTECTED = ("op", "pp")
 
 
 def _evaluated(scores: Scores, *, by: str | None, **options: Any) -> Evaluation:
@@ -22,10 +25,25 @@ def _evaluated(scores: Scores, *, by: str | None, **options: Any) -> Evaluation:
     return replace(evaluate(scores, by=grouped, **options), scores=None)
 
 
+def _difference(first: Scores, second: Scores, **options: Any) -> Estimate:
+    """How much higher the EER of the second list of one system is than that of the first."""
+    names = ("first", "second")
+    tables = (
+        replace(one, systems={name: one.scores()})
+        for name, one in zip(names, (first, second), strict=True)
+    )
+    whole = compare(Scores.merged(*tables), *names, privacy=True, **options)
+    made = next(one for one in whole.differences if one.metric == "eer")
+    about: Any = {"n": made.n, "params": made.params, "no_interval": made.no_interval}
+    about |= {"trials": made.trials, "chance": 0.0}
+    return Estimate("eer_difference", float(made.value), made.unit, made.interval, **about)
+
+
 def table_steps(study: Study) -> dict[str, Step]:
     """Detection metrics of each score table."""
-    how, tables = {**study.config.trials, "by": study.config.verification.by}, {}
+    how, tables = dict(study.config.trials), {}
     for name, scores in study.tables.items():
+        how["by"] = study.config.verification.by or (GENDER if name in study.lists else None)
         weight = 1 + len(scores) * len(scores.systems) * how["replicates"] / 5e6
         tables[name] = Step.of(f"verification of {name}", _evaluated, scores, weight=weight, **how)
     return tables
@@ -36,7 +54,26 @@ def _steps(study: Study) -> Plan:
     for name, scores in study.tables.items():
         what = f"Linkability and Singling Out of {name}"
         risks[name] = Step.of(what, matrix_risks, scores, **study.config.drawn)
-    return {"tables": table_steps(study), "risks": risks}
+    return {"tables": table_steps(study), "risks": risks, "differences": _differences(study)}
+
+
+def _differences(study: Study) -> dict[tuple[str, str], Step]:
+    """Every other system against the baseline, on each list that both have, by label and part."""
+    base = next(
+        (one for one in study.config.safeguards if one.name == study.config.table.baseline), None
+    )
+    steps = {}
+    for one in study.config.safeguards if base is not None else ():
+        assert base is not None
+        for given in one.scores if one is not base else ():
+            label, sets = given.label(one.name), study.inputs.sets
+            same = sets.get(given.label(base.name), {})
+            for part in PROTECTED:
+                if part in same and part in sets[label]:
+                    what = f"{label}, {part.upper()} against {base.name}"
+                    both = (same[part], sets[label][part])
+                    steps[label, part] = Step.of(what, _difference, *both, **study.config.of_trials)
+    return steps
 
 
 def _group_step(attack: AttackRun, variant: Variant, config: Config, by: str) -> Step:

@@ -1,0 +1,182 @@
+"""How safeguards of which scores were given stand under each attacker: by set, sex, and on average
+as the organisers of the challenges rank.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from unmask.assessment import ATTACKERS, ORIGINAL, Study, ranked_sets, shown_sets
+from unmask.base import few_speakers
+from unmask.estimate import Estimate, Interval, Notice
+from unmask.report.documents import Row
+from unmask.report.headline import Card, Rows, find
+from unmask.report.words import with_level
+from unmask.trials import Scores
+
+AVERAGED = ("eer", "d_ece", "deid", "g_vd", "linkability", "singling_out")
+MEAN = "mean"
+_FROM = {"deid": "op", "g_vd": "pp"}
+"""Which list a number of all three lists stands beside."""
+AS_STATED = "as the tree's own files state it"
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A system under one attacker: numbers by set and metric (EER of a sex within a list of both as
+    ``eer f`` and ``eer m``), whose speech each set is, and the weights of the sets that are ranked.
+    """
+
+    system: str
+    attacker: str
+    extractor: str
+    part: str
+    sets: Mapping[str, Mapping[str, Estimate]]
+    people: Mapping[str, frozenset[str]]
+    weights: Mapping[str, float]
+
+    def mean(self, metric: str, chosen: Iterable[str] | None = None) -> Estimate | None:
+        """The mean of a metric over the ranked sets, or those ``chosen``; None if one lacks it."""
+        names = list(self.weights if chosen is None else chosen)
+        found = [self.sets[name].get(metric) for name in names]
+        estimates = [one for one in found if one is not None]
+        if not names or len(estimates) < len(names):
+            return None
+        return mean(
+            estimates,
+            independent=self.apart(names),
+            weights=[self.weights.get(name, 1.0) for name in names],
+        )
+
+    def apart(self, names: Iterable[str]) -> bool:
+        """Whether nobody is in two of the sets."""
+        return all(not self.people[a] & self.people[b] for a, b in combinations(names, 2))
+
+    def of_sex(self, sex: str) -> Estimate | None:
+        """The mean EER of the lists of one sex; of that sex within lists of both, without such."""
+        sets = shown_sets(self.sets)
+        weights = ranked_sets(name for name, one in sets.items() if one.sex == sex)
+        if not weights:
+            return self.mean(f"eer {sex}")
+        return replace(self, weights=weights).mean("eer")
+
+    @property
+    def rows(self) -> Iterator[Row]:
+        """Every number under its conditions, the means last."""
+        where = {"system": self.system, "trials": self.part.upper(), "attacker": self.attacker}
+        for name, own in self.sets.items():
+            yield Row({**where, "set": name}, list(own.values()))
+        means = [one for one in map(self.mean, AVERAGED) if one is not None]
+        if len(self.weights) > 1 and means:
+            yield Row({**where, "set": f"{MEAN} of {', '.join(self.weights)}"}, means)
+
+
+def standings(study: Study, rows: Rows) -> list[Standing]:
+    """Every system under every attacker; systems in the order of the config, of each the attacker
+    that is ranked first.
+    """
+    numbers: dict[tuple[str, str, str], dict[str, Estimate]] = {}
+    for row in rows.get("verification", ()):
+        where = row.conditions
+        if "set" in where:
+            own = numbers.setdefault((where["system"], where["attacker"], where["set"]), {})
+            end = f" {where['group']}" if "group" in where else ""
+            own |= {f"{one.metric}{end}": one for one in row.estimates}
+    made = []
+    for one in study.config.safeguards:
+        for (extractor, part), attacker in ATTACKERS.items():
+            sets, people = {}, {}
+            for given in one.scores:
+                name, label = given.set or "", given.label(one.name)
+                own = numbers.get((one.name, attacker, name))
+                if given.extractor != extractor or own is None:
+                    continue
+                own |= {
+                    rate.metric: Estimate("eer_stated", rate.value, "%", no_interval=AS_STATED)
+                    for rate in study.inputs.stated[one.name]
+                    if (rate.corpus, rate.part) == (label, part)
+                }
+                for metric, of in _FROM.items():
+                    for match in find(rows.get("similarity", ()), metric, safeguard=label)[:1]:
+                        own |= {metric: match.estimate} if of == part else {}
+                sets[name], people[name] = own, _people(study.inputs.sets[label][part])
+            if sets:
+                about = (one.name, attacker, extractor, part)
+                made.append(Standing(*about, sets, people, ranked_sets(sets)))
+    return made
+
+
+def mean(
+    estimates: Sequence[Estimate], *, independent: bool, weights: Sequence[float] | None = None
+) -> Estimate:
+    """The mean of one metric over sets, with its interval.
+
+    Of independent sets the distances from value to end add up in squares, the method of variance
+    estimates recovery (Zou and Donner 2008): θ̄ − √(Σ wᵢ² (θᵢ − lᵢ)²), Σ wᵢ = 1; where sets share
+    people they add up as they are, which no dependence exceeds.
+    """
+    first, size = estimates[0], len(estimates)
+    if size == 1:
+        return first
+    values = np.array([float(e.value) for e in estimates])
+    share = np.ones(size) if weights is None else np.array(weights)
+    share = share / share.sum()
+    average = float(share @ values)
+    ends = [e.interval for e in estimates if e.interval is not None]
+    interval = None
+    if len(ends) == size and not any(np.isnan(e.low) for e in ends):
+        below = share * (values - np.array([e.low for e in ends]))
+        above = share * (np.array([e.high for e in ends]) - values)
+        norm = 2 if independent else 1
+        low, high = (float(np.linalg.norm(side, norm)) for side in (below, above))
+        method = "mean of sets,variance recovery" if independent else "mean of sets,sum"
+        interval = Interval(average - low, average + high, ends[0].level, method, 0, ends[0].seed)
+    chances = np.array([e.chance or 0.0 for e in estimates])
+    chance = None if first.chance is None else float(share @ chances)
+    about: Any = {"n": {"sets": size}, "params": {"mean": "sets"}}
+    about["no_interval"] = "" if interval is not None else first.no_interval or "a set has none"
+    return Estimate(first.metric, average, first.unit, interval, chance, **about)
+
+
+def ranked(every: Sequence[Standing]) -> list[Standing]:
+    """Each system under the attacker that is ranked: the best informed one."""
+    first: dict[str, Standing] = {}
+    for one in every:
+        if one.part != "oo":
+            first.setdefault(one.system, one)
+    return list(first.values())
+
+
+def conclusions(study: Study, every: Sequence[Standing]) -> Iterator[Card]:
+    """What to conclude of each system, over its sets, under the attacker that finds most."""
+    described = {one.name: one.description for one in study.config.safeguards}
+    for chosen in ranked(every):
+        tried = [one for one in every if one.system == chosen.system and one.part != "oo"]
+        rates = {one.attacker: rate for one in tried if (rate := one.mean("eer")) is not None}
+        if not rates:
+            continue
+        who = min(rates, key=lambda attacker: float(rates[attacker].value))
+        over = f", mean of {len(chosen.weights)} sets" if len(chosen.weights) > 1 else ""
+        said = [f"Attacker: {who}; 50 % is a coin toss."]
+        bare = [one for one in every if one.system == chosen.system and one.part == "oo"]
+        if bare and (control := bare[0].mean("eer")) is not None:
+            said.append(f"Unprotected speech: {with_level(control)}.")
+        strong = next(one for one in tried if one.attacker == who)
+        if (linked := strong.mean("linkability")) is not None:
+            said.append(f"Linkability: {with_level(linked)}.")
+        fewest = few_speakers(min(map(len, strong.people.values())) or 30)
+        notices = [Notice("few-speakers", chosen.system, fewest)] if fewest else []
+        verdict = f"Equal error rate {with_level(rates[who])}{over}"
+        yield Card(chosen.system, described[chosen.system], verdict, said, notices=notices)
+
+
+def _people(scores: Scores) -> frozenset[str]:
+    if scores.enrol_speaker is None or scores.test_speaker is None:
+        return frozenset()
+    sides = (scores.enrol_speaker, scores.test_speaker)
+    return frozenset(name for ids in sides for name in ids.names.gather(ids.used))
