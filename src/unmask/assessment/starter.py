@@ -195,7 +195,7 @@ def demo_values() -> dict[str, Any]:
 
 
 Files = dict[str, Path | None]
-"""Files of a list of trials: scores by oo, op and pp, key, speakers and genders."""
+"""Files of a list of trials: scores by oo, op and pp, all of one root, key, speakers, genders."""
 
 
 @dataclass
@@ -251,11 +251,11 @@ def walk_tree(folder: Path) -> Tree:
             sentence = "no name of the challenges (asv_orig, asv_ssl, asv_anon…, results…)"
             remarks[f"{root.relative_to(folder)}: {sentence}, taken as pre-trained"] = None
         files = lists.setdefault((above, tag), {}).setdefault((name, extractor or "given"), {})
-        part = "pp" if pair["enrolled"] else "op"
-        if part in files:
+        if files.setdefault("root", root) != root:
             sentence = "left out, the same lists of the same attacker were found before"
             remarks[f"{root.relative_to(folder)}: {sentence}"] = None
             continue
+        part = "pp" if pair["enrolled"] else "op"
         files |= {part: scores, "oo": plain.get(root, {}).get(name)}
     tree = Tree(remarks=list(remarks))
     if not lists:
@@ -264,7 +264,7 @@ def walk_tree(folder: Path) -> Tree:
             tree.systems[name] = {(of_set, "given"): {"oo": own[of_set]} for of_set in own}
     for above, tag in sorted(lists):
         alone = sum(tag == other for _, other in lists) == 1
-        name = tag if alone else above if tag == _ANON else f"{above} {tag}"
+        name = tag if alone or not above else above if tag == _ANON else f"{above} {tag}"
         tree.systems[name] = lists[above, tag]
         own = [*stated.get((above, ""), []), *stated.get((above, tag), [])]
         ranks = [path for path in own if path.name.startswith(_RANK)]

@@ -42,7 +42,7 @@ from unmask.report.headline import (
 )
 from unmask.report.overview import overview
 from unmask.report.section import Section, TableBlock, colours_of
-from unmask.report.standings import conclusions, standings
+from unmask.report.standings import conclusions, result_for_rank, standings
 from unmask.run import private_files
 
 ONE_PERSON = "recordings of one person: there is nobody else to draw"
@@ -58,6 +58,7 @@ class Assessment(Tabular):
     """Everything a report says. ``facts`` tell what was tested, as (name, value).
 
     ``attackers`` are those that were run against some safeguard, which config may name more of.
+    ``ranks`` are result files in a challenge's form, by system.
     ``lines`` conclude, the worst first, ``limits`` and ``next_steps`` are sentences.
     ``notices`` are those on what was read, ``failures`` tell what could not be computed; the rest
     of the report stands.
@@ -78,6 +79,7 @@ class Assessment(Tabular):
     sections: Sequence[Section]
     document: Document
     overview: Document
+    ranks: Mapping[str, str]
     colours: Mapping[str, str]
     notices: Sequence[Notice]
     failures: Sequence[Notice]
@@ -258,6 +260,12 @@ def _assessment(run: Run, sections: Sequence[Section]) -> Assessment:
             seed=config.seed,
         ),
         overview=overview(study, rows, every),
+        ranks={
+            name: result_for_rank(
+                [one for one in every if one.system == name], rates, _date(config)
+            )
+            for name, rates in inputs.stated.items()
+        },
         colours=colours_of(study),
         notices=notices,
         failures=run.failures,

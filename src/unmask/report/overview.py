@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from unmask.assessment import ORIGINAL, Config, Study, TrialSet, shown_sets
+from unmask.assessment import ORIGINAL, Study, TrialSet, shown_sets
 from unmask.estimate import Estimate
 from unmask.privacy.similarity import GIVEN
 from unmask.report.documents import Document, Row
@@ -47,32 +47,31 @@ def overview(study: Study, rows: Rows, every: Sequence[Standing]) -> Document:
     )
     apart = ((models, MORE), (best, MORE), (plain, MORE), (made, ("set",)))
     shown = [[_only(row, ("system", *names)) for row in some] for some, names in apart]
-    participants, notes = _participants(study, every)
+    protected = [one for one in every if one.part != "oo"]
+    chosen = protected if ATTACKERS in config.table.rows else ranked(protected)
+    participants = _participants(study, every, chosen) if chosen else []
     stated = list(_stated_rows(study))
     all_rows = (*models, *pairs, *(row for one in every for row in one.rows), *stated, *made)
     kept = [_only(row, ("system", "set", "trials", "attacker")) for row in all_rows]
-    about: Any = {"notes": notes, "tables": [participants, *shown], "stacked": bool(participants)}
+    about: Any = {"tables": [participants, *shown], "stacked": bool(participants)}
+    about["notes"] = list(_notes(study, every, chosen)) if chosen else []
+    about["asides"] = list(_stated_rates(chosen))
     return Document(kept, seed=config.seed, title=config.title, **about)
 
 
-def _participants(study: Study, every: Sequence[Standing]) -> tuple[list[Row], list[str]]:
+def _participants(study: Study, every: Sequence[Standing], chosen: Sequence[Standing]) -> list[Row]:
     """One row a system: EERs of sets and their mean, what other frameworks add, the tree's word
-    error rates and recalls; and the sentences below it.
+    error rates and recalls.
     """
     how = study.config.table
-    chosen = [one for one in every if one.part != "oo"] if ATTACKERS in how.rows else ranked(every)
-    if not chosen:
-        return [], []
     wanted = [name for name in how.rows if name != ATTACKERS]
     order = wanted or [ORIGINAL, *dict.fromkeys(one.system for one in chosen)]
-    used = {name for one in chosen for name in one.sets}
+    used = dict.fromkeys(name for one in chosen for name in one.sets)
     bare = [one for one in every if one.part == "oo"]
     first = [_within(one, used) for one in bare[:1]] if ORIGINAL in order else []
     listed = [*first, *(one for name in order for one in chosen if one.system == name)]
-    sets = {name: one for name, one in shown_sets(used).items()}
-    means = how.means
-    if means == "auto":
-        means = _grouping(sets, listed)
+    sets = shown_sets(used)
+    means = _grouping(sets, listed) if how.means == "auto" else how.means
     alike = len({one.attacker for one in chosen}) == 1
     rows = []
     for one in listed:
@@ -82,7 +81,8 @@ def _participants(study: Study, every: Sequence[Standing]) -> tuple[list[Row], l
             cells |= _rates(one, means, sets)
             if how.baseline:
                 cells[f"EER − {how.baseline} [%]"] = one.mean("eer_difference")
-        own = {m: _first(every, one, m) for m in ("deid", "g_vd", "linkability")}
+        same = [one] if ATTACKERS in how.rows else [o for o in every if o.system == one.system]
+        own = {m: _number(one, same, m) for m in ("deid", "g_vd", "linkability")}
         own |= {metric: _stated_mean(study, one, metric) for metric in ("wer", "uar")}
         cells |= {
             label(replace(e, params={})): e
@@ -93,10 +93,10 @@ def _participants(study: Study, every: Sequence[Standing]) -> tuple[list[Row], l
         where = {"system": system} if alike else {"system": system, "attacker": one.attacker}
         bared = [replace(e, params={}, no_interval="") for e in there.values()]
         rows.append(Row(where, bared, list(there)))
-    return rows, list(_notes(study, every, chosen, sets, means))
+    return rows
 
 
-def _within(one: Standing, names: set[str]) -> Standing:
+def _within(one: Standing, names: Collection[str]) -> Standing:
     """Unprotected speech on the sets of the attackers that are shown."""
     sets = {name: own for name, own in one.sets.items() if name in names}
     return replace(one, sets=sets, weights={n: w for n, w in one.weights.items() if n in names})
@@ -135,15 +135,14 @@ def _short(sets: Mapping[str, TrialSet]) -> dict[str, str]:
     return {name: " ".join(filter(None, (own[k] for k in differ))) for name, own in words.items()}
 
 
-def _first(every: Sequence[Standing], one: Standing, metric: str) -> Estimate | None:
-    """A number of this attacker; DeID and G_VD of the extractor that was given first, since they
-    are made of all lists together.
+def _number(one: Standing, same: Sequence[Standing], metric: str) -> Estimate | None:
+    """A number of this attacker; DeID and G_VD, which are made of all lists together, of any of the
+    ``same`` system, by the extractor that was given first.
     """
-    own = one.mean(metric)
     if one.part == "oo" or metric == "linkability":
-        return own
-    same = sorted((o for o in every if o.system == one.system), key=lambda o: o.extractor)
-    return next((value for o in same if (value := o.mean(metric)) is not None), None)
+        return one.mean(metric)
+    ordered = sorted(same, key=lambda other: other.extractor)
+    return next((mean for o in ordered if (mean := o.mean(metric)) is not None), None)
 
 
 def _stated_mean(study: Study, one: Standing, metric: str) -> Estimate | None:
@@ -166,30 +165,18 @@ def _stated_rows(study: Study) -> Iterator[Row]:
                 yield Row({**where, "trials": rate.part.upper()}, [number])
 
 
-def _notes(
-    study: Study,
-    every: Sequence[Standing],
-    chosen: Sequence[Standing],
-    sets: Mapping[str, TrialSet],
-    means: str,
-) -> Iterator[str]:
-    """Who attacks, what the means are of, and what the tree itself states."""
-    config = study.config
+def _notes(study: Study, every: Sequence[Standing], chosen: Sequence[Standing]) -> Iterator[str]:
+    """Who attacks and what the means are of."""
+    config, of = study.config, chosen[0]
     who = dict.fromkeys(one.attacker for one in chosen)
     if len(who) == 1:
-        yield f"Attacker: {next(iter(who))}"
-    for one in chosen:
-        rival = min(
-            (other for other in every if other.system == one.system and other.part != "oo"
-             and set(other.weights) == set(one.weights) and other.mean("eer") is not None),
-            key=lambda other: float(other.mean("eer").value),  # type: ignore[union-attr]
-            default=one,
-        )  # fmt: skip
-        if ATTACKERS not in config.table.rows and rival is not one:
-            rate = rival.mean("eer")
-            assert rate is not None
-            yield f"{one.system}: the {rival.attacker} attacker finds more, EER {with_level(rate)}"
-    of = chosen[0]
+        yield f"Attacker: {of.attacker}"
+    for one in chosen if ATTACKERS not in config.table.rows else ():
+        others = [o for o in every if o.system == one.system and o.weights == one.weights]
+        rates = {o.attacker: rate for o in others if o.part != "oo" and (rate := o.mean("eer"))}
+        least = min(rates, key=lambda name: float(rates[name].value), default=one.attacker)
+        if least != one.attacker:
+            yield f"{one.system}: the attacker {least} finds more, EER {with_level(rates[least])}"
     if len(of.weights) > 1:
         uneven = len(set(of.weights.values())) > 1
         weighed = " (common sentences weigh a quarter of the others)" if uneven else ""
@@ -198,29 +185,30 @@ def _notes(
             yield "Intervals of means take sets of different people as independent"
         else:
             yield "Sets of a mean share people: its intervals add up, as if they erred together"
-    counts = sorted(
-        int(own["linkability"].params["count"])
-        for one in chosen
-        for own in one.sets.values()
-        if "linkability" in own and own["linkability"].params.get("count")
-    )
-    if counts:
-        span = f"{counts[0]} to {counts[-1]}" if counts[0] < counts[-1] else f"{counts[0]}"
+    links = [
+        own["linkability"] for one in chosen for own in one.sets.values() if "linkability" in own
+    ]
+    if counts := sorted({int(float(link.params["count"])) for link in links}):
+        span = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else f"{counts[0]}"
         yield f"Linkability among all enrolled speakers of a set (N′ = {span})"
-    for one in chosen:
-        names = [name for name in sets if "eer_stated" in one.sets.get(name, {})]
-        if names:
-            theirs, own = (
-                ", ".join(shown_value(float(one.sets[n][metric].value), "%") for n in names)
-                for metric in ("eer_stated", "eer_raw")
-            )
-            of = ", ".join(_short(sets)[n] for n in names) if len(names) > 1 else names[0]
-            yield f"{one.system}, EER [%] of {of}: the tree's files say {theirs}; here (raw) {own}"
-    every_rate = {rate.metric for one in chosen for rate in study.inputs.stated[one.system]}
-    if there := [metric.upper() for metric in ("wer", "uar") if metric in every_rate]:
+    found = {rate.metric for one in chosen for rate in study.inputs.stated[one.system]}
+    if there := [metric.upper() for metric in ("wer", "uar") if metric in found]:
         yield f"{' and '.join(there)}: from the tree's own files, which have no intervals"
     if config.table.baseline:
         yield f"Differences from {config.table.baseline} are paired; above 0 protects more"
+
+
+def _stated_rates(listed: Sequence[Standing]) -> Iterator[str]:
+    """EERs in the tree's own files beside those made here."""
+    for one in listed:
+        names = [name for name in shown_sets(one.sets) if "eer_stated" in one.sets[name]]
+        theirs, own = (
+            ", ".join(shown_value(float(one.sets[n][metric].value), "%") for n in names)
+            for metric in ("eer_stated", "eer_raw")
+        )
+        if names:
+            which = f"{one.system}, {one.attacker}, EER [%] of {', '.join(names)}"
+            yield f"{which}: in the tree's files {theirs}, here (raw) {own}"
 
 
 def _only(row: Row, names: Sequence[str]) -> Row:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from unmask.assessment import ATTACKERS, ORIGINAL, Study, ranked_sets, shown_sets
+from unmask.assessment import ATTACKERS, Stated, Study, TrialSet, ranked_sets, shown_sets
 from unmask.base import few_speakers
 from unmask.estimate import Estimate, Interval, Notice
 from unmask.report.documents import Row
@@ -19,7 +19,8 @@ from unmask.report.headline import Card, Rows, find
 from unmask.report.words import with_level
 from unmask.trials import Scores
 
-AVERAGED = ("eer", "d_ece", "deid", "g_vd", "linkability", "singling_out")
+AVERAGED = ("eer", "eer_difference", "d_ece", "deid", "g_vd", "linkability", "singling_out")
+KEPT = ("eer", "eer_raw", "eer_stated", *AVERAGED[1:3], "l_w", "tag", *AVERAGED[3:])
 MEAN = "mean"
 _FROM = {"deid": "op", "g_vd": "pp"}
 """Which list a number of all three lists stands beside."""
@@ -70,7 +71,9 @@ class Standing:
         """Every number under its conditions, the means last."""
         where = {"system": self.system, "trials": self.part.upper(), "attacker": self.attacker}
         for name, own in self.sets.items():
-            yield Row({**where, "set": name}, list(own.values()))
+            for end in dict.fromkeys(key.partition(" ")[2] for key in own):
+                some = [own[k] for m in KEPT if (k := f"{m} {end}".rstrip()) in own]
+                yield Row({**where, "set": f"{name}, {end}" if end else name}, some)
         means = [one for one in map(self.mean, AVERAGED) if one is not None]
         if len(self.weights) > 1 and means:
             yield Row({**where, "set": f"{MEAN} of {', '.join(self.weights)}"}, means)
@@ -143,19 +146,18 @@ def mean(
     return Estimate(first.metric, average, first.unit, interval, chance, **about)
 
 
-def ranked(every: Sequence[Standing]) -> list[Standing]:
+def ranked(protected: Sequence[Standing]) -> list[Standing]:
     """Each system under the attacker that is ranked: the best informed one."""
     first: dict[str, Standing] = {}
-    for one in every:
-        if one.part != "oo":
-            first.setdefault(one.system, one)
+    for one in protected:
+        first.setdefault(one.system, one)
     return list(first.values())
 
 
 def conclusions(study: Study, every: Sequence[Standing]) -> Iterator[Card]:
     """What to conclude of each system, over its sets, under the attacker that finds most."""
     described = {one.name: one.description for one in study.config.safeguards}
-    for chosen in ranked(every):
+    for chosen in ranked([one for one in every if one.part != "oo"]):
         tried = [one for one in every if one.system == chosen.system and one.part != "oo"]
         rates = {one.attacker: rate for one in tried if (rate := one.mean("eer")) is not None}
         if not rates:
@@ -173,6 +175,40 @@ def conclusions(study: Study, every: Sequence[Standing]) -> Iterator[Card]:
         notices = [Notice("few-speakers", chosen.system, fewest)] if fewest else []
         verdict = f"Equal error rate {with_level(rates[who])}{over}"
         yield Card(chosen.system, described[chosen.system], verdict, said, notices=notices)
+
+
+def result_for_rank(every: Sequence[Standing], stated: Sequence[Stated], date: str | None) -> str:
+    """The numbers of one system in the form of the challenges' file of that name: raw EERs that
+    were computed here, word error rates and recalls as the tree states them.
+    """
+    kinds = {"o": "original", "p": "anon"}
+    blocks: dict[str, list[tuple[str, ...]]] = {}
+    for name, metric in (("SER", "uar"), ("ASR", "wer")):
+        blocks[name] = [("dataset", "split", name.lower(), metric.upper())]
+        blocks[name] += sorted(
+            (rate.corpus, rate.split, kinds[rate.part[1]], f"{100 * rate.value:.3f}")
+            for rate in stated
+            if rate.metric == metric
+        )
+    for name, extractor in (("ASV_eval", "given"), ("ASV_eval^anon", "trained")):
+        blocks[name] = [("dataset", "split", "gender", "enrollment", "trial", "EER")]
+        blocks[name] += sorted(
+            (
+                *(of.corpus, of.split, f"{of.sex}{'_common' if of.common else ''}"),
+                *(kinds[letter] for letter in one.part),
+                f"{100 * float(own['eer_raw'].value):.3f}",
+            )
+            for one in every
+            if one.extractor == extractor and (extractor == "given" or one.part == "pp")
+            for of, own in ((TrialSet.of(of_set), own) for of_set, own in one.sets.items())
+        )
+    lines = [f"---- Time: {date or 'not told'} ----"]
+    for name, rows in blocks.items():
+        if len(rows) > 1:
+            wide = [max(map(len, column)) for column in zip(*rows, strict=True)]
+            lines += ["", f"---- {name} results ----"]
+            lines += [" ".join(map(str.rjust, row, wide)) for row in rows]
+    return "\n".join(lines) + "\n"
 
 
 def _people(scores: Scores) -> frozenset[str]:

@@ -195,10 +195,11 @@ def text(document: Document, *, width: int | None = None) -> str:
     whole = [grid(rows, turn=not document.stacked) for rows in document.shown]
     if document.stacked:
         whole, bare = _stacked(whole, width)
-        across = max(across, *(sum(_sizes(one)) + _GAP * len(one.header) for one in whole))
+        if width is None:
+            across = max(across, *(sum(_sizes(one)) + _GAP * len(one.header) for one in whole))
     parts = [_rich(part, across) for one in whole for part in _split(one, across)]
     warned = (f"warning: {line}" for line in document.warnings)
-    lines = [*document.notes, *bare, *reasons(document), *warned]
+    lines = [*document.notes, *document.asides, *bare, *reasons(document), *warned]
     if width is not None:
         lines = [textwrap.fill(line, max(width, 20), break_long_words=False) for line in lines]
     return "\n".join([*parts, *lines]) + "\n"
@@ -275,7 +276,7 @@ def markdown(document: Document) -> str:
         table = (whole.header, rule, *whole.rows)
         parts.append("".join(f"{line(values)}\n" for values in table))
     warned = (f"Warning: {text}" for text in document.warnings)
-    lines = [*document.notes, *reasons(document), *warned]
+    lines = [*document.notes, *document.asides, *reasons(document), *warned]
     return "\n".join(parts) + "".join(f"\n{line}\n" for line in lines)
 
 
@@ -351,7 +352,10 @@ def latex(document: Document) -> str:
         rf"\label{{tab:{label}}}",
         "\n\\par\\medskip\n".join(map(_tabular, grids)),
         rf"\end{{{name}}}",
-        *(f"% {one_line(said)}" for said in (*reasons(document), *document.warnings)),
+        *(
+            f"% {one_line(said)}"
+            for said in (*document.asides, *reasons(document), *document.warnings)
+        ),
     ]
     return "\n".join(lines) + "\n"
 
@@ -396,7 +400,7 @@ def _head(value: str) -> str:
     parts = _UNIT.fullmatch(value)
     if parts is None:
         return escaped(value)
-    return rf"\shortstack{{{escaped(parts['name'])}\\{escaped(parts['unit'])}}}"
+    return rf"\shortstack{{{escaped(parts['name'])}\\{{{escaped(parts['unit'])}}}}}"
 
 
 def _line(cells: Sequence[str]) -> str:

@@ -8,15 +8,13 @@ from typing import Any
 from unmask.assessment.attacks import AttackRun, Variant
 from unmask.assessment.cache import Step
 from unmask.assessment.config import Config
-from unmask.assessment.study import Framework, Plan, Study, compared
 from unmask.assessment.inputs import GENDER
+from unmask.assessment.study import Framework, Plan, Study, compared
 from unmask.engine import Evaluation, compare, evaluate, group_masks
 from unmask.estimate import Estimate, Notice
 from unmask.privacy.legal import matrix_risks
 from unmask.run import part
 from unmask.trials import Scores
-
-PROTECTED = ("op", "pp")
 
 
 def _evaluated(scores: Scores, *, by: str | None, **options: Any) -> Evaluation:
@@ -59,20 +57,16 @@ def _steps(study: Study) -> Plan:
 
 def _differences(study: Study) -> dict[tuple[str, str], Step]:
     """Every other system against the baseline, on each list that both have, by label and part."""
-    base = next(
-        (one for one in study.config.safeguards if one.name == study.config.table.baseline), None
-    )
+    base, sets = study.config.table.baseline, study.inputs.sets
+    others = [one for one in study.config.safeguards if base not in (None, one.name)]
     steps = {}
-    for one in study.config.safeguards if base is not None else ():
-        assert base is not None
-        for given in one.scores if one is not base else ():
-            label, sets = given.label(one.name), study.inputs.sets
-            same = sets.get(given.label(base.name), {})
-            for part in PROTECTED:
-                if part in same and part in sets[label]:
-                    what = f"{label}, {part.upper()} against {base.name}"
-                    both = (same[part], sets[label][part])
-                    steps[label, part] = Step.of(what, _difference, *both, **study.config.of_trials)
+    for label, twin in (
+        (given.label(one.name), given.label(str(base))) for one in others for given in one.scores
+    ):
+        own, same = sets.get(label, {}), sets.get(twin, {})
+        for which in (name for name in ("op", "pp") if name in own and name in same):
+            what, how = f"{label}, {which.upper()} against {base}", study.config.of_trials
+            steps[label, which] = Step.of(what, _difference, same[which], own[which], **how)
     return steps
 
 

@@ -8,8 +8,16 @@ from functools import partial
 from typing import Any
 
 from unmask import figures as charts
-from unmask.assessment import ATTACKERS, ORIGINAL, Results, Study, Trialled, shown_sets
-from unmask.assessment import strongest, with_luck
+from unmask.assessment import (
+    ATTACKERS,
+    ORIGINAL,
+    Results,
+    Study,
+    Trialled,
+    shown_sets,
+    strongest,
+    with_luck,
+)
 from unmask.engine import Comparison, Evaluation, Roc, curves, det_bands
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
@@ -176,7 +184,7 @@ def _list_blocks(study: Study, results: Results) -> list[TableBlock]:
 def _list_figures(
     study: Study, tables: Mapping[str, Evaluation], det_curve: Callable[[Roc], Any]
 ) -> list[charts.Figure]:
-    """A DET of every set that is shown, up to four: each system under its best informed attacker."""
+    """A DET of each shown set, up to four: systems under their best informed attackers."""
     shown = shown_sets(given.set or "" for _, given in study.lists.values())
     figures = []
     for number, name in enumerate(shown if len(shown) <= MOST_SETS else (), start=1):
