@@ -27,7 +27,7 @@ ATTACKERS: Mapping[tuple[str, str], str] = {
 }
 """House names, the challenges' in brackets, by extractor and list; those they rank come first."""
 _SET = re.compile(
-    r"(?P<corpus>.+?)(?:_(?P<split>dev|test))?(?:_(?P<sex>f|m|mixed))?(?P<common>_common)?"
+    r"(?P<corpus>.+?)(?:_(?P<split>dev|test))?(?:_(?P<sex>f|m|mixed))?(?:_(?P<common>common))?"
 )
 _HEARD = re.compile(r"ASR-(?P<corpus>.+?)_(?P<split>dev|test)_asr(?P<tag>_.+)?")
 _RATE = re.compile(r"(?:EER:)?\s*(?P<value>[0-9.]+(?:e-?\d+)?)\s*(?P<percent>%?)")
@@ -41,24 +41,18 @@ class TrialSet(NamedTuple):
     corpus: str
     split: str = ""
     sex: str = ""
-    common: bool = False
+    common: str = ""
 
     @classmethod
     def of(cls, name: str) -> Self:
         match = _SET.fullmatch(name)
         assert match is not None
-        return cls(match["corpus"], match["split"] or "", match["sex"] or "", bool(match["common"]))
+        return cls(*(part or "" for part in match.groups()))
 
     @property
     def language(self) -> str:
         """The language, where two letters name it."""
         return self.corpus if re.fullmatch("[a-z]{2}", self.corpus) else ""
-
-    @property
-    def words(self) -> dict[str, str]:
-        """Its dimensions, to be told apart by."""
-        return {"corpus": self.corpus, "split": self.split, "sex": self.sex,
-                "common": "common" if self.common else ""}  # fmt: skip
 
 
 def shown_sets(names: Iterable[str]) -> dict[str, TrialSet]:

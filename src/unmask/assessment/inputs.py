@@ -103,6 +103,12 @@ class Inputs:
         """Names of the safeguards that are assessed, in order."""
         return tuple(dict.fromkeys([*self.protected, *self.stated]))
 
+    @property
+    def lists(self) -> dict[str, Scores]:
+        """The lists of scores of all safeguards by name."""
+        sets = self.sets.items()
+        return {list_name(n, part): one for n, own in sets for part, one in own.items()}
+
     def enrolment(self, embeddings: Embeddings) -> Embeddings:
         """The utterances that enrol."""
         return only(embeddings, self.enrols, what="enrol")
@@ -483,15 +489,9 @@ def _of_sexes(scores: Scores, path: Path) -> Scores:
     return replace(scores, columns=columns)
 
 
-def set_tables(sets: Mapping[str, Mapping[str, Scores]]) -> dict[str, Scores]:
-    """A table of systems OO, OP, PP for each safeguard and set; apart where trials differ."""
-    tables: dict[str, Scores] = {}
-    for label, lists in sets.items():
-        try:
-            tables[label] = Scores.merged(*lists.values())
-        except InputError:
-            tables |= {f"{label} {part.upper()}": one for part, one in lists.items()}
-    return tables
+def list_name(label: str, part: str) -> str:
+    """What a list (oo, op, pp) of a safeguard's set is called."""
+    return f"{label} {part.upper()}"
 
 
 def _numbered(embeddings: Embeddings) -> Ids:

@@ -11,7 +11,7 @@ import numpy as np
 from unmask.assessment.attacks import ATTACKS, AttackRun, Attacks, Variant
 from unmask.assessment.cache import Step, digest_of
 from unmask.assessment.config import ORIGINAL, Config, ScoreSets
-from unmask.assessment.inputs import PARTS, Inputs
+from unmask.assessment.inputs import Inputs, list_name
 from unmask.base import FloatArray, IntArray
 from unmask.engine import SystemResult, evaluate
 from unmask.errors import InputError
@@ -257,16 +257,13 @@ class Study:
         return {n: (self.every[n, one.attacker], one.variant) for n, one in best.items()}
 
     @property
-    def lists(self) -> dict[str, tuple[str, ScoreSets]]:
-        """The tables that are lists of a safeguard, by name: whose, and what the config says."""
-        every = [(one, given) for one in self.config.safeguards for given in one.scores]
-        named = {given.label(one.name): (one.name, given) for one, given in every}
-        ends = ("", *(f" {part.upper()}" for part in PARTS))
+    def lists(self) -> dict[str, tuple[str, ScoreSets, str]]:
+        """The tables that are lists of a safeguard: whose, what the config says, and which part."""
+        every = [(one.name, given) for one in self.config.safeguards for given in one.scores]
         return {
-            f"{label}{end}": about
-            for label, about in named.items()
-            for end in ends
-            if f"{label}{end}" in self.tables
+            list_name(given.label(name), part): (name, given, part)
+            for name, given in every
+            for part in self.inputs.sets.get(given.label(name), ())
         }
 
     def compared(self) -> list[Table]:

@@ -129,10 +129,8 @@ def _rates(one: Standing, means: str, sets: Mapping[str, TrialSet]) -> dict[str,
 
 def _short(sets: Mapping[str, TrialSet]) -> dict[str, str]:
     """What tells a set from the others, in few letters."""
-    words = {name: one.words for name, one in sets.items()}
-    differ = [key for key in ("corpus", "split", "sex", "common")
-              if len({own[key] for own in words.values()}) > 1]  # fmt: skip
-    return {name: " ".join(filter(None, (own[k] for k in differ))) for name, own in words.items()}
+    differ = [i for i in range(4) if len({one[i] for one in sets.values()}) > 1]
+    return {name: " ".join(filter(None, (one[i] for i in differ))) for name, one in sets.items()}
 
 
 def _number(one: Standing, same: Sequence[Standing], metric: str) -> Estimate | None:

@@ -194,7 +194,7 @@ def result_for_rank(every: Sequence[Standing], stated: Sequence[Stated], date: s
         blocks[name] = [("dataset", "split", "gender", "enrollment", "trial", "EER")]
         blocks[name] += sorted(
             (
-                *(of.corpus, of.split, f"{of.sex}{'_common' if of.common else ''}"),
+                *(of.corpus, of.split, "_".join(filter(None, of[2:]))),
                 *(kinds[letter] for letter in one.part),
                 f"{100 * float(own['eer_raw'].value):.3f}",
             )

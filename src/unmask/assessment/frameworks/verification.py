@@ -55,18 +55,18 @@ def _steps(study: Study) -> Plan:
     return {"tables": table_steps(study), "risks": risks, "differences": _differences(study)}
 
 
-def _differences(study: Study) -> dict[tuple[str, str], Step]:
-    """Every other system against the baseline, on each list that both have, by label and part."""
-    base, sets = study.config.table.baseline, study.inputs.sets
-    others = [one for one in study.config.safeguards if base not in (None, one.name)]
+def _differences(study: Study) -> dict[str, Step]:
+    """Every other system against the baseline, on each list that both have."""
+    base = str(study.config.table.baseline)
+    names = {(system, given.set, given.extractor, part): name
+             for name, (system, given, part) in study.lists.items()}  # fmt: skip
     steps = {}
-    for label, twin in (
-        (given.label(one.name), given.label(str(base))) for one in others for given in one.scores
-    ):
-        own, same = sets.get(label, {}), sets.get(twin, {})
-        for which in (name for name in ("op", "pp") if name in own and name in same):
-            what, how = f"{label}, {which.upper()} against {base}", study.config.of_trials
-            steps[label, which] = Step.of(what, _difference, same[which], own[which], **how)
+    for (system, *which), name in names.items():
+        first = names.get((base, *which))
+        if first is not None and system != base and which[-1] != "oo":
+            both = (study.tables[first], study.tables[name])
+            what = f"{name} against {base}"
+            steps[name] = Step.of(what, _difference, *both, **study.config.of_trials)
     return steps
 
 

@@ -159,19 +159,18 @@ def section(study: Study, results: Results) -> Section:
 def _list_blocks(study: Study, results: Results) -> list[TableBlock]:
     """The lists of safeguards of which scores were given, by system, set and attacker."""
     first, rest, sexes, differences = [], [], [], []
-    for name, (system, given) in study.lists.items():
+    for name, (system, given, part) in study.lists.items():
+        where = {"system": system, "set": given.set or ""}
+        where["attacker"] = ATTACKERS[given.extractor, part]
         for one in results["tables"].get(name, ()):
-            part = one.system.lower()
-            where = {"system": system, "set": given.set or ""}
-            where["attacker"] = ATTACKERS[given.extractor, part]
             if one.group is not None:
                 sexes.append(Row({**where, "group": one.group}, ordered(one.estimates, _FIRST)))
                 continue
             risks = results["risks"].get(name, {}).get(one.system, ())
             first.append(Row(where, (*ordered(one.estimates, _FIRST), *risks)))
             rest.append(Row(where, ordered(one.estimates, _REST)))
-            if (name, part) in results["differences"]:
-                differences.append(Row(where, [results["differences"][name, part]]))
+        if name in results["differences"]:
+            differences.append(Row(where, [results["differences"][name]]))
     base = study.config.table.baseline
     return [
         TableBlock("Systems, sets and attackers", first),
@@ -185,24 +184,21 @@ def _list_figures(
     study: Study, tables: Mapping[str, Evaluation], det_curve: Callable[[Roc], Any]
 ) -> list[charts.Figure]:
     """A DET of each shown set, up to four: systems under their best informed attackers."""
-    shown = shown_sets(given.set or "" for _, given in study.lists.values())
+    shown = shown_sets(given.set or "" for _, given, _ in study.lists.values())
+    ranks = list(ATTACKERS)
+    lists = sorted(
+        study.lists.items(), key=lambda one: -ranks.index((one[1][1].extractor, one[1][2]))
+    )
     figures = []
     for number, name in enumerate(shown if len(shown) <= MOST_SETS else (), start=1):
-        lines: dict[str, Roc] = {}
-        for extractor, part in reversed(ATTACKERS):
-            for table, (system, given) in study.lists.items():
-                if (given.set or "", given.extractor) == (name, extractor) and table in tables:
-                    rocs = {r.system: r.roc for r in tables[table] if r.group is None}
-                    who = ORIGINAL if part == "oo" else system
-                    lines |= {who: rocs[part.upper()]} if part.upper() in rocs else {}
-        drawn = {
-            who: det_curve(lines[who])
-            for who in (ORIGINAL, *study.inputs.safeguards)
-            if who in lines
+        lines = {
+            ORIGINAL if part == "oo" else system: det_curve(tables[table].results[0].roc)
+            for table, (system, given, part) in lists
+            if (given.set or "") == name and table in tables
         }
-        colours = charts.system_colours(drawn, original=ORIGINAL)
+        colours = charts.system_colours(lines, original=ORIGINAL)
         title = f"{name or 'Scores'}: systems under their best informed attacker"
-        figures.append(charts.det(drawn, colours=colours).called(f"det_sets_{number}", title))
+        figures.append(charts.det(lines, colours=colours).called(f"det_sets_{number}", title))
     return figures
 
 
