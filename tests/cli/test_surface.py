@@ -194,7 +194,7 @@ def test_validate_finds_what_assess_would(unmask, folder):
         '[[safeguards]]\nname = "ours"\n[safeguards.scores]\noo = "a.txt"\nkey = "trials"\n'
     )
     done = unmask("assess", "c.toml", "--validate")
-    assert done.stdout.splitlines() == ["ours: 32 target and 224 nontarget", "c.toml: fine"]
+    assert done.stdout.splitlines() == ["ours OO: 32 target and 224 nontarget", "c.toml: fine"]
     (folder / "utt2spk").write_text("p0-0 p0\n")
     done = unmask("assess", "c.toml", "--validate", "--set", "safeguards.0.scores.speakers=utt2spk")
     assert done.returncode == 1

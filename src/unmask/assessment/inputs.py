@@ -295,9 +295,9 @@ def read_inputs(
         ]
         rates += [rate for path in one.results for rate in read_results(path)]
         stated[one.name] = tuple(filter(None, rates))
-        for path in one.results:
-            digest = hashlib.sha256(path.read_bytes()).hexdigest()
-            sources.append(Source(relative(str(path), base), digest, "results"))
+        for file in one.results:
+            digest = hashlib.sha256(file.read_bytes()).hexdigest()
+            sources.append(Source(relative(str(file), base), digest, "results"))
     keyless = frozenset(one.name for one in config.safeguards if one.keyless)
     renewed = frozenset(
         one.name for one in config.safeguards if one.per == "utterance" and one.again is None

@@ -227,7 +227,9 @@ def walk_tree(folder: Path) -> Tree:
     lists: dict[tuple[str, str], dict[tuple[str, str], Files]] = {}
     for place, names in _folders(folder):
         above, holder = _above(place, folder), place.parent if place.name == "meta" else place
-        for match in map(_STATED.fullmatch, sorted(names)):
+        # Of results-X.orig and results-X (2022) those of the latter are ranked.
+        older = place.suffix == ".orig" and place.with_suffix("").is_dir()
+        for match in map(_STATED.fullmatch, () if older else sorted(names)):
             if match and _states_utility(place / match.string):
                 stated.setdefault((above, match["tag"] or ""), []).append(place / match.string)
         if match := _DATA.fullmatch(holder.name):
@@ -266,9 +268,9 @@ def walk_tree(folder: Path) -> Tree:
         alone = sum(tag == other for _, other in lists) == 1
         name = tag if alone or not above else above if tag == _ANON else f"{above} {tag}"
         tree.systems[name] = lists[above, tag]
-        own = [*stated.get((above, ""), []), *stated.get((above, tag), [])]
-        ranks = [path for path in own if path.name.startswith(_RANK)]
-        tree.results[name] = _latest([path for path in own if path not in ranks] or ranks)
+        found = [*stated.get((above, ""), []), *stated.get((above, tag), [])]
+        ranks = [path for path in found if path.name.startswith(_RANK)]
+        tree.results[name] = [path for path in found if path not in ranks] or ranks
     for sets in tree.systems.values():
         for (name, _), files in sets.items():
             files |= _lists_of(name, data)
@@ -304,13 +306,6 @@ def _states_utility(path: Path) -> bool:
         return any(one.metric in ("wer", "uar") for one in read_results(path))
     except InputError:
         return False
-
-
-def _latest(paths: list[Path]) -> list[Path]:
-    """Without files of ``results-X.orig`` that ``results-X`` has as well: those are ranked."""
-    kept = {(path.parent.name, path.name) for path in paths}
-    return [p for p in paths if (p.parent.name.removesuffix(".orig"), p.name) not in kept
-            or not p.parent.name.endswith(".orig")]  # fmt: skip
 
 
 def _folders(folder: Path) -> Iterator[tuple[Path, set[str]]]:

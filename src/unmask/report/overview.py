@@ -186,7 +186,7 @@ def _notes(study: Study, every: Sequence[Standing], chosen: Sequence[Standing]) 
     links = [
         own["linkability"] for one in chosen for own in one.sets.values() if "linkability" in own
     ]
-    if counts := sorted({int(float(link.params["count"])) for link in links}):
+    if counts := sorted({int(link.params["count"] or 0) for link in links}):
         span = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else f"{counts[0]}"
         yield f"Linkability among all enrolled speakers of a set (N′ = {span})"
     found = {rate.metric for one in chosen for rate in study.inputs.stated[one.system]}

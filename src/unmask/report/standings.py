@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from unmask.assessment import ATTACKERS, Stated, Study, TrialSet, ranked_sets, shown_sets
-from unmask.base import few_speakers
+from unmask.base import FEW_SPEAKERS, few_speakers
 from unmask.estimate import Estimate, Interval, Notice
 from unmask.report.documents import Row
 from unmask.report.headline import Card, Rows, find
@@ -22,8 +22,8 @@ from unmask.trials import Scores
 AVERAGED = ("eer", "eer_difference", "d_ece", "deid", "g_vd", "linkability", "singling_out")
 KEPT = ("eer", "eer_raw", "eer_stated", *AVERAGED[1:3], "l_w", "tag", *AVERAGED[3:])
 MEAN = "mean"
-_FROM = {"deid": "op", "g_vd": "pp"}
-"""Which list a number of all three lists stands beside."""
+_FROM = {"oo": (), "op": ("deid",), "pp": ("g_vd",)}
+"""Numbers of all three lists, by the list that they stand beside."""
 AS_STATED = "as the tree's own files state it"
 
 
@@ -90,28 +90,26 @@ def standings(study: Study, rows: Rows) -> list[Standing]:
             own = numbers.setdefault((where["system"], where["attacker"], where["set"]), {})
             end = f" {where['group']}" if "group" in where else ""
             own |= {f"{one.metric}{end}": one for one in row.estimates}
-    made = []
-    for one in study.config.safeguards:
-        for (extractor, part), attacker in ATTACKERS.items():
-            sets, people = {}, {}
-            for given in one.scores:
-                name, label = given.set or "", given.label(one.name)
-                own = numbers.get((one.name, attacker, name))
-                if given.extractor != extractor or own is None:
-                    continue
-                own |= {
-                    rate.metric: Estimate("eer_stated", rate.value, "%", no_interval=AS_STATED)
-                    for rate in study.inputs.stated[one.name]
-                    if (rate.corpus, rate.part) == (label, part)
-                }
-                for metric, of in _FROM.items():
-                    for match in find(rows.get("similarity", ()), metric, safeguard=label)[:1]:
-                        own |= {metric: match.estimate} if of == part else {}
-                sets[name], people[name] = own, _people(study.inputs.sets[label][part])
-            if sets:
-                about = (one.name, attacker, extractor, part)
-                made.append(Standing(*about, sets, people, ranked_sets(sets)))
-    return made
+    systems, ranks = list(study.inputs.safeguards), list(ATTACKERS)
+    made: dict[tuple[int, int], Standing] = {}
+    for system, given, part in study.lists.values():
+        by, name, label = (given.extractor, part), given.set or "", given.label(system)
+        own = numbers.get((system, ATTACKERS[by], name), {})
+        if not own:
+            continue
+        own |= {
+            rate.metric: Estimate(rate.metric, rate.value, "%", no_interval=AS_STATED)
+            for rate in study.inputs.stated[system]
+            if (rate.corpus, rate.part) == (label, part)
+        }
+        beside = [find(rows.get("similarity", ()), m, safeguard=label)[:1] for m in _FROM[part]]
+        own |= {match.estimate.metric: match.estimate for found in beside for match in found}
+        empty = Standing(system, ATTACKERS[by], *by, {}, {}, {})
+        one = made.get(key := (systems.index(system), ranks.index(by)), empty)
+        people = {**one.people, name: _people(study.inputs.sets[label][part])}
+        sets = {**one.sets, name: own}
+        made[key] = replace(one, sets=sets, people=people, weights=ranked_sets(sets))
+    return [made[key] for key in sorted(made)]
 
 
 def mean(
@@ -158,22 +156,25 @@ def conclusions(study: Study, every: Sequence[Standing]) -> Iterator[Card]:
     """What to conclude of each system, over its sets, under the attacker that finds most."""
     described = {one.name: one.description for one in study.config.safeguards}
     for chosen in ranked([one for one in every if one.part != "oo"]):
-        tried = [one for one in every if one.system == chosen.system and one.part != "oo"]
-        rates = {one.attacker: rate for one in tried if (rate := one.mean("eer")) is not None}
-        if not rates:
+        own = [
+            (one, rate)
+            for one in every
+            if one.system == chosen.system and (rate := one.mean("eer"))
+        ]
+        tried = [(one, rate) for one, rate in own if one.part != "oo"]
+        if not tried:
             continue
-        who = min(rates, key=lambda attacker: float(rates[attacker].value))
-        over = f", mean of {len(chosen.weights)} sets" if len(chosen.weights) > 1 else ""
-        said = [f"Attacker: {who}; 50 % is a coin toss."]
-        bare = [one for one in every if one.system == chosen.system and one.part == "oo"]
-        if bare and (control := bare[0].mean("eer")) is not None:
-            said.append(f"Unprotected speech: {with_level(control)}.")
-        strong = next(one for one in tried if one.attacker == who)
-        if (linked := strong.mean("linkability")) is not None:
+        strong, rate = min(tried, key=lambda pair: float(pair[1].value))
+        over = f", mean of {len(strong.weights)} sets" if len(strong.weights) > 1 else ""
+        said = [f"Attacker: {strong.attacker}; 50 % is a coin toss."]
+        said += [f"Unprotected speech: {with_level(r)}." for one, r in own if one.part == "oo"][:1]
+        if linked := strong.mean("linkability"):
             said.append(f"Linkability: {with_level(linked)}.")
-        fewest = few_speakers(min(map(len, strong.people.values())) or 30)
-        notices = [Notice("few-speakers", chosen.system, fewest)] if fewest else []
-        verdict = f"Equal error rate {with_level(rates[who])}{over}"
+        few = few_speakers(
+            min(filter(None, map(len, strong.people.values())), default=FEW_SPEAKERS)
+        )
+        notices = [Notice("few-speakers", chosen.system, few)] if few else []
+        verdict = f"Equal error rate {with_level(rate)}{over}"
         yield Card(chosen.system, described[chosen.system], verdict, said, notices=notices)
 
 

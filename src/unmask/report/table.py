@@ -191,7 +191,7 @@ def text(document: Document, *, width: int | None = None) -> str:
 
     Where a width is given, as that of a terminal, sentences are broken at words as well.
     """
-    across, bare = width or WIDTH, []
+    across, bare = width or WIDTH, list[str]()
     whole = [grid(rows, turn=not document.stacked) for rows in document.shown]
     if document.stacked:
         whole, bare = _stacked(whole, width)

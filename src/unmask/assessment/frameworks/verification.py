@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 from unmask.assessment.attacks import AttackRun, Variant
@@ -32,9 +32,8 @@ def _difference(first: Scores, second: Scores, **options: Any) -> Estimate:
     )
     whole = compare(Scores.merged(*tables), *names, privacy=True, **options)
     made = next(one for one in whole.differences if one.metric == "eer")
-    about: Any = {"n": made.n, "params": made.params, "no_interval": made.no_interval}
-    about |= {"trials": made.trials, "chance": 0.0}
-    return Estimate("eer_difference", float(made.value), made.unit, made.interval, **about)
+    kept = {one.name: getattr(made, one.name) for one in fields(Estimate)}
+    return Estimate(**{**kept, "metric": "eer_difference"})
 
 
 def table_steps(study: Study) -> dict[str, Step]:
@@ -58,15 +57,17 @@ def _steps(study: Study) -> Plan:
 def _differences(study: Study) -> dict[str, Step]:
     """Every other system against the baseline, on each list that both have."""
     base = str(study.config.table.baseline)
-    names = {(system, given.set, given.extractor, part): name
-             for name, (system, given, part) in study.lists.items()}  # fmt: skip
+    names: dict[tuple[str | None, ...], str] = {
+        (system, given.set, given.extractor, part): name
+        for name, (system, given, part) in study.lists.items()
+    }
     steps = {}
     for (system, *which), name in names.items():
         first = names.get((base, *which))
         if first is not None and system != base and which[-1] != "oo":
             both = (study.tables[first], study.tables[name])
-            what = f"{name} against {base}"
-            steps[name] = Step.of(what, _difference, *both, **study.config.of_trials)
+            how = study.config.of_trials
+            steps[name] = Step.of(f"{name} against {base}", _difference, *both, **how)
     return steps
 
 

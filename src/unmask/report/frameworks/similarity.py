@@ -96,15 +96,7 @@ def section(study: Study, results: Results) -> Section:
     groups: Mapping[tuple[str, str], Pseudonymisation] = results["groups"]
     within: Mapping[str, similar.SessionAssessment] = results["sessions"]
     told = {name: one for name, one in every.items() if name in _told(study)}
-    colours = {
-        **colours_of(study),
-        **{
-            g.label(one.name): colours_of(study)[one.name]
-            for one in study.config.safeguards
-            for g in one.scores
-            if not one.hidden
-        },
-    }
+    colours = colours_of(study)
     matrices, speakers, zoos = {}, {}, {}
     for name, result in told.items():
         left, against = whole_percent(_left(result)), f"against {result.named(result.attacker)}"
@@ -186,12 +178,12 @@ def _told(study: Study) -> set[str]:
     """What is drawn and told: safeguards of voices, and of several lists of scores of a safeguard
     that which is ranked first, by the extractor that was given.
     """
-    told = dict.fromkeys(study.inputs.protected)
+    first = {}
     for one in study.config.safeguards:
-        ranked = ranked_sets(given.set or "" for given in one.scores)
-        lists = [given for given in one.scores if (given.set or "") == next(iter(ranked))]
-        told |= {given.label(one.name): None for given in lists if given.extractor == "given"}
-    return set(told)
+        ranked = next(iter(ranked_sets(given.set or "" for given in one.scores)), None)
+        for given in (given for given in one.scores if (given.set or "") == ranked):
+            first.setdefault(one.name, given.label(one.name))
+    return {*study.inputs.protected, *first.values()}
 
 
 def _left(result: Pseudonymisation) -> float:
