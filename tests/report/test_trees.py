@@ -168,7 +168,8 @@ def test_sets_weigh_as_the_organisers_weigh_them():
     assert ranked_sets(YEARS["2026-1"].sets) == {"libri_test_mixed": 1.0}
     assert set(ranked_sets(YEARS["2026-2"].sets).values()) == {1.0}
     assert TrialSet.of("vctk_dev_f_common") == ("vctk", "dev", "f", "common")
-    assert TrialSet.of("scores") == ("scores", "", "", "")
+    for name in ("scores", "", "two\nlines"):
+        assert TrialSet.of(name) == (name, "", "", "")
 
 
 def test_languages_are_averaged_and_mixed_lists_split_by_sex(tmp_path):

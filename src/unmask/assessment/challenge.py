@@ -27,7 +27,7 @@ ATTACKERS: Mapping[tuple[str, str], str] = {
 }
 """House names, the challenges' in brackets, by extractor and list; those they rank come first."""
 _SET = re.compile(
-    r"(?P<corpus>.+?)(?:_(?P<split>dev|test))?(?:_(?P<sex>f|m|mixed))?(?:_(?P<common>common))?"
+    r"(?s:(?P<corpus>.*?))(?:_(?P<split>dev|test))?(?:_(?P<sex>f|m|mixed))?(?:_(?P<common>common))?"
 )
 _HEARD = re.compile(r"ASR-(?P<corpus>.+?)_(?P<split>dev|test)_asr(?P<tag>_.+)?")
 _RATE = re.compile(r"(?:EER:)?\s*(?P<value>[0-9.]+(?:e-?\d+)?)\s*(?P<percent>%?)")

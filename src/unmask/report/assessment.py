@@ -224,7 +224,7 @@ def _assessment(run: Run, sections: Sequence[Section]) -> Assessment:
     strip, least = _least(study)
     rows = {section.key: section.rows for section in sections}
     every = standings(study, rows)
-    made = [*cards(study, rows), *conclusions(study, every)]
+    made = [*cards(study, rows), *conclusions(study, rows, every)]
     limiting = list(limits(made, study, sections))
     told = ("not-read", *COMPARED, *BELIEVED)
     notices = [one for one in inputs.notices if one.code not in told]

@@ -15,7 +15,8 @@ from unmask.assessment import ATTACKERS, Stated, Study, TrialSet, ranked_sets, s
 from unmask.base import FEW_SPEAKERS, few_speakers
 from unmask.estimate import Estimate, Interval, Notice
 from unmask.report.documents import Row
-from unmask.report.headline import Card, Rows, find
+from unmask.report.headline import Card, Rows, find, numbers_of
+from unmask.report.section import colours_of
 from unmask.report.words import with_level
 from unmask.trials import Scores
 
@@ -152,9 +153,11 @@ def ranked(protected: Sequence[Standing]) -> list[Standing]:
     return list(first.values())
 
 
-def conclusions(study: Study, every: Sequence[Standing]) -> Iterator[Card]:
-    """What to conclude of each system, over its sets, under the attacker that finds most."""
-    described = {one.name: one.description for one in study.config.safeguards}
+def conclusions(study: Study, rows: Rows, every: Sequence[Standing]) -> Iterator[Card]:
+    """What to conclude of each system, over its sets, under the attacker that finds most; of a
+    single set also what the sections say of it.
+    """
+    known = {one.name: one for one in study.config.safeguards}
     for chosen in ranked([one for one in every if one.part != "oo"]):
         own = [
             (one, rate)
@@ -174,8 +177,11 @@ def conclusions(study: Study, every: Sequence[Standing]) -> Iterator[Card]:
             min(filter(None, map(len, strong.people.values())), default=FEW_SPEAKERS)
         )
         notices = [Notice("few-speakers", chosen.system, few)] if few else []
-        verdict = f"Equal error rate {with_level(rate)}{over}"
-        yield Card(chosen.system, described[chosen.system], verdict, said, notices=notices)
+        verdict, of = f"Equal error rate {with_level(rate)}{over}", known[chosen.system]
+        alone = [given.label(of.name) for given in of.scores if len(of.scores) == 1]
+        numbers = [number for label in alone for number in numbers_of(rows, label)]
+        about: Any = {"numbers": numbers, "notices": notices, "colour": colours_of(study)[of.name]}
+        yield Card(of.name, of.description, verdict, said, **about)
 
 
 def result_for_rank(every: Sequence[Standing], stated: Sequence[Stated], date: str | None) -> str:
