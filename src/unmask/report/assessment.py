@@ -321,7 +321,11 @@ def _facts(study: Study) -> list[tuple[str, str]]:
     if attacks:
         facts += [(f"Attacker {name}", _attacker(study, name)) for name in study.attackers]
         facts.append(("Extractor", extractor_note(inputs)))
-    for name, scores in study.tables.items():
+    if lists := study.lists:
+        sets = dict.fromkeys(given.set for _, given, _ in lists.values() if given.set)
+        of = f" of the sets {', '.join(sets)}" if sets else ""
+        facts.append(("Scores", f"{_counted(lists, 'list')}{of}"))
+    for name, scores in study.inputs.tables.items():
         counts = scores.counts
         trials = f"{counts['target']:,} target and {counts['nontarget']:,} nontarget trials"
         facts.append((f"Scores {name}", f"{trials}, {_counted(scores.systems, 'system')}"))
@@ -345,7 +349,7 @@ def _attacker(study: Study, attacker: str) -> str:
 
 
 def _line(study: Study) -> str:
-    speech, tables = study.inputs.original, study.tables
+    speech, tables = study.inputs.original, study.inputs.tables
     parts = []
     if speech is not None:
         everyone = f"{speech.n_speakers:,}"
@@ -357,6 +361,7 @@ def _line(study: Study) -> str:
     for what, names in every.items():
         parts += [f"{_counted(names, what)} ({', '.join(names)})"] if names else []
     parts += [_counted(tables, "score table")] if tables else []
+    parts += [_counted(study.lists, "list") + " of scores"] if study.lists else []
     return "; ".join(parts) + "."
 
 

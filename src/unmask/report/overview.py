@@ -189,6 +189,8 @@ def _notes(study: Study, every: Sequence[Standing], chosen: Sequence[Standing]) 
     if counts := sorted({int(link.params["count"] or 0) for link in links}):
         span = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else f"{counts[0]}"
         yield f"Linkability among all enrolled speakers of a set (N′ = {span})"
+    if any("deid" in own for one in every for own in one.sets.values()):
+        yield "DeID of the scores as they are; the report has the strongest reading of them too"
     found = {rate.metric for one in chosen for rate in study.inputs.stated[one.system]}
     if there := [metric.upper() for metric in ("wer", "uar") if metric in found]:
         yield f"{' and '.join(there)}: from the tree's own files, which have no intervals"

@@ -153,10 +153,11 @@ def ranked(protected: Sequence[Standing]) -> list[Standing]:
     return list(first.values())
 
 
-def conclusions(study: Study, rows: Rows, every: Sequence[Standing]) -> Iterator[Card]:
-    """What to conclude of each system, over its sets, under the attacker that finds most; of a
-    single set also what the sections say of it.
+def conclusions(study: Study, rows: Rows, every: Sequence[Standing]) -> list[Card]:
+    """What to conclude of each system, over its sets, under the attacker that finds most, the worst
+    first; of a single set also what the sections say of it.
     """
+    made: list[tuple[float, Card]] = []
     known = {one.name: one for one in study.config.safeguards}
     for chosen in ranked([one for one in every if one.part != "oo"]):
         own = [
@@ -181,7 +182,8 @@ def conclusions(study: Study, rows: Rows, every: Sequence[Standing]) -> Iterator
         alone = [given.label(of.name) for given in of.scores if len(of.scores) == 1]
         numbers = [number for label in alone for number in numbers_of(rows, label)]
         about: Any = {"numbers": numbers, "notices": notices, "colour": colours_of(study)[of.name]}
-        yield Card(of.name, of.description, verdict, said, **about)
+        made.append((float(rate.value), Card(of.name, of.description, verdict, said, **about)))
+    return [card for _, card in sorted(made, key=lambda one: one[0])]
 
 
 def result_for_rank(every: Sequence[Standing], stated: Sequence[Stated], date: str | None) -> str:
