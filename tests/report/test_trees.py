@@ -10,7 +10,7 @@ from tests.helpers.trees import ENROLLED, PEOPLE, UTTERANCES, YEARS, write_tree
 from typer.testing import CliRunner
 
 import unmask as um
-from unmask.assessment import load_config, ranked_sets, starter_config
+from unmask.assessment import check_config, load_config, ranked_sets, starter_config
 from unmask.assessment.challenge import TrialSet, read_results
 from unmask.cli import app
 from unmask.errors import InputError
@@ -255,6 +255,8 @@ def test_the_table_refuses_systems_that_are_not_there(tmp_path):
     for change in ('table.baseline="ours"', 'table.rows=["ours"]'):
         with pytest.raises(InputError, match="expected one of the systems mcadams, found 'ours'"):
             load_config(path, changes=[change])
+    with pytest.raises(InputError, match="table: expected safeguards with scores, found none"):
+        check_config({"scores": [{"name": "a", "files": ["a"]}], "table": {"means": "sex"}})
 
 
 def test_linkability_of_a_score_matrix_by_definition(tmp_path):

@@ -542,10 +542,12 @@ class Config(_Part):
         if any(one.given for one in self.safeguards) and not self.original.given:
             raise ValueError("original: expected embeddings or audio to compare with, found none")
         scored = [one.name for one in self.safeguards if one.scores]
+        if not scored and self.table != TableConfig():
+            raise ValueError("table: expected safeguards with scores, found none")
         rows = [name for name in self.table.rows if name not in (ORIGINAL, "attackers")]
         for name in (*rows, *filter(None, [self.table.baseline])):
             if name not in scored:
-                known = ", ".join(scored) or "none with scores"
+                known = ", ".join(scored)
                 raise ValueError(f"table: expected one of the systems {known}, found {name!r}")
         return self
 

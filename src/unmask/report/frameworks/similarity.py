@@ -178,7 +178,7 @@ def _told(study: Study) -> set[str]:
     """What is drawn and told: safeguards of voices, and of several lists of scores of a safeguard
     that which is ranked first, by the extractor that was given.
     """
-    first = {}
+    first: dict[str, str] = {}
     for one in study.config.safeguards:
         ranked = next(iter(ranked_sets(given.set or "" for given in one.scores)), None)
         for given in (given for given in one.scores if (given.set or "") == ranked):
