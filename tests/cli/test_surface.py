@@ -195,7 +195,7 @@ def test_validate_finds_what_assess_would(unmask, folder):
     )
     done = unmask("assess", "c.toml", "--validate")
     told, time, fine = done.stdout.splitlines()
-    assert (told, fine) == ("ours: 32 target and 224 nontarget", "c.toml: fine")
+    assert (told, fine) == ("ours OO: 32 target and 224 nontarget", "c.toml: fine")
     assert time.startswith("A run takes about ")
     (folder / "utt2spk").write_text("p0-0 p0\n")
     done = unmask("assess", "c.toml", "--validate", "--set", "safeguards.0.scores.speakers=utt2spk")

@@ -520,7 +520,7 @@ scores = {oo = "oo.parquet", op = "op.parquet", pp = "pp.parquet"}
     keys = [section.key for section in result.sections]
     assert keys == ["similarity", "verification", "cpmap", "worst_case"]
     assert result.cards[0].numbers[0].label == "Resemblance left"
-    assert result.lines[0].verdict.startswith("Resemblance left: ")
+    assert result.lines[0].verdict.startswith("Equal error rate ")
     (few,) = result.cards[0].notices
     assert few.code == "few-speakers"
     assert few.sentence.startswith("6 speakers")

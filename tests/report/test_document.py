@@ -127,6 +127,24 @@ def test_latex_compiles_and_fits_a_page_of_two_columns(tmp_path):
     rows = [Row({"system": name, "trials": "OP"}, tuple(row)) for name in names]
     made = document(*rows, title="All_of it & more", notes=("D_ECE and C_llr^min of 10 % <x>",))
     made = replace(made, tables=(tuple(rows), tuple(rows[:2])))
+    compiled(made, tmp_path)
+
+
+@pytest.mark.skipif(not has_tex(), reason="pdflatex with booktabs is not installed")
+def test_ten_columns_of_a_challenge_fit_a_page_of_two_columns(tmp_path):
+    heads = [f"EER {name} [%]" for name in ("en", "de", "es", "fr", "mean")]
+    heads += ["DeID [%]", "G_VD [dB]", "Linkability [%]", "WER [%]", "UAR [%]"]
+    ten = [Estimate("eer", 0.1234, "%", interval(0.1034, 0.2345))] * 8
+    ten[6] = Estimate("g_vd", -12.34, "dB", interval(-17.57, -10.43))
+    ten += [Estimate("wer", 0.0712, "%"), Estimate("uar", 0.5345, "%")]
+    rows = [Row({"system": name}, ten, heads) for name in ("original", "mcadams", "B5", "ours")]
+    notes = ("Attacker: informed (semi-informed)",)
+    made = replace(document(*rows, title="Four", notes=notes), tables=(rows,), stacked=True)
+    compiled(made, tmp_path)
+
+
+def compiled(made, tmp_path):
+    """The document goes through LaTeX, and nothing stands over the edge."""
     (tmp_path / "t.tex").write_text(PAPER % render(made, "latex"), encoding="utf-8")
     done = subprocess.run(
         ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"],

@@ -1,118 +1,271 @@
-"""A VoicePrivacy tree becomes a config, and the config one table of systems × sets."""
+"""The tree of a challenge becomes a config, and the config one table of systems."""
 
 import io
+import re
 
 import numpy as np
 import polars as pl
 import pytest
+from tests.helpers.trees import ENROLLED, PEOPLE, UTTERANCES, YEARS, write_tree
+from typer.testing import CliRunner
 
-from unmask.assessment import load_config, starter_config
+import unmask as um
+from unmask.assessment import check_config, load_config, ranked_sets, starter_config
+from unmask.assessment.challenge import TrialSet, read_results
+from unmask.cli import app
+from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval
 from unmask.report import check_inputs, run_assessment as assess, summary_table, write_report
-from unmask.report.overview import mean
+from unmask.report.standings import mean
 from unmask.trials import Embeddings, write
 
-ENROLLED, PEOPLE, UTTERANCES = 5, 7, 4
-STRENGTH = {"oo": 4.0, "op": 0.6, "pp": 1.5}
+TARGET = np.arange(ENROLLED)[:, None] == np.repeat(np.arange(PEOPLE), UTTERANCES)
+INFORMED, LAZY = "informed (semi-informed)", "ignorant (lazy-informed)"
 
 
-def voiceprivacy(folder, *, year=2022, tag="anon", sets=("libri_dev_f", "libri_dev_m")):
-    """Trials of models × recordings, more people tested than enrolled, as the challenges write."""
-    rng = np.random.default_rng(3)
-    for name in sets:
-        corpus, sex = name.rsplit("_", 1)
-        people = [f"{corpus[-3:]}{sex}{i}" for i in range(PEOPLE)]
-        utterances = [f"{who}-12-{u:04d}" for who in people for u in range(UTTERANCES)]
-        for end in ("", f"_{tag}"):
-            enrols = folder / "data" / f"{corpus}_enrolls{end}"
-            trials = folder / "data" / f"{corpus}_trials_{sex}{end}"
-            for place in (enrols, trials):
-                place.mkdir(parents=True, exist_ok=True)
-            (enrols / "enrolls").write_text("".join(f"{who}-1-0000\n" for who in people[:ENROLLED]))
-            (enrols / "utt2spk").write_text(
-                "".join(f"{who}-1-0000 {who}\n" for who in people[:ENROLLED])
-            )
-            (trials / "utt2spk").write_text("".join(f"{u} {u.split('-')[0]}\n" for u in utterances))
-            (trials / "spk2gender").write_text("".join(f"{who} {sex}\n" for who in people))
-            pairs = [(who, u) for who in people[:ENROLLED] for u in utterances]
-            (trials / "trials").write_text(
-                "".join(
-                    f"{who} {u} {'target' if u.startswith(who + '-') else 'nontarget'}\n"
-                    for who, u in pairs
-                )
-            )
-        for part, strength in STRENGTH.items():
-            one, two = (f"_{tag}" if letter == "p" else "" for letter in part)
-            pair = f"{corpus}_enrolls{one}-{corpus}_trials_{sex}{two}"
-            root = "exp/results-2022-05-01" if year == 2022 else "exp/asv_orig/cosine_out"
-            place = folder / root / (f"ASV-{pair}" if year == 2022 else pair)
-            place.mkdir(parents=True)
-            (place / "scores").write_text(
-                "".join(
-                    f"{who} {u} {strength * u.startswith(who + '-') + rng.normal():.4f}\n"
-                    for who, u in pairs
-                )
-            )
-            (place / "EER").write_text("12.3\n")
+def rate(scores, chosen=..., estimator="rocch"):
+    """EER of a matrix of enrolled × recordings, or of a part of it."""
+    target = TARGET[chosen]
+    return um.eer(scores[chosen][target], scores[chosen][~target], estimator=estimator)
 
 
-@pytest.mark.parametrize(("year", "tag"), [(2022, "anon"), (2024, "mcadams")])
-def test_every_set_is_proposed_with_its_key_and_speakers(tmp_path, year, tag):
-    voiceprivacy(tmp_path, year=year, tag=tag)
+def assessed(folder, *changes):
+    """The assessment of a tree as ``init`` and ``assess`` make it, without figures."""
+    path = folder / "assessment.toml"
+    path.write_text(starter_config(folder))
+    quick = ["intervals.replicates=10", "figures=[]", *changes]
+    return assess(load_config(path, changes=quick), folder.with_name("report"))
+
+
+def cells(table):
+    """The shown table by system and heading."""
+    rows = table.shown[0]
+    return {
+        (row.conditions["system"], head): estimate
+        for row in rows
+        for head, estimate in zip(row.columns, row.estimates, strict=True)
+    }
+
+
+@pytest.fixture(scope="module")
+def year_2024(tmp_path_factory):
+    """A tree of two systems, its scores and its assessment with a baseline."""
+    folder = tmp_path_factory.mktemp("vpc") / "tree"
+    made = write_tree(folder, "2024", ("mcadams", "ours"))
+    before = sorted(folder.rglob("*"))
+    assessment = assessed(folder, 'table.baseline="mcadams"')
+    (folder / "assessment.toml").unlink()
+    return folder, made, assessment, before
+
+
+@pytest.mark.parametrize("year", YEARS)
+def test_every_year_has_systems_by_suffix_and_attackers_by_folder(tmp_path, year):
+    tags = ("anon",) if year in ("2020", "2022") else ("mcadams", "ours")
+    write_tree(tmp_path, year, tags)
     path = tmp_path / "assessment.toml"
     path.write_text(starter_config(tmp_path))
-    (one,) = load_config(path).safeguards
-    assert one.name == tag
-    assert [given.set for given in one.scores] == ["libri_dev_f", "libri_dev_m"]
-    first = one.scores[0]
-    assert first.key == tmp_path / "data/libri_dev_trials_f/trials"
-    assert first.speakers == str(tmp_path / "data/libri_dev_trials_f/utt2spk")
-    assert first.oo.parent.name.endswith("libri_dev_enrolls-libri_dev_trials_f")
-    assert first.op.parent.name.endswith(f"libri_dev_enrolls-libri_dev_trials_f_{tag}")
-    assert first.pp.parent.name.endswith(f"libri_dev_enrolls_{tag}-libri_dev_trials_f_{tag}")
+    safeguards = load_config(path).safeguards
+    assert tuple(one.name for one in safeguards) == tags
+    extractors = {"given"} if year == "2020" else {"given", "trained"}
+    for one in safeguards:
+        assert {given.set for given in one.scores} == set(YEARS[year].sets)
+        assert {given.extractor for given in one.scores} == extractors
+        for given in one.scores:
+            trials = given.key.parent
+            assert given.speakers == str(trials / "utt2spk")
+            assert (given.genders is None) == ("mixed" not in given.set)
+            assert given.oo.parent.name.endswith(f"_enrolls-{trials.name}")
+            assert given.op.parent.name.endswith(f"_enrolls-{trials.name}_{one.name}")
+            assert given.pp.parent.name.endswith(f"_enrolls_{one.name}-{trials.name}_{one.name}")
+            assert given.oo.parent.parent == given.pp.parent.parent
+        metrics = {rate.metric for path in one.results for rate in read_results(path)}
+        assert metrics == ({"wer"} if year in ("2020", "2022") else {"wer", "uar"})
 
 
-def test_one_table_of_systems_and_sets(tmp_path):
-    voiceprivacy(tmp_path)
-    path = tmp_path / "assessment.toml"
-    path.write_text(starter_config(tmp_path))
-    changes = ["intervals.replicates=20", 'frameworks=["similarity", "verification"]']
-    assessment = assess(load_config(path, changes=[*changes, "figures=[]"]), tmp_path / "report")
-    shown = summary_table(assessment)
+def test_the_table_has_one_row_a_system_and_means_by_hand(year_2024):
+    _, made, assessment, _ = year_2024
     assert not assessment.failures
-    write_report(assessment, tmp_path / "report")
-    tables = tmp_path / "report" / "tables"
-    table = pl.read_csv(io.BytesIO((tables / "overview.csv").read_bytes()), infer_schema=False)
-    assert set(table["set"]) == {"libri_dev_f", "libri_dev_m", "mean of all sets"}
-    assert set(table["trials"]) == {"OO", "OP", "PP"}
-    assert {"eer", "d_ece", "l_w", "tag", "deid", "g_vd", "linkability", "singling_out"} == set(
-        table["metric"]
+    table = cells(assessment.overview)
+    heads = [head for system, head in table if system == "ours"]
+    assert heads[:4] == ["EER f [%]", "EER m [%]", "EER mean [%]", "EER − mcadams [%]"]
+    assert heads[4:] == ["DeID [%]", "G_VD [dB]", "Linkability [%]", "WER [%]", "UAR [%]"]
+    assert list(dict.fromkeys(system for system, _ in table)) == ["original", "mcadams", "ours"]
+    means = {}
+    for tag in ("mcadams", "ours"):
+        rates = [rate(made[tag, f"libri_test_{sex}", "pp", True]) for sex in "fm"]
+        for sex, expected in zip("fm", rates, strict=True):
+            assert table[tag, f"EER {sex} [%]"].value == pytest.approx(expected)
+        means[tag] = np.mean(rates)
+        assert table[tag, "EER mean [%]"].value == pytest.approx(means[tag])
+        assert table[tag, "WER [%]"].value == pytest.approx(0.07)
+        assert table[tag, "UAR [%]"].value == pytest.approx(0.535)
+    bare = [rate(made["", f"libri_test_{sex}", "oo", False]) for sex in "fm"]
+    assert table["original", "EER mean [%]"].value == pytest.approx(np.mean(bare))
+    assert table["original", "WER [%]"].value == pytest.approx(0.02)
+    apart = table["ours", "EER − mcadams [%]"]
+    assert apart.value == pytest.approx(means["ours"] - means["mcadams"])
+    assert apart.interval.low < apart.value < apart.interval.high
+    assert ("mcadams", "EER − mcadams [%]") not in table
+    shown = summary_table(assessment)
+    assert shown.count("EER mean") == 1
+    assert f"Attacker: {INFORMED}" in shown
+    for width, parts in ((160, 1), (100, 1), (80, 2)):
+        lines = summary_table(assessment, width=width).splitlines()
+        assert max(map(len, lines)) <= width
+        assert sum(line.startswith("system ") for line in lines) == parts
+
+
+def test_the_tree_s_own_rates_stand_beside_and_nothing_is_written_into_it(year_2024):
+    folder, made, assessment, before = year_2024
+    one, two = (
+        f"{100 * rate(made['ours', f'libri_test_{sex}', 'pp', True], estimator='raw'):.2f}"
+        for sex in "fm"
     )
-    assert set(table.filter(pl.col("metric") == "eer")["unit"]) == {"share"}
-
-    def value(name, trials, metric):
-        chosen = table.filter(
-            (pl.col("set") == name) & (pl.col("trials") == trials) & (pl.col("metric") == metric)
-        )
-        return float(chosen["value"].item())
-
-    for metric in ("eer", "linkability", "d_ece"):
-        parts = [value(f"libri_dev_{sex}", "OP", metric) for sex in "fm"]
-        assert value("mean of all sets", "OP", metric) == pytest.approx(np.mean(parts))
-    assert "mean of all sets" in shown
-    assert "scores" not in table["system"].to_list()
-    latex = (tables / "overview.tex").read_text()
-    assert r"$D_{\mathrm{ECE}}$ [bit]" in latex
+    said = f"in the tree's files 25.00, 25.00, here (raw) {one}, {two}"
+    assert f"ours, {INFORMED}, EER [%] of libri_test_f, libri_test_m: {said}" in summary_table(
+        assessment
+    )
+    report = folder.with_name("written")
+    write_report(assessment, report)
+    assert sorted(folder.rglob("*")) == before
+    ranked = report / "tables" / "result_for_rank_ours"
+    lines = [line.split() for line in ranked.read_text().splitlines()]
+    assert ["libri", "test", "f", "anon", "anon", f"{float(one):.2f}"] in [
+        [*line[:-1], f"{float(line[-1]):.2f}"] for line in lines if line[-1:] and line[0] == "libri"
+    ]
+    again = {(r.metric, r.corpus, r.split, r.part): r.value for r in read_results(ranked)}
+    assert again["wer", "libri", "test", "pp"] == pytest.approx(0.07)
+    assert again["uar", "IEMOCAP", "dev", "oo"] == pytest.approx(0.7)
+    file = pl.read_csv(
+        io.BytesIO((report / "tables/overview.csv").read_bytes()), infer_schema=False
+    )
+    assert set(file["attacker"]) >= {INFORMED, LAZY, "original enrolment (ignorant)", "unprotected"}
+    assert set(file["set"]) >= {*YEARS["2024"].sets, "mean of libri_test_f, libri_test_m"}
+    latex = (report / "tables/overview.tex").read_text()
     assert r"\caption{Assessment of " in latex
-    assert r"\label{tab:" in latex
+    assert "here (raw)" not in latex.split(r"\end{table*}")[0]
+    assert latex.count(r"\begin{tabular}") == 1
+    assert re.search(r"\\\\\[", latex) is None  # would be read as an option of the line's end
+
+
+def test_conclusions_are_of_systems_and_no_map_is_drawn_unasked(year_2024):
+    assessment = year_2024[2]
+    table = cells(assessment.overview)
+    worst = sorted(("mcadams", "ours"), key=lambda name: table[name, "EER mean [%]"].value)
+    assert [card.safeguard for card in assessment.lines] == worst
+    assert all("mean of 2 sets" in card.verdict for card in assessment.lines)
+    assert {section.key for section in assessment.sections} == {"similarity", "verification"}
+    assert len(assessment.all_figures) <= 10
+    assert "2 safeguards (mcadams, ours)" in assessment.line
+
+
+def test_sets_weigh_as_the_organisers_weigh_them():
+    old = ranked_sets(YEARS["2022"].sets)
+    share = {name: weight / sum(old.values()) for name, weight in old.items()}
+    assert share == pytest.approx(
+        {f"libri_test_{sex}": 0.25 for sex in "fm"}
+        | {f"vctk_test_{sex}": 0.2 for sex in "fm"}
+        | {f"vctk_test_{sex}_common": 0.05 for sex in "fm"}
+    )
+    assert ranked_sets(YEARS["2026-1"].sets) == {"libri_test_mixed": 1.0}
+    assert set(ranked_sets(YEARS["2026-2"].sets).values()) == {1.0}
+    assert TrialSet.of("vctk_dev_f_common") == ("vctk", "dev", "f", "common")
+    for name in ("scores", "", "two\nlines"):
+        assert TrialSet.of(name) == (name, "", "", "")
+
+
+def test_languages_are_averaged_and_mixed_lists_split_by_sex(tmp_path):
+    sets = tuple(f"{lang}_test_mixed" for lang in ("en", "de", "es", "fr", "ja"))
+    made = write_tree(tmp_path / "tree", "2026-2", ("BM1",), sets=sets)
+    only = 'frameworks=["verification"]'
+    table = cells(assessed(tmp_path / "tree", only).overview)
+    rates = [rate(made["BM1", name, "pp", True]) for name in sets]
+    assert table["BM1", "EER mean [%]"].value == pytest.approx(np.mean(rates))
+    owner = np.repeat(np.arange(PEOPLE), UTTERANCES)
+    for sex, first in (("f", 0), ("m", 1)):
+        part = np.ix_(np.arange(ENROLLED) % 2 == first, owner % 2 == first)
+        expected = np.mean([rate(made["BM1", name, "pp", True], part) for name in sets])
+        assert table["BM1", f"EER {sex} [%]"].value == pytest.approx(expected)
+    chosen = ['table.means="language"', 'table.columns=["eer"]', 'table.rows=["attackers", "BM1"]']
+    again = assessed(tmp_path / "tree", only, *chosen).overview
+    rows = again.shown[0]
+    assert [row.conditions["attacker"] for row in rows][:2] == [INFORMED, LAZY]
+    assert rows[0].columns == [f"EER {h} [%]" for h in ("de", "en", "es", "fr", "ja", "mean")]
+
+
+def test_what_is_missing_or_unknown_in_a_tree_is_said_in_a_line(tmp_path):
+    write_tree(tmp_path, sets=("libri_dev_f",))
+    lost = "exp/asv_orig/cosine_out/libri_dev_enrolls-libri_dev_trials_f_mcadams"
+    (tmp_path / lost / "scores").unlink()
+    (tmp_path / "exp/asv_anon_mcadams").rename(tmp_path / "exp/verifier")
+    said = CliRunner().invoke(app, ["init", str(tmp_path)]).stderr.splitlines()
+    assert said[0] == f"{lost}: no file scores, left out"
+    assert said[1].startswith("exp/verifier/cosine_out: no name of the challenges")
+    (one,) = load_config(tmp_path / "assessment.toml").safeguards
+    assert [given.extractor for given in one.scores] == ["given"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("exp/asr/results_mcadams.csv", "a,b\n", "expected a table with columns dataset and split"),
+        ("exp/asr/results_mcadams.csv", ",dataset,split,asr,WER\n0,a,dev,anon,x\n",
+         "results_mcadams.csv, line 2: expected a number, found x"),
+        ("exp/asv_orig/cosine_out/libri_dev_enrolls-libri_dev_trials_f/EER", "tensor",
+         "expected an equal error rate such as 0.105 or EER: 10.5%, found tensor"),
+        ("data/libri_dev_trials_mixed/spk2gender", "somebody f\n",
+         "expected the gender of every speaker, found none of libridevmixed0"),
+    ],
+)  # fmt: skip
+def test_a_file_of_a_tree_that_is_not_understood_is_named(tmp_path, name, text, said):
+    sets = ("libri_dev_mixed",) if "mixed" in name else ("libri_dev_f",)
+    write_tree(tmp_path, "2026-1" if "mixed" in name else "2024", sets=sets, trained=False)
+    path = tmp_path / "assessment.toml"
+    path.write_text(starter_config(tmp_path))
+    (tmp_path / name).write_text(text)
+    with pytest.raises(InputError, match=re.escape(said)):
+        check_inputs(load_config(path))
+
+
+def test_systems_in_trees_of_their_own_go_by_the_name_of_the_tree(tmp_path):
+    for name in ("first", "second"):
+        write_tree(tmp_path / name, "2020", ("anon",), sets=("libri_test_f",))
+    path = tmp_path / "assessment.toml"
+    path.write_text(starter_config(tmp_path))
+    assert [one.name for one in load_config(path).safeguards] == ["first", "second"]
+
+
+def test_rows_columns_and_means_are_chosen_from_the_command_line(tmp_path):
+    write_tree(tmp_path, "2026-1", ("a", "b"), sets=("libri_test_f", "libri_test_m"), trained=False)
+    CliRunner().invoke(app, ["init", str(tmp_path)])
+    options = ["--rows", "b,a", "--columns", "eer,wer", "--means", "none", "--baseline", "a"]
+    quick = ["--set", "intervals.replicates=2", "--set", 'frameworks=["verification"]']
+    words = ["assess", str(tmp_path / "assessment.toml"), *options, *quick, "--set", "figures=[]"]
+    done = CliRunner().invoke(app, [*words, "--cache", str(tmp_path / "cache")])
+    lines = done.stdout.splitlines()
+    assert done.exit_code == 0, done.stderr
+    assert lines[0].split() == ["EER", "mean", "EER", "−", "a", "WER"]
+    assert [line.split()[0] for line in lines[3:7:2]] == ["b", "a"]
+
+
+def test_the_table_refuses_systems_that_are_not_there(tmp_path):
+    write_tree(tmp_path, sets=("libri_dev_f",), trained=False)
+    path = tmp_path / "assessment.toml"
+    path.write_text(starter_config(tmp_path))
+    for change in ('table.baseline="ours"', 'table.rows=["ours"]'):
+        with pytest.raises(InputError, match="expected one of the systems mcadams, found 'ours'"):
+            load_config(path, changes=[change])
+    with pytest.raises(InputError, match="table: expected safeguards with scores, found none"):
+        check_config({"scores": [{"name": "a", "files": ["a"]}], "table": {"means": "sex"}})
 
 
 def test_linkability_of_a_score_matrix_by_definition(tmp_path):
     from unmask.privacy.legal import matrix_risks, singling_out_from_scores
     from unmask.trials import read_scores
 
-    voiceprivacy(tmp_path)
-    place = tmp_path / "exp/results-2022-05-01/ASV-libri_dev_enrolls-libri_dev_trials_f_anon"
+    write_tree(tmp_path, sets=("libri_dev_f",))
+    pair = "libri_dev_enrolls-libri_dev_trials_f_mcadams"
+    place = tmp_path / "exp/asv_orig/cosine_out" / pair
     trials = tmp_path / "data/libri_dev_trials_f"
     scores = read_scores(place / "scores", key=trials / "trials", speakers=trials / "utt2spk")
     best: dict[str, dict[str, float]] = {}
@@ -160,19 +313,26 @@ def test_mean_of_independent_sets_recovers_variances():
     assert apart.interval.high == pytest.approx(0.3 + 0.13 / 2)
     assert together.interval.low == pytest.approx(0.3 - 0.07 / 2)
     assert together.interval.high == pytest.approx(0.3 + 0.17 / 2)
+    weighed = mean(made, independent=True, weights=[0.8, 0.2])
+    assert weighed.value == pytest.approx(0.8 * 0.2 + 0.2 * 0.4)
+    assert weighed.interval.low == pytest.approx(0.24 - np.hypot(0.8 * 0.03, 0.2 * 0.04))
 
 
-@pytest.mark.parametrize("prefix", ["xvectors_", "xvect_", ""])
-def test_xvectors_of_a_tree_are_proposed_and_read(tmp_path, prefix):
+@pytest.mark.parametrize(
+    ("prefix", "deeper"), [("xvectors_", False), ("xvect_", True), ("", False)]
+)
+def test_xvectors_of_a_tree_are_proposed_and_read(tmp_path, prefix, deeper):
     rng = np.random.default_rng(5)
     names = [f"{who}-{u}" for who in "abcdef" for u in range(4)]
     centres = {who: rng.normal(size=8) for who in "abcdef"}
     data = tmp_path / "data" / "libri_dev_trials_f"
+    if deeper:
+        data = tmp_path / "exp" / f"{prefix}libri_dev_trials_f" / "meta"
     data.mkdir(parents=True)
     (data / "utt2spk").write_text("".join(f"{name} {name[0]}\n" for name in names))
     for tag, noise in (("", 0.2), ("_anon", 2.0)):
         place = tmp_path / "exp" / f"{prefix}libri_dev_trials_f{tag}"
-        place.mkdir(parents=True)
+        place.mkdir(parents=True, exist_ok=True)
         vectors = [centres[name[0]] + noise * rng.normal(size=8) for name in names]
         write(Embeddings(np.array(vectors), [n[0] for n in names], names), place / "xvector.ark")
         (place / "utt2spk").unlink()

@@ -8,13 +8,15 @@ if TYPE_CHECKING:
     from unmask.assessment.attacks import AttackRun, Variant
     from unmask.assessment.cache import Kept, Listener, Step, Work, cache_of, code_digest
     from unmask.assessment.cache import digest_of, kept_assessments
+    from unmask.assessment.challenge import ATTACKERS, UNPROTECTED, Stated, TrialSet
+    from unmask.assessment.challenge import ranked_sets, shown_sets
     from unmask.assessment.config import KNOWN, ORIGINAL, Config, Legal, config_schema
     from unmask.assessment.folders import Beside, assumptions, config_of
     from unmask.assessment.frameworks.legal import legal_attackers
-    from unmask.assessment.inputs import Inputs, set_label
+    from unmask.assessment.inputs import Inputs
     from unmask.assessment.running import Done, Run, expected, read_study
     from unmask.assessment.sound import COMPARED, SPELLED, spelled
-    from unmask.assessment.starter import demo_config, starter_config
+    from unmask.assessment.starter import REMARK, demo_config, starter_config
     from unmask.assessment.study import Results, Study, Trialled, strongest, with_luck
     from unmask.assessment.toml import check_config, load_config, to_toml
     from unmask.assessment.training import duration

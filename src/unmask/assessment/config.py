@@ -27,6 +27,7 @@ FRAMEWORKS: tuple[Framework, ...] = get_args(Framework)
 Name = Annotated[str, Field(min_length=1, max_length=80)]
 Count = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(gt=0, lt=1)]
+Column = Literal["eer", "deid", "g_vd", "linkability", "wer", "uar"]
 ORIGINAL = "original"
 KNOWN = "known person"
 """The setting in which protected recordings are linked to known people, not to each other."""
@@ -67,16 +68,26 @@ class VoicesConfig(_Part):
 class ScoreSets(_Part):
     """Score files of one safeguard: original–original, original–protected, protected–protected.
 
-    Several lists of trials, such as those of women and men, are several ``set``s.
+    Several lists of trials, such as those of women and men, are several ``set``s; several
+    extractors, which are several attackers, stand under one ``set``.
     """
 
     set: Name | None = described("Name of the list of trials.")
+    extractor: Literal["given", "trained"] = described(
+        "trained: on speech that this very safeguard protected, by an informed attacker.", "given"
+    )
     oo: Path | None = None
     op: Path | None = None
     pp: Path | None = None
     key: Path | None = None
     speakers: str | None = None
+    genders: Path | None = described("spk2gender: numbers of each sex of a mixed list as well.")
     system: str | None = None
+
+    def label(self, safeguard: str) -> str:
+        """What these lists of a safeguard are called."""
+        trained = "trained extractor" if self.extractor == "trained" else None
+        return ", ".join(filter(None, (safeguard, self.set, trained)))
 
     @model_validator(mode="after")
     def _some_list(self) -> Self:
@@ -124,6 +135,9 @@ class SafeguardConfig(VoicesConfig):
     )
     hidden: bool = described("Used as another's run only, not assessed itself.", False)
     scores: tuple[ScoreSets, ...] = ()
+    results: tuple[Path, ...] = described(
+        "Result files of a challenge's tree: its word error rates and recalls of emotion.", ()
+    )
 
     @field_validator("scores", mode="before")
     @classmethod
@@ -132,9 +146,9 @@ class SafeguardConfig(VoicesConfig):
 
     @model_validator(mode="after")
     def _something(self) -> Self:
-        names = [one.set for one in self.scores]
+        names = [one.label(self.name) for one in self.scores]
         if len(set(names)) < len(names):
-            raise ValueError("scores: expected a different set for each list of trials")
+            raise ValueError("scores: expected another set or extractor for each list of trials")
         if not self.given and not self.scores:
             raise ValueError("expected embeddings, audio or scores, found none of them")
         if self.keyless and self.again is not None:
@@ -406,6 +420,18 @@ class UtilityConfig(_Part):
         return self.measurements is not None or self.transcripts is not None or self.dnsmos > 0
 
 
+class TableConfig(_Part):
+    """The one table of safeguards of which scores were given."""
+
+    rows: tuple[str, ...] = described("Systems, in this order; attackers: a row of each.", ())
+    columns: tuple[Column, ...] = described("Numbers; all that there are by default.", ())
+    means: Literal["auto", "set", "language", "sex", "none"] = described(
+        "What EERs stand beside their mean; auto: up to four sets, else means by language or sex.",
+        "auto",
+    )
+    baseline: Name | None = described("System from which all others differ by so much.")
+
+
 class Filing(_Part):
     """Fields of the filing copy; one that is empty becomes a line to fill in by hand."""
 
@@ -452,6 +478,7 @@ class Config(_Part):
     cpmap: CpMaps = CpMaps()
     worst_case: WorstCaseConfig = WorstCaseConfig()
     utility: UtilityConfig = UtilityConfig()
+    table: TableConfig = TableConfig()
 
     @field_validator("date", mode="before")
     @classmethod
@@ -574,6 +601,14 @@ class Config(_Part):
         made = [one.name for one in self.safeguards if one.made]
         if made and self.original.audio is None:
             raise ValueError(f"original: expected audio to make {made[0]} of, found none")
+        scored = [one.name for one in self.safeguards if one.scores]
+        if not scored and self.table != TableConfig():
+            raise ValueError("table: expected safeguards with scores, found none")
+        rows = [name for name in self.table.rows if name not in (ORIGINAL, "attackers")]
+        for name in (*rows, *filter(None, [self.table.baseline])):
+            if name not in scored:
+                known = ", ".join(scored)
+                raise ValueError(f"table: expected one of the systems {known}, found {name!r}")
         return self
 
 

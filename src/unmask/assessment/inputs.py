@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from unmask.assessment.cache import Work
+from unmask.assessment.challenge import Stated, read_results, stated_eer
 from unmask.assessment.config import Config, ScoreSets, ScoreTable, VoicesConfig
 from unmask.assessment.redact import Labels, redaction_key
 from unmask.assessment.runs import (
@@ -52,6 +53,8 @@ from unmask.trials import (
 if TYPE_CHECKING:
     from unmask.speech import Recording
 
+PARTS, GENDER = ("oo", "op", "pp"), "gender"
+
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
@@ -61,6 +64,8 @@ class Inputs:
     ``keyless`` safeguards have no key, ``renewed`` ones draw a new voice for every utterance.
     ``enrols`` are the utterances that enrol, ``listed`` where a file names them. ``released`` links
     recordings of each release to each other, also of people who are not attacked otherwise.
+    ``sets`` are lists of scores (oo, op, pp) by the label of a safeguard's list, ``stated`` what
+    result files say of a safeguard of which there are such.
     ``trained`` has, by safeguard and attacker, all speech through an extractor that was trained,
     ``untrained`` why there is none. Recordings that could not be read in some set (``not-read`` of
     the ``notices``) are left out of all, which are compared utterance by utterance.
@@ -77,6 +82,7 @@ class Inputs:
     renewed: frozenset[str] = frozenset()
     listed: bool = False
     released: Mapping[str, Attacker] = field(default_factory=dict)
+    stated: Mapping[str, tuple[Stated, ...]] = field(default_factory=dict)
     trained: Mapping[tuple[str, str], Speech] = field(default_factory=dict)
     untrained: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
@@ -95,7 +101,13 @@ class Inputs:
     @property
     def safeguards(self) -> tuple[str, ...]:
         """Names of the safeguards that are assessed, in order."""
-        return tuple(dict.fromkeys([*self.protected, *self.sets]))
+        return tuple(dict.fromkeys([*self.protected, *self.stated]))
+
+    @property
+    def lists(self) -> dict[str, Scores]:
+        """The lists of scores of all safeguards by name."""
+        sets = self.sets.items()
+        return {list_name(n, part): one for n, own in sets for part, one in own.items()}
 
     def enrolment(self, embeddings: Embeddings) -> Embeddings:
         """The utterances that enrol."""
@@ -269,17 +281,28 @@ def read_inputs(
         readable = partial(only, names=unread, what="can be read", inside=False)
         original, every = readable(original), {name: readable(one) for name, one in every.items()}
     tables = {one.name: located(_table(one)) for one in config.scores}
+    scored = [one for one in config.safeguards if one.scores and not one.hidden]
     sets = {
-        set_label(one.name, given.set): {name: located(s) for name, s in _sets(given).items()}
-        for one in config.safeguards
-        if not one.hidden
+        given.label(one.name): {name: located(s) for name, s in _sets(given).items()}
+        for one in scored
         for given in one.scores
     }
+    stated: dict[str, tuple[Stated, ...]] = {}
+    for one in scored:
+        lists = [(given, part, getattr(given, part)) for given in one.scores for part in PARTS]
+        rates = [
+            stated_eer(given.label(one.name), part, path) for given, part, path in lists if path
+        ]
+        rates += [rate for path in one.results for rate in read_results(path)]
+        stated[one.name] = tuple(filter(None, rates))
+        for file in one.results:
+            digest = hashlib.sha256(file.read_bytes()).hexdigest()
+            sources.append(Source(relative(str(file), base), digest, "results"))
     keyless = frozenset(one.name for one in config.safeguards if one.keyless)
     renewed = frozenset(
         one.name for one in config.safeguards if one.per == "utterance" and one.again is None
     )
-    inputs = Inputs(None, {}, keyless, frozenset(), tables, sets, renewed=renewed)
+    inputs = Inputs(None, {}, keyless, frozenset(), tables, sets, renewed=renewed, stated=stated)
     if original is not None:
         shown = {one.name: every[one.name] for one in given if not one.hidden}
         compared = {**shown, **{key: every[path] for key, path in runs.items()}}
@@ -412,17 +435,21 @@ def _in_sessions(speech: Embeddings, part: VoicesConfig) -> Embeddings:
     if part.sessions is None:
         return speech
     assert speech.utterances is not None
-    known = {}
-    for number, line in enumerate(text_lines(part.sessions), start=1):
-        words = line.split()
-        if len(words) != 2:
-            raise InputError(f"{part.sessions}, line {number}: expected utterance and session")
-        known[words[0]] = words[1]
+    known = dict(_pairs(part.sessions, "utterance and session"))
     names = speech.utterances.to_series()
     for name in names:
         if name not in known:
             raise InputError(part.sessions, "a session of every utterance", f"none of {name}")
     return replace(speech, sessions=Ids.from_strings([known[name] for name in names]))
+
+
+def _pairs(path: Path, what: str) -> Iterator[tuple[str, str]]:
+    """The two words of each line; ``what`` says what they are."""
+    for number, line in enumerate(text_lines(path), start=1):
+        words = line.split()
+        if len(words) != 2:
+            raise InputError(f"{path}, line {number}: expected {what}")
+        yield words[0], words[1]
 
 
 def _table(one: ScoreTable) -> Scores:
@@ -435,31 +462,36 @@ def _table(one: ScoreTable) -> Scores:
 def _sets(given: ScoreSets) -> dict[str, Scores]:
     """The lists of trials that there are, each with its one system named after it: OO, OP, PP."""
     key = read_key(given.key) if given.key is not None else None
-    files = {name: getattr(given, name) for name in ("oo", "op", "pp")}
+    files = {name: getattr(given, name) for name in PARTS}
     sets = {}
     for name, path in files.items():
         if path is not None:
             systems = [given.system] if given.system else None
             scores = read_scores(path, key=key, speakers=given.speakers, systems=systems)
             scores.check_classes()
-            sets[name] = replace(scores, systems={name.upper(): scores.scores(given.system)})
+            scores = replace(scores, systems={name.upper(): scores.scores(given.system)})
+            sets[name] = scores if given.genders is None else _of_sexes(scores, given.genders)
     return sets
 
 
-def set_label(safeguard: str, name: str | None) -> str:
-    """What a list of trials of a safeguard is called."""
-    return safeguard if name is None else f"{safeguard}, {name}"
+def _of_sexes(scores: Scores, path: Path) -> Scores:
+    """The scores with the column gender of both sides, from a Kaldi ``spk2gender``."""
+    known = dict(_pairs(path, "speaker and gender"))
+    columns = dict(scores.columns)
+    for side in ("enrol", "test"):
+        ids: Ids | None = getattr(scores, f"{side}_speaker")
+        if ids is None:
+            raise InputError(path, f"scores with the speakers of the {side} side", "none")
+        names = ids.names.to_list()
+        if lost := [names[code] for code in ids.used if names[code] not in known]:
+            raise InputError(path, "the gender of every speaker", f"none of {lost[0]}")
+        columns[f"{side}_{GENDER}"] = Ids.from_strings(ids.to_series().replace_strict(known))
+    return replace(scores, columns=columns)
 
 
-def set_tables(sets: Mapping[str, Mapping[str, Scores]]) -> dict[str, Scores]:
-    """A table of systems OO, OP, PP for each safeguard and set; apart where trials differ."""
-    tables: dict[str, Scores] = {}
-    for label, lists in sets.items():
-        try:
-            tables[label] = Scores.merged(*lists.values())
-        except InputError:
-            tables |= {f"{label} {part.upper()}": one for part, one in lists.items()}
-    return tables
+def list_name(label: str, part: str) -> str:
+    """What a list (oo, op, pp) of a safeguard's set is called."""
+    return f"{label} {part.upper()}"
 
 
 def _numbered(embeddings: Embeddings) -> Ids:

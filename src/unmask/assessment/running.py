@@ -16,7 +16,7 @@ from unmask.assessment.config import FRAMEWORKS as KEYS, Config
 from unmask.assessment.frameworks import FRAMEWORKS
 from unmask.assessment.frameworks.legal import with_fitting_lengths
 from unmask.assessment.frameworks.utility import check_code
-from unmask.assessment.inputs import read_inputs, set_tables
+from unmask.assessment.inputs import read_inputs
 from unmask.assessment.runs import Runs
 from unmask.assessment.study import TRIALS, Plan, Results, Study
 from unmask.errors import InputError
@@ -45,7 +45,7 @@ def read_study(
     attacks, missing = attacks_of(config, inputs)
     left_out = config.left_out
     config, notices = with_fitting_lengths(config, attacks)
-    tables = {**inputs.tables, **set_tables(inputs.sets)}
+    tables = {**inputs.tables, **inputs.lists}
     inputs = replace(inputs, notices=(*inputs.notices, *notices))
     return Study(config, inputs, attacks, missing, tables, left_out, asked=asked)
 

@@ -1,7 +1,7 @@
 """A commented config for what a folder holds, and the bundled case study as one.
 
 VoicePrivacy 2020 and 2022 write ``ASV-libri_dev_enrolls_anon-libri_dev_trials_f_anon/scores``, 2024
-``libri_dev_enrolls_mcadams-libri_dev_trials_f_mcadams/scores``; trials and speakers lie in
+and 2026 ``libri_dev_enrolls_mcadams-libri_dev_trials_f_mcadams/scores``; trials and speakers lie in
 ``data/libri_dev_trials_f``. What follows ``_enrolls`` and ``_trials_f`` names the safeguard.
 """
 
@@ -12,11 +12,12 @@ import os
 import re
 import tomllib
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from unmask.assessment.challenge import read_results
 from unmask.assessment.config import ATTACKERS, FRAMEWORKS, Config
 from unmask.assessment.toml import check_config, relative, resolved
 from unmask.data import demo_scores
@@ -31,6 +32,10 @@ _TRIALS = r"(?P<name>.+)_trials(?P<sex>_f|_m|_mixed)?(?P<common>_common)?(?P<tes
 _PAIR = re.compile(rf"(?:ASV-)?{_ENROLS}-{_TRIALS}")
 _DATA = re.compile(rf"(?:xvect(?:ors?)?_)?{_TRIALS}")
 _SCORES = ("scores", "scores.txt")
+REMARK = "# Remark: "
+"""What precedes a line on something that was not taken up."""
+_RANK, _ANON = "result_for_rank_", "anon"
+_STATED = re.compile(rf"(?:results_(?!folds_)|{_RANK}|ASR-.+?_asr(?:_|$))(?P<tag>.*?)(?:\.csv)?")
 _DEPTH = 8
 _SOUND = (".flac", ".wav", ".ogg", ".mp3")
 _ORIGINAL = ("original", "orig", "clean", "raw", "unprotected")
@@ -48,9 +53,9 @@ def starter_config(folder: str | Path, *, base: Path | None = None) -> str:
     if not where.is_dir():
         raise InputError(f"{folder}: expected a folder, found none")
     start = base or where.resolve()
-    systems, vectors = walk_tree(where)
-    if systems or vectors:
-        return _of_tree(systems, vectors, where, start)
+    tree = walk_tree(where)
+    if tree.systems or tree.vectors:
+        return _of_tree(tree, where, start)
     return _of_files(where, start)
 
 
@@ -120,22 +125,30 @@ def _rendered(where: Path, **values: Any) -> str:
     return template.render(title=title, frameworks=FRAMEWORKS, attackers=ATTACKERS, **values)
 
 
-def _of_tree(systems: dict[str, Sets], vectors: Vectors, where: Path, start: Path) -> str:
-    """The sets of a VoicePrivacy or Kaldi tree: score files, or x-vectors of the first set."""
+def _of_tree(tree: Tree, where: Path, start: Path) -> str:
+    """A VoicePrivacy or Kaldi tree: its score files, or x-vectors of the first set."""
 
     def named(path: Path | None) -> str | None:
         return None if path is None else relative(path.resolve(), start)
 
-    parts = ("oo", "op", "pp", "key", "speakers")
-    scored = {
-        system: [
-            {"set": name, **{part: named(files.get(part)) for part in parts}}
-            for name, files in sorted(sets.items())
-        ]
-        for system, sets in systems.items()
-    }
+    parts = ("oo", "op", "pp", "key", "speakers", "genders")
+    scored = [
+        {
+            "name": system,
+            "results": [named(path) for path in tree.results.get(system, ())],
+            "scores": [
+                {
+                    "set": name,
+                    "extractor": "trained" if extractor == "trained" else None,
+                    **{part: named(files.get(part)) for part in parts},
+                }
+                for (name, extractor), files in sorted(sets.items())
+            ],
+        }
+        for system, sets in tree.systems.items()
+    ]
     voices: dict[str, Any] = {}
-    pairs = {name: tags for name, tags in vectors.items() if "" in tags and len(tags) > 1}
+    pairs = {name: tags for name, tags in tree.vectors.items() if "" in tags and len(tags) > 1}
     if not scored and pairs:
         name, tags = next(iter(pairs.items()))
         voices = {
@@ -150,9 +163,9 @@ def _of_tree(systems: dict[str, Sets], vectors: Vectors, where: Path, start: Pat
             "others": [other for other in pairs if other != name],
         }
     elif not scored:
-        alike = f"{len(vectors)} sets of x-vectors of one kind only"
+        alike = f"{len(tree.vectors)} sets of x-vectors of one kind only"
         raise InputError(where, "scores, or x-vectors original and protected", alike)
-    return _rendered(where, scored=scored, **voices)
+    return _rendered(where, scored=scored, remarks=tree.remarks, **voices)
 
 
 def demo_config(folder: str | Path, *, seed: int = 0, replicates: int | None = None) -> Config:
@@ -181,52 +194,118 @@ def demo_values() -> dict[str, Any]:
     return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
-Sets = dict[str, dict[str, Path | None]]
-"""Files of each list of trials: scores by oo, op and pp, key and speakers."""
+Files = dict[str, Path | None]
+"""Files of a list of trials: scores by oo, op and pp, all of one root, key, speakers, genders."""
 
 
-Vectors = dict[str, dict[str, tuple[Path, Path | None]]]
-"""X-vectors by set and safeguard, "" where unprotected, with their utt2spk."""
+@dataclass
+class Tree:
+    """What lies in places named as the challenges do.
+
+    ``systems`` have files by set and extractor, ``results`` result files by system; ``vectors`` are
+    by set and safeguard ("" where unprotected) with their utt2spk; ``remarks`` tell what was not
+    taken up, or not known.
+    """
+
+    systems: dict[str, dict[tuple[str, str], Files]] = field(default_factory=dict)
+    results: dict[str, list[Path]] = field(default_factory=dict)
+    vectors: dict[str, dict[str, tuple[Path, Path | None]]] = field(default_factory=dict)
+    remarks: list[str] = field(default_factory=list)
 
 
-def walk_tree(folder: Path) -> tuple[dict[str, Sets], Vectors]:
-    """Sets of score files by system, and x-vectors, in places named as VoicePrivacy does."""
+def walk_tree(folder: Path) -> Tree:
+    """The score files, x-vectors and result files of a tree.
+
+    A system goes by the suffix of its folders, and by the folder above its ``exp`` where several
+    use the same suffix. Who attacks is told by the folder of the verification (:func:`_extractor`).
+    """
+    remarks: dict[str, None] = {}
     data: dict[str, Path] = {}
-    scored: dict[tuple[Path, str], Sets] = {}
-    plain: dict[Path, dict[str, Path]] = {}
     vectors: dict[str, dict[str, Path]] = {}
+    stated: dict[tuple[str, str], list[Path]] = {}
+    plain: dict[Path, dict[str, Path]] = {}
+    lists: dict[tuple[str, str], dict[tuple[str, str], Files]] = {}
     for place, names in _folders(folder):
-        if match := _DATA.fullmatch(place.name):
+        above, holder = _above(place, folder), place.parent if place.name == "meta" else place
+        # Of results-X.orig and results-X (2022) those of the latter are ranked.
+        older = place.suffix == ".orig" and place.with_suffix("").is_dir()
+        for match in map(_STATED.fullmatch, () if older else sorted(names)):
+            if match and _states_utility(place / match.string):
+                stated.setdefault((above, match["tag"] or ""), []).append(place / match.string)
+        if match := _DATA.fullmatch(holder.name):
             if "utt2spk" in names or "trials" in names:
-                data[place.name] = place
+                data.setdefault(holder.name, place)
             if "xvector.scp" in names:
                 which = (match["tested"] or "").lstrip("_")
                 vectors.setdefault(_set_name(match), {})[which] = place / "xvector.scp"
-        pair = _PAIR.fullmatch(place.name)
+        if (pair := _PAIR.fullmatch(place.name)) is None:
+            continue
         scores = next((place / name for name in _SCORES if name in names), None)
-        if pair is None or scores is None:
+        if scores is None:
+            remarks[f"{place.relative_to(folder)}: no file scores, left out"] = None
             continue
-        name, tested = _set_name(pair), pair["tested"]
-        if not tested:
-            plain.setdefault(place.parent, {})[name] = scores
+        root, name, tag = place.parent, _set_name(pair), (pair["tested"] or "").lstrip("_")
+        if not tag:
+            plain.setdefault(root, {})[name] = scores
             continue
-        sets = scored.setdefault((place.parent, tested.lstrip("_")), {})
-        sets.setdefault(name, {})["pp" if pair["enrolled"] else "op"] = scores
-    if not scored:
-        scored = {(root, ""): {name: {} for name in sets} for root, sets in plain.items()}
-    systems = {}
-    for (root, tag), sets in scored.items():
-        for name, files in sets.items():
-            files["oo"] = plain.get(root, {}).get(name)
-            files["key"], files["speakers"] = _lists_of(name, data)
-        # A system goes by its suffix, by its folder too where another has the same.
-        where = root.relative_to(folder).as_posix() if root != folder else folder.resolve().name
-        alone = tag and sum(other == tag for _, other in scored) == 1
-        systems[tag if alone else f"{tag} {where}".strip()] = sets
-    return systems, {
-        name: {tag: (path, _lists_of(name, data)[1]) for tag, path in sorted(tags.items())}
-        for name, tags in sorted(vectors.items())
-    }
+        extractor = _extractor(root)
+        if extractor is None:
+            sentence = "no name of the challenges (asv_orig, asv_ssl, asv_anon…, results…)"
+            remarks[f"{root.relative_to(folder)}: {sentence}, taken as pre-trained"] = None
+        files = lists.setdefault((above, tag), {}).setdefault((name, extractor or "given"), {})
+        if files.setdefault("root", root) != root:
+            sentence = "left out, the same lists of the same attacker were found before"
+            remarks[f"{root.relative_to(folder)}: {sentence}"] = None
+            continue
+        part = "pp" if pair["enrolled"] else "op"
+        files |= {part: scores, "oo": plain.get(root, {}).get(name)}
+    tree = Tree(remarks=list(remarks))
+    if not lists:
+        for root, own in plain.items():
+            name = root.parent.name if root.name.endswith("_out") else root.resolve().name
+            tree.systems[name] = {(of_set, "given"): {"oo": own[of_set]} for of_set in own}
+    for above, tag in sorted(lists):
+        alone = sum(tag == other for _, other in lists) == 1
+        name = tag if alone or not above else above if tag == _ANON else f"{above} {tag}"
+        tree.systems[name] = lists[above, tag]
+        found = [*stated.get((above, ""), []), *stated.get((above, tag), [])]
+        ranks = [path for path in found if path.name.startswith(_RANK)]
+        tree.results[name] = [path for path in found if path not in ranks] or ranks
+    for sets in tree.systems.values():
+        for (name, _), files in sets.items():
+            files |= _lists_of(name, data)
+    for name, tags in sorted(vectors.items()):
+        whose = _lists_of(name, data)["speakers"]
+        tree.vectors[name] = {tag: (path, whose) for tag, path in sorted(tags.items())}
+    return tree
+
+
+def _extractor(root: Path) -> str | None:
+    """Whose extractor made the scores of a folder; None where its name does not tell.
+
+    The one of ``asv_anon…`` was trained on protected speech (2024, 2026), as was that of
+    ``results-X`` where ``results-X.orig`` lies beside it (2022).
+    """
+    name = root.parent.name if root.name.endswith("_out") else root.name
+    if name.startswith(("asv_anon", "user_asv_eval_anon")) or name.endswith(".anon"):
+        return "trained"
+    if name.startswith("results"):
+        return "trained" if root.with_name(f"{name}.orig").is_dir() else "given"
+    return "given" if name.startswith(("asv_orig", "asv_ssl", "asv_pre", "asv_eval")) else None
+
+
+def _above(place: Path, folder: Path) -> str:
+    """Name of the folder in which the ``exp`` of a place lies; "" for the tree itself."""
+    parts = place.relative_to(folder).parts
+    return parts[parts.index("exp") - 1] if "exp" in parts[1:] else ""
+
+
+def _states_utility(path: Path) -> bool:
+    """Whether a result file has word error rates or recalls, which those of EERs have not."""
+    try:
+        return any(one.metric in ("wer", "uar") for one in read_results(path))
+    except InputError:
+        return False
 
 
 def _folders(folder: Path) -> Iterator[tuple[Path, set[str]]]:
@@ -243,12 +322,18 @@ def _set_name(match: re.Match[str]) -> str:
     return f"{match['name']}{match['sex'] or ''}{match['common'] or ''}"
 
 
-def _lists_of(name: str, data: dict[str, Path]) -> tuple[Path | None, Path | None]:
-    """Key and utt2spk of a set: those of the unprotected trials, or of any."""
+def _lists_of(name: str, data: dict[str, Path]) -> Files:
+    """Key and utt2spk of a set: those of the unprotected trials, or of any; of a list of both sexes
+    spk2gender too.
+    """
     same = [
         place
         for folder, place in sorted(data.items(), key=lambda item: len(item[0]))
         if (match := _DATA.fullmatch(folder)) and _set_name(match) == name
     ]
-    trials, whose = ([one / file for one in same] for file in ("trials", "utt2spk"))
-    return next(filter(Path.is_file, trials), None), next(filter(Path.is_file, whose), None)
+    files = {"key": "trials", "speakers": "utt2spk"}
+    files |= {"genders": "spk2gender"} if name.endswith("_mixed") else {}
+    return {
+        what: next((one / file for one in same if (one / file).is_file()), None)
+        for what, file in files.items()
+    }

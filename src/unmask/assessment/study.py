@@ -10,8 +10,8 @@ import numpy as np
 
 from unmask.assessment.attacks import ATTACKS, AttackRun, Attacks, Variant
 from unmask.assessment.cache import Step, digest_of
-from unmask.assessment.config import ORIGINAL, Config
-from unmask.assessment.inputs import Inputs
+from unmask.assessment.config import ORIGINAL, Config, ScoreSets
+from unmask.assessment.inputs import Inputs, list_name
 from unmask.base import FloatArray, IntArray
 from unmask.engine import SystemResult, evaluate
 from unmask.errors import InputError
@@ -264,8 +264,21 @@ class Study:
         best = {name: strongest(trialled, "eer") for name, trialled in self.trialled.items()}
         return {n: (self.every[n, one.attacker], one.variant) for n, one in best.items()}
 
+    @property
+    def lists(self) -> dict[str, tuple[str, ScoreSets, str]]:
+        """The tables that are lists of a safeguard: whose, what the config says, and which part."""
+        every = [(one.name, given) for one in self.config.safeguards for given in one.scores]
+        return {
+            list_name(given.label(name), part): (name, given, part)
+            for name, given in every
+            for part in self.inputs.sets.get(given.label(name), ())
+        }
+
     def compared(self) -> list[Table]:
-        """The strongest attacks, those on one list of trials in one table, and the given tables."""
+        """The strongest attacks, those on one list of trials in one table, and the given tables;
+        of many lists of safeguards only where the config names frameworks.
+        """
+        lists = self.lists if len(self.inputs.sets) > 1 and not self.config.frameworks else {}
         groups: dict[Any, dict[str, tuple[AttackRun, Variant]]] = {}
         for name, (attack, variant) in self.strongest().items():
             groups.setdefault((attack.trials, variant.by), {})[name] = (attack, variant)
@@ -281,6 +294,7 @@ class Study:
                 references.get(name, ()),
             )
             for name, scores in self.tables.items()
+            if name not in lists
         ]
         return [*map(_attack_table, groups.values()), *given]
 

@@ -73,6 +73,10 @@ def assess(
     change: tuple[str, ...] = option(
         "Change a value; may be repeated.", "--set", metavar="KEY=VALUE"
     ),
+    baseline: str | None = option("System from which others differ by so much.", metavar="SYSTEM"),
+    rows: str | None = option("Systems of the table; attackers: a row of each.", metavar="A,B"),
+    columns: str | None = option("eer, deid, g_vd, linkability, wer, uar.", metavar="A,B"),
+    means: str | None = option("EERs beside the mean: set, language, sex, none."),
     validate: bool = option(
         "Only read and check: what will be run, what not and why, how long.", default=False
     ),
@@ -96,7 +100,11 @@ def assess(
         wanted = "a config (TOML), or folders of original and protected speech"
         raise InputError("assess", wanted, "none: unmask init writes a config")
     flags = {"redact": redact, "quick": quick}
-    changes = [*change, *(f"{name}=true" for name, on in flags.items() if on)]
+    several = {"rows": rows, "columns": columns}
+    table = {name: value.split(",") for name, value in several.items() if value is not None}
+    one = {name: x for name, x in (("baseline", baseline), ("means", means)) if x is not None}
+    words = [f"table.{name}={json.dumps(value)}" for name, value in {**table, **one}.items()]
+    changes = [*change, *words, *(f"{name}=true" for name, on in flags.items() if on)]
     if quick:
         refuse(context, _HELD, "no effect with --quick, whose attackers have no run of their own")
     files = [one for one in given if one.endswith(".toml")]
@@ -204,6 +212,9 @@ def init(
         write_whole(path, text.encode())
     except UnicodeEncodeError:
         raise InputError(f"{folder}: expected file names in UTF-8, found others") from None
+    for line in text.splitlines():
+        if line.startswith(assessment.REMARK):
+            print(visible(line.removeprefix(assessment.REMARK)), file=sys.stderr)
     sys.stdout.write(visible(f"{path}\n"))
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from unmask.base import BoolArray, FloatArray, IntArray, visible
+from unmask.engine.battery import Battery
 from unmask.engine.calibration import (
     IsotonicCalibration,
     isotonic,
@@ -21,7 +22,6 @@ from unmask.engine.calibration import (
     read_table,
 )
 from unmask.engine.comparison import Comparison, compare
-from unmask.engine.evaluation import Battery
 from unmask.engine.roc import Roc
 from unmask.errors import InputError
 from unmask.estimate import Notice

@@ -47,6 +47,7 @@ from unmask.report.headline import (
 )
 from unmask.report.overview import overview
 from unmask.report.section import Section, TableBlock, colours_of
+from unmask.report.standings import conclusions, result_for_rank, standings
 from unmask.report.words import note
 from unmask.run import private_files
 
@@ -63,6 +64,7 @@ class Assessment(Tabular):
     """Everything a report says. ``facts`` tell what was tested, as (name, value).
 
     ``attackers`` are those that were run against some safeguard, which config may name more of.
+    ``ranks`` are result files in a challenge's form, by system.
     ``lines`` conclude, the worst first, ``limits`` and ``next_steps`` are sentences.
     ``notices`` are those on what was read, ``failures`` tell what could not be computed; the rest
     of the report stands.
@@ -85,6 +87,7 @@ class Assessment(Tabular):
     sections: Sequence[Section]
     document: Document
     overview: Document
+    ranks: Mapping[str, str]
     colours: Mapping[str, str]
     notices: Sequence[Notice]
     failures: Sequence[Notice]
@@ -265,11 +268,12 @@ def _assessment(run: Run, sections: Sequence[Section]) -> Assessment:
     study, config, inputs = run.study, run.study.config, run.study.inputs
     strip, least = (None, []) if config.quick else _least(study)
     rows = {section.key: section.rows for section in sections}
-    made = cards(study, rows)
+    every = standings(study, rows)
+    made = [*cards(study, rows), *conclusions(study, rows, every)]
     limiting = [*([note("quick")] if config.quick else []), *limits(made, study, sections)]
     told = ("not-read", *COMPARED, *BELIEVED)
     notices = [one for one in inputs.notices if one.code not in told]
-    every = {"speakers": [row for block in least for row in block.rows], **rows}
+    found = {"speakers": [row for block in least for row in block.rows], **rows}
     return Assessment(
         config,
         study.asked or config,
@@ -277,7 +281,7 @@ def _assessment(run: Run, sections: Sequence[Section]) -> Assessment:
         facts=_facts(study),
         line=_line(study),
         extractor=extractor_note(inputs) if study.attacks else "",
-        lines=[*(c for c in made if c.numbers), *of_tables(rows.get("verification", ()))],
+        lines=[*(c for c in made if c.verdict), *of_tables(rows.get("verification", ()))],
         limits=limiting,
         next_steps=list(next_steps(made, study)),
         plane=None if config.quick else plane_of(study, rows),
@@ -287,7 +291,7 @@ def _assessment(run: Run, sections: Sequence[Section]) -> Assessment:
         document=Document(
             [
                 Row({"framework": key, **row.conditions}, row.estimates)
-                for key, some in every.items()
+                for key, some in found.items()
                 for row in some
             ],
             inputs=inputs.sources,
@@ -301,7 +305,13 @@ def _assessment(run: Run, sections: Sequence[Section]) -> Assessment:
             ],
             seed=config.seed,
         ),
-        overview=overview(config, rows, study.tables),
+        overview=overview(study, rows, every),
+        ranks={
+            name: result_for_rank(
+                [one for one in every if one.system == name], rates, _date(config)
+            )
+            for name, rates in inputs.stated.items()
+        },
         colours=colours_of(study),
         notices=notices,
         failures=run.failures,
@@ -357,7 +367,11 @@ def _facts(study: Study) -> list[tuple[str, str]]:
     if attacks:
         facts += [(f"Attacker {name}", _attacker(study, name)) for name in study.attackers]
         facts.append(("Extractor", extractor_note(inputs)))
-    for name, scores in study.tables.items():
+    if lists := study.lists:
+        sets = dict.fromkeys(given.set for _, given, _ in lists.values() if given.set)
+        of = f" of the sets {', '.join(sets)}" if sets else ""
+        facts.append(("Scores", f"{_counted(lists, 'list')}{of}"))
+    for name, scores in study.inputs.tables.items():
         counts = scores.counts
         trials = f"{counts['target']:,} target and {counts['nontarget']:,} nontarget trials"
         facts.append((f"Scores {name}", f"{trials}, {_counted(scores.systems, 'system')}"))
@@ -381,7 +395,7 @@ def _attacker(study: Study, attacker: str) -> str:
 
 
 def _line(study: Study) -> str:
-    speech, tables = study.inputs.original, study.tables
+    speech, tables = study.inputs.original, study.inputs.tables
     parts = []
     if speech is not None:
         everyone = f"{speech.n_speakers:,}"
@@ -396,6 +410,7 @@ def _line(study: Study) -> str:
     for what, names in every.items():
         parts += [_counted(names, what)] if names else []
     parts += [_counted(tables, "score table")] if tables else []
+    parts += [_counted(study.lists, "list") + " of scores"] if study.lists else []
     return f"{'. '.join(parts)}."
 
 

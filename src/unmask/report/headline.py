@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from unmask.assessment import COMPARED, ORIGINAL, Inputs, set_label
+from unmask.assessment import COMPARED, ORIGINAL, Inputs
 from unmask.base import few_speakers
-from unmask.engine import speaker_count
 from unmask.estimate import Estimate, Notice
 from unmask.privacy.legal import RELEASE, STRONG_ENOUGH, extent, spoken
 from unmask.report.documents import Row
@@ -295,13 +294,9 @@ def weak_control(rows: Sequence[Row]) -> list[str]:
 def cards(study: Study, rows: Rows) -> list[Card]:
     """A card for each safeguard from the rows of the sections, the worst first."""
     legal, inputs = rows.get("legal", ()), study.inputs
-    described = {
-        label: one.description
-        for one in study.config.safeguards
-        for label in (one.name, *(set_label(one.name, given.set) for given in one.scores))
-    }
+    described = {one.name: one.description for one in study.config.safeguards}
     made = []
-    for name in inputs.safeguards:
+    for name in inputs.protected:
         numbers = list(numbers_of(rows, name))
         attacks = study.attacks.get(name, ())
         known = {one.label(variant): one.description for one in attacks for variant in one.variants}
@@ -320,11 +315,7 @@ def _beside(study: Study, name: str, weak: Iterable[str]) -> Iterable[Notice]:
         if of == name:
             yield Notice("attacker-not-run", name, f"the {attacker} attacker was {why}")
     yield from (Notice("weak-control", name, line) for line in weak)
-    speech = study.inputs.protected.get(name)
-    lists = study.inputs.sets.get(name, {}).values()
-    speakers = speech.n_speakers if speech else speaker_count(next(iter(lists)))
-    few = None if speakers is None else few_speakers(speakers)
-    if few:
+    if few := few_speakers(study.inputs.protected[name].n_speakers):
         yield Notice("few-speakers", name, few)
 
 
@@ -427,8 +418,9 @@ def limits(cards: Sequence[Card], study: Study, sections: Sequence[Section] = ()
     if inputs.original is not None and not _several_sessions(inputs.original):
         yield note("no_sessions")
     if not inputs.protected:
-        reversed_ = dict.fromkeys(one.line for one in noticed if one.code == "negated")
-        yield from (f"{line}." for line in reversed_)
+        turned = list(dict.fromkeys(one.line for one in noticed if one.code == "negated"))
+        more = f" ({len(turned) - 1} more like this)" if len(turned) > 1 else ""
+        yield from (f"{line}{more}." for line in turned[:1])
 
 
 def extractor_note(inputs: Inputs) -> str:

@@ -1,106 +1,220 @@
-"""One table of an assessment: systems × sets down, the numbers of all frameworks across."""
+"""One table of an assessment: systems down, the numbers of all frameworks across."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations
 from typing import Any
 
-import numpy as np
-
-from unmask.assessment import ORIGINAL, Config, set_label
-from unmask.estimate import Estimate, Interval
+from unmask.assessment import ORIGINAL, Study, TrialSet, shown_sets
+from unmask.estimate import Estimate
 from unmask.privacy.similarity import GIVEN
 from unmask.report.documents import Document, Row
 from unmask.report.headline import WORST, Match, Rows, find, largest
-from unmask.report.table import MODELS
-from unmask.trials import Scores
+from unmask.report.standings import AS_STATED, Standing, mean, ranked
+from unmask.report.table import MODELS, label, shown_value
+from unmask.report.words import with_level
 
 COLUMNS = ("eer", "d_ece", "l_w", "tag", "deid", "g_vd", "linkability", "singling_out")
-AVERAGED = ("eer", "d_ece", "deid", "g_vd", "linkability", "singling_out")
-ALL = "mean of all sets"
 STRONGEST, MORE = "strongest", ("trials", "attacker")
-_GENDER = re.compile(r"(?:^|[_-])(f|m)(?:$|[_-])")
-_FROM = {"deid": "OP", "g_vd": "PP"}
-"""Which trials a number of all three lists stands beside."""
+ATTACKERS = "attackers"
+MOST_SETS = 4
 
 
-def overview(config: Config, rows: Rows, tables: Mapping[str, Scores]) -> Document:
-    """The table, from the ``rows`` of all sections by framework and the score ``tables``.
+def overview(study: Study, rows: Rows, every: Sequence[Standing]) -> Document:
+    """The table, from the ``rows`` of all sections by framework and what systems have by attacker.
 
-    Safeguards of which scores were given have a row for each set and each list OO, OP, PP, and the
-    averages over sets: all, and those of women and of men where names of sets end in f or m.
-    Safeguards of which voices were given have a row of enrolled models, the strongest attack on
-    each number, and two of utterance pairs, the plain score and the strongest. Score tables have a
-    row for each system.
+    Safeguards of which scores were given have a row each, as the config's ``table`` says; every
+    set, list and attacker stands in ``rows``. Safeguards of which voices were given have a row of
+    enrolled models, the strongest attack on each number, and two of utterance pairs, the plain
+    score and the strongest. Score tables have a row for each system.
     """
-    notes: list[str] = []
+    config = study.config
     voices = [one.name for one in config.safeguards if one.given and not one.hidden]
     named = (ORIGINAL, *voices) if voices else ()
     models = [row for name in named for row in _strongest(name, rows)]
     pairs = [row for name in named for row in _pairs(name, rows)]
-    made: list[Row] = []
-    for one in config.safeguards:
-        labels = {set_label(one.name, given.set): given.set or "" for given in one.scores}
-        parts = [row for label in labels for row in _of_set(one.name, label, labels[label], rows)]
-        made += parts
-        people = {of_set: _people(tables.get(label)) for label, of_set in labels.items()}
-        made += _averages(one.name, parts, people, notes)
-    own = tuple(set_label(s.name, given.set) for s in config.safeguards for given in s.scores)
+    made = []
     for row in rows.get("verification", ()):
         table = row.conditions.get("table", "")
         whole = "group" not in row.conditions and any(e.metric == "eer" for e in row.estimates)
-        if table and whole and not table.startswith(own):
+        if table and whole:
             where = {"system": row.conditions["system"], "set": table, "trials": ""}
             made.append(Row({**where, "attacker": GIVEN}, _ordered(row.estimates)))
-    links = (e.params.get("count") for row in made for e in row.estimates if _is_link(e))
-    counts = sorted({int(count) for count in links if count is not None})
     best, plain = (
         [row for row in pairs if row.conditions["attacker"].startswith(STRONGEST) == one]
         for one in (True, False)
     )
-    used = [name for name in ("set", "trials") if any(row.conditions[name] for row in made)]
-    apart = ((models, MORE), (best, MORE), (plain, MORE), (made, used))
+    apart = ((models, MORE), (best, MORE), (plain, MORE), (made, ("set",)))
     shown = [[_only(row, ("system", *names)) for row in some] for some, names in apart]
-    kept = [_only(row, tuple(row.conditions)) for row in (*models, *pairs, *made)]
-    if counts:
-        span = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else f"{counts[0]}"
-        notes.insert(0, f"Linkability among all enrolled speakers of a set (N′ = {span})")
-        lone = [row for row in made if any(map(_is_link, row.estimates))]
-        if not all(any(e.metric == "singling_out" for e in row.estimates) for row in lone):
-            notes.append("Singling Out needs two recordings of each speaker that is tested")
-    about: Any = {"notes": list(dict.fromkeys(notes)), "tables": shown}
+    protected = [one for one in every if one.part != "oo"]
+    chosen = protected if ATTACKERS in config.table.rows else ranked(protected)
+    participants = _participants(study, every, chosen) if chosen else []
+    stated = list(_stated_rows(study))
+    all_rows = (*models, *pairs, *(row for one in every for row in one.rows), *stated, *made)
+    kept = [_only(row, ("system", "set", "trials", "attacker")) for row in all_rows]
+    about: Any = {"tables": [participants, *shown], "stacked": bool(participants)}
+    about["notes"] = list(_notes(study, every, chosen)) if chosen else []
+    about["asides"] = list(_stated_rates(chosen))
     return Document(kept, seed=config.seed, title=config.title, **about)
+
+
+def _participants(study: Study, every: Sequence[Standing], chosen: Sequence[Standing]) -> list[Row]:
+    """One row a system: EERs of sets and their mean, what other frameworks add, the tree's word
+    error rates and recalls.
+    """
+    how = study.config.table
+    wanted = [name for name in how.rows if name != ATTACKERS]
+    order = wanted or [ORIGINAL, *dict.fromkeys(one.system for one in chosen)]
+    used = dict.fromkeys(name for one in chosen for name in one.sets)
+    bare = [one for one in every if one.part == "oo"]
+    first = [_within(one, used) for one in bare[:1]] if ORIGINAL in order else []
+    listed = [*first, *(one for name in order for one in chosen if one.system == name)]
+    sets = shown_sets(used)
+    means = _grouping(sets, listed) if how.means == "auto" else how.means
+    alike = len({one.attacker for one in chosen}) == 1
+    rows = []
+    for one in listed:
+        system = ORIGINAL if one.part == "oo" else one.system
+        cells: dict[str, Estimate | None] = {}
+        if not how.columns or "eer" in how.columns:
+            cells |= _rates(one, means, sets)
+            if how.baseline:
+                cells[f"EER − {how.baseline} [%]"] = one.mean("eer_difference")
+        same = [one] if ATTACKERS in how.rows else [o for o in every if o.system == one.system]
+        own = {m: _number(one, same, m) for m in ("deid", "g_vd", "linkability")}
+        own |= {metric: _stated_mean(study, one, metric) for metric in ("wer", "uar")}
+        cells |= {
+            label(replace(e, params={})): e
+            for m, e in own.items()
+            if e is not None and (not how.columns or m in how.columns)
+        }
+        there = {head: e for head, e in cells.items() if e is not None}
+        where = {"system": system} if alike else {"system": system, "attacker": one.attacker}
+        bared = [replace(e, params={}, no_interval="") for e in there.values()]
+        rows.append(Row(where, bared, list(there)))
+    return rows
+
+
+def _within(one: Standing, names: Collection[str]) -> Standing:
+    """Unprotected speech on the sets of the attackers that are shown."""
+    sets = {name: own for name, own in one.sets.items() if name in names}
+    return replace(one, sets=sets, weights={n: w for n, w in one.weights.items() if n in names})
+
+
+def _grouping(sets: Mapping[str, TrialSet], listed: Sequence[Standing]) -> str:
+    """EERs of up to four sets; of more their means by language, else by sex, else none."""
+    if len(sets) <= MOST_SETS:
+        return "set"
+    if 1 < len({one.language for one in sets.values() if one.language}) <= MOST_SETS:
+        return "language"
+    return "sex" if all(one.of_sex(sex) for one in listed for sex in "fm") else "none"
+
+
+def _rates(one: Standing, means: str, sets: Mapping[str, TrialSet]) -> dict[str, Estimate | None]:
+    """EERs of a row by the headings of their columns, the mean last."""
+    made: dict[str, Estimate | None] = {}
+    if means == "set":
+        made = {short: one.sets.get(name, {}).get("eer") for name, short in _short(sets).items()}
+    elif means == "sex":
+        made = {sex: one.of_sex(sex) for sex in "fm"}
+    elif means == "language":
+        for language in dict.fromkeys(of.language for of in sets.values() if of.language):
+            own = [n for n in one.weights if n in sets and sets[n].language == language]
+            made[language] = one.mean("eer", own)
+    if len(one.weights) > 1 or not made:
+        made["mean"] = one.mean("eer")
+    return {f"EER {head} [%]".replace("  ", " "): value for head, value in made.items()}
+
+
+def _short(sets: Mapping[str, TrialSet]) -> dict[str, str]:
+    """What tells a set from the others, in few letters."""
+    differ = [i for i in range(4) if len({one[i] for one in sets.values()}) > 1]
+    return {name: " ".join(filter(None, (one[i] for i in differ))) for name, one in sets.items()}
+
+
+def _number(one: Standing, same: Sequence[Standing], metric: str) -> Estimate | None:
+    """A number of this attacker; DeID and G_VD, which are made of all lists together, of any of the
+    ``same`` system, by the extractor that was given first.
+    """
+    if one.part == "oo" or metric == "linkability":
+        return one.mean(metric)
+    ordered = sorted(same, key=lambda other: other.extractor)
+    return next((mean for o in ordered if (mean := o.mean(metric)) is not None), None)
+
+
+def _stated_mean(study: Study, one: Standing, metric: str) -> Estimate | None:
+    """The mean that the tree states: of its test sets, word errors of corpora with trials only."""
+    part = "oo" if one.part == "oo" else "pp"
+    found = [r for r in study.inputs.stated[one.system] if (r.metric, r.part) == (metric, part)]
+    corpora = {TrialSet.of(name).corpus for name in one.sets}
+    found = [r for r in found if metric == "uar" or r.corpus in corpora]
+    rates = [r for r in found if r.split == "test"] or found
+    made = [Estimate(metric, r.value, "%", no_interval=AS_STATED) for r in rates]
+    return mean(made, independent=True) if made else None
+
+
+def _stated_rows(study: Study) -> Iterator[Row]:
+    for system, rates in study.inputs.stated.items():
+        for rate in rates:
+            if rate.metric in ("wer", "uar"):
+                where = {"system": system, "set": f"{rate.corpus}_{rate.split}", "attacker": ""}
+                number = Estimate(rate.metric, rate.value, "%", no_interval=AS_STATED)
+                yield Row({**where, "trials": rate.part.upper()}, [number])
+
+
+def _notes(study: Study, every: Sequence[Standing], chosen: Sequence[Standing]) -> Iterator[str]:
+    """Who attacks and what the means are of."""
+    config, of = study.config, chosen[0]
+    who = dict.fromkeys(one.attacker for one in chosen)
+    if len(who) == 1:
+        yield f"Attacker: {of.attacker}"
+    for one in chosen if ATTACKERS not in config.table.rows else ():
+        others = [o for o in every if o.system == one.system and o.weights == one.weights]
+        rates = {o.attacker: rate for o in others if o.part != "oo" and (rate := o.mean("eer"))}
+        least = min(rates, key=lambda name: float(rates[name].value), default=one.attacker)
+        if least != one.attacker:
+            yield f"{one.system}: the attacker {least} finds more, EER {with_level(rates[least])}"
+    if len(of.weights) > 1:
+        uneven = len(set(of.weights.values())) > 1
+        weighed = " (common sentences weigh a quarter of the others)" if uneven else ""
+        yield f"Means over {', '.join(of.weights)}{weighed}"
+        if of.apart(of.weights):
+            yield "Intervals of means take sets of different people as independent"
+        else:
+            yield "Sets of a mean share people: its intervals add up, as if they erred together"
+    links = [
+        own["linkability"] for one in chosen for own in one.sets.values() if "linkability" in own
+    ]
+    if counts := sorted({int(link.params["count"] or 0) for link in links}):
+        span = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else f"{counts[0]}"
+        yield f"Linkability among all enrolled speakers of a set (N′ = {span})"
+    if any("deid" in own for one in every for own in one.sets.values()):
+        yield "DeID of the scores as they are; the report has the strongest reading of them too"
+    found = {rate.metric for one in chosen for rate in study.inputs.stated[one.system]}
+    if there := [metric.upper() for metric in ("wer", "uar") if metric in found]:
+        yield f"{' and '.join(there)}: from the tree's own files, which have no intervals"
+    if config.table.baseline:
+        yield f"Differences from {config.table.baseline} are paired; above 0 protects more"
+
+
+def _stated_rates(listed: Sequence[Standing]) -> Iterator[str]:
+    """EERs in the tree's own files beside those made here."""
+    for one in listed:
+        names = [name for name in shown_sets(one.sets) if "eer_stated" in one.sets[name]]
+        theirs, own = (
+            ", ".join(shown_value(float(one.sets[n][metric].value), "%") for n in names)
+            for metric in ("eer_stated", "eer_raw")
+        )
+        if names:
+            which = f"{one.system}, {one.attacker}, EER [%] of {', '.join(names)}"
+            yield f"{which}: in the tree's files {theirs}, here (raw) {own}"
 
 
 def _only(row: Row, names: Sequence[str]) -> Row:
     """The row under some of its conditions, and its numbers without what made them."""
     where = {name: row.conditions[name] for name in names}
     return Row(where, [replace(e, params={}, no_interval="") for e in row.estimates])
-
-
-def _of_set(system: str, label: str, name: str, rows: Rows) -> Iterator[Row]:
-    for part in ("OO", "OP", "PP"):
-        estimates = [
-            estimate
-            for table in (label, f"{label} {part}")
-            for row in rows.get("verification", ())
-            if row.conditions.get("table") == table
-            and row.conditions.get("system") == part
-            and "group" not in row.conditions
-            for estimate in row.estimates
-        ]
-        estimates += [
-            match.estimate
-            for metric, where in _FROM.items()
-            if where == part
-            for match in find(rows.get("similarity", ()), metric, safeguard=label)[:1]
-        ]
-        if estimates:
-            where = {"system": system, "set": name, "trials": part, "attacker": GIVEN}
-            yield Row(where, _ordered(estimates))
 
 
 def _strongest(name: str, rows: Rows) -> Iterator[Row]:
@@ -135,76 +249,6 @@ def _pairs(name: str, rows: Rows) -> Iterator[Row]:
             yield Row({"system": name, "set": "", **where}, [match.estimate for match in found])
 
 
-def _averages(
-    system: str, rows: Sequence[Row], people: Mapping[str, frozenset[str]], notes: list[str]
-) -> Iterator[Row]:
-    """Means over the sets of women, of men, and of all, for each list of trials."""
-    names = list(dict.fromkeys(row.conditions["set"] for row in rows))
-    letters = {name: sign[1] for name in names if (sign := _GENDER.search(name))}
-    groups = {f"mean of {sex}": [n for n in names if letters.get(n) == sex] for sex in "fm"}
-    groups[ALL] = names
-    for title, chosen in groups.items():
-        if len(chosen) < 2:
-            continue
-        apart = all(not people[a] & people[b] for a, b in combinations(chosen, 2))
-        notes.append(
-            "Intervals of means take sets of different people as independent"
-            if apart
-            else "Sets of a mean share people: its intervals add up, as if they erred together"
-        )
-        for part in dict.fromkeys(row.conditions["trials"] for row in rows):
-            members = [
-                {e.metric: e for e in row.estimates}
-                for row in rows
-                if row.conditions["trials"] == part and row.conditions["set"] in chosen
-            ]
-            means = [
-                mean([one[metric] for one in members], independent=apart)
-                for metric in AVERAGED
-                if all(metric in one for one in members)
-            ]
-            if means and len(members) == len(chosen):
-                where = {"system": system, "set": title, "trials": part, "attacker": GIVEN}
-                yield Row(where, tuple(means))
-
-
-def mean(estimates: Sequence[Estimate], *, independent: bool) -> Estimate:
-    """The mean of one metric over sets, with its interval.
-
-    Of independent sets the distances from value to end add up in squares, the method of variance
-    estimates recovery (Zou and Donner 2008): θ̄ − √(Σ (θᵢ − lᵢ)²)/k; where sets share people they
-    add up as they are, which no dependence exceeds.
-    """
-    values = np.array([float(e.value) for e in estimates])
-    first, size, average = estimates[0], len(estimates), float(values.mean())
-    ends = [e.interval for e in estimates if e.interval is not None]
-    interval = None
-    if len(ends) == size and not any(np.isnan(e.low) for e in ends):
-        below = values - np.array([e.low for e in ends])
-        above = np.array([e.high for e in ends]) - values
-        norm = 2 if independent else 1
-        reach = [float(np.linalg.norm(side, norm)) / size for side in (below, above)]
-        low, high = average - reach[0], average + reach[1]
-        method = "mean of sets,variance recovery" if independent else "mean of sets,sum"
-        interval = Interval(low, high, ends[0].level, method, 0, ends[0].seed)
-    chances = [e.chance or 0.0 for e in estimates]
-    chance = None if first.chance is None else float(np.mean(chances))
-    about: Any = {"n": {"sets": size}, "params": {"mean": "sets"}}
-    about["no_interval"] = "" if interval is not None else "a set has none"
-    return Estimate(first.metric, average, first.unit, interval, chance, **about)
-
-
-def _people(scores: Scores | None) -> frozenset[str]:
-    if scores is None or scores.enrol_speaker is None or scores.test_speaker is None:
-        return frozenset()
-    sides = (scores.enrol_speaker, scores.test_speaker)
-    return frozenset(name for ids in sides for name in ids.names.gather(ids.used))
-
-
 def _ordered(estimates: Sequence[Estimate]) -> tuple[Estimate, ...]:
     by_name = {e.metric: e for e in reversed(estimates)}
     return tuple(by_name[metric] for metric in COLUMNS if metric in by_name)
-
-
-def _is_link(estimate: Estimate) -> bool:
-    return estimate.metric == "linkability" and "variant" in estimate.params

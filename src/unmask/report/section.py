@@ -93,9 +93,11 @@ class Section(Noticed):
 
 
 def colours_of(study: Study) -> dict[str, str]:
-    """A colour for unprotected speech and for every safeguard."""
+    """A colour for unprotected speech and for every safeguard, the same of each of its sets."""
     names = [*([ORIGINAL] if study.inputs.original is not None else []), *study.inputs.safeguards]
-    return charts.system_colours(names, original=ORIGINAL)
+    colours = charts.system_colours(names, original=ORIGINAL)
+    sets = [(given.label(name), name) for name, given, _ in study.lists.values()]
+    return {**colours, **{label: colours[name] for label, name in sets}}
 
 
 def noted(results: Mapping[str, HasNotices]) -> list[Notice]:

@@ -185,8 +185,10 @@ class Grid:
         ]
 
 
-def grid(rows: Sequence[Row]) -> Grid:
-    """Conditions down and metrics across; the other way round for few rows of many metrics."""
+def grid(rows: Sequence[Row], *, turn: bool = True) -> Grid:
+    """Conditions down and metrics across; the other way round for few rows of many metrics, where
+    they may ``turn``.
+    """
     bare, cells = [], []
     for row, of in map(compared, rows):
         heads = row.columns or [label(one, of) for one in row.estimates]
@@ -195,7 +197,7 @@ def grid(rows: Sequence[Row]) -> Grid:
     whole = Grid.of(bare, cells, "")
     across = len(whole.header) - whole.keys
     few = across > _METRICS_ACROSS and len(rows) <= min(across, _FEW_ROWS)
-    return whole.turned(" ") if few else whole
+    return whole.turned(" ") if few and turn else whole
 
 
 def _merged(lists: Sequence[Sequence[str]]) -> list[str]:
@@ -217,13 +219,37 @@ def text(document: Document, *, width: int | None = None) -> str:
 
     Where a width is given, as that of a terminal, sentences are broken at words as well.
     """
-    across = width or WIDTH
-    parts = [_rich(part, across) for rows in document.shown for part in _split(grid(rows), across)]
+    across, bare = width or WIDTH, list[str]()
+    whole = [grid(rows, turn=not document.stacked) for rows in document.shown]
+    if document.stacked:
+        whole, bare = _stacked(whole, width)
+        if width is None:
+            across = max(across, *(sum(_sizes(one)) + _GAP * len(one.header) for one in whole))
+    parts = [_rich(part, across) for one in whole for part in _split(one, across)]
     warned = (f"warning: {line}" for line in document.warnings)
-    lines = [*document.notes, *reasons(document), *warned]
+    lines = [*document.notes, *document.asides, *bare, *reasons(document), *warned]
     if width is not None:
         lines = [textwrap.fill(line, max(width, 20), break_long_words=False) for line in lines]
     return "\n".join([*parts, *lines]) + "\n"
+
+
+def _stacked(whole: Sequence[Grid], width: int | None) -> tuple[list[Grid], list[str]]:
+    """Intervals below their values; values alone where that is still too wide, and what to say."""
+
+    def each(change: str) -> list[Grid]:
+        return [
+            replace(
+                one,
+                header=[_UNIT.sub(r"\1\n\2", str(head)) for head in one.header],
+                rows=[[_INTERVAL.sub(change, str(value)) for value in row] for row in one.rows],
+            )
+            for one in whole
+        ]
+
+    made = each(r"\1\n\2")
+    if width is None or all(sum(_sizes(one)) + _GAP * len(one.header) <= width for one in made):
+        return made, []
+    return each(r"\1"), ["Confidence intervals: in tables/overview, or on a wider terminal"]
 
 
 def _split(whole: Grid, width: int) -> list[Grid]:
@@ -262,7 +288,8 @@ def _rich(part: Grid, width: int) -> str:
 
 
 def _sizes(whole: Grid) -> list[int]:
-    return [max(map(len, column)) for column in zip(whole.header, *whole.rows, strict=True)]
+    columns = zip(whole.header, *whole.rows, strict=True)
+    return [max(len(line) for cell in c for line in cell.split("\n")) for c in columns]
 
 
 def markdown(document: Document) -> str:
@@ -272,12 +299,12 @@ def markdown(document: Document) -> str:
         return "| " + " | ".join(_MARKDOWN.sub(r"\\\g<0>", one_line(v)) for v in values) + " |"
 
     parts = []
-    for whole in map(grid, document.shown):
+    for whole in (grid(rows, turn=not document.stacked) for rows in document.shown):
         rule = ["---" if i < whole.keys else "---:" for i in range(len(whole.header))]
         table = (whole.header, rule, *whole.rows)
         parts.append("".join(f"{line(values)}\n" for values in table))
     warned = (f"Warning: {text}" for text in document.warnings)
-    lines = [*document.notes, *reasons(document), *warned]
+    lines = [*document.notes, *document.asides, *reasons(document), *warned]
     return "\n".join(parts) + "".join(f"\n{line}\n" for line in lines)
 
 
@@ -330,6 +357,7 @@ _SPECIAL = str.maketrans({
     **{digit: f"$^{number}$" for number, digit in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")},
 })  # fmt: skip
 _INTERVAL = re.compile(r"(.+?) (\[[^\[\]]+, [^\[\]]+\])")
+_UNIT = re.compile(r"(?P<name>.+) (?P<unit>\[[^\[\],]+\])")
 _STACKED = 3
 
 
@@ -339,7 +367,7 @@ def latex(document: Document) -> str:
     Where more than three columns of numbers have intervals, these stand below their values, and the
     table spans both columns of a page (``table*``). What to be careful about follows as comments.
     """
-    grids = [grid(rows) for rows in document.shown]
+    grids = [grid(rows, turn=not document.stacked) for rows in document.shown]
     wide = any(map(_is_wide, grids))
     name = "table*" if wide else "table"
     label = re.sub(r"[^a-z0-9]+", "-", document.title.lower()).strip("-") or "unmask"
@@ -352,7 +380,10 @@ def latex(document: Document) -> str:
         rf"\label{{tab:{label}}}",
         "\n\\par\\medskip\n".join(map(_tabular, grids)),
         rf"\end{{{name}}}",
-        *(f"% {one_line(said)}" for said in (*reasons(document), *document.warnings)),
+        *(
+            f"% {one_line(said)}"
+            for said in (*document.asides, *reasons(document), *document.warnings)
+        ),
     ]
     return "\n".join(lines) + "\n"
 
@@ -363,7 +394,7 @@ def _tabular(whole: Grid) -> str:
     lines = [
         rf"\begin{{tabular}}{{{columns}}}",
         r"\toprule",
-        _line([escaped(value) for value in whole.header]),
+        _line([_head(value) if stacked else escaped(value) for value in whole.header]),
         r"\midrule",
         *(_line([_cell(v, stacked) for v in row]) for row in whole.rows),
         r"\bottomrule",
@@ -390,6 +421,14 @@ def _cell(value: str, stacked: bool) -> str:
     if parts is None:
         return escaped(value)
     return rf"\shortstack{{{escaped(parts[1])}\\{{\tiny {escaped(parts[2])}}}}}"
+
+
+def _head(value: str) -> str:
+    """A heading with its unit below, where columns are narrow."""
+    parts = _UNIT.fullmatch(value)
+    if parts is None:
+        return escaped(value)
+    return rf"\shortstack{{{escaped(parts['name'])}\\{{{escaped(parts['unit'])}}}}}"
 
 
 def _line(cells: Sequence[str]) -> str:

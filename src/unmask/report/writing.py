@@ -188,6 +188,9 @@ def _make(assessment: Assessment, made: Path, folder: Path, tell: Listener) -> N
     for format, suffix in _SUFFIXES.items() if assessment.overview.rows else ():
         path = made / "tables" / f"overview.{suffix}"
         write_whole(path, render(assessment.overview, format).encode())
+    for name, rates in assessment.ranks.items():
+        plain = re.sub(r"[^\w.-]+", "-", name)
+        write_whole(made / "tables" / f"result_for_rank_{plain}", rates.encode())
     tables = {"speakers": assessment.least} if assessment.least else {}
     tables |= {section.key: section.tables for section in assessment.sections}
     for name, blocks in tables.items():

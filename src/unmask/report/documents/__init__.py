@@ -48,9 +48,10 @@ class Document:
     """The result of a command, ready for any output format.
 
     ``conditions`` hold what all rows share; ``notes`` are sentences that belong to the result, such
-    as a verdict, while ``warnings`` tell what to be careful about, trials of ``inputs`` that were
-    left out among it. ``title`` heads it in print. ``tables`` are what people are shown, where that
-    is not all ``rows`` in one table.
+    as a verdict, ``asides`` those too long for a caption, while ``warnings`` tell what to be
+    careful about, trials of ``inputs`` that were left out among it. ``title`` heads it in print.
+    ``tables`` are what people are shown, where that is not all ``rows`` in one table; ``stacked``
+    ones have intervals below their values, and stay in one piece.
     """
 
     rows: Sequence[Row]
@@ -61,6 +62,8 @@ class Document:
     seed: int = 0
     title: str = ""
     tables: Sequence[Sequence[Row]] = ()
+    stacked: bool = False
+    asides: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         left_out = [

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from unmask import figures as charts
-from unmask.assessment import ORIGINAL, Results, Study
+from unmask.assessment import ORIGINAL, Results, Study, ranked_sets
 from unmask.estimate import Estimate
 from unmask.privacy import Pseudonymisation, disclosure_of, similarity as similar, zoo
 from unmask.report.documents import Row, figures_of
@@ -95,8 +95,10 @@ def section(study: Study, results: Results) -> Section:
     every: Mapping[str, Pseudonymisation] = results["matrices"]
     groups: Mapping[tuple[str, str], Pseudonymisation] = results["groups"]
     within: Mapping[str, similar.SessionAssessment] = results["sessions"]
+    told = {name: one for name, one in every.items() if name in _told(study)}
+    colours = colours_of(study)
     matrices, speakers, zoos = {}, {}, {}
-    for name, result in every.items():
+    for name, result in told.items():
         left, against = whole_percent(_left(result)), f"against {result.named(result.attacker)}"
         title = f"{name}: {left} of what ties a voice to its owner is left {against}"
         views = {name: similar.quadrants(result)}
@@ -104,7 +106,7 @@ def section(study: Study, results: Results) -> Section:
         own, people = 100 * result.per_speaker.deid, {name: result.per_speaker}
         low, high = math.floor(own.min()), math.floor(own.max() + 1e-9)
         title = f"{name}: DeID from {low} to {high} %, person by person, {against}"
-        drawn = charts.speaker_protection(people, colours=colours_of(study))
+        drawn = charts.speaker_protection(people, colours=colours)
         speakers[name] = drawn.called(title=title)
         title = f"{name}: whose protected voice is recognised and whose is confused"
         sets = {part.upper(): result.sets[part] for part in ("op", "pp")}
@@ -112,10 +114,10 @@ def section(study: Study, results: Results) -> Section:
         placed = {part: zoo(own) for part, own in sets.items()}
         zoos[name] = charts.zoo_plots(placed, matrices=views).called(title=title)
     cost = "Resemblance left and gain of distinctiveness: " + ", ".join(
-        f"{n} {whole_percent(_left(r))} at {r.g_vd:+.1f} dB" for n, r in every.items()
+        f"{n} {whole_percent(_left(r))} at {r.g_vd:+.1f} dB" for n, r in told.items()
     )
-    points = [_point(name, "all", result) for name, result in every.items()]
-    plane = charts.distinctiveness(points, colours=colours_of(study))
+    points = [_point(name, "all", result) for name, result in told.items()]
+    plane = charts.distinctiveness(points, colours=colours)
 
     def rows(some: Mapping[str, Sequence[Estimate]]) -> list[Row]:
         return [
@@ -137,7 +139,7 @@ def section(study: Study, results: Results) -> Section:
     twins, attacks = apart(rows({name: one.details for name, one in every.items()}), every)
     return Section(
         key="similarity",
-        answer=[_answer(name, result) for name, result in every.items()],
+        answer=[_answer(name, result) for name, result in told.items()],
         figures=[
             Choice.of("Matrices of", "similarity", matrices),
             plane.called(title=cost.replace("-", "−")),
@@ -170,6 +172,18 @@ def section(study: Study, results: Results) -> Section:
             else "one order of pairs",
         },
     )
+
+
+def _told(study: Study) -> set[str]:
+    """What is drawn and told: safeguards of voices, and of several lists of scores of a safeguard
+    that which is ranked first, by the extractor that was given.
+    """
+    first: dict[str, str] = {}
+    for one in study.config.safeguards:
+        ranked = next(iter(ranked_sets(given.set or "" for given in one.scores)), None)
+        for given in (given for given in one.scores if (given.set or "") == ranked):
+            first.setdefault(one.name, given.label(one.name))
+    return {*study.inputs.protected, *first.values()}
 
 
 def _left(result: Pseudonymisation) -> float:

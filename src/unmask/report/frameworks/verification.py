@@ -8,7 +8,16 @@ from functools import partial
 from typing import Any
 
 from unmask import figures as charts
-from unmask.assessment import Results, Study, Trialled, strongest, with_luck
+from unmask.assessment import (
+    ATTACKERS,
+    ORIGINAL,
+    Results,
+    Study,
+    Trialled,
+    shown_sets,
+    strongest,
+    with_luck,
+)
 from unmask.engine import Comparison, Evaluation, Roc, curves, det_bands
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
@@ -21,6 +30,7 @@ from unmask.stress import ImpostorProtocol, cp_maps, worst_case_study
 
 POPULATION = 100_000
 _GRID = 50
+MOST_SETS = 4
 _FIRST = ("eer", "min_dcf", "min_cllr", "d_ece", "l_w", "tag")
 _REST = ("eer_raw", "act_dcf", "cllr", "d_sys", "tpr_at_fpr")
 _ERRORS = ("eer", "min_dcf", "act_dcf", "cllr", "d_sys", "tpr_at_fpr", "eer_raw")
@@ -124,7 +134,10 @@ def section(study: Study, results: Results) -> Section:
         blocks.append(TableBlock("Strongest attacker, by group", by))
         notices += [*notices_of(trialled, "eer"), *noted(groups)]
     tables: Mapping[str, Evaluation] = results["tables"]
-    for number, (name, evaluation) in enumerate(tables.items(), start=1):
+    blocks += _list_blocks(study, results)
+    figures += _list_figures(study, tables, det_curve)
+    given = {name: one for name, one in tables.items() if name not in study.lists}
+    for number, (name, evaluation) in enumerate(given.items(), start=1):
         whole = [result for result in evaluation if result.group is None]
         best = min(whole, key=lambda one: float(one["eer"].value))
         rate = f"equal error rate {100 * float(best['eer'].value):.1f} %"
@@ -144,6 +157,52 @@ def section(study: Study, results: Results) -> Section:
         ]
     notices = list(dict.fromkeys([*notices, *noted(tables)]))
     return Section("verification", answer, figures, blocks, notices)
+
+
+def _list_blocks(study: Study, results: Results) -> list[TableBlock]:
+    """The lists of safeguards of which scores were given, by system, set and attacker."""
+    first, rest, sexes, differences = [], [], [], []
+    for name, (system, given, part) in study.lists.items():
+        where = {"system": system, "set": given.set or ""}
+        where["attacker"] = ATTACKERS[given.extractor, part]
+        for one in results["tables"].get(name, ()):
+            if one.group is not None:
+                sexes.append(Row({**where, "group": one.group}, ordered(one.estimates, _FIRST)))
+                continue
+            risks = results["risks"].get(name, {}).get(one.system, ())
+            first.append(Row(where, (*ordered(one.estimates, _FIRST), *risks)))
+            rest.append(Row(where, ordered(one.estimates, _REST)))
+        if name in results["differences"]:
+            differences.append(Row(where, [results["differences"][name]]))
+    base = study.config.table.baseline
+    return [
+        TableBlock("Systems, sets and attackers", first),
+        TableBlock(f"EER above that of {base}", differences, note=note("baseline", of=base)),
+        TableBlock("Systems, sets and attackers: each sex", sexes, folded=True),
+        TableBlock("Systems, sets and attackers: all metrics", rest, folded=True),
+    ]
+
+
+def _list_figures(
+    study: Study, tables: Mapping[str, Evaluation], det_curve: Callable[[Roc], Any]
+) -> list[charts.Figure]:
+    """A DET of each shown set, up to four: systems under their best informed attackers."""
+    shown = shown_sets(given.set or "" for _, given, _ in study.lists.values())
+    ranks = list(ATTACKERS)
+    lists = sorted(
+        study.lists.items(), key=lambda one: -ranks.index((one[1][1].extractor, one[1][2]))
+    )
+    figures = []
+    for number, name in enumerate(shown if len(shown) <= MOST_SETS else (), start=1):
+        lines = {
+            ORIGINAL if part == "oo" else system: det_curve(tables[table].results[0].roc)
+            for table, (system, given, part) in lists
+            if (given.set or "") == name and table in tables
+        }
+        colours = charts.system_colours(lines, original=ORIGINAL)
+        title = f"{name or 'Scores'}: systems under their best informed attacker"
+        figures.append(charts.det(lines, colours=colours).called(f"det_sets_{number}", title))
+    return figures
 
 
 def named(one: Trialled) -> str:
