@@ -98,10 +98,27 @@ def test_a_convention_sets_all_numbers_and_says_so():
         assert um.compare({"a": pair, "b": pair}, convention=name, replicates=5)["eer"].value == 0
 
 
+def test_nist_costs_as_they_were_printed_and_divided():
+    """C_det of 2008 by its definition, minimum over all thresholds; C_primary of 2016 as a mean."""
+    rng = np.random.default_rng(4)
+    target, nontarget = rng.normal(2, 2, 60), rng.normal(-2, 2, 80)
+    at = np.array([-np.inf, *np.sort([*target, *nontarget]), np.inf])
+    miss = (target < at[:, None]).mean(1)
+    alarm = (nontarget >= at[:, None]).mean(1)
+    result = um.evaluate(target, nontarget, convention="nist-sre08", replicates=0)
+    least = (10 * 0.01 * miss + 0.99 * alarm).min()
+    assert float(result["min_c_det"].value) == pytest.approx(least, abs=1e-15)
+    assert float(result["min_dcf"].value) == pytest.approx(least / 0.1, abs=1e-14)
+    bayes = np.log(0.99 / 0.1)
+    actual = 0.1 * (target < bayes).mean() + 0.99 * (nontarget >= bayes).mean()
+    assert float(result["act_c_det"].value) == pytest.approx(actual, abs=1e-15)
+    result = um.evaluate(target, nontarget, convention="nist-sre16", replicates=0)
+    minima = [(p * miss + (1 - p) * alarm).min() / p for p in (0.01, 0.005)]
+    assert float(result["min_c_primary"].value) == pytest.approx(np.mean(minima), abs=1e-14)
+
+
 def test_what_contradicts_a_convention_is_refused():
-    with pytest.raises(
-        InputError, match="expected voiceprivacy-2020, kaldi, voxsrc, asvspoof5, found vox"
-    ):
+    with pytest.raises(InputError, match=r"expected voiceprivacy-2020, .*, asvspoof5, found vox"):
         um.evaluate([1.0], [0.0], convention="vox")
     with pytest.raises(InputError, match="no p_target beside kaldi"):
         Battery.named("kaldi", p_target=(0.5,))

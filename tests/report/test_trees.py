@@ -156,7 +156,7 @@ def test_conclusions_are_of_systems_and_no_map_is_drawn_unasked(year_2024):
     assert all("mean of 2 sets" in card.verdict for card in assessment.lines)
     assert {section.key for section in assessment.sections} == {"similarity", "verification"}
     assert len(assessment.all_figures) <= 10
-    assert "2 safeguards (mcadams, ours)" in assessment.line
+    assert "2 safeguards." in assessment.line
 
 
 def test_sets_weigh_as_the_organisers_weigh_them():

@@ -71,8 +71,9 @@ class MetricSpec(NamedTuple):
 
 @dataclass(frozen=True)
 class Battery:
-    """Which numbers ``evaluate`` and ``compare`` take from a ROC statistic, beside all that needs
-    no choice.
+    """Which numbers :func:`evaluate` and :func:`compare` take from a ROC statistic.
+
+    All that needs no choice is taken as well.
 
     Parameters
     ----------

@@ -240,7 +240,13 @@ def _voices(data: Any) -> Embeddings | str | Path | None:
 def _scored(voices: Embeddings | str | Path, **options: Any) -> Scores:
     from unmask.scoring import score
 
-    usual = {"missing": "error", "duplicates": "error", "format": None, "stream": None}
+    usual = {
+        "missing": "error",
+        "duplicates": "error",
+        "format": None,
+        "stream": None,
+        "columns": None,
+    }
     known = {"key", "backend", "speakers", *usual}
     for name, value in options.items():
         if name not in known or (name in usual and value not in (usual[name], False)):
