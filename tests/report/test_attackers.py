@@ -319,7 +319,7 @@ def test_a_framework_that_refuses_costs_its_own_section(tmp_path, monkeypatch):
     def refuse(*args, **kwargs):
         raise InputError("pairs: 1 of 1,560 have one score")
 
-    monkeypatch.setattr("unmask.stress.worst_case", refuse)
+    monkeypatch.setattr("unmask.stress.worst_case_study", refuse)
     result = assess(load_config(tmp_path / "a.toml"), tmp_path / "out")
     assert [section.key for section in result.sections] == ["verification"]
     (failure,) = result.failures
@@ -339,7 +339,7 @@ def test_where_every_framework_refuses_the_reason_is_the_error(tmp_path, monkeyp
     def refuse(*args, **kwargs):
         raise InputError("pairs: 1 of 1,560 have one score")
 
-    monkeypatch.setattr("unmask.stress.worst_case", refuse)
+    monkeypatch.setattr("unmask.stress.worst_case_study", refuse)
     config = load_config(tmp_path / "a.toml", changes=['frameworks=["worst_case"]'])
     with pytest.raises(InputError, match=r"worst case.*1 of 1,560 have one score"):
         assess(config, tmp_path / "out")

@@ -146,7 +146,7 @@ def test_attackers_that_the_config_drops_are_told(tmp_path):
     assert result.attackers == ("mine",)
     said = "The config leaves out these usual attackers: original enrolment, ignorant,"
     assert any(line.startswith(said) for line in result.limits), result.limits
-    frameworks = "The config leaves out these usual frameworks: Are the attackers to be trusted?,"
+    frameworks = "The config leaves out these usual frameworks: How strong were the attackers?,"
     assert any(line.startswith(frameworks) for line in result.limits), result.limits
     assert (
         "The config leaves out these usual metrics: singling_out, one_minus_eer." in result.limits
@@ -167,10 +167,10 @@ def test_people_without_protected_speech_are_counted(tmp_path):
     result = run(tmp_path, protected=absent, more=more, again=among(speech(3), 4))
     said = "4 of 12 people, 24 of 72 recordings, have no protected version and were not attacked"
     assert f"V: {said} (first: s00-0)." in result.limits
-    assert result.line.startswith(f"8 of 12 speakers, 72 utterances; V: {said}")
+    assert result.line.startswith(f"8 of 12 speakers, 72 utterances. V: {said}")
     assert dict(result.facts)["Attacked"] == "24 utterances of 8 people"
     assert result.cards[0].extent == "most"
-    assert any(line.startswith("8 people were tested") for line in result.limits)
+    assert any(line.startswith("Only 8 people were tested") for line in result.limits)
     assert not result.failures
 
 
@@ -368,7 +368,7 @@ def test_settings_that_attacks_depend_on_are_told(tmp_path):
 def test_one_session_a_person_is_no_session(tmp_path):
     named = replace(speech(), sessions=speech().speakers)
     result = run(tmp_path, original=named)
-    assert any(line.startswith("Recordings do not say which session") for line in result.limits)
+    assert any(line.startswith("Sessions are not labelled") for line in result.limits)
 
 
 def test_reversed_scores_are_told_where_safeguards_are_compared():

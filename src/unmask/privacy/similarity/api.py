@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from unmask.base import IntArray, Tabular, as_array, as_numbers, estimate_row
-from unmask.engine import group_masks
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
 from unmask.privacy.attack import (
@@ -516,6 +515,8 @@ def compare_safeguards(
     shared = {name: value for name, value in given.items() if name != "pairs"}
     parts: dict[str, Any] = {ALL: original}
     if by is not None:
+        from unmask.engine import group_masks
+
         parts = {name: original.select(mask) for name, mask in group_masks(original, by)}
     rows: list[SafeguardRow] = []
     for (dataset, speech), (system, own) in product(parts.items(), systems.items()):
