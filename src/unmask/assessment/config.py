@@ -101,8 +101,8 @@ class SafeguardConfig(VoicesConfig):
         " semi-informed attacker has: the name of a safeguard here, or a file of embeddings."
     )
     method: str | None = described(
-        "Safeguard of this package that makes it (b2, b2r, b2w, …), so that attackers"
-        " can run it under keys of their own."
+        "Safeguard of this package that makes it (b2, b2r, b2w, pitch,"
+        " restate, restate:digits), so that attackers can run it under keys of their own."
     )
     command: str | None = described(
         "Any other safeguard as a command, with {input} and {output}, {speaker} and"

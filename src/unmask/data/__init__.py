@@ -10,3 +10,12 @@ from pathlib import Path
 def demo_scores() -> AbstractContextManager[Path]:
     """Path of the demo's scores: three encoders on 108,000 trials of 60 AudioMNIST speakers."""
     return resources.as_file(resources.files("unmask.data").joinpath("demo", "audiomnist.parquet"))
+
+
+def librispeech_readers() -> AbstractContextManager[Path]:
+    """Path of CAM++ embeddings of 261 LibriSpeech readers, unprotected, four seconds each, with the
+    columns gender and subset: ``test-other`` has ten readers with ten utterances each,
+    ``train-clean-100`` one utterance of each of 251, in up to three pieces.
+    """
+    place = resources.files("unmask.data").joinpath("librispeech", "campplus.npz")
+    return resources.as_file(place)
