@@ -1,11 +1,11 @@
-"""Make the bundled LibriSpeech readers again: CAM++ embeddings of 261 people in 261 rooms.
+"""Make the bundled LibriSpeech readers again: CAM++ embeddings of people in rooms of their own.
 
     python studies/data_provenance/librispeech.py ../shared/data/audio --work ../librispeech
 
 AUDIO holds ``librispeech_test-other`` (reader/utterance.flac: ten readers, ten utterances each) and
 ``librispeech_train-clean-100`` (one utterance of each of 251 readers) with its ``SPEAKERS.TXT``. Of
-the former the first four seconds of each utterance are embedded, of the latter up to three segments
-of four seconds.
+the former the first three seconds of each utterance are embedded, of the latter up to three
+segments of three seconds; what is shorter is left out.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from unmask.run import run_on
 from unmask.speech import Extraction, embed, recordings
 from unmask.speech.encoders import weights_of
 
-SECONDS = 4.0
+SECONDS = 3.0
 PARTS = {"test-other": 1, "train-clean-100": 3}
 ENCODER = "campplus"
 RESULT = Path(__file__).resolve().parents[2] / "src" / "unmask" / "data" / "librispeech"
@@ -68,8 +68,8 @@ def main() -> None:
     RESULT.mkdir(exist_ok=True)
     (RESULT / "campplus.npz").write_bytes(buffer.getvalue())
     note = {
-        "what": "speaker embeddings (unit vectors, float16) of 261 LibriSpeech readers, segments of"
-        f" {SECONDS:g} s",
+        "what": "speaker embeddings (unit vectors, float16) of"
+        f" {len(set(columns['speaker_ids']))} LibriSpeech readers, segments of {SECONDS:g} s",
         "speech": "LibriSpeech (Panayotov et al., 2015), from LibriVox recordings, CC BY 4.0",
         "subsets": sources,
         "encoder": {

@@ -27,7 +27,7 @@ VOICE = "en-us+f2"
 """American English in a female variant: of those tried, pocketsphinx understands it best."""
 PAUSE = 0.5
 """Seconds of silence that stand for a recording without words."""
-_RETRIEVAL, _UTF8 = 2, 1
+_RETRIEVAL, _UTF8, _DO_NOT_EXIT = 2, 1, 0x8000
 _HEARD = ctypes.CFUNCTYPE(
     ctypes.c_int, ctypes.POINTER(ctypes.c_short), ctypes.c_int, ctypes.c_void_p
 )
@@ -53,7 +53,7 @@ def spoken(text: str) -> npt.NDArray[np.float32]:
         library = ctypes.CDLL(espeak.get_library_path())
         data = espeak.get_data_path().encode()
         try:
-            rate = library.espeak_Initialize(_RETRIEVAL, 0, data, 0)
+            rate = library.espeak_Initialize(_RETRIEVAL, 0, data, _DO_NOT_EXIT)
             if rate <= 0 or library.espeak_SetVoiceByName(VOICE.encode()):
                 raise InputError(f"espeakng-loader: expected the voice {VOICE}, found none")
             library.espeak_ng_SetRandSeed(ctypes.c_long(1))
