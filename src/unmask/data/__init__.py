@@ -13,9 +13,9 @@ def demo_scores() -> AbstractContextManager[Path]:
 
 
 def librispeech_readers() -> AbstractContextManager[Path]:
-    """Path of CAM++ embeddings of 261 LibriSpeech readers, unprotected, four seconds each, with the
-    columns gender and subset: ``test-other`` has ten readers with ten utterances each,
-    ``train-clean-100`` one utterance of each of 251, in up to three pieces.
+    """Path of CAM++ embeddings of 253 LibriSpeech readers, unprotected, three seconds each, with the
+    columns gender and subset: ``test-other`` has up to ten utterances of each of 10 readers,
+    ``train-clean-100`` one utterance of each of 243, in up to three pieces.
     """
     place = resources.files("unmask.data").joinpath("librispeech", "campplus.npz")
     return resources.as_file(place)
