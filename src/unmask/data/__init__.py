@@ -13,8 +13,8 @@ def demo_scores() -> AbstractContextManager[Path]:
 
 
 def librispeech_readers() -> AbstractContextManager[Path]:
-    """Path of CAM++ embeddings of 253 LibriSpeech readers, unprotected, three seconds each, with the
-    columns gender and subset: ``test-other`` has up to ten utterances of each of 10 readers,
+    """Path of CAM++ embeddings of 253 LibriSpeech readers, unprotected, three seconds each, with
+    columns gender and subset: ``test-other`` has up to ten utterances of each of 10 of them,
     ``train-clean-100`` one utterance of each of 243, in up to three pieces.
     """
     place = resources.files("unmask.data").joinpath("librispeech", "campplus.npz")
