@@ -1,4 +1,4 @@
-"""Make the bundled case study again: 60 voices, four safeguards, keyed ones twice, two encoders.
+"""Make the bundled case study again: 60 voices, five safeguards, keyed ones twice, two encoders.
 
     python studies/data_provenance/case_study.py ../shared/data/audio --work ../case-study
 
@@ -16,6 +16,7 @@ import json
 import platform
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -23,9 +24,9 @@ import polars as pl
 from unmask._version import __version__
 from unmask.run import run_on
 from unmask.speech import (
-    DrawnChange,
     Extraction,
     Recording,
+    Safeguard,
     anonymise,
     embed,
     pool_voices,
@@ -38,12 +39,17 @@ from unmask.speech.safeguards import METADATA
 from unmask.trials import Embeddings
 
 ENCODERS = ("campplus", "resemblyzer")
+PACKAGES = (
+    *("numpy", "torch", "soundfile", "kaldi-native-fbank", "webrtcvad-wheels"),
+    *("pocketsphinx", "espeakng-loader"),
+)
 SAFEGUARDS = {
     "b2": safeguard("b2"),
     "b2r": safeguard("b2r", seed=1),
     "b2r-again": safeguard("b2r", seed=2),
     "b2w": safeguard("b2w", seed=3),
     "b2w-again": safeguard("b2w", seed=5),
+    "restate": safeguard("restate:digits"),
 }
 POOLING = {"farthest": 200, "average": 100, "level": "speaker", "variation": True}
 POOLED = {"pooling": {**POOLING, "seed": 4}, "pooling-again": {**POOLING, "seed": 6}}
@@ -78,10 +84,10 @@ def main() -> None:
             if name not in vectors:
                 parts = work / f"{encoder}-{name}"
                 vectors[name] = vectors_of(files_of_set, encoder, parts, options.workers)
-        voices = vectors_of(pool, encoder, work / f"{encoder}-pool", options.workers, POOL)
         speakers = dict(people.select("speaker", "gender").rows())
         for name, settings in POOLED.items():
             if name not in vectors:
+                voices = vectors_of(pool, encoder, work / f"{encoder}-pool", options.workers, POOL)
                 vectors[name] = pool_voices(
                     with_gender(vectors["original"], speakers),
                     with_gender(voices, pool_gender),
@@ -91,7 +97,10 @@ def main() -> None:
     files["people.csv"] = people.write_csv().encode()
     for name, content in files.items():
         (RESULT / name).write_bytes(content)
-    note = provenance(original, pool, files, options.audio)
+    note = provenance(original, pool, files)
+    if options.keep:
+        old = json.loads((RESULT / "provenance.json").read_text(encoding="utf-8"))
+        note = {**old, **note, "files": {**old["files"], **note["files"]}}
     (RESULT / "provenance.json").write_text(json.dumps(note, indent=1) + "\n", encoding="utf-8")
     print("\n".join(f"{name}: {len(content):,} bytes" for name, content in files.items()))
 
@@ -109,7 +118,7 @@ def bundled(encoder: str) -> dict[str, Embeddings]:
 
 
 def protected(
-    original: tuple[Recording, ...], folder: Path, method: DrawnChange, workers: int | None
+    original: tuple[Recording, ...], folder: Path, method: Safeguard, workers: int | None
 ) -> tuple[Recording, ...]:
     if not (folder / METADATA).exists():
         with run_on(workers=workers):
@@ -185,16 +194,12 @@ def provenance(
     original: tuple[Recording, ...],
     pool: tuple[Recording, ...],
     files: dict[str, bytes],
-    audio: Path,
-) -> dict[str, object]:
+) -> dict[str, Any]:
     return {
         "what": "Speaker embeddings (unit vectors, float16) of 60 voices, original and protected",
         "made by": "studies/data_provenance/case_study.py",
         "tool": f"unmask {__version__}",
-        "packages": {
-            name: version(name)
-            for name in ("numpy", "torch", "soundfile", "kaldi-native-fbank", "webrtcvad-wheels")
-        },
+        "packages": {name: version(name) for name in PACKAGES},
         "python": platform.python_version(),
         "source": {
             "recordings": {

@@ -1,19 +1,22 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from importlib import resources
 
 import numpy as np
 import pytest
 
+from unmask.data import librispeech_readers
 from unmask.engine import eer
 from unmask.errors import InputError
 from unmask.speech import case_study, case_study_provenance, trained_case_study
 from unmask.speech.embedding import CONDITIONS, ENCODERS
+from unmask.trials import read_embeddings
 
 
 @pytest.mark.parametrize(("encoder", "dimension"), [("campplus", 192), ("resemblyzer", 256)])
-def test_sixty_voices_in_eight_conditions(encoder, dimension):
+def test_sixty_voices_in_nine_conditions(encoder, dimension):
     sets = case_study(encoder)
     assert tuple(sets) == CONDITIONS
     for name, one in sets.items():
@@ -39,7 +42,7 @@ def test_provenance_names_source_licence_seeds_and_hashes():
     assert note["source"]["recordings"]["licence"] == "MIT"
     for keyed in ("b2r", "b2w", "pooling"):
         assert note["conditions"][keyed]["seed"] != note["conditions"][f"{keyed}-again"]["seed"]
-    assert "seed" not in note["conditions"]["b2"]
+    assert all("seed" not in note["conditions"][name] for name in ("b2", "restate"))
     assert set(note["encoders"]) == set(ENCODERS)
     folder = resources.files("unmask.data").joinpath("case_study")
     for name, digest in note["files"].items():
@@ -55,6 +58,31 @@ def test_second_runs_are_other_runs_of_the_same_voices(encoder):
         first, second = sets[keyed].vectors, sets[f"{keyed}-again"].vectors
         likeness = (first * second).sum(axis=1)
         assert 0.5 < likeness.mean() < 0.999, keyed
+
+
+@pytest.mark.parametrize("encoder", ENCODERS)
+def test_restated_voices_are_recognised_by_chance_alone(encoder):
+    sets = case_study(encoder)
+    for enrolled in ("original", "restate"):
+        scores = sets[enrolled].vectors @ sets["restate"].vectors.T
+        same = sets["restate"].speakers.codes[:, None] == sets[enrolled].speakers.codes
+        other = ~np.eye(len(scores), dtype=bool)
+        assert 0.47 < eer(scores[same & other], scores[~same]) < 0.53
+
+
+def test_readers_of_librispeech_travel_with_where_they_come_from():
+    folder = resources.files("unmask.data").joinpath("librispeech")
+    note = json.loads(folder.joinpath("provenance.json").read_text(encoding="utf-8"))
+    with librispeech_readers() as path:
+        content, readers = path.read_bytes(), read_embeddings(path)
+    assert len(content) < 1e6
+    assert hashlib.sha256(content).hexdigest() == note["file_sha256"]
+    assert "CC BY 4.0" in note["speech"]
+    subset = readers.columns["subset"].to_series()
+    for name, counts in note["subsets"].items():
+        some = readers.select((subset == name).to_numpy())
+        assert (some.n_speakers, len(some)) == (counts["readers"], counts["vectors"])
+    np.testing.assert_allclose(np.linalg.norm(readers.vectors, axis=1), 1.0, atol=2e-3)
 
 
 def test_an_unknown_encoder_is_refused():

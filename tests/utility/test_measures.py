@@ -10,9 +10,9 @@ import pytest
 
 from unmask.errors import InputError
 from unmask.speech import clipped, level
+from unmask.speech.recognisers import _decoder
 from unmask.utility import measuring, recogniser, runs_code
 from unmask.utility.measuring import dnsmos, melody, pitch
-from unmask.utility.words import _decoder
 
 RATE = 16000
 

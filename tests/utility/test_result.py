@@ -273,7 +273,7 @@ def test_the_bundled_numbers_belong_together():
     from unmask.utility import case_study_utility
 
     measured, voices = case_study_utility(), case_study_subset()
-    assert measured.conditions == ("original", "b2", "b2r", "b2w", "b1", "pitch")
+    assert measured.conditions == ("original", "b2", "b2r", "b2w", "b1", "pitch", "restate")
     for name in (*measured.conditions, "b1-again", "b2r-again", "b2w-again"):
         assert tuple(voices[name].utterances.to_series()) == measured.utterances
         assert tuple(voices[name].speakers.to_series()) == measured.speakers

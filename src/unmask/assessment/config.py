@@ -112,8 +112,8 @@ class SafeguardConfig(VoicesConfig):
         " semi-informed attacker has: the name of a safeguard here, or a file of embeddings."
     )
     method: str | None = described(
-        "Safeguard of this package that makes it (b2, b2r, b2w, …), so that attackers"
-        " can run it under keys of their own."
+        "Safeguard of this package that makes it (b2, b2r, b2w, pitch,"
+        " restate, restate:digits), so that attackers can run it under keys of their own."
     )
     ends: tuple[float, float] | None = described(
         "Range of the method's coefficients or semitones, where it is not the usual one."

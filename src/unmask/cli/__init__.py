@@ -18,7 +18,7 @@ from unmask._version import __version__
 from unmask.errors import InputError
 
 COMMANDS: Final = {
-    "demo": "Assess six safeguards on sixty real voices with every framework; some minutes.",
+    "demo": "Assess seven safeguards on sixty real voices with every framework; some minutes.",
     "init": "Look into a folder and write a config for unmask assess.",
     "assess": "Assess safeguards with every framework: original and protected speech, or a config,"
     " in, one report folder out.",
@@ -38,7 +38,8 @@ COMMANDS: Final = {
     "embed": "Turn recordings into speaker embeddings; a run that was stopped goes on where it"
     " was.",
     "train": "Train a speaker encoder on recordings; a run that was stopped goes on where it was.",
-    "anonymise": "Protect recordings; assess them: b2, b2r and b2w hide hardly anyone.",
+    "anonymise": "Protect recordings; assess them: b2, b2r and b2w hide hardly anyone,"
+    " restate keeps words alone.",
     "encoders": "Built-in encoders and their weights.",
     "validate": "Check a file and say what was found in it.",
     "formats": "List the file formats that are read, with layout and example.",

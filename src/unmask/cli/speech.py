@@ -15,7 +15,7 @@ from typing import Any, Literal
 import typer
 
 from unmask import speech
-from unmask.cli.common import Terminal, Where, remark, whole_number, writable_file
+from unmask.cli.common import Terminal, Where, refuse, remark, whole_number, writable_file
 from unmask.cli.options import argument, flat, group, option
 from unmask.errors import InputError
 from unmask.speech.encoders import WEIGHTS, weights_of
@@ -219,12 +219,14 @@ def _watch(*, quiet: bool) -> Callable[[speech.Status], None]:
 
 
 def anonymise(
+    context: typer.Context,
     recorded: Recorded,
     source: Path = argument("A folder of audio, a Kaldi directory, or a list of files."),
     output: Path = option("Folder for the audio.", "-o", default=...),
-    method: Literal["b2", "b2r", "b2w", "b1", "pitch"] | None = option(
+    method: Literal["b2", "b2r", "b2w", "b1", "pitch", "restate"] | None = option(
         "McAdams coefficient: b2 0.8, b2r 0.7–0.9, b2w 0.5–0.9; pitch: 4 semitones up; b1:"
-        " B1's pooled voices, WORLD in place of its neural vocoder.",
+        " B1's pooled voices, WORLD in place of its neural vocoder; restate: words heard, spoken"
+        " again by one synthetic voice.",
         "-m",
     ),
     command: str | None = option("Any anonymiser: 'tool {input} {output} {speaker}'."),
@@ -245,12 +247,18 @@ def anonymise(
     gender: tuple[Path, ...] = option(
         "Speaker and gender, of both sides; b1 draws from the same one."
     ),
+    grammar: str | None = option("What restate may hear: digits, words, or a .gram file.", "-g"),
     audio: Literal["flac", "wav"] = option("Audio format.", default="flac"),
 ) -> None:
     if (method is None) == (command is None):
         raise typer.BadParameter("give either --method or --command")
     if (method == "b1") != (pool is not None):
         raise typer.BadParameter("--method b1 and --pool belong together")
+    if method == "restate":
+        unused = ("seed", "per", "low", "high", "keep_key")
+        refuse(context, unused, "is for methods with a key or a range, found restate")
+    else:
+        refuse(context, ["grammar"], "is for --method restate")
     number = (
         secrets.randbits(64)
         if seed == "random"
@@ -278,9 +286,14 @@ def anonymise(
                 recorded.remark(f"note: {notice.sentence}")
         else:
             assert method is not None
-            chosen = speech.safeguard(method, seed=number, per=per, low=low, high=high)
+            heard = method if grammar is None else f"{method}:{grammar}"
+            chosen = speech.safeguard(heard, seed=number, per=per, low=low, high=high)
         result = speech.anonymise(files, output, chosen, suffix=f".{audio}", keep_key=keep_key)
     recorded.problems(result)
+    if result.silenced:
+        recorded.remark(
+            f"{result.silenced} of {len(files)} files are silence now: no words were heard in them"
+        )
     if result.guarded:
         recorded.remark(
             f"{result.guarded} files stay below the input's level, by up to"

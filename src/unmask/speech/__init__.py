@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from unmask.speech.embedding import case_study_subset, embed, forget, trained_case_study
     from unmask.speech.encoders import Encoder, load_encoder
     from unmask.speech.pooling import PooledVoices, pool_voices, pooled_voices, read_gender
+    from unmask.speech.recognisers import Recogniser, normalised, recogniser, runs_code
+    from unmask.speech.restating import Restated
     from unmask.speech.safeguards import METADATA, Anonymised, DrawnChange, External, Safeguard
     from unmask.speech.safeguards import anonymise, command_content, command_words, run_command
     from unmask.speech.safeguards import safeguard

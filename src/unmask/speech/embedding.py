@@ -232,15 +232,19 @@ def _pieces(samples: Float32Array, options: Extraction, shortest: int) -> list[F
 
 
 ENCODERS = ("campplus", "resemblyzer")
-CONDITIONS = ("original", "b2", "b2r", "b2r-again", "b2w", "b2w-again", "pooling", "pooling-again")
+CONDITIONS = (
+    *("original", "b2", "b2r", "b2r-again", "b2w", "b2w-again", "pooling", "pooling-again"),
+    "restate",
+)
 
 
 def case_study(encoder: str = "campplus") -> dict[str, Embeddings]:
     """Embeddings of an ``encoder`` (campplus or resemblyzer) by condition: ``original``, ``b2``,
-    two runs of ``b2r``, ``b2w`` and ``pooling``.
+    two runs of ``b2r``, ``b2w`` and ``pooling``, and ``restate``.
 
     1,200 utterances of 60 AudioMNIST speakers, in the same order in every condition, with the
-    columns gender, age, accent and room. Second runs (``-again``) have other keys; ``b2`` has none.
+    columns gender, age, accent and room. Second runs (``-again``) have other keys; ``b2`` and
+    ``restate`` have none.
     :func:`case_study_provenance` tells how they were made.
     """
     if encoder not in ENCODERS:

@@ -1,4 +1,6 @@
-"""Safeguards: B2 and its random versions, a shift of the pitch, any command, sets of files."""
+"""Safeguards: B2 and its random versions, a shift of the pitch, words spoken again, any command,
+sets of files.
+"""
 
 from __future__ import annotations
 
@@ -33,13 +35,21 @@ from unmask.run import (
     run,
     write_whole,
 )
-from unmask.speech.audio import SUFFIXES, as_file, failure, file_workers, read_audio, write_audio
+from unmask.speech.audio import (
+    SUFFIXES,
+    as_file,
+    failure,
+    file_workers,
+    needed,
+    read_audio,
+    write_audio,
+)
 from unmask.speech.corpus import Recording
 from unmask.speech.vocoding import analysed, mcadams, shifted, synthesised
 
 RANGES = {"b2": (0.8, 0.8), "b2r": (0.7, 0.9), "b2w": (0.5, 0.9)}
 """Ranges of the McAdams coefficient: B2 and B2r of Patino et al., B2w of later challenges."""
-PITCH = "pitch"
+PITCH, RESTATE = "pitch", "restate"
 SEMITONES = 4.0
 """How far the pitch is moved unless somebody says otherwise: for all alike, so without a key."""
 SCOPES = ("global", "speaker", "session", "utterance")
@@ -61,11 +71,14 @@ class Safeguard(Protocol):
 
 @dataclass(frozen=True)
 class Protected:
-    """How long a recording was, what the peak guard took off its level, and remarks about it."""
+    """How long a recording was, what the peak guard took off its level (None where the level is not
+    that of the input), remarks about it, and whether silence stands for it.
+    """
 
     seconds: float
-    guarded_db: float = 0.0
+    guarded_db: float | None = None
     remarks: tuple[str, ...] = ()
+    silenced: bool = False
 
 
 def keyed(seed: int, *names: str) -> np.random.Generator:
@@ -208,7 +221,7 @@ class External:
             if not partial.is_file():
                 raise InputError(f"{recording.path}: the command wrote no output")
             read_audio(partial)
-        return Protected(original.seconds, 0.0, original.remarks)
+        return Protected(original.seconds, None, original.remarks)
 
     def describe(self, *, key: bool = False) -> dict[str, object]:
         """What was done, with the SHA-256 of the command's files; there is no ``key``."""
@@ -222,15 +235,25 @@ def safeguard(
     per: str = "speaker",
     low: float | None = None,
     high: float | None = None,
-) -> DrawnChange:
-    """The safeguard whose ``method`` is b2, b2r or b2w (:data:`RANGES`), or pitch.
+) -> Safeguard:
+    """The safeguard whose ``method`` is b2, b2r or b2w (:data:`RANGES`), pitch or restate.
 
     ``seed`` and ``per`` (global, speaker, session or utterance) say how coefficients are drawn, as
     in :class:`DrawnChange`; ``low`` and ``high`` replace the ends of the method's range. That of
-    pitch is one of semitones, four up for all unless ends are given.
+    pitch is one of semitones, four up for all unless ends are given. Restate has no key and takes
+    none of them; ``restate:GRAMMAR`` hears the words of a grammar of
+    :func:`~unmask.speech.recogniser` alone, such as ``restate:digits``.
     """
+    name, _, grammar = method.partition(":")
+    if name == RESTATE:
+        from unmask.speech.recognisers import recogniser
+        from unmask.speech.restating import Restated
+
+        needed("pocketsphinx", "pocketsphinx", RESTATE)
+        return Restated(recogniser(grammar=grammar or None))
     if method not in (*RANGES, PITCH):
-        raise InputError(f"method {method}: expected one of {', '.join((*RANGES, PITCH))}")
+        known = ", ".join((*RANGES, PITCH, RESTATE))
+        raise InputError(f"method {method}: expected one of {known}")
     usual_low, usual_high = RANGES.get(method, (SEMITONES, SEMITONES))
     ends = usual_low if low is None else low, usual_high if high is None else high
     return DrawnChange(method, *ends, seed, per)
@@ -242,7 +265,8 @@ class Anonymised:
 
     ``failures`` are the lines of those that could not be protected, ``remarks`` those of files
     that were but have something to know about. ``guarded`` counts files whose level had to stay
-    below the input's for their peaks to fit, ``lowest_db`` is the largest such difference.
+    below the input's for their peaks to fit, ``lowest_db`` is the largest such difference;
+    ``silenced`` counts those in whose place stands silence.
     """
 
     done: int
@@ -251,6 +275,7 @@ class Anonymised:
     seconds: float
     guarded: int
     lowest_db: float
+    silenced: int
 
 
 def anonymise(
@@ -311,7 +336,8 @@ def anonymise(
     ]
     audio = (p for p in root.rglob("*") if p.suffix.lower() in SUFFIXES and p.name[0] != ".")
     older = sorted(set(audio) - set(targets))
-    guarded = [result.guarded_db for _, result in done if result.guarded_db > 0.0]
+    levels = [result.guarded_db for _, result in done if result.guarded_db is not None]
+    guarded = [below for below in levels if below > 0.0]
     summary = Anonymised(
         done=len(done),
         failures=tuple(row["failure"] for row in rows if "failure" in row),
@@ -322,19 +348,22 @@ def anonymise(
         seconds=sum(result.seconds for _, result in done),
         guarded=len(guarded),
         lowest_db=max(guarded, default=0.0),
+        silenced=sum(result.silenced for _, result in done),
     )
     metadata: dict[str, object] = {
         "tool": f"unmask {__version__}",
         **safeguard.describe(key=keep_key),
         "files": summary.done,
         "failed": len(summary.failures),
+        "silenced": summary.silenced,
         "seconds": round(summary.seconds, 3),
-        "level": {
+    }
+    if levels:
+        metadata["level"] = {
             "restored": "root mean square of the input",
             "files below it for their peaks to fit": summary.guarded,
             "largest difference in dB": round(summary.lowest_db, 2),
-        },
-    }
+        }
     if keep_key and isinstance(safeguard, DrawnChange):
         metadata["coefficients"] = {
             one.utterance: round(safeguard.coefficient(one), 6) for one in recordings

@@ -24,6 +24,7 @@ from unmask.estimate import Notice
 from unmask.run import Arrays, Range, Xp, current_place, ranges_of, run, text_lines, write_whole
 from unmask.speech import (
     SAMPLE_RATE,
+    Recogniser,
     Recording,
     clipped,
     failure,
@@ -31,9 +32,10 @@ from unmask.speech import (
     first_of_each,
     level,
     needed,
+    normalised,
     read_audio,
 )
-from unmask.utility.words import Recogniser, errors, normalised, sheet
+from unmask.utility.words import errors, sheet
 
 LEAST_FRAMES = 10
 WINDOW = round(9.01 * SAMPLE_RATE)
