@@ -9,10 +9,11 @@ if TYPE_CHECKING:
     from unmask.engine.calibration import IsotonicCalibration, LinearCalibration, calibrate
     from unmask.engine.calibration import fusion_weights, weighted_line
     from unmask.engine.fusion import CalibratedScores, Fusion, Map, fuse, read_map, save_map
+    from unmask.engine.validation import ForensicBattery, ForensicValidation, forensic, unit_notices
     from unmask.engine.comparison import CALIBRATED, Comparison, compare
     from unmask.engine.pairing import cross_pairing, roc_of_pairs
     from unmask.engine.curves import Array, DetBand, DetCurve, EceProfile, Histogram, PavMap
-    from unmask.engine.curves import Reliability, det_bands
+    from unmask.engine.curves import Reliability, Tippett, det_bands
     from unmask.engine.evaluation import Battery, Detection, Evaluation, SystemResult, detection
     from unmask.engine.evaluation import group_masks
     from unmask.engine.evaluating import evaluate

@@ -76,6 +76,21 @@ class EceProfile:
 
 
 @dataclass(frozen=True)
+class Tippett:
+    """Steps of a Tippett plot: at each of the LRs ``same`` and ``different`` (log10, distinct, from
+    low to high, finite) the share at or below it of the first, at or above it of the second;
+    ``infinite`` LRs count and are not drawn. With ``above`` both are shares at or above.
+    """
+
+    same: Array
+    same_share: Array
+    different: Array
+    different_share: Array
+    infinite: int
+    above: bool
+
+
+@dataclass(frozen=True)
 class Reliability:
     """Calibration plot: scores read as LLRs, binned; mean predicted posterior against the share of
     targets observed (both at the prior of the trials), with the count in each bin.
@@ -141,6 +156,24 @@ def ece_profile(target: Array, nontarget: Array, roc: Roc) -> EceProfile:
     oracle = information.oracle_ece(roc.pav, log_odds)
     actual = information.ece(target, nontarget, log_odds)
     return EceProfile(log_odds, information.prior_ece(log_odds), oracle, actual)
+
+
+def tippett(target: Array, nontarget: Array, *, above: bool = False) -> Tippett:
+    """Cumulative shares of LLRs (Morrison et al. 2021, C.1), those of one pixel as one."""
+    sides: list[Array] = []
+    for llrs, from_above in ((target, above), (nontarget, True)):
+        ordered = np.sort(llrs)
+        finite = ordered[np.isfinite(ordered)]
+        ends = finite[[0, -1]] if finite.size else np.zeros(2)
+        pixel = (ends[1] - ends[0]) / _POINTS or 1.0
+        spots = np.floor(finite / pixel)
+        new = np.diff(spots, prepend=np.nan) != 0
+        drawn = finite[new | np.append(new[1:], True)] if finite.size > _POINTS else finite
+        drawn = np.unique(drawn)
+        upto = np.searchsorted(ordered, drawn, side="left" if from_above else "right")
+        sides += [drawn / np.log(10), (llrs.size - upto if from_above else upto) / llrs.size]
+    infinite = int(np.isinf(target).sum() + np.isinf(nontarget).sum())
+    return Tippett(sides[0], sides[1], sides[2], sides[3], infinite, above)
 
 
 def reliability(target: Array, nontarget: Array, *, bins: int = 20) -> Reliability:
