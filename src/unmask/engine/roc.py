@@ -210,7 +210,9 @@ class Roc:
         last = self.scores.size - 1
         below = self.scores[np.clip((bins - 1) // 2, 0, last)]
         above = self.scores[np.minimum(bins // 2, last)]
-        return np.where(below == above, above, np.where(np.isinf(above), below, (below + above) / 2))
+        return np.where(
+            below == above, above, np.where(np.isinf(above), below, (below + above) / 2)
+        )
 
     @lazy
     def pav(self) -> Pav:

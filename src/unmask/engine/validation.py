@@ -222,7 +222,9 @@ def forensic(
     for name, worst in (("same", min(0.0, own.min())), ("different", max(0.0, other.max()))):
         none = {"no_interval": _STRONGEST if worst else "no trial misleads"}
         value = float(worst) / TEN if worst else float("nan")
-        numbers[f"strongest_{name}"] = Estimate(f"strongest_{name}", value, "log10", **none, **about)
+        numbers[f"strongest_{name}"] = Estimate(
+            f"strongest_{name}", value, "log10", **none, **about
+        )
     notices = [*measured.notices, *negated_notices(roc), *(made.notices if made else ())]
     if not fitted:
         notices += unit_notices(llrs, {next(iter(llrs.systems)): roc}, scores_are)
@@ -251,9 +253,7 @@ def _table(data: Any, scores_are: Units, options: dict[str, Any]) -> Scores:
     return replace(data, systems=logs)
 
 
-def unit_notices(
-    scores: Scores, rocs: dict[str, Roc], scores_are: Units | None
-) -> list[Notice]:
+def unit_notices(scores: Scores, rocs: dict[str, Roc], scores_are: Units | None) -> list[Notice]:
     """A warning for each system whose ``scores`` look like logarithms of the other base: read so,
     they lose less than half as much by calibration.
     """
