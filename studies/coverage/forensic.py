@@ -16,7 +16,10 @@ from studies.coverage.populations import (
     calibrated_limit,
 )
 from studies.coverage.study import SPEAKERS, Drawn, Study, ends
+from unmask.base import Sampling
 from unmask.engine import ForensicBattery
+from unmask.engine.fusion import Fitting
+from unmask.engine.validation import case_lr
 
 REPLICATES = 100
 CASES = (-2.0, 3.0)
@@ -49,7 +52,7 @@ def sample(population: Population, speakers: int, number: int) -> Drawn:
     scores = population.scores(rng, speakers).select_systems(["better"])
     result = um.forensic(scores, scores_are="ln", replicates=REPLICATES)
     shown = {name: result[name] for name in (*OF_ALL, *OF_SAMPLES)}
+    made = Fitting().fit(["better"], [scores.scores()], scores.is_target, scores.is_nontarget)
     for case in CASES:
-        made = um.forensic(scores, calibrate=True, case=case, replicates=2)
-        shown[f"case {case:g}"] = made["case_lr"]
+        shown[f"case {case:g}"] = case_lr(case, made, scores, Sampling(), {})
     return {name: ends(one.interval, float(one.value)) for name, one in shown.items()}

@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from unmask.base import FloatArray, MetricRange, Sampling, Tabular, quantile_t
+from unmask.base import HULL, FloatArray, MetricRange, Sampling, Tabular, quantile_t
 from unmask.engine.bootstrap import units_of
-from unmask.engine.calibration import block_ranges
 from unmask.engine.evaluating import of_arrays
-from unmask.engine.evaluation import Analysis, Battery, MetricSpec
-from unmask.engine.fusion import CalibratedScores, Fitting, Fusion, Map, calibrated
+from unmask.engine.evaluation import NOT_ASKED, Analysis, Battery, MetricSpec
+from unmask.engine.fusion import Fitting, Fusion, Map, calibrated
 from unmask.engine.metrics import cllr, negated_notices
 from unmask.engine.roc import Roc
 from unmask.errors import InputError
@@ -28,10 +27,12 @@ _STEP = 0.01
 _ABOVE_ONE = float(np.nextafter(0.0, 1.0))
 _SHARE = MetricRange(0.0, 1.0)
 _LOSS = MetricRange(0.0, np.inf, longer="high")
+_OVERFIT = MetricRange(0.0, np.inf, HULL, "high")
 _ORDER = (
     "cllr", "min_cllr", "cllr_cal", "eer", "dev_pav", "misleading_same", "misleading_different",
     "strongest_same", "strongest_different", "lr_smallest", "lr_largest", "case_lr",
 )  # fmt: skip
+_GIVEN = "the map is taken as given: it was not fitted to these trials"
 _STRONGEST = "one trial decides, which resampling can lose and never exceed"
 
 
@@ -100,8 +101,9 @@ class ForensicBattery(Battery):
     @classmethod
     def of(cls, target: FloatArray, nontarget: FloatArray) -> ForensicBattery:
         """What these LLRs need."""
-        pav = Roc.from_scores(target, nontarget).pav
-        ends = block_ranges(target, nontarget, pav.boundaries)[1][np.isfinite(pav.llr)]
+        pav, ordered = Roc.from_scores(target, nontarget).pav, np.sort(nontarget)
+        last = np.append(np.searchsorted(ordered, pav.boundaries), ordered.size) - 1
+        ends = ordered[last[np.isfinite(pav.llr)]]  # a block of both classes ends with a nontarget
         below, above = (int(np.log10(n.size + 1) / _STEP) for n in (target, nontarget))
         return cls(steps=range(-below, above + 1), ends=tuple(ends.tolist()))
 
@@ -119,7 +121,7 @@ class ForensicBattery(Battery):
             for most in (-self.steps[0], self.steps[-1])
         )
         own = {
-            "cllr_cal": (cllr_cal, "bit", _LOSS),
+            "cllr_cal": (cllr_cal, "bit", _OVERFIT),
             "dev_pav": (dev_pav, "log10", _LOSS),
             "misleading_same": (lambda roc: roc.at_threshold(0.0).p_miss, "%", _SHARE),
             "misleading_different": (lambda roc: roc.at_threshold(_ABOVE_ONE).p_fa, "%", _SHARE),
@@ -231,7 +233,9 @@ def forensic(
     if case is not None:
         score = natural(np.array([float(case)]), scores_are or "ln", lambda _: "case")
         asked = Sampling(1000 if replicates is None else replicates, level, seed)
-        numbers["case_lr"] = _case(float(score[0]), made, train, asked, about)
+        learnt = made.raw if made is not None and train is None else train
+        known = learnt if isinstance(learnt, Scores) else None
+        numbers["case_lr"] = case_lr(float(score[0]), made and made.map, known, asked, about)
         notices += _beyond(numbers)
     shown = tuple(numbers[name] for name in _ORDER if name in numbers)
     said = "" if made is None else made.sentence
@@ -281,28 +285,24 @@ def _turned(estimate: Estimate) -> Estimate:
     return replace(estimate, value=-float(estimate.value), interval=turned)
 
 
-def _case(
-    score: float,
-    made: CalibratedScores | None,
-    train: Scores | Map | None,
-    asked: Sampling,
-    about: dict[str, Any],
+def case_lr(
+    score: float, map: Map | None, fitted: Scores | None, asked: Sampling, about: dict[str, Any]
 ) -> Estimate:
-    """The log10 LR of a case and, where a line was fitted here, its interval."""
-    table = made and (made.raw if train is None else train)
-    if made is None or not isinstance(made.map, Fusion) or not isinstance(table, Scores):
-        llr = score if made is None else float(_mapped(made.map, score))
-        why = "the map is taken as given: it was not fitted to these trials"
-        return Estimate("case_lr", llr / TEN, "log10", no_interval=why, **about)
-    llr = float(_mapped(made.map, score))
-    error, units, method = _standard_error(table, made.map, score)
+    """The log10 LR that a ``map`` gives to the score of a case and, where it is a line that was
+    ``fitted`` here, its interval. Without a map the score is the LR itself.
+    """
+    llr = score if map is None else _mapped(map, score)
+    estimate = Estimate("case_lr", llr / TEN, "log10", no_interval=_GIVEN, **about)
+    if not isinstance(map, Fusion) or fitted is None:
+        return estimate
+    error, units, method = _standard_error(fitted, map, score)
     if not asked.replicates or units < 2:
-        why = "no replicates were asked for" if units > 1 else "one speaker only"
-        return Estimate("case_lr", llr / TEN, "log10", no_interval=why, **about)
+        why = NOT_ASKED if units > 1 else "one speaker only"
+        return replace(estimate, no_interval=why)
     away = quantile_t(units, asked.level) * error
     ends = (llr - away) / TEN, (llr + away) / TEN
     interval = Interval(*ends, asked.level, f"{method},first order", 0, asked.seed)
-    return Estimate("case_lr", llr / TEN, "log10", interval, **about)
+    return replace(estimate, interval=interval, no_interval="")
 
 
 def _mapped(map: Map, score: float) -> float:

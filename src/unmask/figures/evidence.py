@@ -103,7 +103,7 @@ def tippett_plot(curve: Tippett) -> Figure:
     rows = join(lines)
     values = [row["llr"] for row in rows.values] or [0.0]
     margin = 0.03 * (max(values) - min(values)) or 0.5
-    x = draw.axis(alt.X, "llr", "log₁₀ LR", (min(0, *values) - margin, max(0, *values) + margin))
+    x = draw.axis(alt.X, "llr", "log10 LR", (min(0, *values) - margin, max(0, *values) + margin))
     y = draw.percent_axis(alt.Y, "share", "Share of comparisons (%)", ends=(0, 1.02))
     looks = {
         str(part.values[0]["trials"]): c
@@ -142,11 +142,11 @@ def pav_map(
     lane = _LANE * (ticks[-1] - ticks[0])
     bottom, top = ticks[0] - lane, ticks[-1] + lane
     inner = [ticks[0] - lane / 2, ticks[-1] + lane / 2]
-    x = draw.axis(alt.X, "score", "log₁₀ LR of the system" if log10 else "Score", (left, right))
+    x = draw.axis(alt.X, "score", "log10 LR of the system" if log10 else "Score", (left, right))
     y = draw.axis(
         alt.Y,
         "llr",
-        "log₁₀ LR after PAV" if log10 else "Oracle LLR (natural log)",
+        "log10 LR after PAV" if log10 else "Oracle LLR (natural log)",
         (bottom - lane / 2, top + lane / 2),
         values=[bottom, *ticks, top],
         labelExpr=f"datum.value < {inner[0]!r} ? '{_BELOW}' : "
@@ -266,7 +266,7 @@ def ece_profile(
     odds = np.concatenate([curve.log_odds for curve in curves.values()])
     channels = (
         *_axes(
-            "log₁₀ prior odds of one speaker"
+            "log10 prior odds of one speaker"
             if log10
             else "Prior log-odds of a target (natural log)",
             (float(odds.min()), float(odds.max())),
