@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from unmask.base import HULL, FloatArray, MetricRange, Sampling, Tabular, quantile_t
+from unmask.base import HULL, SKEWED, FloatArray, MetricRange, Sampling, Tabular, quantile_t
 from unmask.engine.bootstrap import units_of
 from unmask.engine.evaluating import of_arrays
-from unmask.engine.evaluation import NOT_ASKED, Analysis, Battery, MetricSpec
+from unmask.engine.evaluation import NOT_ASKED, UNMOVED, Analysis, Battery, MetricSpec
 from unmask.engine.fusion import Fitting, Fusion, Map, calibrated
 from unmask.engine.metrics import cllr, negated_notices
 from unmask.engine.roc import Roc
@@ -26,8 +26,10 @@ TEN = float(np.log(10))
 _STEP = 0.01
 _ABOVE_ONE = float(np.nextafter(0.0, 1.0))
 _SHARE = MetricRange(0.0, 1.0)
-_LOSS = MetricRange(0.0, np.inf, longer="high")
-_OVERFIT = MetricRange(0.0, np.inf, HULL, "high")
+_OVERFIT = MetricRange(overfit=HULL)
+_AS_DRAWN = MetricRange(0.0, np.inf, overfit=0.0)
+_BOUND = MetricRange(overfit=0.0, longer="high")
+_UNSEEN = 3.0
 _ORDER = (
     "cllr", "min_cllr", "cllr_cal", "eer", "dev_pav", "misleading_same", "misleading_different",
     "strongest_same", "strongest_different", "lr_smallest", "lr_largest", "case_lr",
@@ -65,17 +67,18 @@ def dev_pav(roc: Roc) -> float:
     return float(np.dot(height, np.diff(x)) / span)
 
 
-def elub(roc: Roc, steps: Sequence[int]) -> tuple[float, float]:
+def elub(roc: Roc, steps: Sequence[int], added: float = 1.0) -> tuple[float, float]:
     """How far below and above 0 the data support log10 LRs (ELUB, Vergeer et al. 2016).
 
-    With one rejected target and one accepted nontarget added, the bounds are the last of the
+    With one rejected target and one accepted nontarget ``added``, the bounds are the last of the
     ``steps`` k, at log10 θ = 0.01·k going out from 0, at which P_miss + θ·P_fa ≤ min(1, θ).
     """
     at = np.searchsorted(roc.scores, thresholds_at(steps))
     missed = np.append(0.0, np.cumsum(roc.target))[at]
     rejected = (np.append(0.0, np.cumsum(roc.equal)) + np.cumsum(roc.between))[at]
-    p_miss = (missed + 1) / (roc.targets + 1)
-    p_fa = (np.maximum(roc.nontargets - rejected, 0.0) + 1) / (roc.nontargets + 1)
+    p_miss = (missed + added) / (roc.targets + added)
+    accepted = np.maximum(roc.nontargets - rejected, 0.0)
+    p_fa = (accepted + added) / (roc.nontargets + added)
     odds = np.power(10.0, _STEP * np.asarray(steps))
     worse = p_miss + odds * p_fa > np.minimum(1.0, odds)
     zero = -steps[0]
@@ -116,17 +119,13 @@ class ForensicBattery(Battery):
         """All metrics by key; the smallest LR by how far it lies below 1."""
         usual = super().measured()
         table = {name: usual[name] for name in ("cllr", "min_cllr", "eer", "eer_raw")}
-        below, above = (
-            MetricRange(0.0, _STEP * max(most, 1), overfit=0.0)
-            for most in (-self.steps[0], self.steps[-1])
-        )
         own = {
             "cllr_cal": (cllr_cal, "bit", _OVERFIT),
-            "dev_pav": (dev_pav, "log10", _LOSS),
+            "dev_pav": (dev_pav, "log10", _AS_DRAWN),
             "misleading_same": (lambda roc: roc.at_threshold(0.0).p_miss, "%", _SHARE),
             "misleading_different": (lambda roc: roc.at_threshold(_ABOVE_ONE).p_fa, "%", _SHARE),
-            "lr_smallest": (lambda roc: elub(roc, self.steps)[0], "log10", below),
-            "lr_largest": (lambda roc: elub(roc, self.steps)[1], "log10", above),
+            "lr_smallest": (lambda roc: elub(roc, self.steps)[0], "log10", _BOUND),
+            "lr_largest": (lambda roc: elub(roc, self.steps)[1], "log10", _BOUND),
         }
         for name, (read, unit, within) in own.items():
             table[name] = MetricSpec(name, read, unit, float("nan"), within, {})
@@ -219,7 +218,7 @@ def forensic(
     chance = {"eer": 0.5, "cllr": 1.0, "min_cllr": 1.0}
     every = measured.estimates_of()
     numbers = {one.metric: replace(one, chance=chance.get(one.metric)) for one in every}
-    numbers["lr_smallest"] = _turned(numbers["lr_smallest"])
+    numbers |= _ranged(numbers, roc, battery.steps)
     about = {"n": numbers["cllr"].n, "trials": numbers["cllr"].trials}
     for name, worst in (("same", min(0.0, own.min())), ("different", max(0.0, other.max()))):
         none = {"no_interval": _STRONGEST if worst else "no trial misleads"}
@@ -278,11 +277,26 @@ def unit_notices(scores: Scores, rocs: dict[str, Roc], scores_are: Units | None)
     return notices
 
 
-def _turned(estimate: Estimate) -> Estimate:
-    """The same number below 0."""
-    made = estimate.interval
-    turned = made and replace(made, low=-made.high, high=-made.low)
-    return replace(estimate, value=-float(estimate.value), interval=turned)
+def _ranged(numbers: dict[str, Estimate], roc: Roc, steps: range) -> dict[str, Estimate]:
+    """Intervals within what their numbers can be, and the smallest LR below 1.
+
+    Most samples lack the rare trial that would bring a bound nearer to 1, and resampling cannot
+    show it: that end reaches the bound with three more misleading trials, which as many samples
+    lack as 95 % (the rule of three).
+    """
+    ranged = {}
+    nearer = dict(zip(("lr_smallest", "lr_largest"), elub(roc, steps, 1 + _UNSEEN), strict=True))
+    most = {"lr_smallest": -_STEP * steps[0], "lr_largest": _STEP * steps[-1]}
+    for name in ("cllr_cal", *nearer):
+        one, sign = numbers[name], -1 if name == "lr_smallest" else 1
+        made, value, why = one.interval, float(one.value), one.no_interval
+        if made is not None and why in ("", UNMOVED):
+            low = max(0.0, float(np.nanmin([made.low, value, nearer.get(name, value)])))
+            high = min(float(np.nanmax([made.high, value])), most.get(name, np.inf))
+            ends = sorted((sign * low, sign * high))
+            made, why = replace(made, low=ends[0], high=ends[1]), ""
+        ranged[name] = replace(one, value=sign * value, interval=made, no_interval=why)
+    return ranged
 
 
 def case_lr(
@@ -299,7 +313,7 @@ def case_lr(
     if not asked.replicates or units < 2:
         why = NOT_ASKED if units > 1 else "one speaker only"
         return replace(estimate, no_interval=why)
-    away = quantile_t(units, asked.level) * error
+    away = SKEWED * quantile_t(units, asked.level) * error
     ends = (llr - away) / TEN, (llr + away) / TEN
     interval = Interval(*ends, asked.level, f"{method},first order", 0, asked.seed)
     return replace(estimate, interval=interval, no_interval="")
