@@ -54,7 +54,8 @@ def test_all_units_give_the_same_numbers_in_every_command(folder, unmask):
 def test_a_table_a_page_and_charts_are_written(folder, unmask):
     done = unmask(
         "forensic", "log10.csv", "--scores-are", "log10", "--case", 1.2, "--ci", 20,
-        "--page", "page.html", "--figures", "drawn", "--figure-formats", "json", "--tippett", "above",
+        "--page", "page.html", "--figures", "drawn", "--figure-formats", "json",
+        "--tippett", "above",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     for word in ("C_llr^cal", "devPAV", "Largest LR supported", "LR of the case"):

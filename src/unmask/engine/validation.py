@@ -219,9 +219,9 @@ def forensic(
     every = measured.estimates_of()
     numbers = {one.metric: replace(one, chance=chance.get(one.metric)) for one in every}
     numbers |= _ranged(numbers, roc, battery.steps)
-    about = {"n": numbers["cllr"].n, "trials": numbers["cllr"].trials}
+    about: dict[str, Any] = {"n": numbers["cllr"].n, "trials": numbers["cllr"].trials}
     for name, worst in (("same", min(0.0, own.min())), ("different", max(0.0, other.max()))):
-        none = {"no_interval": _STRONGEST if worst else "no trial misleads"}
+        none: dict[str, Any] = {"no_interval": _STRONGEST if worst else "no trial misleads"}
         value = float(worst) / TEN if worst else float("nan")
         numbers[f"strongest_{name}"] = Estimate(
             f"strongest_{name}", value, "log10", **none, **about
@@ -233,8 +233,9 @@ def forensic(
         score = natural(np.array([float(case)]), scores_are or "ln", lambda _: "case")
         asked = Sampling(1000 if replicates is None else replicates, level, seed)
         learnt = made.raw if made is not None and train is None else train
+        line = None if made is None else made.map
         known = learnt if isinstance(learnt, Scores) else None
-        numbers["case_lr"] = case_lr(float(score[0]), made and made.map, known, asked, about)
+        numbers["case_lr"] = case_lr(float(score[0]), line, known, asked, about)
         notices += _beyond(numbers)
     shown = tuple(numbers[name] for name in _ORDER if name in numbers)
     said = "" if made is None else made.sentence

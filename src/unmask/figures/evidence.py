@@ -93,12 +93,12 @@ _SAME, _DIFFERENT = "same speaker", "different speakers"
 def tippett_plot(curve: Tippett) -> Figure:
     """Cumulative shares of both classes over log10 LR, as steps at the data and nothing beyond."""
     lines, above = [], "LR at or above x"
-    for name, x, shares, kind in (
+    for name, at, shares, kind in (
         (_SAME, curve.same, curve.same_share, above if curve.above else "LR at or below x"),
         (_DIFFERENT, curve.different, curve.different_share, above),
     ):
         heights = np.stack([shares[:-1], shares[1:]], axis=1).ravel()
-        columns = {"step": range(heights.size), "llr": np.repeat(x, 2), "share": heights}
+        columns = {"step": range(heights.size), "llr": np.repeat(at, 2), "share": heights}
         lines.append(table(trials=f"{name}: {kind}", **columns))
     rows = join(lines)
     values = [row["llr"] for row in rows.values] or [0.0]

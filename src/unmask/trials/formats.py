@@ -104,14 +104,14 @@ def natural(values: FloatArray, scores_are: Units, where: Callable[[int], str]) 
     if scores_are == "ln":
         return values
     if scores_are == "log10":
-        return values * np.log(10)
+        return values * float(np.log(10))
     if scores_are != "lr":
         raise InputError("scores_are", "ln, log10 or lr", repr(scores_are))
     wrong = np.flatnonzero(values <= 0)
     if wrong.size:
         found = f"{values[wrong[0]]:g} ({wrong.size:,} in all); are they logarithms?"
         raise InputError(where(int(wrong[0])), "a likelihood ratio above 0", found)
-    return np.log(values)
+    return np.asarray(np.log(values), np.float64)
 
 
 @dataclass(frozen=True)

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from math import isnan
 
-from unmask.engine import Comparison, Evaluation, ForensicValidation
+from unmask.engine import Comparison, Evaluation
 from unmask.estimate import Estimate
 from unmask.report.documents import Document, Row, document
 from unmask.report.table import label
 
-_AS_GIVEN = "The likelihood ratios are judged as the system gave them."
-_FORENSIC = (
-    "C_llr below 1 bit is information; C_llr^cal is what calibration loses of it; devPAV is 0 where"
-    " LRs mean what they say.",
-    "LRs beyond the smallest and the largest one supported (ELUB) rest on no data.",
-)
 _READING = "C_llr and actDCF read the scores as natural-log likelihood ratios."
 
 
@@ -29,20 +23,11 @@ def _(evaluation: Evaluation) -> Document:
         if grouped:
             conditions["group"] = "all" if result.group is None else result.group
         rows.append(Row(conditions, result.estimates))
-    notes, title = [*_counts(first), _READING], "Detection and disclosure"
+    notes, title = [*counts(first), _READING], "Detection and disclosure"
     return Document.of(evaluation, rows, notes=notes, title=title)
 
 
-@document.register
-def _(result: ForensicValidation) -> Document:
-    """One row of all numbers, in the order of the consensus on validation (Morrison 2021)."""
-    made = f"Calibration: {result.calibration}." if result.calibration else _AS_GIVEN
-    notes = [*_counts(result["cllr"]), made, *_FORENSIC]
-    title = "Validation of likelihood ratios"
-    return Document.of(result, [Row({}, result.estimates)], notes=notes, title=title)
-
-
-def _counts(estimate: Estimate) -> list[str]:
+def counts(estimate: Estimate) -> list[str]:
     """What the numbers rest on and how the intervals were made, in one sentence each."""
     n, made = estimate.n, estimate.interval
     speakers = f", {n['speakers']:,} speakers" if "speakers" in n else ""
@@ -84,6 +69,6 @@ def _(comparison: Comparison) -> Document:
         )
         named = *columns, f"{second} {comparison.gains} [%]"
         rows.append(Row(conditions, (*estimates, sure), named))
-    notes = [*_counts(comparison.differences[0].first), comparison.verdict]
+    notes = [*counts(comparison.differences[0].first), comparison.verdict]
     title = f"{second} against {first}{' as safeguards' if comparison.privacy else ''}"
     return Document.of(comparison, rows, notes=notes, title=title)
