@@ -41,7 +41,7 @@ def forensic(
     ),
     page: Path | None = option("One page to file: .html, or .pdf by Chromium.", callback=_page),
 ) -> None:
-    """Validate likelihood ratios for forensic use.
+    """Validate likelihood ratios for court: validity, calibration, bounds, a case.
 
     C_llr, C_llr^min, C_llr^cal, EER, devPAV, misleading evidence, and the LRs
     that the data support, each with its interval over speakers.
