@@ -200,7 +200,7 @@ def forensic(
     >>> pair = [1.5, 0.8, 2.0, -0.2], [-1.0, -2.5, 0.3, -1.2, -0.7]
     >>> result = um.forensic(pair, scores_are="log10", replicates=0)
     >>> print(f"{result['cllr'].value:.3f} {result['misleading_different'].value:.2f}")
-    0.392 0.20
+    0.413 0.20
     """
     fitted = calibrate or train is not None
     if scores_are is None and not fitted:
