@@ -26,8 +26,8 @@ _ROOMS = ("assessment", "engine", "privacy", "report", "speech", "stress", "tria
 _NAMES = {
     "assessment": "load_config",
     "engine": """
-        Battery Roc act_dcf calibrate cllr compare d_sys detection ece eer evaluate fuse min_cllr
-        min_dcf operating_point tpr_at_fpr zebra
+        Battery Roc act_dcf calibrate cllr compare d_sys detection ece eer evaluate forensic fuse
+        min_cllr min_dcf operating_point tpr_at_fpr zebra
     """,
     "errors": "InputError UnmaskWarning",
     "estimate": "Estimate Interval",

@@ -22,6 +22,7 @@ from unmask.engine import (
     ece as ece,
     eer as eer,
     evaluate as evaluate,
+    forensic as forensic,
     fuse as fuse,
     min_cllr as min_cllr,
     min_dcf as min_dcf,

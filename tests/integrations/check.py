@@ -89,3 +89,30 @@ def test_two_processes_give_the_bits_of_one(tmp_path):
         results = manager.dict()
         multiprocessing.spawn(_process, (str(tmp_path / "meet"), results), nprocs=2)
         assert dict(results) == {0: alone, 1: alone}
+
+
+def test_forensic_numbers_are_those_of_lir():
+    lir = pytest.importorskip("lir")
+    from lir.algorithms.bayeserror import elub
+    from lir.data.models import LLRData
+    from lir.metrics import cllr, cllr_cal, cllr_min
+    from lir.metrics.devpav import devpav
+
+    assert lir
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        target, nontarget = rng.normal(1.2, 1, 188), rng.normal(-1.4, 1.1, 477)
+        llrs = np.concatenate([target, nontarget])
+        labels = np.repeat([1, 0], [188, 477])
+        data = LLRData(features=llrs, labels=labels)
+        ours = um.forensic((target, nontarget), scores_are="log10", replicates=0)
+        theirs = {
+            "cllr": cllr(data),
+            "min_cllr": cllr_min(data),
+            "cllr_cal": cllr_cal(data),
+            "dev_pav": devpav(llrs, labels),
+        }
+        for name, expected in theirs.items():
+            assert ours[name].value == pytest.approx(expected, abs=1e-6), name
+        bounds = [ours[name].value for name in ("lr_smallest", "lr_largest")]
+        assert bounds == pytest.approx(elub(llrs.copy(), labels), abs=1e-9)

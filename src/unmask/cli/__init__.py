@@ -28,6 +28,7 @@ COMMANDS: Final = {
     " speakers better, or protects less, how sure.",
     "score": "Score a list of trials with embeddings.",
     "calibrate": "Turn scores into log likelihood ratios, with the numbers before and after.",
+    "forensic": "Validate likelihood ratios for court: validity, calibration, bounds, a case.",
     "fuse": "Fuse several systems into one log likelihood ratio, beside the best alone.",
     "privacy": "Pseudonymisation and privacy disclosure: DeID, G_VD, D_ECE, C_ECE, l_w and tag.",
     "legal": "Singling Out, Linkability, 1 − EER, ranks and inference of several attackers.",
@@ -69,6 +70,8 @@ unmask score voices.npz --trials trials -o scores.txt
 unmask score enrol.npz test.npz -t trials --backend plda --train train.npz -o scores.txt
 unmask calibrate scores.txt --key trials --train dev.txt --train-key dev_trials -o llr.txt
 unmask calibrate scores.txt -k trials -s utt2spk --save map.json
+unmask forensic llrs.csv --scores-are log10 --page validation.html
+unmask forensic scores.txt -k trials -s utt2spk --calibrate --case 0.71 --figures drawn
 unmask fuse A=a.txt B=b.txt -k trials --train A=a_dev.txt --train B=b_dev.txt --train-key dev_trials
 unmask fuse A=a.txt B=b.txt --apply map.json -o fused.txt
 unmask privacy --original voices.npz --protected ours=ours.npz
@@ -101,6 +104,7 @@ _HOMES: Final = {
     "assess": "demo init assess cache",
     "eval": "eval compare",
     "scores": "score calibrate fuse",
+    "forensic": "forensic",
     "privacy": "privacy legal",
     "stress": "cpmap worstcase",
     "utility": "utility",
@@ -109,7 +113,7 @@ _HOMES: Final = {
 }
 _HOME_OF: Final = {name: home for home, names in _HOMES.items() for name in names.split()}
 _PANELS: Final = {
-    "What is read": "key speakers system by missing duplicates format_in columns",
+    "What is read": "key speakers system by missing duplicates format_in columns scores_are",
     "Intervals": "ci level seed",
     "Where it runs": "on workers state",
     "What is written": "format output figures figure_formats quiet",

@@ -233,6 +233,22 @@ class Tables(Whose):
         return table
 
 
+@dataclass(frozen=True)
+class Ratios(Tables):
+    """Tables whose scores may be likelihood ratios."""
+
+    scores_are: Literal["ln", "log10", "lr"] | None = option(
+        "What the scores are: natural or base-10 logarithms of likelihood ratios, or the ratios.",
+        show_default="ln",
+    )
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """As functions of the library take them."""
+        given = super().options
+        return given if self.scores_are else {k: v for k, v in given.items() if k != "scores_are"}
+
+
 def terminal_width(output: Path | None = None) -> int | None:
     """Columns of the terminal that is written to; None where there is none."""
     if output is None and (sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit()):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import typer
 
 from unmask import engine
-from unmask.cli.common import Intervals, Output, Tables, Where, given, refuse, score_files
+from unmask.cli.common import Intervals, Output, Ratios, Tables, Where, given, refuse, score_files
 from unmask.cli.options import argument, group, option
 from unmask.engine import Battery
 from unmask.errors import InputError
@@ -15,8 +16,8 @@ from unmask.report import document
 from unmask.trials import read_scores
 
 _OF_SCORES = (
-    *("key", "system", "format_in", "columns", "stream", "missing", "duplicates"),
-    *("dev", "equalise"),
+    *("key", "system", "format_in", "columns", "scores_are", "stream", "missing"),
+    *("duplicates", "dev", "equalise"),
 )
 _OF_CONVENTION = ("p_target", "c_miss", "c_fa", "eer", "d_sys", "c_primary", "undivided")
 _CONVENTION = option("Whose rules hold: " + ", ".join(engine.CONVENTIONS) + ".", metavar="NAME")
@@ -36,7 +37,7 @@ def _battery(context: typer.Context, battery: Battery, names: tuple[str, ...]) -
 
 def evaluate(
     context: typer.Context,
-    tables: Tables,
+    tables: Ratios,
     intervals: Intervals,
     output: Output,
     scores: list[str] = argument(
@@ -112,6 +113,10 @@ def evaluate(
                 **options,
                 **intervals.options,
             )
+        if tables.scores_are and evaluation.scores is not None:
+            rocs = {one.system: one.roc for one in evaluation if one.group is None}
+            more = engine.unit_notices(evaluation.scores, rocs, tables.scores_are)
+            evaluation = replace(evaluation, notices=(*evaluation.notices, *more))
     output.sources(evaluation.sources)
     output.draw(evaluation, p_target=battery.p_target[0])
     output.give(document(evaluation))

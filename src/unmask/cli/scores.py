@@ -14,6 +14,7 @@ from unmask import engine, scoring
 from unmask.cli.common import (
     Intervals,
     Output,
+    Ratios,
     Tables,
     Where,
     Whose,
@@ -116,7 +117,7 @@ class Fitted:
 
 def calibrate(
     context: typer.Context,
-    tables: Tables,
+    tables: Ratios,
     intervals: Intervals,
     fitted: Fitted,
     scores: list[str] = argument("Scores to calibrate.", "FILE"),

@@ -12,9 +12,10 @@ if TYPE_CHECKING:
     from unmask.engine.comparison import CALIBRATED, Comparison, compare, read_as_safeguards
     from unmask.engine.pairing import cross_pairing, roc_of_pairs
     from unmask.engine.curves import Array, DetBand, DetCurve, EceProfile, Histogram, PavMap
-    from unmask.engine.curves import Reliability, det_bands
+    from unmask.engine.curves import Reliability, Tippett, det_bands
     from unmask.engine.battery import CONVENTIONS, Battery
     from unmask.engine.evaluation import Detection, Evaluation, SystemResult, detection
+    from unmask.engine.validation import ForensicBattery, ForensicValidation, forensic, unit_notices
     from unmask.engine.evaluation import group_masks
     from unmask.engine.evaluating import Thresholds, evaluate, operating_point
     from unmask.engine.metrics import Zebra, act_dcf, cllr, d_sys, ece, eer

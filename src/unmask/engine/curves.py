@@ -20,6 +20,7 @@ Array = FloatArray
 _POINTS = 1500
 _LEAST_RATE = 1e-5
 _BINS = 60
+_STEPS = 500
 _NORMAL_95 = 1.959963984540054
 RATES = tuple(float(rate) for rate in np.geomspace(5e-4, 0.6, 24))
 _SHARE = MetricRange(0.0, 1.0)
@@ -73,6 +74,23 @@ class EceProfile:
     prior: Array
     oracle: Array
     actual: Array
+
+
+@dataclass(frozen=True)
+class Tippett:
+    """Steps of a Tippett plot, at the finite LRs of each class (log10, distinct, from low to high).
+
+    Shares have one more entry: they hold below the first LR, between two, and above the last. Of
+    ``same`` speakers they count LRs at or below, with ``above`` at or above; of ``different``
+    speakers at or above. ``infinite`` LRs count and are not drawn.
+    """
+
+    same: Array
+    same_share: Array
+    different: Array
+    different_share: Array
+    infinite: int
+    above: bool
 
 
 @dataclass(frozen=True)
@@ -141,6 +159,27 @@ def ece_profile(target: Array, nontarget: Array, roc: Roc) -> EceProfile:
     oracle = information.oracle_ece(roc.pav, log_odds)
     actual = information.ece(target, nontarget, log_odds)
     return EceProfile(log_odds, information.prior_ece(log_odds), oracle, actual)
+
+
+def tippett(target: Array, nontarget: Array, *, above: bool = False) -> Tippett:
+    """Cumulative shares of natural-log LRs (Morrison et al. 2021, C.1; with ``above``, the share at
+    or above for both classes); of many within a pixel, the first and the last are steps.
+    """
+    sides: list[Array] = []
+    for llrs, falling in ((target, above), (nontarget, True)):
+        ordered = np.sort(llrs)
+        steps = np.unique(ordered[np.isfinite(ordered)])
+        if steps.size > 2 * _STEPS:
+            pixel = np.floor((steps - steps[0]) * (_STEPS / (steps[-1] - steps[0])))
+            new = np.diff(pixel) > 0
+            steps = steps[np.append(True, new) | np.append(new, True)]
+        upto = np.searchsorted(ordered, steps, side="left" if falling else "right")
+        count = np.append(upto, ordered.size - np.count_nonzero(llrs == np.inf))
+        if not falling:
+            count = np.append(np.count_nonzero(llrs == -np.inf), upto)
+        sides += [steps / np.log(10), (llrs.size - count if falling else count) / llrs.size]
+    infinite = int(np.isinf(target).sum() + np.isinf(nontarget).sum())
+    return Tippett(sides[0], sides[1], sides[2], sides[3], infinite, above)
 
 
 def reliability(target: Array, nontarget: Array, *, bins: int = 20) -> Reliability:

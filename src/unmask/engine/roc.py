@@ -222,10 +222,34 @@ class Roc:
         return Polygon.of(target, nontarget)
 
     @lazy
+    def _first(self) -> IntArray:
+        """The first of the non-empty bins of each PAV block."""
+        return first_of_blocks(*self._segments[:2])
+
+    def block_ends(self) -> tuple[FloatArray, FloatArray]:
+        """Lowest and highest score of each PAV block that has both classes.
+
+        Such a block begins with a target, which is exact, and ends with a nontarget: that is exact
+        where its score is one of ``scores``, and else the middle of its gap.
+        """
+        bins = self._segments[2]
+        ends = bins[self._first], bins[np.append(self._first[1:], bins.size) - 1]
+        return self._middle(ends[0]), self._middle(ends[1])
+
+    def _middle(self, bins: IntArray) -> FloatArray:
+        """The score of a bin, or the middle of its gap."""
+        last = self.scores.size - 1
+        below = self.scores[np.clip((bins - 1) // 2, 0, last)]
+        above = self.scores[np.minimum(bins // 2, last)]
+        return np.where(
+            below == above, above, np.where(np.isinf(above), below, (below + above) / 2)
+        )
+
+    @lazy
     def pav(self) -> Pav:
         """Oracle calibration: isotonic regression of the labels on the scores, ties pooled."""
         target, nontarget, bins = self._segments
-        first = first_of_blocks(target, nontarget)
+        first = self._first
         return Pav(
             self._start(bins[first[1:]]),
             np.add.reduceat(target, first),

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from unmask.figures.detection import det, difference_intervals, roc_hull, score_histograms
     from unmask.figures.detection import trial_bias_figure
     from unmask.figures.evidence import calibration_plot, calibration_profiles, disclosure_profiles
-    from unmask.figures.evidence import ece_profile, pav_map
+    from unmask.figures.evidence import ece_profile, pav_map, tippett_plot
     from unmask.figures.figure import Figure
     from unmask.figures.image import POLICY, STYLE, fragment, images, javascript, save, save_all
     from unmask.figures.image import svg

@@ -4,16 +4,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import altair as alt
 import numpy as np
 
 from unmask.base import FloatArray, IntArray
-from unmask.engine import EceProfile, PavMap, Reliability
+from unmask.engine import EceProfile, PavMap, Reliability, Tippett
 from unmask.figures import draw
 from unmask.figures.figure import Figure, Layers, captioned, join, require, table
-from unmask.figures.theme import CHANCE, DASHED, MUTED, PALETTE, SOLID, is_wide, shorten, width
+from unmask.figures.theme import (
+    CHANCE,
+    DASHED,
+    MUTED,
+    NONTARGET,
+    PALETTE,
+    SOLID,
+    TARGET,
+    is_wide,
+    shorten,
+    width,
+)
 from unmask.privacy import CalibrationDistortion, Disclosure
 
 _TOGETHER = 3
@@ -74,23 +86,67 @@ def _reliability(
     ]
 
 
+_TEN = math.log(10)
+_SAME, _DIFFERENT = "same speaker", "different speakers"
+
+
+def tippett_plot(curve: Tippett) -> Figure:
+    """Cumulative shares of both classes over log10 LR, as steps at the data and nothing beyond."""
+    lines, above = [], "LR at or above x"
+    for name, at, shares, kind in (
+        (_SAME, curve.same, curve.same_share, above if curve.above else "LR at or below x"),
+        (_DIFFERENT, curve.different, curve.different_share, above),
+    ):
+        heights = np.stack([shares[:-1], shares[1:]], axis=1).ravel()
+        columns = {"step": range(heights.size), "llr": np.repeat(at, 2), "share": heights}
+        lines.append(table(trials=f"{name}: {kind}", **columns))
+    rows = join(lines)
+    values = [row["llr"] for row in rows.values] or [0.0]
+    margin = 0.03 * (max(values) - min(values)) or 0.5
+    x = draw.axis(alt.X, "llr", "log10 LR", (min(0, *values) - margin, max(0, *values) + margin))
+    y = draw.percent_axis(alt.Y, "share", "Share of comparisons (%)", ends=(0, 1.02))
+    looks = {
+        str(part.values[0]["trials"]): c
+        for part, c in zip(lines, (TARGET, NONTARGET), strict=True)
+        if part.values
+    }
+    named = alt.Legend(title=None, orient="bottom", symbolType="stroke", direction="vertical")
+    colour = draw.by(alt.Color, "trials", looks, legend=named)
+    chart = draw.in_panel(
+        draw.dashed(table(llr=0), alt.X("llr:Q"), strokeWidth=1),
+        draw.mark(rows, "line", x, y, colour, alt.Order("step:Q"), draw.tips("tippett")),
+        ratio=0.8,
+    )
+    facts = {"consensus": not curve.above, "above": curve.above, "infinite": curve.infinite}
+    return captioned("tippett", chart, **facts)
+
+
 _LANE = 0.07
 _BELOW, _ABOVE = "−∞", "+∞"
 
 
-def pav_map(curves: Mapping[str, PavMap], *, colours: draw.Colours = None) -> Figure:
-    """Blocks as steps joined by lines; blocks of one class only lie at ±∞ on the panel's edge."""
+def pav_map(
+    curves: Mapping[str, PavMap], *, colours: draw.Colours = None, log10: bool = False
+) -> Figure:
+    """Blocks as steps joined by lines; blocks of one class only lie at ±∞ on the panel's edge. With
+    ``log10`` scores are LLRs, and both axes have base 10.
+    """
     require(curves, "PAV map")
+    base = _TEN if log10 else 1.0
+    curves = {
+        name: replace(one, low=one.low / base, high=one.high / base, llr=one.llr / base)
+        for name, one in curves.items()
+    }
     left, right = _score_range(curves)
     ticks = _llr_ticks(curves)
     lane = _LANE * (ticks[-1] - ticks[0])
     bottom, top = ticks[0] - lane, ticks[-1] + lane
     inner = [ticks[0] - lane / 2, ticks[-1] + lane / 2]
-    x = draw.axis(alt.X, "score", "Score", (left, right))
+    x = draw.axis(alt.X, "score", "log10 LR of the system" if log10 else "Score", (left, right))
     y = draw.axis(
         alt.Y,
         "llr",
-        "Oracle LLR (natural log)",
+        "log10 LR after PAV" if log10 else "Oracle LLR (natural log)",
         (bottom - lane / 2, top + lane / 2),
         values=[bottom, *ticks, top],
         labelExpr=f"datum.value < {inner[0]!r} ? '{_BELOW}' : "
@@ -104,7 +160,7 @@ def pav_map(curves: Mapping[str, PavMap], *, colours: draw.Colours = None) -> Fi
         finite = np.repeat(np.flatnonzero(np.isfinite(curve.llr)), 2)
         score = np.where(np.arange(finite.size) % 2, curve.high[finite], curve.low[finite])
         columns = {"step": range(finite.size), "score": score, "llr": curve.llr[finite]}
-        steps.append(table(system=system, **columns, **_blocks(curve, finite)))
+        steps.append(table(system=system, **columns, **_blocks(curve, finite, base)))
         beyond = np.flatnonzero(np.isinf(curve.llr))
         high, sides = curve.llr[beyond] > 0, (curve.low[beyond], curve.high[beyond])
         columns = {  # the triangle stands at the inner end of the scores that a block covers
@@ -113,7 +169,7 @@ def pav_map(curves: Mapping[str, PavMap], *, colours: draw.Colours = None) -> Fi
             "llr": np.where(high, top, bottom),
             "sign": np.where(high, _ABOVE, _BELOW).tolist(),
         }
-        ends.append(table(system=system, **columns, **_blocks(curve, beyond)))
+        ends.append(table(system=system, **columns, **_blocks(curve, beyond, base)))
     same = [max(left, ticks[0]), min(right, ticks[-1])]
     shape = draw.by(alt.Shape, "sign", {_BELOW: "triangle-down", _ABOVE: "triangle-up"})
     edge, spans = join(ends), (x, alt.X2("far:Q"), y)
@@ -125,7 +181,8 @@ def pav_map(curves: Mapping[str, PavMap], *, colours: draw.Colours = None) -> Fi
         draw.dots(edge, alt.X("score:Q"), y, colour, shape, tips, size=70),
         ratio=0.85,
     )
-    return captioned("pav_map", chart, systems=curves, infinite=bool(edge.values))
+    facts = {"natural": not log10, "infinite": bool(edge.values)}
+    return captioned("pav_map", chart, systems=curves, **facts)
 
 
 def _score_range(curves: Mapping[str, PavMap]) -> tuple[float, float]:
@@ -159,12 +216,12 @@ def _llr_ticks(curves: Mapping[str, PavMap]) -> list[float]:
     return [step * i for i in range(first, last + 1)]
 
 
-def _blocks(curve: PavMap, chosen: IntArray) -> dict[str, Any]:
-    """What the pointer asks of blocks."""
+def _blocks(curve: PavMap, chosen: IntArray, base: float) -> dict[str, Any]:
+    """What the pointer asks of blocks, whose LLRs are in units of ``base``."""
     fields = ("low", "high", "targets", "nontargets")
     return {field: getattr(curve, field)[chosen] for field in fields} | {
-        "natural": [_written(value) for value in curve.llr[chosen]],
-        "ten": [_written(value / math.log(10)) for value in curve.llr[chosen]],
+        "natural": [_written(value * base) for value in curve.llr[chosen]],
+        "ten": [_written(value * base / _TEN) for value in curve.llr[chosen]],
     }
 
 
@@ -189,9 +246,15 @@ def _axes(title: str, ends: tuple[float, float]) -> tuple[alt.X, alt.Y]:
     )
 
 
-def ece_profile(curves: Mapping[str, EceProfile], *, colours: draw.Colours = None) -> Figure:
-    """ECE of every system, oracle solid and actual dashed, below the prior's entropy in black."""
+def ece_profile(
+    curves: Mapping[str, EceProfile], *, colours: draw.Colours = None, log10: bool = False
+) -> Figure:
+    """ECE of every system, oracle solid and actual dashed, below the prior's entropy in black; over
+    log-odds of base 10 with ``log10``.
+    """
     require(curves, "ECE profile")
+    if log10:
+        curves = {n: replace(one, log_odds=one.log_odds / _TEN) for n, one in curves.items()}
     reference = next(iter(curves.values()))
     lines = [(_NO_SCORES, _ORACLE, reference.log_odds, reference.prior)]
     for system, curve in curves.items():
@@ -202,7 +265,12 @@ def ece_profile(curves: Mapping[str, EceProfile], *, colours: draw.Colours = Non
     rows = join(table(system=s, line=line, log_odds=x, bits=y) for s, line, x, y in lines)
     odds = np.concatenate([curve.log_odds for curve in curves.values()])
     channels = (
-        *_axes("Prior log-odds of a target (natural log)", (float(odds.min()), float(odds.max()))),
+        *_axes(
+            "log10 prior odds of one speaker"
+            if log10
+            else "Prior log-odds of a target (natural log)",
+            (float(odds.min()), float(odds.max())),
+        ),
         draw.system_colour(list(curves), colours, first=_NO_SCORES),
         draw.line_kind({_ORACLE: SOLID, _ACTUAL: DASHED}),
         draw.tips("ece_profile"),
@@ -215,7 +283,8 @@ def ece_profile(curves: Mapping[str, EceProfile], *, colours: draw.Colours = Non
         ratio=_RATIO,
     )
     cut = [shorten(name) for name, curve in curves.items() if not np.all(curve.actual <= HIGHEST)]
-    return captioned("ece_profile", chart, systems=curves, highest=HIGHEST, cut=cut)
+    facts = {"natural": not log10, "ten": log10, "highest": HIGHEST, "cut": cut}
+    return captioned("ece_profile", chart, systems=curves, **facts)
 
 
 _PRIOR = "perfect privacy"

@@ -29,6 +29,7 @@ from unmask.report.table import (
     compared,
     condition_label,
     label,
+    reasons,
     shown_value,
 )
 from unmask.report.words import note
@@ -328,6 +329,25 @@ def filing_html(assessment: Assessment) -> str:
         dated=_css_string(f"unmask {__version__}{f', {date}' if date else ''}"),
         figures_of=lambda section: [f for part in section.figures[:1] for f in figures_in(part)],
         drawn=_picture,
+    )
+
+
+def page_html(document: Document, figures: Sequence[Figure]) -> str:
+    """A document with its figures on one page of A4, to print and file."""
+    view = table_view(TableBlock("", document.rows), Numbers(document))
+    return (
+        _environment()
+        .get_template("page.html.j2")
+        .render(
+            d=document,
+            view=view,
+            reasons=reasons(document),
+            files=document.inputs,
+            pictures=list(map(_picture, figures)),
+            policy=PRINTED,
+            style=Markup(template_part("filing.css")),
+            version=__version__,
+        )
     )
 
 

@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
@@ -31,7 +31,7 @@ from unmask.errors import InputError
 from unmask.figures import Figure, images
 from unmask.report.assessment import Assessment, run_assessment
 from unmask.report.documents import Document
-from unmask.report.html import filing_html, render_html
+from unmask.report.html import filing_html, page_html, render_html
 from unmask.report.table import render, text
 from unmask.run import (
     locked,
@@ -251,6 +251,23 @@ def summary_table(assessment: Assessment, *, width: int | None = None) -> str:
     warnings = (*failures, *assessment.limits, *read)
     shown = replace(whole, notes=(*whole.notes, *notes), warnings=warnings)
     return text(shown, width=width)
+
+
+def write_page(document: Document, figures: Sequence[Figure], path: Path) -> None:
+    """Write a document and its ``figures`` as one page of HTML, or of PDF where that is its ending,
+    which takes a Chromium.
+    """
+    content = page_html(document, figures).encode()
+    if path.suffix != ".pdf":
+        write_whole(path, content)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        page, pdf = Path(folder, "page.html"), Path(folder, "page.pdf")
+        page.write_bytes(content)
+        print_pdf(page, pdf, date=None)
+        if not pdf.is_file():
+            raise InputError(path, "a Chromium to print PDF", "none: write .html and print it")
+        write_whole(path, pdf.read_bytes())
 
 
 def browser() -> str | None:

@@ -5,7 +5,7 @@ for labels, and what is said of an input.
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from unmask.base import Labels
+from unmask.base import FloatArray, Labels
 from unmask.errors import InputError
 from unmask.trials.ids import lookup
 
@@ -27,6 +27,7 @@ WORDS = {
     "spoof": OTHER,
 }
 VOCABULARY = {**DIGITS, **WORDS}
+Units = Literal["ln", "log10", "lr"]
 SASV = {**WORDS, "1": TARGET, "2": NONTARGET, "0": OTHER}
 SASV |= {f"{digit}.0": SASV[digit] for digit in "012"}
 """Labels in a column ``sasv_label`` (ASVspoof 5)."""
@@ -96,6 +97,21 @@ def check_choice(name: str, value: str) -> None:
     """Refuse anything but ``error`` and ``skip``."""
     if value not in ("error", "skip"):
         raise InputError(f"expected {name}='error' or 'skip', found {value!r}")
+
+
+def natural(values: FloatArray, scores_are: Units, where: Callable[[int], str]) -> FloatArray:
+    """Natural logarithms of likelihood ratios that are given so, in base 10, or as they are."""
+    if scores_are == "ln":
+        return values
+    if scores_are == "log10":
+        return values * float(np.log(10))
+    if scores_are != "lr":
+        raise InputError("scores_are", "ln, log10 or lr", repr(scores_are))
+    wrong = np.flatnonzero(values <= 0)
+    if wrong.size:
+        found = f"{values[wrong[0]]:g} ({wrong.size:,} in all); are they logarithms?"
+        raise InputError(where(int(wrong[0])), "a likelihood ratio above 0", found)
+    return np.asarray(np.log(values), np.float64)
 
 
 @dataclass(frozen=True)

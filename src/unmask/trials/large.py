@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,16 @@ from unmask.base import BoolArray, FloatArray, IntArray, in_order
 from unmask.errors import InputError
 from unmask.run import advance, check_room, part, ranges_of, scratch_folder
 from unmask.trials import problems
-from unmask.trials.formats import NONTARGET, OTHER, TARGET, OnProblem, Source, check_choice
+from unmask.trials.formats import (
+    NONTARGET,
+    OTHER,
+    TARGET,
+    OnProblem,
+    Source,
+    Units,
+    check_choice,
+    natural,
+)
 from unmask.trials.ids import (
     Digest,
     Ids,
@@ -90,6 +99,7 @@ class StreamedScores:
     speaker_count: int | None
     trials: str
     _tables: dict[str, tuple[_Spooled, str]]
+    scores_are: Units = "ln"
 
     @property
     def systems(self) -> list[str]:
@@ -106,13 +116,19 @@ class StreamedScores:
         table, column = self._tables[system]
         columns = [first.label, table.scores[column] if table is first else table.rows_of]
         columns += [first.speakers[0]] if speakers and first.speakers else []
-        for _, (label, values, *spoken) in first.scan(*columns):
+        for start, (label, values, *spoken) in first.scan(*columns):
             kept = (label == TARGET) | (label == NONTARGET)
             scores = values[kept] if table is first else table.scores[column].map()[values[kept]]
+            where = partial(_row, first.table.name, start + np.flatnonzero(kept))
+            scores = natural(scores, self.scores_are, where)
             sides = np.zeros((len(scores), 2), np.int64)
             if spoken:
                 sides = self._numbers[spoken[0][kept]]
             yield ScoreBatch(scores, label[kept] == TARGET, *sides.T)
+
+
+def _row(name: str, rows: IntArray, trial: int) -> str:
+    return f"{name}, row {rows[trial] + 1}"
 
 
 @contextmanager
@@ -124,6 +140,7 @@ def streamed_scores(
     systems: Sequence[str] | None = None,
     columns: NamedColumns | None = None,
     format: str | None = None,
+    scores_are: Units = "ln",
     missing: OnProblem = "error",
     duplicates: OnProblem = "error",
 ) -> Iterator[StreamedScores]:
@@ -166,7 +183,7 @@ def streamed_scores(
             spooled.drop_absent(missing)
             spooled.drop_repeats(duplicates)
         labels = tables.pop() if keys else None
-        yield _joined(tables, labels, rules, missing)
+        yield replace(_joined(tables, labels, rules, missing), scores_are=scores_are)
 
 
 def _voxceleb(tables: Sequence[TableFile]) -> tuple[SpeakerRule, ...]:

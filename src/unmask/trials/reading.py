@@ -15,7 +15,7 @@ import polars as pl
 from unmask.base import BoolArray
 from unmask.errors import InputError
 from unmask.trials.embeddings import Embeddings
-from unmask.trials.formats import OnProblem, Source, check_choice, format_named
+from unmask.trials.formats import OnProblem, Source, Units, check_choice, format_named, natural
 from unmask.trials.ids import as_text, plain_text, text_ids
 from unmask.trials.problems import (
     check_key,
@@ -60,6 +60,7 @@ def read_scores(
     speakers: Speakers | None = None,
     systems: Sequence[str] | None = None,
     columns: NamedColumns | None = None,
+    scores_are: Units = "ln",
     missing: OnProblem = "error",
     duplicates: OnProblem = "error",
 ) -> Scores:
@@ -83,6 +84,9 @@ def read_scores(
     columns : mapping or str, optional
         Columns of a table by role: ``{"enrol": "ref_file", "score": ["a", "b"]}``, or their
         numbers. With a key, ``label``, speakers and ``group`` are columns of its file.
+    scores_are : {"ln", "log10", "lr"}
+        What the file holds: natural-log likelihood ratios (or any scores), in base 10, or the
+        ratios themselves. The table holds natural logarithms.
     missing : {"error", "skip"}
         Whether trials that lack a score or a label are left out, and counted.
     duplicates : {"error", "skip"}
@@ -107,7 +111,7 @@ def read_scores(
             key = read_key(key, columns=of_key, duplicates=duplicates)
         options: dict[str, Any] = {"missing": missing, "duplicates": duplicates, "format": format}
         options |= {"key": key, "speakers": speakers, "systems": systems}
-        options |= {"columns": columns}
+        options |= {"columns": columns, "scores_are": scores_are}
         files = path.values() if isinstance(path, Mapping) else path
         tables = [read_scores(one, **options) for one in files]
         if isinstance(path, Mapping):
@@ -121,6 +125,8 @@ def read_scores(
             raise only_a_key(parsed.name, parsed.format)
     else:
         parsed = _parse_frame(path, systems, columns)
+    logs = {name: natural(x, scores_are, parsed.where) for name, x in parsed.systems.items()}
+    parsed = replace(parsed, systems=logs)
     return _scores(parsed, key, of_key, speakers, missing, duplicates)
 
 

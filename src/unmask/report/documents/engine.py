@@ -29,7 +29,7 @@ def _(evaluation: Evaluation) -> Document:
             if grouped:
                 conditions["group"] = "all" if result.group is None else result.group
             rows.append(Row(conditions, result.estimates))
-    notes = [*_counts(first), *_conventions(first), _READING]
+    notes = [*counts(first), *_conventions(first), _READING]
     shown = [replace(row, estimates=with_thresholds(row.estimates)) for row in rows]
     title = "Detection and disclosure"
     return Document.of(evaluation, rows, notes=notes, title=title, tables=[shown])
@@ -70,7 +70,7 @@ def _(points: Thresholds) -> Document:
     return replace(whole, rows=rows, tables=[shown], title="Operating points")
 
 
-def _counts(estimate: Estimate) -> list[str]:
+def counts(estimate: Estimate) -> list[str]:
     """What the numbers rest on and how the intervals were made, in one sentence each."""
     n, made = estimate.n, estimate.interval
     speakers = f", {n['speakers']:,} speakers" if "speakers" in n else ""
@@ -113,6 +113,6 @@ def _(comparison: Comparison) -> Document:
         named = *columns, f"{second} {comparison.gains} [%]"
         rows.append(Row(conditions, (*estimates, sure), named))
     about = comparison.differences[0].first
-    notes = [*_counts(about), *_conventions(about), comparison.verdict]
+    notes = [*counts(about), *_conventions(about), comparison.verdict]
     title = f"{second} against {first}{' as safeguards' if comparison.privacy else ''}"
     return Document.of(comparison, rows, notes=notes, title=title)

@@ -18,7 +18,7 @@ from unmask.assessment import (
     strongest,
     with_luck,
 )
-from unmask.engine import Comparison, Evaluation, Roc, curves, det_bands
+from unmask.engine import Comparison, Evaluation, ForensicValidation, Roc, curves, det_bands
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
 from unmask.report.documents import Row, figures_of
@@ -63,6 +63,19 @@ def _(evaluation: Evaluation, *, p_target: float = 0.01) -> list[charts.Figure]:
         charts.pav_map(each(curves.pav_map, rocs), colours=colours),
         charts.ece_profile(each(curves.ece_profile, rocs), colours=colours),
         charts.calibration_plot(each(curves.reliability), colours=colours),
+    ]
+
+
+@figures_of.register(ForensicValidation)
+def _(result: ForensicValidation, *, tippett: str = "consensus") -> list[charts.Figure]:
+    """Tippett plot (``tippett="above"``: share at or above for both), PAV, ECE, calibration."""
+    both = result.scores.targets(), result.scores.nontargets()
+    name = next(iter(result.scores.systems))
+    return [
+        charts.tippett_plot(curves.tippett(*both, above=tippett == "above")),
+        charts.pav_map({name: curves.pav_map(*both, result.roc)}, log10=True),
+        charts.ece_profile({name: curves.ece_profile(*both, result.roc)}, log10=True),
+        charts.calibration_plot({name: curves.reliability(*both)}),
     ]
 
 
