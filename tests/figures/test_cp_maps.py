@@ -9,7 +9,7 @@ from tests.helpers import cpmap
 
 import unmask as um
 from unmask.estimate import Interval
-from unmask.figures import NARROW, at_width, save
+from unmask.figures import layout, save
 from unmask.figures.cp_cells import Panel, Shades
 from unmask.figures.cp_maps import (
     cp_map_figure,
@@ -158,7 +158,7 @@ def test_a_loss_without_bound_is_drawn_and_marked(tmp_path):
     delta = um.delta_cp_map(perfect, poor)
     assert np.isneginf(delta.rcr).all()
     assert reach([delta]) == 5.0
-    with at_width(NARROW):
+    with layout(width="column"):
         figure = delta_cp_map_figure([delta])
     assert set(cells_of(figure)[0].values()) == {-1e9}
     assert "Dots: 9 cells that change by more than ±500 %" in figure.caption

@@ -15,10 +15,7 @@ from unmask.figures.theme import (
     DASHED,
     INK,
     MUTED,
-    ORIGINAL,
-    PAPER,
     SOLID,
-    attacker_dashes,
     is_wide,
     shorten,
     system_colours,
@@ -82,14 +79,21 @@ def by(
     return channel(f"{field}:N", scale=scale, legend=legend)
 
 
-def system_colour(names: Sequence[str], colours: Colours, *, first: str | None = None) -> alt.Color:
-    """Colour by the field ``system``; the legend shortens names.
+def system_colour(
+    names: Sequence[str],
+    colours: Colours,
+    *,
+    first: str | None = None,
+    notes: Mapping[str, str] | None = None,
+) -> alt.Color:
+    """Colour by the field ``system``; the legend shortens names, and has ``notes`` behind them.
 
     ``first`` is an entry before the systems, in black (a reference everyone is compared with).
     """
     shades = {} if first is None else {first: CHANCE}
     shades |= colours_for(names, colours)
-    short = {name: shorten(name) for name in shades}
+    after = {name: f" ({note})" for name, note in (notes or {}).items()}
+    short = {n: shorten(n, limit=20 if after else 28) + after.get(n, "") for n in shades}
     named = legend("System", labelExpr=lookup(short), symbolType="stroke", symbolOpacity=1)
     return by(alt.Color, "system", shades, legend=named)
 
@@ -104,30 +108,20 @@ def line_kind(dashes: Mapping[str, Sequence[float]]) -> alt.StrokeDash:
 
 
 def attacker_lines(
-    labels: Mapping[str, str],
-    *,
-    original: str | None,
-    colour: str,
-    chance: str | None = None,
-    **options: Any,
+    labels: Mapping[str, str], *, original: str | None, chance: str | None = None, **options: Any
 ) -> tuple[alt.Color, alt.StrokeDash]:
-    """One colour for the safeguard and grey for unprotected speech; attackers by line style.
+    """A colour for each attacker of a safeguard, grey for unprotected speech.
 
     ``labels`` are those of the attackers in the legend, ``options`` its own. ``chance`` is the name
     of a further line, black and dashed.
     """
-    legend = alt.Legend(symbolType="stroke", symbolSize=420, labelExpr=lookup(labels), **options)
-    fixed: dict[str | None, tuple[str, Sequence[float]]] = {
-        original: (ORIGINAL, SOLID),
-        chance: (CHANCE, DASHED),
-    }
-    dashes = attacker_dashes(n for n in labels if n not in fixed)
-    looks = {n: fixed.get(n) or (colour, dashes[n]) for n in labels}
-    colours = {n: shade for n, (shade, _) in looks.items()}
-    strokes = {n: list(stroke) for n, (_, stroke) in looks.items()}
+    named = alt.Legend(symbolType="stroke", symbolSize=420, labelExpr=lookup(labels), **options)
+    shades = system_colours((n for n in labels if n != chance), original=original)
+    shades = {n: shades.get(n, CHANCE) for n in labels}
+    dashes = {n: list(DASHED if n == chance else SOLID) for n in labels}
     return (
-        by(alt.Color, "attacker", colours, legend=legend),
-        by(alt.StrokeDash, "attacker", strokes, legend=legend),
+        by(alt.Color, "attacker", shades, legend=named),
+        by(alt.StrokeDash, "attacker", dashes, legend=named),
     )
 
 
@@ -201,12 +195,10 @@ def labels_at(
     y: alt.Y,
     *,
     height: float,
-    labels: Mapping[str, str] | None = None,
 ) -> list[alt.Chart]:
-    """Labels, by default the names, beside points; higher or lower where they would overlap in a
-    panel of this ``height``.
+    """Names beside points at the right edge; higher or lower where they would overlap in a panel
+    of this ``height``.
     """
-    written = labels or {name: shorten(name, limit=18) for name in points}
     ends = y["scale"]["domain"]
     apart = _LABEL * (ends[1] - ends[0]) / height
     order = sorted(points, key=lambda name: points[name][1])
@@ -221,15 +213,13 @@ def labels_at(
     rows = table(
         **{_field(x): [points[name][0] for name in order], _field(y): places},
         system=order,
-        label=[written[name] for name in order],
+        label=[shorten(name, limit=18) for name in order],
     )
     colour = by(alt.Color, "system", colours)
     base = alt.Chart(rows).encode(x, y, tooltip=alt.Tooltip("system:N"))
-    text: Style = {"align": "left", "dx": 15, "fontSize": 10.5}
     return [
         dots(base, colour, shape="square", size=26, xOffset=9),
-        mark(base, "text", alt.Text("label:N"), **text, stroke=PAPER, strokeWidth=3),
-        mark(base, "text", alt.Text("label:N"), **text),
+        mark(base, "text", alt.Text("label:N"), align="left", dx=15),
     ]
 
 

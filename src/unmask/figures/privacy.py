@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import cycle
+from itertools import count, cycle
 from typing import Any
 
 import altair as alt
@@ -224,6 +224,7 @@ def _plot(system: str, zoo: Zoo) -> Layers:
 Ends = tuple[float, float]
 _SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 _NAME = 5.5  # the height of a name in points of the risk
+_LETTER = 7.0  # the width of a letter of it in pixels
 
 
 @dataclass(frozen=True)
@@ -397,19 +398,22 @@ def cost_plane(
 
 
 def _names_at(points: Sequence[PlanePoint], scale: float) -> list[float]:
-    """The height of each point's name: as near as names of close points leave room, those of
-    points further to the left lower, so that no rule crosses a name.
+    """The height of each point's name: as near as the names and rules further to the right leave
+    room.
     """
-    widest = max(abs(scale * point.cost) for point in points) or 1.0
+    letter = _LETTER * max(abs(scale * point.cost) for point in points) / draw.main_panel()
     heights: dict[int, float] = {}
     for n in sorted(range(len(points)), key=lambda n: -points[n].cost):
         point = points[n]
-        close = [
-            at
+        end = scale * point.cost + letter * len(shorten(point.system))
+        taken = [
+            sorted((100 * points[m].risk, at))
             for m, at in heights.items()
-            if abs(point.cost - points[m].cost) * scale < 0.2 * widest
+            if scale * points[m].cost < end
         ]
         step = _NAME if point.risk < 0.5 else -_NAME
-        free = (100 * point.risk + step * line for line in range(1, 2 * len(points) + 1))
-        heights[n] = next(at for at in free if all(abs(at - one) >= _NAME for one in close))
+        free = (100 * point.risk + step * line for line in count(1))
+        heights[n] = next(
+            at for at in free if all(not low - _NAME < at < high + _NAME for low, high in taken)
+        )
     return [heights[n] for n in range(len(points))]
