@@ -28,7 +28,6 @@ Style = dict[str, Any]
 Colours = Mapping[str, str] | None
 XPixel: Any = alt.XValue
 YPixel: Any = alt.YValue
-_LABEL = 12.0
 _LINE = 14
 
 
@@ -186,41 +185,6 @@ def crosses(rows: alt.InlineData, x: alt.X, y: alt.Y, colour: alt.Color) -> list
 
 def _field(channel: alt.X | alt.Y) -> str:
     return str(channel.shorthand).partition(":")[0]
-
-
-def labels_at(
-    points: Mapping[str, tuple[float, float]],
-    colours: Mapping[str, str],
-    x: alt.X,
-    y: alt.Y,
-    *,
-    height: float,
-) -> list[alt.Chart]:
-    """Names beside points at the right edge; higher or lower where they would overlap in a panel
-    of this ``height``.
-    """
-    ends = y["scale"]["domain"]
-    apart = _LABEL * (ends[1] - ends[0]) / height
-    order = sorted(points, key=lambda name: points[name][1])
-    places: list[float] = []
-    for name in order:
-        floor = places[-1] + apart if places else ends[0] + apart / 2
-        places.append(max(points[name][1], floor))
-    ceiling = ends[1]
-    for i in reversed(range(len(places))):
-        places[i] = min(places[i], ceiling)
-        ceiling = places[i] - apart
-    rows = table(
-        **{_field(x): [points[name][0] for name in order], _field(y): places},
-        system=order,
-        label=[shorten(name, limit=18) for name in order],
-    )
-    colour = by(alt.Color, "system", colours)
-    base = alt.Chart(rows).encode(x, y, tooltip=alt.Tooltip("system:N"))
-    return [
-        dots(base, colour, shape="square", size=26, xOffset=9),
-        mark(base, "text", alt.Text("label:N"), align="left", dx=15),
-    ]
 
 
 def above(label: str, *, lift: float = 6, whole: str | None = None, **style: Any) -> alt.Chart:

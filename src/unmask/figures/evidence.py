@@ -270,7 +270,7 @@ def _profiles(
     shaded: bool = False,
 ) -> Layers:
     """Profiles (log-odds, bits, note) below the prior's own, a dot at even odds."""
-    every = {_PRIOR: (first.log_odds, first.prior, ""), **lines}
+    every = {**lines, _PRIOR: (first.log_odds, first.prior, "")}
     rows = join(
         table(system=name, log_odds=x, bits=y, prior=first.prior)
         for name, (x, y, _) in every.items()
@@ -280,7 +280,7 @@ def _profiles(
     notes = {name: note for name, (*_, note) in lines.items()}
     colour = draw.system_colour(list(lines), colours, first=_PRIOR, notes=notes)
     dashes = {_PRIOR: DASHED, **dict.fromkeys(dotted, (1.5, 2))}
-    strokes = {name: list(dashes.get(name, SOLID)) for name in every}
+    strokes = {name: list(dashes.get(name, SOLID)) for name in (_PRIOR, *lines)}
     dash = draw.by(alt.StrokeDash, "system", strokes, legend=colour["legend"])
     systems = alt.Chart(rows).transform_filter(alt.datum.system != _PRIOR)
     even = systems.transform_filter("abs(datum.log_odds) < 1e-9")

@@ -44,7 +44,6 @@ _TITLES = {
     "one_minus_eer": ("1 − EER (%)", "N′ enrolment speakers (log scale)"),
 }
 _CHANCE = "chance"
-_HEIGHT = 150
 
 
 def legal_figures(sweep: LegalSweep) -> list[Figure]:
@@ -84,13 +83,13 @@ def legal_panel(sweep: LegalSweep, *, headlines: Mapping[str, Strongest] | None 
     ]
     for i, length in enumerate(sweep.lengths * (len(sweep.metrics) if across == 1 else 1)):
         panels[i] += draw.above(f"L = {spoken(length)}", lift=5)
-    sized = [panel.properties(width=inner, height=_HEIGHT) for panel in panels]
+    sized = [panel.properties(width=inner, height=_height()) for panel in panels]
     chart = alt.concat(*sized, columns=across, spacing=14)
     return captioned(
         "legal_panel",
         chart.resolve_scale(color="shared", strokeDash="shared"),
         metrics=[_TITLES[metric][0] for metric in sweep.metrics],
-        rings=[f"{TITLES[metric]}, {one.attacker}" for metric, one in rings.items()],
+        rings="; ".join(f"{TITLES[metric]} by {one.attacker}" for metric, one in rings.items()),
         original=sweep.original and shorten(sweep.original),
         singling_out="singling_out" in sweep.metrics,
     )
@@ -137,6 +136,10 @@ def _panel(
         draw.mark(rows, "point", x, y, paint, draw.tips("legal_panel"), filled=True, size=14),
         *(marks if told else ()),
     )
+
+
+def _height() -> int:
+    return 150 if is_wide() else 90
 
 
 def _of_paper(curve: Curve, x: alt.X, y: alt.Y) -> list[alt.Chart]:
@@ -195,7 +198,7 @@ def risk_comparison(
     metrics = list(dict.fromkeys(line.metric for line in lines))
     lengths = list(dict.fromkeys(line.length for line in lines))
     across = len(lengths) if is_wide() else 1
-    inner = min(300, int((width() - 50 - 110 * across) / across))
+    inner = min(380, int((width() - 62 - 34 * across) / across))
     shades = {line.safeguard: colours[line.safeguard] for line in lines}
     panels = [
         _risk_panel(
@@ -203,12 +206,12 @@ def risk_comparison(
             shades,
             room=inner,
             first=length == lengths[0] or across == 1,
-        ).properties(width=inner, height=_HEIGHT)
+        ).properties(width=inner, height=_height())
         for metric in metrics
         for length in lengths
     ]
-    chart, grey = alt.concat(*panels, columns=across, spacing=22), original is not None
-    return captioned("risk_comparison", chart, safeguards=shades, original=grey)
+    chart = alt.concat(*panels, columns=across, spacing=14).resolve_scale(color="shared")
+    return captioned("risk_comparison", chart, safeguards=shades, original=original is not None)
 
 
 def _risk_panel(
@@ -217,21 +220,19 @@ def _risk_panel(
     metric, most = lines[0].metric, max((one.curve for one in lines), key=lambda c: c.counts.max())
     x = _counts("Speakers (log scale)", [one.curve for one in lines], room, grid=False)
     y = draw.percent_axis(alt.Y, "value", _TITLES.get(metric, (metric,))[0] if first else None)
-    colour = draw.by(alt.Color, "system", colours)
+    columns = 0 if is_wide() else 2
+    below = draw.legend(None, symbolType="stroke", orient="bottom", columns=columns)
+    colour = draw.by(alt.Color, "system", colours, legend=below)
     rows = join(
         table(system=one.safeguard, attacker=one.attacker, **_columns(one.curve)) for one in lines
     )
-    chance, last = table(count=most.counts, value=most.chance), int(most.counts.max())
-    ends = {
-        one.safeguard: (last, float(one.curve.value[one.curve.counts.argmax()])) for one in lines
-    }
+    chance = table(count=most.counts, value=most.chance)
     return alt.layer(
         *_of_paper(most, x, y),
         draw.band(rows, x, y, colour, opacity=0.13),
         draw.dashed(chance, x, y, kind="line", strokeWidth=1.1, clip=True),
         draw.mark(rows, "line", x, y, colour, clip=True),
         draw.dots(rows, x, y, colour, draw.tips("risk_comparison"), size=22),
-        *draw.labels_at(ends, colours, x, y, height=_HEIGHT),
         draw.above(spoken(lines[0].length)),
     )
 
