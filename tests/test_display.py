@@ -147,6 +147,15 @@ def test_a_figure_draws_itself_with_title_and_caption():
     assert figure.title.split()[0] in drawn
 
 
+def test_figures_are_laid_out_and_saved(tmp_path):
+    with pytest.warns(um.UnmaskWarning, match=ALONE):
+        result = um.evaluate(trials(), replicates=20)
+    drawn = result.figures(width="column", bare=True)
+    paths = drawn.save(tmp_path / "drawn", formats=("svg",))
+    assert [path.name for path in paths] == [f"{name}.svg" for name in drawn]
+    assert 'width="336"' in paths[0].read_text(encoding="utf-8")
+
+
 def trials(*, names=False, turned=False):
     rng = np.random.default_rng(1)
     label = np.arange(200) % 2

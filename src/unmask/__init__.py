@@ -19,7 +19,7 @@ from unmask._extras import (
     told_when_called as _told_when_called,
 )
 from unmask._version import __version__ as __version__
-from unmask.errors import UnmaskWarning as UnmaskWarning
+from unmask.errors import InputError as _InputError, UnmaskWarning as UnmaskWarning
 from unmask.notices import told as _told
 
 _ROOMS = ("assessment", "engine", "privacy", "report", "speech", "stress", "trials", "utility")
@@ -83,10 +83,15 @@ def _telling(function: Any) -> Any:
     return call
 
 
-def _figures_of(result: Any, **options: Any) -> list[Any]:
+def _figures_of(result: Any, layout: dict[str, Any], **options: Any) -> list[Any]:
     """Charts of a result; the report and its charts are loaded when somebody asks."""
     with _report_extra():
-        return list(import_module("unmask.report").figures_of(result, **options))
+        charts = import_module("unmask.figures")
+        with charts.layout(**layout):
+            drawn = list(import_module("unmask.report").figures_of(result, **options))
+        if any(figure.layout != charts.Layout(**layout) for figure in drawn):
+            raise _InputError("figures: a report is drawn already: lay out those of each result")
+        return drawn
 
 
 def _document_of(result: Any) -> Any:

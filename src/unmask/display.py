@@ -126,11 +126,16 @@ class Tabular(Noticed):
             raise InputError("to_pandas", "pandas", actual) from None
         return pandas.DataFrame(self.to_polars().to_dict(as_series=False))
 
-    def figures(self, **options: Any) -> Figures:
+    def figures(
+        self, *, width: str = "page", bare: bool = False, font: str = "sans", **options: Any
+    ) -> Figures:
         """Charts of the result by name; they draw themselves in a notebook, and ``chart`` of each
-        is an altair chart. ``options`` are those of :func:`unmask.report.figures_of`.
+        is an altair chart. For papers: ``width`` of a ``column`` or a ``page``, ``bare`` without
+        title and caption, ``font`` ``sans`` or ``serif``. ``options`` are those of
+        :func:`unmask.report.figures_of`.
         """
-        drawn = [figure for draw in DRAWERS for figure in draw(self, **options)]
+        layout = {"width": width, "bare": bare, "font": font}
+        drawn = [figure for draw in DRAWERS for figure in draw(self, layout, **options)]
         return Figures({figure.name: figure for figure in drawn})
 
     def __repr__(self) -> str:
@@ -175,6 +180,10 @@ class Part(Tabular):
 
 class Figures(dict[str, Any]):
     """Charts by name; a notebook draws all of them."""
+
+    def save(self, folder: Any, *, formats: Sequence[str] = ("png", "svg", "html")) -> list[Any]:
+        """Write each as ``folder/name.format`` (also ``pdf``, ``json``); return the paths."""
+        return [path for one in self.values() for path in one.save(folder, formats=formats)]
 
     def __repr__(self) -> str:
         return "\n".join(f"{name}: {figure.title}" for name, figure in self.items())

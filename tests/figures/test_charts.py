@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 
 import numpy as np
@@ -11,12 +12,11 @@ import unmask as um
 from unmask.engine.curves import DetCurve, PavMap
 from unmask.errors import InputError
 from unmask.figures import (
-    NARROW,
-    at_width,
     calibration_plot,
     det,
     difference_intervals,
     ece_profile,
+    layout,
     pav_map,
     roc_hull,
     score_histograms,
@@ -64,13 +64,13 @@ def test_empty_mapping_is_refused(name):
         CHARTS[name][0]({})
 
 
-@pytest.mark.parametrize("width", [NARROW, 691])
+@pytest.mark.parametrize("width", ["column", "page"])
 @pytest.mark.parametrize("name", CHARTS)
 def test_specs_are_valid_and_describe_themselves(name, width, eight):
     chart, kind = CHARTS[name]
     curves = getattr(eight, kind)
     for count in (1, 8):
-        with at_width(width):
+        with layout(width=width):
             figure = chart(dict(list(curves.items())[:count]))
         spec = figure.spec()
         assert figure.name == name
@@ -108,7 +108,7 @@ def test_det_holds_the_vertices_and_marks(three):
     assert point["p_fa"] == pytest.approx(curve.min_dcf_p_fa, rel=1e-5)
     assert point["p_target"] == 0.01
     entry = f"B3 (EER {100 * curve.eer:.2f} %)"
-    assert rows(spec, label=entry, system="B3")
+    assert entry in json.dumps(spec)
     assert spec["width"] == spec["height"]
 
 

@@ -34,7 +34,11 @@ def test_quadrants_hold_the_three_matrices(result):
     view = quadrants(result)
     np.testing.assert_array_equal(view.values[:12, :12], result.matrices["oo"])
     np.testing.assert_array_equal(view.values[:12, 12:], result.matrices["op"])
-    np.testing.assert_array_equal(view.values[12:, :12], result.matrices["op"].T)
+    read = view.values[12:, :12].T
+    assert view.read_by == result.attacker
+    off = ~np.eye(12, dtype=bool)
+    left = 1 - abs(np.diag(read).mean() - read[off].mean()) / result.d_diag["oo"]
+    assert left == pytest.approx(result.strongest.deid.value)
     np.testing.assert_array_equal(view.values[12:, 12:], result.matrices["pp"])
     assert view.labels == result.speakers
     figure = similarity_matrices({"a": view})

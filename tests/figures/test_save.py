@@ -14,6 +14,7 @@ from unmask.figures import (
     det,
     ece_profile,
     javascript,
+    layout,
     pav_map,
     roc_hull,
     save,
@@ -21,7 +22,7 @@ from unmask.figures import (
     score_histograms,
 )
 from unmask.figures.figure import table
-from unmask.figures.image import script_json
+from unmask.figures.image import script_json, typeset
 
 EVIL = "</script><script>alert(1)</script>"
 
@@ -143,3 +144,37 @@ def test_unknown_suffix(tmp_path):
 def test_one_figure_for_each_name(tmp_path):
     with pytest.raises(InputError, match="'a' twice"):
         save_all([simple(), simple()], tmp_path)
+
+
+@pytest.mark.parametrize(("width", "inches"), [("column", 3.5), ("page", 7.2)])
+def test_a_bare_figure_has_the_width_of_print_and_no_words(width, inches, tmp_path, three):
+    with layout(width=width, bare=True, font="serif"):
+        figure = det(three.det)
+    drawn = save(figure, tmp_path / "det.svg").read_text(encoding="utf-8")
+    body = drawn.partition("</desc>")[2]
+    assert figure.caption[:30] not in body
+    assert figure.title not in body
+    assert "Times New Roman" in body
+    assert "system-ui" not in body
+    [wide] = re.findall(r'^<svg[^>]* width="([\d.]+)"', drawn)
+    assert float(wide) <= 96 * inches + 0.5
+    assert width == "page" or float(wide) == 336
+    assert "title" not in json.loads(save(figure, tmp_path / "det.json").read_text("utf-8"))
+    assert "<figcaption></figcaption>" in save(figure, tmp_path / "det.html").read_text("utf-8")
+
+
+def test_symbols_have_sub_and_superscripts_and_names_of_systems_do_not():
+    drawn = typeset("<text>C_llr^min of asv_anon (bits)</text><g aria-label='D_ECE'/>")
+    assert re.sub(r"<tspan[^>]*>|</tspan>", "", drawn) == (
+        "<text>Cllrmin of asv_anon (bits)</text><g aria-label='D_ECE'/>"
+    )
+    levels, at = [], 0.0
+    for shift, size in re.findall(r'dy="([-\d.]+)em" font-size="(\d+)%"', drawn):
+        at += float(shift) * int(size) / 100
+        levels.append(round(at, 2))
+    assert levels == [0.0, 0.22, -0.38, 0.0]
+
+
+def test_unknown_layouts_are_refused():
+    with pytest.raises(InputError, match="width"), layout(width="poster"):
+        pass

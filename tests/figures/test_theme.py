@@ -7,11 +7,11 @@ from hypothesis import given, strategies as st
 
 import unmask.figures
 from unmask.errors import InputError
-from unmask.figures import NARROW, Figure, at_width, system_colours
+from unmask.figures import Figure, layout, system_colours
 from unmask.figures.draw import colours_for, panel_columns
 from unmask.figures.figure import table
 from unmask.figures.image import wrap
-from unmask.figures.theme import CONFIG, ORIGINAL, PALETTE, attacker_dashes, shorten
+from unmask.figures.theme import CONFIG, ORIGINAL, PALETTE, shorten
 
 
 def test_the_door_has_all_its_names_and_no_other():
@@ -33,13 +33,6 @@ def test_ten_systems_have_ten_colours():
 def test_a_system_keeps_its_colour_when_systems_follow(names, cut):
     whole = system_colours(names)
     assert system_colours(names[:cut]).items() <= whole.items()
-
-
-def test_attackers_differ_by_dash():
-    dashes = attacker_dashes(["ignorant", "lazy-informed", "semi-informed", "lazy-informed"])
-    assert list(dashes) == ["ignorant", "lazy-informed", "semi-informed"]
-    assert len({tuple(d) for d in dashes.values()}) == 3
-    assert dashes["ignorant"] == [1, 0]
 
 
 def test_a_missing_colour_is_told():
@@ -93,6 +86,6 @@ def test_figure_names_are_file_names(name):
 
 def test_panels_per_row():
     assert [panel_columns(n) for n in (1, 2, 3, 4, 8)] == [1, 2, 3, 2, 3]
-    with at_width(NARROW):
+    with layout(width="column"):
         assert panel_columns(8) == 1
     assert panel_columns(8) == 3

@@ -12,7 +12,7 @@ from studies.coverage.known_voices import Population
 from unmask.cli import app
 from unmask.engine import Roc
 from unmask.errors import InputError
-from unmask.figures import NARROW, at_width, save
+from unmask.figures import layout, save
 from unmask.figures.worst_case import worst_case_figures
 from unmask.report import document as document_of, render
 from unmask.stress import (
@@ -141,7 +141,7 @@ def test_a_study_joins_the_measured_and_the_extrapolated_part(study: WorstCaseSt
 
 
 def test_figures_are_drawn_in_both_widths(study: WorstCaseStudy, tmp_path: Path) -> None:
-    with at_width(NARROW):
+    with layout(width="column"):
         assert all(figure.spec() for figure in worst_case_figures(study))
     for figure in worst_case_figures(study):
         assert save(figure, tmp_path / f"{figure.name}.svg").stat().st_size > 1000

@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -132,6 +132,22 @@ class Output(Where):
     figure_formats: str = option(
         "Comma-separated: png, svg, pdf, html.", default="png,svg,html", callback=_formats
     )
+    width: Literal["column", "page"] = option(
+        "Width of the figures in a paper: 3.5 or 7.2 inches.", default="page"
+    )
+    bare: bool = option("Figures without title and caption.", default=False)
+    font: Literal["sans", "serif"] = option("Letters of the figures.", default="sans")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.figures is None and (self.width, self.bare, self.font) != ("page", False, "sans"):
+            raise InputError("--width, --bare and --font: expected with --figures, found without")
+
+    def layout(self) -> AbstractContextManager[None]:
+        """Within, figures are drawn as the options say."""
+        from unmask.figures import layout
+
+        return layout(width=self.width, bare=self.bare, font=self.font)
 
     def draw(self, result: Any, **options: Any) -> None:
         """All figures of a result into the folder, if one was named.
@@ -139,7 +155,8 @@ class Output(Where):
         ``options`` are those of :func:`unmask.report.figures_of`.
         """
         if self.figures is not None:
-            self.save(figures_of(result, **options))
+            with self.layout():
+                self.save(figures_of(result, **options))
 
     def save(self, figures: Sequence[Any]) -> None:
         """Figures into the folder that was named."""

@@ -246,8 +246,8 @@ def legal(
 
 
 _WITH_CONFIG = {
-    "config", "asked", "variants", "format", "output", "figures", "figure_formats", "quiet", "on",
-    "workers", "state",
+    "config", "asked", "variants", "format", "output", "figures", "figure_formats", "width", "bare",
+    "font", "quiet", "on", "workers", "state",
 }  # fmt: skip
 """Options that a config does not hold."""
 

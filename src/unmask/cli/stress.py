@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -231,15 +232,19 @@ def worstcase(
                 for part_name, (part, own) in studied.items()
             }
         if output.figures is not None:
-            drawn = []
-            for name, study in result.items():
-                which = (f"_{_SAFE.sub('-', name)}", f" ({name})") if len(result) > 1 else ("", "")
-                some = figures_of(study)
-                drawn += [f.called(f"{f.name}{which[0]}", f"{f.title}{which[1]}") for f in some]
-            if len(data) > 1:
-                drawn.append(charts.worst_case_of_systems(result))
-            output.save(drawn)
+            with output.layout():
+                output.save(_figures(result, together=len(data) > 1))
     output.give(document(result, inputs=inputs))
+
+
+def _figures(studies: Mapping[str, Any], *, together: bool) -> list[charts.Figure]:
+    """Figures of each study under its name, and of all ``together``."""
+    drawn = []
+    for name, study in studies.items():
+        which = (f"_{_SAFE.sub('-', name)}", f" ({name})") if len(studies) > 1 else ("", "")
+        some = figures_of(study)
+        drawn += [f.called(f"{f.name}{which[0]}", f"{f.title}{which[1]}") for f in some]
+    return [*drawn, charts.worst_case_of_systems(studies)] if together else drawn
 
 
 def _are_embeddings(path: str) -> bool:

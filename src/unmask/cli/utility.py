@@ -49,7 +49,9 @@ def utility(
     report: Path | None = option(
         "Assess privacy too and write the report, with the plane of both.", callback=figure_folder
     ),
-    output: Output = group(on="local", figures=None, figure_formats=""),
+    output: Output = group(
+        on="local", figures=None, figure_formats="", width="page", bare=False, font="sans"
+    ),
 ) -> None:
     folders = versions(protected or [])
     if original.suffix == ".csv" and not protected:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from unmask.figures import draw
 from unmask.figures.figure import Layers, table, text_table
-from unmask.figures.theme import GRID, MUTED
+from unmask.figures.theme import GRID
 from unmask.stress import CpMap, DeltaCpMap
 
 Numbers = npt.NDArray[Any]
@@ -56,15 +56,14 @@ class Panel:
         x, y = (np.arange(n.size - 1, -1, -self.step)[::-1] for n in (self.cells.x, self.cells.y))
         return x, y
 
-    def axes(self, *, left: bool, below: bool = True) -> Axes:
+    def axes(self, *, left: bool) -> Axes:
         """Shares of the targets and of the nontargets, named below and at the left of panels."""
         room = self.width >= _ROOM
         end = ", hardest first" if room else ""
         ticks: draw.Style = {"format": ".0%", "values": _TICKS if room else _TICKS[::2]}
         ticks |= {"grid": False, "labelOverlap": False}
-        across = f"Targets{end}" if below else None
         return (
-            draw.axis(alt.X, "x", across, (0, 1), labelFlush=False, **ticks),
+            draw.axis(alt.X, "x", f"Targets{end}", (0, 1), labelFlush=False, **ticks),
             draw.axis(alt.Y, "y", f"Nontargets{end}" if left else None, (0, 1), **ticks),
         )
 
@@ -96,12 +95,10 @@ class Panel:
         """The panel with its layers."""
         return alt.layer(*layers).properties(width=self.width, height=self.height)
 
-    def blank(self, words: str = "") -> Layers:
-        """An empty panel that keeps others in their columns, with a word at its right end."""
-        at = draw.XPixel(self.width - 6), draw.YPixel(self.height / 2), alt.Text("words:N")
-        style: draw.Style = {"align": "right", "fontSize": 10.5, "fontWeight": "bold"}
-        text = draw.mark(table(words=words), "text", *at, color=MUTED, **style)
-        return self.layered(text).properties(view=alt.ViewConfig(stroke=None))
+    def blank(self) -> Layers:
+        """An empty panel that keeps others in their columns."""
+        nothing = draw.mark(table(words=""), "text", alt.Text("words:N"))
+        return self.layered(nothing).properties(view=alt.ViewConfig(stroke=None))
 
     def hatching(self, axes: Axes) -> list[alt.Chart]:
         """Grey with diagonals where cells are not well-defined: bands at the left and below."""

@@ -92,14 +92,13 @@ def _map_panel(
     side: float,
     shades: Shades,
     left: bool = True,
-    below: bool = True,
     legend: bool = True,
     contours: Sequence[Contour] = (),
     positions: Sequence[CpPosition] = (),
 ) -> Layers:
     """One map with hatching, lines at given levels, and marks for trial configs."""
     panel = Panel.of(cp, side=side)
-    axes = panel.axes(left=left, below=below)
+    axes = panel.axes(left=left)
     scale = {"type": "log" if shades.log else "linear", "scheme": SEQUENTIAL}
     options = {
         "title": _value(cp)["value"],
@@ -255,8 +254,11 @@ def _delta_panel(
     legend: bool = True,
     metric: str = "",
     privacy: bool = False,
+    letters: int = 14,
 ) -> Layers:
-    """One delta map with its proportions in the heading; cells beyond the scale carry a dot."""
+    """One delta map with its proportions in the heading, names of at most so many ``letters``;
+    cells beyond the scale carry a dot.
+    """
     panel = Panel.of(delta, side=side)
     axes = panel.axes(left=left)
     values = np.where(np.isneginf(delta.rcr), _INFINITE, delta.rcr)
@@ -271,7 +273,7 @@ def _delta_panel(
     scale = {"range": list(DIVERGING), "domainMid": 0}
     colour = panel.colour([-limit, limit], scale, **(options if legend else {}))
     tips = draw.tips("delta_cp_map")
-    names = " → ".join(shorten(system, limit=14) for system in (delta.reference, delta.test))
+    names = " → ".join(shorten(system, limit=letters) for system in (delta.reference, delta.test))
     return panel.layered(
         draw.mark(cells, "rect", *axes, X2, Y2, colour, tips, **_CELL),
         *_dots(panel, _beyond(delta, limit), axes),
@@ -310,26 +312,27 @@ def _proportions(delta: DeltaCpMap, privacy: bool = False) -> list[str]:
 _OF_SAFEGUARDS = {"win": "protects less", "tie": "alike", "lose": "protects more"}
 
 
-_LEAST_SIDE = 90.0
-
-
 def roadmap_figure(roadmap: CpRoadmap) -> Figure:
-    """Systems from left to right; below each map its change against the system it grew from.
-
-    The first step from a system goes on in its row, a further one opens a row of its own.
+    """From top to bottom a row for each system: its map, and beside it the change against the
+    system it grew from; a system stands below that one.
     """
     if not roadmap.deltas:
         raise InputError(f"roadmap: expected at least two systems, found {len(roadmap.maps)}")
-    columns = len(roadmap.levels)
-    side = max(_LEAST_SIDE, _side_for(columns, columns))
-    limit = reach(roadmap.deltas)
-    panels = [
-        panel
-        for number, (first, names) in enumerate(rows_of(roadmap))
-        for panel in _rows(roadmap, first, names, side=side, limit=limit, legend=number == 0)
-    ]
-    chart = alt.concat(*panels, columns=columns, spacing=_SPACING)
-    steps = "; ".join(
+    side, limit = (190 if is_wide() else 150), reach(roadmap.deltas)
+    maps, shades = {cp.system: cp for cp in roadmap.maps}, _shades_of(roadmap.maps)
+    steps = {delta.test: delta for delta in roadmap.deltas}
+    panels: list[Layers] = []
+    for system in (system for level in roadmap.levels for system in level):
+        delta, first = steps.get(system), not panels
+        panels.append(_map_panel(system, maps[system], side=side, shades=shades, legend=first))
+        if delta is not None:
+            one = len(panels) <= 3
+            how: draw.Style = {"left": False, "legend": one, "letters": 24}
+            panels.append(_delta_panel(delta, side=side, limit=limit, **how))
+        elif is_wide():
+            panels.append(Panel.of(maps[system], side=side).blank())
+    chart = alt.concat(*panels, columns=2 if is_wide() else 1, spacing=_SPACING)
+    each = "; ".join(
         f"{delta.reference} → {delta.test} {', '.join(_proportions(delta))}"
         for delta in roadmap.deltas
     )
@@ -337,50 +340,10 @@ def roadmap_figure(roadmap: CpRoadmap) -> Figure:
         "cp_roadmap",
         chart.resolve_scale(color="independent"),
         systems=[cp.system for cp in roadmap.maps],
-        steps=steps,
-        **_words(roadmap.maps[0], _shades_of(roadmap.maps), several=True),
+        steps=each,
+        **_words(roadmap.maps[0], shades, several=True),
         **_cells(roadmap.maps, side),
         beyond=sum(int(_beyond(delta, limit).sum()) for delta in roadmap.deltas),
         limit=100 * limit,
         intervals=any(delta.intervals is not None for delta in roadmap.deltas),
     )
-
-
-def _rows(
-    roadmap: CpRoadmap, first: int, names: list[str], *, side: float, limit: float, legend: bool
-) -> list[Layers]:
-    """Maps of one row of the drawing and, below them, the steps that lead to them."""
-    maps = {cp.system: cp for cp in roadmap.maps}
-    steps = {delta.test: delta for delta in roadmap.deltas}
-    shades, below = _shades_of(roadmap.maps), max(first, 1)
-    empty = Panel.of(roadmap.maps[0], side=side).blank
-    upper, lower = ([empty()] * len(roadmap.levels) for _ in range(2))
-    if first:
-        upper[first - 1] = empty(f"from {shorten(steps[names[0]].reference, limit=14)} →")
-    for i, system in enumerate(names, start=first):
-        cp, delta = maps[system], steps.get(system)
-        last = legend and system == names[-1]
-        upper[i] = _map_panel(
-            system, cp, side=side, shades=shades, left=i == first, below=False, legend=last
-        )
-        if delta is not None:
-            lower[i] = _delta_panel(delta, side=side, limit=limit, left=i == below, legend=last)
-    return [*upper, *lower]
-
-
-def rows_of(roadmap: CpRoadmap) -> list[tuple[int, list[str]]]:
-    """Rows of the drawing: the column of the first system in it, and the systems one by one."""
-    children: dict[str, list[str]] = {}
-    for delta in roadmap.deltas:
-        children.setdefault(delta.reference, []).append(delta.test)
-    rows: list[tuple[int, list[str]]] = []
-    open_branches = [(0, roadmap.levels[0][0])]
-    while open_branches:
-        first, system = open_branches.pop(0)
-        row = [system]
-        while system in children:
-            system, *others = children[system]
-            open_branches += [(first + len(row), other) for other in others]
-            row.append(system)
-        rows.append((first, row))
-    return rows

@@ -50,7 +50,8 @@ def det(
     """
     require(curves, "DET")
     shades = draw.colours_for(list(curves), colours)
-    colour = draw.by(alt.Color, "system", shades)
+    rates = {name: f"EER {draw.percent(curve.eer)}" for name, curve in curves.items()}
+    colour = draw.system_colour(list(curves), shades, notes=rates)
     ends = ndtri([LOWEST, HIGHEST]).tolist()
     ticks = {
         "values": ndtri(TICKS).round(6).tolist(),
@@ -58,16 +59,15 @@ def det(
         "labelOverlap": False,
         "labelFontSize": 11 if is_wide() else 9,
     }
-    x = draw.axis(alt.X, "x", "False alarms, Pfa (%)", ends, **ticks)
-    y = draw.axis(alt.Y, "y", "Misses, Pmiss (%)", ends, **ticks)
+    x = draw.axis(alt.X, "x", "False alarms, P_FA (%)", ends, **ticks)
+    y = draw.axis(alt.Y, "y", "Misses, P_miss (%)", ends, **ticks)
     grid: Array = ndtr(np.linspace(ends[0], ends[1], _STEPS))
     grid[[0, -1]] = LOWEST, HIGHEST
     lines = _LINES if hull else {_POLYGON: SOLID}
-    # The caption tells dashes and marks; lines have their names beside them.
+    # The caption tells dashes and marks.
     dash = draw.line_kind(lines).legend(None)
     channels = (x, y, colour, dash, alt.Order("step:Q"), draw.tips("det"))
     diagonal = _on_axes(table(p_fa=[LOWEST, HIGHEST], p_miss=[LOWEST, HIGHEST]))
-    at = {n: float(ndtri(np.clip(c.eer, LOWEST, HIGHEST))) for n, c in curves.items()}
     chart = draw.in_panel(
         *(_band(band, shades[system]) for system, band in (bands or {}).items()),
         draw.mark(diagonal, "line", x, y, clip=True, color="#9ca3af", strokeWidth=0.8),
@@ -76,16 +76,6 @@ def det(
             for rows, stroke in _followed(curves, lines, grid, grid, HIGHEST)
         ),
         _marks(curves, x, y, colour),
-        *draw.labels_at(
-            {n: (place, place) for n, place in at.items()},
-            shades,
-            x,
-            y,
-            height=draw.main_panel(),
-            labels={
-                n: f"{shorten(n, limit=22)} (EER {draw.percent(c.eer)})" for n, c in curves.items()
-            },
-        ),
         ratio=1,
     )
     return captioned(
@@ -181,8 +171,8 @@ def roc_hull(curves: Mapping[str, DetCurve], *, colours: draw.Colours = None) ->
     """Hits (1 − Pmiss) over false alarms: the measured curve solid, its convex hull dashed."""
     require(curves, "ROC")
     ticks = [0, 0.2, 0.4, 0.6, 0.8, 1]
-    x = draw.axis(alt.X, "p_fa", "False alarms, Pfa", (0, 1), format="~%", values=ticks)
-    y = draw.axis(alt.Y, "hit", "Hits, 1 − Pmiss", (0, 1), format="~%", tickCount=5)
+    x = draw.axis(alt.X, "p_fa", "False alarms, P_FA", (0, 1), format="~%", values=ticks)
+    y = draw.axis(alt.Y, "hit", "Hits, 1 − P_miss", (0, 1), format="~%", tickCount=5)
     colour = draw.system_colour(list(curves), colours)
     dash = draw.line_kind(_LINES)
     channels = (x, y, colour, dash, alt.Order("step:Q"), draw.tips("roc_hull"))

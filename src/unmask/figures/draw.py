@@ -15,10 +15,7 @@ from unmask.figures.theme import (
     DASHED,
     INK,
     MUTED,
-    ORIGINAL,
-    PAPER,
     SOLID,
-    attacker_dashes,
     is_wide,
     shorten,
     system_colours,
@@ -31,7 +28,6 @@ Style = dict[str, Any]
 Colours = Mapping[str, str] | None
 XPixel: Any = alt.XValue
 YPixel: Any = alt.YValue
-_LABEL = 12.0
 _LINE = 14
 
 
@@ -82,14 +78,21 @@ def by(
     return channel(f"{field}:N", scale=scale, legend=legend)
 
 
-def system_colour(names: Sequence[str], colours: Colours, *, first: str | None = None) -> alt.Color:
-    """Colour by the field ``system``; the legend shortens names.
+def system_colour(
+    names: Sequence[str],
+    colours: Colours,
+    *,
+    first: str | None = None,
+    notes: Mapping[str, str] | None = None,
+) -> alt.Color:
+    """Colour by the field ``system``; the legend shortens names, and has ``notes`` behind them.
 
     ``first`` is an entry before the systems, in black (a reference everyone is compared with).
     """
     shades = {} if first is None else {first: CHANCE}
     shades |= colours_for(names, colours)
-    short = {name: shorten(name) for name in shades}
+    after = {name: f" ({note})" for name, note in (notes or {}).items()}
+    short = {n: shorten(n, limit=20 if after else 28) + after.get(n, "") for n in shades}
     named = legend("System", labelExpr=lookup(short), symbolType="stroke", symbolOpacity=1)
     return by(alt.Color, "system", shades, legend=named)
 
@@ -104,30 +107,20 @@ def line_kind(dashes: Mapping[str, Sequence[float]]) -> alt.StrokeDash:
 
 
 def attacker_lines(
-    labels: Mapping[str, str],
-    *,
-    original: str | None,
-    colour: str,
-    chance: str | None = None,
-    **options: Any,
+    labels: Mapping[str, str], *, original: str | None, chance: str | None = None, **options: Any
 ) -> tuple[alt.Color, alt.StrokeDash]:
-    """One colour for the safeguard and grey for unprotected speech; attackers by line style.
+    """A colour for each attacker of a safeguard, grey for unprotected speech.
 
     ``labels`` are those of the attackers in the legend, ``options`` its own. ``chance`` is the name
     of a further line, black and dashed.
     """
-    legend = alt.Legend(symbolType="stroke", symbolSize=420, labelExpr=lookup(labels), **options)
-    fixed: dict[str | None, tuple[str, Sequence[float]]] = {
-        original: (ORIGINAL, SOLID),
-        chance: (CHANCE, DASHED),
-    }
-    dashes = attacker_dashes(n for n in labels if n not in fixed)
-    looks = {n: fixed.get(n) or (colour, dashes[n]) for n in labels}
-    colours = {n: shade for n, (shade, _) in looks.items()}
-    strokes = {n: list(stroke) for n, (_, stroke) in looks.items()}
+    named = alt.Legend(symbolType="stroke", symbolSize=420, labelExpr=lookup(labels), **options)
+    shades = system_colours((n for n in labels if n != chance), original=original)
+    shades = {n: shades.get(n, CHANCE) for n in labels}
+    dashes = {n: list(DASHED if n == chance else SOLID) for n in labels}
     return (
-        by(alt.Color, "attacker", colours, legend=legend),
-        by(alt.StrokeDash, "attacker", strokes, legend=legend),
+        by(alt.Color, "attacker", shades, legend=named),
+        by(alt.StrokeDash, "attacker", dashes, legend=named),
     )
 
 
@@ -192,45 +185,6 @@ def crosses(rows: alt.InlineData, x: alt.X, y: alt.Y, colour: alt.Color) -> list
 
 def _field(channel: alt.X | alt.Y) -> str:
     return str(channel.shorthand).partition(":")[0]
-
-
-def labels_at(
-    points: Mapping[str, tuple[float, float]],
-    colours: Mapping[str, str],
-    x: alt.X,
-    y: alt.Y,
-    *,
-    height: float,
-    labels: Mapping[str, str] | None = None,
-) -> list[alt.Chart]:
-    """Labels, by default the names, beside points; higher or lower where they would overlap in a
-    panel of this ``height``.
-    """
-    written = labels or {name: shorten(name, limit=18) for name in points}
-    ends = y["scale"]["domain"]
-    apart = _LABEL * (ends[1] - ends[0]) / height
-    order = sorted(points, key=lambda name: points[name][1])
-    places: list[float] = []
-    for name in order:
-        floor = places[-1] + apart if places else ends[0] + apart / 2
-        places.append(max(points[name][1], floor))
-    ceiling = ends[1]
-    for i in reversed(range(len(places))):
-        places[i] = min(places[i], ceiling)
-        ceiling = places[i] - apart
-    rows = table(
-        **{_field(x): [points[name][0] for name in order], _field(y): places},
-        system=order,
-        label=[written[name] for name in order],
-    )
-    colour = by(alt.Color, "system", colours)
-    base = alt.Chart(rows).encode(x, y, tooltip=alt.Tooltip("system:N"))
-    text: Style = {"align": "left", "dx": 15, "fontSize": 10.5}
-    return [
-        dots(base, colour, shape="square", size=26, xOffset=9),
-        mark(base, "text", alt.Text("label:N"), **text, stroke=PAPER, strokeWidth=3),
-        mark(base, "text", alt.Text("label:N"), **text),
-    ]
 
 
 def above(label: str, *, lift: float = 6, whole: str | None = None, **style: Any) -> alt.Chart:

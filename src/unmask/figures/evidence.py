@@ -15,7 +15,6 @@ from unmask.engine import EceProfile, PavMap, Reliability, Tippett
 from unmask.figures import draw
 from unmask.figures.figure import Figure, Layers, captioned, join, require, table
 from unmask.figures.theme import (
-    CHANCE,
     DASHED,
     MUTED,
     NONTARGET,
@@ -298,7 +297,7 @@ def disclosure_profiles(
     colours: draw.Colours = None,
     of: str = "",
 ) -> Figure:
-    """Oracle profiles of several systems; labels tell (D_ECE, l_w, tag) of each.
+    """Oracle profiles of several systems; the legend tells (D_ECE, l_w, tag) of each.
 
     ``negated`` holds the disclosure of the negated scores of systems where it is the larger one;
     ``of`` says whose scores they are.
@@ -309,8 +308,10 @@ def disclosure_profiles(
     lines = {system: (d.log_odds, d.oracle, d.note) for system, d in disclosures.items()}
     lines |= {name: (d.log_odds, d.oracle, d.note) for name, (_, d) in negated_lines.items()}
     shades |= {name: shades[system] for name, (system, _) in negated_lines.items()}
-    chart = _profiles(next(iter(disclosures.values())), lines, shades, dotted=list(negated_lines))
-    return captioned("zebra_profiles", chart, systems=lines, negated=bool(negated_lines), of=of)
+    first, shaded = next(iter(disclosures.values())), len(lines) <= _TOGETHER
+    chart = _profiles(first, lines, shades, dotted=list(negated_lines), shaded=shaded)
+    turned = bool(negated_lines)
+    return captioned("zebra_profiles", chart, systems=lines, negated=turned, of=of, shaded=shaded)
 
 
 def calibration_profiles(distortions: Sequence[CalibrationDistortion], *, of: str = "") -> Figure:
@@ -334,33 +335,27 @@ def _profiles(
     colours: Mapping[str, str],
     *,
     dotted: Sequence[str] = (),
+    shaded: bool = False,
 ) -> Layers:
-    """Profiles (log-odds, bits, note) with their names and notes at even odds, below the prior's
-    own.
-    """
-    every = {_PRIOR: (first.log_odds, first.prior, ""), **lines}
-    shades = {_PRIOR: CHANCE, **colours}
-    rows = join(table(system=name, log_odds=x, bits=y) for name, (x, y, _) in every.items())
+    """Profiles (log-odds, bits, note) below the prior's own, a dot at even odds."""
+    every = {**lines, _PRIOR: (first.log_odds, first.prior, "")}
+    rows = join(
+        table(system=name, log_odds=x, bits=y, prior=first.prior)
+        for name, (x, y, _) in every.items()
+    )
     ends = float(first.log_odds[0]), float(first.log_odds[-1])
     x, y = _axes("Prior log-odds of a target, logit π (natural log)", ends)
-    labels = {name: f"{shorten(name, limit=22)} ({note})" for name, (*_, note) in lines.items()}
-    is_dotted = alt.FieldOneOfPredicate(field="system", oneOf=list(dotted))
-    dash = alt.condition(is_dotted, alt.value([1.5, 2]), alt.value(list(SOLID)))
-    is_prior = alt.datum.system == _PRIOR
-    channels = (x, y, draw.by(alt.Color, "system", shades), draw.tips("profiles"))
-    base = alt.Chart(rows).encode(*channels)
-    profiles = base.transform_filter(~is_prior).encode(strokeDash=dash)
-    prior = base.transform_filter(is_prior)
+    notes = {name: note for name, (*_, note) in lines.items()}
+    colour = draw.system_colour(list(lines), colours, first=_PRIOR, notes=notes)
+    dashes = {_PRIOR: DASHED, **dict.fromkeys(dotted, (1.5, 2))}
+    strokes = {name: list(dashes.get(name, SOLID)) for name in (_PRIOR, *lines)}
+    dash = draw.by(alt.StrokeDash, "system", strokes, legend=colour["legend"])
+    systems = alt.Chart(rows).transform_filter(alt.datum.system != _PRIOR)
+    even = systems.transform_filter("abs(datum.log_odds) < 1e-9")
+    gap = [draw.mark(systems, "area", x, y, alt.Y2("prior:Q"), colour, clip=True, fillOpacity=0.1)]
     return draw.in_panel(
-        draw.mark(profiles, "line", clip=True),
-        draw.mark(prior, "line", clip=True, strokeDash=list(DASHED)),
-        *draw.labels_at(
-            {name: (0.0, float(min(bits.max(), HIGHEST))) for name, (_, bits, _) in every.items()},
-            shades,
-            x,
-            y,
-            height=_RATIO * draw.main_panel(),
-            labels={_PRIOR: _PRIOR, **labels},
-        ),
+        *(gap if shaded else ()),
+        draw.mark(rows, "line", x, y, colour, dash, draw.tips("profiles"), clip=True),
+        draw.dots(even, x, y, colour, clip=True, size=46),
         ratio=_RATIO,
     )

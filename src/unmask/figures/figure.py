@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sized
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence, Sized
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
+from pathlib import Path
 from string import Formatter
 from typing import Any
 
@@ -22,7 +24,7 @@ from altair.typing import ChartType
 from altair.utils.schemapi import debug_mode
 
 from unmask.errors import InputError
-from unmask.figures.theme import CONFIG, part
+from unmask.figures.theme import CONFIG, FONTS, LAYOUT, Layout, part
 
 Layers = alt.LayerChart | alt.FacetChart
 
@@ -31,9 +33,9 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 @cache
-def _config() -> alt.Config:
+def _config(font: str) -> alt.Config:
     """The house theme, checked once; nobody changes it."""
-    return alt.Config.from_dict(dict(CONFIG))
+    return alt.Config.from_dict(CONFIG | {"font": FONTS[font]})
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,7 @@ class Figure:
     title: str
     caption: str
     chart: ChartType | dict[str, Any]
+    layout: Layout = field(default_factory=LAYOUT.get)
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
@@ -58,7 +61,7 @@ class Figure:
         chart = self.chart
         if not isinstance(chart, dict) and isinstance(chart.config, type(alt.Undefined)):
             chart = chart.copy(deep=False)
-            chart.config = _config()
+            chart.config = _config(self.layout.font)
             object.__setattr__(self, "chart", chart)
 
     def spec(self) -> dict[str, Any]:
@@ -80,8 +83,18 @@ class Figure:
     @property
     def digest(self) -> str:
         """SHA-256 of all that is drawn."""
-        drawn = json.dumps([self.spec(), self.title, self.caption], sort_keys=True)
+        drawn = json.dumps(
+            [self.spec(), self.title, self.caption, asdict(self.layout)], sort_keys=True
+        )
         return hashlib.sha256(drawn.encode()).hexdigest()
+
+    def save(
+        self, folder: str | os.PathLike[str], *, formats: Sequence[str] = ("png", "svg", "html")
+    ) -> list[Path]:
+        """Write ``folder/name.format`` in every format; return the paths."""
+        from unmask.figures.image import save_all
+
+        return save_all([self], folder, formats=formats)
 
     def _repr_svg_(self) -> str:
         """The whole figure, as notebooks draw it; nothing is fetched from a network."""

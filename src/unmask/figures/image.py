@@ -23,7 +23,17 @@ import vl_convert
 from unmask.base import visible
 from unmask.errors import InputError
 from unmask.figures.figure import VEGA_LITE, Figure
-from unmask.figures.theme import FONT, INK, MUTED, NARROW, NIGHT, PAPER, PIXELS_PER_INCH, part
+from unmask.figures.theme import (
+    FONTS,
+    INK,
+    MUTED,
+    NARROW,
+    NIGHT,
+    PAPER,
+    PIXELS_PER_INCH,
+    WIDTHS,
+    part,
+)
 from unmask.run import make_folder, write_whole
 
 PNG_PIXELS_PER_INCH = 200
@@ -38,36 +48,64 @@ _ROOT = re.compile(r'<svg\b[^>]*\bviewBox="0 0 ([\d.]+) ([\d.]+)"[^>]*>')
 
 
 def svg(figure: Figure) -> str:
-    """The whole figure: title above the chart, caption wrapped below it."""
-    drawn = rendered(still(figure.spec()))
+    """The whole figure: title above the chart, caption wrapped below it, unless it is bare."""
+    drawn, bare = rendered(still(figure.spec())), figure.layout.bare
     root = _ROOT.search(drawn)
     if root is None:
         raise RuntimeError("the renderer returned an image without a view box")
-    chart_width, chart_height = float(root[1]), float(root[2])
     seen: dict[str, int] = {}  # the renderer counts its clips over all drawings
     body = _NUMBERED.sub(
         lambda match: f"{match[1]}{seen.setdefault(match[0], len(seen))}",
         drawn[root.end() : drawn.rindex("</svg>")],
     )
-    width = max(chart_width + 2 * _MARGIN, NARROW)
-    title = wrap(figure.title, width=width - 2 * _MARGIN, size=1.2 * _TITLE_SIZE)
-    caption = wrap(figure.caption, width=width - 2 * _MARGIN, size=_CAPTION_SIZE)
-    chart_top = _MARGIN + len(title) * _TITLE_LINE + 6
-    caption_top = chart_top + chart_height + 8
-    height = caption_top + len(caption) * _CAPTION_LINE + _MARGIN
+    margin, title, caption = (0.0, "", "") if bare else (_MARGIN, figure.title, figure.caption)
+    # What is wider than print shrinks.
+    scale = min(1.0, (WIDTHS[figure.layout.width] - 2 * margin) / float(root[1]))
+    chart_width, chart_height = (scale * float(root[side]) for side in (1, 2))
+    width = max(chart_width + 2 * margin, NARROW)
+    above = wrap(title, width=width - 2 * margin, size=1.2 * _TITLE_SIZE)
+    below = wrap(caption, width=width - 2 * margin, size=_CAPTION_SIZE)
+    chart_top = margin + (len(above) * _TITLE_LINE + 6 if above else 0)
+    caption_top = chart_top + chart_height + (8 if below else 0)
+    font = FONTS[figure.layout.font]
+    lines = _lines(above, margin, _TITLE_LINE, _TITLE_SIZE, font, weight=600, colour=INK)
     # Cells of a heatmap touch: its style keeps their edges, or the paper would shine through.
     return Template(part("figure.svg")).substitute(
         width=f"{width:g}",
-        height=f"{height:g}",
+        height=f"{caption_top + len(below) * _CAPTION_LINE + margin:g}",
         title=escape(visible(figure.title)),
         caption=escape(visible(figure.caption)),
         paper=PAPER,
-        above=_lines(title, _MARGIN, _TITLE_LINE, _TITLE_SIZE, weight=600, colour=INK),
-        left=f"{_MARGIN:g}",
+        above=typeset(lines),
+        left=f"{(width - chart_width) / 2 if bare else margin:g}",
         top=f"{chart_top:g}",
-        chart=body,
-        below=_lines(caption, caption_top, _CAPTION_LINE, _CAPTION_SIZE, colour=MUTED),
+        scale=f"{scale:g}",
+        chart=typeset(body),
+        below=typeset(_lines(below, caption_top, _CAPTION_LINE, _CAPTION_SIZE, font, colour=MUTED)),
     )
+
+
+SYMBOL = re.compile(r"\b([CDGPl])_(llr|ECE|VD|FA|miss|diag|sys|w)(?:\^(min|N))?(?![A-Za-z0-9_])")
+_TEXT = re.compile(r"(?<=>)([^<>]*_[^<>]*)(?=</text>)")
+_LOWER, _RAISED, _SMALL = 0.22, -0.38, 0.72
+
+
+def typeset(drawing: str) -> str:
+    """The symbols in the texts of an SVG with sub- and superscripts: D_ECE, C_llr^min."""
+    return _TEXT.sub(lambda text: _spans(*SYMBOL.split(text[1])), drawing)
+
+
+def _spans(first: str, *rest: str | None) -> str:
+    """Texts between symbols and the three parts of each, every one on its own level."""
+    made, at = [first], 0.0
+    for place, words in enumerate(rest):
+        level = (0.0, _LOWER, _RAISED, 0.0)[place % 4]
+        if words:
+            size, slant = _SMALL if level else 1.0, "italic" if place % 4 == 0 else "normal"
+            how = f'dy="{(level - at) / size:.3f}em" font-size="{size:.0%}" font-style="{slant}"'
+            made.append(f"<tspan {how}>{words}</tspan>")
+            at = level
+    return "".join(made)
 
 
 def wrap(text: str, *, width: float, size: float) -> list[str]:
@@ -93,10 +131,17 @@ def _extent(text: str) -> float:
 
 
 def _lines(
-    lines: list[str], top: float, line: float, size: float, *, weight: int = 400, colour: str
+    lines: list[str],
+    top: float,
+    line: float,
+    size: float,
+    font: str,
+    *,
+    weight: int = 400,
+    colour: str,
 ) -> str:
     return "".join(
-        f'<text x="{_MARGIN:g}" y="{top + i * line + size:g}" font-family="{FONT}" '
+        f'<text x="{_MARGIN:g}" y="{top + i * line + size:g}" font-family="{font}" '
         f'font-size="{size:g}" font-weight="{weight}" fill="{colour}">'
         f"{escape(visible(text))}</text>\n"
         for i, text in enumerate(lines)
@@ -226,6 +271,7 @@ STYLE = "\n" + part("chart.css").replace("NIGHT", NIGHT[PAPER]).replace("PAPER",
 def javascript() -> str:
     """Everything that draws charts, to be inlined once per page; then call ``unmaskDraw()``."""
     snippet = part("page.js").replace("NIGHT", json.dumps(dict(NIGHT)))
+    snippet = snippet.replace("SYMBOL", SYMBOL.pattern)
     bundle: str = vl_convert.javascript_bundle(snippet, vl_version=VEGA_LITE)
     return bundle.replace("</script", "<\\/script").replace("<!--", "<\\!--")
 
@@ -238,12 +284,18 @@ def script_json(value: Any) -> str:
 
 def fragment(figure: Figure) -> str:
     """The figure as a ``figure`` element; the page around it holds ``STYLE`` and ``javascript``."""
+    caption = SYMBOL.sub(_marked, "" if figure.layout.bare else escape(figure.caption))
     return (
         f'<figure class="chart" id="{escape(figure.name)}">\n'
         f'<div class="drawing" role="img" aria-label="{escape(figure.title)}"></div>\n'
         f'<script type="application/json">{script_json(figure.spec())}</script>\n'
-        f"<figcaption>{escape(figure.caption)}</figcaption>\n</figure>\n"
+        f"<figcaption>{caption}</figcaption>\n</figure>\n"
     )
+
+
+def _marked(symbol: re.Match[str]) -> str:
+    raised = f"<sup>{symbol[3]}</sup>" if symbol[3] else ""
+    return f"<i>{symbol[1]}</i><sub>{symbol[2]}</sub>{raised}"
 
 
 def page(figure: Figure) -> str:
@@ -265,7 +317,8 @@ def _points(match: re.Match[str]) -> str:
 
 def _json(figure: Figure) -> bytes:
     lines = wrap(figure.caption, width=640, size=11)
-    spec = {"title": {"text": figure.title, "subtitle": lines}} | figure.spec()
+    words = {"title": {"text": figure.title, "subtitle": lines}}
+    spec = ({} if figure.layout.bare else words) | figure.spec()
     return json.dumps(spec, ensure_ascii=False, allow_nan=False, indent=1).encode() + b"\n"
 
 

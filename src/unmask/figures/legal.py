@@ -17,6 +17,7 @@ from unmask.figures.figure import Figure, Layers, captioned, join, require, tabl
 from unmask.figures.theme import (
     CHANCE,
     DASHED,
+    INK,
     ORIGINAL,
     PALETTE,
     is_wide,
@@ -32,18 +33,17 @@ from unmask.privacy.legal import (
     Ranks,
     RiskCurve,
     SinglingOut,
+    Strongest,
     spoken,
 )
 
-_TICKS = (2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 100_000)
-_APART, _MOST_TICKS = 1.6, 5
+_DIGIT = 7.0
 _TITLES = {
-    "singling_out": ("Singling Out (%)", "N test speakers"),
-    "linkability": ("Linkability (%)", "N′ enrolment speakers"),
-    "one_minus_eer": ("1 − EER (%)", "N′ enrolment speakers"),
+    "singling_out": ("Singling Out (%)", "N test speakers (log scale)"),
+    "linkability": ("Linkability (%)", "N′ enrolment speakers (log scale)"),
+    "one_minus_eer": ("1 − EER (%)", "N′ enrolment speakers (log scale)"),
 }
 _CHANCE = "chance"
-_HEIGHT = 150
 
 
 def legal_figures(sweep: LegalSweep) -> list[Figure]:
@@ -66,33 +66,46 @@ def legal_figures(sweep: LegalSweep) -> list[Figure]:
     return figures
 
 
-def legal_panel(sweep: LegalSweep, *, colour: str = PALETTE[0]) -> Figure:
-    """Rows are metrics, columns lengths; a line per attacker with its interval, chance dashed."""
+def legal_panel(sweep: LegalSweep, *, headlines: Mapping[str, Strongest] | None = None) -> Figure:
+    """Rows are metrics, columns lengths; a line per attacker with its interval, chance dashed.
+
+    ``headlines`` are the risks by metric that are told first, those of ``sweep.worst`` unless
+    given: a ring marks each on the curve of its attack.
+    """
     require(sweep.curves, "legal panel", "curve")
+    rings = headlines or {metric: sweep.worst(metric) for metric in sweep.metrics}
     across = len(sweep.lengths) if is_wide() else 1
-    inner = int((width() - 62 - 34 * across) / across)
+    inner = min(380, int((width() - 62 - 34 * across) / across))
     panels = [
-        _panel(sweep, metric, length, colour, first=i == 0 or across == 1)
+        _panel(sweep, metric, length, rings[metric], room=inner, first=i == 0 or across == 1)
         for metric in sweep.metrics
         for i, length in enumerate(sweep.lengths)
     ]
     for i, length in enumerate(sweep.lengths * (len(sweep.metrics) if across == 1 else 1)):
         panels[i] += draw.above(f"L = {spoken(length)}", lift=5)
-    sized = [panel.properties(width=min(inner, 380), height=_HEIGHT) for panel in panels]
+    sized = [panel.properties(width=inner, height=_height()) for panel in panels]
     chart = alt.concat(*sized, columns=across, spacing=14)
     return captioned(
         "legal_panel",
         chart.resolve_scale(color="shared", strokeDash="shared"),
         metrics=[_TITLES[metric][0] for metric in sweep.metrics],
+        rings="; ".join(f"{TITLES[metric]} by {one.attacker}" for metric, one in rings.items()),
         original=sweep.original and shorten(sweep.original),
         singling_out="singling_out" in sweep.metrics,
     )
 
 
-def _panel(sweep: LegalSweep, metric: str, length: int, colour: str, *, first: bool) -> Layers:
-    curves = {n: sweep.shown(n, metric, length) for n in sweep.attackers}
+def _panel(
+    sweep: LegalSweep, metric: str, length: int, headline: Strongest, *, room: int, first: bool
+) -> Layers:
     label, who = _TITLES[metric]
-    x = _counts(who, list(curves.values()))
+    told, value = length == headline.length, float(headline.estimate.value)
+    curves = {}
+    for name in sweep.attackers:
+        own = sweep.competing(metric, length, [name]) if told else {}
+        curves[name] = own.get(headline.attacker) or sweep.shown(name, metric, length)
+    ring = table(count=headline.count, value=value, text=f"{100 * value:.1f}")
+    x = _counts(who, list(curves.values()), room)
     y = draw.percent_axis(alt.Y, "value", label if first else None)
     rows = join(
         table(attacker=attacker, scores=curve.variant, **_columns(curve, "residual", "attacks"))
@@ -102,21 +115,31 @@ def _panel(sweep: LegalSweep, metric: str, length: int, colour: str, *, first: b
     paint, dash = draw.attacker_lines(
         short,
         original=sweep.original,
-        colour=colour,
         chance=_CHANCE,
         title="Attacker",
         orient="bottom",
-        columns=0 if len(short) < 6 else 3,
+        columns=(0 if len(short) < 6 else 3) if is_wide() else 2,
     )
     one = max(curves.values(), key=lambda curve: curve.counts.max())
     chance = table(attacker=_CHANCE, count=one.counts, value=one.chance)
+    hollow: draw.Style = {"filled": False, "size": 90, "color": INK, "strokeWidth": 1.6}
+    text: draw.Style = {"align": "left", "dx": 7, "dy": 8, "fontWeight": 600}
+    marks = (
+        draw.dots(ring, x, y, **hollow),
+        draw.mark(ring, "text", x, y, alt.Text("text:N"), **text),
+    )
     return alt.layer(
         *_of_paper(one, x, y),
-        draw.band(rows, x, y, paint, opacity=0.16),
+        draw.band(rows, x, y, paint, opacity=0.1),
         draw.mark(chance, "line", x, y, paint, dash, strokeWidth=1.1, clip=True),
         draw.mark(rows, "line", x, y, paint, dash, strokeWidth=1.7, clip=True),
         draw.mark(rows, "point", x, y, paint, draw.tips("legal_panel"), filled=True, size=14),
+        *(marks if told else ()),
     )
+
+
+def _height() -> int:
+    return 150 if is_wide() else 90
 
 
 def _of_paper(curve: Curve, x: alt.X, y: alt.Y) -> list[alt.Chart]:
@@ -133,21 +156,25 @@ def _columns(curve: Curve, *more: str) -> dict[str, object]:
     return {"count": curve.counts, **{name: getattr(curve, name) for name in fields}}
 
 
-def _counts(title: str, curves: Sequence[Curve], **options: bool) -> alt.X:
-    """The numbers of speakers of all curves."""
-    least = min(int(curve.counts.min()) for curve in curves)
-    most = max(int(curve.counts.max()) for curve in curves)
-    ends, ticks = (least, max(most, least + 1)), count_ticks(least, most)
-    how: draw.Style = {"values": ticks, "format": ",", "labelFlush": True, **options}
+def _counts(title: str, curves: Sequence[Curve], room: float, **options: bool) -> alt.X:
+    """The numbers of speakers of all curves, along ``room`` pixels."""
+    counts = sorted({int(count) for curve in curves for count in curve.counts})
+    ends = (counts[0], max(counts[-1], counts[0] + 1))
+    how: draw.Style = {"values": count_ticks(counts, room), "format": ","}
+    how |= {"labelFlush": True, "labelOverlap": False, **options}
     return draw.axis(alt.X, "count", title, ends, log=True, **how)
 
 
-def count_ticks(least: int, most: int) -> list[int]:
-    """Both ends of an axis of counts, and round numbers between them that are far enough apart."""
+def count_ticks(counts: Sequence[int], room: float) -> list[int]:
+    """Of ascending numbers both ends, and between them those whose labels find place on a
+    logarithmic axis of ``room`` pixels.
+    """
+    least, most = counts[0], counts[-1]
     ticks = [least]
-    apart = max(_APART, (most / least) ** (1 / _MOST_TICKS))
-    for count in _TICKS:
-        if count >= apart * ticks[-1] and most >= apart * count:
+    for count in counts[1:-1]:
+        wanted = _DIGIT * max(len(f"{one:,}") + 1 for one in (count, most)) / room
+        left, right = np.log([count / ticks[-1], most / count]) / np.log(most / least)
+        if min(left, right) >= wanted:
             ticks.append(count)
     return ticks if most == least else [*ticks, most]
 
@@ -171,40 +198,41 @@ def risk_comparison(
     metrics = list(dict.fromkeys(line.metric for line in lines))
     lengths = list(dict.fromkeys(line.length for line in lines))
     across = len(lengths) if is_wide() else 1
-    inner = min(300, int((width() - 50 - 110 * across) / across))
+    inner = min(380, int((width() - 62 - 34 * across) / across))
     shades = {line.safeguard: colours[line.safeguard] for line in lines}
     panels = [
         _risk_panel(
             [one for one in lines if (one.metric, one.length) == (metric, length)],
             shades,
+            room=inner,
             first=length == lengths[0] or across == 1,
-        ).properties(width=inner, height=_HEIGHT)
+        ).properties(width=inner, height=_height())
         for metric in metrics
         for length in lengths
     ]
-    chart, grey = alt.concat(*panels, columns=across, spacing=22), original is not None
-    return captioned("risk_comparison", chart, safeguards=shades, original=grey)
+    chart = alt.concat(*panels, columns=across, spacing=14).resolve_scale(color="shared")
+    return captioned("risk_comparison", chart, safeguards=shades, original=original is not None)
 
 
-def _risk_panel(lines: Sequence[RiskLine], colours: Mapping[str, str], *, first: bool) -> Layers:
+def _risk_panel(
+    lines: Sequence[RiskLine], colours: Mapping[str, str], *, room: float, first: bool
+) -> Layers:
     metric, most = lines[0].metric, max((one.curve for one in lines), key=lambda c: c.counts.max())
-    x = _counts("Speakers", [one.curve for one in lines], grid=False)
+    x = _counts("Speakers (log scale)", [one.curve for one in lines], room, grid=False)
     y = draw.percent_axis(alt.Y, "value", _TITLES.get(metric, (metric,))[0] if first else None)
-    colour = draw.by(alt.Color, "system", colours)
+    columns = 0 if is_wide() else 2
+    below = draw.legend(None, symbolType="stroke", orient="bottom", columns=columns)
+    colour = draw.by(alt.Color, "system", colours, legend=below)
     rows = join(
         table(system=one.safeguard, attacker=one.attacker, **_columns(one.curve)) for one in lines
     )
-    chance, last = table(count=most.counts, value=most.chance), int(most.counts.max())
-    ends = {
-        one.safeguard: (last, float(one.curve.value[one.curve.counts.argmax()])) for one in lines
-    }
+    chance = table(count=most.counts, value=most.chance)
     return alt.layer(
         *_of_paper(most, x, y),
         draw.band(rows, x, y, colour, opacity=0.13),
         draw.dashed(chance, x, y, kind="line", strokeWidth=1.1, clip=True),
         draw.mark(rows, "line", x, y, colour, clip=True),
         draw.dots(rows, x, y, colour, draw.tips("risk_comparison"), size=22),
-        *draw.labels_at(ends, colours, x, y, height=_HEIGHT),
         draw.above(spoken(lines[0].length)),
     )
 
@@ -219,8 +247,8 @@ def learning_curves(curves: Mapping[str, LearningCurve]) -> Figure:
     )
     people = sorted({int(n) for curve in curves.values() for n in curve.people})
     ends = (people[0] / 1.1, people[-1] * 1.1)
-    ticks = [n for n in _TICKS if ends[0] <= n <= ends[1]]
-    x = draw.axis(alt.X, "count", "People trained on", ends, log=True, values=ticks or people)
+    ticks: draw.Style = {"values": count_ticks(people, draw.main_panel()), "format": ","}
+    x = draw.axis(alt.X, "count", "People trained on (log scale)", ends, log=True, **ticks)
     y = draw.percent_axis(alt.Y, "value", "Linkability (%)")
     colour = draw.by(alt.Color, "attack", system_colours(curves), legend=draw.legend(None))
     candidates = sorted({curve.candidates for curve in curves.values()})
@@ -254,7 +282,6 @@ def speaker_risks(curves: Mapping[str, RiskCurve], *, original: str | None = Non
     paint, dash = draw.attacker_lines(
         labels,
         original=original,
-        colour=PALETTE[0],
         title="Attacker (worst decile)",
         orient="right" if is_wide() else "bottom",
     )

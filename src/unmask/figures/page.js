@@ -12,6 +12,31 @@ const recoloured = (node) => {
   return Object.fromEntries(Object.entries(node).map(([key, value]) =>
     [key, key === "datasets" || key === "values" ? value : recoloured(value)]));
 };
+// Symbols such as D_ECE have sub- and superscripts: their parts are drawn one after another.
+const symbol = /SYMBOL/;
+for (const name of ["fillText", "strokeText"]) {
+  const pen = CanvasRenderingContext2D.prototype, plain = pen[name];
+  pen[name] = function (text, x, y, ...more) {
+    const parts = String(text).split(symbol);
+    if (parts.length === 1) return plain.call(this, text, x, y, ...more);
+    const { font, textAlign } = this, size = parseFloat(font.match(/([\d.]+)px/)[1]);
+    const small = font.replace(/[\d.]+px/, `${0.72 * size}px`);
+    const fonts = [font, `italic ${font}`, small, small], lifts = [0, 0, 0.22, -0.38];
+    const widths = parts.map((part, i) => {
+      this.font = fonts[i % 4];
+      return this.measureText(part ?? "").width;
+    });
+    const whole = widths.reduce((sum, width) => sum + width, 0);
+    let at = x - whole * ({ center: 0.5, right: 1, end: 1 }[textAlign] ?? 0);
+    this.textAlign = "left";
+    parts.forEach((part, i) => {
+      this.font = fonts[i % 4];
+      plain.call(this, part ?? "", at, y + size * lifts[i % 4]);
+      at += widths[i];
+    });
+    Object.assign(this, { font, textAlign });
+  };
+}
 const inside = ["spec", "layer", "hconcat", "vconcat", "concat"];
 const square = (node) => {
   if (Array.isArray(node)) return node.some(square);

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import cycle
+from itertools import count, cycle
 from typing import Any
 
 import altair as alt
@@ -21,6 +21,7 @@ from unmask.privacy.legal import PLAIN
 from unmask.privacy.similarity import MatrixView, SpeakerProtection
 
 _DIGITS = 3
+_ROOM = 15  # pixels that the number of a speaker takes
 
 
 def similarity_matrices(views: Mapping[str, MatrixView]) -> Figure:
@@ -35,7 +36,10 @@ def similarity_matrices(views: Mapping[str, MatrixView]) -> Figure:
     chart = alt.concat(*panels, columns=columns, spacing=26)
     most = max(view.per_bin for view in views.values())
     binned = most if most > 1 else 0
-    return captioned("similarity_matrices", chart, systems=views, binned=binned)
+    read = [f"{shorten(n)}: {view.read_by}" for n, view in views.items() if view.read_by]
+    return captioned(
+        "similarity_matrices", chart, systems=views, binned=binned, read="; ".join(read)
+    )
 
 
 def matrix_panel(view: MatrixView, room: float, *, title: str, key: str) -> Layers:
@@ -64,10 +68,14 @@ def matrix_panel(view: MatrixView, room: float, *, title: str, key: str) -> Laye
         )
     )
     legend = alt.Legend(values=[0, 0.25, 0.5, 0.75, 1], format=".2f", gradientLength=min(160, side))
+    number = f"floor(datum.value / {cell}) % {part} * {view.per_bin} + 1"
+    numbers: draw.Style = {"values": _numbered(part, len(view.parts), cell), "labelExpr": number}
+    numbers |= dict.fromkeys(("grid", "ticks", "domain", "labelFlush", "labelOverlap"), False)
+    numbers |= {"labelFontSize": 8.5, "labelPadding": 2}
     places = (
-        alt.X("left:Q", scale=alt.Scale(domain=[0, side], nice=False), axis=None),
+        draw.axis(alt.X, "left", None, (0, side), **numbers),
         alt.X2("right:Q"),
-        alt.Y("top:Q", scale=alt.Scale(domain=[side, 0], nice=False), axis=None),
+        draw.axis(alt.Y, "top", None, (side, 0), **numbers),
         alt.Y2("bottom:Q"),
     )
     unit = alt.Scale(domain=[0.0, 1.0], scheme=SEQUENTIAL)
@@ -75,25 +83,33 @@ def matrix_panel(view: MatrixView, room: float, *, title: str, key: str) -> Laye
     style = {"style": CELLS, "strokeWidth": 0, "aria": False}
     return alt.layer(
         draw.mark(cells, "rect", *places, colour, draw.tips("similarity_matrices"), **style),
-        *(_parts(view, side) if len(view.parts) > 1 else ()),
+        *(_parts(view, side, numbers) if len(view.parts) > 1 else ()),
         draw.panel_title(title),
     ).properties(width=side, height=side)
 
 
-def _parts(view: MatrixView, side: int) -> list[alt.Chart]:
-    """Lines between the parts, and their names beside and below the matrix."""
+def _numbered(speakers: int, parts: int, cell: int) -> list[float]:
+    """Where numbers of speakers stand beside cells: the first of each part and round ones."""
+    step = next((n for n in (1, 5, 10, 20, 50, 100) if n * cell >= _ROOM), speakers)
+    chosen = sorted({0, *range(step - 1, speakers, step)})
+    return [cell * (part * speakers + n + 0.5) for part in range(parts) for n in chosen]
+
+
+def _parts(view: MatrixView, side: int, numbers: draw.Style) -> list[alt.Chart]:
+    """Lines between the parts, and their names beyond the numbers of speakers."""
     number = len(view.parts)
     edge = side / number
     names = table(name=list(view.parts), place=[edge * (i + 0.5) for i in range(number)])
     cuts = table(place=[edge * (i + 1) for i in range(number - 1)])
     line: draw.Style = {"color": PAPER, "strokeWidth": 2}
     text: draw.Style = {"fontSize": 11, "color": MUTED}
-    x, y, label = alt.X("place:Q"), alt.Y("place:Q"), alt.Text("name:N")
+    x = draw.axis(alt.X, "place", None, (0, side), **numbers)
+    y, label = draw.axis(alt.Y, "place", None, (side, 0), **numbers), alt.Text("name:N")
     return [
         draw.mark(cuts, "rule", x, **line),
         draw.mark(cuts, "rule", y, **line),
-        draw.mark(names, "text", x, draw.YPixel(side + 6), label, baseline="top", **text),
-        draw.mark(names, "text", y, draw.XPixel(-6), label, baseline="bottom", angle=270, **text),
+        draw.mark(names, "text", x, draw.YPixel("height"), label, baseline="top", dy=18, **text),
+        draw.mark(names, "text", y, draw.XPixel(-20), label, baseline="bottom", angle=270, **text),
     ]
 
 
@@ -171,7 +187,8 @@ def zoo_plots(
     for i, (system, zoo) in enumerate(zoos.items()):
         if system in views:
             panels.append(matrix_panel(views[system], side, title=system, key=f"zoo{i}"))
-        panels.append(_plot(system, zoo).properties(width=side, height=side))
+        labels = views[system].labels if system in views else zoo.speakers
+        panels.append(_plot(system, zoo, labels).properties(width=side, height=side))
     chart = alt.concat(*panels, columns=2 if is_wide() else 1, spacing=30)
     corners = {
         system: ", ".join(
@@ -201,22 +218,33 @@ def _frequent(zoo: Zoo) -> str:
     return ", ".join(more) or "no kind of speaker is more frequent than by chance"
 
 
-def _plot(system: str, zoo: Zoo) -> Layers:
-    corner = [kind or "none of them" for kind in zoo.corner_of()]
+def _plot(system: str, zoo: Zoo, labels: Sequence[str]) -> Layers:
+    """All speakers of a set; those in corners with their number among the ``labels``."""
+    kinds = zoo.corner_of()
+    corner = [kind or "none of them" for kind in kinds]
+    numbers = {name: number for number, name in enumerate(labels, start=1)}
     rows = table(
-        speaker=list(zoo.speakers), target=zoo.target, impostor=zoo.impostor, corner=corner
+        speaker=list(zoo.speakers),
+        target=zoo.target,
+        impostor=zoo.impostor,
+        corner=corner,
+        number=[
+            str(numbers.get(name, "")) if kind else ""
+            for name, kind in zip(zoo.speakers, kinds, strict=True)
+        ],
     )
     scale = alt.Scale(zero=False, padding=12)
     x = alt.X("target:Q", title=f"Mean target {zoo.score}", scale=scale)
     y = alt.Y("impostor:Q", title=f"Mean impostor {zoo.score}", scale=scale)
     seen = {kind: colour for kind, colour in _COLOURS.items() if kind in corner}
-    kinds = alt.Scale(domain=list(seen), range=list(seen.values()))
-    colour = alt.Color("corner:N", title="Corner", scale=kinds)
+    shades = alt.Scale(domain=list(seen), range=list(seen.values()))
+    colour = alt.Color("corner:N", title="Corner", scale=shades)
     thin: draw.Style = {"color": MUTED, "strokeWidth": 0.8}
     return alt.layer(
         draw.dashed(table(at=list(zoo.quartiles["target"])), alt.X("at:Q"), **thin),
         draw.dashed(table(at=list(zoo.quartiles["impostor"])), alt.Y("at:Q"), **thin),
         draw.dots(rows, x, y, colour, draw.tips("zoo"), size=46, opacity=0.9),
+        draw.mark(rows, "text", x, y, alt.Text("number:N"), align="left", dx=6, fontSize=9),
         draw.panel_title(system),
     )
 
@@ -224,6 +252,7 @@ def _plot(system: str, zoo: Zoo) -> Layers:
 Ends = tuple[float, float]
 _SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 _NAME = 5.5  # the height of a name in points of the risk
+_LETTER = 7.0  # the width of a letter of it in pixels
 
 
 @dataclass(frozen=True)
@@ -279,7 +308,7 @@ def distinctiveness(points: Sequence[Point], *, colours: draw.Colours = None) ->
     ideal = table(deid=100.0, g_vd=0.0, text="ideal")
     chart = draw.in_panel(
         draw.dashed(table(at=0.0), alt.Y("at:Q")),
-        draw.mark(ideal, "text", x, y, alt.Text("text:N"), align="right", dx=-4, dy=-9),
+        draw.mark(ideal, "text", x, y, alt.Text("text:N"), align="right", dx=-4, dy=10),
         *draw.crosses(rows, x, y, colour),
         draw.mark(attacked, "rule", at, alt.X2("deid:Q"), y, colour, strokeDash=[2, 3]),
         draw.mark(attacked, "rule", *span, y, colour, strokeWidth=1.2),
@@ -397,19 +426,22 @@ def cost_plane(
 
 
 def _names_at(points: Sequence[PlanePoint], scale: float) -> list[float]:
-    """The height of each point's name: as near as names of close points leave room, those of
-    points further to the left lower, so that no rule crosses a name.
+    """The height of each point's name: as near as the names and rules further to the right leave
+    room.
     """
-    widest = max(abs(scale * point.cost) for point in points) or 1.0
+    letter = _LETTER * max(abs(scale * point.cost) for point in points) / draw.main_panel()
     heights: dict[int, float] = {}
     for n in sorted(range(len(points)), key=lambda n: -points[n].cost):
         point = points[n]
-        close = [
-            at
+        end = scale * point.cost + letter * len(shorten(point.system))
+        taken = [
+            sorted((100 * points[m].risk, at))
             for m, at in heights.items()
-            if abs(point.cost - points[m].cost) * scale < 0.2 * widest
+            if scale * points[m].cost < end
         ]
         step = _NAME if point.risk < 0.5 else -_NAME
-        free = (100 * point.risk + step * line for line in range(1, 2 * len(points) + 1))
-        heights[n] = next(at for at in free if all(abs(at - one) >= _NAME for one in close))
+        free = (100 * point.risk + step * line for line in count(1))
+        heights[n] = next(
+            at for at in free if all(not low - _NAME < at < high + _NAME for low, high in taken)
+        )
     return [heights[n] for n in range(len(points))]

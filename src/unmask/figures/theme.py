@@ -6,38 +6,63 @@ import tomllib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from importlib import resources
 from string import Template
 from types import MappingProxyType
 from typing import Final
 
+from unmask.errors import InputError
+
 PIXELS_PER_INCH: Final = 96
 NARROW: Final = 336  # 3.5 inches: one column in print
 WIDE: Final = 691  # 7.2 inches: both columns
-_WIDTH: ContextVar[float] = ContextVar("width", default=WIDE)
+WIDTHS: Final = MappingProxyType({"column": NARROW, "page": WIDE})
+FONT: Final = "system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif"
+FONTS: Final = MappingProxyType(
+    {"sans": FONT, "serif": "'Times New Roman', 'Nimbus Roman', 'Liberation Serif', Times, serif"}
+)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """For a ``column`` (3.5 inches) or a ``page`` (7.2) of print, ``bare`` where the document has
+    title and caption, in letters with (``serif``) or without serifs (``sans``).
+    """
+
+    width: str = "page"
+    bare: bool = False
+    font: str = "sans"
+
+    def __post_init__(self) -> None:
+        for what, given, known in (("width", self.width, WIDTHS), ("font", self.font, FONTS)):
+            if given not in known:
+                raise InputError(f"figures: {what}", " or ".join(known), given)
+
+
+LAYOUT: Final[ContextVar[Layout]] = ContextVar("layout", default=Layout())  # noqa: B039
 
 
 @contextmanager
-def at_width(width: float) -> Iterator[None]:
-    """Charts made within are ``width`` pixels wide in print, :data:`NARROW` or :data:`WIDE`."""
-    before = _WIDTH.set(width)
+def layout(*, width: str = "page", bare: bool = False, font: str = "sans") -> Iterator[None]:
+    """Charts made within have this :class:`Layout`."""
+    before = LAYOUT.set(Layout(width, bare, font))
     try:
         yield
     finally:
-        _WIDTH.reset(before)
+        LAYOUT.reset(before)
 
 
-def width() -> float:
-    """How wide a chart may be."""
-    return _WIDTH.get()
+def width() -> int:
+    """How wide a chart may be, in pixels."""
+    return WIDTHS[LAYOUT.get().width]
 
 
 def is_wide() -> bool:
-    """Whether charts are nearer to two columns of print than to one."""
-    return width() >= (NARROW + WIDE) / 2
+    """Whether charts have two columns of print."""
+    return width() > NARROW
 
 
-FONT: Final = "system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif"
 INK: Final = "#111827"
 ON_BRIGHT: Final = "#0c111b"  # ink on the bright colours of maps, by day and by night
 ON_DARK: Final = "#fefefe"
@@ -59,7 +84,6 @@ PALETTE: Final = (
 
 SOLID: Final = (1, 0)
 DASHED: Final = (5, 3)
-DASHES: Final = (SOLID, DASHED, (1.5, 2), (8, 3, 1.5, 3), (10, 4), (3, 1.5))
 
 SEQUENTIAL: Final = "viridis"
 # From vermilion (the old system wins) over white at zero to blue (the new system wins).
@@ -87,12 +111,6 @@ def system_colours(names: Iterable[str], *, original: str | None = None) -> dict
     others = [name for name in distinct if name != original]
     palette = {name: PALETTE[i % len(PALETTE)] for i, name in enumerate(others)}
     return {name: palette.get(name, ORIGINAL) for name in distinct}
-
-
-def attacker_dashes(names: Iterable[str]) -> dict[str, list[float]]:
-    """Give every attacker its line style; the first is solid, from the seventh on styles repeat."""
-    distinct = dict.fromkeys(names)
-    return {name: list(DASHES[i % len(DASHES)]) for i, name in enumerate(distinct)}
 
 
 def shorten(name: str, *, limit: int = 28) -> str:

@@ -200,20 +200,16 @@ def worst_case_growth(lines: Sequence[GrowthLine], *, colours: draw.Colours = No
     parts = [(line.system, part) for line in lines for part in line.parts()]
     rows = join(table(system=system, **part) for system, part in parts)
     last = max(float(part["count"].max()) for _, part in parts)
-    ends = {system: (last, float(part["rate"][-1])) for system, part in parts}
     highest = np.concatenate([part[field] for _, part in parts for field in ("high", "rate")])
     top = min(1.0, np.ceil(10 * float(np.nanmax(highest))) / 10)
     x = _impostors(max(last, 2.0))
     y = draw.axis(alt.Y, "rate", "False alarms", (0, top), format="~%", tickCount=5)
-    colour = draw.by(alt.Color, "system", shades)
+    colour = draw.system_colour(list(shades), shades)
     far = any(line.predicted is not None for line in lines)
-    # Names stand at the right, where a legend would cover them.
-    below = alt.Legend(title=None, orient="bottom", symbolType="stroke") if far else None
-    dash = draw.line_kind(_DASHES if far else {_EXACT: SOLID}).legend(below)
+    dash = draw.line_kind(_DASHES) if far else draw.line_kind({_EXACT: SOLID}).legend(None)
     chart = draw.in_panel(
         draw.band(rows, x, y, colour, alt.Detail("line:N"), opacity=0.12),
         draw.mark(rows, "line", x, y, colour, dash, draw.tips("worst_case_growth"), clip=True),
-        *draw.labels_at(ends, shades, x, y, height=0.6 * draw.main_panel()),
         ratio=0.6,
     )
     return captioned("worst_case_growth", chart, far=far)

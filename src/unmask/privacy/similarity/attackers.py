@@ -11,7 +11,7 @@ difference, at a level that allows for their number, is said beside it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -87,11 +87,13 @@ class SpeakerProtection:
     ``deid`` averages to DeID under that ``attacker``; ``low`` and ``high`` are its interval, over
     draws of the other speakers, NaN where there is none. ``named`` are those whose protected voice
     points to them more than strangers' voices do by chance, and more than the average speaker's.
-    ``d_ece`` and ``l_w`` are those of the speaker's OP comparisons.
+    ``d_ece`` and ``l_w`` are those of the speaker's OP comparisons, ``matrix`` is what the attacker
+    finds of OP.
     """
 
     speakers: tuple[str, ...]
     attacker: str
+    matrix: FloatArray = field(repr=False)
     deid: FloatArray
     low: FloatArray
     high: FloatArray
@@ -126,6 +128,7 @@ def protection_of(name: str, attack: AttackedMatrix, made: Comparisons) -> Speak
     return SpeakerProtection(
         oo.speakers,
         name,
+        attack.matrix,
         deid,
         low,
         high,

@@ -335,13 +335,15 @@ class MatrixView:
 
     ``labels`` name the speakers of one part, or the first and last speaker of each bin of
     ``per_bin`` speakers. A bin on the diagonal shows the mean self-similarity, any other bin the
-    mean similarity of different speakers.
+    mean similarity of different speakers. ``read_by`` is the attacker of the lower left quarter,
+    where it is not the plain score.
     """
 
     values: FloatArray
     labels: tuple[str, ...]
     parts: tuple[str, ...]
     per_bin: int = 1
+    read_by: str = ""
 
 
 def single(

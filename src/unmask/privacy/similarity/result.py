@@ -511,11 +511,14 @@ def _negated_discloses_more(made: Comparisons) -> bool:
 def quadrants(
     result: Pseudonymisation, *, order: str = "given", most: int = MOST_SPEAKERS
 ) -> MatrixView:
-    """OO upper left, OP upper right, its transpose lower left, PP lower right.
+    """OO upper left, OP upper right, PP lower right; lower left, the other way round, OP as the
+    strongest attacker reads it.
 
     ``cluster`` puts speakers side by side whose original and protected voices are alike (average
     linkage), for all quadrants alike; ``given`` keeps the order of the input.
     """
     oo, op, pp = (result.matrices[name] for name in ("oo", "op", "pp"))
     parts = ("original", "protected")
-    return view_of([[oo, op], [op.T, pp]], [oo, pp], result.speakers, parts, order, most)
+    read = result.per_speaker.matrix.T
+    view = view_of([[oo, op], [read, pp]], [oo, pp], result.speakers, parts, order, most)
+    return view if result.attacker == PLAIN else replace(view, read_by=result.attacker)

@@ -36,8 +36,9 @@ class LegalResults:
 
     ``sweeps`` are by safeguard and attacker, ``probes`` by safeguard and attribute. ``whole`` has
     all attackers of a safeguard in one sweep, ``shown`` for each of them the curve of the variant
-    that is strongest among most speakers, and ``points`` the largest risk of a metric, that of the
-    fewest utterances among all candidates, and the largest one with the interval of verdicts.
+    that is strongest among most speakers, and ``told`` the curves on which the largest risks lie.
+    ``points`` has the largest risk of a metric, that of the fewest utterances among all candidates,
+    and the largest one with the interval of verdicts.
     """
 
     def __init__(self, config: Config, results: Results) -> None:
@@ -56,23 +57,28 @@ class LegalResults:
         self.whole: dict[str, law.LegalSweep] = {}
         self.shown: dict[str, dict[tuple[str, str, int], law.Curve]] = {}
         self.points: dict[tuple[str, str], dict[str, law.Strongest]] = {}
+        self.told: dict[str, dict[tuple[str, str, int], law.Curve]] = {}
         for name in dict.fromkeys(name for name, _ in sweeps):
             by = {who: one for (safeguard, who), one in sweeps.items() if safeguard == name}
             curves = {key: curve for one in by.values() for key, curve in one.curves.items()}
             ranks = {key: rank for one in by.values() for key, rank in one.ranks.items()}
             whole = law.LegalSweep(curves, ranks, {}, None, None, self.seed)
-            self.whole[name], self.shown[name] = whole, {}
+            self.whole[name], self.shown[name], self.told[name] = whole, {}, {}
             for who, metric, length in product(by, self.metrics, whole.lengths):
                 best = by[who].strongest(metric, length)
                 self.shown[name][who, metric, length] = curves[best.attacker, metric, length]
             for metric in self.metrics:
                 most = whole.strongest(metric, min(whole.lengths))
-                self.points[name, metric] = {WORST: whole.worst(metric), ALL: most}
+                worst = whole.worst(metric)
+                self.points[name, metric] = {WORST: worst, ALL: most}
+                key = worst.attacker, metric, worst.length
+                who = next(who for who, one in by.items() if key in one.curves)
+                self.told[name][who, *key[1:]] = curves[key]
             if "linkability" in self.metrics and config.intervals.level != VERDICT:
                 linked = {k: one for k, one in curves.items() if isinstance(one, law.Linkability)}
                 sure = {key: one.at_level(VERDICT) for key, one in linked.items()}
-                worst = replace(whole, curves=sure).worst("linkability")
-                self.points[name, "linkability"][SURE] = worst
+                sure_of = replace(whole, curves=sure).worst("linkability")
+                self.points[name, "linkability"][SURE] = sure_of
         self.safeguards = tuple(name for name in self.whole if name != ORIGINAL)
 
     def leading(self, safeguard: str, metric: str, length: int) -> tuple[str, law.Curve]:
@@ -85,7 +91,7 @@ class LegalResults:
         """Unprotected speech and every attacker of a safeguard in one sweep."""
         own = self.whole[safeguard].lengths
         control = {key: curve for key, curve in self.shown[ORIGINAL].items() if key[2] in own}
-        curves = {**control, **self.shown[safeguard]}
+        curves = {**control, **self.shown[safeguard], **self.told[safeguard]}
         probes = {(name, a): i for (name, a), i in self.probes.items() if name == safeguard}
         return law.LegalSweep(curves, {}, probes, ORIGINAL, None, self.seed)
 
@@ -133,7 +139,8 @@ def section(study: Study, groups: Results) -> Section:
     for name, sweep in sweeps.items():
         who = f"{worst[name].attacker} succeeds most, {values[name]} among"
         title = f"{name}: {who} {worst[name].count:,} speakers"
-        panels[name] = charts.legal_panel(sweep, colour=colours[name]).called(title=title)
+        rings = {metric: results.points[name, metric][WORST] for metric in results.metrics}
+        panels[name] = charts.legal_panel(sweep, headlines=rings).called(title=title)
     answers = []
     for name, metric in product(results.safeguards, told):
         most = results.points[name, metric][WORST]
