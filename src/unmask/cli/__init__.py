@@ -51,7 +51,7 @@ unmask demo -o case-study --ci 0
 unmask init recordings/
 unmask init voiceprivacy/ -o submission.toml
 unmask assess original/ protected/ -o report/
-unmask assess original.npz B2=b2.npz --keyless --quick
+unmask assess original.npz B2=b2.npz --quick
 unmask assess original/ --sweep mcadams=0.6,0.7,0.8 -t text
 unmask assess assessment.toml --validate
 unmask cache list
@@ -67,7 +67,8 @@ unmask score enrol.npz test.npz -t trials --backend plda --train train.npz -o sc
 unmask calibrate scores.txt --key trials --train dev.txt --train-key dev_trials -o llr.txt
 unmask calibrate scores.txt -k trials -s utt2spk --save map.json
 unmask fuse A=a.txt B=b.txt -k trials --train A=a_dev.txt --train B=b_dev.txt --train-key dev_trials
-unmask fuse A=a.txt B=b.txt --apply map.json -o fused.txt
+unmask fuse A=a.txt B=b.txt -k trials -s utt2spk --save fusion.json
+unmask fuse A=a.txt B=b.txt --apply fusion.json -o fused.txt
 unmask privacy --original voices.npz --protected ours=ours.npz
 unmask privacy --scores ours=oo.txt,op.txt,pp.txt --speakers utt2spk
 unmask legal -a original=enrol.npz,test.npz -a ours=own.npz,ours.npz
