@@ -28,14 +28,14 @@ def test_a_system_errs_least_only_by_a_paired_difference():
     """The intervals of both rates overlap in either case: they do not tell."""
     better = rate("eer_difference", 0.002, 0.0005, 0.004, of="b − a")
     (card,) = of_tables(scored(better))
-    assert card.verdict == "Equal error rate of a: 0.6 % (95 % interval 0.2 to 1.0)"
-    assert card.sentences == ["It errs least of 2 systems; b 0.8 % (95 % interval 0.4 to 1.2)."]
+    assert card.verdict == "Equal error rate of a: 0.6 % (95 % confidence interval 0.2 to 1.0)"
+    assert card.sentences == ["It errs least of 2 systems; b 0.8 % (95 % confidence interval 0.4 to 1.2)."]
     unclear = rate("eer_difference", 0.002, -0.001, 0.005, of="b − a")
     none = Estimate("eer_difference", 0.002, "%", None, params={"of": "b − a"})
     for margin in (unclear, none):
         (card,) = of_tables(scored(margin))
         assert card.verdict == "No clear winner among 2 systems"
-        assert "a 0.6 % (95 % interval 0.2 to 1.0), b 0.8 %" in card.sentences[0]
+        assert "a 0.6 % (95 % confidence interval 0.2 to 1.0), b 0.8 %" in card.sentences[0]
         assert card.sentences[1].endswith("b − a.")
         assert "least" not in " ".join(card.sentences)
     (card,) = of_tables(scored()[:1])
@@ -67,7 +67,7 @@ def test_without_linkability_bits_stay_bits(study):
     result = run(study, 'frameworks=["zebra"]')
     for card in result.cards:
         assert card.verdict.startswith("Evidence: 0.")
-        assert " bit (95 % interval " in card.verdict
+        assert " bit (95 % confidence interval " in card.verdict
         assert "%" not in card.verdict.partition("(")[0]
 
 
@@ -109,7 +109,7 @@ def test_the_level_alone_would_turn_the_verdict():
     assert verdict([wide, sure], "x", {})[:2] == (
         "some",
         "At least some attempts succeed: 30 % of attempts, 18 of 60 (99.999999 % interval 0 to 36);"
-        " this goes by the 95 % interval 12 to 36",
+        " this goes by the 95 % confidence interval 12 to 36",
     )
 
 
