@@ -53,7 +53,7 @@ def test_a_control_that_succeeds_in_half_of_what_chance_leaves_is_believed():
 def test_numbers_keep_their_unit():
     made = Interval(0.638, 0.7213, 0.9, "speaker", 10, 0)
     assert with_level(Estimate("d_ece", 0.72, "bit", made)) == (
-        "0.720 bit (90 % interval 0.638 to 0.721)"
+        "0.720 bit (90 % confidence interval 0.638 to 0.721)"
     )
     assert with_level(Estimate("eer", 0.25, "%")) == "25.0 %"
 
@@ -83,7 +83,7 @@ def levels(tmp_path_factory):
 
 def test_verdicts_go_by_95_percent_whatever_level_is_shown(levels):
     usual = {card.safeguard: card for card in levels[0.95].cards}
-    for level, words in ((0.5, "50 % interval"), (0.99999999, "99.999999 % interval")):
+    for level, words in ((0.5, "50 % confidence interval"), (0.99999999, "99.999999 % confidence interval")):
         for card in levels[level].cards:
             same = usual[card.safeguard]
             assert card.extent == same.extent
@@ -108,7 +108,7 @@ def test_the_level_alone_would_turn_the_verdict():
     sure = linked("headline, for the verdict", 0.2, 0.95)
     assert verdict([wide, sure], "x", {})[:2] == (
         "some",
-        "At least some attempts succeed: 30 % of attempts, 18 of 60 (99.999999 % interval 0 to 36);"
+        "At least some attempts succeed: 30 % of attempts, 18 of 60 (99.999999 % confidence interval 0 to 36);"
         " this goes by the 95 % confidence interval 12 to 36",
     )
 
