@@ -158,9 +158,8 @@ def test_the_first_screen_states_the_strongest_attack_that_the_results_hold(done
         # Nearly all are never told as all.
         nearly = value < 1 and round(total * value) == total
         count = f"{min(total * value, total - 0.1):.1f}" if nearly else f"{total * value:.0f}"
-        told = (
-            f"{100 * value:.0f} % of attempts, {count} of {total} (95 % confidence interval {low} to {high})"
-        )
+        told = f"{100 * value:.0f} % of attempts, {count} of {total} "
+        told += f"(95 % confidence interval {low} to {high})"
         where = spoken(int(worst["conditions"]["utterances"]))
         where = f"rom {where}, among {worst['conditions']['speakers']} candidates"
         words = (
@@ -274,7 +273,9 @@ def test_cards_take_the_worst_point_and_count_people_with_an_interval(done):
         assert card.numbers[0].estimate.value == worst.estimate.value
         assert card.numbers[0].attacker == worst.attacker
         low, high = worst.estimate.interval.low, worst.estimate.interval.high
-        assert f"95 % confidence interval {int(12 * low)} to {math.ceil(12 * high)})" in card.verdict
+        assert (
+            f"95 % confidence interval {int(12 * low)} to {math.ceil(12 * high)})" in card.verdict
+        )
 
 
 def test_a_speaker_called_script_is_only_an_odd_name(done):

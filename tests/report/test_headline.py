@@ -29,7 +29,9 @@ def test_a_system_errs_least_only_by_a_paired_difference():
     better = rate("eer_difference", 0.002, 0.0005, 0.004, of="b − a")
     (card,) = of_tables(scored(better))
     assert card.verdict == "Equal error rate of a: 0.6 % (95 % confidence interval 0.2 to 1.0)"
-    assert card.sentences == ["It errs least of 2 systems; b 0.8 % (95 % confidence interval 0.4 to 1.2)."]
+    assert card.sentences == [
+        "It errs least of 2 systems; b 0.8 % (95 % confidence interval 0.4 to 1.2)."
+    ]
     unclear = rate("eer_difference", 0.002, -0.001, 0.005, of="b − a")
     none = Estimate("eer_difference", 0.002, "%", None, params={"of": "b − a"})
     for margin in (unclear, none):
@@ -83,7 +85,10 @@ def levels(tmp_path_factory):
 
 def test_verdicts_go_by_95_percent_whatever_level_is_shown(levels):
     usual = {card.safeguard: card for card in levels[0.95].cards}
-    for level, words in ((0.5, "50 % confidence interval"), (0.99999999, "99.999999 % confidence interval")):
+    for level, words in (
+        (0.5, "50 % confidence interval"),
+        (0.99999999, "99.999999 % confidence interval"),
+    ):
         for card in levels[level].cards:
             same = usual[card.safeguard]
             assert card.extent == same.extent
@@ -108,7 +113,8 @@ def test_the_level_alone_would_turn_the_verdict():
     sure = linked("headline, for the verdict", 0.2, 0.95)
     assert verdict([wide, sure], "x", {})[:2] == (
         "some",
-        "At least some attempts succeed: 30 % of attempts, 18 of 60 (99.999999 % confidence interval 0 to 36);"
+        "At least some attempts succeed: 30 % of attempts, 18 of 60"
+        " (99.999999 % confidence interval 0 to 36);"
         " this goes by the 95 % confidence interval 12 to 36",
     )
 

@@ -134,7 +134,7 @@ class Deferred(TyperCommand):
             signal.siginterrupt(signal.SIGINT, True)
         command = getattr(module, "evaluate" if self.name == "eval" else str(self.name))
         if isinstance(command, typer.Typer):
-            several = typer.main.get_command(command)
+            several: Any = typer.main.get_command(command)
             for one in (several, *several.commands.values()):
                 one.get_params = partial(_without_types_of_flags, one.get_params)
             return several
@@ -143,7 +143,7 @@ class Deferred(TyperCommand):
         epilog = "\n\n".join(["Examples:", *(f"  {line}" for line in shown)]) if shown else None
         sentence = command.__doc__ or COMMANDS[str(self.name)]
         alone.command(self.name, help=sentence, epilog=epilog)(flat(command))
-        made = typer.main.get_command(alone)
+        made: Any = typer.main.get_command(alone)
         made.params.sort(key=lambda each: _ORDER.get(str(each.name), 0))
         drawn = any(each.name == "ci" for each in made.params)
         for option in made.params:
