@@ -53,6 +53,7 @@ def test_notebook_shows_what_is_stored(path, monkeypatch):
 
 def test_one_for_each_kind_of_user():
     assert [path.stem for path in NOTEBOOKS] == [
+        "bring-your-own",
         "challenge-participant",
         "data-protection-officer",
         "newcomer",

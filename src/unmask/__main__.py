@@ -10,7 +10,7 @@ def main() -> None:
 
         run()
     except KeyboardInterrupt:
-        print("unmask: stopped; run again to go on", file=sys.stderr)
+        print("unmask: stopped; run the same command again", file=sys.stderr)
         sys.exit(130)
 
 

@@ -150,5 +150,5 @@ def test_what_cannot_be_written_is_known_before_any_work(folder, unmask, monkeyp
 
 def test_assess_names_the_command(folder, unmask):
     done = unmask("assess", "a.toml", "-o", "out", "--set", "figures=[]")
-    assert "steps are kept, with names and voiceprints, in" in done.stderr
-    assert "unmask cache clear removes them" in done.stderr
+    assert "intermediate results (they contain names and voiceprints) are cached in" in done.stderr
+    assert "unmask cache clear deletes them" in done.stderr

@@ -50,7 +50,10 @@ def test_tables_of_maps_configs_and_comparisons(folder):
     assert "old → new" in done.stdout
     assert "mine" in done.stdout
     assert "enrolment-fixed" in done.stdout
-    assert "95 % intervals over speakers (10 bootstrap replicates on 8 x 8 cells" in done.stdout
+    assert (
+        "95 % confidence intervals over speakers (10 bootstrap replicates on 8 x 8 cells"
+        in done.stdout
+    )
 
 
 def test_json_equals_the_python_api(folder):

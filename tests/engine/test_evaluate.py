@@ -215,8 +215,9 @@ def test_a_safeguard_that_recognises_better_protects_less():
     low, high = (100 * end for end in (row.interval.low, row.interval.high))
     assert turned.verdict == (
         f"good recognises speakers better (EER {100 * row.value:.2f} percentage points "
-        f"below that of poor, 95 % interval {low:.2f} to {high:.2f}, below in "
-        f"{100 * (1 - row.second_better):.1f} % of 50 resamplings of the speakers): as a safeguard "
+        f"below that of poor, 95 % confidence interval {low:.2f} to {high:.2f}, lower in "
+        f"{100 * (1 - row.second_better):.1f} % of 50 bootstrap resamples of the speakers): "
+        f"as a safeguard "
         "good protects less."
     )
     shares = {one["metric"]: one["second_protects_more"] for one in turned.rows()}

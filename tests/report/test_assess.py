@@ -158,9 +158,8 @@ def test_the_first_screen_states_the_strongest_attack_that_the_results_hold(done
         # Nearly all are never told as all.
         nearly = value < 1 and round(total * value) == total
         count = f"{min(total * value, total - 0.1):.1f}" if nearly else f"{total * value:.0f}"
-        told = (
-            f"{100 * value:.0f} % of attempts, {count} of {total} (95 % interval {low} to {high})"
-        )
+        told = f"{100 * value:.0f} % of attempts, {count} of {total} "
+        told += f"(95 % confidence interval {low} to {high})"
         where = spoken(int(worst["conditions"]["utterances"]))
         where = f"rom {where}, among {worst['conditions']['speakers']} candidates"
         words = (
@@ -188,7 +187,7 @@ def test_of_equal_risks_the_surer_one_is_told():
 
     rows = [at(1.0, 0.937, 1.0), at(0.9993, 0.974, 0.9999), at(0.98, 0.979, 0.981)]
     assert largest(find(rows, "linkability")).estimate is rows[1].estimates[0]
-    told = "more than 99 % of attempts, 59.9 of 60 (95 % interval 58 to 60)"
+    told = "more than 99 % of attempts, 59.9 of 60 (95 % confidence interval 58 to 60)"
     assert attempts(rows[1].estimates[0]) == told
     clear = at(1.0, 0.98, 1.0)
     assert largest(find([*rows, clear], "linkability")).estimate is clear.estimates[0]
@@ -201,7 +200,7 @@ def test_an_interval_that_holds_chance_does_not_prove_protection():
         (0.2, "some", "At least some attempts succeed: 40 % of attempts, 5 of 12 "),
         (0.6, "most", "Most attempts succeed: 40 % of attempts, 5 of 12 "),
     ):
-        words += f"(95 % interval {int(12 * low)} to 11)"
+        words += f"(95 % confidence interval {int(12 * low)} to 11)"
         made = Interval(low, 0.9, 0.95, "speaker", 20, 0)
         linked = Estimate("linkability", 0.4, "%", made, 0.1, n={"speakers": 12})
         where = {"safeguard": "x", "point": "headline", "speakers": "10"}
@@ -274,7 +273,9 @@ def test_cards_take_the_worst_point_and_count_people_with_an_interval(done):
         assert card.numbers[0].estimate.value == worst.estimate.value
         assert card.numbers[0].attacker == worst.attacker
         low, high = worst.estimate.interval.low, worst.estimate.interval.high
-        assert f"95 % interval {int(12 * low)} to {math.ceil(12 * high)})" in card.verdict
+        assert (
+            f"95 % confidence interval {int(12 * low)} to {math.ceil(12 * high)})" in card.verdict
+        )
 
 
 def test_a_speaker_called_script_is_only_an_odd_name(done):

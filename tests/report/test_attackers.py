@@ -168,7 +168,7 @@ def test_without_a_key_the_attackers_run_is_the_safeguards_own(ideal):
     said = result.cards[0].sentences[0]
     assert "candidates, by an attacker who can run the safeguard. Chance is 5 %; without" in said
     assert said.endswith("p = 0.005.")
-    assert " of 32 (95 % interval " in result.cards[0].verdict
+    assert " of 32 (95 % confidence interval " in result.cards[0].verdict
 
 
 def test_a_voice_turned_round_is_found_by_the_negated_score(tmp_path):

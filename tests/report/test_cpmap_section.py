@@ -66,5 +66,5 @@ def test_the_answer_carries_intervals():
     result = found_by(study())
     made = section(study(), {"maps": {"table": result}, "tables": {}})
     assert made.answer[0].startswith("original: ")
-    assert made.answer[0].count("95 % interval") == 2
+    assert made.answer[0].count("95 % confidence interval") == 2
     assert "mean of their ranks" in made.words["method"][0]["text"]

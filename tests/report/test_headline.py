@@ -28,14 +28,16 @@ def test_a_system_errs_least_only_by_a_paired_difference():
     """The intervals of both rates overlap in either case: they do not tell."""
     better = rate("eer_difference", 0.002, 0.0005, 0.004, of="b − a")
     (card,) = of_tables(scored(better))
-    assert card.verdict == "Equal error rate of a: 0.6 % (95 % interval 0.2 to 1.0)"
-    assert card.sentences == ["It errs least of 2 systems; b 0.8 % (95 % interval 0.4 to 1.2)."]
+    assert card.verdict == "Equal error rate of a: 0.6 % (95 % confidence interval 0.2 to 1.0)"
+    assert card.sentences == [
+        "It errs least of 2 systems; b 0.8 % (95 % confidence interval 0.4 to 1.2)."
+    ]
     unclear = rate("eer_difference", 0.002, -0.001, 0.005, of="b − a")
     none = Estimate("eer_difference", 0.002, "%", None, params={"of": "b − a"})
     for margin in (unclear, none):
         (card,) = of_tables(scored(margin))
         assert card.verdict == "No clear winner among 2 systems"
-        assert "a 0.6 % (95 % interval 0.2 to 1.0), b 0.8 %" in card.sentences[0]
+        assert "a 0.6 % (95 % confidence interval 0.2 to 1.0), b 0.8 %" in card.sentences[0]
         assert card.sentences[1].endswith("b − a.")
         assert "least" not in " ".join(card.sentences)
     (card,) = of_tables(scored()[:1])
@@ -53,7 +55,7 @@ def test_a_control_that_succeeds_in_half_of_what_chance_leaves_is_believed():
 def test_numbers_keep_their_unit():
     made = Interval(0.638, 0.7213, 0.9, "speaker", 10, 0)
     assert with_level(Estimate("d_ece", 0.72, "bit", made)) == (
-        "0.720 bit (90 % interval 0.638 to 0.721)"
+        "0.720 bit (90 % confidence interval 0.638 to 0.721)"
     )
     assert with_level(Estimate("eer", 0.25, "%")) == "25.0 %"
 
@@ -67,7 +69,7 @@ def test_without_linkability_bits_stay_bits(study):
     result = run(study, 'frameworks=["zebra"]')
     for card in result.cards:
         assert card.verdict.startswith("Evidence: 0.")
-        assert " bit (95 % interval " in card.verdict
+        assert " bit (95 % confidence interval " in card.verdict
         assert "%" not in card.verdict.partition("(")[0]
 
 
@@ -83,7 +85,10 @@ def levels(tmp_path_factory):
 
 def test_verdicts_go_by_95_percent_whatever_level_is_shown(levels):
     usual = {card.safeguard: card for card in levels[0.95].cards}
-    for level, words in ((0.5, "50 % interval"), (0.99999999, "99.999999 % interval")):
+    for level, words in (
+        (0.5, "50 % confidence interval"),
+        (0.99999999, "99.999999 % confidence interval"),
+    ):
         for card in levels[level].cards:
             same = usual[card.safeguard]
             assert card.extent == same.extent
@@ -108,8 +113,9 @@ def test_the_level_alone_would_turn_the_verdict():
     sure = linked("headline, for the verdict", 0.2, 0.95)
     assert verdict([wide, sure], "x", {})[:2] == (
         "some",
-        "At least some attempts succeed: 30 % of attempts, 18 of 60 (99.999999 % interval 0 to 36);"
-        " this goes by the 95 % interval 12 to 36",
+        "At least some attempts succeed: 30 % of attempts, 18 of 60"
+        " (99.999999 % confidence interval 0 to 36);"
+        " this goes by the 95 % confidence interval 12 to 36",
     )
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
@@ -69,7 +70,7 @@ def _sentence(error: ValidationError) -> str:
     first = error.errors(include_url=False)[0]
     key = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
-        return f"{key}: unknown key"
+        return f"{key}: unknown key{_did_you_mean(first['loc'])}"
     if first["type"] == "value_error":
         said = str(first["ctx"]["error"])
         return f"{key}: {said}" if key else said
@@ -77,6 +78,16 @@ def _sentence(error: ValidationError) -> str:
         return f"{key}: expected a value, found none"
     message, value = first["msg"], repr(first["input"])
     return f"{key}: {message[0].lower()}{message[1:]}, found {value[:80]}"
+
+
+def _did_you_mean(place: Sequence[int | str]) -> str:
+    """The known key of the same table that an unknown one resembles, as a question."""
+    table: Any = Config
+    for part in (part for part in place[:-1] if isinstance(part, str)):
+        kind = table.model_fields[part].annotation
+        table = next(iter(get_args(kind)), kind)
+    near = get_close_matches(str(place[-1]), getattr(table, "model_fields", ()), 1)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 def apply_change(raw: dict[str, Any], change: str) -> None:

@@ -53,8 +53,7 @@ def few_speakers(count: int, what: str = "speakers") -> str | None:
     if count >= FEW_SPEAKERS:
         return None
     return (
-        f"{count} {what}: with fewer than {FEW_SPEAKERS} intervals are wide, and less sure than "
-        "they say"
+        f"{count} {what}: with fewer than {FEW_SPEAKERS}, intervals are wide and may be too narrow"
     )
 
 

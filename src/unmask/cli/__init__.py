@@ -6,6 +6,8 @@ import os
 import re
 import signal
 import sys
+from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from types import FrameType
 from typing import Any, Final, NoReturn
@@ -18,34 +20,29 @@ from unmask._version import __version__
 from unmask.errors import InputError
 
 COMMANDS: Final = {
-    "demo": "Assess seven safeguards on sixty real voices with every framework; some minutes.",
+    "demo": "Assess seven safeguards on seventy real voices, with every framework (a few minutes).",
     "init": "Look into a folder and write a config for unmask assess.",
-    "assess": "Assess safeguards with every framework: original and protected speech, or a config,"
-    " in, one report folder out.",
-    "cache": "Steps that assessments keep.",
-    "eval": "Detection and ZEBRA table of one system or several, with intervals.",
-    "compare": "Two systems on the same trials: differences with intervals, which recognises"
-    " speakers better, or protects less, how sure.",
+    "assess": "Assess safeguards with every framework and write one report folder.",
+    "cache": "List or clear the intermediate results of assessments.",
+    "eval": "Evaluate systems: EER, detection costs, C_llr and ZEBRA, with confidence intervals.",
+    "compare": "Compare two systems on the same trials: which recognises speakers better?",
     "score": "Score a list of trials with embeddings.",
-    "calibrate": "Turn scores into log likelihood ratios, with the numbers before and after.",
+    "calibrate": "Turn scores into log-likelihood ratios.",
     "forensic": "Validate likelihood ratios for court: validity, calibration, bounds, a case.",
-    "fuse": "Fuse several systems into one log likelihood ratio, beside the best alone.",
-    "privacy": "Pseudonymisation and privacy disclosure: DeID, G_VD, D_ECE, C_ECE, l_w and tag.",
-    "legal": "Singling Out, Linkability, 1 − EER, ranks and inference of several attackers.",
-    "cpmap": "C-P maps, delta maps and roadmap: how systems perform on hard and easy trials.",
-    "worstcase": "False alarms when an adversary picks the closest of N voices, measured and"
-    " extrapolated.",
-    "utility": "What safeguards leave of words, melody and quality, beside unprotected speech.",
-    "embed": "Turn recordings into speaker embeddings; a run that was stopped goes on where it"
-    " was.",
-    "train": "Train a speaker encoder on recordings; a run that was stopped goes on where it was.",
-    "anonymise": "Protect recordings; assess them: b2, b2r and b2w hide hardly anyone,"
-    " restate keeps words alone.",
-    "encoders": "Built-in encoders and their weights.",
-    "validate": "Check a file and say what was found in it.",
-    "formats": "List the file formats that are read, with layout and example.",
-    "convert": "Write a file in another format; nothing is left behind if that fails.",
-    "trials": "Make a list of trials: all pairs, or balanced, of one sex, across sessions.",
+    "fuse": "Fuse several systems into one log-likelihood ratio.",
+    "privacy": "Measure pseudonymisation and disclosure: DeID, G_VD, D_ECE, C_ECE, l_w and tag.",
+    "legal": "Measure Singling Out, Linkability, 1 − EER, ranks and inference, by attacker.",
+    "cpmap": "Map performance on hard and easy trials: C-P maps, delta maps and roadmap.",
+    "worstcase": "False-alarm rate when an adversary picks the closest of N voices.",
+    "utility": "Measure what a safeguard costs in intelligibility, intonation and quality.",
+    "embed": "Turn recordings into speaker embeddings; interrupted runs resume.",
+    "train": "Train a speaker encoder on recordings; interrupted runs resume.",
+    "anonymise": "Anonymise recordings. (b2, b2r and b2w protect hardly anyone; restate keeps words alone.)",
+    "encoders": "List the built-in encoders and install their weights.",
+    "validate": "Check a file and report what it contains.",
+    "formats": "List the supported file formats, with layout and example.",
+    "convert": "Convert a file to another format.",
+    "trials": "Make a list of trials: all pairs or balanced, of one sex, across sessions.",
 }
 """What there is, in the order of the help; the module is loaded when called."""
 
@@ -55,7 +52,7 @@ unmask demo -o case-study --ci 0
 unmask init recordings/
 unmask init voiceprivacy/ -o submission.toml
 unmask assess original/ protected/ -o report/
-unmask assess original.npz B2=b2.npz --keyless --quick
+unmask assess original.npz B2=b2.npz --quick
 unmask assess original/ --sweep mcadams=0.6,0.7,0.8 -t text
 unmask assess assessment.toml --validate
 unmask cache list
@@ -73,7 +70,8 @@ unmask calibrate scores.txt -k trials -s utt2spk --save map.json
 unmask forensic llrs.csv --scores-are log10 --page validation.html
 unmask forensic scores.txt -k trials -s utt2spk --calibrate --case 0.71 --figures drawn
 unmask fuse A=a.txt B=b.txt -k trials --train A=a_dev.txt --train B=b_dev.txt --train-key dev_trials
-unmask fuse A=a.txt B=b.txt --apply map.json -o fused.txt
+unmask fuse A=a.txt B=b.txt -k trials -s utt2spk --save fusion.json
+unmask fuse A=a.txt B=b.txt --apply fusion.json -o fused.txt
 unmask privacy --original voices.npz --protected ours=ours.npz
 unmask privacy --scores ours=oo.txt,op.txt,pp.txt --speakers utt2spk
 unmask legal -a original=enrol.npz,test.npz -a ours=own.npz,ours.npz
@@ -84,7 +82,12 @@ unmask worstcase scores.tsv --population 1e5 --figures drawn
 unmask worstcase A=a.npz B=b.npz --target-rate 0.01
 unmask embed recordings/ -o voices.npz
 unmask embed data/libri_test -o voices.ark -e model.onnx
-unmask anonymise recordings/ -o protected/
+unmask train protected/ -o attacker --from campplus --epochs 5 --rate 0.0005
+unmask train voxceleb/ -o resnet -n resnet34 --pooling asp --loss am --device cuda
+unmask utility original/ B2=protected/ -t text
+unmask utility original/ B2=protected/ -t text --report report/
+unmask anonymise recordings/ -o protected/ --method b2r --seed random
+unmask anonymise recordings/ -o protected/ --command 'tool {input} {output}'
 unmask encoders list
 unmask encoders install campplus
 unmask validate scores.txt --key trials
@@ -135,24 +138,37 @@ class Deferred(TyperCommand):
             signal.siginterrupt(signal.SIGINT, True)
         command = getattr(module, "evaluate" if self.name == "eval" else str(self.name))
         if isinstance(command, typer.Typer):
-            return typer.main.get_command(command)
+            several: Any = typer.main.get_command(command)
+            for one in (several, *several.commands.values()):
+                one.get_params = partial(_without_types_of_flags, one.get_params)
+            return several
         alone = typer.Typer(add_completion=False, context_settings=app.info.context_settings)
         shown = EXAMPLES[str(self.name)]
         epilog = "\n\n".join(["Examples:", *(f"  {line}" for line in shown)]) if shown else None
         sentence = command.__doc__ or COMMANDS[str(self.name)]
         alone.command(self.name, help=sentence, epilog=epilog)(flat(command))
-        made = typer.main.get_command(alone)
+        made: Any = typer.main.get_command(alone)
         made.params.sort(key=lambda each: _ORDER.get(str(each.name), 0))
+        drawn = any(each.name == "ci" for each in made.params)
         for option in made.params:
-            if isinstance(option, TyperOption):
+            if isinstance(option, TyperOption) and (drawn or option.name != "seed"):
                 option.rich_help_panel = _PANEL_OF.get(str(option.name))
-                option.metavar = "" if option.is_flag else option.metavar
+        made.get_params = partial(_without_types_of_flags, made.get_params)
         return made
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any
     ) -> Any:
         return self.loaded().make_context(info_name, args, parent, **extra)
+
+
+def _without_types_of_flags(params: Callable[[Any], list[Any]], context: Any) -> list[Any]:
+    """The parameters of a command; its flags, ``--help`` among them, take no value."""
+    found = params(context)
+    for option in found:
+        if isinstance(option, TyperOption) and option.is_flag:
+            option.metavar = ""
+    return found
 
 
 class Commands(TyperGroup):
@@ -162,6 +178,9 @@ class Commands(TyperGroup):
         super().__init__(**options)
         for name, sentence in COMMANDS.items():
             self.add_command(Deferred(name, help=sentence, rich_markup_mode=None))
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return _without_types_of_flags(super().get_params, ctx)
 
 
 app = typer.Typer(
@@ -186,7 +205,7 @@ def _options(
         False, "--version", callback=_version, is_eager=True, help="Show the version and exit."
     ),
     debug: bool = typer.Option(
-        False, "--debug", help="Where an error nobody expected came from, in full."
+        False, "--debug", help="Show the full traceback of unexpected errors."
     ),
 ) -> None:
     global _debug
@@ -195,7 +214,8 @@ def _options(
 
 _debug = False
 _INTERRUPTED = 130
-STOPPED = "stopped; run again to go on"
+_AGAIN = "run the same command again (assess, embed and train resume; others with --state)"
+STOPPED = f"stopped; {_AGAIN}"
 _SPELLED = re.compile(r"\b(missing|duplicates|pairs|allow_shared_utterances)='?(\w+)'?")
 
 
@@ -235,7 +255,7 @@ def main() -> None:
     except (KeyboardInterrupt, typer.Abort):
         code = _INTERRUPTED
     except Terminated:
-        _last("ended by the system; run again to go on", 143)
+        _last(f"terminated by a signal; {_AGAIN}", 143)
     except SystemExit:
         raise
     except BaseException as error:  # where memory ends, libraries end by what is no Exception

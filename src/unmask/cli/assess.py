@@ -37,59 +37,59 @@ def assess(
     context: typer.Context,
     where: Where,
     given: list[str] | None = argument(
-        "A config that unmask init wrote; or original speech and its protected versions, folders"
-        " of recordings or files of embeddings: PATH or NAME=PATH.",
+        "A config written by unmask init; or original speech and its protected versions (folders"
+        " of recordings or embedding files), as PATH or NAME=PATH.",
         "CONFIG | ORIGINAL PROTECTED...",
         default=None,
         show_default=False,
     ),
     output: Path | None = option(
-        "Folder to write.", "-o", callback=writable_folder, show_default="NAME-report"
+        "Report folder to write.", "-o", callback=writable_folder, show_default="NAME-report"
     ),
     quick: bool = option(
         "A quick look: six fixed attacks, 100 replicates, no figures.", default=False
     ),
     beside: assessment.Beside = group(
         speakers=option(
-            "Whose recordings are: folder, name, pattern:REGEX, or an utt2spk file.", "-s"
+            "Speaker of each recording: folder, name, pattern:REGEX, or an utt2spk file.", "-s"
         ),
         encoder=option(
             "campplus, resemblyzer, a trained FOLDER, MODEL.onnx or module:function.",
             "-e",
             show_default="campplus",
         ),
-        train=option("Speech of other people, on whom attackers train."),
+        train=option("Speech of other people, for attackers to train on."),
         safeguard=option(
             "How attackers run the safeguard: 'tool {input} {output} {key}'.", metavar="COMMAND"
         ),
-        keyless=option("The safeguards have no key: a second run would be the same."),
-        transcripts=option("Words of the recordings, to measure what protection costs.", "-t"),
-        sweep=option("mcadams=0.6,0.7: safeguards to make; or what the NAMEs are values of."),
+        keyless=option("The safeguards have no key: a second run gives the same output."),
+        transcripts=option("Transcripts, to measure intelligibility.", "-t"),
+        sweep=option("Safeguards to make, such as mcadams=0.6,0.7; or what the NAMEs vary."),
         again={},
     ),
     again: tuple[str, ...] = option(
-        "The attacker's own run of a safeguard: PATH, or NAME=PATH of several.", metavar="PATH"
+        "Attacker's own run of a safeguard: PATH, or NAME=PATH of several.", metavar="PATH"
     ),
     change: tuple[str, ...] = option(
-        "Change a value; may be repeated.", "--set", metavar="KEY=VALUE"
+        "Override a value of the config. Repeatable.", "--set", metavar="KEY=VALUE"
     ),
-    baseline: str | None = option("System from which others differ by so much.", metavar="SYSTEM"),
-    rows: str | None = option("Systems of the table; attackers: a row of each.", metavar="A,B"),
-    columns: str | None = option("eer, deid, g_vd, linkability, wer, uar.", metavar="A,B"),
-    means: str | None = option("EERs beside the mean: set, language, sex, none."),
+    baseline: str | None = option("Add differences from this system.", metavar="SYSTEM"),
+    rows: str | None = option("Systems in the table; or attackers, one row each.", metavar="A,B"),
+    columns: str | None = option("Of eer, deid, g_vd, linkability, wer, uar.", metavar="A,B"),
+    means: str | None = option("EER columns beside the mean, by set, language, sex or none."),
     validate: bool = option(
-        "Only read and check: what will be run, what not and why, how long.", default=False
+        "Only check the inputs: what will run, what will not and why, how long.", default=False
     ),
-    redact: bool = option("Neutral labels in place of speaker names.", default=False),
+    redact: bool = option("Replace speaker names by neutral labels.", default=False),
     file_copy: bool = option(
-        "Also filing.html and, where Chromium is installed, filing.pdf: A4, to be filed.",
+        "Also write filing.html and, if Chromium is installed, filing.pdf (A4, for your files).",
         default=False,
     ),
     cache: Path | None = option(
-        "Folder for finished steps (names and voiceprints), never part of the report.",
+        "Folder for intermediate results (they contain names and voiceprints).",
         show_default="in the user's cache",
     ),
-    allow_code: bool = option("Let the config name Python to import as an encoder.", default=False),
+    allow_code: bool = option("Allow the config to import Python code.", default=False),
     schema: bool = option("Print the JSON Schema of the config and exit.", default=False),
 ) -> None:
     need_report_extra()
@@ -175,8 +175,8 @@ def run(
         listener("", 1, 1)
     reused = f"reused {done.reused} finished steps, computed {done.computed}; "
     terminal.remark(
-        f"{reused if done.reused else ''}steps are kept, with names and voiceprints, in"
-        f" {done.kept}: unmask cache clear removes them"
+        f"{reused if done.reused else ''}intermediate results (they contain names and voiceprints)"
+        f" are cached in {done.kept}; unmask cache clear deletes them"
     )
     if file_copy and not page.with_name("filing.pdf").exists():
         terminal.remark("no Chromium to make a PDF: print filing.html from any browser")
@@ -200,8 +200,8 @@ def _logged(terminal: Terminal) -> assessment.Listener:
 
 def init(
     folder: Path = argument("Folder with embeddings, audio or scores."),
-    output: Path | None = option("File to write.", "-o", show_default=f"FOLDER/{NAME}"),
-    force: bool = option("Replace a file that is there.", default=False),
+    output: Path | None = option("Config to write.", "-o", show_default=f"FOLDER/{NAME}"),
+    force: bool = option("Overwrite an existing file.", default=False),
 ) -> None:
     need_report_extra()
     path = output or folder / NAME
@@ -220,25 +220,28 @@ def init(
 
 def demo(
     terminal: Terminal,
-    output: Path = option("Folder to write.", "-o", default="unmask-demo"),
-    intervals: Intervals = group(level=0.95),
+    output: Path = option("Report folder to write.", "-o", default="unmask-demo"),
+    intervals: Intervals = group(
+        level=0.95, ci=option("Bootstrap replicates for intervals.", min=0, show_default="500")
+    ),
 ) -> None:
     need_report_extra()
     config = assessment.demo_config(output, seed=intervals.seed, replicates=intervals.ci)
     run(config, output, terminal)
 
 
-cache = typer.Typer(name="cache", help="Steps that assessments keep.", no_args_is_help=True)
+_CACHE = "List or clear the intermediate results of assessments."
+cache = typer.Typer(name="cache", help=_CACHE, no_args_is_help=True)
 
 
 @cache.command("list")
 @flat
 def list_kept(
     folders: list[Path] | None = argument(
-        "Report folders, or folders of steps.", "[FOLDER]...", default=None, show_default="all"
+        "Report folders, or cache folders.", "[FOLDER]...", default=None, show_default="all"
     ),
 ) -> None:
-    """Where steps of assessments are kept, how much, how old, and whether the report is there."""
+    """List caches with their size, their age, and whether the report still exists."""
     for one in assessment.kept_assessments(*folders or ()):
         print(visible(_line(one)))
 
@@ -247,12 +250,12 @@ def list_kept(
 @flat
 def clear_kept(
     folders: list[Path] | None = argument(
-        "Report folders, or folders of steps.", "[FOLDER]...", default=None, show_default="none"
+        "Report folders, or cache folders.", "[FOLDER]...", default=None, show_default="none"
     ),
-    gone: bool = option("Steps of which no report is there any more.", default=False),
-    all_: bool = option("All in the user's cache.", "--all", default=False),
+    gone: bool = option("Caches whose report no longer exists.", default=False),
+    all_: bool = option("All caches of this user.", "--all", default=False),
 ) -> None:
-    """Remove kept steps; the next run computes them anew, and a redacted one has new labels."""
+    """Delete caches; the next run computes everything again, and redacted labels change."""
     if bool(folders) + gone + all_ != 1:
         raise InputError("cache clear", "folders, --gone or --all", "none or several of these")
     for one in assessment.kept_assessments(*folders or ()):

@@ -74,7 +74,7 @@ def whole_number(text: str, option: str, other: str) -> int:
 class Terminal:
     """What is said on stderr."""
 
-    quiet: bool = option("No progress, no remarks.", "-q", default=False)
+    quiet: bool = option("Suppress progress and notes.", "-q", default=False)
 
     def remark(self, text: str) -> None:
         """A line on stderr, unless nothing is to be said."""
@@ -93,13 +93,13 @@ class Where(Terminal):
     """The place of the work, and how far it is."""
 
     on: str = option(
-        "Where blocks run: local, processes, dask, dask://HOST:PORT or cuda.",
+        "Where to run: local, processes, dask, dask://HOST:PORT or cuda.",
         default="local",
         metavar="PLACE",
     )
-    workers: int | None = option("Workers.", min=1, show_default="one per processor")
+    workers: int | None = option("Workers.", "-w", min=1, show_default="one per processor")
     state: Path | None = option(
-        "Folder of what is done, to go on from after a fault; workers must see it.",
+        "Checkpoint folder for resuming after a failure; all workers must see it.",
         show_default="a temporary folder",
     )
 
@@ -123,10 +123,10 @@ class Output(Where):
     """Where a command works, where its result and figures go, and how they are written."""
 
     format: Literal["text", "json", "csv", "md", "latex"] = option(
-        "How the result is written.", "-f", default="text"
+        "Format of the result.", "-f", default="text"
     )
     output: Path | None = option(
-        "Write the result there instead of stdout.", "-o", callback=writable_file
+        "Write the result to this file instead of stdout.", "-o", callback=writable_file
     )
     figures: Path | None = option("Draw the figures into this folder.", callback=figure_folder)
     figure_formats: str = option(
@@ -183,11 +183,11 @@ class Intervals:
     """How uncertain numbers are."""
 
     ci: int | None = option(
-        "Bootstrap replicates of the intervals; 0 for none.",
+        "Bootstrap replicates for confidence intervals; 0 for none.",
         min=0,
-        show_default="1000, in bins of scores beyond 2 million trials",
+        show_default="1000; beyond 2 million trials on binned scores",
     )
-    level: float = option("Level of the intervals.", default=0.95, min=0.5, max=0.9999)
+    level: float = option("Confidence level.", default=0.95, min=0.5, max=0.9999)
     seed: int = option("Seed of all random draws.", default=0, min=0)
 
     @property
@@ -200,7 +200,7 @@ class Intervals:
 class DrawnIntervals(Intervals):
     """Intervals that are always made, unless 0 is asked for."""
 
-    ci: int = option("Bootstrap replicates; 0 for no intervals.", default=1000, min=0)
+    ci: int = option("Bootstrap replicates for intervals; 0 for none.", default=1000, min=0)
 
 
 @dataclass(frozen=True)
@@ -208,8 +208,8 @@ class Whose:
     """Whose the utterances of tables and embeddings are."""
 
     speakers: tuple[str, ...] = option(
-        "Speaker of each utterance: utt2spk or spk2utt, path:1 (first folder), pattern:REGEX with"
-        " one group; several files, or enrol=FILE and test=FILE of trials, by repeating it.",
+        "Speaker of each utterance: an utt2spk or spk2utt file, path:1 (first folder of the name),"
+        " or pattern:REGEX with one group; enrol=FILE and test=FILE for the two sides. Repeatable.",
         "-s",
     )
 
@@ -221,17 +221,17 @@ class Whose:
 class Tables(Whose):
     """How tables of trials, scores and embeddings are read."""
 
-    key: str | None = option("Key: which trials are target and nontarget.", "-k")
+    key: str | None = option("Key: a file that labels trials target or nontarget.", "-k")
     missing: Literal["error", "skip"] = option(
-        "Trials that only the scores or only the key has.", default="error"
+        "What to do with trials found only in the scores or only in the key.", default="error"
     )
     duplicates: Literal["error", "skip"] = option(
-        "Repeated trials: skip keeps the first.", default="error"
+        "What to do with repeated trials; skip keeps the first.", default="error"
     )
-    format_in: str | None = option("Format of the scores, see unmask formats.")
+    format_in: str | None = option("Format of the scores; see unmask formats.")
     columns: str | None = option(
-        "Columns of a table by name, or by number where it has no header:"
-        " enrol=A,test=B,label=C,score=D, also enrol_speaker, test_speaker, side, group.",
+        "Columns of a table by name, or by number without a header:"
+        " enrol=A,test=B,label=C,score=D; also enrol_speaker, test_speaker, side, group.",
         metavar="ROLE=COLUMN,…",
     )
 

@@ -20,8 +20,8 @@ _OF_SCORES = (
     *("duplicates", "dev", "equalise"),
 )
 _OF_CONVENTION = ("p_target", "c_miss", "c_fa", "eer", "d_sys", "c_primary", "undivided")
-_CONVENTION = option("Whose rules hold: " + ", ".join(engine.CONVENTIONS) + ".", metavar="NAME")
-_EQUALISE = option("Conditions of this column weigh alike within each class.", metavar="COLUMN")
+_CONVENTION = option("Compute as in: " + ", ".join(engine.CONVENTIONS) + ".", metavar="NAME")
+_EQUALISE = option("Weigh conditions in this column equally, by class.", metavar="COLUMN")
 
 
 def _battery(context: typer.Context, battery: Battery, names: tuple[str, ...]) -> Battery:
@@ -41,36 +41,36 @@ def evaluate(
     intervals: Intervals,
     output: Output,
     scores: list[str] = argument(
-        "Score files; - reads stdin, .gz is read as it is. Or embeddings, with --key or --pairs.",
+        "Score files (also .gz; - reads stdin), or embeddings with --key or --pairs.",
         "[NAME=]FILE...",
     ),
     system: tuple[str, ...] = option("Only these systems (columns)."),
-    by: str | None = option("Also by groups of this column, such as sex."),
+    by: str | None = option("Also report each group of this column, such as sex."),
     equalise: str | None = _EQUALISE,
     convention: tuple[str, ...] = _CONVENTION,
     battery: Battery = group(
-        p_target=option("Prior of the detection costs."),
+        p_target=option("Target prior of the detection costs. Repeatable."),
         c_miss=option("Cost of a miss."),
         c_fa=option("Cost of a false alarm."),
-        fpr=option("False-positive rates at which to give the true-positive rate."),
-        threshold=option("Give FAR, FRR and cost at this threshold."),
-        far=option("Give the threshold that keeps this false-alarm rate, and a safe one."),
-        eer=option("EER by rocch, raw, kaldi, speechbrain or asvspoof."),
-        d_sys=option("D_sys by pav or histogram."),
-        c_primary=option("Also the mean cost over all priors."),
-        undivided=option("Also costs that are not divided (C_det)."),
+        fpr=option("Report the true-positive rate at this false-positive rate. Repeatable."),
+        threshold=option("Report FAR, FRR and cost at this threshold. Repeatable."),
+        far=option("Report the threshold for this false-alarm rate, and a safe one. Repeatable."),
+        eer=option("Definition of the EER: rocch, raw, kaldi, speechbrain or asvspoof."),
+        d_sys=option("Estimator of D_sys: pav or histogram."),
+        c_primary=option("Also report the mean cost over all priors."),
+        undivided=option("Also report costs that are not normalised (C_det)."),
     ),
     dev: tuple[str, ...] = option(
-        "Set thresholds on these scores of other speakers, judge them here.", metavar="[NAME=]FILE"
+        "Set thresholds on these scores of other speakers.", metavar="[NAME=]FILE"
     ),
     dev_key: str | None = option("Key of the development list.", metavar="FILE"),
     pairs: str | None = option(
-        "Cross-pair embeddings instead: all, or enrolment-fixed.", metavar="HOW"
+        "Score pairs of embeddings: all, or enrolment-fixed.", metavar="HOW"
     ),
-    enrolment: int = option("Utterances enrolled, where that is fixed.", default=1, min=1),
-    backend: str = option("Of embeddings: cosine, or the file of a PLDA.", default="cosine"),
+    enrolment: int = option("Utterances per enrolment, with enrolment-fixed.", default=1, min=1),
+    backend: str = option("For embeddings: cosine, or the file of a PLDA.", default="cosine"),
     stream: bool | None = option(
-        "Read scores in batches, in bounded memory.", show_default="files over 2 GB"
+        "Read scores in batches, in bounded memory.", show_default="for files over 2 GB"
     ),
 ) -> None:
     battery = _battery(context, battery, convention)
@@ -118,6 +118,8 @@ def evaluate(
             more = engine.unit_notices(evaluation.scores, rocs, tables.scores_are)
             evaluation = replace(evaluation, notices=(*evaluation.notices, *more))
     output.sources(evaluation.sources)
+    for one in (notice.subject for notice in evaluation.notices if notice.code == "negated"):
+        output.remark(f"{one}: scores look inverted: is higher = more similar, is the key right?")
     output.draw(evaluation, p_target=battery.p_target[0])
     output.give(document(evaluation))
 
@@ -130,18 +132,18 @@ def compare(
     scores: list[str] = argument(
         "Two score files, or one file with several systems.", "[NAME=]FILE..."
     ),
-    system: tuple[str, ...] = option("The two systems, where the files have more."),
+    system: tuple[str, ...] = option("The two systems, if the files have more."),
     privacy: bool | None = option(
-        "Safeguards: who recognises speakers better protects less.",
-        show_default="where names say oo, op, pp, o-a, a-a or anon",
+        "The systems are safeguards: the one that recognises speakers better protects less.",
+        show_default="if names contain oo, op, pp, o-a, a-a or anon",
     ),
     equalise: str | None = _EQUALISE,
     convention: tuple[str, ...] = _CONVENTION,
     fail_if: tuple[str, ...] = option(
-        "Exit with 1 if a metric of the second is worse, such as 'eer worsens'.",
+        "Exit with 1 if a metric of the second system is worse. Repeatable.",
         metavar="'METRIC worsens'",
     ),
-    battery: Battery = group(p_target=option("Prior of the detection costs.")),
+    battery: Battery = group(p_target=option("Target prior of the detection costs. Repeatable.")),
 ) -> None:
     if len(scores) > 2:
         raise InputError(f"compare takes one or two score files, found {len(scores)}")

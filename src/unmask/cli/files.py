@@ -90,8 +90,8 @@ def convert(
     tables: Tables,
     file: str = argument("Scores, key or embeddings; - reads stdin."),
     output: str = argument("File to write; - writes text to stdout."),
-    to: str | None = option("Format to write; without it, the ending tells."),
-    key_out: str | None = option("Write the labels as kaldi-trials, too."),
+    to: str | None = option("Format to write.", show_default="by the file's ending"),
+    key_out: str | None = option("Also write the labels to this file, as kaldi-trials."),
     system: str | None = option("System to write, for formats that hold one."),
 ) -> None:
     data = read_any(file, **tables.options)
@@ -110,26 +110,26 @@ def convert(
 def trials(
     terminal: Terminal,
     source: Path = argument(
-        "utt2spk, spk2utt, a table with utterance and speaker, embeddings, a Kaldi directory, or"
-        " recordings.",
+        "utt2spk, spk2utt, a table with utterance and speaker, embeddings, a Kaldi directory or"
+        " a folder of recordings.",
         "UTT2SPK",
     ),
     output: Path = option(
-        "List to write; - writes to stdout.", "-o", default=..., callback=writable_file
+        "Trial list to write; - writes to stdout.", "-o", default=..., callback=writable_file
     ),
     same: str | None = option(
-        "Only pairs that agree in this column, such as sex (spk2gender serves)."
+        "Only pairs that agree in this column, such as sex (spk2gender is read)."
     ),
     cross_session: str | None = option(
         "Target trials only between different values of this column, such as session."
     ),
-    per_speaker: int | None = option("Use at most so many utterances of a speaker.", min=1),
+    per_speaker: int | None = option("Maximum number of utterances per speaker.", min=1),
     enrol: int | None = option(
-        "Enrol a model of so many utterances per speaker; LIST.spk2utt says which.", min=1
+        "Enrol a model of this many utterances per speaker, listed in LIST.spk2utt.", min=1
     ),
-    balanced: bool = option("Draw as many trials of one class as of the other.", default=False),
+    balanced: bool = option("Draw equal numbers of target and nontarget trials.", default=False),
     seed: int = option("Seed of all random draws.", default=0, min=0),
-    to: str = option("kaldi-trials or voxceleb.", default="kaldi-trials"),
+    to: str = option("Format of the list: kaldi-trials or voxceleb.", default="kaldi-trials"),
 ) -> None:
     models = output.with_name(f"{output.name}.spk2utt")
     if enrol is not None and str(output) == "-":

@@ -55,27 +55,27 @@ def privacy(
     intervals: DrawnIntervals,
     whose: Whose,
     original: str | None = option("Embeddings of the original speech, or a Kaldi folder."),
-    protected: tuple[str, ...] = option("NAME=FILE: those of the protected speech; repeat."),
+    protected: tuple[str, ...] = option("NAME=FILE: embeddings of protected speech; repeat."),
     scores: tuple[str, ...] = option("NAME=OO,OP,PP: three score files instead; repeat."),
     columns: str | None = option("Columns of the score files: enrol=A,test=B,label=C,score=D."),
     matrices: tuple[str, ...] = option("NAME=FILE.npz: matrices oo, op, pp and speakers; repeat."),
     again: tuple[str, ...] = option("NAME=FILE: a second run of a safeguard, for C_ECE; repeat."),
-    laplace: bool = option("Whether C_ECE's isotonic map is trained with Laplace.", default=True),
-    by: str | None = option("Assess each value of this column, such as gender."),
-    side: tuple[str, ...] = option("Column the attacker knows: alignments within its groups too."),
-    sessions: bool = option("Also within and between sessions.", default=False),
+    laplace: bool = option("Apply Laplace's rule in the isotonic map of C_ECE.", default=True),
+    by: str | None = option("Assess each value of this column separately, such as gender."),
+    side: tuple[str, ...] = option("Column the attacker knows: also align within its groups."),
+    sessions: bool = option("Also report within and between sessions.", default=False),
     backend: str = option("cosine, wccn, plda, or a saved PLDA (FILE.npz).", default="cosine"),
-    train: str | None = option("Embeddings that wccn or plda is trained on."),
-    lda: int | None = option("LDA directions before PLDA."),
+    train: str | None = option("Embeddings to train wccn or plda on."),
+    lda: int | None = option("LDA dimensions before PLDA."),
     mean: Literal["geometric", "arithmetic"] = option(
-        "geometric as in 2022, arithmetic as in 2020.", default="geometric"
+        "Mean of similarities: geometric (2022) or arithmetic (2020).", default="geometric"
     ),
     pairs: Literal["all", "upper"] = option(
-        "upper: one order only, for old tables.", default="all"
+        "Pairs of utterances: all, or upper (one order, for old tables).", default="all"
     ),
-    details: bool = option("Also the normalised twins and D_diag.", default=False),
+    details: bool = option("Also report the normalised twins and D_diag.", default=False),
     order: Literal["given", "cluster"] = option(
-        "Speakers in the figures: as given, or by likeness.", default="given"
+        "Order of speakers in the figures: as given, or by similarity.", default="given"
     ),
 ) -> None:
     embeddings = original is not None or bool(protected)
@@ -147,63 +147,63 @@ def legal(
     intervals: DrawnIntervals,
     whose: Whose,
     release: str | None = argument(
-        "Protected embeddings whose recordings are linked to each other: one half of each"
-        " speaker's enrols, the other tests, and the other way round.",
+        "Protected embeddings to link with each other: one half of each speaker's recordings"
+        " enrols, the other tests, and vice versa.",
         "PROTECTED",
         default=None,
     ),
     attacker: tuple[str, ...] = option(
-        "NAME=ENROL,TEST, and TRAIN, and TRAIN as protected: embeddings (npz, parquet, …);"
-        " call the one on unprotected speech original. Enrolment protected with keys of the"
-        " attacker's own, never from the attacked run.",
+        "NAME=ENROL,TEST[,TRAIN[,TRAIN as protected]]: embeddings (npz, parquet, …). Call the"
+        " attacker on unprotected speech original. Protected enrolment speech must come from the"
+        " attacker's own run, not from the attacked one.",
         "-a",
     ),
     enrols: tuple[str, ...] = option(
-        "NAME=WHAT an attacker enrols: original speech, own protected speech (say so where"
-        " a safeguard without a key makes it equal to the attacked run), or the attacked run"
-        " itself, which links its recordings to each other."
+        "NAME=original, own or attacked: what an attacker enrols. Give own if a keyless"
+        " safeguard makes its run equal to the attacked one; attacked links recordings within"
+        " the release."
     ),
     config: Path | None = option(
-        "The config of an assessment: its voices, attackers and options of legal.", "-c"
+        "Take data, attackers and options from the config of an assessment.", "-c"
     ),
-    counts: str | None = option("Numbers of speakers, comma-separated.", show_default="20 to all"),
+    counts: str | None = option("Candidates, comma-separated.", show_default="20 to all"),
     lengths: str | None = option(
-        "Utterances per conversation.", show_default="those of 1,3,30 that fit"
+        "Utterances per conversation, comma-separated.", show_default="those of 1,3,30 that fit"
     ),
     metrics: str = option(
-        "Which of the three metrics.", default="singling_out,linkability,one_minus_eer"
+        "Metrics, comma-separated.", default="singling_out,linkability,one_minus_eer"
     ),
     backends: str = option(
-        f"Of {_named('nothing', 'attacked')}; of {_named('training')}, trained on TRAIN;"
-        f" of {_named('pairs')}, which need TRAIN as protected too.",
+        f"Back-ends, comma-separated: {_named('nothing', 'attacked')}; with TRAIN also"
+        f" {_named('training')}; with TRAIN as protected also {_named('pairs')}.",
         default="cosine",
     ),
-    original: str | None = option("Attacker on unprotected speech."),
-    asked: str | None = option("Attacker whose risk is asked for."),
-    attribute: tuple[str, ...] = option("Column to infer; numbers with cuts of bands: age:30,50."),
+    original: str | None = option("Name of the attacker on unprotected speech."),
+    asked: str | None = option("Name of the attacker whose risk is reported first."),
+    attribute: tuple[str, ...] = option("Column to infer; numbers by bands, as age:30,50."),
     linkability_enrol: str | None = option(
-        "Utterances averaged in enrolment for Linkability, or all.", show_default="all"
+        "Utterances averaged in enrolment for Linkability: a number, or all.", show_default="all"
     ),
     singling_out_enrol: str | None = option(
-        "The same for Singling Out.", show_default="30, or all where fewer"
+        "The same for Singling Out.", show_default="30, or all if fewer"
     ),
     one_minus_eer_enrol: str | None = option(
         "The same for 1 − EER.", show_default="as for Linkability"
     ),
-    variants: str = option("Ways to read the scores that compete.", default=",".join(law.READINGS)),
+    variants: str = option("Readings of the scores that compete.", default=",".join(law.READINGS)),
     protocol: law.LegalProtocol = group(
         swap=option(
             "Singling Out enrols TEST and tests ENROL, as in the paper; both must be protected."
         ),
-        linkability_draws=option("Sample as many lists, as the paper does.", show_default="exact"),
+        linkability_draws=option("Sample this many lists, as the paper.", show_default="exact"),
         folds=option("Folds of Singling Out."),
         draws=option("Draws of Singling Out."),
-        max_enrol=option("Most enrolment speakers of Singling Out."),
+        max_enrol=option("Maximum number of enrolment speakers in Singling Out."),
         side=option(
-            "Column the attacker knows to match as well; back-ends are fitted within its groups"
-            " too."
+            "Column that the attacker knows and matches; back-ends are also fitted within its"
+            " groups."
         ),
-        allow_shared_utterances=option("Let utterances be in enrolment and in test."),
+        allow_shared_utterances=option("Allow utterances in both enrolment and test."),
     ),
 ) -> None:
     if config is not None:

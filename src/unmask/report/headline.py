@@ -190,7 +190,7 @@ def residual(estimate: Estimate) -> float:
 
 
 def attempts(estimate: Estimate) -> str:
-    """``65 % of attempts, 39 of 60 (95 % interval 35 to 43)``: as many as would succeed if each
+    """``65 % of attempts, 39 of 60 (95 % confidence interval 35 to 43)``: as if each
     person were tried once, nearly all never told as all; ends of intervals are rounded outwards.
     """
     total, value = int(estimate.n["speakers"]), float(estimate.value)
@@ -206,7 +206,7 @@ def _span(estimate: Estimate) -> str:
     if made is None or math.isnan(made.low):
         return ""
     low, high = math.floor(total * made.low + 1e-9), math.ceil(total * made.high - 1e-9)
-    return f"{100 * made.level:.10g} % interval {low:,} to {high:,}"
+    return f"{100 * made.level:.10g} % confidence interval {low:,} to {high:,}"
 
 
 def verdict(

@@ -44,10 +44,10 @@ def whole_percent(risk: float) -> str:
 
 
 def with_level(estimate: Estimate) -> str:
-    """``65.0 % (95 % interval 58.1 to 71.7)``: a number in its unit, its interval and the level."""
+    """``65.0 % (95 % confidence interval 58.1 to 71.7)``: a number, how sure it is."""
     scale, digits = (100.0, 1) if estimate.unit == "%" else (1.0, 3)
     value, made = f"{scale * float(estimate.value):.{digits}f} {estimate.unit}", estimate.interval
     if made is None or isnan(made.low):
         return value
     low, high = (f"{scale * end:.{digits}f}".replace("-", "−") for end in (made.low, made.high))
-    return f"{value} ({100 * made.level:.10g} % interval {low} to {high})"
+    return f"{value} ({100 * made.level:.10g} % confidence interval {low} to {high})"

@@ -206,6 +206,8 @@ class External:
         for place in ("{input}", "{output}"):
             if place not in self.command:
                 raise InputError(f"command {self.command!r}: expected {place} in it")
+        if shutil.which(tool := command_words(self.command)[0]) is None:
+            raise InputError(f"command {self.command!r}: expected a program, found no {tool}")
         object.__setattr__(self, "content", command_content(self.command))
 
     def protect(self, recording: Recording, output: Path) -> Protected:

@@ -64,7 +64,7 @@ class Strongest:
                 f"largest of {self.of} attacks, the strongest on {100 * self.chosen_share:.0f} % of"
                 " all halves of the speakers; the low end of the interval allows for the choice"
             )
-        return f"largest of {self.of} attacks, not corrected for the choice: errs towards more risk"
+        return f"largest of {self.of} attacks, not corrected for the choice, which is conservative"
 
     @property
     def luck(self) -> Luck | None:

@@ -27,7 +27,7 @@ from unmask.estimate import Interval
 METHOD = "speaker,recalibrated,corrected"
 NOT_ASKED = "no replicates were asked for"
 UNDEFINED = "too few resamples of the speakers have a value"
-WITH_TRIALS = "it grows with the number of comparisons: resampling cannot tell how far"
+WITH_TRIALS = "grows with the number of comparisons"
 MEANS = ("geometric", "arithmetic")
 PAIRS = ("all", "upper")
 MOST_LEFT_OUT = 200

@@ -81,8 +81,9 @@ def counts(estimate: Estimate) -> list[str]:
     if made is not None and not isnan(made.low):
         first_order = ", first order" if "first order" in made.method else ""
         notes.append(
-            f"In brackets: {100 * made.level:g} % intervals over {made.over} ({made.replicates:,} "
-            f"bootstrap replicates{first_order}, corrected for bias, seed {made.seed})."
+            f"In brackets: {100 * made.level:g} % confidence intervals over {made.over} "
+            f"({made.replicates:,} bootstrap replicates{first_order}, corrected for bias, seed"
+            f" {made.seed})."
         )
     return notes
 

@@ -88,6 +88,6 @@ def _how(sweep: LegalSweep) -> list[str]:
     lines = [note("splits", splits=SPLITS)]
     made = next((one for one in over.values() if one is not None), None)
     if made is not None:
-        about = f"{100 * made.level:g} % intervals, {'; '.join(parts)}"
+        about = f"{100 * made.level:g} % confidence intervals, {'; '.join(parts)}"
         lines.insert(0, f"In brackets: {about} (seed {made.seed}).")
     return lines

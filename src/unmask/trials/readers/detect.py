@@ -250,8 +250,14 @@ class TextSample:
             return usable[0], f"read as {role}, so not as {' or '.join(others)}" if others else ""
         if not fitting:
             self._refuse_odd_line(allowed)
-            known = "; ".join(f"{layout.name}: {layout.layout}" for layout in allowed)
-            wanted = f"one of the known layouts ({known}) or a header"
+            width, widths = len(unique), sorted({len(layout.roles) for layout in allowed})
+            if width not in widths:
+                wanted = f"a header, or {', '.join(map(str, widths[:-1]))} or {widths[-1]} columns"
+                actual = f"{width}; names must not contain blanks unless tabs separate columns"
+                raise InputError(f"{name}, line 1", wanted, actual)
+            same = [layout for layout in allowed if len(layout.roles) == width]
+            known = "; ".join(f"{layout.name}: {layout.layout}" for layout in same)
+            wanted = f"one of the known layouts of {width} columns ({known}) or a header"
             actual = "none that all lines fit; see 'unmask formats', or name columns (--columns)"
             raise InputError(f"{name}, line 1", wanted, actual)
         listed = [f"{layout.name} ({layout.layout})" for layout in usable or fitting]

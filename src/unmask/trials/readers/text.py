@@ -52,6 +52,8 @@ def sample_lines(source: Input) -> list[str]:
     head = source.head.removeprefix(b"\xef\xbb\xbf")
     if not head.strip():
         raise InputError(f"{source.name}: the file is empty")
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise InputError(source.name, "text in UTF-8", "UTF-16; save it as UTF-8")
     if b"\0" in head:
         raise InputError(source.name, "text", "a binary file of no known format")
     lines = head.replace(b"\r\n", b"\n").split(b"\n")
