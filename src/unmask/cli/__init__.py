@@ -37,7 +37,7 @@ COMMANDS: Final = {
     "utility": "Measure what a safeguard costs in intelligibility, intonation and quality.",
     "embed": "Turn recordings into speaker embeddings; interrupted runs resume.",
     "train": "Train a speaker encoder on recordings; interrupted runs resume.",
-    "anonymise": "Anonymise recordings. (b2, b2r and b2w protect hardly anyone; restate keeps words alone.)",
+    "anonymise": "Anonymise recordings. (b2, b2r and b2w are baselines that hardly protect.)",
     "encoders": "List the built-in encoders and install their weights.",
     "validate": "Check a file and report what it contains.",
     "formats": "List the supported file formats, with layout and example.",
