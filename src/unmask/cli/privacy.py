@@ -204,6 +204,7 @@ def legal(
             " too."
         ),
         allow_shared_utterances=option("Let utterances be in enrolment and in test."),
+        extrapolate=option("Number of people to continue Linkability to, beyond those at hand."),
     ),
 ) -> None:
     if config is not None:
