@@ -86,11 +86,20 @@ def heavy(rng: np.random.Generator) -> Sides:
 
 
 def familiar(rng: np.random.Generator) -> Sides:
-    """All voices share a direction, some more than others, as uncentred embeddings do. No constant
-    was chosen on it.
-    """
+    """All voices share a direction, some more than others, as uncentred embeddings do."""
     shared = rng.lognormal(0.6, 0.5, size=(PEOPLE, 1)) * np.eye(DIMENSIONS)[:1]
     return recorded(rng, drawn_voices(rng) + shared, 0.7)
+
+
+def apart(rng: np.random.Generator) -> Sides:
+    """Two groups of unequal size far from each other, recordings of unequal noise, few directions.
+    No constant was chosen on it.
+    """
+    voices = drawn_voices(rng)[:, :14]
+    voices[:, 0] += np.where(rng.random(PEOPLE) < 0.3, 3.0, -1.0)
+    noise = 0.5 * rng.lognormal(0.0, 0.4, size=(2, PEOPLE, 1))
+    enrol, test = (unit(voices + one * rng.normal(size=voices.shape)) for one in noise)
+    return enrol, test
 
 
 LAWS: dict[str, Callable[[np.random.Generator], Sides]] = {
@@ -101,7 +110,8 @@ LAWS: dict[str, Callable[[np.random.Generator], Sides]] = {
     "hubs": hubs,
     "strong hubs": partial(hubs, strength=0.15),
     "heavy tails": heavy,
-    "kept apart": familiar,
+    "one direction": familiar,
+    "kept apart": apart,
 }
 
 

@@ -8,7 +8,7 @@ import pytest
 import unmask as um
 from unmask.base import Groups, Sampling
 from unmask.privacy.legal.conversations import USUAL, attack_data
-from unmask.privacy.legal.crowd import Strangers, Tail
+from unmask.privacy.legal.crowd import FittedCrowd, Strangers, Tail
 from unmask.run import store
 
 Sides = tuple[um.Embeddings, um.Embeddings]
@@ -28,44 +28,47 @@ def test_exponential_tails_have_a_known_answer() -> None:
     """
     grid = (np.arange(20_000) + 0.5) / 20_000
     body = -np.log1p(-grid)
-    tail = Tail(body, float(body[0]) - 1e-12, 1e-12, 1.0, body, Groups(np.arange(20_000)), 1.0)
+    below = Tail(body, float(body[0]) - 1e-12, 1e-12, 1.0).log_below(body)
+    fitted = FittedCrowd([], body, below, Groups(np.arange(20_000)), 1.0)
     counts = np.array([2, 10, 100, 1000])
-    assert tail.links(counts).mean(axis=0) == pytest.approx(1 / counts, rel=0.02)
+    assert fitted.links(counts).mean(axis=0) == pytest.approx(1 / counts, rel=0.02)
 
 
 @pytest.mark.parametrize("shape", [-0.2, 0.2])
 def test_a_pareto_tail_is_its_formula(shape: float) -> None:
     body, own = np.linspace(-1, 1, 101), np.array([0.505, 1.5, 2.0])
-    tail = Tail(body, 0.5, shape, 0.4, own, Groups(np.arange(3)), 1.0)
     share = (body > 0.5).mean()
     below = 1 - share * (1 + shape * (own - 0.5) / 0.4) ** (-1 / shape)
-    assert tail.links(np.array([8]))[:, 0] == pytest.approx(below**7)
-    beyond = Tail(body, 0.5, -0.5, 0.4, np.array([9.0]), Groups(np.arange(1)), 1.0)
-    assert beyond.links(np.array([10**6])).item() == 1
+    assert np.exp(Tail(body, 0.5, shape, 0.4).log_below(own)) == pytest.approx(below)
+    assert Tail(body, 0.5, -0.5, 0.4).log_below(np.array([9.0])).item() == 0
+    assert np.exp(Tail(body, 0.5, shape, 0.4).log_below(np.array([0.0]))) == (body < 0).mean()
 
 
 def test_the_fit_is_the_definition_written_out() -> None:
-    enrol, test = people(40)
+    enrol, test = people(48)
     data = attack_data(enrol, test, "linkability", 1, "cosine", USUAL, Sampling())
-    kept = np.arange(40) % 5 != 1
-    tail = Strangers.of(data, 1.0).fit(kept)
-    pooled, own, spreads = [], [], []
+    kept = np.arange(48) % 5 != 1
+    fitted = Strangers.of(data, 1.0).fit(kept)
+    pooled, own, spreads, means = [], [], [], []
     for row, speaker in zip(data.tested.vectors, data.tested.speakers, strict=True):
         if not kept[speaker]:
             continue
         scores = data.enrolled.vectors @ row
-        others = scores[kept & (np.arange(40) != speaker)]
+        others = scores[kept & (np.arange(48) != speaker)]
+        means.append(others.mean())
         spreads.append(others.std(ddof=1))
-        pooled.append((others - others.mean()) / spreads[-1])
-        own.append((scores[speaker] - others.mean()) / spreads[-1])
+        pooled.append((others - means[-1]) / spreads[-1])
+        own.append((scores[speaker] - means[-1]) / spreads[-1])
     logs, every = np.log(spreads), np.array(pooled)
     noise = ((every**4).mean() - 1) / (4 * every.shape[1])
     steady = np.exp(logs.mean() + max(1 - noise / logs.var(), 0) * (logs - logs.mean()))
     scale = np.array(spreads) / steady
-    every = np.sort((every * scale[:, None]).ravel())
-    assert tail.body == pytest.approx(every)
-    assert tail.own == pytest.approx(np.array(own) * scale)
-    assert (every > tail.edge).mean() == pytest.approx(3 / 32, abs=1 / every.size)
+    every, nearer = every * scale[:, None], np.array(means) > np.median(means)
+    assert fitted.own == pytest.approx(np.array(own) * scale)
+    for tail, some in zip(fitted.tails, (~nearer, nearer), strict=True):
+        assert tail.body == pytest.approx(np.sort(every[some].ravel()))
+        assert (tail.body > tail.edge).mean() == pytest.approx(3 / kept.sum(), abs=1e-3)
+        assert fitted.log_below[some] == pytest.approx(tail.log_below(fitted.own[some]))
 
 
 def test_hidden_people_are_found_again() -> None:

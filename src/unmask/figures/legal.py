@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import altair as alt
 import numpy as np
@@ -27,6 +28,7 @@ from unmask.figures.theme import (
 from unmask.privacy.legal import (
     TITLES,
     Curve,
+    ExtrapolatedLinkability,
     LearningCurve,
     LegalSweep,
     Ranks,
@@ -43,6 +45,7 @@ _TITLES = {
     "one_minus_eer": ("1 − EER (%)", "N′ enrolment speakers"),
 }
 _CHANCE = "chance"
+_CONTINUED = (2, 3)
 _HEIGHT = 150
 
 
@@ -86,13 +89,15 @@ def legal_panel(sweep: LegalSweep, *, colour: str = PALETTE[0]) -> Figure:
         metrics=[_TITLES[metric][0] for metric in sweep.metrics],
         original=sweep.original and shorten(sweep.original),
         singling_out="singling_out" in sweep.metrics,
+        extrapolated=bool(sweep.crowds),
     )
 
 
 def _panel(sweep: LegalSweep, metric: str, length: int, colour: str, *, first: bool) -> Layers:
     curves = {n: sweep.shown(n, metric, length) for n in sweep.attackers}
     label, who = _TITLES[metric]
-    x = _counts(who, list(curves.values()))
+    crowd = sweep.crowds.get(length) if metric == "linkability" else None
+    x = _counts(who, [*curves.values(), *([] if crowd is None else [crowd])])
     y = draw.percent_axis(alt.Y, "value", label if first else None)
     rows = join(
         table(attacker=attacker, scores=curve.variant, **_columns(curve, "residual", "attacks"))
@@ -109,14 +114,40 @@ def _panel(sweep: LegalSweep, metric: str, length: int, colour: str, *, first: b
         columns=0 if len(short) < 6 else 3,
     )
     one = max(curves.values(), key=lambda curve: curve.counts.max())
-    chance = table(attacker=_CHANCE, count=one.counts, value=one.chance)
+    chance = table(attacker=_CHANCE, **_chance(one, crowd))
+    further = [] if crowd is None else _continued(_beyond(crowd), x, y, alt.value(colour))
     return alt.layer(
         *_of_paper(one, x, y),
+        *further,
         draw.band(rows, x, y, paint, opacity=0.16),
         draw.mark(chance, "line", x, y, paint, dash, strokeWidth=1.1, clip=True),
         draw.mark(rows, "line", x, y, paint, dash, strokeWidth=1.7, clip=True),
         draw.mark(rows, "point", x, y, paint, draw.tips("legal_panel"), filled=True, size=14),
     )
+
+
+def _beyond(crowd: ExtrapolatedLinkability, **names: str) -> alt.InlineData:
+    """What is extrapolated, from what was measured on."""
+    ends = zip(("value", "low", "high"), crowd.measured, strict=True)
+    columns = {name: [first, *getattr(crowd, name)] for name, first in ends}
+    return table(count=[crowd.people, *crowd.counts], **columns, **names)
+
+
+def _continued(rows: alt.InlineData, x: alt.X, y: alt.Y, colour: Any) -> list[alt.Chart]:
+    """A dashed line and a paler band."""
+    style = {"strokeDash": list(_CONTINUED), "strokeWidth": 1.4, "clip": True}
+    return [
+        draw.band(rows, x, y, colour, opacity=0.07),
+        draw.mark(rows, "line", x, y, colour, **style),
+    ]
+
+
+def _chance(curve: Curve, *crowds: Curve | None) -> dict[str, FloatArray]:
+    """Chance at all counts, those beyond the people at hand too."""
+    every = [curve, *(one for one in crowds if one is not None)]
+    counts, levels = (np.concatenate([getattr(o, f) for o in every]) for f in ("counts", "chance"))
+    counts, first = np.unique(counts, return_index=True)
+    return {"count": counts, "value": levels[first]}
 
 
 def _of_paper(curve: Curve, x: alt.X, y: alt.Y) -> list[alt.Chart]:
@@ -154,13 +185,14 @@ def count_ticks(least: int, most: int) -> list[int]:
 
 @dataclass(frozen=True)
 class RiskLine:
-    """The curve of one safeguard under its strongest attacker."""
+    """The curve of one safeguard under its strongest attacker, and what lies ``beyond`` it."""
 
     safeguard: str
     attacker: str
     metric: str
     length: int
     curve: Curve
+    beyond: ExtrapolatedLinkability | None = None
 
 
 def risk_comparison(
@@ -183,23 +215,33 @@ def risk_comparison(
         for length in lengths
     ]
     chart, grey = alt.concat(*panels, columns=across, spacing=22), original is not None
-    return captioned("risk_comparison", chart, safeguards=shades, original=grey)
+    beyond = any(line.beyond is not None for line in lines)
+    return captioned(
+        "risk_comparison", chart, safeguards=shades, original=grey, extrapolated=beyond
+    )
 
 
 def _risk_panel(lines: Sequence[RiskLine], colours: Mapping[str, str], *, first: bool) -> Layers:
     metric, most = lines[0].metric, max((one.curve for one in lines), key=lambda c: c.counts.max())
-    x = _counts("Speakers", [one.curve for one in lines], grid=False)
+    crowds = {one.safeguard: one.beyond for one in lines if one.beyond is not None}
+    x = _counts("Speakers", [*(one.curve for one in lines), *crowds.values()], grid=False)
     y = draw.percent_axis(alt.Y, "value", _TITLES.get(metric, (metric,))[0] if first else None)
     colour = draw.by(alt.Color, "system", colours)
     rows = join(
         table(system=one.safeguard, attacker=one.attacker, **_columns(one.curve)) for one in lines
     )
-    chance, last = table(count=most.counts, value=most.chance), int(most.counts.max())
-    ends = {
-        one.safeguard: (last, float(one.curve.value[one.curve.counts.argmax()])) for one in lines
-    }
+    levels = _chance(most, *crowds.values())
+    chance, last = table(**levels), int(levels["count"].max())
+    shown = {one.safeguard: one.beyond or one.curve for one in lines}
+    ends = {name: (last, float(one.value[one.counts.argmax()])) for name, one in shown.items()}
+    further = [
+        layer
+        for name, one in crowds.items()
+        for layer in _continued(_beyond(one, system=name), x, y, colour)
+    ]
     return alt.layer(
         *_of_paper(most, x, y),
+        *further,
         draw.band(rows, x, y, colour, opacity=0.13),
         draw.dashed(chance, x, y, kind="line", strokeWidth=1.1, clip=True),
         draw.mark(rows, "line", x, y, colour, clip=True),

@@ -2,7 +2,8 @@
 
 Pr(link | N') = E_i[F_i(s_ii)^(N' − 1)], where F_i is the distribution of the scores of test
 conversation i with a stranger. Scores of each conversation are standardised by mean and deviation
-of its own strangers and pooled; their tail is a generalised Pareto distribution.
+of its own strangers and pooled, conversations whose mean is alike together; their tail is a
+generalised Pareto distribution.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy.typing as npt
 from scipy.special import expit, log_ndtr, logit
 
 from unmask.base import (
+    BoolArray,
     FloatArray,
     Groups,
     IntArray,
@@ -41,6 +43,9 @@ _GROUPS = 20
 _NEAREST = 3
 """Strangers of each conversation, on average, in the tail; more bend it at ten times the people."""
 _MOST = 0.1
+_TAILS = 3
+"""Conversations that are close to everybody have another tail than those far from all."""
+_LEAST_TAIL = 10
 _PAIRS = 1 << 20
 _EDGE = 1e-4
 _HUBS = 0.8
@@ -55,13 +60,15 @@ _CONDITIONS = (
 class ExtrapolatedLinkability(Curve):
     """Linkability among more people than are enrolled, under one ``attacker``.
 
-    Made by :func:`extrapolate_linkability`. ``people`` are enrolled; ``shape`` is that of the tail;
-    ``gaussian`` what a Gaussian tail would read, a rival that flatters. The tail rests on
-    ``carriers`` of the people: fewer where some are close to everybody.
+    Made by :func:`extrapolate_linkability`. ``people`` are enrolled, among whom ``measured`` was
+    found: value, low and high end. ``shape`` is that of the tail; ``gaussian`` what a Gaussian tail
+    would read, a rival that flatters. The tail rests on ``carriers`` of the people: fewer where
+    some are close to everybody.
     """
 
     attacker: str
     people: int
+    measured: tuple[float, float, float]
     shape: float
     gaussian: FloatArray
     carriers: float
@@ -153,7 +160,7 @@ def extrapolate_linkability(
     >>> names = np.repeat([f"s{n:02}" for n in range(60)], 4)
     >>> enrol, test = (um.Embeddings(voices + rng.normal(size=voices.shape), names) for _ in "et")
     >>> print(um.extrapolate_linkability(enrol, test, counts=[600]).estimates[0])
-    linkability_extrapolated 45.51 % [30.62, 61.25] (95 %), chance 0.1667 %
+    linkability_extrapolated 45.61 % [30.65, 61.4] (95 %), chance 0.1667 %
     """
     how = {"length": length, "seed": seed, "backend": backend, "protocol": protocol}
     measured = linkability(enrol, test, level=level, **how)  # type: ignore[arg-type]
@@ -191,7 +198,7 @@ def crowd_of(
         )
         parts.append(Strangers.of(data, sign))
     whole = [part.fit() for part in parts]
-    links = [tail.links(sizes) for tail in whole]
+    links = [one.links(sizes) for one in whole]
     value = np.mean([one.mean(axis=0) for one in links], axis=0)
     groups = min(_GROUPS, people)
     lot = np.random.default_rng(how.seed).permutation(people) % groups
@@ -201,7 +208,7 @@ def crowd_of(
             for gone in range(groups if how.replicates > 0 else 0)
         ]
     )
-    carriers = min(tail.carriers for tail in whole)
+    carriers = min(one.carriers for one in whole)
     low, high = np.full((2, sizes.size), np.nan)
     if len(without):
         error = jackknife_error(_odds(without)) * np.sqrt(people / carriers)
@@ -210,14 +217,15 @@ def crowd_of(
         least = risk_interval(value, variance, len(links[0]), how)
         low = np.minimum(expit(_odds(value) - reach), least[0])
         high = np.maximum(expit(_odds(value) + reach), least[1])
-    top = measured.index(people)
+    top, start = measured.index(people), (np.nan, np.nan, np.nan)
     if top is not None:
-        value, high = np.fmin(value, measured.value[top]), np.fmin(high, measured.high[top])
+        start = tuple(float(one[top]) for one in (measured.value, measured.low, measured.high))
+    value, high = np.fmin(value, start[0]), np.fmin(high, start[2])
     # Linkability falls with the crowd: an upper end holds for more people, a lower one for fewer.
     high = np.maximum(np.minimum.accumulate(high), value)
     low = np.minimum(np.maximum.accumulate(low[::-1])[::-1], value)
     place = np.searchsorted(sizes, asked)
-    gaussian = np.mean([tail.links(asked, gaussian=True).mean(axis=0) for tail in whole], axis=0)
+    gaussian = np.mean([one.links(asked, gaussian=True).mean(axis=0) for one in whole], axis=0)
     kept = {one.name: getattr(measured, one.name) for one in fields(Curve)}
     return ExtrapolatedLinkability(
         **kept
@@ -237,7 +245,8 @@ def crowd_of(
         },
         attacker=attacker or measured.backend,
         people=people,
-        shape=float(np.mean([tail.shape for tail in whole])),
+        measured=start,
+        shape=float(np.mean([tail.shape for one in whole for tail in one.tails])),
         gaussian=gaussian,
         carriers=float(carriers),
     )
@@ -249,26 +258,26 @@ def _odds(shares: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Tail:
-    """Standardised scores of strangers, sorted (``body``), above ``edge`` a generalised Pareto
-    tail; ``own`` are those of the true speakers, by ``owner``.
+    """Standardised scores of strangers, sorted (``body``), and above ``edge`` a generalised Pareto
+    tail.
     """
 
     body: FloatArray
     edge: float
     shape: float
     scale: float
-    own: FloatArray
-    owner: Groups
-    carriers: float
 
-    def links(self, counts: IntArray, *, gaussian: bool = False) -> FloatArray:
-        """The probability of a link, for each person (rows) and count."""
-        below = log_ndtr(self.own) if gaussian else self._log_below(self.own)
-        each = np.exp(np.outer(below, counts - 1.0))
-        return np.add.reduceat(each, self.owner.first, axis=0) / self.owner.counts[:, None]
+    @classmethod
+    def of(cls, body: FloatArray, share: float) -> Tail:
+        """The tail of the ``share`` of sorted scores that is largest."""
+        edge = float(body[-1 - round(body.size * share)])
+        excess = body[np.searchsorted(body, edge, side="right") :] - edge
+        if excess.size < _LEAST_TAIL:
+            raise InputError("extrapolate", "scores of strangers that differ", "ties at their top")
+        return cls(body, edge, *pareto_tail(excess))
 
-    def _log_below(self, scores: FloatArray) -> FloatArray:
-        """Logarithms of F at standardised scores: of the share strictly below, a tie fails."""
+    def log_below(self, scores: FloatArray) -> FloatArray:
+        """Logarithms of F: of the share of strangers strictly below these scores, a tie fails."""
         size = self.body.size
         share = 1 - np.searchsorted(self.body, self.edge, side="right") / size
         beyond = np.maximum(scores - self.edge, 0.0) / self.scale
@@ -277,6 +286,25 @@ class Tail:
                 beyond = np.log(np.maximum(1 + self.shape * beyond, 0.0)) / self.shape
             body = np.log(np.searchsorted(self.body, scores) / size)
         return np.where(scores > self.edge, np.log1p(-share * np.exp(-beyond)), body)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedCrowd:
+    """The ``tails`` that were fitted, standardised scores of the true speakers (``own``) by
+    ``owner``, and log F of them.
+    """
+
+    tails: Sequence[Tail]
+    own: FloatArray
+    log_below: FloatArray
+    owner: Groups
+    carriers: float
+
+    def links(self, counts: IntArray, *, gaussian: bool = False) -> FloatArray:
+        """The probability of a link, for each person (rows) and count."""
+        below = log_ndtr(self.own) if gaussian else self.log_below
+        each = np.exp(np.outer(below, counts - 1.0))
+        return np.add.reduceat(each, self.owner.first, axis=0) / self.owner.counts[:, None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -301,8 +329,10 @@ class Strangers:
         some = rng.permutation(len(test))[: max(_PAIRS // len(enrol), 1)]
         return cls(enrol, test, true, own, np.sort(some))
 
-    def fit(self, kept: npt.NDArray[np.bool_] | None = None) -> Tail:
-        """The tail of all people, or of those who are ``kept`` on both sides."""
+    def fit(self, kept: BoolArray | None = None) -> FittedCrowd:
+        """The tails of all people, or of those ``kept`` on both sides: one for each third of the
+        conversations, by their mean score with strangers.
+        """
         kept = np.ones(len(self.enrol), dtype=bool) if kept is None else kept
         rows = np.flatnonzero(kept[self.true])
         enrol, test, own = self.enrol[kept], self.test[rows], self.own[rows]
@@ -316,24 +346,26 @@ class Strangers:
         spread = (square - gap**2 * (others + 1) / others) / (others - 1)
         spread = np.sqrt(np.maximum(spread, 1e-18 * max(float(square.max()), 1e-300)))
         near = np.isin(rows, self.some)
+        people = Groups(np.unique(self.true[rows], return_inverse=True)[1])
         scores = (test[near] @ enrol.T - mean[near, None]) / spread[near, None]
         column = (np.cumsum(kept) - 1)[self.true[rows]]
         stranger = np.ones(scores.shape, dtype=bool)
         stranger[np.arange(len(scores)), column[near]] = False
         steady = _steadied(spread, float((scores[stranger] ** 4).mean()), others)
         scores *= (spread / steady)[near, None]
-        body = np.sort(scores[stranger])
-        edge = float(body[-1 - round(body.size * min(_NEAREST / (others + 1), _MOST))])
-        excess = body[np.searchsorted(body, edge, side="right") :] - edge
-        if excess.size < LEAST_PEOPLE:
-            raise InputError("extrapolate", "scores of strangers that differ", "ties at their top")
-        people = Groups(np.unique(self.true[rows], return_inverse=True)[1])
-        weight = 1 / people.counts[people.codes[near]]
-        carried = weight @ ((scores > edge) & stranger)
+        parts = min(_TAILS, len(self.enrol) // LEAST_PEOPLE)
+        cuts = np.quantile(mean[near], np.arange(1, parts) / parts)
+        part, share = np.searchsorted(cuts, mean), min(_NEAREST / (others + 1), _MOST)
+        standard, below = (own - mean) / steady, np.empty(len(own))
+        high, tails = np.zeros(scores.shape, dtype=bool), []
+        for k in range(parts):
+            rows = part[near] == k
+            tails.append(Tail.of(np.sort(scores[rows][stranger[rows]]), share))
+            high[rows] = (scores[rows] > tails[k].edge) & stranger[rows]
+            below[part == k] = tails[k].log_below(standard[part == k])
+        carried = (1 / people.counts[people.codes[near]]) @ high
         held = carried.sum() ** 2 / (carried**2).sum() * (1 + 1 / carried.mean())
-        shape, scale = pareto_tail(excess)
-        carriers = float(min(held, len(enrol)))
-        return Tail(body, edge, shape, scale, (own - mean) / steady, people, carriers)
+        return FittedCrowd(tails, standard, below, people, float(min(held, len(enrol))))
 
 
 def _steadied(spread: FloatArray, kurtosis: float, others: int) -> FloatArray:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 HEADLINE = 20
 """Candidates, or speakers among whom one is singled out, at which attacks are ranked."""
 _CHECKED = ("linkability", "one_minus_eer")
-_LARGER = "risks in a larger crowd are unknown"
+_LARGER = "; risks in a larger crowd are unknown"
 _NO_CONTROL = (
     "no attacker on unprotected speech was given: whether the attacks are strong enough to be"
     " believed is not known"
@@ -241,7 +241,11 @@ class LegalSweep(Tabular):
         few = few_speakers(min(people, default=FEW_SPEAKERS))
         notices = [
             *self.skipped,
-            *([] if few is None else [Notice("few-speakers", "", f"{few}; {_LARGER}")]),
+            *(
+                []
+                if few is None
+                else [Notice("few-speakers", "", f"{few}{'' if self.crowds else _LARGER}")]
+            ),
             *self._on_control(),
             *(Notice("release", name, _RELEASE) for name in self.release),
             *self._at_chance(),
