@@ -45,7 +45,7 @@ _TITLES = {
     "one_minus_eer": ("1 − EER (%)", "N′ enrolment speakers"),
 }
 _CHANCE = "chance"
-_CONTINUED = (2, 3)
+_CONTINUED = (5, 3)
 _HEIGHT = 150
 
 
@@ -115,7 +115,7 @@ def _panel(sweep: LegalSweep, metric: str, length: int, colour: str, *, first: b
     )
     one = max(curves.values(), key=lambda curve: curve.counts.max())
     chance = table(attacker=_CHANCE, **_chance(one, crowd))
-    further = [] if crowd is None else _continued(_beyond(crowd), x, y, alt.value(colour))
+    further = [] if crowd is None else _continued(_beyond(crowd), x, y, alt.ColorValue(colour))
     return alt.layer(
         *_of_paper(one, x, y),
         *further,

@@ -60,7 +60,7 @@ class LegalResults:
             by = {who: one for (safeguard, who), one in sweeps.items() if safeguard == name}
             curves = {key: curve for one in by.values() for key, curve in one.curves.items()}
             ranks = {key: rank for one in by.values() for key, rank in one.ranks.items()}
-            crowds = {}
+            crowds: dict[int, law.ExtrapolatedLinkability] = {}
             for one in (crowd for sweep in by.values() for crowd in sweep.crowds.values()):
                 held = crowds.setdefault(one.length, one)
                 crowds[one.length] = max(held, one, key=lambda crowd: crowd.measured[0])
