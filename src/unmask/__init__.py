@@ -33,8 +33,8 @@ _NAMES = {
     "estimate": "Estimate Interval",
     "privacy": """
         Attacker LegalProtocol assess_attackers attribute_inference compare_safeguards
-        compare_sessions linkability linkability_from_scores pseudonymisation singling_out
-        within_release zoo
+        compare_sessions extrapolate_linkability linkability linkability_from_scores
+        pseudonymisation singling_out within_release zoo
     """,
     "report": "assess document render",
     "run": "progress run_on",

@@ -39,6 +39,7 @@ from unmask.privacy import (
     attribute_inference as attribute_inference,
     compare_safeguards as compare_safeguards,
     compare_sessions as compare_sessions,
+    extrapolate_linkability as extrapolate_linkability,
     linkability as linkability,
     linkability_from_scores as linkability_from_scores,
     pseudonymisation as pseudonymisation,

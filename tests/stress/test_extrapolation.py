@@ -13,6 +13,7 @@ from scipy.stats import genpareto
 from studies.coverage.known_voices import Population
 from studies.sholokhov2020 import Cells, fit_paper, training_cells
 
+from unmask.base import pareto_tail
 from unmask.errors import InputError
 from unmask.run import progress
 from unmask.stress import (
@@ -32,7 +33,6 @@ from unmask.stress.extrapolation.base import (
     Warp,
     closest_mass,
     eliminate,
-    pareto_tail,
     training_surface,
 )
 from unmask.stress.extrapolation.choose import CANDIDATES

@@ -345,6 +345,9 @@ class Legal(_Part):
     folds: Count = 10
     draws: Count = 5
     max_enrol: Count = 495
+    extrapolate: Annotated[int, Field(ge=0)] | None = described(
+        "People to continue Linkability to; ten times those enrolled by default, 0 for none."
+    )
     attributes: dict[str, tuple[float, ...]] = Field(
         default_factory=dict,
         description="Columns an attacker may infer, with the cuts of bands for numbers.",

@@ -6,7 +6,7 @@ from unmask.base.arrays import length_normalised, read_only, reject_nan, weighte
 from unmask.base.groups import BySpeaker, Groups
 from unmask.base.intervals import FEW_SPEAKERS, HULL, SKEWED, VERDICT, MetricRange, Side
 from unmask.base.intervals import bias_corrected, exact_bound, few_speakers, logit_interval
-from unmask.base.intervals import mean_interval, quantile_t, score_interval
+from unmask.base.intervals import mean_interval, pareto_tail, quantile_t, score_interval
 from unmask.base.lookup import Lookup, ceiling
 from unmask.base.resampling import Replicates, Sampling, check_replicates, draw, draws, generator
 from unmask.base.resampling import in_order, jackknife_error

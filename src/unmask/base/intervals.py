@@ -230,3 +230,16 @@ def _on_the_edge(
     if np.isfinite(span) and value == high:
         return low + span * exact_bound("low", units, level=level), high
     return float("nan"), float("nan")
+
+
+def pareto_tail(excess: FloatArray) -> tuple[float, float]:
+    """Shape and scale of a generalised Pareto tail by probability-weighted moments.
+
+    With a_0 = E[X] and a_1 = E[X·(1 − F(X))]: shape = 2 − a_0/(a_0 − 2a_1),
+    scale = 2·a_0·a_1/(a_0 − 2a_1).
+    """
+    survival = 1 - (np.arange(excess.size) + 0.5) / excess.size
+    first, second = float(np.mean(excess)), float(np.mean(np.sort(excess) * survival))
+    gap = max(first - 2 * second, 1e-12 * first)
+    shape = float(np.clip(2 - first / gap, -0.5, 0.3))
+    return shape, first * (1 - shape)

@@ -204,6 +204,7 @@ def legal(
             " groups."
         ),
         allow_shared_utterances=option("Allow utterances in both enrolment and test."),
+        extrapolate=option("Number of people to continue Linkability to, beyond those at hand."),
     ),
 ) -> None:
     if config is not None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import altair as alt
 import numpy as np
@@ -28,6 +29,7 @@ from unmask.figures.theme import (
 from unmask.privacy.legal import (
     TITLES,
     Curve,
+    ExtrapolatedLinkability,
     LearningCurve,
     LegalSweep,
     Ranks,
@@ -44,6 +46,7 @@ _TITLES = {
     "one_minus_eer": ("1 − EER (%)", "N′ enrolment speakers (log scale)"),
 }
 _CHANCE = "chance"
+_CONTINUED = (5, 3)
 
 
 def legal_figures(sweep: LegalSweep) -> list[Figure]:
@@ -92,6 +95,7 @@ def legal_panel(sweep: LegalSweep, *, headlines: Mapping[str, Strongest] | None 
         rings="; ".join(f"{TITLES[metric]} by {one.attacker}" for metric, one in rings.items()),
         original=sweep.original and shorten(sweep.original),
         singling_out="singling_out" in sweep.metrics,
+        extrapolated=bool(sweep.crowds),
     )
 
 
@@ -105,7 +109,8 @@ def _panel(
         own = sweep.competing(metric, length, [name]) if told else {}
         curves[name] = own.get(headline.attacker) or sweep.shown(name, metric, length)
     ring = table(count=headline.count, value=value, text=f"{100 * value:.1f}")
-    x = _counts(who, list(curves.values()), room)
+    crowd = sweep.crowds.get(length) if metric == "linkability" else None
+    x = _counts(who, [*curves.values(), *([] if crowd is None else [crowd])], room)
     y = draw.percent_axis(alt.Y, "value", label if first else None)
     rows = join(
         table(attacker=attacker, scores=curve.variant, **_columns(curve, "residual", "attacks"))
@@ -121,7 +126,8 @@ def _panel(
         columns=(0 if len(short) < 6 else 3) if is_wide() else 2,
     )
     one = max(curves.values(), key=lambda curve: curve.counts.max())
-    chance = table(attacker=_CHANCE, count=one.counts, value=one.chance)
+    chance = table(attacker=_CHANCE, **_chance(one, crowd))
+    further = [] if crowd is None else _continued(_beyond(crowd), x, y, alt.ColorValue(INK))
     hollow: draw.Style = {"filled": False, "size": 90, "color": INK, "strokeWidth": 1.6}
     text: draw.Style = {"align": "left", "dx": 7, "dy": 8, "fontWeight": 600}
     marks = (
@@ -130,6 +136,7 @@ def _panel(
     )
     return alt.layer(
         *_of_paper(one, x, y),
+        *further,
         draw.band(rows, x, y, paint, opacity=0.1),
         draw.mark(chance, "line", x, y, paint, dash, strokeWidth=1.1, clip=True),
         draw.mark(rows, "line", x, y, paint, dash, strokeWidth=1.7, clip=True),
@@ -140,6 +147,30 @@ def _panel(
 
 def _height() -> int:
     return 150 if is_wide() else 90
+
+
+def _beyond(crowd: ExtrapolatedLinkability, **names: str) -> alt.InlineData:
+    """What is extrapolated, from what was measured on."""
+    ends = zip(("value", "low", "high"), crowd.measured, strict=True)
+    columns = {name: [first, *getattr(crowd, name)] for name, first in ends}
+    return table(count=[crowd.people, *crowd.counts], **columns, **names)
+
+
+def _continued(rows: alt.InlineData, x: alt.X, y: alt.Y, colour: Any) -> list[alt.Chart]:
+    """A dashed line and a paler band."""
+    style = {"strokeDash": list(_CONTINUED), "strokeWidth": 1.4, "clip": True}
+    return [
+        draw.band(rows, x, y, colour, opacity=0.07),
+        draw.mark(rows, "line", x, y, colour, **style),
+    ]
+
+
+def _chance(curve: Curve, *crowds: Curve | None) -> dict[str, FloatArray]:
+    """Chance at all counts, those beyond the people at hand too."""
+    every = [curve, *(one for one in crowds if one is not None)]
+    counts, levels = (np.concatenate([getattr(o, f) for o in every]) for f in ("counts", "chance"))
+    counts, first = np.unique(counts, return_index=True)
+    return {"count": counts, "value": levels[first]}
 
 
 def _of_paper(curve: Curve, x: alt.X, y: alt.Y) -> list[alt.Chart]:
@@ -181,13 +212,14 @@ def count_ticks(counts: Sequence[int], room: float) -> list[int]:
 
 @dataclass(frozen=True)
 class RiskLine:
-    """The curve of one safeguard under its strongest attacker."""
+    """The curve of one safeguard under its strongest attacker, and what lies ``beyond`` it."""
 
     safeguard: str
     attacker: str
     metric: str
     length: int
     curve: Curve
+    beyond: ExtrapolatedLinkability | None = None
 
 
 def risk_comparison(
@@ -211,14 +243,19 @@ def risk_comparison(
         for length in lengths
     ]
     chart = alt.concat(*panels, columns=across, spacing=14).resolve_scale(color="shared")
-    return captioned("risk_comparison", chart, safeguards=shades, original=original is not None)
+    grey, beyond = original is not None, any(line.beyond is not None for line in lines)
+    return captioned(
+        "risk_comparison", chart, safeguards=shades, original=grey, extrapolated=beyond
+    )
 
 
 def _risk_panel(
     lines: Sequence[RiskLine], colours: Mapping[str, str], *, room: float, first: bool
 ) -> Layers:
     metric, most = lines[0].metric, max((one.curve for one in lines), key=lambda c: c.counts.max())
-    x = _counts("Speakers (log scale)", [one.curve for one in lines], room, grid=False)
+    crowds = {one.safeguard: one.beyond for one in lines if one.beyond is not None}
+    every = [*(one.curve for one in lines), *crowds.values()]
+    x = _counts("Speakers (log scale)", every, room, grid=False)
     y = draw.percent_axis(alt.Y, "value", _TITLES.get(metric, (metric,))[0] if first else None)
     columns = 0 if is_wide() else 2
     below = draw.legend(None, symbolType="stroke", orient="bottom", columns=columns)
@@ -226,9 +263,15 @@ def _risk_panel(
     rows = join(
         table(system=one.safeguard, attacker=one.attacker, **_columns(one.curve)) for one in lines
     )
-    chance = table(count=most.counts, value=most.chance)
+    chance = table(**_chance(most, *crowds.values()))
+    further = [
+        layer
+        for name, one in crowds.items()
+        for layer in _continued(_beyond(one, system=name), x, y, colour)
+    ]
     return alt.layer(
         *_of_paper(most, x, y),
+        *further,
         draw.band(rows, x, y, colour, opacity=0.13),
         draw.dashed(chance, x, y, kind="line", strokeWidth=1.1, clip=True),
         draw.mark(rows, "line", x, y, colour, clip=True),

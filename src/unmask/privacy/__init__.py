@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from unmask.privacy.legal import Curve, EnrolLength, Inference, LearningCurve, LegalProtocol
     from unmask.privacy.legal import LegalSweep, Linkability, Overlap, Ranks, RiskCurve
     from unmask.privacy.legal import SinglingOut, Strongest, assess_attackers, attribute_inference
-    from unmask.privacy.legal import default_counts, learning_curve, linkability
+    from unmask.privacy.legal import default_counts, extrapolate_linkability, learning_curve
+    from unmask.privacy.legal import linkability
     from unmask.privacy.legal import linkability_from_scores, on_fewer, one_minus_eer, overlaps
     from unmask.privacy.legal import ranks_from_scores, ranks_of, singling_out
     from unmask.privacy.legal import singling_out_from_scores, strongest_of

@@ -227,6 +227,12 @@ def verdict(
         lines.append(note("within", **_linked(within)))
     if every is not None and {**every.conditions, "point": WORST} != worst.conditions:
         lines.append(note("among_all", **_linked(every)))
+    if more := largest(find(rows, "linkability_extrapolated", safeguard=name)):
+        spoken_ = spoken(int(more.conditions["utterances"]))
+        share = with_level(more.estimate)
+        lines.append(
+            note("beyond", people=more.conditions["speakers"], share=share, spoken=spoken_)
+        )
     if weak_control(rows):
         return "unknown", note("nothing").rstrip("."), lines
     sure = largest(find(rows, "linkability", safeguard=name, point=SURE)) or worst

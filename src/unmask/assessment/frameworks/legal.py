@@ -10,7 +10,7 @@ from typing import Any
 
 from unmask.assessment.attacks import AttackRun, Attacks, Variant, attacks_of
 from unmask.assessment.cache import Step, Work, cache_of, digest_of
-from unmask.assessment.config import ORIGINAL, Config
+from unmask.assessment.config import ORIGINAL, Config, Legal
 from unmask.assessment.inputs import read_inputs
 from unmask.assessment.study import Framework, Plan, Study
 from unmask.errors import InputError
@@ -56,12 +56,25 @@ def _fitting(lengths: tuple[int, ...], attacks: Iterable[AttackRun]) -> tuple[in
     return law.fitting_lengths([attack.data.test for attack in attacks], lengths)
 
 
-def _options(config: Config) -> dict[str, Any]:
-    """Options of a sweep but attributes, which are probed once for all attackers."""
+def _options(config: Config, people: int = 0) -> dict[str, Any]:
+    """Options of a sweep but attributes, which are probed once for all attackers; with a number of
+    enrolled ``people``, how far beyond them it goes.
+    """
     options = config.legal.model_dump(exclude={"attributes"})
     known = {one.name for one in fields(law.LegalProtocol)} & set(options)
     protocol = law.LegalProtocol(**{name: options.pop(name) for name in known})
+    protocol = replace(protocol, extrapolate=_reach(config.legal, people))
     return {**options, "protocol": protocol, **config.drawn}
+
+
+def _reach(legal: Legal, people: int) -> int | None:
+    """How many people Linkability is continued to: as many as the config says, else ten times those
+    enrolled, where they are enough and nothing else is known of them.
+    """
+    if not people or legal.extrapolate is not None:
+        return (legal.extrapolate or None) if people else None
+    able = people >= law.LEAST_PEOPLE and not legal.side and "linkability" in legal.metrics
+    return law.FAR * people if able else None
 
 
 def legal_attackers(
@@ -87,7 +100,7 @@ def legal_attackers(
         attackers |= {f"{prefix}{label}": one for label, one in _within(released, WITHIN).items()}
     tests = [way.test for one in attackers.values() for way in one.ways]
     lengths = law.fitting_lengths(tests, config.legal.lengths)
-    options = _options(config) | {"lengths": lengths}
+    options = _options(config, control.data.enrol.n_speakers) | {"lengths": lengths}
     lacking = tuple(
         Notice("attacker-not-run", name, f"the {who} attacker was {why}")
         for (name, who), why in missing.items()
@@ -112,7 +125,8 @@ def _steps(study: Study) -> Plan:
         return {}
     legal, sweeps, probes, release = config.legal, {}, {}, {}
     for key, attack in study.every.items():
-        how = _options(config) | {"lengths": _fitting(legal.lengths, [attack])}
+        how = _options(config, attack.data.enrol.n_speakers)
+        how["lengths"] = _fitting(legal.lengths, [attack])
         sweeps[key] = Step(
             f"linkability and singling out of {attack.safeguard}, {attack.attacker}",
             attack.inputs,

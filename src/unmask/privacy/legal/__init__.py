@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from unmask.privacy.recordings import every_second, of_people, pooled
     from unmask.privacy.legal.curve import TITLES, Curve, RiskCurve, spoken
     from unmask.privacy.legal.linking import Linkability, Ranks, linkability, ranks_of
+    from unmask.privacy.legal.crowd import FAR, LEAST_PEOPLE, ExtrapolatedLinkability
+    from unmask.privacy.legal.crowd import crowd_of, extrapolate_linkability
     from unmask.privacy.legal.from_scores import count_above_in_scores, linkability_from_scores
     from unmask.privacy.legal.from_scores import matrix_risks, ranks_from_scores
     from unmask.privacy.legal.from_scores import singling_out_from_scores

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -21,6 +21,7 @@ from unmask.privacy.legal.curve import (
     TITLES,
     Curve,
     RiskCurve,
+    base_name,
     mean_variance,
     risks,
     spoken,
@@ -34,6 +35,9 @@ from unmask.privacy.legal.verification import one_minus_eer
 from unmask.privacy.luck import Permuted
 from unmask.run import advance, part
 from unmask.trials import Embeddings, lookup
+
+if TYPE_CHECKING:
+    from unmask.privacy.legal.crowd import ExtrapolatedLinkability
 
 METRICS: Mapping[str, Callable[..., Curve]] = {
     "singling_out": singling_out,
@@ -199,7 +203,7 @@ def assess_attackers(
     sets = [s for a in attackers.values() for s in (a.enrol, a.test, a.train) if s is not None]
     attacks = {name: one for name, one in attackers.items() if name != original}
     refused = [Notice("not-fitted", name, f"not tried, {why}") for name, why in unfitted.items()]
-    return LegalSweep(
+    sweep = LegalSweep(
         curves=MappingProxyType(curves),
         ranks=MappingProxyType(ranks),
         inferences=MappingProxyType(inferences),
@@ -211,6 +215,27 @@ def assess_attackers(
         skipped=(*refused, *skipped),
         untried=_untried(list(attacks.values()), variants),
     )
+    if protocol.extrapolate is None:
+        return sweep
+    return replace(sweep, crowds={n: _crowd(sweep, attackers, n, protocol) for n in sweep.lengths})
+
+
+def _crowd(
+    sweep: LegalSweep, attackers: Mapping[str, Attacker], length: int, protocol: LegalProtocol
+) -> ExtrapolatedLinkability:
+    """Linkability of the attack that is strongest among most people, among more of them."""
+    from unmask.privacy.legal.crowd import crowd_of
+
+    if "linkability" not in sweep.metrics:
+        raise InputError("extrapolate", "linkability among the metrics", ", ".join(sweep.metrics))
+    best = sweep.strongest("linkability", length).attacker
+    curve = sweep.curves[best, "linkability", length]
+    assert isinstance(curve, Linkability)
+    ready = [one.read(curve.variant).ready for one in attackers[base_name(best, curve)].ways]
+    ways = possible([one for one in ready if one is not None], length, people=1)
+    most = protocol.extrapolate or 0
+    counts = [n for n in default_counts(most) if n > curve.above.others + 1] or [most]
+    return crowd_of(ways, curve, counts, protocol=protocol, attacker=best)
 
 
 def _curve(

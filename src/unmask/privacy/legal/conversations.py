@@ -53,6 +53,8 @@ class LegalProtocol:
         Columns that the attacker knows to match as well.
     allow_shared_utterances
         Let utterances be on both sides, which is a leak.
+    extrapolate
+        Number of people to which Linkability of the strongest attack is continued.
 
     Examples
     --------
@@ -72,6 +74,7 @@ class LegalProtocol:
     swap: bool = False
     side: tuple[str, ...] = ()
     allow_shared_utterances: bool = False
+    extrapolate: int | None = None
 
     def __post_init__(self) -> None:
         for name in ("folds", "draws", "max_enrol", "max_conversations"):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,10 +18,13 @@ from unmask.privacy.legal.strongest import STRONG_ENOUGH, Strongest, extent, str
 from unmask.privacy.luck import luck_of
 from unmask.trials import Source
 
+if TYPE_CHECKING:
+    from unmask.privacy.legal.crowd import ExtrapolatedLinkability
+
 HEADLINE = 20
 """Candidates, or speakers among whom one is singled out, at which attacks are ranked."""
 _CHECKED = ("linkability", "one_minus_eer")
-_LARGER = "risks in a larger crowd are unknown"
+_LARGER = "; risks in a larger crowd are unknown"
 _NO_CONTROL = (
     "no attacker on unprotected speech was given: whether the attacks are strong enough to be"
     " believed is not known"
@@ -44,7 +47,8 @@ class LegalSweep(Tabular):
     (negated, centred, centred negated), under its name with theirs. ``original`` is the attacker on
     unprotected speech, ``asked`` the one whose risk was asked for. ``release`` names attacks within
     the release, which link its recordings to each other and not to a known person. ``skipped`` says
-    what could not be tried, ``untried`` what was not asked for or lacked data.
+    what could not be tried, ``untried`` what was not asked for or lacked data. ``crowds`` continue
+    Linkability of the strongest attack to more people, by length.
     """
 
     curves: Mapping[tuple[str, str, int], Curve]
@@ -57,6 +61,7 @@ class LegalSweep(Tabular):
     release: tuple[str, ...] = ()
     skipped: tuple[Notice, ...] = ()
     untried: tuple[Notice, ...] = ()
+    crowds: Mapping[int, ExtrapolatedLinkability] = field(default_factory=dict)
 
     @property
     def attackers(self) -> tuple[str, ...]:
@@ -163,7 +168,8 @@ class LegalSweep(Tabular):
             for i in range(len(curve.counts))
             for estimate in (curve.estimate(i), *curve.details(i))
         ]
-        others: list[Ranks | Inference] = [*self.ranks.values(), *self.inferences.values()]
+        others: list[Ranks | Inference | Curve] = [*self.ranks.values(), *self.inferences.values()]
+        others += self.crowds.values()
         return (*curves, *(estimate for result in others for estimate in result.estimates))
 
     def rows(self) -> list[dict[str, Any]]:
@@ -193,6 +199,7 @@ class LegalSweep(Tabular):
             ranks={key: ranks for key, ranks in self.ranks.items() if key[0] in both},
             inferences={key: one for key, one in self.inferences.items() if key[0] in both},
             release=tuple(name for name in self.release if name == attacker),
+            crowds={n: one for n, one in self.crowds.items() if one.attacker.startswith(attacker)},
         )
 
     @property
@@ -210,7 +217,7 @@ class LegalSweep(Tabular):
             if self.release and not set(self.release) & set(self.protected):
                 within = self.worst(metric, self.release)
                 lines.append(self._sentence(within, "within the release, "))
-        return tuple(lines)
+        return (*lines, *(one.sentence for one in self.crowds.values()))
 
     def _sentence(self, best: Strongest, what: str = "") -> str:
         metric, length, count = best.estimate.metric, best.length, best.count
@@ -234,12 +241,17 @@ class LegalSweep(Tabular):
         few = few_speakers(min(people, default=FEW_SPEAKERS))
         notices = [
             *self.skipped,
-            *([] if few is None else [Notice("few-speakers", "", f"{few}; {_LARGER}")]),
+            *(
+                []
+                if few is None
+                else [Notice("few-speakers", "", f"{few}{'' if self.crowds else _LARGER}")]
+            ),
             *self._on_control(),
             *(Notice("release", name, _RELEASE) for name in self.release),
             *self._at_chance(),
             *self._isolated(),
             *self._of_parts(),
+            *(notice for one in self.crowds.values() for notice in one.notices),
             *self.untried,
         ]
         return tuple(dict.fromkeys(notices))

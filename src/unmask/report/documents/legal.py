@@ -27,7 +27,7 @@ def _(sweep: LegalSweep) -> Document:
                 estimates += ranks.estimates
             where = {"attacker": attacker, "L": str(length), "N": str(count)}
             rows += [Row(where, estimates)] if estimates else []
-    rows += _inferences(sweep)
+    rows += [*_crowds(sweep, "L", "N", "d"), *_inferences(sweep)]
     always = [note(name) for name in ("readings", "validated", "no_verdict")]
     notes = [*sweep.sentences, *_how(sweep), *always]
     return Document.of(sweep, rows, tables=_shown(sweep), notes=notes)
@@ -60,7 +60,16 @@ def _shown(sweep: LegalSweep) -> list[list[Row]]:
         for (a, n), r in sweep.ranks.items()
     ]
     table = [Row(dict(zip(names, key, strict=True)), risks[key]) for key in order]
-    return [table, inferred, ranked]
+    return [table, _crowds(sweep, "utterances", "speakers", ","), inferred, ranked]
+
+
+def _crowds(sweep: LegalSweep, length: str, count: str, written: str) -> list[Row]:
+    """Linkability among more people than there are, apart from what is measured."""
+    return [
+        Row({"attacker": one.attacker, length: str(n), count: f"{people:{written}}"}, [estimate])
+        for n, one in sweep.crowds.items()
+        for people, estimate in zip(one.counts, one.estimates, strict=True)
+    ]
 
 
 def _inferences(sweep: LegalSweep) -> list[Row]:

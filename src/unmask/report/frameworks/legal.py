@@ -62,7 +62,11 @@ class LegalResults:
             by = {who: one for (safeguard, who), one in sweeps.items() if safeguard == name}
             curves = {key: curve for one in by.values() for key, curve in one.curves.items()}
             ranks = {key: rank for one in by.values() for key, rank in one.ranks.items()}
-            whole = law.LegalSweep(curves, ranks, {}, None, None, self.seed)
+            crowds: dict[int, law.ExtrapolatedLinkability] = {}
+            for one in (crowd for sweep in by.values() for crowd in sweep.crowds.values()):
+                held = crowds.setdefault(one.length, one)
+                crowds[one.length] = max(held, one, key=lambda crowd: crowd.measured[0])
+            whole = law.LegalSweep(curves, ranks, {}, None, None, self.seed, crowds=crowds)
             self.whole[name], self.shown[name], self.told[name] = whole, {}, {}
             for who, metric, length in product(by, self.metrics, whole.lengths):
                 best = by[who].strongest(metric, length)
@@ -93,7 +97,8 @@ class LegalResults:
         control = {key: curve for key, curve in self.shown[ORIGINAL].items() if key[2] in own}
         curves = {**control, **self.shown[safeguard], **self.told[safeguard]}
         probes = {(name, a): i for (name, a), i in self.probes.items() if name == safeguard}
-        return law.LegalSweep(curves, {}, probes, ORIGINAL, None, self.seed)
+        crowds = self.whole[safeguard].crowds
+        return law.LegalSweep(curves, {}, probes, ORIGINAL, None, self.seed, crowds=crowds)
 
     def overlaps(self) -> dict[str, tuple[law.Overlap, ...]]:
         """Whether the same people are linked by several attackers of a safeguard, under several
@@ -125,7 +130,8 @@ def section(study: Study, groups: Results) -> Section:
         for metric, length in product(results.metrics, whole.lengths):
             label, curve = results.leading(name, metric, length)
             who = ORIGINAL if name == ORIGINAL else label
-            lines.append(charts.RiskLine(name, who, metric, length, curve))
+            beyond = whole.crowds.get(length) if metric == "linkability" else None
+            lines.append(charts.RiskLine(name, who, metric, length, curve, beyond))
     told = tuple(metric for metric in results.metrics if metric != CURVE) or results.metrics
     metric = told[0]
     worst = {name: results.points[name, metric][WORST] for name in results.whole}
@@ -235,6 +241,7 @@ def _tables(results: LegalResults) -> list[TableBlock]:
             for metric, rows in strongest.items()
             if metric != CURVE
         ),
+        TableBlock("Linkability beyond the people at hand", _beyond(results), note=note("crowds")),
         TableBlock("Inference of attributes", probes),
         TableBlock("Linked within the release", released, note=note("release")),
         TableBlock(law.TITLES[CURVE], strongest.get(CURVE, ()), folded=True, note=note("curve")),
@@ -244,6 +251,18 @@ def _tables(results: LegalResults) -> list[TableBlock]:
         TableBlock("Every variant tried", _merged(variants), folded=True),
         TableBlock("Are the same people linked?", same, folded=True, note=note("overlap")),
     ]
+
+
+def _beyond(results: LegalResults) -> list[Row]:
+    """Linkability of the strongest attack on each safeguard among the most people asked about."""
+    rows = []
+    for name, whole in results.whole.items():
+        for length, one in whole.crowds.items():
+            last = int(one.counts.argmax())
+            where = {"safeguard": name, "attacker": one.attacker, "setting": KNOWN}
+            where |= {"utterances": str(length), "speakers": f"{one.counts[last]:,}"}
+            rows.append(Row(where, [one.estimate(last)]))
+    return rows
 
 
 def _linked(safeguard: str, what: str, sweep: law.LegalSweep) -> list[Row]:

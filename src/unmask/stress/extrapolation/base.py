@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import digamma, log_ndtr, ndtr, polygamma
 
-from unmask.base import FloatArray, IntArray
+from unmask.base import FloatArray, IntArray, pareto_tail
 from unmask.errors import InputError
 from unmask.stress.impostors.pair_scores import PairScores
 from unmask.stress.impostors.rates import Rates, crossed_rates
@@ -269,19 +269,6 @@ def tail_quantiles(ordered: FloatArray) -> FloatArray:
     logs = -np.log(np.maximum(beyond, 1e-300))
     far = edge + scale * (np.expm1(shape * logs) / shape if abs(shape) > 1e-9 else logs)
     return np.maximum.accumulate(np.where(beyond < 1, far, body))
-
-
-def pareto_tail(excess: FloatArray) -> tuple[float, float]:
-    """Shape and scale of a generalised Pareto tail by probability-weighted moments.
-
-    With a_0 = E[X] and a_1 = E[X·(1 − F(X))]: shape = 2 − a_0/(a_0 − 2a_1),
-    scale = 2·a_0·a_1/(a_0 − 2a_1).
-    """
-    survival = 1 - (np.arange(excess.size) + 0.5) / excess.size
-    first, second = float(np.mean(excess)), float(np.mean(np.sort(excess) * survival))
-    gap = max(first - 2 * second, 1e-12 * first)
-    shape = float(np.clip(2 - first / gap, -0.5, 0.3))
-    return shape, first * (1 - shape)
 
 
 @dataclass(frozen=True, eq=False)
