@@ -35,6 +35,7 @@ BELIEVED = ("absent", "not-matched", "length-left-out")
 LOWER_BOUND = ("overfitted", "weak-own-run", "learning-rises")
 """Notices on trained attackers that make the risk a lower bound."""
 _SHARES = {"most": "Most attempts", "some": "Some attempts", "chance": "No attempts beyond chance"}
+_OPEN = 0.5  # an interval this wide leaves a risk open
 READABLE = 0.5
 """Share of what chance leaves open that a guessed attribute must reach to be called readable."""
 
@@ -228,11 +229,10 @@ def verdict(
     if every is not None and {**every.conditions, "point": WORST} != worst.conditions:
         lines.append(note("among_all", **_linked(every)))
     if more := largest(find(rows, "linkability_extrapolated", safeguard=name)):
-        spoken_ = spoken(int(more.conditions["utterances"]))
-        share = with_level(more.estimate)
-        lines.append(
-            note("beyond", people=more.conditions["speakers"], share=share, spoken=spoken_)
-        )
+        from_, ends = spoken(int(more.conditions["utterances"])), more.estimate.interval
+        wide = ends is not None and ends.high - ends.low > _OPEN
+        said, people = "beyond_open" if wide else "beyond", more.conditions["speakers"]
+        lines.append(note(said, people=people, share=with_level(more.estimate), spoken=from_))
     if weak_control(rows):
         return "unknown", note("nothing").rstrip("."), lines
     sure = largest(find(rows, "linkability", safeguard=name, point=SURE)) or worst
