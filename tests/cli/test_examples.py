@@ -74,6 +74,8 @@ def folder(tmp_path_factory):
         one, two = (1.5 * (kind == "target") + rng.normal(size=2)).round(4)
         ends = names[i].split("-")[0], names[j].split("-")[0]
         rows.append(f"{names[i]} {names[j]} {kind} {one} {two} {ends[0]} {ends[1]}")
+    pairs = [f"{1.5 - 0.3 * i},SS\n{0.3 * i - 1.5},DS\n" for i in range(9)]
+    (root / "llrs.csv").write_text(f"LLR,hypothesis\n{''.join(pairs)}")
     (root / "scores.tsv").write_text("\n".join(rows).replace(" ", "\t") + "\n")
     for place in ("recordings", "original", "protected", "voxceleb", "data/audio"):
         for speaker in ("ann", "bob"):
