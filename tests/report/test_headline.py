@@ -8,7 +8,7 @@ from unmask.assessment.toml import load_config
 from unmask.estimate import Estimate, Interval
 from unmask.report.assessment import run_assessment as assess
 from unmask.report.documents import Row
-from unmask.report.headline import find, of_tables, verdict, weak_control
+from unmask.report.headline import Card, conclusion, find, of_tables, verdict, weak_control
 from unmask.report.html import render_html
 from unmask.report.words import with_level
 
@@ -153,3 +153,17 @@ def test_the_raw_equal_error_rate_has_one_interval(study):
     page = render_html(result)
     assert "EER, raw" in page
     assert "raw EER" in page
+
+
+def test_the_title_claims_no_more_than_the_intervals_show():
+    def card(extent: str) -> Card:
+        return Card("x", "", "", (), extent)
+
+    every = [card("most"), card("most"), card("chance")]
+    assert conclusion(every) == (
+        "Most attempts succeed against 2 of 3 safeguards; success beyond chance is not shown"
+        " against 1."
+    )
+    assert conclusion(every[2:]) == "Success beyond chance is not shown against x."
+    assert conclusion(every[:2]) == "Most attempts succeed against all 2 safeguards."
+    assert conclusion([card("unknown")]).startswith("Nothing can be concluded")

@@ -34,7 +34,11 @@ BELIEVED = ("absent", "not-matched", "length-left-out")
 """Notices on the inputs that a reader of the conclusion has to know."""
 LOWER_BOUND = ("overfitted", "weak-own-run", "learning-rises")
 """Notices on trained attackers that make the risk a lower bound."""
-_SHARES = {"most": "Most attempts", "some": "Some attempts", "chance": "No attempts beyond chance"}
+_SHARES = {
+    "most": "Most attempts succeed against",
+    "some": "At least some attempts succeed against",
+    "chance": "Success beyond chance is not shown against",
+}
 _OPEN = 0.5  # an interval this wide leaves a risk open
 READABLE = 0.5
 """Share of what chance leaves open that a guessed attribute must reach to be called readable."""
@@ -264,13 +268,8 @@ def conclusion(cards: Sequence[Card]) -> str:
         return note("untried")
     (words, number), *others = found
     whom = f"{number} of {len(cards)} safeguards" if others else f"all {number} safeguards"
-    whom = whom if len(cards) > 1 else cards[0].safeguard
-    return (
-        "; ".join(
-            [f"{words} succeed against {whom}", *(f"{w.lower()} against {n}" for w, n in others)]
-        )
-        + "."
-    )
+    first = f"{words} {whom if len(cards) > 1 else cards[0].safeguard}"
+    return "; ".join([first, *(f"{w[:1].lower()}{w[1:]} {n}" for w, n in others)]) + "."
 
 
 def _linked(match: Match) -> dict[str, str]:
