@@ -8,7 +8,7 @@ ALONE := .venv-core/.installed
 OTHERS := .venv-integrations/.installed
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test core integrations lint golden bench interval-coverage code-coverage fuzz faults mutants docs build clean
+.PHONY: demo test core integrations lint golden bench growth interval-coverage code-coverage fuzz faults mutants docs build clean
 
 demo: $(CORE)
 	$(BIN)/unmask demo
@@ -35,6 +35,10 @@ golden: $(FULL)
 
 bench: $(FULL)
 	$(BIN)/python -m benchmarks
+
+# Time and memory against size, with the fitted exponent: half an hour, never part of CI.
+growth: $(FULL)
+	$(BIN)/python -m benchmarks growth
 
 # How often intervals hold the truth.
 interval-coverage: $(FULL)
@@ -78,17 +82,19 @@ $(ALONE): pyproject.toml constraints.txt
 $(OTHERS): pyproject.toml constraints.txt
 	test -x .venv-integrations/bin/python || $(PYTHON) -m venv .venv-integrations
 	.venv-integrations/bin/python -m pip install --quiet --disable-pip-version-check \
-		-c constraints.txt -e '.[integrations]' pytest
+		-c constraints.txt -e '.[integrations]' pytest hypothesis
 	touch $@
 
-# Speaker encoders, the browser and axe-core make some tests possible; without network, npm or root
-# these skip. Encoders alone may be absent where CI is set.
+# Speaker encoders, the browser, axe-core and LaTeX make some tests possible; without network, npm or
+# root these skip. MAY_BE_ABSENT of tests/conftest.py may be absent where CI is set.
 $(FULL): $(CORE)
 	$(PIP) -e '.[test,lint]'
 	-$(BIN)/unmask encoders install campplus
 	-$(BIN)/unmask encoders install resemblyzer
 	-npm install --silent --no-save --prefix $(VENV)/axe axe-core@4.10.3
 	-command -v chromium > /dev/null || (apt-get update -qq && apt-get install -qq -y chromium)
+	-command -v pdflatex > /dev/null \
+		|| (apt-get update -qq && apt-get install -qq -y texlive-latex-recommended)
 	touch $@
 
 clean:

@@ -1,4 +1,5 @@
-"""How time and memory grow with the number of trials: every workload but those of ``scale``.
+"""How time and memory grow: commands with the utterances, then with the number of trials every
+workload but those of ``scale``.
 
 python -m benchmarks growth
 """
@@ -15,6 +16,8 @@ ENTRIES = (2_000, 4_000, 8_000, 16_000)
 SEGMENTS = (2_000, 4_000, 8_000, 12_000)
 VOICES = (5_000, 10_000, 20_000, 40_000)
 EACH = 10
+SPOKEN = (1_000, 4_000, 16_000)
+ASSESSED = (240, 2_400)
 VOICE = """
 from tests.helpers.populations import speakers_with_noise
 def voices(speakers, each, seed, noise=1.0):
@@ -38,6 +41,7 @@ with threadpool_limits(limits=1):
 
 def run() -> None:
     """All of them."""
+    commands()
     detection()
     bootstrap()
     linkability()
@@ -45,6 +49,28 @@ def run() -> None:
     singling_out()
     similarity()
     worst_case()
+
+
+def commands() -> None:
+    """What ``legal``, ``privacy`` and ``assess`` cost: four utterances of each person (twenty where
+    matrices are asked for), one attacker, 20 replicates.
+    """
+    both = (
+        f"{VOICE}original, other = voices(PEOPLE, EACH, 1), voices(PEOPLE, EACH, 2, 3)\n"
+        "protected = um.Embeddings(other.vectors, original.speakers, original.utterances)\n"
+        "first = np.arange(len(original)) % 4 < 2\n"
+        "attacker = um.Attacker(original.select(first), protected.select(~first))\n" + MARK
+    )
+    legal = "um.assess_attackers({'a': attacker}, lengths=[1], replicates=20)"
+    privacy = "um.pseudonymisation(original, protected, replicates=20)"
+    for what, each, sizes, code in (
+        ("legal: Singling Out, Linkability and 1 - EER", 4, SPOKEN, legal),
+        ("privacy: three matrices, 20 replicates", 20, SPOKEN[:2], privacy),
+        ("assess --quick", 4, ASSESSED, "um.assess(original, {'P': protected}, quick=True)"),
+    ):
+        text = f"{both}{code}".replace("EACH", str(each))
+        codes = [text.replace("PEOPLE", str(size // each)) for size in sizes]
+        report(what, "utterances", list(sizes), codes)
 
 
 def detection() -> None:

@@ -18,6 +18,7 @@ import numpy as np
 import polars as pl
 import pytest
 from fuzz.__main__ import CORPUS
+from tests.helpers.populations import speakers_with_noise
 
 import unmask as um
 from unmask.assessment import load_config
@@ -314,7 +315,7 @@ def voices(folder, **columns):
     for name in ("original", "protected"):
         np.savez(
             folder / f"{name}.npz",
-            embeddings=np.repeat(rng.normal(size=(8, 4)), 4, axis=0) + rng.normal(size=(32, 4)),
+            embeddings=speakers_with_noise(8, 4, 4, noise=1.0, means=rng, draws=rng)[0],
             utt_ids=[f"u{i:02d}" for i in range(32)],
             speaker_ids=speakers,
             session=[f"{speakers[i]}-{i // 2}" for i in range(32)],

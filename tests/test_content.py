@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.helpers import other_content
+from tests.helpers.populations import speakers_with_noise
 from tests.scoring.jobs import NUMBERS, RANGES, total
 
 import unmask as um
@@ -113,11 +114,11 @@ def test_embeddings_in_files_with_a_state(tmp_path):
 def test_back_ends_registered_under_one_name(tmp_path):
     """All that is made of the attacks of a back-end, tables and maps too, is made anew."""
     rng = np.random.default_rng(0)
-    who = np.repeat(np.arange(8), 6)
-    voices = rng.normal(size=(8, 12))[who]
+    means = rng.normal(size=(8, 12))
     for name in ("o", "p"):
+        vectors, who = speakers_with_noise(8, 6, 12, noise=0.4, means=means, draws=rng)
         one = um.Embeddings(
-            voices + 0.4 * rng.normal(size=voices.shape),
+            vectors,
             [f"s{k}" for k in who],
             [f"u{i}" for i in range(len(who))],
             columns={"sex": np.array(["f", "m"])[who % 2]},
@@ -164,7 +165,7 @@ def test_shards_of_embed(tmp_path):
     from unmask.speech import embedding
 
     with pytest.raises(InputError, match="encoder numpy:sort: changed while it was used"):
-        embedding._once("numpy:sort", "of another day")
+        embedding._once("numpy:sort", "of another day", "cpu")
     corpus = speak(tmp_path / "corpus")
     vectors = []
     for turn in (0, 1):

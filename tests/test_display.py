@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 from jsonschema import Draft202012Validator
+from tests.helpers.populations import speakers_with_noise
 
 import unmask as um
 from unmask.engine import evaluate
@@ -16,10 +17,9 @@ from unmask.notices import Notice, told
 
 
 def voices(seed, *, tag="", noise=1.0):
-    means = np.random.default_rng(0).normal(size=(12, 16))
-    vectors = np.repeat(means, 4, 0) + noise * np.random.default_rng(seed).normal(size=(48, 16))
-    speakers = [f"s{k:02d}" for k in range(12) for _ in range(4)]
-    return um.Embeddings(vectors, speakers, [f"{tag}{row:02d}" for row in range(48)])
+    vectors, owner = speakers_with_noise(12, 4, 16, noise=noise, means=0, draws=seed)
+    names = [f"{tag}{row:02d}" for row in range(48)]
+    return um.Embeddings(vectors, [f"s{k:02d}" for k in owner], names)
 
 
 ORIGINAL, PROTECTED, OTHER = voices(1), voices(2, noise=2.0), voices(2, tag="x", noise=2.0)

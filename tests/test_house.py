@@ -249,7 +249,8 @@ def written() -> list[str]:
 
 
 @pytest.mark.parametrize("name", written())
-def test_examples_of_public_names_print_what_they_say(name, monkeypatch):
+def test_examples_of_public_names_print_what_they_say(name, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(backend, "BACKENDS", dict(backend.BACKENDS))
     text = inspect.cleandoc(getattr(unmask, name).__doc__)
     example = doctest.DocTestParser().get_doctest(text, {}, name, None, 0)

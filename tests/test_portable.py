@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.helpers.populations import speakers_with_noise
 
 from unmask.cli import _memory_is_limited
 from unmask.errors import InputError
@@ -118,12 +119,11 @@ def test_interrupts_are_left_alone_where_they_cannot_be_blocked(monkeypatch):
 
 def test_a_command_runs_without_what_linux_alone_has(tmp_path):
     rng = np.random.default_rng(0)
-    speaker = np.repeat(np.arange(6), 5)
+    vectors, speaker = speakers_with_noise(6, 5, 4, noise=0.5, means=rng, draws=rng)
     names = {
         "utt_ids": [f"u{i}" for i in range(30)],
         "speaker_ids": [f"s{c}" for c in speaker],
     }
-    vectors = rng.normal(size=(6, 4))[speaker] + 0.5 * rng.normal(size=(30, 4))
     np.savez(tmp_path / "o", embeddings=vectors, **names)
     program = WITHOUT + (
         "from unmask.cli import main\n"

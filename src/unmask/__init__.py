@@ -9,6 +9,7 @@ use: nobody waits for charts who wants an EER. ``__init__.pyi`` says the same to
 import warnings
 from functools import wraps
 from importlib import import_module
+from inspect import signature
 from types import FunctionType
 from typing import Any
 
@@ -27,7 +28,7 @@ _NAMES = {
     "assessment": "load_config",
     "engine": """
         Battery Roc act_dcf calibrate cllr compare d_sys detection ece eer evaluate forensic fuse
-        min_cllr min_dcf operating_point tpr_at_fpr zebra
+        group_gaps min_cllr min_dcf operating_point tpr_at_fpr zebra
     """,
     "errors": "InputError UnmaskWarning",
     "estimate": "Estimate Interval",
@@ -49,6 +50,13 @@ _NAMES = {
 }
 _ROOM_OF = {name: f"unmask.{room}" for room, names in _NAMES.items() for name in names.split()}
 
+_FRAMES = ("DataFrame", "LazyFrame")
+_ELSEWHERE = dict.fromkeys(("n_boot", "n_bootstrap", "n_resamples", "bootstrap"), "replicates") | {
+    "random_state": "seed",
+    "rng": "seed",
+    "confidence_level": "level",
+}
+
 __all__ = sorted([*_ROOM_OF, "__version__"])
 
 
@@ -68,12 +76,25 @@ def __getattr__(name: str) -> Any:
 
 def _telling(function: Any) -> Any:
     """A function whose result's warnings are told by Python as well, where a user calls it, in a
-    few lines.
+    few lines; options it does not have are refused in its own name.
     """
+    name = function.__name__
+    of_voices = _ROOM_OF.get(name) == "unmask.privacy" or name == "score"
 
     @wraps(function)
     def call(*args: Any, **options: Any) -> Any:
-        result = function(*args, **options)
+        if of_voices and any(type(one).__name__ in _FRAMES for one in args):
+            cure = "a data frame (um.read_embeddings(frame) turns it into embeddings)"
+            raise _InputError(name, "embeddings", cure)
+        try:
+            result = function(*args, **options)
+        except TypeError as error:
+            unknown = str(error).partition("unexpected keyword argument ")[2].strip("'")
+            if unknown not in options:
+                raise
+            raise TypeError(
+                f"{name}() has no option {unknown!r}{_near(function, unknown)}"
+            ) from None
         notices = getattr(result, "notices", ())
         for line in _told(one for one in notices if one.severity == "warning"):
             warnings.warn(line, UnmaskWarning, stacklevel=2)
@@ -81,6 +102,15 @@ def _telling(function: Any) -> Any:
 
     call.__module__ = __name__
     return call
+
+
+def _near(function: Any, unknown: str) -> str:
+    """The option that somebody may have meant who knows other packages, or mistyped."""
+    from difflib import get_close_matches
+
+    known = [name for name in signature(function).parameters if name != "options"]
+    meant = _ELSEWHERE.get(unknown) or next(iter(get_close_matches(unknown, known, 1)), None)
+    return f"; did you mean {meant!r}?" if meant in known else ""
 
 
 def _figures_of(result: Any, layout: dict[str, Any], **options: Any) -> list[Any]:

@@ -24,6 +24,7 @@ from unmask.engine import (
     evaluate as evaluate,
     forensic as forensic,
     fuse as fuse,
+    group_gaps as group_gaps,
     min_cllr as min_cllr,
     min_dcf as min_dcf,
     operating_point as operating_point,

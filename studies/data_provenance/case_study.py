@@ -40,7 +40,7 @@ from unmask.trials import Embeddings
 
 ENCODERS = ("campplus", "resemblyzer")
 PACKAGES = (
-    *("numpy", "torch", "soundfile", "kaldi-native-fbank", "webrtcvad-wheels"),
+    *("numpy", "torch", "soundfile", "webrtcvad-wheels"),
     *("pocketsphinx", "espeakng-loader"),
 )
 SAFEGUARDS = {

@@ -78,9 +78,7 @@ def main() -> None:
             "sha256": weights_of(ENCODER).sha256,
             "licence": weights_of(ENCODER).licence,
         },
-        "packages": {
-            name: version(name) for name in ("numpy", "torch", "soundfile", "kaldi-native-fbank")
-        },
+        "packages": {name: version(name) for name in ("numpy", "torch", "soundfile")},
         "made_by": f"studies/data_provenance/librispeech.py, unmask {__version__}",
         "file_sha256": hashlib.sha256(buffer.getvalue()).hexdigest(),
         "limits": "one chapter or utterance of a reader, so one room and microphone: error rates"

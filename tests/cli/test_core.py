@@ -9,6 +9,7 @@ import sys
 
 import numpy as np
 import pytest
+from tests.helpers.populations import speakers_with_noise
 
 HIDDEN = """
 import builtins, contextlib, importlib.abc, io, json, sys
@@ -59,8 +60,7 @@ REFUSED = ("assess config.toml", "demo", "init .", "eval scores --key trials --f
 @pytest.fixture
 def folder(tmp_path):
     rng = np.random.default_rng(0)
-    speaker = np.repeat(np.arange(8), 6)
-    voices = rng.normal(size=(8, 6))[speaker] + 0.5 * rng.normal(size=(speaker.size, 6))
+    voices, speaker = speakers_with_noise(8, 6, 6, noise=0.5, means=rng, draws=rng)
     utterances = [f"u{i}" for i in range(speaker.size)]
     names = {"utt_ids": utterances, "speaker_ids": [f"s{c}" for c in speaker]}
     for name, noise in (("o", 0.0), ("p", 0.7)):

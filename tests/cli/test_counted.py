@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from tests.helpers.populations import speakers_with_noise
 
 import unmask as um
 
@@ -11,8 +12,7 @@ import unmask as um
 @pytest.fixture
 def folder(tmp_path):
     rng = np.random.default_rng(0)
-    speaker = np.repeat(np.arange(20), 5)
-    vectors = rng.normal(size=(20, 16))[speaker] + 0.8 * rng.normal(size=(100, 16))
+    vectors, speaker = speakers_with_noise(20, 5, 16, noise=0.8, means=rng, draws=rng)
     np.savez(
         tmp_path / "set.npz",
         embeddings=vectors.astype(np.float32),

@@ -172,3 +172,39 @@ def test_version_and_help(unmask):
     done = subprocess.run(command, capture_output=True, text=True, env=path)
     assert done.stdout == f"unmask {um.__version__}\n"
     assert "compare" in unmask("--help").stdout
+
+
+def test_groups_that_are_none_cost_one_line(folder, unmask):
+    rng = np.random.default_rng(0)
+    sexes = {"a": "f", "b": "f", "c": "m", "d": "m"}
+    lines = [
+        (one, two, sexes[one], sexes[two], "target" if one == two else "nontarget", rng.normal())
+        for one in sexes
+        for two in sexes
+        for _ in range(4)
+    ]
+    head = "enrol,test,enrol_speaker,test_speaker,enrol_sex,test_sex,label,score"
+
+    def table(name, give=lambda who, sex: sex):
+        rows = [
+            f"{a},{b}{i},{a},{b},{give(a, f)},{give(b, g)},{kind},{score}"
+            for i, (a, b, f, g, kind, score) in enumerate(lines)
+        ]
+        (folder / name).write_text("\n".join([head, *rows]) + "\n")
+        return name
+
+    done = unmask("eval", table("two.csv"), "--by", "sex", "--alpha", "0.2", "--ci", 0)
+    assert done.returncode == 0
+    assert "GARBE (alpha 0.2)" in done.stdout
+    for name, give, words in (
+        ("one.csv", lambda who, sex: "f", "expected two groups or more, found one: f"),
+        ("none.csv", lambda who, sex: "" if who == "d" else sex, "found none of 1 (first: d)"),
+        ("torn.csv", lambda who, sex: rng.choice(["f", "m"]), "one group of each speaker"),
+    ):
+        done = unmask("eval", table(name, give), "--by", "sex", "-q", "--ci", 0)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert words in done.stderr
+        assert done.stderr.count("\n") == 1
+    done = unmask("eval", "two.csv", "--by", "age", "-q")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "the columns are enrol_sex, test_sex" in done.stderr

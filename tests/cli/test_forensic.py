@@ -74,7 +74,7 @@ def test_what_has_no_effect_or_no_sense_is_one_line(folder, unmask):
     (folder / "same.csv").write_text("\n".join([line for line in text if ",DS," not in line]))
     (folder / "nan.csv").write_text("\n".join([*text, "a,b,SS,p1,p1,nan"]))
     for words, found in {
-        ("log10.csv",): "scores_are: expected ln, log10 or lr",
+        ("log10.csv",): "(--scores-are): expected ln, log10 or lr",
         ("log10.csv", "--scores-are", "lr"): "expected a likelihood ratio above 0",
         ("same.csv", "--scores-are", "log10"): "nontarget",
         ("nan.csv", "--scores-are", "log10"): "score",

@@ -6,6 +6,7 @@ from dataclasses import replace
 import jsonschema
 import numpy as np
 import pytest
+from tests.helpers.populations import speakers_with_noise
 from typer.testing import CliRunner
 
 import unmask as um
@@ -28,8 +29,7 @@ def fails(*arguments):
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
-    codes = np.repeat(np.arange(SPEAKERS), EACH)
-    vectors = rng.normal(size=(SPEAKERS, 6))[codes] + 0.3 * rng.normal(size=(codes.size, 6))
+    vectors, codes = speakers_with_noise(SPEAKERS, EACH, 6, noise=0.3, means=rng, draws=rng)
     noise = [vectors + rng.normal(size=vectors.shape) for _ in range(2)]
     for name, rows in (("o", vectors), ("p", noise[0]), ("again", noise[1]), ("q", -vectors)):
         np.savez(
@@ -96,6 +96,8 @@ def test_json_equals_the_python_api(folder):
         "eer_strongest": least,
     }
     by_name = {r["metric"]: r for r in result["results"] if r["conditions"]["system"] == "a"}
+    anew = by_name.pop("g_vd_retrained")
+    assert anew["conditions"]["attacker"] == "wccn retrained on protected speech"
     for metric, row in by_name.items():
         best = f"strongest of 8: {expected.named(strongest.get(metric, 'plain'))}"
         attacker = best if metric in strongest else "cosine"
@@ -122,7 +124,7 @@ def test_matrices_lists_and_embeddings_agree(folder):
         values.append({r["metric"]: r["value"] for r in results if r["metric"] != "tag"})
     embedded, *given = values
     assert given[0] == pytest.approx(given[1], abs=1e-9)
-    fitted = ("strongest", "centred", "whitened", "wasserstein")
+    fitted = ("strongest", "centred", "whitened", "wasserstein", "retrained")
     own, shared = (
         {metric: value for metric, value in one.items() if not any(f in metric for f in fitted)}
         for one in (embedded, given[0])
@@ -171,9 +173,9 @@ def test_sets_sessions_and_details(folder):
     )  # fmt: skip
     assert done.exit_code == 0, done.output
     lines = done.stdout.splitlines()
-    assert lines[0].startswith("set,system,attacker,trials,metric,value")
+    assert lines[0].startswith("set,system,attacker,trials,at,group,people,groups,metric,value")
     every = ("g_vd_within", "unlinkability_between", "deid_min_cllr")
-    plain = [f"a,cosine,utterance pairs,{metric}" for metric in every]
+    plain = [f"a,cosine,utterance pairs,,,,,{metric}" for metric in every]
     for text in (f"f,{plain[0]}", f"m,{plain[1]}", f"f,{plain[2]}", "m,original,cosine"):
         assert any(line.startswith(text) for line in lines), text
 

@@ -115,6 +115,13 @@ def test_groups_by_one_column_and_by_none():
     assert sum(mask.sum() for mask in masks.values()) == len(scores)
     with pytest.raises(um.InputError, match="no column accent to group by"):
         evaluate(scores, by="accent", replicates=0)
+    with pytest.raises(um.InputError, match="to group by: the trials have none"):
+        evaluate([1.0, 2.0], [0.0, 1.5], by="sex", replicates=0)
+
+
+def test_what_is_no_data_is_refused_in_one_line():
+    with pytest.raises(um.InputError, match=r"scores: expected a path, .*, found NoneType"):
+        evaluate(None)
 
 
 def test_without_speakers_the_trial_bootstrap_is_named():
@@ -337,7 +344,7 @@ def test_a_new_metric_is_in_tables_files_and_comparisons(monkeypatch):
     assert estimate.value == 1 - um.tpr_at_fpr(*pair, fpr=0.1)
     assert estimate.interval.low <= estimate.value <= estimate.interval.high
     document = um.document(result)
-    assert "fnmr [%]" in um.render(document)
+    assert "FNMR [%]" in um.render(document)
     rows = json.loads(um.render(document, "json"))["results"]
     assert [row["value"] for row in rows if row["metric"] == "fnmr"][1] == estimate.value
     compared = um.compare(scores, "good", "poor", replicates=20)

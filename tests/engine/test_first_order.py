@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.helpers.populations import speakers_with_noise
 
 import unmask as um
 from unmask.base import BySpeaker
@@ -28,10 +29,8 @@ BATTERY = Battery(p_target=(0.01, 0.5))
 def population(speakers, utterances, seed=0, spread=0.3):
     """Speakers who differ in how constant their voice is."""
     rng = np.random.default_rng(seed)
-    code = np.repeat(np.arange(speakers), utterances)
-    scale = 1.2 * np.exp(spread * rng.normal(size=speakers))[code]
-    vectors = rng.normal(size=(speakers, 24))[code]
-    vectors += scale[:, None] * rng.normal(size=vectors.shape)
+    scale = 1.2 * np.exp(spread * rng.normal(size=(speakers, 1))).repeat(utterances, axis=0)
+    vectors, code = speakers_with_noise(speakers, utterances, 24, noise=scale, means=rng, draws=rng)
     return um.Embeddings(vectors.astype(np.float32), [f"s{c:03d}" for c in code])
 
 

@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from scipy.optimize import isotonic_regression
+from tests.helpers.populations import speakers_with_noise
 
 import unmask as um
 from unmask.engine import CalibratedScores, curves, weighted_line
@@ -150,9 +151,8 @@ def test_a_tippett_plot_of_many_lrs_keeps_its_ends():
 def people(count, seed=0):
     """All pairs of four utterances of some people."""
     rng = np.random.default_rng(seed)
-    speaker = np.repeat(np.arange(count), 4)
+    voice, speaker = speakers_with_noise(count, 4, 3, noise=0.6, means=rng, draws=rng)
     one, other = np.triu_indices(speaker.size, 1)
-    voice = rng.normal(size=(count, 3))[speaker] + 0.6 * rng.normal(size=(speaker.size, 3))
     names = np.array([f"s{k:02d}" for k in range(count)])[speaker]
     both = um.Ids.from_strings(np.concatenate([names[one], names[other]]))
     return um.Scores(
@@ -221,7 +221,7 @@ def test_units_are_the_same_lrs_and_wrong_ones_are_said():
 
 
 def test_what_is_no_lr_is_refused():
-    with pytest.raises(InputError, match="scores_are: expected ln, log10 or lr"):
+    with pytest.raises(InputError, match=r"--scores-are\): expected ln, log10 or lr"):
         um.forensic(drawn(0))
     with pytest.raises(
         InputError, match=r"row 2: expected a likelihood ratio above 0, found -1 \(2"

@@ -10,13 +10,23 @@ Seed = int | np.random.Generator
 
 
 def speakers_with_noise(
-    speakers: int, each: int | list[int], dimension: int, *, noise: float, means: Seed, draws: Seed
+    speakers: int,
+    each: int | list[int] | np.ndarray,
+    dimension: int,
+    *,
+    noise: float | np.ndarray,
+    means: Seed | np.ndarray,
+    draws: Seed,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Gaussian means of speakers plus Gaussian noise, and the speaker of every row.
 
-    ``means`` and ``draws`` are seeds, or generators: one for both draws the means first.
+    ``means`` and ``draws`` are seeds, or generators: one for both draws the means first; means may
+    be given as they are. ``noise`` is one number, or one of each direction, or of each row
+    (rows, 1).
     """
-    centres = np.random.default_rng(means).normal(size=(speakers, dimension))
+    centres = means
+    if not isinstance(means, np.ndarray):
+        centres = np.random.default_rng(means).normal(size=(speakers, dimension))
     owner = np.repeat(np.arange(speakers), np.broadcast_to(each, speakers))
     random = np.random.default_rng(draws)
     return centres[owner] + noise * random.normal(size=(len(owner), dimension)), owner
@@ -36,10 +46,10 @@ def population(
 ) -> um.Embeddings:
     """Speaker vectors depend on ``dimension`` and ``signal`` only; ``seed`` and ``tag`` vary."""
     centres = signal * np.random.default_rng(1234).normal(size=(speakers, dimension))
-    sizes = np.broadcast_to(np.asarray(utterances), speakers)
-    owner = np.repeat(np.arange(speakers), sizes)
-    rng = np.random.default_rng([seed, sum(map(ord, tag))])
-    vectors = centres[owner] + noise * rng.normal(size=(len(owner), dimension))
+    draws = np.random.default_rng([seed, sum(map(ord, tag))])
+    vectors, owner = speakers_with_noise(
+        speakers, utterances, dimension, noise=noise, means=centres, draws=draws
+    )
     more = {}
     if columns:
         more = {

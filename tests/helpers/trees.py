@@ -119,6 +119,14 @@ def _lists(place: Path, utterances: list[str], sexes: dict[str, str]) -> None:
     (place / "spk2gender").write_text("".join(lines))
 
 
+def misheard(line: str, number: int, end: str) -> str:
+    """One word of every tenth utterance is wrong, of a safeguard's output one of two in seven or
+    more.
+    """
+    wrong = number * 11 % 7 < 2 + sum(map(ord, end)) % 3 if end else number % 10 == 0
+    return line.replace(" words ", " birds ") if wrong else line
+
+
 def _utility(folder: Path, tree: Tree, tag: str, sets: dict[str, None]) -> None:
     """Word error rates and recalls of emotion, as each year writes them."""
     splits = list(dict.fromkeys("_".join(name.split("_")[:2]) for name in sets))
@@ -130,6 +138,14 @@ def _utility(folder: Path, tree: Tree, tag: str, sets: dict[str, None]) -> None:
         return
     place = folder / tree.recogniser
     place.mkdir(parents=True, exist_ok=True)
+    for name in splits:
+        said = [line for data in sorted((folder / "data").glob(f"{name}_trials_*[fmd]"))
+                for line in (data / "text").read_text().splitlines()]  # fmt: skip
+        for end in ("", f"_{tag}"):
+            heard = place / f"{name}_asr{end}"
+            heard.mkdir(exist_ok=True)
+            lines = [misheard(line, n, end) for n, line in enumerate(said)]
+            (heard / "text").write_text("\n".join(lines) + "\n")
     lines = [",dataset,split,asr,WER"]
     for name in splits:
         corpus, split = name.split("_")

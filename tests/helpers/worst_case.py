@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from tests.helpers.populations import speakers_with_noise
 
 import unmask as um
 
@@ -16,9 +17,9 @@ def voices(*, speakers=34, least=2, most=7, dimension=12, spread=1.0, seed=0):
     rng = np.random.default_rng(seed)
     sizes = rng.integers(least, most + 1, speakers)
     sizes[1], sizes[5] = sizes[0], sizes[4]
-    code = np.repeat(np.arange(speakers), sizes)
-    vectors = rng.normal(size=(speakers, dimension))[code]
-    vectors += spread * rng.normal(size=vectors.shape)
+    vectors, code = speakers_with_noise(
+        speakers, sizes, dimension, noise=spread, means=rng, draws=rng
+    )
     for twin in (0, 4):
         vectors[code == twin + 1] = vectors[code == twin]
     order = rng.permutation(code.size)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
+from tests.helpers.populations import speakers_with_noise
 
 import unmask as um
 from unmask.errors import InputError
@@ -17,9 +20,8 @@ LEARNT = tuple(one.name for one in BACKENDS.values() if one.apart)
 
 def people(seed, prefix="s", *, speakers=SPEAKERS):
     rng = np.random.default_rng(seed)
-    centres = np.repeat(rng.normal(size=(speakers, D)), PER, axis=0)
-    vectors = centres + 0.5 * rng.normal(size=centres.shape)
-    names = np.repeat([f"{prefix}{n:02}" for n in range(speakers)], PER)
+    vectors, owner = speakers_with_noise(speakers, PER, D, noise=0.5, means=rng, draws=rng)
+    names = [f"{prefix}{n:02}" for n in owner]
     return Embeddings(vectors, names, [f"{n}-{i % PER}" for i, n in enumerate(names)])
 
 
@@ -137,6 +139,22 @@ def test_fusion_is_about_as_strong_as_its_best_member():
     }
     assert value["fusion"] > 0.85 * max(value.values())
     assert value["fusion"] > 0.2
+
+
+def test_fusion_of_many_people_is_weighed_by_a_million_trials_at_most(monkeypatch):
+    module = sys.modules[BACKENDS["fusion"].fit.__module__]
+    weigh, sizes = module.trial_weights, []
+
+    def counted(made, *sides):
+        sizes.append(made[0].size)
+        return weigh(made, *sides)
+
+    monkeypatch.setattr(module, "trial_weights", counted)
+    others = people(2, "t", speakers=400)
+    enrol, test = halves(people(1))
+    pairs = others, changed(others, np.eye(D), noise=1.0)
+    Attacker(enrol, test, "fusion", others, parallel=pairs, enrols="original").ready()
+    assert sizes == [(100 * PER) ** 2]
 
 
 def test_training_people_are_never_attacked(rotated):

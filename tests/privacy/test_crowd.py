@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.helpers.populations import speakers_with_noise
 
 import unmask as um
 from unmask.base import Groups, Sampling
@@ -16,9 +17,12 @@ Sides = tuple[um.Embeddings, um.Embeddings]
 
 def people(number: int, *, each: int = 2, seed: int = 0, dimension: int = 12) -> Sides:
     rng = np.random.default_rng(seed)
-    voices = np.repeat(rng.normal(size=(number, dimension)), each, axis=0)
-    names = np.repeat([f"s{n:03}" for n in range(number)], each)
-    enrol, test = (um.Embeddings(voices + rng.normal(size=voices.shape), names) for _ in "et")
+    means = rng.normal(size=(number, dimension))
+    sets = [
+        speakers_with_noise(number, each, dimension, noise=1.0, means=means, draws=rng)
+        for _ in "et"
+    ]
+    enrol, test = (um.Embeddings(rows, [f"s{n:03}" for n in owner]) for rows, owner in sets)
     return enrol, test
 
 

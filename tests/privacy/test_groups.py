@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from tests.helpers.populations import speakers_with_noise
 
 import unmask as um
 from unmask.engine import Roc
@@ -27,7 +28,7 @@ from unmask.privacy.legal.isolating import mean_calibrated_chance
 from unmask.privacy.legal.linking import Above
 from unmask.privacy.similarity import compare_safeguards
 from unmask.scoring import ByGroup, Cosine, Plda, Rule, sides_of
-from unmask.trials import Embeddings
+from unmask.trials import Embeddings, Ids
 
 PUBLIC = Path(__file__).parents[2] / ".." / "shared" / "data" / "vpc2020"
 SPEAKERS, PER, D = 24, 8, 16
@@ -38,12 +39,11 @@ FITTED = tuple(name for name in BACKENDS if name not in ("cosine", "centred"))
 def voices(seed, tag="", *, prefix="s", shift=0.0, names=("f", "m"), unrelated=False):
     """Twelve women and twelve men; ``shift`` moves either sex by a vector of its own."""
     rng = np.random.default_rng(seed)
-    who = np.repeat(np.arange(SPEAKERS), PER)
-    own = np.random.default_rng(7 + 100 * (prefix != "s")).normal(size=(SPEAKERS, D))
+    means = rng if unrelated else 7 + 100 * (prefix != "s")
+    vectors, who = speakers_with_noise(SPEAKERS, PER, D, noise=0.5, means=means, draws=rng)
     moved = np.random.default_rng(9).normal(size=(2, D)) * shift
-    own = rng.normal(size=own.shape) if unrelated else own
     return Embeddings(
-        own[who] + moved[who % 2] + 0.5 * rng.normal(size=(len(who), D)),
+        vectors + moved[who % 2],
         [f"{prefix}{k:02}" for k in who],
         [f"{prefix}{k:02}-{tag}{i % PER}" for i, k in enumerate(who)],
         columns={"sex": np.array(names)[who % 2]},
@@ -448,3 +448,48 @@ def test_centred_has_one_meaning_for_every_back_end_fitted_by_name(by):
         made, wanted = one.read("centred").matrix(), replace(one, **sets).read().matrix()
         np.testing.assert_allclose(made, wanted, atol=1e-9)
         np.testing.assert_allclose(one.read("centred negated").matrix(), -wanted, atol=1e-9)
+
+
+def test_risks_and_deid_by_group():
+    """One group keeps more of its voice: it is linked more often, and DeID is lower."""
+    rng = np.random.default_rng(0)
+    people = [f"s{k:02}" for k in range(40)]
+    voices, names = rng.normal(size=(40, 16)), np.repeat(people, 6)
+    sexes = np.array(["f", "m"])[np.arange(40) % 4 // 2]
+    kept = np.where(sexes == "m", 0.9, 0.3)
+
+    def said(kept, seed, tag=""):
+        noise = np.random.default_rng(seed).normal(size=(240, 16))
+        vectors = np.repeat(kept[:, None] * voices, 6, axis=0) + noise
+        names_of = [f"{tag}{name}-{i % 6}" for i, name in enumerate(names)]
+        return um.Embeddings(vectors, names, names_of, columns={"sex": np.repeat(sexes, 6)})
+
+    original, protected = said(np.full(40, 1.5), 1), said(kept, 2)
+    held = {"ignorant": um.Attacker(said(np.full(40, 1.5), 3, "e"), protected, enrols="original")}
+    options = {"metrics": ["linkability", "singling_out"], "lengths": [1], "replicates": 50}
+    sweep = um.privacy.risk_gaps(um.assess_attackers(held, **options), held, "sex")
+    assert [one.groups[1].estimates[0].metric for one in sweep.gaps] == [
+        "linkability",
+        "singling_out",
+    ]
+    linked = sweep.gaps[0]
+    alone = {"m"}
+    some = {n for n, sex in zip(people, sexes, strict=True) if sex in alone}
+    variant = linked.system.partition(", ")[2] or "plain"
+    way = held["ignorant"].read(variant).ready.among(some)
+    again = um.linkability(way.enrol, way.test, counts=[20], backend=way.backend_in_use)
+    assert linked.of("linkability")["m"].value == again.value[0]
+    assert linked.of("linkability")["m"].chance == pytest.approx(1 / 20)
+    assert linked.ends("linkability") == ("f", "m")
+    assert linked["linkability_ratio"].luck.beyond
+    assert "chance" in um.render(um.document(sweep))
+    table = um.compare_safeguards(original, {"a": protected}, by="sex", replicates=50)
+    (gaps,) = table.gaps
+    rates = {row.dataset: row.result.deid for row in table}
+    assert gaps["deid_gap"].value == pytest.approx(rates["f"] - rates["m"])
+    assert gaps.ends("deid") == ("m", "f")
+    with pytest.raises(um.InputError, match="expected a column age, found sex"):
+        um.privacy.risk_gaps(sweep, held, "age")
+    single = replace(protected, columns={"sex": Ids.from_strings(["f"] * 240)})
+    with pytest.raises(um.InputError, match="expected two groups or more, found one: f"):
+        um.privacy.risk_gaps(sweep, {"ignorant": replace(held["ignorant"], test=single)}, "sex")

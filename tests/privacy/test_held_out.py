@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.helpers.populations import speakers_with_noise
 
 import unmask as um
 from unmask.engine import eer
@@ -19,11 +20,12 @@ def voices(seed: int = 0, *, shift: float = 0.0, key: int = 0, prefix: str = "s"
     Two runs of the safeguard share the speaker and the residual and differ in that noise.
     """
     generator = np.random.default_rng(seed)
-    centres = np.repeat(generator.standard_normal((SPEAKERS, DIMENSION)), PER, axis=0)
-    vectors = centres + 0.35 * generator.standard_normal(centres.shape)
+    vectors, owner = speakers_with_noise(
+        SPEAKERS, PER, DIMENSION, noise=0.35, means=generator, draws=generator
+    )
     noise = np.random.default_rng([seed, key]).standard_normal((SPEAKERS, 4))
     vectors[:, :4] += shift * np.repeat(noise, PER, axis=0)
-    names = [f"{prefix}{n:02}" for n in range(SPEAKERS) for _ in range(PER)]
+    names = [f"{prefix}{n:02}" for n in owner]
     return Embeddings(vectors, names, [f"{name}-{n % PER}" for n, name in enumerate(names)])
 
 

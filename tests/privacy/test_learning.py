@@ -7,6 +7,7 @@ from math import comb
 
 import numpy as np
 import pytest
+from tests.helpers.populations import speakers_with_noise
 
 from unmask.errors import InputError
 from unmask.privacy import LearningCurve, learning_curve, linkability, on_fewer, overlaps
@@ -19,10 +20,9 @@ SPEAKERS, PER, D = 40, 6, 20
 def voices(seed, prefix="s", *, noisy=12, speakers=SPEAKERS):
     """Speakers who differ in few directions; all vary much in others, which WCCN learns."""
     rng = np.random.default_rng(seed)
-    centres = np.repeat(rng.normal(size=(speakers, D)), PER, axis=0)
     spread = np.where(np.arange(D) < noisy, 4.0, 0.3)
-    vectors = centres + spread * rng.normal(size=centres.shape)
-    names = np.repeat([f"{prefix}{n:02}" for n in range(speakers)], PER)
+    vectors, owner = speakers_with_noise(speakers, PER, D, noise=spread, means=rng, draws=rng)
+    names = [f"{prefix}{n:02}" for n in owner]
     return Embeddings(vectors, names, [f"{n}-{i % PER}" for i, n in enumerate(names)])
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from studies.coverage.strongest import COUNT, curves_of
-from tests.helpers.populations import population
+from tests.helpers.populations import population, speakers_with_noise
 
 import unmask as um
 from unmask.privacy import default_counts
@@ -234,10 +234,8 @@ def test_singling_out_with_sides_swapped():
 
 def pseudonyms(key, tag, speakers=60, each=8):
     """Every speaker gets an unrelated new voice that a secret key decides."""
-    voices = np.random.default_rng(key).normal(size=(speakers, 16))
-    rng = np.random.default_rng([key, ord(tag)])
-    owner = np.repeat(np.arange(speakers), each)
-    rows = voices[owner] + 0.1 * rng.normal(size=(len(owner), 16))
+    draws = np.random.default_rng([key, ord(tag)])
+    rows, owner = speakers_with_noise(speakers, each, 16, noise=0.1, means=key, draws=draws)
     return um.Embeddings(
         rows, [f"s{i}" for i in owner], [f"{key}{tag}{i}" for i in range(len(rows))]
     )

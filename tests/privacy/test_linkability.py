@@ -287,7 +287,7 @@ def test_worst_decile_holds_people_whom_the_sample_lacks(speakers, monkeypatch):
 
     Drawn with replacement, one more person of n + 1 is there up to three or four times of n + 1.
     """
-    monkeypatch.setattr(legal_curve, "draws", cache(legal_curve.draws))
+    monkeypatch.setattr(legal_curve.base, "draws", cache(legal_curve.base.draws))
     rng = np.random.default_rng(5)
     curve = um.linkability(*(population(30, 4, noise=1.0, tag=t) for t in "et"), counts=[20])
     curve = replace(

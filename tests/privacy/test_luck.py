@@ -8,6 +8,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+from tests.helpers.populations import speakers_with_noise
 
 import unmask as um
 from unmask.engine import Roc
@@ -21,6 +22,7 @@ from unmask.privacy.similarity.renamed import (
     L_W,
     SIGNED,
     lucks_of_trials,
+    quantiles,
     renamed_list,
     renamed_trials,
 )
@@ -29,9 +31,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::unmask.UnmaskWarning")
 
 
 def speech(rng, people, each, tag, *, own=None, dim=16, noise=0.8):
-    voices = rng.normal(size=(people, dim)) if own is None else own
-    codes = np.repeat(np.arange(people), each)
-    vectors = voices[codes] + noise * rng.normal(size=(codes.size, dim))
+    means = rng if own is None else own
+    vectors, codes = speakers_with_noise(people, each, dim, noise=noise, means=means, draws=rng)
     names = [f"s{code:02d}" for code in codes]
     return um.Embeddings(vectors, names, [f"{tag}{i:04d}" for i in range(codes.size)])
 
@@ -333,3 +334,11 @@ def test_people_who_were_drawn_and_show_nothing_do_not_speak_for_all():
     assert luck.decides(76)
     assert not luck.decides(4949)
     assert replace(luck, p=0.005).decides(4949)
+
+
+@pytest.mark.parametrize("size", [1, 7, 1023, 1025, 5000])
+def test_bins_are_quantiles_by_the_inverted_distribution(size):
+    scores = np.random.default_rng(size).normal(size=size).round(2)
+    shares = np.linspace(0, 1, 1025)[1:-1]
+    wanted = np.unique(np.quantile(scores, shares, method="inverted_cdf"))
+    np.testing.assert_array_equal(quantiles(scores), wanted)

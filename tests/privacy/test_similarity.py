@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from scipy.optimize import isotonic_regression
 from scipy.special import expit, logit
+from tests.helpers.populations import speakers_with_noise
 
 from unmask import InputError, Plda, Whitening
 from unmask.engine import Roc
@@ -143,9 +144,9 @@ def test_reference_values(mean, pairs):
 
 
 def population(rng, speakers=12, each=6, dimension=8, within=0.5):
-    codes = np.repeat(np.arange(speakers), each)
-    vectors = rng.normal(size=(speakers, dimension))[codes]
-    vectors += within * rng.normal(size=(codes.size, dimension))
+    vectors, codes = speakers_with_noise(
+        speakers, each, dimension, noise=within, means=rng, draws=rng
+    )
     names = [f"spk{c}" for c in codes]
     return Embeddings(vectors, names, [f"u{i}" for i in range(codes.size)])
 

@@ -51,7 +51,7 @@ def test_a_table_of_safeguards_starts_its_workers_once(voices, monkeypatch):
     started = []
 
     class Threads(executors.ThreadPoolExecutor):
-        def __init__(self, workers, **options):
+        def __init__(self, workers, *context, **options):
             started.append(workers)
             super().__init__(workers)
 

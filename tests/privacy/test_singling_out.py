@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -48,7 +47,14 @@ def draws_of(people, speaker, number, folds, seed=0):
 def shares(scores, people, exact, margin, draws, counts):
     rank = int(people.counts[draws[0].order[0]]) - 1
     row = Best(scores.astype(np.float32), people)
-    return single_out(row, exact, margin, draws, rank, counts)[0].mean(axis=2)
+    return tried(row, exact, margin, draws, rank, counts)[0].mean(axis=2)
+
+
+def tried(row, exact, margin, draws, rank, counts):
+    """The predicate of one enrolment speaker."""
+    margins = np.array([margin])
+    won, *changes = single_out([row], lambda _, c: exact(c), margins, [draws], rank, counts)
+    return won[0], *changes
 
 
 @pytest.mark.parametrize("levels", [5, 60, None])
@@ -74,7 +80,7 @@ def test_side_information_equals_the_definition():
         allowed = (rng.random(300) < share)[people.codes]
         scores = np.where(allowed, vectors @ enrol, -np.inf)
         rows = Rows(enrol[None], vectors, (np.ones(1), allowed.astype(int)))
-        exact = partial(rows.exact, 0)
+        exact = lambda c, rows=rows: rows.exact(np.zeros(len(c), dtype=int), c)  # noqa: E731
         draws = draws_of(people, 0, 2, 4)
         counts = np.array([2, 30, 300])
         result = shares(scores, people, exact, 1e-4, draws, counts)
@@ -205,7 +211,7 @@ def test_what_becomes_of_a_success_without_a_speaker_equals_the_definition():
     counts = np.array([8, 24])
     draws = draws_of(people, 6, 3, 5)
     row = Best(scores.astype(np.float32), people)
-    _, absent, rise = single_out(row, scores.take, 1e-6, draws, sizes[6] - 1, counts)
+    _, absent, rise = tried(row, scores.take, 1e-6, draws, sizes[6] - 1, counts)
     expected = np.zeros((2, 24), dtype=int)
     for c, count in enumerate(counts):
         for draw in draws[:2]:

@@ -29,7 +29,7 @@ from unmask.estimate import Estimate, Interval, Notice
 from unmask.privacy import Attacker
 from unmask.privacy.legal import spoken
 from unmask.report import json_schema
-from unmask.report.assessment import run_assessment as assess
+from unmask.report.assessment import check_inputs, run_assessment as assess
 from unmask.report.documents import Row
 from unmask.report.headline import attempts, find, largest, verdict
 from unmask.report.html import merged, symbols
@@ -72,6 +72,18 @@ def small(done):
     """The same with two frameworks and no files of figures."""
     folder = done[0]
     return folder, run(folder, folder / "small", changes=SMALL), folder / "small"
+
+
+def test_of_too_many_people_some_are_drawn_and_the_report_says_so(done, tmp_path):
+    folder = done[0]
+    few = [*SMALL, "verification.max_trials=300", "similarity.max_people=5"]
+    config = load_config(folder / "study.toml", changes=few)
+    said = assess(config, tmp_path / "out").limits
+    assert any("oice similarity among 5 of" in one and "max_people" in one for one in said)
+    (trials,) = (one for one in said if "verification.max_trials" in one)
+    assert trials in check_inputs(config)
+    people = int(re.search(r"among (\d+) of (\d+) people, drawn", trials)[1])
+    assert 2 <= people**2 <= 300
 
 
 def test_everything_is_written(done):

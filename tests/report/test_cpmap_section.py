@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+from scipy.stats import rankdata
 
 import unmask as um
 from unmask.assessment.config import Config, CpMaps, ScoreTable
@@ -68,3 +71,52 @@ def test_the_answer_carries_intervals():
     assert made.answer[0].startswith("original: ")
     assert made.answer[0].count("95 % confidence interval") == 2
     assert "mean of their ranks" in made.words["method"][0]["text"]
+
+
+def hard_study(redact=False):
+    """Two of the eight people are recognised by nobody, both women, of whom there are three."""
+    table = scores()
+    poor = np.isin(table.test_speaker.to_series().to_numpy(), ["s0", "s1"])
+    systems = {n: s - 6.0 * (poor & table.is_target) for n, s in table.systems.items()}
+    women = ("s0", "s1", "s2")
+    sexes = Ids.from_strings(["f" if s in women else "m" for s in table.test_speaker.to_series()])
+    numbers = Ids.from_strings([f"{n}" for n in range(len(table))])
+    columns = {"test_sex": sexes, "enrol_sex": sexes, "test_number": numbers}
+    made = study()
+    made.config = made.config.model_copy(update={"redact": redact})
+    made.tables = {"table": replace(table, systems=systems, columns=columns)}
+    return made
+
+
+def test_who_stands_in_the_hardest_tenth_is_counted_by_the_definition():
+    made = hard_study()
+    table = made.tables["table"]
+    found = FRAMEWORK.later(made)["people"]["table"].compute()
+    for kind, here, sign in (("target", table.is_target, 1), ("nontarget", table.is_nontarget, -1)):
+        ranks = np.mean([rankdata(s[here]) for s in table.systems.values()], axis=0)
+        hard = np.argsort(sign * ranks, kind="stable")[: -(-int(here.sum()) // 10)]
+        who = table.test_speaker.to_series().to_numpy()[here]
+        shares = {n: np.isin(np.flatnonzero(who == n), hard).mean() for n in sorted(set(who))}
+        listed = {who: share.value for of, who, share in found if of == kind and who in shares}
+        assert listed == {n: share for n, share in shares.items() if share > 0.1}
+    targets = {who: share for kind, who, share in found if kind == "target"}
+    assert set(targets) <= {"s0", "s1", "sex f"}
+    group = targets["sex f"]
+    assert group.interval.low < group.value < group.interval.high
+    assert group.n == {"trials": 24, "speakers": 3}
+
+
+def test_the_report_names_people_and_groups_unless_it_is_redacted():
+    for redact in (False, True):
+        made = hard_study(redact)
+        plan = {**FRAMEWORK.steps(made), **FRAMEWORK.later(made)}
+        results = {g: {n: step.compute() for n, step in some.items()} for g, some in plan.items()}
+        page = section(made, results)
+        listed = [
+            block for block in page.tables if block.title == "Who stands in the hardest tenth"
+        ]
+        assert bool(listed) == (not redact)
+        if listed:
+            assert {"table": "table", "trials": "target", "who": "sex f"} in [
+                row.conditions for row in listed[0].rows
+            ]

@@ -4,12 +4,11 @@ import csv
 import io
 import json
 import math
-import shutil
-import subprocess
 from dataclasses import replace
 
 import jsonschema
 import pytest
+from tests.helpers.latex import compiled, has_tex
 
 from unmask import Estimate, InputError, Interval, render
 from unmask.report import Document, Row, json_schema
@@ -103,21 +102,6 @@ def test_markdown_and_latex_escape_names():
     assert r"a\textbar{}b\_c\&d & 33.20 [31.00, 35.90] \\" in render(made, "latex")
 
 
-PAPER = r"""\documentclass[twocolumn]{article}
-\usepackage{booktabs}
-\setlength{\textwidth}{504pt}
-\begin{document}
-%s
-\end{document}
-"""
-
-
-def has_tex():
-    if shutil.which("pdflatex") is None or shutil.which("kpsewhich") is None:
-        return False
-    return subprocess.run(["kpsewhich", "booktabs.sty"], capture_output=True).returncode == 0
-
-
 @pytest.mark.skipif(not has_tex(), reason="pdflatex with booktabs is not installed")
 def test_latex_compiles_and_fits_a_page_of_two_columns(tmp_path):
     metrics = ("eer", "d_ece", "deid", "g_vd", "linkability", "singling_out")
@@ -143,15 +127,15 @@ def test_ten_columns_of_a_challenge_fit_a_page_of_two_columns(tmp_path):
     compiled(made, tmp_path)
 
 
-def compiled(made, tmp_path):
-    """The document goes through LaTeX, and nothing stands over the edge."""
-    (tmp_path / "t.tex").write_text(PAPER % render(made, "latex"), encoding="utf-8")
-    done = subprocess.run(
-        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"],
-        cwd=tmp_path, capture_output=True, text=True,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout[-2000:]
-    assert "Overfull" not in done.stdout
+@pytest.mark.parametrize("columns", [1, 2, 3])
+@pytest.mark.skipif(not has_tex(), reason="pdflatex with booktabs is not installed")
+def test_few_columns_fit_one_column_of_a_page(tmp_path, columns):
+    heads = ["EER mean [%]", "Linkability [%]", "WER [%]"][:columns]
+    numbers = [Estimate("eer", 0.1234, "%", interval(0.1034, 0.2345))] * columns
+    rows = [Row({"system": name}, numbers, heads) for name in ("original", "ours, 0.8")]
+    made = replace(document(*rows, title="Few"), tables=(rows,), stacked=True)
+    assert r"\begin{table}" in render(made, "latex")
+    compiled(made, tmp_path)
 
 
 def test_csv_holds_everything_in_full_precision():

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import re
 
-import numpy as np
 import pytest
+from tests.helpers.populations import speakers_with_noise
 from typer.testing import CliRunner
 
 import unmask as um
@@ -28,11 +28,9 @@ FEW = [
 
 
 def voices(noise: float, seed: int = 0, people: str = "s") -> um.Embeddings:
-    rng = np.random.default_rng(seed)
-    means = np.repeat(np.random.default_rng(7).normal(size=(PEOPLE, 6)), PER, axis=0)
-    speakers = np.repeat([f"{people}{n}" for n in range(PEOPLE)], PER)
+    vectors, owner = speakers_with_noise(PEOPLE, PER, 6, noise=noise, means=7, draws=seed)
     names = [f"{people}u{n}" for n in range(PEOPLE * PER)]
-    return um.Embeddings(means + noise * rng.normal(size=means.shape), speakers, names)
+    return um.Embeddings(vectors, [f"{people}{n}" for n in owner], names)
 
 
 @pytest.fixture

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 
 import numpy as np
 import pytest
 from fuzz.faults import state_of, watched
+from typer.testing import CliRunner
 
 from unmask.assessment import Beside, config_of as config_of_folders
 from unmask.assessment.cache import Work
 from unmask.assessment.inputs import read_inputs
 from unmask.assessment.toml import check_config, load_config
 from unmask.assessment.training import NOT_RUNNABLE
+from unmask.cli import app
 from unmask.errors import InputError
 from unmask.report.assessment import run_assessment as assess
 from unmask.report.writing import write_report
@@ -222,3 +225,58 @@ def test_safeguards_of_a_sweep_are_made_on_the_way(study, tmp_path):
     assert all(one.audio is None for one in result.asked.safeguards)
     again = assess(config, tmp_path / "out", cache=tmp_path / "cache")
     assert again.computed == 0
+
+
+PROTECT = """
+import array, sys, wave
+with wave.open(sys.argv[1]) as file:
+    how, voice = file.getparams(), array.array("h", file.readframes(file.getnframes()))
+step = 4 + int(sys.argv[3]) % 5
+with wave.open(sys.argv[2], "wb") as file:
+    file.setparams(how)
+    file.writeframes(array.array("h", (v for n, v in enumerate(voice) if n % step)).tobytes())
+"""
+"""A safeguard without packages: one sample in so many is left out, as the key says."""
+
+
+def test_folders_a_command_and_other_people_make_an_attacker_that_learns(
+    study, tmp_path, monkeypatch
+):
+    """The command is run under keys of the attacker's own on those attacked and on those who
+    train; the config beside the report says how, and gives the same report again.
+    """
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "protect.py").write_text(PROTECT)
+    for person in range(4):
+        place = tmp_path / "others" / f"q{person}"
+        place.mkdir(parents=True)
+        for i in range(PER):
+            voice = hum(95.0 + 25 * person + i, 100 + 10 * person + i)
+            soundfile.write(place / f"q{person}-{i}.wav", voice, 16_000)
+    command = f"{sys.executable} -S {tmp_path / 'protect.py'} {{input}} {{output}} {{key}}"
+    tiny = {f"training.recipe.{key}": value for key, value in TINY.items()}
+    changes = {
+        "figures": [], "frameworks": ["legal", "similarity"], "intervals.replicates": 20,
+        "legal.lengths": [1],
+        "legal.metrics": ["linkability"], "training.start": "scratch", "training.device": "cpu",
+        "training.curve": [], "standard_attackers": False, **tiny,
+    }  # fmt: skip
+    told = [word for key, v in changes.items() for word in ("--set", f"{key}={json.dumps(v)}")]
+    words = ["--train", "others", "--safeguard", command, "-e", str(study / "encoder")]
+    both = [str(study / "original"), str(study / "protected")]
+    to = ["-o", "report", "--cache", "cache"]
+    done = CliRunner().invoke(app, ["assess", *both, *words, *told, *to])
+    assert done.exit_code == 0, done.output
+    assert "protected: a key, and attackers run it themselves" in done.stderr
+    runs = sorted((tmp_path / "cache").glob("runs/*/*/*.flac"))
+    assert len(runs) == (PEOPLE + 4) * PER
+    lengths = {len(soundfile.read(one)[0]) for one in runs}
+    assert len(lengths) == 1  # one key of the attacker's own
+    results = json.loads((tmp_path / "report" / "results.json").read_text(encoding="utf-8"))
+    named = {row["conditions"].get("attacker", "") for row in results["results"]}
+    assert {"informed, encoder (cosine)", "informed, encoder (wccn)"} <= named
+    assert any("trained by informed, encoder" in name for name in named)
+    assert "not computed" not in done.output
+    again = ["assess", "report/assessment.toml", "--allow-code", *to]
+    said = CliRunner().invoke(app, again).stderr
+    assert "computed 0" in said

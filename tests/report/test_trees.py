@@ -6,6 +6,7 @@ import re
 import numpy as np
 import polars as pl
 import pytest
+from tests.helpers.latex import compiled, has_tex
 from tests.helpers.trees import ENROLLED, PEOPLE, UTTERANCES, YEARS, write_tree
 from typer.testing import CliRunner
 
@@ -37,9 +38,9 @@ def assessed(folder, *changes):
     return assess(load_config(path, changes=quick), folder.with_name("report"))
 
 
-def cells(table):
-    """The shown table by system and heading."""
-    rows = table.shown[0]
+def cells(table, number=0):
+    """A shown table by system and heading: numbers, or differences from the baseline."""
+    rows = table.shown[number]
     return {
         (row.conditions["system"], head): estimate
         for row in rows
@@ -87,8 +88,8 @@ def test_the_table_has_one_row_a_system_and_means_by_hand(year_2024):
     assert not assessment.failures
     table = cells(assessment.overview)
     heads = [head for system, head in table if system == "ours"]
-    assert heads[:4] == ["EER f [%]", "EER m [%]", "EER mean [%]", "EER − mcadams [%]"]
-    assert heads[4:] == ["DeID [%]", "G_VD [dB]", "Linkability [%]", "WER [%]", "UAR [%]"]
+    assert heads[:3] == ["EER f [%]", "EER m [%]", "EER mean [%]"]
+    assert heads[3:] == ["DeID [%]", "G_VD [dB]", "Linkability [%]", "WER [%]", "UAR [%]"]
     assert list(dict.fromkeys(system for system, _ in table)) == ["original", "mcadams", "ours"]
     means = {}
     for tag in ("mcadams", "ours"):
@@ -97,31 +98,115 @@ def test_the_table_has_one_row_a_system_and_means_by_hand(year_2024):
             assert table[tag, f"EER {sex} [%]"].value == pytest.approx(expected)
         means[tag] = np.mean(rates)
         assert table[tag, "EER mean [%]"].value == pytest.approx(means[tag])
-        assert table[tag, "WER [%]"].value == pytest.approx(0.07)
         assert table[tag, "UAR [%]"].value == pytest.approx(0.535)
     bare = [rate(made["", f"libri_test_{sex}", "oo", False]) for sex in "fm"]
     assert table["original", "EER mean [%]"].value == pytest.approx(np.mean(bare))
-    assert table["original", "WER [%]"].value == pytest.approx(0.02)
-    apart = table["ours", "EER − mcadams [%]"]
-    assert apart.value == pytest.approx(means["ours"] - means["mcadams"])
-    assert apart.interval.low < apart.value < apart.interval.high
-    assert ("mcadams", "EER − mcadams [%]") not in table
     shown = summary_table(assessment)
     assert shown.count("EER mean") == 1
     assert f"Attacker: {INFORMED}" in shown
-    for width, parts in ((160, 1), (100, 1), (80, 2)):
+    for width, parts in ((160, 2), (100, 2), (80, 3)):
         lines = summary_table(assessment, width=width).splitlines()
         assert max(map(len, lines)) <= width
         assert sum(line.startswith("system ") for line in lines) == parts
 
 
+def test_words_are_counted_from_what_the_recogniser_wrote(year_2024):
+    folder, _, assessment, _ = year_2024
+    table = cells(assessment.overview)
+    said = {}
+    for sex in "fm":
+        for line in (folder / f"data/libri_test_trials_{sex}/text").read_text().splitlines():
+            name, *words = line.split()
+            said[name] = words
+    for system, end in (("original", ""), ("mcadams", "_mcadams"), ("ours", "_ours")):
+        wrong = 0
+        for line in (folder / f"exp/asr/libri_test_asr{end}/text").read_text().splitlines():
+            name, *words = line.split()
+            wrong += sum(a != b for a, b in zip(said[name], words, strict=True))
+        rate = table[system, "WER [%]"]
+        assert rate.value == pytest.approx(wrong / sum(map(len, said.values())))
+        assert rate.interval.low < rate.value < rate.interval.high
+    assert "WER [%] of libri_test: in the tree's files 7.00, here " in summary_table(assessment)
+
+
+def test_differences_from_the_baseline_are_paired(year_2024):
+    assessment = year_2024[2]
+    table, apart = cells(assessment.overview), cells(assessment.overview, 1)
+    names = ("EER mean", "DeID", "G_VD", "Linkability", "WER", "UAR")
+    assert len(apart) == len(names)
+    for name, ((system, head), estimate) in zip(names, apart.items(), strict=True):
+        unit = "[dB]" if name == "G_VD" else "[%]"
+        assert (system, head) == ("ours − mcadams", f"{name.removesuffix(' mean')} {unit}")
+        one, two = (table[tag, f"{name} {unit}"] for tag in ("mcadams", "ours"))
+        assert estimate.value == pytest.approx(two.value - one.value)
+        if name == "UAR":
+            assert estimate.interval is None
+            continue
+        assert estimate.interval.low < estimate.value < estimate.interval.high
+        alone = [e.interval.high - e.interval.low for e in (one, two)]
+        assert estimate.interval.high - estimate.interval.low < 1.5 * sum(alone)
+
+
+def test_a_system_differs_from_itself_by_nothing(tmp_path):
+    made = write_tree(tmp_path / "tree", tags=("a", "b"), sets=("libri_test_f",), trained=False)
+    assert made
+    for path in (tmp_path / "tree").rglob("*_b"):
+        other = path.with_name(path.name.replace("_b", "_a"))
+        if other.is_dir() and (other / "scores").is_file():
+            (path / "scores").write_bytes((other / "scores").read_bytes())
+    apart = cells(assessed(tmp_path / "tree", 'table.baseline="a"').overview, 1)
+    for head in ("EER [%]", "DeID [%]", "G_VD [dB]", "Linkability [%]"):
+        one = apart["b − a", head]
+        assert one.value == pytest.approx(0, abs=1e-12)
+        assert np.isnan(one.interval.low) or one.interval.low <= 0 <= one.interval.high
+
+
+def test_words_that_were_not_written_down_cost_the_word_error_rate_alone(tmp_path):
+    write_tree(tmp_path / "tree", sets=("libri_test_f",), trained=False)
+    place = tmp_path / "tree/exp/asr/libri_test_asr_mcadams/text"
+    place.write_text("".join(place.read_text().splitlines(keepends=True)[1:]))
+    done = assessed(tmp_path / "tree", 'frameworks=["verification", "utility"]')
+    (failure,) = done.failures
+    assert failure.sentence.endswith(
+        "expected the words of every utterance, found none of libritestf0-12-0000 (1 of 28 missing)"
+    )
+    table = cells(done.overview)
+    assert table["mcadams", "WER [%]"].value == 0.07
+    assert "WER and UAR: from the tree's own files" in summary_table(done)
+
+
+def test_ideographs_are_words_of_their_own(tmp_path):
+    from unmask.assessment.config import Heard
+    from unmask.assessment.frameworks.utility import heard_words
+
+    said = {"u1": "深 shen1 交 jiao1 所 suo3", "u2": "今日は雨", "u3": "two words"}
+    heard = {"u1": "深交", "u2": "今日 雨", "u3": "two birds flew"}
+    for name, some in (("text", said), ("original", said), ("protected", heard)):
+        (tmp_path / name).write_text("".join(f"{k} {v}\n" for k, v in some.items()))
+    (tmp_path / "utt2spk").write_text("u1 a\nu2 b\nu3 c\n")
+    one = Heard(set="x", data=[tmp_path], original=tmp_path / "original",
+                protected=tmp_path / "protected")  # fmt: skip
+    (result,) = heard_words(one, replicates=0)
+    assert result["x"]["wer"].value == pytest.approx((1 + 0 + 2) / (3 + 3 + 2))
+    assert result["x"]["wer_unprotected"].value == 0
+
+
+@pytest.mark.skipif(not has_tex(), reason="pdflatex with booktabs is not installed")
+def test_the_table_of_four_sets_and_a_baseline_fits_a_page(tmp_path):
+    sets = tuple(f"{lang}_test_mixed" for lang in ("en", "de", "es", "fr"))
+    write_tree(tmp_path / "tree", "2026-2", ("BM1", "BM2"), sets=sets)
+    done = assessed(tmp_path / "tree", 'table.baseline="BM1"')
+    assert len(cells(done.overview)) == 28
+    compiled(done.overview, tmp_path)
+
+
 def test_the_tree_s_own_rates_stand_beside_and_nothing_is_written_into_it(year_2024):
     folder, made, assessment, before = year_2024
     one, two = (
-        f"{100 * rate(made['ours', f'libri_test_{sex}', 'pp', True], estimator='raw'):.2f}"
+        f"{100 * rate(made['ours', f'libri_test_{sex}', 'pp', True], estimator='speechbrain'):.2f}"
         for sex in "fm"
     )
-    said = f"in the tree's files 25.00, 25.00, here (raw) {one}, {two}"
+    said = f"in the tree's files 25.00, 25.00, here by the challenge's rule {one}, {two}"
     assert f"ours, {INFORMED}, EER [%] of libri_test_f, libri_test_m: {said}" in summary_table(
         assessment
     )
@@ -143,8 +228,8 @@ def test_the_tree_s_own_rates_stand_beside_and_nothing_is_written_into_it(year_2
     assert set(file["set"]) >= {*YEARS["2024"].sets, "mean of libri_test_f, libri_test_m"}
     latex = (report / "tables/overview.tex").read_text()
     assert r"\caption{Assessment of " in latex
-    assert "here (raw)" not in latex.split(r"\end{table*}")[0]
-    assert latex.count(r"\begin{tabular}") == 1
+    assert "here by" not in latex.split(r"\end{table*}")[0]
+    assert latex.count(r"\begin{tabular}") == 2
     assert re.search(r"\\\\\[", latex) is None  # would be read as an option of the line's end
 
 
@@ -154,7 +239,8 @@ def test_conclusions_are_of_systems_and_no_map_is_drawn_unasked(year_2024):
     worst = sorted(("mcadams", "ours"), key=lambda name: table[name, "EER mean [%]"].value)
     assert [card.safeguard for card in assessment.lines] == worst
     assert all("mean of 2 sets" in card.verdict for card in assessment.lines)
-    assert {section.key for section in assessment.sections} == {"similarity", "verification"}
+    keys = {section.key for section in assessment.sections}
+    assert keys == {"similarity", "verification", "utility"}
     assert len(assessment.all_figures) <= 10
     assert "2 safeguards." in assessment.line
 
@@ -244,8 +330,9 @@ def test_rows_columns_and_means_are_chosen_from_the_command_line(tmp_path):
     done = CliRunner().invoke(app, [*words, "--cache", str(tmp_path / "cache")])
     lines = done.stdout.splitlines()
     assert done.exit_code == 0, done.stderr
-    assert lines[0].split() == ["EER", "mean", "EER", "−", "a", "WER"]
+    assert lines[0].split() == ["EER", "mean", "WER"]
     assert [line.split()[0] for line in lines[3:7:2]] == ["b", "a"]
+    assert "b − a" in done.stdout
 
 
 def test_the_table_refuses_systems_that_are_not_there(tmp_path):

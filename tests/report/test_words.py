@@ -115,7 +115,9 @@ def test_sentences_say_of_what_a_number_is(made):
     answers = {section.key: section.answer for section in result.sections}
     assert all("D_ECE of enrolled models" in line for line in answers["zebra"])
     assert all(
-        "(DeID of utterance pairs, strongest of 8: " in line for line in answers["similarity"]
+        "(DeID of utterance pairs, strongest of 8: " in line
+        for line in answers["similarity"]
+        if "retrained" not in line
     )
     rates = [line for line in answers["verification"] if not line.startswith("two systems")]
     assert all("equal error rate of enrolled models" in line for line in rates)

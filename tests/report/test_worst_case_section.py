@@ -52,7 +52,8 @@ def study(scores: Scores) -> Study:
 
 
 def growth(scores: Scores) -> Growth:
-    result = FRAMEWORK.later(study(scores))["growth"]["table"].compute()
+    (step,) = FRAMEWORK.later(study(scores))["growth"].values()
+    result = step.compute()
     assert isinstance(result, Growth)
     return result
 
@@ -64,7 +65,7 @@ def test_single_scores_and_lonely_targets_are_left_out_by_number() -> None:
     text = " ".join(result.warnings)
     assert "2 of 114 pairs have one score, left out" in text
     assert "1 of 12 targets have fewer than 3 impostors, left out" in text
-    shown = section(study(table(single=True)), {"growth": {"table": result}})
+    shown = section(study(table(single=True)), {"growth": {("table", "a"): result}})
     assert len(shown.figures) == 1
     assert "one closest of" in shown.answer[0]
     at = len(one.operating) * (len(one.measured.counts) - 1) + 1
@@ -76,7 +77,7 @@ def test_a_table_of_single_scores_does_not_end_the_report() -> None:
     result = growth(table(single=True))
     assert result.systems == ()
     assert "0 targets remain, too few for a worst case" in result.warnings[-1]
-    shown = section(study(table(single=True)), {"growth": {"table": result}})
+    shown = section(study(table(single=True)), {"growth": {("table", "a"): result}})
     assert not shown.figures
     assert any("too few" in line for line in shown.warnings)
 

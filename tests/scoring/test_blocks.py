@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
+from tests.helpers.populations import speakers_with_noise
 
 from unmask import InputError
 from unmask.scoring import (
@@ -30,8 +31,7 @@ class Set:
 @pytest.fixture(scope="module")
 def data():
     rng = np.random.default_rng(0)
-    codes = np.repeat(np.arange(120), 5)
-    return Set(rng.normal(size=(120, 16))[codes] + 0.3 * rng.normal(size=(600, 16)), codes)
+    return Set(*speakers_with_noise(120, 5, 16, noise=0.3, means=rng, draws=rng))
 
 
 @pytest.fixture(scope="module", params=["cosine", "wccn", "whitening", "plda", "lda-plda"])

@@ -84,7 +84,6 @@ def weights() -> Callable[[str], None]:
 
     def need(name: str) -> None:
         pytest.importorskip("torch")
-        pytest.importorskip("kaldi_native_fbank")
         try:
             weights_of(name).install()
         except InputError as error:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -210,6 +211,49 @@ def test_a_killed_run_goes_on_and_gives_the_same_bytes(corpus, tmp_path, monkeyp
     assert again.returncode == 0
     assert not parts.exists()
     assert (tmp_path / "killed.npz").read_bytes() == (tmp_path / "whole.npz").read_bytes()
+
+
+@pytest.fixture
+def small_network(tmp_path) -> str:
+    """A folder with a small x-vector network, untrained."""
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("safetensors")
+    from unmask.speech.encoders.card import Recipe, write_encoder
+    from unmask.speech.encoders.networks import build
+
+    torch.manual_seed(0)
+    recipe = Recipe(network="tdnn", channels=16, dimension=8)
+    (tmp_path / "network").mkdir()
+    tensors = {name: one.numpy() for name, one in build(recipe).state_dict().items()}
+    write_encoder(tmp_path / "network", tensors, {"recipe": asdict(recipe)})
+    return str(tmp_path / "network")
+
+
+def test_every_device_gives_the_same_bytes_and_goes_on(corpus, small_network, tmp_path):
+    """One device, beside which files are read ahead, and a process for each of several."""
+    (corpus / "cleo" / "text.wav").write_text("no audio")
+    outcome = recordings(corpus)
+    expected = embed(outcome, small_network, shard=4)
+    assert len(expected.failures) == 1
+    for device in ("cpu:0", "cpu,cpu"):
+        seen: list[int] = []
+
+        def unplug(done, total, seen=seen):
+            seen.append(done)
+            if seen == [1]:
+                raise KeyboardInterrupt
+
+        options = {"shard": 4, "device": device, "parts": tmp_path / device}
+        with pytest.raises(KeyboardInterrupt), progress(unplug):
+            embed(outcome, small_network, **options)
+        with progress(unplug):
+            result = embed(outcome, small_network, **options)
+        assert seen[-1] == 3
+        np.testing.assert_array_equal(result.embeddings.vectors, expected.embeddings.vectors)
+        np.testing.assert_array_equal(result.sounds, expected.sounds)
+        assert result.failures == expected.failures
+    with pytest.raises(InputError, match="expected one, or an encoder that is named"):
+        embed(outcome, describe, device="cpu,cpu")
 
 
 @pytest.fixture

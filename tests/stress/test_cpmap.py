@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 from scipy.special import ndtr, ndtri
 
 import unmask as um
-from unmask.stress.cpmap.kernels import combined, prefix_sizes
+from unmask.stress.cpmap.kernels import Listed, combined, eer, prefix_sizes
 
 
 def brute_force(target, nontarget, target_hardness, nontarget_hardness, grid, metric):
@@ -283,3 +283,16 @@ def test_bad_input_is_told_in_one_line(change, message):
     assert "\n" not in str(caught.value)
     with pytest.raises(um.InputError, match="p_target"):
         um.CpMetric("min_dcf", p_target=1.0)
+
+
+@pytest.mark.parametrize("digits", [0, 1, 3])
+def test_tables_of_prefixes_count_as_wavelets_do(digits):
+    rng = np.random.default_rng(digits)
+    target, nontarget = (rng.normal(m, 1, n).round(digits) for m, n in ((1.5, 40), (0, 900)))
+    listed = Listed.of((target, nontarget), (rng.normal(size=40), None), "rank")
+    for times in (None, (rng.poisson(1.0, 40), rng.poisson(1.0, 900))):
+        sizes = listed.sizes if times is None else tuple(int(one.sum()) for one in times)
+        cells = [rng.integers(1, size + 1, 300) for size in sizes]
+        assert listed.is_tabular(cells[0][:20], cells[1][:20])
+        wavelets = eer(listed.trials(times), *cells)
+        assert listed.eer(*cells, times).tolist() == wavelets.tolist()

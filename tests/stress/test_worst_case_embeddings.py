@@ -8,6 +8,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from tests.helpers.populations import speakers_with_noise
 from tests.helpers.worst_case import COUNTS, FEW, MANY, same, voices
 
 import unmask as um
@@ -82,8 +83,7 @@ def test_neither_the_order_of_rows_nor_the_block_matters(monkeypatch):
 def test_a_speaker_may_have_more_utterances_than_a_byte_or_a_block_holds(thresholds):
     rng = np.random.default_rng(6)
     sizes = [700, 3, 300, 2, 5]
-    code = np.repeat(np.arange(5), sizes)
-    vectors = rng.normal(size=(5, 6))[code] + rng.normal(size=(code.size, 6))
+    vectors, code = speakers_with_noise(5, sizes, 6, noise=1.0, means=rng, draws=rng)
     data = um.Embeddings(vectors, [f"s{k}" for k in code])
     options = {"counts": [1, 2, 4], "protocol": PLAIN}
     wanted = um.worst_case(um.stress.speaker_pairs(data), thresholds, **options)
@@ -185,8 +185,7 @@ def test_the_scores_kept_use_every_utterance_before_one_recurs():
 
 def test_a_sample_of_scores_does_not_move_the_worst_case():
     rng = np.random.default_rng(11)
-    code = np.repeat(np.arange(150), 6)
-    vectors = rng.normal(size=(150, 16))[code] + 1.5 * rng.normal(size=(900, 16))
+    vectors, code = speakers_with_noise(150, 6, 16, noise=1.5, means=rng, draws=rng)
     data = um.Embeddings(vectors, [f"s{k}" for k in code])
     exact = um.worst_case(data, [0.3], counts=[1, 30, 149], protocol=PLAIN)
     some = um.worst_case_false_alarms(

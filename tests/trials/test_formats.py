@@ -455,7 +455,7 @@ def test_spoof_trials_of_a_fusion_file_are_counted(tmp_path: Path) -> None:
     scores = read_scores(put(tmp_path / "x.csv", lines))
     assert scores.counts == {"target": 1, "nontarget": 1, "other": 1}
     assert list(scores.systems) == ["asv_score", "cm_score"]
-    assert "1 spoof trials belong to neither class" in scores.sources[0].detected
+    assert "1 spoof trials, a third class" in scores.sources[0].detected
 
 
 def test_a_trial_id_is_the_test_where_no_other_is(tmp_path: Path) -> None:

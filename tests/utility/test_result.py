@@ -19,6 +19,7 @@ from unmask.utility import (
     Measurements,
     measure,
     read_measurements,
+    read_transcripts,
     utility_of,
     write_measurements,
 )
@@ -257,10 +258,13 @@ def test_the_command(folders, capsys):
         "json",
         "-m",
         str(folders / "m.csv"),
+        "--heard",
+        str(folders / "heard"),
         "--workers",
         "1",
     ]
     app(["utility", *arguments, *more], standalone_mode=False)
+    assert read_transcripts(folders / "heard" / "b2.txt") == read_transcripts(folders / "text")
     results = json.loads(capsys.readouterr().out)["results"]
     wer = [one for one in results if one["metric"] == "wer"]
     assert [one["value"] for one in wer] == [0.0, 0.0]

@@ -61,6 +61,9 @@ def matrix_attackers(config: Config, inputs: Inputs, safeguard: str) -> dict[str
     rivals = {name: replace(whole, backend=name) for name in named if whole.allows(name)}
     rivals = law.with_groups(rivals, known_groups(config.legal.side, whole))
     rivals.pop("cosine", None)
+    if inputs.words is not None:
+        told = replace(whole, words=inputs.words)
+        rivals |= {b: replace(told, backend=b) for b in (f"cosine{law.BESIDE}", law.WORDS)}
     return rivals | {
         f"trained by {who}": attacker(speech)
         for (name, who), speech in inputs.trained.items()
@@ -125,8 +128,12 @@ class AttackRun:
         data = self.data
         sets = (data.enrol, data.train, data.test, *(data.parallel or ()))
         tokens = (law.known_backend(name).token for name in self.backends)
-        named = [*filter(None, tokens), *self.side]
+        named = [*filter(None, tokens), *self.side, *([data.words.digest] if data.words else ())]
         return [*(digest_of(one) for one in sets if one is not None), *named]
+
+    def among(self, people: set[str]) -> AttackRun:
+        """The same attack among some of the people."""
+        return replace(self, data=self.data.among(people))
 
     def against(self, backend: str, by: tuple[str, ...] = ()) -> law.Attacker:
         """The attacker with one of its back-ends."""
@@ -139,6 +146,7 @@ class AttackRun:
             Variant(backend, reading, by)
             for backend in self.backends
             for by in dict.fromkeys(((), known_groups(self.side, self.data)))
+            if not (by and backend.endswith(law.BESIDE))
             for reading in self.against(backend, by).readings
         )
 
@@ -192,9 +200,18 @@ class AttackRun:
         of_models = None if groups is None else groups[0][first]
         return renamed_trials(self.matrix(variant), own, seed=seed, groups=of_models)
 
-    def scores(self, *variants: Variant, names: Sequence[str] = ()) -> Scores:
-        """The trials with the scores of these variants, by label unless names are given."""
-        systems = names or [self.label(one) for one in variants]
+    def scores(
+        self, *variants: Variant, names: Sequence[str] = (), like: Scores | None = None
+    ) -> Scores:
+        """The trials with the scores of these variants, by label unless names are given; ``like``
+        are those of another variant, whose trials are taken.
+        """
+        every = zip(names or map(self.label, variants), variants, strict=True)
+        systems = {name: self.matrix(variant).ravel() for name, variant in every}
+        if like is not None:
+            made = replace(like, systems=systems)
+            vars(made)["digest"] = like.digest  # of the trials alone, and slow of many
+            return made
         tests, models = len(self.data.test), len(self._models)
         enrol = Ids(np.repeat(np.arange(models), tests), self._models)
         rows = np.tile(np.arange(tests), models)
@@ -215,7 +232,7 @@ class AttackRun:
             enrol_speaker=enrol,
             test_speaker=self.data.test.speakers.take(rows),
             columns=columns,
-            systems={n: self.matrix(v).ravel() for n, v in zip(systems, variants, strict=True)},
+            systems=systems,
         )
 
 
@@ -282,10 +299,14 @@ def _attack(safeguard: str, one: AttackerConfig, inputs: Inputs, speech: Speech)
         train=train,
         release=False,
         parallel=pairs,
+        words=inputs.words,
     )
+    usable = usable or ("cosine",)
+    if inputs.words is not None:
+        usable = tuple(dict.fromkeys((*usable, f"{usable[0]}{law.BESIDE}")))
     clause = description(one.enrol, one.train, trained=one.trains)
     own = one.enrol == "own"
-    return AttackRun(safeguard, one.name, clause, usable or ("cosine",), data, own, untried)
+    return AttackRun(safeguard, one.name, clause, usable, data, own, untried)
 
 
 def _scored(variant: Variant) -> Variant:

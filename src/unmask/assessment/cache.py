@@ -21,6 +21,7 @@ from unmask.run import (
     check_writable,
     content_digest,
     make_folder,
+    one_blas_thread,
     private_folder,
     progress,
     store,
@@ -40,9 +41,7 @@ _FILES = re.compile(
 
 @cache
 def code_digest() -> str:
-    """Digest of this package's own source, tables and texts: results of other code are never taken
-    for ours.
-    """
+    """Digest of this package's source, tables and texts: other code's results are never ours."""
     total = hashlib.sha256(__version__.encode())
     root = Path(str(resources.files("unmask")))
     for path in sorted(root.rglob("*")):
@@ -82,9 +81,7 @@ class Step:
         weight: float = 1.0,
         **options: Any,
     ) -> Step:
-        """``function(*data, **options)``, known by the options and by the digests of the data, some
-        of which options may be.
-        """
+        """``function(*data, **options)``, known by the options and by the digests of the data."""
         more = {n: one for n, one in options.items() if isinstance(one, Embeddings | Scores)}
         params = {name: value for name, value in options.items() if name not in more}
         inputs = [digest_of(one) for one in (*data, *more.values())]
@@ -155,7 +152,8 @@ class Work:
                 return stored
             self.total += step.weight
         check_writable(self.folder)
-        with self.doing(step.what, step.weight, expected=True):
+        # Fits are small: threads of BLAS would wait for each other longer than they work.
+        with self.doing(step.what, step.weight, expected=True), one_blas_thread():
             result = store.to_bytes(step.compute())
             make_folder(self.folder, private=True)
             write_whole(path, result, private=True)
@@ -223,9 +221,7 @@ class Kept:
 
 
 def kept_assessments(*folders: str | Path) -> list[Kept]:
-    """Steps that are kept: in the user's cache, or those of these report folders and in these
-    folders of steps.
-    """
+    """Steps that are kept: in the user's cache, or of these report folders and folders of steps."""
     if not folders:
         root = cache_directory() / ASSESSMENTS
         every = sorted(root.iterdir()) if root.is_dir() else []

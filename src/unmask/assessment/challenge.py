@@ -78,6 +78,11 @@ def ranked_sets(names: Iterable[str]) -> dict[str, float]:
     }
 
 
+def convention_of(scores: Path) -> str:
+    """By which rules a challenge judges a score file: 2020 and 2022 name its folder ``ASV-…``."""
+    return f"voiceprivacy-{2020 if scores.parent.name.startswith('ASV-') else 2024}"
+
+
 @dataclass(frozen=True)
 class Stated:
     """A number of a tree's own files, as a fraction; ``part`` is oo, op or pp.

@@ -27,6 +27,9 @@ FRAMEWORKS: tuple[Framework, ...] = get_args(Framework)
 Name = Annotated[str, Field(min_length=1, max_length=80)]
 Count = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(gt=0, lt=1)]
+Level = Literal["global", "speaker", "session", "utterance"]
+LEVELS: tuple[Level, ...] = get_args(Level)
+"""What can share one new voice."""
 Column = Literal["eer", "deid", "g_vd", "linkability", "wer", "uar"]
 ORIGINAL = "original"
 KNOWN = "known person"
@@ -96,6 +99,17 @@ class ScoreSets(_Part):
         return self
 
 
+class Heard(_Part):
+    """What a recogniser wrote down of one set, as Kaldi ``text``."""
+
+    set: Name
+    data: Annotated[tuple[Path, ...], Field(min_length=1)] = described(
+        "Kaldi folders: text is what was said, utt2spk who said it.", ...
+    )
+    original: Path = described("What was heard of unprotected speech.", ...)
+    protected: Path = described("What was heard of the safeguard's output.", ...)
+
+
 class SafeguardConfig(VoicesConfig):
     """One protected version of the same speech, and what an attacker could make of its kind."""
 
@@ -126,7 +140,7 @@ class SafeguardConfig(VoicesConfig):
         "Embeddings of the [training] speech protected by this safeguard under keys of"
         " the attacker's own."
     )
-    per: Literal["global", "speaker", "session", "utterance"] | None = described(
+    per: Level | None = described(
         "What shares one new voice. With utterance every recording is a run of its own, and the"
         " release itself serves as the attacker's own run."
     )
@@ -138,6 +152,8 @@ class SafeguardConfig(VoicesConfig):
     results: tuple[Path, ...] = described(
         "Result files of a challenge's tree: its word error rates and recalls of emotion.", ()
     )
+
+    heard: tuple[Heard, ...] = described("Sets whose word error rates are computed.", ())
 
     @field_validator("scores", mode="before")
     @classmethod
@@ -365,6 +381,7 @@ class Similarity(_Part):
 
     mean: Literal["geometric", "arithmetic"] = "geometric"
     pairs: Literal["all", "upper"] = "all"
+    max_people: Count = described("Most people of a matrix: beyond, they are drawn.", 1000)
 
 
 class Verification(_Part):
@@ -376,7 +393,9 @@ class Verification(_Part):
     replicates: Annotated[int, Field(ge=0, le=1_000_000)] | None = described(
         "Replicates of these intervals, and of DeID by group, where they should differ."
     )
-    max_trials: Count = 20_000_000
+    max_trials: Count = described(
+        "Most trials of an attack as a verification system: beyond, people are drawn.", 4_000_000
+    )
 
 
 class CpMaps(_Part):
@@ -423,6 +442,15 @@ class UtilityConfig(_Part):
         return self.measurements is not None or self.transcripts is not None or self.dnsmos > 0
 
 
+class WordsConfig(_Part):
+    """What is said, by which attackers recognise people too."""
+
+    transcripts: Path | None = described(
+        "Words of all utterances: Kaldi text, CSV, JSON lines; those of [utility] by default."
+    )
+    embeddings: Path | None = described("Vectors of a language model by utterance instead.")
+
+
 class TableConfig(_Part):
     """The one table of safeguards of which scores were given."""
 
@@ -459,7 +487,7 @@ class Config(_Part):
         False,
     )
     filing: Filing = Filing()
-    figures: tuple[Literal["svg", "png", "pdf"], ...] = ("svg", "png", "pdf")
+    figures: tuple[Literal["svg", "png", "pdf"], ...] = ("svg",)
     intervals: IntervalConfig = IntervalConfig()
     original: VoicesConfig = VoicesConfig()
     safeguards: tuple[SafeguardConfig, ...] = ()
@@ -481,6 +509,7 @@ class Config(_Part):
     cpmap: CpMaps = CpMaps()
     worst_case: WorstCaseConfig = WorstCaseConfig()
     utility: UtilityConfig = UtilityConfig()
+    words: WordsConfig = WordsConfig()
     table: TableConfig = TableConfig()
 
     @field_validator("date", mode="before")
@@ -541,6 +570,15 @@ class Config(_Part):
         )
 
     @property
+    def levels(self) -> tuple[str, ...]:
+        """The levels of one pseudonym that are compared: all safeguards, each named after what
+        shares a voice; none where others are among them.
+        """
+        shown = [one for one in self.safeguards if not one.hidden]
+        told = len(shown) > 1 and all(one.name == one.per for one in shown)
+        return tuple(one.name for one in shown) if told else ()
+
+    @property
     def left_out(self) -> dict[str, list[str]]:
         """What this file drops of the usual attackers, their back-ends, frameworks, metrics and
         lengths, by what it is.
@@ -577,6 +615,12 @@ class Config(_Part):
                 said = "" if isinstance(value, Path) else f" = {value}"
                 changed.append(f"{key}{said}")
         return changed
+
+    @property
+    def said(self) -> tuple[Path | None, Path | None]:
+        """Transcripts, or vectors of them, that attackers go by; none in a quick look."""
+        own = self.utility if self.words == WordsConfig() else self.words
+        return (None, None) if self.quick else (own.transcripts, self.words.embeddings)
 
     @property
     def trials(self) -> dict[str, Any]:

@@ -9,12 +9,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from unmask.assessment.config import Config, SafeguardConfig
+from unmask.assessment.config import LEVELS, Config, SafeguardConfig
 from unmask.assessment.toml import apply_change, check_config, resolved
 from unmask.errors import InputError
 
 SWEPT = {"mcadams": "b2", "pitch": "pitch"}
 """What can be swept, and the method of this package whose number it is."""
+DRAWN = ("b2r", "b2w")
+"""Methods that draw a voice, which levels of a pseudonym share."""
 _SECOND = re.compile("[-_](again|run2)$")
 _KINDS = {"audio": "recordings", "embeddings": "embeddings"}
 LEARNING = {"name": "informed, encoder", "enrol": "own", "train": True}
@@ -28,17 +30,25 @@ class Beside:
     ``speakers`` tells whose recordings are, ``encoder`` embeds them. ``train`` is speech of other
     people, on whom attackers train; ``safeguard`` a command by which attackers run the safeguard,
     ``again`` its second run by name, ``keyless`` that there is no key. ``transcripts`` are the
-    words of the recordings; ``sweep`` is ``mcadams=0.6,0.7``, or what the names are values of.
+    words of the recordings, ``text_embeddings`` vectors of these; ``sweep`` is
+    ``mcadams=0.6,0.7``, or what the names are values of. ``sessions`` is a file of the session of
+    each recording. ``levels`` are those of one pseudonym to compare
+    (``global,speaker,session,utterance``): protected versions have their names, and ``method``
+    makes those that are not there.
     """
 
     speakers: str | None = None
+    sessions: Path | None = None
     encoder: str | None = None
     train: Path | None = None
     safeguard: str | None = None
     again: Mapping[str, str | Path] = field(default_factory=dict)
     keyless: bool = False
     transcripts: Path | None = None
+    text_embeddings: Path | None = None
     sweep: str | None = None
+    levels: str | None = None
+    method: str | None = None
 
 
 def config_of(
@@ -66,7 +76,9 @@ def config_of(
         raise InputError("--again", f"one of {', '.join(named)}", unknown)
     if told.safeguard is not None and len(named) > 1:
         raise InputError("--safeguard: expected one protected version that it makes, found several")
-    whose = {} if told.speakers is None else {"speakers": told.speakers}
+    whose: dict[str, Any] = {} if told.speakers is None else {"speakers": told.speakers}
+    if told.sessions is not None:
+        whose["sessions"] = Path(told.sessions)
     if told.encoder is not None:
         if kind != "audio":
             raise InputError("--encoder: expected recordings to embed, found embeddings")
@@ -80,7 +92,8 @@ def config_of(
         if name in again:
             one |= {"again": f"{name}-again", "keyless": told.keyless}
         safeguards.append(one)
-    title = f"Assessment of {', '.join(named) or told.sweep}"
+    safeguards += _at_levels(told, kind, safeguards)
+    title = f"Assessment of {', '.join(one['name'] for one in safeguards) or told.sweep}"
     safeguards += _swept(told, kind, safeguards)
     safeguards += [
         {"name": f"{name}-again", kind: path, "hidden": True, **whose}
@@ -98,7 +111,9 @@ def config_of(
         runnable = any(one.get("method") or one.get("command") for one in safeguards)
         if runnable and "audio" in raw["training"]:
             raw["attackers"] = [LEARNING]
-    if told.transcripts is not None:
+    said = {"transcripts": told.transcripts, "embeddings": told.text_embeddings}
+    raw["words"] = {name: Path(path) for name, path in said.items() if path is not None}
+    if told.transcripts is not None and kind == "audio":
         raw["utility"] = {"transcripts": Path(told.transcripts)}
     elif told.sweep is not None:
         raw["utility"] = {"dnsmos": 1}
@@ -166,6 +181,31 @@ def _swept(told: Beside, kind: str, named: Sequence[dict[str, Any]]) -> list[dic
         name = f"{parameter} {value.strip()}"
         made.append({"name": name, "method": SWEPT[parameter], "ends": ends, "keyless": True})
     return made
+
+
+def _at_levels(told: Beside, kind: str, named: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The levels of a pseudonym that a built-in method has to make; versions that were named go by
+    their level.
+    """
+    if told.levels is None:
+        if told.method is not None:
+            raise InputError("--method", "levels that it makes", "none: --levels speaker,utterance")
+        return []
+    levels = [level.strip() for level in told.levels.split(",")]
+    known = "two or more of global, speaker, session and utterance, each once"
+    if not set(levels) <= set(LEVELS) or len(set(levels)) < len(levels) or len(levels) < 2:
+        raise InputError("--levels", known, told.levels or "none")
+    for one in named:
+        if one["name"] not in levels:
+            raise InputError("--levels", "versions named by level, LEVEL=PATH", one["name"])
+        one["per"] = one["name"]
+    made = [level for level in levels if level not in {one["name"] for one in named}]
+    if made and told.method not in DRAWN:
+        found = told.method or "none"
+        raise InputError("--method", f"{' or '.join(DRAWN)} to make {', '.join(made)}", found)
+    if made and kind != "audio":
+        raise InputError("--levels", f"a version {made[0]}=PATH of embeddings", "none")
+    return [{"name": level, "method": told.method, "per": level} for level in made]
 
 
 def assumptions(config: Config) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -14,9 +14,10 @@ import polars as pl
 
 from unmask.assessment.cache import Work
 from unmask.assessment.challenge import Stated, read_results, stated_eer
-from unmask.assessment.config import Config, ScoreSets, ScoreTable, VoicesConfig
-from unmask.assessment.redact import Labels, redaction_key
+from unmask.assessment.config import Config, ScoreSets, ScoreTable, VoicesConfig, WordsConfig
+from unmask.assessment.redact import Labels, mapped, redaction_key
 from unmask.assessment.runs import (
+    SESSIONS,
     Runs,
     Speech,
     check_names,
@@ -24,6 +25,8 @@ from unmask.assessment.runs import (
     recordings_of,
     refuse_attacked,
     refuse_copies,
+    sessions_of,
+    word_pairs,
 )
 from unmask.assessment.sound import (
     Sounds,
@@ -37,8 +40,8 @@ from unmask.assessment.toml import relative
 from unmask.assessment.training import Extractors, Say
 from unmask.errors import InputError
 from unmask.estimate import Notice
+from unmask.privacy import Words
 from unmask.privacy.legal import Attacker, of_people, within_release
-from unmask.run import text_lines
 from unmask.trials import (
     Embeddings,
     Ids,
@@ -49,6 +52,7 @@ from unmask.trials import (
     read_scores,
     refuse_encoders,
 )
+from unmask.utility import read_words
 
 if TYPE_CHECKING:
     from unmask.speech import Recording
@@ -67,8 +71,9 @@ class Inputs:
     ``sets`` are lists of scores (oo, op, pp) by the label of a safeguard's list, ``stated`` what
     result files say of a safeguard of which there are such.
     ``trained`` has, by safeguard and attacker, all speech through an extractor that was trained,
-    ``untrained`` why there is none. Recordings that could not be read in some set (``not-read`` of
-    the ``notices``) are left out of all, which are compared utterance by utterance.
+    ``untrained`` why there is none; ``words`` is what is said. Recordings that could not be read in
+    some set (``not-read`` of the ``notices``) are left out of all, which are compared utterance by
+    utterance.
     """
 
     original: Embeddings | None
@@ -85,6 +90,7 @@ class Inputs:
     stated: Mapping[str, tuple[Stated, ...]] = field(default_factory=dict)
     trained: Mapping[tuple[str, str], Speech] = field(default_factory=dict)
     untrained: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    words: Words | None = None
 
     @property
     def protected(self) -> dict[str, Embeddings]:
@@ -243,7 +249,6 @@ def read_inputs(
             files = _recordings(part, key, allow_code=allow_code)
             made = embedded(files, part.encoder, key, work, source=str(part.audio))
             speech, failures, sounds[key] = made
-            speech = _in_sessions(speech, part)
         if failures:
             unread.update(failures)
             reasons = "" if config.redact else f": {'; '.join(failures.values())}"
@@ -268,6 +273,9 @@ def read_inputs(
     original = voices(config.original, "original") if config.original.given else None
     given = [one for one in config.safeguards if one.given]
     every = {one.name: voices(one, f"safeguards.{one.name}") for one in given}
+    for one in given if not work.dry else ():
+        if one.per == "session" and every[one.name].sessions is None:
+            raise InputError(f"safeguards.{one.name}", SESSIONS, "none")
     runs = {
         f"{one.name}.{kind}": str(getattr(one, kind))
         for one in given
@@ -295,9 +303,12 @@ def read_inputs(
         ]
         rates += [rate for path in one.results for rate in read_results(path)]
         stated[one.name] = tuple(filter(None, rates))
-        for file in one.results:
+        written = [path for words in one.heard for path in (words.original, words.protected)]
+        said = [place / "text" for words in one.heard for place in words.data]
+        for file in (*one.results, *said, *written):
             digest = hashlib.sha256(file.read_bytes()).hexdigest()
-            sources.append(Source(relative(str(file), base), digest, "results"))
+            kind = "results" if file in one.results else "transcripts"
+            sources.append(Source(relative(str(file), base), digest, kind))
     keyless = frozenset(one.name for one in config.safeguards if one.keyless)
     renewed = frozenset(
         one.name for one in config.safeguards if one.per == "utterance" and one.again is None
@@ -337,6 +348,12 @@ def read_inputs(
         own = Runs(config, work, allow_code=allow_code)
         inputs = _with_attackers(inputs, own, Extractors(own, say=say), voices)
         inputs = inputs.complete(name_them=not config.redact)
+        try:
+            inputs = _hearing(inputs, config)
+        except InputError as error:
+            if config.words != WordsConfig():
+                raise
+            notices.append(Notice("words-not-tried", "words", f"no attack by words: {error}"))
     notices += [*encoder_notices(read), *sound_notices(sounds), *run_notices(inputs.speech)]
     notices += [*repeated_notices(read, name_them=not config.redact), *inputs.notices]
     inputs = replace(inputs, sources=tuple(dict.fromkeys(sources)), notices=tuple(notices))
@@ -348,6 +365,20 @@ def read_inputs(
         enrols=frozenset(labels.utterances.get(name, name) for name in inputs.enrols),
         sources=tuple(map(labels.source, inputs.sources)),
     )
+
+
+def _hearing(inputs: Inputs, config: Config) -> Inputs:
+    """The same with what is said in all speech, where a file tells it; of training people only
+    where it is known.
+    """
+    words = read_words(*config.said, speakers=config.original.speakers)
+    if words is None or inputs.original is None:
+        return inputs
+    for one in (inputs.original, *inputs.protected.values()):
+        words.told(one)
+    told = partial(words.told, optional=True)
+    heard: Inputs = mapped(inputs, lambda one: told(one) if isinstance(one, Embeddings) else one)
+    return replace(heard, words=words)
 
 
 def _with_attackers(
@@ -427,29 +458,12 @@ def _recordings(part: VoicesConfig, key: str, *, allow_code: bool) -> Sequence[R
 
 def _embeddings(part: VoicesConfig) -> Embeddings:
     assert part.embeddings is not None
-    return _in_sessions(read_embeddings(part.embeddings, speakers=part.speakers), part)
-
-
-def _in_sessions(speech: Embeddings, part: VoicesConfig) -> Embeddings:
-    """Embeddings in the sessions that another file names, where there is one."""
+    speech = read_embeddings(part.embeddings, speakers=part.speakers)
     if part.sessions is None:
         return speech
     assert speech.utterances is not None
-    known = dict(_pairs(part.sessions, "utterance and session"))
-    names = speech.utterances.to_series()
-    for name in names:
-        if name not in known:
-            raise InputError(part.sessions, "a session of every utterance", f"none of {name}")
-    return replace(speech, sessions=Ids.from_strings([known[name] for name in names]))
-
-
-def _pairs(path: Path, what: str) -> Iterator[tuple[str, str]]:
-    """The two words of each line; ``what`` says what they are."""
-    for number, line in enumerate(text_lines(path), start=1):
-        words = line.split()
-        if len(words) != 2:
-            raise InputError(f"{path}, line {number}: expected {what}")
-        yield words[0], words[1]
+    named = sessions_of(part.sessions, speech.utterances.to_series())
+    return replace(speech, sessions=Ids.from_strings(named))
 
 
 def _table(one: ScoreTable) -> Scores:
@@ -476,7 +490,7 @@ def _sets(given: ScoreSets) -> dict[str, Scores]:
 
 def _of_sexes(scores: Scores, path: Path) -> Scores:
     """The scores with the column gender of both sides, from a Kaldi ``spk2gender``."""
-    known = dict(_pairs(path, "speaker and gender"))
+    known = dict(word_pairs(path, "speaker and gender"))
     columns = dict(scores.columns)
     for side in ("enrol", "test"):
         ids: Ids | None = getattr(scores, f"{side}_speaker")

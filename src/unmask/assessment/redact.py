@@ -102,7 +102,7 @@ class Labels:
                 groups.setdefault(_group(column), set()).update(ids.names.gather(ids.used))
             return part
 
-        _mapped(value, seen)
+        mapped(value, seen)
         speakers = _numbered(names["speakers"], "Speaker", key)
         # A model that bears a speaker's own name gets that speaker's label.
         utterances = _numbered(names["utterances"] - names["speakers"], "Recording", key)
@@ -145,7 +145,7 @@ class Labels:
             made = replace(part, **columns, **sources)
             return made.select(np.lexsort(order)) if order else made
 
-        return _mapped(value, labelled)  # type: ignore[no-any-return]
+        return mapped(value, labelled)  # type: ignore[no-any-return]
 
     def source(self, source: Source) -> Source:
         """What a report says of an input, without its name."""
@@ -153,15 +153,16 @@ class Labels:
         return replace(source, name=named, detected="", encoder="")
 
 
-def _mapped(value: Any, change: Any) -> Any:
+def mapped(value: Any, change: Any) -> Any:
+    """The same value, each set of voices and each table of scores within it changed."""
     if isinstance(value, (Embeddings, Scores)):
         return change(value)
     if isinstance(value, Mapping):
-        return {name: _mapped(part, change) for name, part in value.items()}
+        return {name: mapped(part, change) for name, part in value.items()}
     if isinstance(value, (tuple, list)) and not hasattr(value, "_fields"):
-        return type(value)(_mapped(part, change) for part in value)
+        return type(value)(mapped(part, change) for part in value)
     if is_dataclass(value) and not isinstance(value, (type, Source)):
-        parts = {f.name: _mapped(getattr(value, f.name), change) for f in fields(value)}
+        parts = {f.name: mapped(getattr(value, f.name), change) for f in fields(value)}
         return replace(value, **parts)
     return value
 

@@ -46,8 +46,9 @@ def read_study(
     left_out = config.left_out
     config, notices = with_fitting_lengths(config, attacks)
     tables = {**inputs.tables, **inputs.lists}
-    inputs = replace(inputs, notices=(*inputs.notices, *notices))
-    return Study(config, inputs, attacks, missing, tables, left_out, asked=asked)
+    study = Study(config, inputs, attacks, missing, tables, left_out, asked=asked)
+    study.inputs = replace(inputs, notices=(*inputs.notices, *notices, *study.fewer))
+    return study
 
 
 def expected(study: Study, work: Work) -> float:

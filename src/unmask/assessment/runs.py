@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -24,12 +24,13 @@ from unmask.assessment.config import Config, SafeguardConfig, VoicesConfig
 from unmask.assessment.sound import medians
 from unmask.base import FloatArray
 from unmask.errors import InputError
-from unmask.run import available, current_place, scratch_folder
+from unmask.run import available, current_place, scratch_folder, text_lines
 from unmask.trials import Embeddings, Source, refuse_twins
 
 if TYPE_CHECKING:
     from unmask.speech import Recording
 
+SESSIONS = "the session of every recording (folders speaker/session, a pattern, --sessions)"
 _A_FILE = 0.2
 """Seconds that a recording takes, where none could be timed."""
 
@@ -117,6 +118,7 @@ class Runs:
         alike = self.work.dry or (part.audio.is_dir() and not (part.audio / "wav.scp").is_file())
         more: dict[str, Any] = {"speakers": part.speakers if alike else None}
         more |= {"encoder": part.encoder, "audio": part.audio if self.work.dry else folder}
+        more["sessions"] = part.sessions
         return safeguard.model_copy(update=more)
 
     def _made(
@@ -131,6 +133,8 @@ class Runs:
         """The folder of a run under a ``key``, and its recordings."""
         from unmask.speech import External, anonymise, safeguard as method_named
 
+        if safeguard.per == "session" and not all(one.session for one in files):
+            raise InputError(f"safeguards.{safeguard.name}", SESSIONS, "none")
         low, high = safeguard.ends or (None, None)
         if safeguard.command is not None:
             chosen: Any = External(safeguard.command.replace("{key}", str(key)))
@@ -284,7 +288,29 @@ def recordings_of(part: VoicesConfig) -> tuple[Recording, ...]:
     from unmask.speech import recordings
 
     assert part.audio is not None
-    return recordings(part.audio, speakers=part.speakers or "folder")
+    files = recordings(part.audio, speakers=part.speakers or "folder")
+    if part.sessions is None:
+        return files
+    named = sessions_of(part.sessions, [one.utterance for one in files])
+    return tuple(replace(one, session=name) for one, name in zip(files, named, strict=True))
+
+
+def sessions_of(path: Path, utterances: Iterable[str]) -> list[str]:
+    """The session of each utterance, which a file names."""
+    known = dict(word_pairs(path, "utterance and session"))
+    for name in utterances:
+        if name not in known:
+            raise InputError(path, "a session of every utterance", f"none of {name}")
+    return [known[name] for name in utterances]
+
+
+def word_pairs(path: Path, what: str) -> Iterator[tuple[str, str]]:
+    """The two words of each line; ``what`` says what they are."""
+    for number, line in enumerate(text_lines(path), start=1):
+        words = line.split()
+        if len(words) != 2:
+            raise InputError(f"{path}, line {number}: expected {what}")
+        yield words[0], words[1]
 
 
 def joint_digest(*parts: object) -> str:

@@ -119,9 +119,7 @@ def repeated_notices(read: Mapping[str, Embeddings], *, name_them: bool) -> Iter
 
 
 def run_notices(speech: Mapping[str, Speech]) -> Iterator[Notice]:
-    """Which runs of the attacker's own, of those attacked or of training people, do not keep of
-    people what the attacked run keeps.
-    """
+    """Which runs of the attacker's own do not keep of people what the attacked run keeps."""
     for name, one in speech.items():
         for whose, held in (("", one.known), (" of training people", one.learnt)):
             some = [held.get("own"), held.get("original")]

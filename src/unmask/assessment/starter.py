@@ -11,7 +11,7 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
@@ -31,6 +31,8 @@ _ENROLS = r"(?P<corpus>.+)_enrolls(?P<enrolled>_.+)?"
 _TRIALS = r"(?P<name>.+)_trials(?P<sex>_f|_m|_mixed)?(?P<common>_common)?(?P<tested>_.+)?"
 _PAIR = re.compile(rf"(?:ASV-)?{_ENROLS}-{_TRIALS}")
 _DATA = re.compile(rf"(?:xvect(?:ors?)?_)?{_TRIALS}")
+_WORDS = re.compile(r"(?P<name>.+?)_asr(?P<tag>_.+)?")
+_SPOKEN = re.compile(r"(?P<name>.+?)_(?:asr|enrolls|trials(?:_f|_m|_mixed)?(?:_common)?)")
 _SCORES = ("scores", "scores.txt")
 REMARK = "# Remark: "
 """What precedes a line on something that was not taken up."""
@@ -136,6 +138,16 @@ def _of_tree(tree: Tree, where: Path, start: Path) -> str:
         {
             "name": system,
             "results": [named(path) for path in tree.results.get(system, ())],
+            "heard": [
+                {
+                    "set": name,
+                    "data": [named(place) for place in tree.spoken[name]],
+                    "original": named(tree.heard[name, ""]),
+                    "protected": named(tree.heard[name, system]),
+                }
+                for name in sorted(tree.spoken)
+                if {(name, ""), (name, system)} <= tree.heard.keys()
+            ],
             "scores": [
                 {
                     "set": name,
@@ -203,13 +215,16 @@ class Tree:
     """What lies in places named as the challenges do.
 
     ``systems`` have files by set and extractor, ``results`` result files by system; ``vectors`` are
-    by set and safeguard ("" where unprotected) with their utt2spk; ``remarks`` tell what was not
-    taken up, or not known.
+    by set and safeguard ("" where unprotected) with their utt2spk. ``heard`` are what a recogniser
+    wrote down, by set and system ("" likewise), ``spoken`` the folders that tell what was said in a
+    set; ``remarks`` tell what was not taken up, or not known.
     """
 
     systems: dict[str, dict[tuple[str, str], Files]] = field(default_factory=dict)
     results: dict[str, list[Path]] = field(default_factory=dict)
     vectors: dict[str, dict[str, tuple[Path, Path | None]]] = field(default_factory=dict)
+    heard: dict[tuple[str, str], Path] = field(default_factory=dict)
+    spoken: dict[str, list[Path]] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
 
 
@@ -225,7 +240,8 @@ def walk_tree(folder: Path) -> Tree:
     stated: dict[tuple[str, str], list[Path]] = {}
     plain: dict[Path, dict[str, Path]] = {}
     lists: dict[tuple[str, str], dict[tuple[str, str], Files]] = {}
-    for place, names in _folders(folder):
+    places = list(_folders(folder))
+    for place, names in places:
         above, holder = _above(place, folder), place.parent if place.name == "meta" else place
         # Of results-X.orig and results-X (2022) those of the latter are ranked.
         older = place.suffix == ".orig" and place.with_suffix("").is_dir()
@@ -259,7 +275,8 @@ def walk_tree(folder: Path) -> Tree:
             continue
         part = "pp" if pair["enrolled"] else "op"
         files |= {part: scores, "oo": plain.get(root, {}).get(name)}
-    tree = Tree(remarks=list(remarks))
+    heard, spoken = _words(places, folder)
+    tree = Tree(remarks=list(remarks), spoken=spoken)
     if not lists:
         for root, own in plain.items():
             name = root.parent.name if root.name.endswith("_out") else root.resolve().name
@@ -271,6 +288,9 @@ def walk_tree(folder: Path) -> Tree:
         found = [*stated.get((above, ""), []), *stated.get((above, tag), [])]
         ranks = [path for path in found if path.name.startswith(_RANK)]
         tree.results[name] = [path for path in found if path not in ranks] or ranks
+        for (where, of_set, end), path in heard.items():
+            if where == above and end in ("", tag):
+                tree.heard[of_set, name if end else ""] = path
     for sets in tree.systems.values():
         for (name, _), files in sets.items():
             files |= _lists_of(name, data)
@@ -278,6 +298,28 @@ def walk_tree(folder: Path) -> Tree:
         whose = _lists_of(name, data)["speakers"]
         tree.vectors[name] = {tag: (path, whose) for tag, path in sorted(tags.items())}
     return tree
+
+
+def _words(
+    places: Sequence[tuple[Path, set[str]]], folder: Path
+) -> tuple[dict[tuple[str, str, str], Path], dict[str, list[Path]]]:
+    """What was heard of sets (``X_asr`` in a recogniser's folder), by tree, set and suffix, and the
+    Kaldi folders that tell what was said: ``X_asr`` too, or those of enrolment and trials.
+    """
+    heard: dict[tuple[str, str, str], Path] = {}
+    data: dict[str, dict[str, Path]] = {}
+    for place, names in places:
+        if "text" in names and "utt2spk" in names:
+            if match := _SPOKEN.fullmatch(place.name):
+                data.setdefault(match["name"], {}).setdefault(place.name, place)
+        elif "text" in names and (match := _WORDS.fullmatch(place.name)):
+            end = (match["tag"] or "").lstrip("_")
+            heard.setdefault((_above(place, folder), match["name"], end), place / "text")
+    spoken = {
+        name: [own[f"{name}_asr"]] if f"{name}_asr" in own else list(own.values())
+        for name, own in data.items()
+    }
+    return heard, spoken
 
 
 def _extractor(root: Path) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from unmask.estimate import Notice
 from unmask.privacy import Permuted
 from unmask.privacy.legal import count_above_in_scores
 from unmask.privacy.similarity import lucks_of_trials
-from unmask.trials import Scores
+from unmask.trials import Embeddings, Scores
 
 WEAKER = "made for the strongest reading of each attacker only"
 MOST = {"d_ece": 1.0, "eer": -1.0}
@@ -72,18 +73,13 @@ def _trial_step(attack: AttackRun, config: Config) -> Step:
     how = config.trials
 
     def compute() -> tuple[Trialled, ...]:
-        if attack.size > config.verification.max_trials:
-            raise InputError(
-                f"verification.max_trials: {attack.data.enrol.n_speakers:,} speakers and"
-                f" {len(attack.data.test):,} utterances make more than"
-                f" {config.verification.max_trials:,} trials"
-            )
         models = attack.data.enrol.n_speakers
         trialled: dict[Variant, Trialled] = {}
         unfitted: dict[str, InputError] = {}
+        scores: Scores | None = None
         for variant in attack.variants:
             try:
-                scores = attack.scores(variant)
+                scores = attack.scores(variant, like=scores)
             except InputError as error:
                 unfitted[variant.fitted] = error
                 continue
@@ -116,7 +112,7 @@ def _trial_step(attack: AttackRun, config: Config) -> Step:
 
     what = f"verification of {attack.safeguard}, {attack.attacker}"
     params = {**how, "backends": attack.backends}
-    trials = len(attack.backends) * (0.12 + 2e-6 * attack.size)
+    trials = len(attack.backends) * (0.12 + 6e-7 * attack.size)
     seconds = trials + how["replicates"] * (8e-4 + 4e-9 * attack.size)
     return Step(what, attack.inputs, params, compute, weight=seconds)
 
@@ -182,6 +178,7 @@ class Table:
     load: Callable[[], Scores]
     speakers: bool = True
     references: Sequence[str] = ()
+    alone: Callable[[str], Table] = field(repr=False, kw_only=True)
 
     def step(
         self, what: str, function: Callable[..., Any], options: Mapping[str, Any], weight: float
@@ -204,7 +201,8 @@ class Study:
     ``missing`` tells, by safeguard and attacker, why an attacker was not run; ``tables`` are the
     score tables by name; ``left_out`` is what the config drops; ``trialled`` holds every variant of
     every attack by safeguard, once the attacks have been tried. ``asked`` is the config as it was
-    given, ``config`` what is run of it.
+    given, ``config`` what is run of it. Of many people as many are ``tested`` as make the trials
+    that the config allows.
     """
 
     config: Config
@@ -221,6 +219,36 @@ class Study:
     def every(self) -> dict[tuple[str, str], AttackRun]:
         """All attacks by safeguard and attacker, in order."""
         return {(one.safeguard, one.attacker): one for n in self.attacks for one in self.attacks[n]}
+
+    @cached_property
+    def tested(self) -> dict[tuple[str, str], AttackRun]:
+        """All attacks as they are tried as verification systems: among everybody or, where these
+        would be too many trials, among the same people of all.
+        """
+        every, most = self.every, self.config.verification.max_trials
+        sizes = [(one.size, one.data.enrol.n_speakers) for one in every.values()]
+        fewest = min((int(n * (most / size) ** 0.5) for size, n in sizes if size > most), default=0)
+        if not fewest:
+            return every
+        people = drawn_people((one.data.enrol for one in every.values()), fewest, self.config.seed)
+        return {key: one.among(people) for key, one in every.items()}
+
+    @property
+    def fewer(self) -> tuple[Notice, ...]:
+        """What is measured among some of the people only."""
+        people = {one.data.enrol.n_speakers for one in self.every.values()}
+        most, drawn = max(people, default=0), []
+        if self.tested != self.every:
+            some = max(one.data.enrol.n_speakers for one in self.tested.values())
+            what = "detection metrics, ZEBRA, C-P maps and the worst case"
+            drawn.append(("verification.max_trials", some, what))
+        voices = max((one.n_speakers for one in self.inputs.protected.values()), default=0)
+        if voices > (some := self.config.similarity.max_people):
+            drawn.append(("similarity.max_people", some, "voice similarity"))
+        return tuple(
+            Notice("people-drawn", "", f"{what} among {some:,} of {most:,} people, drawn ({key})")
+            for key, some, what in drawn
+        )
 
     @property
     def attackers(self) -> tuple[str, ...]:
@@ -243,7 +271,7 @@ class Study:
 
     def trials(self) -> dict[tuple[str, str], Step]:
         """A step that tries each attack."""
-        return {key: _trial_step(attack, self.config) for key, attack in self.every.items()}
+        return {key: _trial_step(attack, self.config) for key, attack in self.tested.items()}
 
     def tried(self, done: Mapping[tuple[str, str], Sequence[Trialled]]) -> None:
         """Take the tried attacks; of their scores only those of the strongest are held."""
@@ -252,7 +280,7 @@ class Study:
             trialled.setdefault(name, []).extend(variants)
         self.trialled, self.is_tried = trialled, True
         best = {id(attack): [variant] for attack, variant in self.strongest().values()}
-        for attack in self.every.values():
+        for attack in self.tested.values():
             attack.hold(*best.get(id(attack), ()))
 
     def strongest(self) -> dict[str, tuple[AttackRun, Variant]]:
@@ -260,9 +288,10 @@ class Study:
         first.
         """
         if not self.is_tried:
-            return {n: (some[0], Variant(some[0].backends[0])) for n, some in self.attacks.items()}
+            first = {n: self.tested[n, some[0].attacker] for n, some in self.attacks.items()}
+            return {n: (one, Variant(one.backends[0])) for n, one in first.items()}
         best = {name: strongest(trialled, "eer") for name, trialled in self.trialled.items()}
-        return {n: (self.every[n, one.attacker], one.variant) for n, one in best.items()}
+        return {n: (self.tested[n, one.attacker], one.variant) for n, one in best.items()}
 
     @property
     def lists(self) -> dict[str, tuple[str, ScoreSets, str]]:
@@ -272,6 +301,20 @@ class Study:
             list_name(given.label(name), part): (name, given, part)
             for name, given in every
             for part in self.inputs.sets.get(given.label(name), ())
+        }
+
+    @property
+    def beside_baseline(self) -> dict[str, str]:
+        """Labels of other systems' sets, and of those of the baseline on the same trials by the
+        same extractor.
+        """
+        every = [(one.name, given) for one in self.config.safeguards for given in one.scores]
+        base = self.config.table.baseline
+        own = {(g.set, g.extractor): g.label(name) for name, g in every if name == base}
+        return {
+            g.label(name): own[g.set, g.extractor]
+            for name, g in every
+            if name != base and (g.set, g.extractor) in own
         }
 
     def compared(self) -> list[Table]:
@@ -284,19 +327,31 @@ class Study:
             groups.setdefault((attack.trials, variant.by), {})[name] = (attack, variant)
         references = {one.name: one.reference for one in self.config.scores}
         given = [
-            Table(
-                name,
-                tuple(scores.systems),
-                len(scores),
-                [digest_of(scores)],
-                lambda scores=scores: scores,  # type: ignore[misc]
-                scores.enrol_speaker is not None,
-                references.get(name, ()),
-            )
+            _given_table(name, scores, references.get(name, ()))
             for name, scores in self.tables.items()
             if name not in lists
         ]
         return [*map(_attack_table, groups.values()), *given]
+
+
+def drawn_people(sets: Iterable[Embeddings], most: int, seed: int) -> set[str]:
+    """As many as ``most`` of the people in all ``sets``, the same for one seed."""
+    names = set.intersection(*(set(one.speakers.to_series()) for one in sets))
+    order = np.random.default_rng(seed).permutation(len(names))[:most]
+    return {sorted(names)[i] for i in order}
+
+
+def _given_table(name: str, scores: Scores, references: Sequence[str]) -> Table:
+    return Table(
+        name,
+        tuple(scores.systems),
+        len(scores),
+        [digest_of(scores)],
+        lambda: scores,
+        scores.enrol_speaker is not None,
+        references,
+        alone=lambda system: _given_table(name, scores.select_systems([system]), ()),
+    )
 
 
 def _span(numbers: Iterable[int]) -> str:
@@ -317,7 +372,11 @@ def _attack_table(group: Mapping[str, tuple[AttackRun, Variant]]) -> Table:
     inputs = [one for attack, v in group.values() for one in (*attack.inputs, attack.label(v))]
     whole = ORIGINAL in names and len(names) > 1
     name = ATTACKS if whole else f"{ATTACKS} on {' and '.join(names)}"
-    return Table(name, names, first.size, inputs, load)
+
+    def alone(system: str) -> Table:
+        return replace(_attack_table({system: group[system]}), name=name)
+
+    return Table(name, names, first.size, inputs, load, alone=alone)
 
 
 Plan = dict[str, Mapping[Any, Step]]

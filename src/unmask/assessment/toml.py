@@ -159,6 +159,7 @@ _FREE = {
     "speakers", "command", "recogniser", "grammar", "encoder", "start", "again", "related", "noise",
     "responses",
 }  # fmt: skip
+_COMMANDS = {"command", "recogniser"}
 _WORDS = {"folder", "name", "pocketsphinx", "digits", "campplus", "resemblyzer", "scratch"}
 """Keys whose values are files, patterns or code, any of which may hold names; and values of them
 that are the words of this package.
@@ -184,7 +185,8 @@ def to_toml(config: Config, *, base: Path | None) -> str:
         if isinstance(value, (tuple, list)):
             return [plain(part, key) for part in value]
         free = base is None and key in _FREE and isinstance(value, str) and value not in own
-        if free or isinstance(value, Path) or (isinstance(value, str) and os.path.isabs(value)):
+        names_file = isinstance(value, str) and os.path.isabs(value) and key not in _COMMANDS
+        if free or isinstance(value, Path) or names_file:
             return relative(value, base)
         return value
 

@@ -121,9 +121,7 @@ class Extractors:
         return "cuda" if torch.cuda.is_available() else "cpu"
 
     def announce(self, safeguard: SafeguardConfig, attacker: AttackerConfig) -> None:
-        """Check who trains; in dry work count how long it will take, measured by a few steps, and
-        say so where it is not done.
-        """
+        """Check who trains; in dry work measure a few steps and say how long it will take."""
         from unmask.speech import is_encoder, training_seconds
 
         sets = self._sets(safeguard, attacker, make=False)

@@ -6,8 +6,9 @@ from unmask.base.arrays import length_normalised, read_only, reject_nan, weighte
 from unmask.base.groups import BySpeaker, Groups
 from unmask.base.intervals import FEW_SPEAKERS, HULL, SKEWED, VERDICT, MetricRange, Side
 from unmask.base.intervals import bias_corrected, exact_bound, few_speakers, logit_interval
-from unmask.base.intervals import mean_interval, pareto_tail, quantile_t, score_interval
+from unmask.base.intervals import mean_interval, paired_interval, pareto_tail
+from unmask.base.intervals import quantile_t, score_interval
 from unmask.base.lookup import Lookup, ceiling
-from unmask.base.resampling import Replicates, Sampling, check_replicates, draw, draws, generator
-from unmask.base.resampling import in_order, jackknife_error
+from unmask.base.resampling import MOST_REPLICATES, Replicates, Sampling, check_replicates, draw
+from unmask.base.resampling import draws, generator, in_order, jackknife_error
 from unmask.display import Part, Tabular, estimate_row, machine_unit, no_formula, one_line, visible

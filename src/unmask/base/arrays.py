@@ -77,9 +77,7 @@ def weighted_sum(values: FloatArray, weights: FloatArray) -> float:
 
 
 def as_array(values: Any, name: str) -> npt.NDArray[Any]:
-    """An array of what ``name`` is given as: of tensors the values, wherever they lie and whatever
-    their precision. Masks and complex numbers have no plain values and are refused.
-    """
+    """An array of values or tensors; masks and complex numbers have no plain values: an error."""
     if isinstance(values, list | tuple) and any(map(_is_more, values[:1])):
         values = [as_array(one, name) for one in values]
     if isinstance(values, np.ma.MaskedArray) and values.mask.any():
@@ -136,9 +134,7 @@ if TYPE_CHECKING:
 else:
 
     class lazy:
-        """Computed at first use and kept in the object's ``__dict__`` under the same name; threads
-        do not wait for each other, as they do for a ``cached_property`` of Python 3.11.
-        """
+        """Computed at first use and kept; threads do not wait, as for Python 3.11's cached one."""
 
         def __init__(self, compute: Callable[[Any], Any]) -> None:
             self.compute, self.__doc__ = compute, compute.__doc__

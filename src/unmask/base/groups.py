@@ -13,9 +13,7 @@ from unmask.base.arrays import FloatArray, IntArray, lazy
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """``codes`` tells the group of each row and ascends: group k, of ``names`` where they are
-    known, has ``counts[k]`` rows from ``first[k]`` on.
-    """
+    """``codes`` of rows ascend: group k has ``counts[k]`` rows from ``first[k]`` on."""
 
     codes: npt.NDArray[np.integer[Any]]
     names: tuple[str, ...] = ()
@@ -54,9 +52,7 @@ class Groups:
         return range(int(self.codes[start]), int(self.codes[stop - 1]) + 1)
 
     def cuts(self, start: int, stop: int) -> IntArray:
-        """Where each group :meth:`within` these rows begins, and where the last one ends, counted
-        from ``start``.
-        """
+        """Where each group :meth:`within` these rows begins, and the last ends, from 0 on."""
         groups = self.within(start, stop)
         first = self.first[groups.start : groups.stop] - start
         return np.append(np.maximum(first, 0), stop - start)
@@ -64,10 +60,8 @@ class Groups:
 
 @dataclass(frozen=True, eq=False)
 class BySpeaker:
-    """How often scores of each speaker (row) fall into each bin (column), and their losses.
-
-    ``target`` counts pairs within the speaker, ``nontarget`` those with others, ``total`` all
-    nontarget pairs, each once; the losses are the summed log(1 + e^∓s).
+    """How often scores of a speaker (row) fall into each bin (column): ``target`` pairs within,
+    ``nontarget`` with others, ``total`` all of these once; losses are summed log(1 + e^∓s).
     """
 
     edges: FloatArray

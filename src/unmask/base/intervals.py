@@ -34,9 +34,8 @@ Scale = tuple[Callable[[FloatArray], FloatArray], Callable[[FloatArray], FloatAr
 
 
 class MetricRange(NamedTuple):
-    """What a metric's interval follows from: its bounds, how many times the bias of the sample is
-    that of a resample (:data:`HULL` for what is read off a convex hull), and the end to which a few
-    hard speakers move the number.
+    """What a metric's interval follows from: bounds, how many times the bias of a resample the
+    sample has (:data:`HULL` of a hull), and the end to which few hard speakers move it.
     """
 
     low: float = -np.inf
@@ -113,10 +112,30 @@ def mean_interval(values: FloatArray, *, level: float) -> tuple[FloatArray, Floa
     return score_interval(values.mean(axis=0), variance, units, level=level)
 
 
-def exact_bound(side: Side, units: int, *, level: float) -> float:
-    """Bound of a share that was 0 (``high``) or 1 (``low``) in all of ``units`` cases.
+def paired_interval(first: FloatArray, second: FloatArray, *, level: float) -> tuple[float, float]:
+    """Interval of mean(second) − mean(first), both outcomes in [0, 1] of the same speakers.
 
-    Clopper and Pearson: 1 − α^(1/n) and its mirror image, α = (1 − level)/2.
+    Variance recovery for correlated means (Newcombe 1998, method 10; Zou and Donner 2008): with
+    [lᵢ, uᵢ] the score intervals of the means pᵢ and r the correlation of the outcomes over
+    speakers, 0 where one does not vary, the low end is
+    p₂ − p₁ − √((p₂ − l₂)² − 2r(p₂ − l₂)(u₁ − p₁) + (u₁ − p₁)²), and the high end its mirror image.
+    """
+    both = np.stack([first, second], axis=1)
+    (low_1, low_2), (high_1, high_2) = mean_interval(both, level=level)
+    one, two = both.mean(axis=0)
+    varies = bool((np.ptp(both, axis=0) > 0).all())
+    r = float(np.asarray(np.corrcoef(both.T))[0, 1]) if varies else 0.0
+
+    def reach(up: float, down: float) -> float:
+        return float(np.sqrt(max(up**2 - 2 * r * up * down + down**2, 0.0)))
+
+    apart = float(two - one)
+    return apart - reach(two - low_2, high_1 - one), apart + reach(high_2 - two, one - low_1)
+
+
+def exact_bound(side: Side, units: int, *, level: float) -> float:
+    """Clopper and Pearson's bound of a share that was 0 (``high``) or 1 (``low``) in all ``units``:
+    1 − α^(1/n) and its mirror image, α = (1 − level)/2.
     """
     bound = 1 - float(((1 - level) / 2) ** (1 / units))
     return bound if side == "high" else 1 - bound

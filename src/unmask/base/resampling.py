@@ -38,10 +38,8 @@ def generator(seed: int, index: int) -> np.random.Generator:
 
 
 def draw(sizes: int | Sequence[int], seed: int, index: int) -> FloatArray:
-    """How often each unit is drawn in replicate ``index`` of ``seed``.
-
-    ``sizes`` is the number of units, or that of every stratum: strata are drawn from one after the
-    other, and each keeps its size.
+    """How often each unit is drawn in replicate ``index`` of ``seed``; ``sizes`` is the number of
+    units or of those in every stratum, drawn one after the other.
     """
     random = generator(seed, index)
     strata = (sizes,) if isinstance(sizes, (int, np.integer)) else sizes
@@ -50,10 +48,7 @@ def draw(sizes: int | Sequence[int], seed: int, index: int) -> FloatArray:
 
 
 def draws(sizes: int | Sequence[int], replicates: int, seed: int, *, first: int = 0) -> FloatArray:
-    """How often each unit (column) is drawn in ``replicates`` replicates of ``seed`` (rows).
-
-    ``sizes`` are those of :func:`draw`; the first row is replicate ``first``.
-    """
+    """How often each unit (column) of ``sizes`` is drawn in replicates (rows) from ``first`` on."""
     check_replicates(replicates, least=0)
     times = np.empty((replicates, int(np.sum(sizes))))
     for row in range(replicates):
@@ -63,9 +58,7 @@ def draws(sizes: int | Sequence[int], replicates: int, seed: int, *, first: int 
 
 @dataclass(frozen=True)
 class Sampling:
-    """How sure: ``replicates`` that draw speakers, numbered in the order of their names, with
-    ``seed`` (0 asks for no interval at all), and the ``level`` of intervals.
-    """
+    """How sure: ``replicates`` that draw speakers with ``seed`` (0: none), and the ``level``."""
 
     replicates: int = 1000
     level: float = 0.95
@@ -127,10 +120,7 @@ class Replicates:
         return self._corrected(float(delta[0]), _minus(rows[second], rows[first]), level, widest)
 
     def share_below(self, metric: str, *, first: int, second: int) -> float:
-        """Share of replicates in which the second system's value lies below the first's.
-
-        Ties count half.
-        """
+        """Share of replicates in which the second system lies below the first; ties count half."""
         delta = _minus(self.values[metric][second], self.values[metric][first])
         delta = delta[~np.isnan(delta)]
         if delta.size == 0:

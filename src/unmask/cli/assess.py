@@ -53,6 +53,7 @@ def assess(
         speakers=option(
             "Speaker of each recording: folder, name, pattern:REGEX, or an utt2spk file.", "-s"
         ),
+        sessions=option("Session of each recording: lines of UTTERANCE SESSION.", metavar="FILE"),
         encoder=option(
             "campplus, resemblyzer, a trained FOLDER, MODEL.onnx or module:function.",
             "-e",
@@ -63,8 +64,15 @@ def assess(
             "How attackers run the safeguard: 'tool {input} {output} {key}'.", metavar="COMMAND"
         ),
         keyless=option("The safeguards have no key: a second run gives the same output."),
-        transcripts=option("Transcripts, to measure intelligibility.", "-t"),
+        transcripts=option("Transcripts, for intelligibility and attacks by words.", "-t"),
+        text_embeddings=option("Vectors of a language model, for attacks by words."),
         sweep=option("Safeguards to make, such as mcadams=0.6,0.7; or what the NAMEs vary."),
+        levels=option(
+            "Levels of one pseudonym to compare, such as global,speaker,session,utterance;"
+            " versions given are NAMEd so, --method makes the others.",
+            metavar="A,B",
+        ),
+        method=option("What makes levels that are not given: b2r or b2w."),
         again={},
     ),
     again: tuple[str, ...] = option(
@@ -77,6 +85,9 @@ def assess(
     rows: str | None = option("Systems in the table; or attackers, one row each.", metavar="A,B"),
     columns: str | None = option("Of eer, deid, g_vd, linkability, wer, uar.", metavar="A,B"),
     means: str | None = option("EER columns beside the mean, by set, language, sex or none."),
+    figures: str | None = option(
+        "Formats of figures: svg, png, pdf or none.", metavar="A,B", show_default="svg"
+    ),
     validate: bool = option(
         "Only check the inputs: what will run, what will not and why, how long.", default=False
     ),
@@ -104,6 +115,9 @@ def assess(
     table = {name: value.split(",") for name, value in several.items() if value is not None}
     one = {name: x for name, x in (("baseline", baseline), ("means", means)) if x is not None}
     words = [f"table.{name}={json.dumps(value)}" for name, value in {**table, **one}.items()]
+    if figures is not None:
+        kinds = [] if figures == "none" else figures.split(",")
+        words.append(f"figures={json.dumps(kinds)}")
     changes = [*change, *words, *(f"{name}=true" for name, on in flags.items() if on)]
     if quick:
         refuse(context, _HELD, "no effect with --quick, whose attackers have no run of their own")
@@ -140,7 +154,10 @@ def assess(
 
 
 _HELD = ("train", "safeguard", "keyless", "again")
-_READ = ("speakers", "encoder", "transcripts", "sweep")
+_READ = (
+    *("speakers", "sessions", "encoder", "transcripts", "text_embeddings"),
+    *("sweep", "levels", "method"),
+)
 
 
 def versions(given: Sequence[str]) -> dict[str, Path]:

@@ -8,16 +8,27 @@ from typing import Any
 import typer
 
 from unmask import engine
-from unmask.cli.common import Intervals, Output, Ratios, Tables, Where, given, refuse, score_files
+from unmask.cli.common import (
+    Intervals,
+    Output,
+    Ratios,
+    Tables,
+    Where,
+    given,
+    named_files,
+    refuse,
+    score_files,
+)
 from unmask.cli.options import argument, group, option
 from unmask.engine import Battery
 from unmask.errors import InputError
+from unmask.estimate import HasNotices
 from unmask.report import document
 from unmask.trials import read_scores
 
 _OF_SCORES = (
     *("key", "system", "format_in", "columns", "scores_are", "stream", "missing"),
-    *("duplicates", "dev", "equalise"),
+    *("duplicates", "dev", "equalise", "spoof", "role"),
 )
 _OF_CONVENTION = ("p_target", "c_miss", "c_fa", "eer", "d_sys", "c_primary", "undivided")
 _CONVENTION = option("Compute as in: " + ", ".join(engine.CONVENTIONS) + ".", metavar="NAME")
@@ -35,6 +46,23 @@ def _battery(context: typer.Context, battery: Battery, names: tuple[str, ...]) -
     return Battery.named(names[0], **free)
 
 
+def _numbers(text: str | None, name: str) -> tuple[float, ...] | None:
+    """Priors and costs of an option."""
+    if text is None:
+        return None
+    try:
+        return tuple(map(float, text.split(",")))
+    except ValueError:
+        raise InputError(f"--{name}", "six numbers with commas", text) from None
+
+
+def _roles(words: tuple[str, ...]) -> str | dict[str, str] | None:
+    """The role of all systems, or of those that are named."""
+    if len(words) == 1 and "=" not in words[0]:
+        return words[0]
+    return named_files(words, "--role") or None
+
+
 def evaluate(
     context: typer.Context,
     tables: Ratios,
@@ -45,9 +73,26 @@ def evaluate(
         "[NAME=]FILE...",
     ),
     system: tuple[str, ...] = option("Only these systems (columns)."),
-    by: str | None = option("Also report each group of this column, such as sex."),
+    by: str | None = option("Also report groups of this column, such as sex, and their gaps."),
+    alpha: float = option("Weight of FMR in FDR and GARBE, with --by.", default=0.5),
     equalise: str | None = _EQUALISE,
     convention: tuple[str, ...] = _CONVENTION,
+    spoof: bool | None = option(
+        "Judge spoof trials as a third class.", show_default="if labels have them"
+    ),
+    role: tuple[str, ...] = option(
+        "asv or cm (countermeasure), for all systems or by name. Repeatable.",
+        metavar="[NAME=]ROLE",
+        show_default="cm where a name has it",
+    ),
+    a_dcf: str | None = option(
+        "Priors and costs of the a-DCF: target, nontarget, spoof, miss, and accepting either.",
+        metavar="P,P,P,C,C,C",
+        show_default="0.9,0.05,0.05,1,10,20",
+    ),
+    t_dcf: str | None = option(
+        "Those of the t-DCF.", metavar="P,P,P,C,C,C", show_default="0.9405,0.0095,0.05,1,10,10"
+    ),
     battery: Battery = group(
         p_target=option("Target prior of the detection costs. Repeatable."),
         c_miss=option("Cost of a miss."),
@@ -74,6 +119,8 @@ def evaluate(
     ),
 ) -> None:
     battery = _battery(context, battery, convention)
+    if by is None:
+        refuse(context, ["alpha"], "weighs gaps between groups (--by)")
     if not dev:
         refuse(context, ["dev_key"], "is the key of --dev")
     if pairs is not None:
@@ -105,8 +152,13 @@ def evaluate(
                 score_files(scores),
                 systems=list(system) or None,
                 by=by,
+                alpha=alpha,
                 equalise=equalise,
                 stream=stream,
+                spoof=spoof,
+                role=_roles(role),
+                a_dcf=_numbers(a_dcf, "a-dcf"),
+                t_dcf=_numbers(t_dcf, "t-dcf"),
                 battery=battery,
                 **chosen,
                 dev=other,
@@ -114,9 +166,12 @@ def evaluate(
                 **intervals.options,
             )
         if tables.scores_are and evaluation.scores is not None:
-            rocs = {one.system: one.roc for one in evaluation if one.group is None}
+            known = evaluation.scores.systems
+            every = (one for one in evaluation if one.group is None)
+            rocs = {one.system: one.roc for one in every if one.system in known}
             more = engine.unit_notices(evaluation.scores, rocs, tables.scores_are)
             evaluation = replace(evaluation, notices=(*evaluation.notices, *more))
+    _refuse_groups(evaluation)
     output.sources(evaluation.sources)
     for one in (notice.subject for notice in evaluation.notices if notice.code == "negated"):
         output.remark(f"{one}: scores look inverted: is higher = more similar, is the key right?")
@@ -137,19 +192,32 @@ def compare(
         "The systems are safeguards: the one that recognises speakers better protects less.",
         show_default="if names contain oo, op, pp, o-a, a-a or anon",
     ),
+    by: str | None = option("Also report gaps between groups of this column, such as sex."),
     equalise: str | None = _EQUALISE,
     convention: tuple[str, ...] = _CONVENTION,
+    enrol: str | None = option(
+        "Original embeddings that attackers enrol: the two files are protected embeddings.",
+        metavar="FILE",
+    ),
     fail_if: tuple[str, ...] = option(
         "Exit with 1 if a metric of the second system is worse. Repeatable.",
         metavar="'METRIC worsens'",
     ),
     battery: Battery = group(p_target=option("Target prior of the detection costs. Repeatable.")),
 ) -> None:
+    from unmask.privacy import legal as law
+
     if len(scores) > 2:
         raise InputError(f"compare takes one or two score files, found {len(scores)}")
     battery = _battery(context, battery, convention)
     wanted = [_gate(words) for words in fail_if]
-    table = tables.scores(scores, output)
+    if enrol is None:
+        table = tables.scores(scores, output)
+    else:
+        refuse(context, _OF_SCORES, "is for score files, not for embeddings with --enrol")
+        table = law.linked_scores(enrol, named_files(scores), speakers=tables.speakers)
+        output.sources(table.sources)
+        privacy = True if privacy is None else privacy
     names = system or tuple(table.systems)
     if len(names) != 2:
         raise InputError(
@@ -165,11 +233,15 @@ def compare(
         comparison = engine.compare(
             table,
             *names,
+            by=by,
             equalise=equalise,
             battery=battery,
             privacy=privacy,
             **intervals.options,
         )
+        if comparison.privacy:
+            comparison = law.with_linkability(comparison, **intervals.options)
+    _refuse_groups(comparison)
     failed = [row for metric in wanted for row in comparison.worsens(metric)]
     if output.figures is not None:
         with output.running("charts"):
@@ -179,6 +251,13 @@ def compare(
         output.remark(f"failed: {row.metric} worsens: {row!r}")
     if failed:
         raise typer.Exit(1)
+
+
+def _refuse_groups(result: HasNotices) -> None:
+    """A column that makes no groups of speakers is an error where it was asked for."""
+    for notice in result.notices:
+        if notice.code == "no-gaps":
+            raise InputError(notice.sentence)
 
 
 def _gate(words: str) -> str:

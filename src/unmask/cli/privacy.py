@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, Literal
@@ -37,6 +37,27 @@ from unmask.trials import (
     refuse_encoders,
 )
 
+
+@dataclass(frozen=True)
+class Said:
+    """What is said in the recordings, by which people are recognised too."""
+
+    transcripts: Path | None = option(
+        "Transcripts, for attacks by words: Kaldi text, CSV, JSON lines or a folder.", "-t"
+    )
+    text_embeddings: Path | None = option(
+        "Vectors of a language model instead, by utterance (npz, parquet, …)."
+    )
+
+    def words(self, whose: Whose) -> law.Words | None:
+        """What was read of them, if anything was given."""
+        if self.transcripts is self.text_embeddings is None:
+            return None
+        from unmask.utility import read_words
+
+        return read_words(self.transcripts, self.text_embeddings, speakers=whose.speakers)
+
+
 _ENROLS: dict[str, dict[str, Any]] = {
     "original": {"enrols": "original"},
     "own": {"enrols": "protected", "release": False},
@@ -54,6 +75,7 @@ def privacy(
     output: Output,
     intervals: DrawnIntervals,
     whose: Whose,
+    said: Said,
     original: str | None = option("Embeddings of the original speech, or a Kaldi folder."),
     protected: tuple[str, ...] = option("NAME=FILE: embeddings of protected speech; repeat."),
     scores: tuple[str, ...] = option("NAME=OO,OP,PP: three score files instead; repeat."),
@@ -91,6 +113,8 @@ def privacy(
         raise InputError(f"--backend {backend} needs --train: embeddings to train it on")
     if not embeddings and (by is not None or side or sessions):
         raise InputError("--by, --side and --sessions need embeddings, found scores")
+    if not embeddings:
+        refuse(context, Said.__annotations__, "needs embeddings, found scores")
     if not scores:
         refuse(context, ["columns"], "is for score files (--scores)")
     else:
@@ -112,7 +136,7 @@ def privacy(
             training = None if train is None else load(train)
             refuse_encoders({"the original": data[0], "training": training})
             more["backend"] = backend_named(backend, training, **({"lda": lda} if lda else {}))
-            more |= {"by": by, "side": side, "with_sessions": sessions}
+            more |= {"by": by, "side": side, "with_sessions": sessions, "words": said.words(whose)}
         options = {"mean": mean, "pairs": pairs, "laplace": laplace, **intervals.options}
         result = similar.compare_safeguards(*data, **more, **options)
     sources = _sources((*data, more.get("again")))
@@ -146,6 +170,7 @@ def legal(
     output: Output,
     intervals: DrawnIntervals,
     whose: Whose,
+    said: Said,
     release: str | None = argument(
         "Protected embeddings to link with each other: one half of each speaker's recordings"
         " enrols, the other tests, and vice versa.",
@@ -190,6 +215,7 @@ def legal(
     one_minus_eer_enrol: str | None = option(
         "The same for 1 − EER.", show_default="as for Linkability"
     ),
+    by: str | None = option("Also attack each group of this column among its own people."),
     variants: str = option("Readings of the scores that compete.", default=",".join(law.READINGS)),
     protocol: law.LegalProtocol = group(
         swap=option(
@@ -223,6 +249,8 @@ def legal(
         attackers = _attackers(
             attacker, release, enrols, backends.split(","), whose.speakers, original or "original"
         )
+        if (words := said.words(whose)) is not None:
+            attackers = law.with_words(attackers, words, original=original or "original")
         options = {
             "counts": None if counts is None else _numbers(counts, "--counts"),
             "lengths": None if lengths is None else _numbers(lengths, "--lengths"),
@@ -241,14 +269,16 @@ def legal(
         }
     with output.running("attacks"):
         sweep = law.assess_attackers(attackers, **options)
+        if by is not None:
+            sweep = law.risk_gaps(sweep, attackers, by, protocol=options["protocol"])
     sweep = replace(sweep, untried=(*missing, *sweep.untried))
     output.draw(sweep)
     output.give(document(sweep))
 
 
 _WITH_CONFIG = {
-    "config", "asked", "variants", "format", "output", "figures", "figure_formats", "width", "bare",
-    "font", "quiet", "on", "workers", "state",
+    "config", "asked", "by", "variants", "format", "output", "figures", "figure_formats", "width",
+    "bare", "font", "quiet", "on", "workers", "state",
 }  # fmt: skip
 """Options that a config does not hold."""
 

@@ -11,17 +11,8 @@ from typing import Any, Literal
 import typer
 
 from unmask import engine, scoring
-from unmask.cli.common import (
-    Intervals,
-    Output,
-    Ratios,
-    Tables,
-    Where,
-    Whose,
-    refuse,
-    score_files,
-    writable_file,
-)
+from unmask.cli import common
+from unmask.cli.common import Intervals, Output, Ratios, Tables, Where, Whose
 from unmask.cli.options import argument, group, option
 from unmask.engine import Battery, CalibratedScores
 from unmask.errors import InputError
@@ -30,7 +21,7 @@ from unmask.trials import Scores, read_scores, score_format, write
 
 _FITTED = ("estimator", "prior", "quality", "folds", "train_key", "train_speakers")
 _LLRS = group(
-    output=option("Write the LLRs to this score file.", "-o", callback=writable_file),
+    output=option("Write the LLRs to this score file.", "-o", callback=common.writable_file),
     figures=None,
     figure_formats="",
 )
@@ -49,7 +40,7 @@ def score(
     cohort: str | None = option("Labelled embeddings of other people, for AS-norm."),
     top: int = option("Number of closest cohort speakers used by AS-norm.", default=200, min=2),
     models: str | None = option("Enrolment utterances of each model (a Kaldi spk2utt file)."),
-    output: Path = option("Score file to write.", "-o", default=..., callback=writable_file),
+    output: Path = option("Score file to write.", "-o", default=..., callback=common.writable_file),
     to: str | None = _TO,
 ) -> None:
     """Score a list of trials with embeddings.
@@ -61,7 +52,7 @@ def score(
     """
     written = score_format(output, to)
     if cohort is None:
-        refuse(context, ["top"], "is for --cohort")
+        common.refuse(context, ["top"], "is for --cohort")
     with where.running("blocks"):
         scores = scoring.score(
             enrol,
@@ -88,7 +79,7 @@ class Fitted:
     train_key: str | None = option("Key of the development scores.")
     train_speakers: str | None = option("Speakers of --train.", show_default="as --speakers")
     apply: Path | None = option("Apply this saved map instead of fitting one.", metavar="MAP")
-    save: Path | None = option("Save the map to this file (JSON).", callback=writable_file)
+    save: Path | None = option("Save the map to this file (JSON).", callback=common.writable_file)
     quality: tuple[str, ...] = option(
         "Column to include in the linear map, such as duration or log:duration."
     )
@@ -98,19 +89,19 @@ class Fitted:
     def source(self, context: typer.Context, tables: Tables) -> Scores | engine.Map | None:
         """What the map comes from; None to cross-fit."""
         if self.apply is not None:
-            refuse(context, ("train", "save", *_FITTED), "has no effect with --apply")
+            common.refuse(context, ("train", "save", *_FITTED), "has no effect with --apply")
             return engine.read_map(self.apply)
         if not self.train:
-            refuse(context, ["train_key", "train_speakers"], "is for --train")
+            common.refuse(context, ["train_key", "train_speakers"], "is for --train")
             return None
-        refuse(context, ["folds"], "has no effect with --train")
+        common.refuse(context, ["folds"], "has no effect with --train")
         whose = self.train_speakers or tables.speakers
         options = {**tables.options, "key": self.train_key, "speakers": whose}
         return self.read(self.train, options)
 
     def read(self, paths: Sequence[str], options: dict[str, Any]) -> Scores:
         """One table of the systems of files."""
-        return read_scores(score_files(paths), systems=list(self.system) or None, **options)
+        return read_scores(common.score_files(paths), systems=list(self.system) or None, **options)
 
 
 def calibrate(

@@ -75,8 +75,10 @@ def embed(
         segment=option("Cut recordings into segments of this many seconds.", min=0.1),
         most=option("Maximum number of segments per file.", "--max-segments", min=1),
     ),
-    device: str = option("cpu, or cuda for a GPU.", default="cpu"),
-    shard: int = option("Files per shard; interrupted runs resume by shard.", default=64, min=1),
+    device: str = option("cpu, cuda for a GPU, or cuda:0,cuda:1 for several.", default="cpu"),
+    shard: int | None = option(
+        "Files per shard; interrupted runs resume by shard.", min=1, show_default="64, cuda 512"
+    ),
 ) -> None:
     embedding_format(output)
     if output.suffix == ".ark":

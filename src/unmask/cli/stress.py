@@ -206,10 +206,7 @@ def worstcase(
         with replace(output, on="local", workers=None, state=None).running("models"):
             result: Any = [
                 stress.compare_models(
-                    stress.speaker_pairs(part, own),
-                    models=names,
-                    split=split,
-                    population=part_name,
+                    stress.speaker_pairs(part, own), models=names, split=split, population=part_name
                 )
                 for part_name, (part, own) in studied.items()
             ]

@@ -11,18 +11,12 @@ import typer
 from unmask import utility as cost
 from unmask.assessment import Beside, config_of
 from unmask.cli.assess import run, versions
-from unmask.cli.common import (
-    DrawnIntervals,
-    Output,
-    figure_folder,
-    read_named,
-    whole_number,
-)
+from unmask.cli.common import DrawnIntervals, Output, figure_folder, read_named, whole_number
 from unmask.cli.options import argument, group, option
 from unmask.cli.speech import Recorded
 from unmask.errors import InputError
 from unmask.report import document
-from unmask.run import make_folder
+from unmask.run import make_folder, write_whole
 
 
 def utility(
@@ -46,6 +40,9 @@ def utility(
     melody: bool = option("Compare pitch.", default=True),
     dnsmos: str = option("Utterances per speaker rated by DNSMOS, or all.", default="0"),
     measurements: Path | None = option("Write measurements by utterance to this CSV.", "-m"),
+    heard: Path | None = option(
+        "Write what was recognised to this folder, NAME.txt, for attacks by words."
+    ),
     report: Path | None = option(
         "Also assess privacy and write a report of both to this folder.", callback=figure_folder
     ),
@@ -60,13 +57,13 @@ def utility(
         files = recorded.read(original)
         spoken = {name: recorded.read(path) for name, path in folders.items()}
         words = partial(cost.read_transcripts, empty=True)
-        heard = read_named(hypotheses, "--hypotheses", words)
+        known_words = read_named(hypotheses, "--hypotheses", words)
         guessed = read_named(predictions, "--predictions", cost.read_labels)
-        for name in {*heard, *guessed} - {cost.ORIGINAL, *folders}:
+        for name in {*known_words, *guessed} - {cost.ORIGINAL, *folders}:
             raise typer.BadParameter(
                 f"{name}: expected {cost.ORIGINAL} or one of {', '.join(folders)}"
             )
-        known = {cost.ORIGINAL, *folders} <= set(heard)
+        known = {cost.ORIGINAL, *folders} <= set(known_words)
         listens = listener != "none" and transcripts is not None and not known
         with recorded.running("measuring"):
             measured = cost.measure(
@@ -74,7 +71,7 @@ def utility(
                 spoken,
                 transcripts=None if transcripts is None else cost.read_transcripts(transcripts),
                 recogniser=cost.recogniser(listener, grammar=grammar) if listens else None,
-                hypotheses=heard,
+                hypotheses=known_words,
                 labels=None if labels is None else cost.read_labels(labels),
                 predictions=guessed,
                 pitched=melody and bool(folders),
@@ -83,6 +80,10 @@ def utility(
                 else whole_number(dnsmos, "--dnsmos", "a number or all"),
                 state=output.state,
             )
+    if heard is not None:
+        for name, texts in measured.heard.items():
+            lines = (f"{u} {text}\n" for u, text in zip(measured.utterances, texts, strict=True))
+            write_whole(make_folder(heard) / f"{name}.txt", "".join(lines).encode())
     if report is not None and measurements is None:
         measurements = make_folder(report / "data") / "utility.csv"
     if measurements is not None:

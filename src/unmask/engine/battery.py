@@ -52,6 +52,11 @@ published numbers each was checked against.
 """
 
 
+SPOOF_EERS = ("sv_eer", "spf_eer", "sasv_eer")
+SPOOF_METRICS = ("a_dcf", *SPOOF_EERS, "t_eer", "min_t_dcf", "cm_eer")
+"""Numbers of lists with spoof trials (:mod:`.spoofing`)."""
+
+
 class MetricSpec(NamedTuple):
     """A metric: its name, how it is read off the statistic, unit, chance level, range, parameters,
     and whether less means fewer errors.
@@ -298,17 +303,12 @@ class Battery:
             for key, measured in self.measured().items()
             if not measured.no_interval and measured.metric != "threshold"
         }
-        raw = intervals["eer_raw"]
-        if raw.low <= _NO_EVIDENCE <= raw.high:
-            for key, measured in self.measured().items():
-                if (
-                    measured.range.overfit == HULL
-                    and measured.chance is not None
-                    and key in intervals
-                ):
-                    low, high = intervals[key].low, intervals[key].high
-                    ends = min(low, measured.chance), max(high, measured.chance)
-                    intervals[key] = replace(intervals[key], low=ends[0], high=ends[1])
+        for key, measured in self.measured().items():
+            raw, made = intervals.get(f"raw {key}") or intervals["eer_raw"], intervals.get(key)
+            even = raw.low <= _NO_EVIDENCE <= raw.high and measured.range.overfit == HULL
+            if even and made is not None and (chance := measured.chance) is not None:
+                ends = min(made.low, chance), max(made.high, chance)
+                intervals[key] = replace(made, low=ends[0], high=ends[1])
         marks = roc.marks if roc is not None else {}
         for far in self.far:
             made = _inverted(replicates, far, marks[f"far@{far}"], level, system)

@@ -10,16 +10,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from unmask.base import (
-    BySpeaker,
-    FloatArray,
-    IntArray,
-    Lookup,
-    draws,
-    generator,
-    lazy,
-    weighted_sum,
-)
+from unmask import base
+from unmask.base import BySpeaker, FloatArray, IntArray, Lookup
 from unmask.engine import information
 from unmask.engine.roc import Roc
 from unmask.run import NUMPY, Range, Xp
@@ -109,7 +101,7 @@ class BinnedTrials:
     def replicates(self, xp: Xp, times: Iterable[tuple[int, int]]) -> Iterator[Roc]:
         """The statistic of every draw."""
         for seed, index in times:
-            random = generator(seed, index)
+            random = base.generator(seed, index)
             both = (self.target, self.nontarget)
             yield self._roc(*(random.multinomial(n.sum(), n / n.sum()) for n in both))
 
@@ -119,7 +111,7 @@ class BinnedTrials:
         accepted = self.nontarget_loss / np.maximum(self.nontarget, 1)
         own, other = target.astype(np.float64), nontarget.astype(np.float64)
         scores, none = np.concatenate([[-np.inf], self.edges]), np.zeros(target.size + 1)
-        loss = weighted_sum(missed, own), weighted_sum(accepted, other)
+        loss = base.weighted_sum(missed, own), base.weighted_sum(accepted, other)
         return Roc(scores, own, other, none, loss, self.roc.marks)
 
 
@@ -177,7 +169,7 @@ class FirstOrder:
     method: ClassVar[str] = "speaker,first order"
     together: ClassVar[int] = _TOGETHER
 
-    @lazy
+    @base.lazy
     def _tables(self) -> tuple[FloatArray, FloatArray]:
         """Targets and nontargets of each speaker, as numbers that multiply fast."""
         return self.counts.target.astype(np.float64), self.counts.nontarget.astype(np.float64)
@@ -199,7 +191,7 @@ class FirstOrder:
 
     def draws(self, seed: int, rows: Range) -> FloatArray:
         """How often each speaker is drawn in some replicates, the same in all numbers of a seed."""
-        return draws(len(self.counts.target), rows[1] - rows[0], seed, first=rows[0])
+        return base.draws(len(self.counts.target), rows[1] - rows[0], seed, first=rows[0])
 
     def replicates(self, xp: Xp, times: FloatArray) -> Iterator[Roc | None]:
         """The statistic of every draw (row of ``times``), or None if a class is empty."""

@@ -71,10 +71,10 @@ class Units:
         (:func:`~unmask.base.in_order`).
         """
         every = np.concatenate([target, nontarget_enrol, nontarget_test])
-        present, dense = np.unique(every, return_inverse=True)
-        dense = dense.astype(np.int32)
+        present = np.cumsum(np.bincount(every) > 0)
+        dense = (present - 1).astype(np.int32)[every]
         parts = np.split(dense, [target.size, target.size + nontarget_enrol.size])
-        return cls("speaker", parts[0], parts[1], parts[2], (present.size,))
+        return cls("speaker", parts[0], parts[1], parts[2], (int(present[-1]),))
 
     @classmethod
     def trials(cls, targets: int, nontargets: int) -> Units:
@@ -102,14 +102,21 @@ def units_of(scores: Scores) -> tuple[Units, list[Notice]]:
     if enrol is None or test is None:
         units = Units.trials(int(target.sum()), int(nontarget.sum()))
     else:
-        wrong = np.flatnonzero(target & (enrol.codes != test.codes))
-        if wrong.size:
-            pair = enrol.decode(wrong[0]), test.decode(wrong[0])
-            raise two_speakers(scores.name, wrong.size, *pair)
+        refuse_two_speakers(scores)
         number = in_order(enrol.names.to_list())
         one, other = number[enrol.codes], number[test.codes]
         units = Units.speakers(one[target], one[nontarget], other[nontarget])
     return units, interval_notices(units.count, speakers=speaker_count(scores))
+
+
+def refuse_two_speakers(scores: Scores) -> None:
+    """Refuse target trials whose sides are of different speakers."""
+    enrol, test = scores.enrol_speaker, scores.test_speaker
+    if enrol is not None and test is not None:
+        wrong = np.flatnonzero(scores.is_target & (enrol.codes != test.codes))
+        if wrong.size:
+            pair = enrol.decode(wrong[0]), test.decode(wrong[0])
+            raise two_speakers(scores.name, wrong.size, *pair)
 
 
 def interval_notices(units: int, *, speakers: int | None) -> list[Notice]:
@@ -196,9 +203,12 @@ class SortedTrials:
         thresholds: Sequence[float] = (),
         marks: Mapping[str, FloatArray] | None = None,
         conditions: Conditions | None = None,
+        roc: Roc | None = None,
     ) -> SortedTrials:
-        """Sort the trials of a system, and the units of the trials along with them."""
-        roc = counted(target, nontarget, thresholds, marks, conditions)
+        """Sort the trials of a system, and the units of the trials along with them; ``roc`` is
+        their statistic, where that is known.
+        """
+        roc = roc or counted(target, nontarget, thresholds, marks, conditions)
         target_order, order = np.argsort(target), np.argsort(nontarget)
         targets, nontargets = target[target_order], nontarget[order]
         first = units.nontarget_first[order]
@@ -283,7 +293,7 @@ System: TypeAlias = SortedTrials | BinnedTrials | FirstOrder
 def counted(
     target: FloatArray,
     nontarget: FloatArray,
-    thresholds: Sequence[float],
+    thresholds: Iterable[float],
     marks: Mapping[str, FloatArray] | None = None,
     conditions: Conditions | None = None,
 ) -> Roc:
@@ -313,18 +323,23 @@ def binned_trials(
     *,
     thresholds: Sequence[float] = (),
     marks: Mapping[str, FloatArray] | None = None,
+    roc: Roc | None = None,
+    edges: FloatArray | None = None,
 ) -> System:
-    """Trials in memory, put into bins by speaker, or by class where no speakers are known."""
-    roc = counted(target, nontarget, thresholds, marks)
+    """Trials in memory, put into bins by speaker, or by class where no speakers are known; ``roc``
+    and ``edges`` are their statistic and the bins, where those are known.
+    """
+    roc = roc or counted(target, nontarget, thresholds, marks)
     first, second = units.nontarget_first, units.nontarget_second
+    rows = 1 if second is None else units.strata[0]
+    edges = edges_of(roc, thresholds, rows=rows) if edges is None else edges
     own, other = np.ones(target.size, bool), np.zeros(nontarget.size, bool)
     targets = ScoreBatch(target, own, units.target, units.target)
     if second is None:
         batches = [targets, ScoreBatch(nontarget, other, first, first)]
-        return BinnedTrials.of(batches, edges_of(roc, thresholds), roc)
+        return BinnedTrials.of(batches, edges, roc)
     parts = (slice(*rows) for rows in ranges_of(nontarget.size, _BATCH))
     others = (ScoreBatch(nontarget[at], other[at], first[at], second[at]) for at in parts)
-    edges = edges_of(roc, thresholds, rows=units.strata[0])
     return FirstOrder(count_speakers(chain([targets], others), edges, units.strata[0]), roc)
 
 
@@ -388,7 +403,7 @@ def replicate(
 
 
 def _of_pairs(
-    system: System, thresholds: Mapping[str, float], spread: FloatArray
+    system: Any, thresholds: Mapping[str, float], spread: FloatArray
 ) -> FloatArray | float:
     """How much less false-alarm rates vary than draws of speakers show.
 
@@ -397,8 +412,8 @@ def _of_pairs(
     both its speakers, so the rate itself varies by V − P, and by no less than P, which is a third
     of V + P where pairs are independent.
     """
-    if system.method != "speaker" or not isinstance(system, SortedTrials):
-        return 1 / system.wider
+    if system.method != "speaker":
+        return float(1 / system.wider)
     order = np.argsort([*thresholds.values()], kind="stable")
     first = np.empty(order.size)
     first[order] = system.first_order(np.array([*thresholds.values()])[order])

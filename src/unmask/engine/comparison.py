@@ -6,19 +6,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isnan
-from typing import Any, ClassVar, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 from unmask.base import Tabular, estimate_row
 from unmask.engine.battery import Battery
 from unmask.engine.evaluating import ReadOptions, ScoreData, table_of
-from unmask.engine.evaluation import UNMOVED, Analysis, SystemResult
+from unmask.engine.evaluation import UNMOVED, Analysis, SystemResult, group_masks
 from unmask.engine.metrics import negated_notices
 from unmask.engine.roc import Roc
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
 from unmask.trials import Scores, Source, read_scores
+
+if TYPE_CHECKING:
+    from unmask.engine.groups import GroupGaps
 
 CALIBRATED = ("act_dcf", "cllr")
 """Metrics of scores that an attacker can calibrate."""
@@ -45,7 +48,8 @@ class Comparison(Tabular):
     both sides in it, and the numbers of a system are under its name.
 
     ``scores`` and ``rocs`` are those of the two systems, for their charts. With ``privacy`` they
-    are safeguards, of which the one that recognises better protects less.
+    are safeguards, of which the one that recognises better protects less. ``gaps`` are those
+    between groups of speakers, of either system at the threshold of its own EER.
     """
 
     first: str
@@ -57,6 +61,7 @@ class Comparison(Tabular):
     scores: Scores | None = None
     rocs: tuple[Roc, ...] = ()
     privacy: bool = False
+    gaps: tuple[GroupGaps, ...] = ()
 
     @property
     def gains(self) -> str:
@@ -188,6 +193,7 @@ def compare(
     first: str | None = None,
     second: str | None = None,
     *,
+    by: str | None = None,
     equalise: str | None = None,
     convention: str | None = None,
     battery: Battery | None = None,
@@ -205,7 +211,7 @@ def compare(
         A table of scores, pairs of arrays (targets, nontargets) by system, or score files.
     first, second : str, optional
         Two of its systems; may be left out where it has two.
-    equalise, convention, battery, replicates, level, seed
+    by, equalise, convention, battery, replicates, level, seed
         Those of :func:`evaluate`.
     privacy : bool, optional
         The two are safeguards: who recognises speakers better protects less. Unless given, names of
@@ -234,6 +240,12 @@ def compare(
     if first is None or second is None or first == second:
         raise InputError(f"compare needs two systems by name: there are {', '.join(names)}")
     pair = scores.select_systems([first, second])
+    if pair.counts["other"]:
+        from unmask.engine.spoofing import is_countermeasure
+
+        if cms := [name for name in (first, second) if is_countermeasure(name, None)]:
+            found = f"the countermeasure {cms[0]}, which evaluate judges bona fide against spoof"
+            raise InputError("compare", "verification systems", found)
     analysis = Analysis.of(battery, replicates, level, seed, convention, equalise)
     if analysis.battery.threshold or analysis.battery.far:
         raise InputError("thresholds are for one system at a time: use evaluate, not compare")
@@ -257,4 +269,11 @@ def compare(
         for notice in negated_notices(roc)
     ]
     about = scores.sources, (*told, *turned, *measured.notices), seed, pair, measured.rocs
-    return Comparison(first, second, tuple(rows), *about, bool(privacy or told))
+    made = Comparison(first, second, tuple(rows), *about, bool(privacy or told))
+    if by is None:
+        return made
+    from unmask.engine.groups import gaps_of
+
+    group_masks(pair, by)
+    gaps, none = gaps_of(pair, analysis, by, [*made.parts.values()])
+    return replace(made, gaps=gaps, notices=(*made.notices, *none))

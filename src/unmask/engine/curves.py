@@ -8,17 +8,18 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, ndtri
 
-from unmask.base import FloatArray, MetricRange
+from unmask.base import FloatArray, IntArray, MetricRange
 from unmask.engine import information
 from unmask.engine.bootstrap import SortedTrials, bootstrap, units_of
 from unmask.engine.calibration import block_ranges
-from unmask.engine.operating import Polygon
+from unmask.engine.operating import Polygon, SpoofCost
 from unmask.engine.roc import Roc
+from unmask.engine.spoofing import SpoofRoc
 from unmask.trials import Scores
 
 Array = FloatArray
 _POINTS = 1500
-_LEAST_RATE = 1e-5
+_LEAST_RATE, _LEAST_MISS = 1e-5, 5e-3
 _BINS = 60
 _STEPS = 500
 _NORMAL_95 = 1.959963984540054
@@ -91,6 +92,19 @@ class Tippett:
     different_share: Array
     infinite: int
     above: bool
+
+
+@dataclass(frozen=True)
+class SpoofCurve:
+    """``lines`` by name over thresholds, and the ``value`` they are drawn for, with where it is:
+    parts of the a-DCF and its least sum, or errors of a tandem by the share of spoofs among
+    impostors, which meet in the t-EER.
+    """
+
+    threshold: Array
+    lines: Mapping[str, Array]
+    value: float
+    at: float
 
 
 @dataclass(frozen=True)
@@ -180,6 +194,45 @@ def tippett(target: Array, nontarget: Array, *, above: bool = False) -> Tippett:
         sides += [steps / np.log(10), (llrs.size - count if falling else count) / llrs.size]
     infinite = int(np.isinf(target).sum() + np.isinf(nontarget).sum())
     return Tippett(sides[0], sides[1], sides[2], sides[3], infinite, above)
+
+
+def cost_curve(roc: SpoofRoc, cost: SpoofCost) -> SpoofCurve:
+    """The a-DCF at finite scores of targets but the lowest of two hundred, of many evenly some."""
+    point, weights, scores = roc.a_dcf_point(cost), cost.weights, roc.thresholds
+    divisor = min(weights[0], weights[1] + weights[2])
+    rows = _some(np.flatnonzero(np.isfinite(scores) & (roc.rates[0][1:-1:2] >= _LEAST_MISS)))
+    costs = [w / divisor * rates[2 * rows + 1] for w, rates in zip(weights, roc.rates, strict=True)]
+    names = ("a-DCF", "misses", "accepted nontargets", "accepted spoofs")
+    lines = dict(zip(names, [np.sum(costs, axis=0), *costs], strict=True))
+    return SpoofCurve(scores[rows], lines, point.value, point.threshold)
+
+
+def tandem_path(roc: SpoofRoc, cm: str) -> SpoofCurve:
+    """Where misses of a tandem equal its false alarms, at thresholds of the CM with few misses."""
+    heard, every, met = roc.cm[cm], Polygon.of(*roc.cm[cm].bins), roc.t_eer(cm)
+    most = min(4 * met, 0.5) if met > _LEAST_MISS else 0.5
+    rows = _some(np.flatnonzero(np.isfinite(heard.scores) & (every.p_miss[1:-1:2] < most)), 200)
+    p, q = every.p_miss[2 * rows + 1, None], every.p_fa[2 * rows + 1, None]
+    x, a, b = (rates[_some(np.arange(rates.size), 2000)] for rates in roc.rates)
+    errors, misses = [], p + (1 - p) * x
+    for share in (0, 0.5, 1):
+        over = (1 - share) * (1 - p) * a + share * q * b - misses
+        after = np.maximum((over <= 0).argmax(axis=1), 1)[:, None]
+        (high, low), (start, end) = (
+            [np.take_along_axis(one, at, axis=1)[:, 0] for at in (after - 1, after)]
+            for one in (over, misses)
+        )
+        part = np.divide(high, high - low, out=np.zeros(high.size), where=high > low)
+        errors.append(np.where(high >= 0, start + (end - start) * part, np.nan))
+    gone = ~(errors[-1] >= errors[0])
+    at = float(heard.scores[rows[gone.argmax()]]) if gone.any() else float("nan")
+    names = ("0 % spoofs", "50 % spoofs", "100 % spoofs")
+    return SpoofCurve(heard.scores[rows], dict(zip(names, errors, strict=True)), met, at)
+
+
+def _some(rows: IntArray, most: int = 400) -> IntArray:
+    """At most so many of the rows, evenly, the first and the last among them."""
+    return rows[np.unique(np.linspace(0, rows.size - 1, min(rows.size, most)).astype(np.int64))]
 
 
 def reliability(target: Array, nontarget: Array, *, bins: int = 20) -> Reliability:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from unmask.base import Tabular
 from unmask.engine.battery import Battery
-from unmask.engine.evaluation import Analysis, Evaluation, evaluate_table
+from unmask.engine.evaluation import Analysis, Evaluation, evaluate_table, group_masks
 from unmask.engine.metrics import refuse_labels
 from unmask.engine.streaming import evaluate_files
 from unmask.errors import InputError
@@ -31,6 +31,8 @@ from unmask.trials import (
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from unmask.engine.groups import GroupGaps
 
 ScoreData: TypeAlias = (
     "Scores | Embeddings | pl.DataFrame | pl.LazyFrame | npt.ArrayLike | str | Path"
@@ -51,12 +53,19 @@ class ReadOptions(TypedDict, total=False):
 
 
 class DataOptions(ReadOptions, total=False):
-    """The same, whether files are read in batches, and which pairs of embeddings are compared."""
+    """The same, whether files are read in batches, which pairs of embeddings are compared, and what
+    spoof trials are for.
+    """
 
     stream: bool | None
     pairs: str
     enrolment: int
     backend: Any
+    alpha: float
+    spoof: bool | None
+    role: str | Mapping[str, str] | None
+    a_dcf: Sequence[float] | None
+    t_dcf: Sequence[float] | None
 
 
 def evaluate(
@@ -111,7 +120,11 @@ def evaluate(
         Seed of all draws.
     **options
         Of files and frames those of :func:`read_scores`, and ``stream``; of embeddings ``pairs``,
-        ``enrolment``, ``backend`` and ``speakers``.
+        ``enrolment``, ``backend`` and ``speakers``. With ``by`` the ``alpha`` of
+        :func:`group_gaps`. Of lists with spoof trials: ``spoof``, whether they are a third class
+        (unless given, they are); ``role``, ``"cm"`` (countermeasure) or ``"asv"`` of all systems
+        or by name (unless given, names tell); ``a_dcf`` and ``t_dcf``, priors of targets,
+        nontargets and spoofs, costs of a miss and of accepting the others.
 
     Returns
     -------
@@ -128,6 +141,12 @@ def evaluate(
     given: Any = data if nontarget is None else (data, nontarget)
     asked: dict[str, Any] = dict(options)
     analysis = Analysis.of(battery, replicates, level, seed, convention, equalise)
+    spoofs = {name: asked.pop(name, None) for name in ("spoof", "role", "a_dcf", "t_dcf")}
+    if spoofs["spoof"] is None and spoofs["role"] is None:
+        costs = spoofs["a_dcf"] is not None or spoofs["t_dcf"] is not None
+        spoofs["spoof"] = True if costs else (None if dev is None else False)
+    alpha = asked.pop("alpha", analysis.alpha)
+    analysis = dataclasses.replace(analysis, alpha=alpha, **spoofs)
     if asked.get("key") is not None and (voices := _voices(given)) is not None:
         given, asked = _scored(voices, **asked), {}
     elif "backend" in asked and not isinstance(given, Embeddings):
@@ -144,6 +163,9 @@ def evaluate(
         return cross_pairing(given, battery=analysis.battery, **how, **asked)
     table = table_of(given, **asked)
     if table is None:
+        if not hasattr(given, "__iter__") and not isinstance(given, Path):
+            wanted = "a path, several, a frame, embeddings or two arrays"
+            raise InputError("scores", wanted, type(given).__name__)
         return evaluate_files(given, analysis, systems=systems, by=by, **asked)
     return evaluate_table(table, analysis, by=by, systems=systems)
 
@@ -368,3 +390,74 @@ def operating_point(
     battery = Battery((p_target,), c_miss, c_fa, threshold=given[0], far=given[1])
     how: dict[str, Any] = {"replicates": replicates, "level": level, "seed": seed}
     return Thresholds(evaluate(data, nontarget, battery=battery, dev=dev, **how))
+
+
+def group_gaps(
+    data: ScoreData,
+    by: str,
+    *,
+    system: str | None = None,
+    threshold: float | None = None,
+    far: float | None = None,
+    dev: Any = None,
+    alpha: float = 0.5,
+    replicates: int | None = None,
+    level: float = 0.95,
+    seed: int = 0,
+    **options: Unpack[ReadOptions],
+) -> GroupGaps:
+    """Error rates of groups of speakers at one threshold, and the gaps between the groups.
+
+    FNMR of a group is over the target trials of its speakers, FMR over the nontarget trials of
+    which both speakers are of it; others stand apart. Gaps are ratio and difference of the highest
+    and the lowest rate, FDR and GARBE, each with what equal groups would read by chance.
+
+    Parameters
+    ----------
+    data : Scores, frame or path
+        A table of scores whose speakers are known.
+    by : str
+        A column of speakers: ``sex`` for ``enrol_sex`` and ``test_sex``.
+    system : str, optional
+        Which one, where the table has several.
+    threshold, far : float, optional
+        The common threshold, or the false-alarm rate that sets it; unless given that of the EER of
+        all trials.
+    dev : Scores or path, optional
+        A development list with other speakers, on which the threshold is set.
+    alpha : float
+        Weight of FMR in FDR and GARBE.
+    replicates, level, seed
+        Those of :func:`evaluate`.
+    **options
+        Of files and frames those of :func:`read_scores`.
+
+    Returns
+    -------
+    GroupGaps
+        ``result.of("fnmr")`` has the rates by group, ``result["fnmr_ratio"]`` is one gap.
+
+    Examples
+    --------
+    >>> import unmask as um
+    >>> from unmask.data import demo_scores
+    >>> with demo_scores() as path:
+    ...     scores = um.read_scores(path)
+    >>> um.group_gaps(scores, "sex", system="campplus", far=0.01)["fmr_ratio"]
+    fmr_ratio 5.834 [1, 18.23] (95 %), chance 1.554
+    """
+    from unmask.engine.groups import gaps_of
+
+    given, rates = ((one,) if one is not None else () for one in (threshold, far))
+    battery = Battery(threshold=given, far=rates)
+    chosen = None if system is None else [system]
+    whole = evaluate(data, systems=chosen, battery=battery, dev=dev, replicates=0, **options)
+    if whole.scores is None or len(whole.scores.systems) > 1:
+        systems = ", ".join(dict.fromkeys(one.system for one in whole))
+        raise InputError("system", "one system, in memory", systems)
+    group_masks(whole.scores, by)
+    analysis = dataclasses.replace(Analysis.of(battery, replicates, level, seed), alpha=alpha)
+    gaps, none = gaps_of(whole.scores, analysis, by, whole.results)
+    for notice in none:
+        raise InputError(notice.sentence)
+    return gaps[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,12 +29,15 @@ from unmask.engine.bootstrap import (
     units_of,
 )
 from unmask.engine.metrics import ALONE, negated_notices, refuse_labels
-from unmask.engine.operating import OperatingPoint, as_read
+from unmask.engine.operating import OperatingPoint, SpoofCost, as_read
 from unmask.engine.roc import Roc
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Notice, Parameter
 from unmask.run import part
 from unmask.trials import Embeddings, Ids, Scores, Source
+
+if TYPE_CHECKING:
+    from unmask.engine.groups import GroupGaps
 
 NOT_ASKED = "no replicates were asked for"
 UNMOVED = "no resampling moves it"
@@ -92,7 +95,8 @@ class Evaluation(Tabular):
     ``scores`` are those in memory.
     ``margins`` are by system how much higher its EER is than the lowest one, over all trials, with
     95 % intervals of the paired difference. ``dev`` is the table of the development list, on which
-    thresholds were set.
+    thresholds were set. ``gaps`` are those between groups of speakers, at one threshold each.
+    ``spoof_cost`` is that of the a-DCF, where spoof trials count.
     """
 
     results: tuple[SystemResult, ...]
@@ -102,6 +106,8 @@ class Evaluation(Tabular):
     scores: Scores | None = field(default=None, repr=False)
     margins: Mapping[str, Estimate] = field(default_factory=dict)
     dev: Evaluation | None = None
+    gaps: tuple[GroupGaps, ...] = ()
+    spoof_cost: SpoofCost | None = None
 
     def __iter__(self) -> Iterator[SystemResult]:
         return iter(self.results)
@@ -235,14 +241,21 @@ class Measurement:
 class Analysis(Sampling):
     """What is measured, and how intervals are made; ``auto`` where no number was asked for.
 
-    ``equalise`` is the column whose conditions weigh alike, ``at`` are thresholds that were set on
-    other trials: by system and by the names that the battery has.
+    ``equalise`` is the column whose conditions weigh alike; ``spoof`` says whether spoof trials are
+    judged (None: where there are some), ``role`` which systems are countermeasures, ``a_dcf``
+    and ``t_dcf`` at what priors and costs; ``at`` are thresholds that were set on other trials: by
+    system and by the names that the battery has; ``alpha`` weighs FMR in FDR and GARBE.
     """
 
     battery: Battery = field(default_factory=Battery)
     auto: bool = False
     equalise: str | None = None
+    spoof: bool | None = False
+    role: str | Mapping[str, str] | None = None
+    a_dcf: Sequence[float] | None = None
+    t_dcf: Sequence[float] | None = None
     at: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    alpha: float = 0.5
 
     @classmethod
     def of(
@@ -328,16 +341,17 @@ class Analysis(Sampling):
             for pair, own in zip(pairs, marks, strict=True)
         ]
         rocs, alike = tuple(one.roc for one in systems), not (many and units.method == "trial")
-        return Measurement(self, rocs, *about, self._drawn(systems), paired=alike, told=told)
+        return Measurement(self, rocs, *about, self.drawn(systems), paired=alike, told=told)
 
     def of_counted(
         self, roc: Roc, drawn_from: Callable[[], System], *, trials: str, speakers: int | None
     ) -> Measurement:
         """One system that was counted without holding its trials, which ``drawn_from`` gives."""
-        drawn = None if self.replicates == 0 else self._drawn([drawn_from()])
+        drawn = None if self.replicates == 0 else self.drawn([drawn_from()])
         return Measurement(self, (roc,), trials, speakers, drawn)
 
-    def _drawn(self, systems: Sequence[System]) -> Replicates:
+    def drawn(self, systems: Sequence[System]) -> Replicates:
+        """Replicates of all that is measured of some systems."""
         battery, equal = self.battery, self.equalise is not None
         return bootstrap(
             systems,
@@ -353,37 +367,59 @@ def evaluate_table(
     scores: Scores, analysis: Analysis, *, by: str | None, systems: Sequence[str] | None = None
 ) -> Evaluation:
     """The table of scores that are in memory."""
+    asked = analysis.spoof or analysis.role is not None
+    if analysis.spoof is not False and (asked or scores.counts["other"]):
+        from unmask.engine.spoofing import evaluate_spoofed, judges_spoofs
+
+        if judges_spoofs(scores, analysis):
+            return evaluate_spoofed(scores, analysis, by=by, systems=systems)
     names = list(systems or scores.systems)
     chosen = scores.select_systems(names)
+    groups: dict[str | None, Scores] = {None: chosen}
+    groups |= {name: chosen.select(mask) for name, mask in (group_masks(scores, by) if by else ())}
+    made = evaluate_groups(groups, lambda one, _: [(names, analysis.of_scores(one))], analysis.seed)
+    if not by:
+        return made
+    from unmask.engine.groups import gaps_of
+
+    gaps, none = gaps_of(chosen, analysis, by, made.results)
+    return replace(made, gaps=gaps, notices=(*made.notices, *none))
+
+
+def evaluate_groups(
+    groups: Mapping[str | None, Scores],
+    measure: Callable[[Scores, str | None], Sequence[tuple[Sequence[str], Measurement]]],
+    seed: int,
+    told: Sequence[Notice] = (),
+) -> Evaluation:
+    """The table of all trials (None) and of groups: ``measure`` gives systems that were measured
+    together, by name; groups that lack a class are left out.
+    """
     results: list[SystemResult] = []
-    notices: list[Notice] = []
+    notices, whole = list(told), groups[None]
+    needed = [kind for kind in ("target", "nontarget") if whole.counts[kind]]
     margins: dict[str, Estimate] = {}
-    groups: list[tuple[str | None, Scores]] = [(None, chosen)]
-    groups += [
-        (name, chosen.select(mask)) for name, mask in (group_masks(scores, by) if by else ())
-    ]
-    for index, (group, trials) in enumerate(groups):
-        of_group = f"group {group}" if group is not None else ""
-        if group is not None and not (trials.is_target.any() and trials.is_nontarget.any()):
-            sentence = (
-                f"left out, it has {int(trials.is_target.sum())} target and "
-                f"{int(trials.is_nontarget.sum())} nontarget trials"
-            )
-            notices.append(Notice("group-left-out", of_group, sentence))
+    for index, (group, trials) in enumerate(groups.items()):
+        of_group, counts = f"group {group}" if group is not None else "", trials.counts
+        if group is not None and not all(counts[kind] for kind in needed):
+            sentence = "left out, it has {target} target and {nontarget} nontarget trials"
+            notices.append(Notice("group-left-out", of_group, sentence.format(**counts)))
             continue
         with part(index, len(groups)):
-            measured = analysis.of_scores(trials)
-        notices += [notice.about(of_group) for notice in measured.notices]
-        for row, (name, roc) in enumerate(zip(names, measured.rocs, strict=True)):
-            more = list(negated_notices(roc))
-            if more and not scores.sources:
-                more.append(Notice("swapped", "", "are target and nontarget scores swapped?"))
-            notices += [notice.about(name).about(of_group) for notice in more]
-            results.append(measured.result(name, group, row))
-        if group is None:
-            margins = measured.margins(results)
-    unique = tuple(dict.fromkeys(notices))
-    return Evaluation(tuple(results), scores.sources, unique, analysis.seed, chosen, margins)
+            every = measure(trials, group)
+        for names, measured in every:
+            notices += [notice.about(of_group) for notice in measured.notices]
+            made = [measured.result(name, group, row) for row, name in enumerate(names)]
+            for one in made:
+                more = list(negated_notices(one.roc))
+                if more and not whole.sources:
+                    more.append(Notice("swapped", "", "are target and nontarget scores swapped?"))
+                notices += [notice.about(one.system).about(of_group) for notice in more]
+            if group is None:
+                margins = margins or measured.margins(made)
+            results += made
+    about = whole.sources, tuple(dict.fromkeys(notices)), seed, whole, margins
+    return Evaluation(tuple(results), *about)
 
 
 def group_masks(
@@ -401,8 +437,8 @@ def group_masks(
         return sorted(named, key=lambda pair: pair[0])
     sides = [columns.get(f"{side}_{by}") for side in ("enrol", "test")]
     if sides[0] is None or sides[1] is None:
-        known = ", ".join(columns) or "none"
-        raise InputError(f"no column {by} to group by: the columns are {known}")
+        known = f"the columns are {', '.join(columns)}" if columns else "the trials have none"
+        raise InputError(f"no column {by} to group by: {known}")
     both = Ids.concatenate([sides[0], sides[1]]).alphabetical()
     names = both.names.to_list()
     one, other = np.split(both.codes.astype(np.int64), 2)

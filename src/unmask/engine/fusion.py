@@ -15,12 +15,7 @@ import polars as pl
 
 from unmask.base import BoolArray, FloatArray, IntArray, visible
 from unmask.engine.battery import Battery
-from unmask.engine.calibration import (
-    IsotonicCalibration,
-    isotonic,
-    logistic,
-    read_table,
-)
+from unmask.engine.calibration import IsotonicCalibration, isotonic, logistic, read_table
 from unmask.engine.comparison import Comparison, compare
 from unmask.engine.roc import Roc
 from unmask.errors import InputError

@@ -5,6 +5,7 @@ The blocks of the best monotone map from scores to log-likelihood ratios are the
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -77,6 +78,46 @@ class Cost(NamedTuple):
         self.check()
         miss, false_alarm = self.c_miss * self.p_target, self.c_fa * (1 - self.p_target)
         return np.asarray((miss * p_miss + false_alarm * p_fa) / self.default)
+
+
+class SpoofCost(NamedTuple):
+    """Priors of targets, nontargets and spoofs, and the costs of a miss and of accepting either of
+    the others; ASVspoof 5's unless given.
+    """
+
+    p_target: float = 0.9
+    p_nontarget: float = 0.05
+    p_spoof: float = 0.05
+    c_miss: float = 1.0
+    c_nontarget: float = 10.0
+    c_spoof: float = 20.0
+
+    @property
+    def weights(self) -> tuple[float, float, float]:
+        """Cost times prior of a miss and of accepting a nontarget or a spoof."""
+        costs = zip(self[:3], self[3:], strict=True)
+        miss, nontarget, spoof = (prior * cost for prior, cost in costs)
+        return miss, nontarget, spoof
+
+    @property
+    def shown(self) -> dict[str, str | int | float | bool | None]:
+        """As signatures have it."""
+        priors, costs = ("/".join(f"{one:g}" for one in some) for some in (self[:3], self[3:]))
+        return {"priors": priors, "costs": costs}
+
+    def changed(self, name: str, given: Sequence[float] | None) -> SpoofCost:
+        """Those that were ``given`` in place of these: priors that add up to 1, positive costs."""
+        if given is None:
+            return self
+        if len(given) != len(self):
+            raise InputError(name, "three priors and three costs", f"{len(given)} numbers")
+        made = SpoofCost(*given)
+        priors, costs = made[:3], made[3:]
+        if min(priors) < 0 or not 0 < made.p_target < 1 or abs(sum(priors) - 1) > 1e-6:
+            raise InputError(name, "three priors that add up to 1", ", ".join(map(str, priors)))
+        if not all(0 < cost < np.inf for cost in costs):
+            raise InputError(name, "three costs above 0", ", ".join(map(str, costs)))
+        return made
 
 
 def equal_error(polygon: Polygon) -> tuple[float, int]:

@@ -34,10 +34,7 @@ from unmask.scoring import (
     shards_of,
     sides_of,
 )
-from unmask.trials import (
-    Embeddings,
-    Speakers,
-)
+from unmask.trials import Embeddings, Speakers
 
 
 def cross_pairing(

@@ -183,14 +183,20 @@ class Roc:
         """Nontargets below each score."""
         return np.asarray(np.cumsum(self.between[:-1] + self.equal) - self.equal)
 
-    @lazy
-    def _segments(self) -> tuple[FloatArray, FloatArray, IntArray]:
-        """Targets, nontargets and number of non-empty bins: 2j lies below score j, 2j + 1 at it."""
+    @property
+    def bins(self) -> tuple[FloatArray, FloatArray]:
+        """Targets and nontargets of all bins: 2j lies below score j, 2j + 1 at it."""
         target = np.zeros(2 * self.scores.size + 1)
         nontarget = np.empty_like(target)
         target[1::2] = self.target
         nontarget[1::2] = self.equal
         nontarget[::2] = self.between
+        return target, nontarget
+
+    @lazy
+    def _segments(self) -> tuple[FloatArray, FloatArray, IntArray]:
+        """Targets, nontargets and number of each of the non-empty :attr:`bins`."""
+        target, nontarget = self.bins
         bins = np.flatnonzero((target > 0) | (nontarget > 0))
         return target[bins], nontarget[bins], bins
 

@@ -65,6 +65,8 @@ def evaluate_files(
         return evaluate_table(read_scores(files, **options), analysis, by=by)
     if by is not None:
         raise InputError("by", f"all scores in memory to group by {by}", "a stream")
+    if analysis.spoof or analysis.role is not None:
+        raise InputError("spoof", "all scores in memory", "a stream")
     if analysis.equalise is not None or analysis.battery.eer == "speechbrain":
         name = "equalise" if analysis.equalise is not None else "eer"
         raise InputError(name, "all scores in memory", "a stream")

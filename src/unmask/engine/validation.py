@@ -205,7 +205,8 @@ def forensic(
     """
     fitted = calibrate or train is not None
     if scores_are is None and not fitted:
-        raise InputError("scores_are", "ln, log10 or lr, or scores to calibrate", "neither")
+        wanted = "ln, log10 or lr, or scores to calibrate (--calibrate, --train)"
+        raise InputError("scores_are (--scores-are)", wanted, "neither")
     scores = _table(data, scores_are or "ln", options)
     scores.check_classes()
     if len(scores.systems) > 1:

@@ -68,9 +68,7 @@ class Panel:
         )
 
     def rectangles(self, values: Numbers) -> alt.Chart:
-        """A row per well-defined cell with its ``value``, shares and numbers of trials; each
-        reaches under its upper and right neighbour, so that no seam shows.
-        """
+        """A row per well-defined cell; each reaches under its neighbours, so that no seam shows."""
         cells, (columns, rows) = self.cells, self.drawn
         row, column = np.nonzero(cells.well_defined[np.ix_(rows, columns)])
         data = text_table(i=column, j=row, value=values[np.ix_(rows, columns)][row, column])

@@ -77,9 +77,7 @@ def _side_for(count: int, columns: int) -> float:
 
 
 def _cells(cells: Sequence[CpMap | DeltaCpMap], side: float) -> dict[str, Any]:
-    """What captions say of cells: how many stand behind one that is drawn along an axis, 0 where
-    all are drawn; whether some are not well-defined.
-    """
+    """Cells along an axis behind one that is drawn, 0 if all are; whether some are undefined."""
     step = Panel.of(cells[0], side=side).step
     hatched = not all(one.well_defined.all() for one in cells)
     return {"thinned": step if step > 1 else 0, "hatched": hatched}
@@ -256,9 +254,7 @@ def _delta_panel(
     privacy: bool = False,
     letters: int = 14,
 ) -> Layers:
-    """One delta map with its proportions in the heading, names of at most so many ``letters``;
-    cells beyond the scale carry a dot.
-    """
+    """One delta map with its proportions in the heading; cells beyond the scale carry a dot."""
     panel = Panel.of(delta, side=side)
     axes = panel.axes(left=left)
     values = np.where(np.isneginf(delta.rcr), _INFINITE, delta.rcr)
@@ -313,9 +309,7 @@ _OF_SAFEGUARDS = {"win": "protects less", "tie": "alike", "lose": "protects more
 
 
 def roadmap_figure(roadmap: CpRoadmap) -> Figure:
-    """From top to bottom a row for each system: its map, and beside it the change against the
-    system it grew from; a system stands below that one.
-    """
+    """A row for each system: its map, and the change against the one above that it grew from."""
     if not roadmap.deltas:
         raise InputError(f"roadmap: expected at least two systems, found {len(roadmap.maps)}")
     side, limit = (190 if is_wide() else 150), reach(roadmap.deltas)

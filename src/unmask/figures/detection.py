@@ -43,15 +43,18 @@ def det(
     colours: draw.Colours = None,
     bands: Mapping[str, DetBand] | None = None,
     hull: bool = True,
+    spoofs_of: str = "",
 ) -> Figure:
     """DET curves of all systems: polygon solid, hull dashed, EER and minimum DCF marked.
 
-    ``bands`` are those in which the misses of a system lie.
+    ``bands`` are those in which the misses of a system lie. With ``spoofs_of`` they are curves of
+    that one system, by what its targets are told from.
     """
     require(curves, "DET")
     shades = draw.colours_for(list(curves), colours)
     rates = {name: f"EER {draw.percent(curve.eer)}" for name, curve in curves.items()}
-    colour = draw.system_colour(list(curves), shades, notes=rates)
+    title = "Against" if spoofs_of else "System"
+    colour = draw.system_colour(list(curves), shades, notes=rates, title=title)
     ends = ndtri([LOWEST, HIGHEST]).tolist()
     ticks = {
         "values": ndtri(TICKS).round(6).tolist(),
@@ -75,12 +78,13 @@ def det(
             draw.mark(_on_axes(rows), "line", *channels, clip=True, strokeWidth=stroke)
             for rows, stroke in _followed(curves, lines, grid, grid, HIGHEST)
         ),
-        _marks(curves, x, y, colour),
+        _marks(curves, x, y, colour, least=not spoofs_of),
         ratio=1,
     )
     return captioned(
-        "det",
+        "det_spoof" if spoofs_of else "det",
         chart,
+        system=spoofs_of,
         rates=_equal_errors(curves),
         priors=[f"{p:g}" for p in sorted({curve.p_target for curve in curves.values()})],
         hull=hull,
@@ -138,17 +142,19 @@ def _band(band: DetBand, colour: str) -> alt.Chart:
     return draw.mark(rows, "area", *places, clip=True, opacity=0.16, color=colour)
 
 
-def _marks(curves: Mapping[str, DetCurve], x: alt.X, y: alt.Y, colour: alt.Color) -> alt.Chart:
-    """The equal error rate and the least detection cost of each system."""
+def _marks(
+    curves: Mapping[str, DetCurve], x: alt.X, y: alt.Y, colour: alt.Color, *, least: bool
+) -> alt.Chart:
+    """The equal error rate and, if wanted, the ``least`` detection cost of each system."""
     equal = [table(system=n, point=_EER, p_fa=c.eer, p_miss=c.eer) for n, c in curves.items()]
     fields = {"p_fa": "min_dcf_p_fa", "p_miss": "min_dcf_p_miss", "p_target": "p_target"}
-    least = [
+    costs = [
         table(system=n, point=_DCF, **{field: getattr(c, own) for field, own in fields.items()})
         for n, c in curves.items()
     ]
     shape = draw.by(alt.Shape, "point", {_EER: "circle", _DCF: "diamond"})
     channels = (x, y, colour, shape, draw.tips("det_marks"))
-    points = _on_axes(join(equal + least))
+    points = _on_axes(join(equal + costs if least else equal))
     return draw.dots(points, *channels, size=64, stroke="white", strokeWidth=1)
 
 

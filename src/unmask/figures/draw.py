@@ -84,16 +84,18 @@ def system_colour(
     *,
     first: str | None = None,
     notes: Mapping[str, str] | None = None,
+    title: str = "System",
 ) -> alt.Color:
     """Colour by the field ``system``; the legend shortens names, and has ``notes`` behind them.
 
-    ``first`` is an entry before the systems, in black (a reference everyone is compared with).
+    ``title`` says what they are, ``first`` is an entry before the systems, in black (a reference
+    everyone is compared with).
     """
     shades = {} if first is None else {first: CHANCE}
     shades |= colours_for(names, colours)
     after = {name: f" ({note})" for name, note in (notes or {}).items()}
     short = {n: shorten(n, limit=20 if after else 28) + after.get(n, "") for n in shades}
-    named = legend("System", labelExpr=lookup(short), symbolType="stroke", symbolOpacity=1)
+    named = legend(title, labelExpr=lookup(short), symbolType="stroke", symbolOpacity=1)
     return by(alt.Color, "system", shades, legend=named)
 
 

@@ -109,9 +109,7 @@ def _spans(first: str, *rest: str | None) -> str:
 
 
 def wrap(text: str, *, width: float, size: float) -> list[str]:
-    """Break ``text`` into lines that fit ``width`` pixels in any common sans at ``size`` pixels; a
-    word that is longer than a line comes in pieces.
-    """
+    """Break ``text`` into lines that fit ``width`` pixels in any common sans at ``size`` pixels."""
     lines: list[str] = []
     for word in text.split():
         step = max(1, int(width / size)) if _extent(word) * size > width else len(word)

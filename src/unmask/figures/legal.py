@@ -197,9 +197,7 @@ def _counts(title: str, curves: Sequence[Curve], room: float, **options: bool) -
 
 
 def count_ticks(counts: Sequence[int], room: float) -> list[int]:
-    """Of ascending numbers both ends, and between them those whose labels find place on a
-    logarithmic axis of ``room`` pixels.
-    """
+    """Of ascending numbers both ends, and between them those whose labels find ``room``."""
     least, most = counts[0], counts[-1]
     ticks = [least]
     for count in counts[1:-1]:

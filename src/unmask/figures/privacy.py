@@ -11,15 +11,26 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from unmask.estimate import Interval
+from unmask.estimate import Estimate, Interval
 from unmask.figures import draw
 from unmask.figures.figure import Figure, Layers, captioned, require, table, text_table
 from unmask.figures.image import CELLS
-from unmask.figures.theme import CHANCE, MUTED, PAPER, SEQUENTIAL, is_wide, shorten, width
+from unmask.figures.theme import (
+    CHANCE,
+    INK,
+    MUTED,
+    PAPER,
+    SEQUENTIAL,
+    is_wide,
+    shorten,
+    system_colours,
+    width,
+)
 from unmask.privacy import Zoo
 from unmask.privacy.legal import PLAIN
 from unmask.privacy.similarity import MatrixView, SpeakerProtection
 
+Numbers = Mapping[str, Mapping[str, Estimate]]
 _DIGITS = 3
 _ROOM = 15  # pixels that the number of a speaker takes
 
@@ -321,10 +332,7 @@ def distinctiveness(points: Sequence[Point], *, colours: draw.Colours = None) ->
 
 
 def _spans(
-    field: str,
-    values: Iterable[tuple[float | None, Interval | Ends | None]],
-    *,
-    scale: float = 1.0,
+    field: str, values: Iterable[tuple[float | None, Interval | Ends | None]], *, scale: float = 1.0
 ) -> dict[str, list[Any]]:
     """Columns of values and the ends of their intervals: the value itself where there is none."""
     columns: dict[str, list[Any]] = {field: [], f"{field}_low": [], f"{field}_high": []}
@@ -426,9 +434,7 @@ def cost_plane(
 
 
 def _names_at(points: Sequence[PlanePoint], scale: float) -> list[float]:
-    """The height of each point's name: as near as the names and rules further to the right leave
-    room.
-    """
+    """The height of each point's name: as near as names and rules to the right leave room."""
     letter = _LETTER * max(abs(scale * point.cost) for point in points) / draw.main_panel()
     heights: dict[int, float] = {}
     for n in sorted(range(len(points)), key=lambda n: -points[n].cost):
@@ -445,3 +451,51 @@ def _names_at(points: Sequence[PlanePoint], scale: float) -> list[float]:
             at for at in free if all(not low - _NAME < at < high + _NAME for low, high in taken)
         )
     return [heights[n] for n in range(len(points))]
+
+
+def level_trade(risks: Numbers, kept: Numbers) -> Figure:
+    """How often voices of each level of a pseudonym are linked, by where, and a panel for each
+    number that is ``kept``, by the title of its axis.
+    """
+    require(risks, "levels", "level")
+    places = list(dict.fromkeys(what for own in risks.values() for what in own))
+    chance: draw.Style = {"color": CHANCE, "thickness": 1.5, "size": 10, "orient": "vertical"}
+    band = alt.Scale(type="band", paddingInner=0.2, paddingOuter=0.1)
+    colour = draw.by(alt.Color, "what", system_colours(places), legend=draw.legend("Linked"))
+    x = draw.axis(alt.X, "value", "Linked, strongest attack (%), ← safer", (0, 100))
+    at = alt.X("value_low:Q"), alt.X2("value_high:Q")
+    y = alt.Y("level:N", sort=list(risks), title=None, scale=band)
+    more = (y, alt.YOffset("what:N", sort=places), draw.tips("levels"))
+    points, tall, wide = _of_levels(risks), 74 * len(risks), is_wide()
+    marks = (
+        draw.mark(points, "rule", *at, colour, *more, strokeWidth=2),
+        draw.mark(points, "tick", alt.X("chance:Q"), *more, **chance),
+        draw.dots(points, x, colour, *more, size=55),
+    )
+    panels = [alt.layer(*marks).properties(width=232 if wide else 210, height=tall)]
+    y = y.axis(labels=not wide, ticks=not wide)
+    for title in dict.fromkeys(title for own in kept.values() for title in own):
+        points = _of_levels({n: {title: o[title]} for n, o in kept.items() if title in o})
+        marks = (
+            draw.mark(table(at=0.0), "rule", alt.X("at:Q"), color=MUTED, strokeWidth=0.8),
+            draw.mark(points, "rule", *at, y, draw.tips("levels"), color=INK, strokeWidth=2),
+            draw.dots(points, alt.X("value:Q", title=title), y, draw.tips("levels"), color=INK),
+        )
+        size = {"width": 122, "height": tall} if wide else {"width": 210, "height": tall // 2}
+        panels.append(alt.layer(*marks).properties(**size))
+    chart = alt.hconcat(*panels) if wide else alt.vconcat(*panels)
+    return captioned("levels", chart, levels=list(risks))
+
+
+def _of_levels(numbers: Numbers) -> alt.InlineData:
+    """Level, what it is of, value, interval and chance of each; shares in percent."""
+    rows = [(level, what, one) for level, own in numbers.items() for what, one in own.items()]
+    every = [_spans("value", [(float(e.value), e.interval)], scale=_scale(e)) for *_, e in rows]
+    columns = {name: [one[name][0] for one in every] for name in every[0]}
+    chances = [_scale(one) * float(one.chance or 0) for *_, one in rows]
+    levels, whats, _ = zip(*rows, strict=True)
+    return table(level=levels, what=whats, chance=chances, **columns)
+
+
+def _scale(one: Estimate) -> float:
+    return 100.0 if one.unit == "%" else 1.0

@@ -218,9 +218,7 @@ def worst_case_growth(lines: Sequence[GrowthLine], *, colours: draw.Colours = No
 def worst_case_of_systems(
     studies: Mapping[str, WorstCaseStudy], *, privacy: bool = False
 ) -> Figure:
-    """P_FA^N of several systems at the threshold that weighs both errors alike; with ``privacy``
-    they are safeguards.
-    """
+    """P_FA^N of systems, safeguards with ``privacy``, at the threshold of equal costs."""
     first = next(iter(studies.values()))
     lines = [
         GrowthLine(name, study.empirical, len(study.operating) // 2, study.predicted)

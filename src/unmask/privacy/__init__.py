@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from unmask._doors import open_door
 
 if TYPE_CHECKING:
-    from unmask.privacy.attack import BACKENDS, PLAIN, READINGS, RELEASE, SCENARIOS, Attack
+    from unmask.privacy.attack import BACKENDS, PLAIN, READINGS, RELEASE, SCENARIOS, WORDS, Attack
     from unmask.privacy.attack import Attacker, HeldOut, Reading, attack_scenarios, centred
     from unmask.privacy.attack import known_backend, with_backends, within_release
     from unmask.privacy.legal import Curve, EnrolLength, Inference, LearningCurve, LegalProtocol
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from unmask.privacy.legal import default_counts, extrapolate_linkability, learning_curve
     from unmask.privacy.legal import linkability
     from unmask.privacy.legal import linkability_from_scores, on_fewer, one_minus_eer, overlaps
-    from unmask.privacy.legal import ranks_from_scores, ranks_of, singling_out
+    from unmask.privacy.legal import ranks_from_scores, ranks_of, risk_gaps, singling_out
     from unmask.privacy.legal import singling_out_from_scores, strongest_of
     from unmask.privacy.luck import Permuted
     from unmask.privacy.menagerie import Corner, Zoo, zoo
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         pseudonymisation,
         read_matrices,
     )
+    from unmask.privacy.words import Words, with_words
     from unmask.privacy.zebra import Disclosure, disclosure_of, zebra_by_speaker, zebra_profiles
 
 open_door(__name__)

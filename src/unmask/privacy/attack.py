@@ -6,10 +6,11 @@ docs/legal.md has what each does, needs and comes from.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +33,8 @@ from unmask.privacy.recordings import (
 )
 from unmask.scoring import (
     BACKENDS as BACKENDS,
+    BESIDE as BESIDE,
+    WORDS as WORDS,
     AlignedCosine,
     Backend,
     ByGroup,
@@ -47,6 +50,9 @@ from unmask.scoring import (
     sides_of,
 )
 from unmask.trials import Embeddings, refuse_encoders
+
+if TYPE_CHECKING:
+    from unmask.privacy.words import Words
 
 MEMBERS = ("cosine", "centred", "wccn", "plda")
 """What is fused."""
@@ -140,6 +146,8 @@ class Attacker:
         means taken within each group, and only people of one group are compared.
     reverse
         The same attack with its sides changed, whose outcomes are averaged with these.
+    words
+        What is said, for back-ends called ``"words"`` and ``"cosine + words"``.
 
     Examples
     --------
@@ -161,19 +169,31 @@ class Attacker:
     parallel: Parallel | None = None
     by: tuple[str, ...] = ()
     reverse: Attacker | None = None
+    words: Words | None = None
+
+    @property
+    def listens(self) -> str:
+        """Whether it compares words, ``alone`` or ``beside`` the voice; empty where it does not."""
+        if not isinstance(self.backend, str):
+            return ""
+        return "alone" if self.backend == WORDS else "beside" * self.backend.endswith(BESIDE)
 
     @property
     def ways(self) -> tuple[Attacker, ...]:
         """The attack, and the same with its sides changed where it is run both ways."""
         if self.reverse is None:
             return (self,)
-        return self, replace(self.reverse, backend=self.backend, by=self.by)
+        return self, replace(self.reverse, backend=self.backend, by=self.by, words=self.words)
 
     def ready(self) -> Attacker:
         """The same attacker with its sets aligned, if its back-end asks for it, and a back-end that
         is trained.
         """
         self.refuse_encoders()
+        if self.listens:
+            from unmask.privacy.words import listening
+
+            return listening(self)
         if self.by:
             return self._by_group()
         named = self._named if isinstance(self.backend, str) else None
@@ -277,9 +297,11 @@ class Attacker:
 
     @property
     def _named(self) -> Named | None:
-        """The back-end in the table of those that have a name, if it is there."""
+        """The back-end in the table of those that have a name, if it is there; of voice and words
+        that of the voice.
+        """
         name = self.backend if isinstance(self.backend, str) else self.backend.name
-        return BACKENDS.get(name)
+        return BACKENDS.get(name.removesuffix(BESIDE))
 
     @property
     def backend_in_use(self) -> Backend:
@@ -289,8 +311,12 @@ class Attacker:
 
     @property
     def centres(self) -> bool:
-        """Whether the back-end takes the mean off each side by itself, or has members that do."""
-        return self._named is not None and (self._named.aligns or self._named.needs == "pairs")
+        """Whether the back-end takes the mean off each side by itself, or has members that do; none
+        is taken off words, which would be fitted on those attacked.
+        """
+        named = self._named
+        moves = named is not None and (named.aligns or named.needs == "pairs")
+        return moves or self.listens == "alone"
 
     @property
     def is_release(self) -> bool:
@@ -367,7 +393,7 @@ class Attacker:
     def fits(self) -> bool:
         """Whether its back-end is fitted on enrolment or attacked speech of the same people."""
         named = self._named
-        if named is not None and (named.aligns or named.needs == "attacked"):
+        if self.listens or (named and (named.aligns or named.needs == "attacked")):
             return True
         people = set(self.test.speakers.to_series())
         return self.train is not None and bool(people & set(self.train.speakers.to_series()))
@@ -641,7 +667,8 @@ def with_groups(
     chosen: dict[str, Attacker] = {}
     for name, one in attackers.items():
         chosen[name] = one
-        if columns and name != original and isinstance(one.backend, str) and not one.by:
+        fitted_by_name = isinstance(one.backend, str) and not one.by and not one.listens
+        if columns and name != original and fitted_by_name:
             base = name.removesuffix(f"({one.backend})").rstrip()
             label = f"{one.backend} by {' and '.join(columns)}"
             label = label if name == one.backend else f"{base} ({label})"
@@ -701,25 +728,35 @@ def _fusion(
     enrol: Embeddings, attacked: npt.ArrayLike, train: Embeddings | None, pairs: Parallel
 ) -> Backend:
     """:data:`MEMBERS` trained on ``train`` (on both sets of ``pairs`` where there is none), weighed
-    by trials of one set of ``pairs`` against the other: of every second speaker, by members trained
-    on the others, so that none is trusted for what it learnt by heart.
+    by trials of one set of ``pairs`` against the other: of every second speaker (of fewer where
+    these would be more than a million), by members trained on the others, so that none is trusted
+    for what it learnt by heart.
     """
     data = pooled(pairs) if train is None else train
     names = sorted(set.intersection(*(set(one.speakers.to_series()) for one in pairs)))
     if len(names) < 8:
         raise InputError(f"back-end fusion: expected 8 training speakers, found {len(names)}")
-    weighed = names[::2]
+    weighed = names[:: max(2, math.ceil(math.sqrt(len(pairs[0]) * len(pairs[1]) / 1e6)))]
     members = [backend_named(name, of_people(data, weighed, inside=False)) for name in MEMBERS]
     known, tested = (of_people(one, weighed) for one in pairs)
     made = [score_matrix(member, known.vectors, tested.vectors) for member in members]
-    scores = np.stack(made, axis=-1)
-    speakers = [one.speakers.to_series().to_numpy() for one in (known, tested)]
-    same, other = speakers[0][:, None] == speakers[1], np.ones(scores.shape[:2], dtype=bool)
-    if known.utterances is not None and tested.utterances is not None:
-        here, there = (ids.to_series().to_numpy() for ids in (known.utterances, tested.utterances))
-        other = here[:, None] != there
-    weights = fusion_weights(scores[same & other], scores[~same])
+    weights = trial_weights(made, known, tested)
     return Fused([backend_named(name, data) for name in MEMBERS], weights)
+
+
+def trial_weights(
+    scores: Sequence[FloatArray], known: Embeddings, tested: Embeddings, told: str | None = None
+) -> FloatArray:
+    """Weights of ``scores`` of all pairs of two sets, but of one utterance with itself, or of one
+    value of the column ``told``.
+    """
+    speakers = [one.speakers.to_series().to_numpy() for one in (known, tested)]
+    same, other = speakers[0][:, None] == speakers[1], np.ones(scores[0].shape, dtype=bool)
+    ids = [one.columns[told] if told else one.utterances for one in (known, tested)]
+    if ids[0] is not None and ids[1] is not None:
+        other = ids[0].to_series().to_numpy()[:, None] != ids[1].to_series().to_numpy()
+    trials = np.stack(scores, axis=-1)
+    return fusion_weights(trials[same & other], trials[~same])
 
 
 BACKENDS["fusion"] = Named("fusion", _fusion, "pairs", apart=True)

@@ -84,9 +84,7 @@ def some_people(people: int, most: int, seed: int) -> IntArray:
 
 
 def luck_of(points: Iterable[tuple[Permuted | None, int]]) -> Luck | None:
-    """What luck reads of the largest of some attacks, each at its own point; None where names were
-    not permuted, or not alike in all of them.
-    """
+    """What luck reads of the largest of some attacks; None where names were not permuted alike."""
     asked = list(points)
     tried = [one for one, _ in asked if one is not None]
     if len(tried) < len(asked) or len({len(one.values) for one in tried}) != 1:
@@ -98,9 +96,7 @@ def luck_of(points: Iterable[tuple[Permuted | None, int]]) -> Luck | None:
 def best_by_luck(
     best: FloatArray, attacks: Sequence[Permuted], *, least: bool = False
 ) -> Luck | None:
-    """The best of ``attacks`` under the names as they are (first) and permuted, as a level and a
-    p-value.
-    """
+    """The best of ``attacks`` by the names as they are (first) and permuted: level and p-value."""
     found, others = best[0], best[1:]
     if not np.isfinite(best).all():
         return None

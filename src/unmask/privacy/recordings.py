@@ -82,6 +82,22 @@ def groups_of(embeddings: Embeddings, columns: Sequence[str]) -> pl.Series:
     return pl.DataFrame(values).select(pl.concat_str(pl.all(), separator="\0")).to_series()
 
 
+def people_by_group(embeddings: Embeddings, by: str) -> dict[str, set[str]]:
+    """The people of each group of a column, of which each has one and there are two or more."""
+    both = pl.DataFrame({"group": groups_of(embeddings, [by])}).with_columns(
+        speaker=embeddings.speakers.to_series()
+    )
+    found = both.unique().group_by("group").agg("speaker").sort("group")
+    groups = {group: set(people) for group, people in found.iter_rows()}
+    place = f"{source_name(embeddings)}, {by}"
+    if "" in groups:
+        first = f"none of {len(groups[''])} (first: {min(groups[''])})"
+        raise InputError(place, "a group of every speaker", first)
+    if len(groups) < 2:
+        raise InputError(place, "two groups or more", f"one: {', '.join(groups)}")
+    return groups
+
+
 def shown_group(group: str) -> str:
     """A group as sentences name it."""
     return " and ".join(group.split("\0")) or "no value"

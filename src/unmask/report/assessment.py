@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -16,6 +17,7 @@ from unmask.assessment import (
     Config,
     Done,
     Listener,
+    Results,
     Run,
     Step,
     Study,
@@ -31,8 +33,10 @@ from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
 from unmask.figures import Figure, Strip, speaker_strip
 from unmask.privacy.legal import known_backend
+from unmask.report import levels
 from unmask.report.documents import Document, Row, document, figures_of
 from unmask.report.frameworks import SECTIONS
+from unmask.report.frameworks.legal import LegalResults, tables
 from unmask.report.frameworks.utility import plane_of
 from unmask.report.headline import (
     BELIEVED,
@@ -42,11 +46,12 @@ from unmask.report.headline import (
     limits,
     listed,
     next_steps,
+    numbers_of,
     of_tables,
     untried,
 )
 from unmask.report.overview import overview
-from unmask.report.section import Section, TableBlock, colours_of
+from unmask.report.section import Section, TableBlock, colours_of, worst_first
 from unmask.report.standings import conclusions, result_for_rank, standings
 from unmask.report.words import note
 from unmask.run import private_files
@@ -180,6 +185,9 @@ def run_assessment(
         say(f"the whole assessment takes about {duration(expected(study, dry))}")
     run = Run(study, work)
     sections = list(_sections(run))
+    if sections and study.config.levels:
+        rows = {one.key: one.rows for one in sections}
+        sections.insert(0, _finished(study, levels.section(study, rows)))
     if not sections:
         none = "frameworks: none of those named can be run on these data"
         raise InputError(run.reason or none)
@@ -230,8 +238,10 @@ def _sections(run: Run) -> Iterator[Section]:
     """A section of each framework with its figures, kept under the keys of the steps it is made
     from and under what its sentences depend on besides.
     """
-    study = run.study
     for done in run.frameworks():
+        if done.key == "legal":
+            run.study = _worst_first(run.study, done.results)
+        study = run.study
         parts = {"redact", "safeguards", "attackers", done.key}
         words = {"config": study.config.model_dump(mode="json", include=parts)}
         step = Step(
@@ -246,7 +256,32 @@ def _sections(run: Run) -> Iterator[Section]:
 
 
 def _section(study: Study, done: Done) -> Section:
-    made = SECTIONS[done.key](study, done.results)
+    names = study.inputs.safeguards
+    results = {group: worst_first(some, names) for group, some in done.results.items()}
+    return _finished(study, SECTIONS[done.key](study, results))
+
+
+def _worst_first(study: Study, results: Results) -> Study:
+    """The study with its safeguards in the order of the first screen, which all sections follow."""
+    legal = [row for block in tables(LegalResults(study.config, results)) for row in block.rows]
+    risk = {
+        name: [one.share(float(one.shown.value)) for one in numbers_of({"legal": legal}, name)]
+        for name in study.inputs.speech
+    }
+    names = sorted(risk, key=lambda name: risk[name], reverse=True)
+    given = {one.name: one for one in study.config.safeguards}
+    made = copy(study)
+    made.config = study.config.model_copy(
+        update={"safeguards": tuple(worst_first(given, names).values())}
+    )
+    made.inputs = replace(study.inputs, speech=worst_first(study.inputs.speech, names))
+    made.attacks = worst_first(study.attacks, names)
+    made.trialled = worst_first(study.trialled, names)
+    made.missing = worst_first(study.missing, names)
+    return made
+
+
+def _finished(study: Study, made: Section) -> Section:
     return _of_quick_look(made) if study.config.quick else made.plain()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -30,7 +30,7 @@ SURE = "headline, for the verdict"
 """Points of a curve: the two that a card tells of, where unprotected speech is compared, and, with
 an interval of the level of all verdicts, the first where another level is shown.
 """
-BELIEVED = ("absent", "not-matched", "length-left-out")
+BELIEVED = ("absent", "not-matched", "length-left-out", "people-drawn")
 """Notices on the inputs that a reader of the conclusion has to know."""
 LOWER_BOUND = ("overfitted", "weak-own-run", "learning-rises")
 """Notices on trained attackers that make the risk a lower bound."""
@@ -357,10 +357,9 @@ def of_tables(rows: Sequence[Row]) -> Iterable[Card]:
 def untried(study: Study) -> Iterable[str]:
     """Whom and what the data or the config leave out: known before anything is computed."""
     config, inputs = study.config, study.inputs
-    for notice in inputs.notices:
-        if notice.code in BELIEVED:
-            yield f"{notice.line[:1].upper()}{notice.line[1:]}."
-    for what, some in study.left_out.items():
+    for said in _alike_said(inputs.notices, BELIEVED):
+        yield f"{said[:1].upper()}{said[1:]}"
+    for what, some in () if config.quick else study.left_out.items():
         named = [title(one) if what == "frameworks" else one for one in some]
         yield note("left_out", what=what, named=", ".join(named))
     if changed := config.changed:
@@ -397,7 +396,7 @@ def _alike(
 def limits(cards: Sequence[Card], study: Study, sections: Sequence[Section] = ()) -> Iterable[str]:
     """What was not tried, how few people there are, what the data cannot tell."""
     inputs = study.inputs
-    yield from _not_comparable(inputs.notices)
+    yield from _alike_said(inputs.notices, COMPARED)
     yield from untried(study)
     noticed = [notice for section in sections for notice in section.notices]
     unfitted: dict[str, dict[str, None]] = {}
@@ -406,9 +405,12 @@ def limits(cards: Sequence[Card], study: Study, sections: Sequence[Section] = ()
             unfitted.setdefault(one.sentence, {})[one.subject] = None
     for sentence, subjects in unfitted.items():
         yield f"{sentence} ({listed(list(subjects))})."
+    for one in (one for one in noticed if one.code == "words" and one.subject in inputs.protected):
+        yield f"{one.subject}: {one.sentence}."
     for code in LOWER_BOUND:
-        if weak := dict.fromkeys(one.subject for one in noticed if one.code == code):
-            yield note(f"bound-{code}", attackers="; ".join(weak))
+        weak = [one.subject for one in noticed if one.code == code]
+        if names := [n for n in inputs.protected if any(w.startswith(f"{n}, ") for w in weak)]:
+            yield note(f"bound-{code}", names=listed(names))
     if aligned := [
         c.safeguard for c in cards if any("(wasserstein" in n.attacker for n in c.numbers)
     ]:
@@ -448,11 +450,14 @@ def _several_sessions(speech: Embeddings) -> bool:
     return bool(np.unique(both, axis=1).shape[1] > speech.n_speakers)
 
 
-def _not_comparable(notices: Iterable[Notice]) -> Iterable[str]:
-    """Recordings, encoders, runs and vectors by which nobody could be recognised."""
+def _alike_said(notices: Iterable[Notice], codes: Collection[str]) -> Iterable[str]:
+    """What notices of these codes say, once for all of whom the same is said."""
+    alike: dict[str, list[str]] = {}
     for one in notices:
-        if one.code in COMPARED:
-            yield f"{one.line if one.subject else f'{one.line[:1].upper()}{one.line[1:]}'}."
+        if one.code in codes:
+            alike.setdefault(one.sentence, []).extend([one.subject] if one.subject else [])
+    for said, names in alike.items():
+        yield f"{listed(names)}: {said}." if names else f"{said[:1].upper()}{said[1:]}."
 
 
 def next_steps(cards: Sequence[Card], study: Study) -> Iterable[str]:

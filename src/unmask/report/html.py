@@ -43,7 +43,7 @@ FIRST = ("Linkability", f"Linkability, {RELEASE}")
 SECOND = ("Resemblance left", "Evidence")
 TRACKS = {
     FIRST[0]: ("Linked to a known person", "Who is it?"),
-    FIRST[1]: ("Linked within the release", "Is it the same person again?"),
+    FIRST[1]: ("Linked within the release", "The same person again?"),
     SECOND[0]: ("Resemblance left", "Does the voice still resemble its owner?"),
     SECOND[1]: ("Evidence", "What does one comparison tell of identity?"),
 }
@@ -107,9 +107,7 @@ def _size(item: str | Number | None) -> int:
 
 
 def table_view(block: TableBlock, numbers: Numbers) -> TableView:
-    """Conditions down, metrics across, or few rows of many metrics the other way round; a number
-    knows its place in ``results.json``.
-    """
+    """Conditions down, metrics across, or the other way round; numbers know their place in JSON."""
     rows = block.rows
     if {row.conditions.get("table") for row in rows} == {block.title}:
         bare = ({n: v for n, v in row.conditions.items() if n != "table"} for row in rows)
@@ -240,9 +238,7 @@ class Picture:
 
 
 def file_table(sources: Sequence[Source]) -> list[list[str]]:
-    """What was read, but for its hash, headings first; encoders and what recordings are like,
-    medians, where any file tells.
-    """
+    """What was read, but for its hash, headings first; encoders and sound where any file tells."""
     heads = ("File", "Format", "Speakers", "Left out", "Encoder", *SPELLED)
     rows = [
         (

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from unmask.assessment import ORIGINAL, Study, TrialSet, shown_sets
+from unmask.assessment import ORIGINAL, Study, TableConfig, TrialSet, shown_sets
 from unmask.estimate import Estimate
 from unmask.privacy.similarity import GIVEN
 from unmask.report.documents import Document, Row
 from unmask.report.headline import WORST, Match, Rows, find, largest
-from unmask.report.standings import AS_STATED, Standing, mean, ranked
+from unmask.report.standings import AS_STATED, COMPARED, Standing, mean, ranked
 from unmask.report.table import MODELS, label, shown_value
-from unmask.report.words import with_level
+from unmask.report.words import note, with_level
 
 COLUMNS = ("eer", "d_ece", "l_w", "tag", "deid", "g_vd", "linkability", "singling_out")
 STRONGEST, MORE = "strongest", ("trials", "attacker")
@@ -49,19 +49,126 @@ def overview(study: Study, rows: Rows, every: Sequence[Standing]) -> Document:
     shown = [[_only(row, ("system", *names)) for row in some] for some, names in apart]
     protected = [one for one in every if one.part != "oo"]
     chosen = protected if ATTACKERS in config.table.rows else ranked(protected)
-    participants = _participants(study, every, chosen) if chosen else []
-    stated = list(_stated_rows(study))
-    all_rows = (*models, *pairs, *(row for one in every for row in one.rows), *stated, *made)
+    costs = Costs.of(study, rows)
+    participants = _participants(study, costs, every, chosen) if chosen else []
+    differences = _differences(config.table, costs, every, chosen) if config.table.baseline else []
+    standing = [row for one in every for row in one.rows]
+    all_rows = (*models, *pairs, *standing, *costs.rows, *made)
     kept = [_only(row, ("system", "set", "trials", "attacker")) for row in all_rows]
-    about: Any = {"tables": [participants, *shown], "stacked": bool(participants)}
-    about["notes"] = list(_notes(study, every, chosen)) if chosen else []
-    about["asides"] = list(_stated_rates(chosen))
+    about: Any = {"tables": [participants, differences, *shown], "stacked": bool(participants)}
+    about["notes"] = list(_notes(study, costs, every, chosen)) if chosen else []
+    if rows.get("levels"):
+        about = {"tables": [rows["levels"]], "stacked": True, "notes": [note("of_levels")]}
+    about["asides"] = [*_stated_rates(chosen), *costs.beside(chosen)]
     return Document(kept, seed=config.seed, title=config.title, **about)
 
 
-def _participants(study: Study, every: Sequence[Standing], chosen: Sequence[Standing]) -> list[Row]:
-    """One row a system: EERs of sets and their mean, what other frameworks add, the tree's word
-    error rates and recalls.
+Rates = dict[tuple[str, str, str, str], Estimate]
+"""Word error rates and recalls by system, part (OO, PP or PP − baseline), metric and set."""
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What was computed here (``own``), and what the tree's own files state."""
+
+    own: Rates
+    stated: Rates
+
+    @classmethod
+    def of(cls, study: Study, rows: Rows) -> Costs:
+        own: Rates = {}
+        for row in (row for row in rows.get("utility", ()) if "system" in row.conditions):
+            system, against = row.conditions["system"], row.conditions.get("against", "")
+            parts = {"wer": "PP", "wer_unprotected": "OO", "wer_difference": "PP − OO"}
+            for e in row.estimates:
+                part = f"PP − {against}" if against else parts[e.metric]
+                metric = e.metric.removesuffix("_unprotected")
+                own[system, part, metric, row.conditions["set"]] = replace(e, metric=metric)
+        stated = {
+            (system, rate.part.upper(), rate.metric, f"{rate.corpus}_{rate.split}"): Estimate(
+                rate.metric, rate.value, "%", no_interval=AS_STATED
+            )
+            for system, rates in study.inputs.stated.items()
+            for rate in rates
+            if rate.metric in ("wer", "uar")
+        }
+        return cls(own, stated)
+
+    def mean(self, one: Standing, metric: str, part: str = "") -> Estimate | None:
+        """The mean over test sets, of words over corpora with trials only; that of the tree's own
+        files where none was computed.
+        """
+        which = one.system, part or ("OO" if one.part == "oo" else "PP"), metric
+        for rates in (self.own, self.stated):
+            sets = {key[3]: e for key, e in rates.items() if key[:3] == which}
+            corpora = {name: TrialSet.of(name).corpus for name in sets}
+            known = [n for n in sets if metric == "uar" or corpora[n] in one.corpora]
+            if chosen := [sets[name] for name in shown_sets(known)]:
+                return mean(chosen, independent=True)
+        return None
+
+    def difference(self, one: Standing, base: Standing, metric: str) -> Estimate | None:
+        """How much more than the baseline, paired where both were computed here."""
+        name, both = f"{metric}_difference", (self.mean(base, metric), self.mean(one, metric))
+        if made := self.mean(one, name, f"PP − {base.system}"):
+            return made
+        if both[0] is None or both[1] is None:
+            return None
+        apart = float(both[1].value) - float(both[0].value)
+        return Estimate(name, apart, "%", no_interval=AS_STATED)
+
+    @property
+    def rows(self) -> Iterator[Row]:
+        """All of them under their conditions."""
+        for rates in (self.own, self.stated):
+            for key, e in rates.items():
+                again = rates is self.stated and key in self.own
+                named = replace(e, metric=f"{e.metric}_stated") if again else e
+                where = {"system": key[0], "set": key[3], "trials": key[1], "attacker": ""}
+                yield Row(where, [named])
+
+    def beside(self, listed: Sequence[Standing]) -> Iterator[str]:
+        """Word error rates in the tree's own files beside those computed here."""
+        for system in dict.fromkeys(one.system for one in listed):
+            both = [key for key in self.own if key in self.stated and key[:2] == (system, "PP")]
+            sets = shown_sets(key[3] for key in both)
+            theirs, here = (
+                ", ".join(shown_value(float(some[k].value), "%") for k in both if k[3] in sets)
+                for some in (self.stated, self.own)
+            )
+            if both:
+                which = f"{system}, WER [%] of {', '.join(sets)}"
+                yield f"{which}: in the tree's files {theirs}, here {here}"
+
+
+def _differences(
+    how: TableConfig, costs: Costs, every: Sequence[Standing], chosen: Sequence[Standing]
+) -> list[Row]:
+    """One row a system: how much more than the baseline each number is under the same attacker."""
+    rows = []
+    bases = {one.attacker: one for one in every if one.system == how.baseline}
+    for one in chosen:
+        base = bases.get(one.attacker)
+        if base is None or one is base or (how.rows and one.system not in (*how.rows, ATTACKERS)):
+            continue
+        same = [o for o in every if o.system == one.system]
+        cells = {m: _number(one, same, f"{m}_difference") for m in COMPARED}
+        cells |= {m: costs.difference(one, base, m) for m in ("wer", "uar")}
+        wanted = [m for m in cells if not how.columns or m in how.columns]
+        there = {m: e for m in wanted if (e := cells[m]) is not None}
+        heads = [label(replace(e, metric=m, params={})) for m, e in there.items()]
+        bared = [replace(e, params={}, no_interval="") for e in there.values()]
+        where = {"system": f"{one.system} − {base.system}"}
+        where |= {"attacker": one.attacker} if ATTACKERS in how.rows else {}
+        rows.append(Row(where, bared, heads))
+    return rows
+
+
+def _participants(
+    study: Study, costs: Costs, every: Sequence[Standing], chosen: Sequence[Standing]
+) -> list[Row]:
+    """One row a system: EERs of sets and their mean, what other frameworks add, word error rates
+    and recalls.
     """
     how = study.config.table
     wanted = [name for name in how.rows if name != ATTACKERS]
@@ -79,11 +186,9 @@ def _participants(study: Study, every: Sequence[Standing], chosen: Sequence[Stan
         cells: dict[str, Estimate | None] = {}
         if not how.columns or "eer" in how.columns:
             cells |= _rates(one, means, sets)
-            if how.baseline:
-                cells[f"EER − {how.baseline} [%]"] = one.mean("eer_difference")
         same = [one] if ATTACKERS in how.rows else [o for o in every if o.system == one.system]
         own = {m: _number(one, same, m) for m in ("deid", "g_vd", "linkability")}
-        own |= {metric: _stated_mean(study, one, metric) for metric in ("wer", "uar")}
+        own |= {metric: costs.mean(one, metric) for metric in ("wer", "uar")}
         cells |= {
             label(replace(e, params={})): e
             for m, e in own.items()
@@ -137,33 +242,15 @@ def _number(one: Standing, same: Sequence[Standing], metric: str) -> Estimate | 
     """A number of this attacker; DeID and G_VD, which are made of all lists together, of any of the
     ``same`` system, by the extractor that was given first.
     """
-    if one.part == "oo" or metric == "linkability":
+    if one.part == "oo" or not metric.startswith(("deid", "g_vd")):
         return one.mean(metric)
     ordered = sorted(same, key=lambda other: other.extractor)
     return next((mean for o in ordered if (mean := o.mean(metric)) is not None), None)
 
 
-def _stated_mean(study: Study, one: Standing, metric: str) -> Estimate | None:
-    """The mean that the tree states: of its test sets, word errors of corpora with trials only."""
-    part = "oo" if one.part == "oo" else "pp"
-    found = [r for r in study.inputs.stated[one.system] if (r.metric, r.part) == (metric, part)]
-    corpora = {TrialSet.of(name).corpus for name in one.sets}
-    found = [r for r in found if metric == "uar" or r.corpus in corpora]
-    rates = [r for r in found if r.split == "test"] or found
-    made = [Estimate(metric, r.value, "%", no_interval=AS_STATED) for r in rates]
-    return mean(made, independent=True) if made else None
-
-
-def _stated_rows(study: Study) -> Iterator[Row]:
-    for system, rates in study.inputs.stated.items():
-        for rate in rates:
-            if rate.metric in ("wer", "uar"):
-                where = {"system": system, "set": f"{rate.corpus}_{rate.split}", "attacker": ""}
-                number = Estimate(rate.metric, rate.value, "%", no_interval=AS_STATED)
-                yield Row({**where, "trials": rate.part.upper()}, [number])
-
-
-def _notes(study: Study, every: Sequence[Standing], chosen: Sequence[Standing]) -> Iterator[str]:
+def _notes(
+    study: Study, costs: Costs, every: Sequence[Standing], chosen: Sequence[Standing]
+) -> Iterator[str]:
     """Who attacks and what the means are of."""
     config, of = study.config, chosen[0]
     who = dict.fromkeys(one.attacker for one in chosen)
@@ -191,11 +278,12 @@ def _notes(study: Study, every: Sequence[Standing], chosen: Sequence[Standing]) 
         yield f"Linkability among all enrolled speakers of a set (N′ = {span})"
     if any("deid" in own for one in every for own in one.sets.values()):
         yield "DeID of the scores as they are; the report has the strongest reading of them too"
-    found = {rate.metric for one in chosen for rate in study.inputs.stated[one.system]}
+    found = {key[2] for key in costs.stated} - {key[2] for key in costs.own}
     if there := [metric.upper() for metric in ("wer", "uar") if metric in found]:
         yield f"{' and '.join(there)}: from the tree's own files, which have no intervals"
     if config.table.baseline:
-        yield f"Differences from {config.table.baseline} are paired; above 0 protects more"
+        more = "of EER and DeID above 0 protects more, of Linkability below 0"
+        yield f"Differences from {config.table.baseline} are paired by speaker; {more}"
 
 
 def _stated_rates(listed: Sequence[Standing]) -> Iterator[str]:
@@ -204,11 +292,11 @@ def _stated_rates(listed: Sequence[Standing]) -> Iterator[str]:
         names = [name for name in shown_sets(one.sets) if "eer_stated" in one.sets[name]]
         theirs, own = (
             ", ".join(shown_value(float(one.sets[n][metric].value), "%") for n in names)
-            for metric in ("eer_stated", "eer_raw")
+            for metric in ("eer_stated", "eer_challenge")
         )
         if names:
             which = f"{one.system}, {one.attacker}, EER [%] of {', '.join(names)}"
-            yield f"{which}: in the tree's files {theirs}, here (raw) {own}"
+            yield f"{which}: in the tree's files {theirs}, here by the challenge's rule {own}"
 
 
 def _only(row: Row, names: Sequence[str]) -> Row:

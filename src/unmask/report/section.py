@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from unmask import figures as charts
 from unmask.assessment import ORIGINAL, Study
+from unmask.engine import GroupGaps
 from unmask.estimate import HasNotices, Notice, Noticed
 from unmask.report.documents import Row
+from unmask.report.documents.groups import group_parts
 from unmask.report.words import words
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 @dataclass(frozen=True)
@@ -67,9 +72,7 @@ class Section(Noticed):
 
     @property
     def words(self) -> dict[str, Any]:
-        """What does not depend on the data: title, question, method (name, formula, text) and
-        citation.
-        """
+        """What does not depend on the data: title, question, method and citation."""
         said = words()[self.key]
         method = [
             {name: text.format(**self.options) for name, text in one.items()}
@@ -92,12 +95,45 @@ class Section(Noticed):
         return [row for block in self.tables for row in block.rows]
 
 
+def worst_first(some: Mapping[K, V], safeguards: Sequence[str]) -> dict[K, V]:
+    """The same items, those of ``safeguards`` in their order at the places that they had.
+
+    A key is the name of a safeguard or a tuple that holds it.
+    """
+    rank = {name: number for number, name in enumerate(safeguards)}
+
+    def place(key: Any) -> int:
+        names = key if isinstance(key, tuple) else (key,)
+        return next((rank[name] for name in names if name in rank), -1)
+
+    ranked = iter(sorted((key for key in some if place(key) >= 0), key=place))
+    return {key: some[key] for key in (key if place(key) < 0 else next(ranked) for key in some)}
+
+
 def colours_of(study: Study) -> dict[str, str]:
     """A colour for unprotected speech and for every safeguard, the same of each of its sets."""
     names = [*([ORIGINAL] if study.inputs.original is not None else []), *study.inputs.safeguards]
     colours = charts.system_colours(names, original=ORIGINAL)
     sets = [(given.label(name), name) for name, given, _ in study.lists.values()]
     return {**colours, **{label: colours[name] for label, name in sets}}
+
+
+def group_figures(gaps: Sequence[GroupGaps], stem: str = "groups") -> list[charts.Figure]:
+    """A chart of each system's groups, numbered where there are several."""
+    several = len(gaps) > 1
+    return [
+        charts.group_intervals(one).called(f"{stem}_{n}" if several else stem)
+        for n, one in enumerate(gaps, 1)
+    ]
+
+
+def group_blocks(gaps: Sequence[GroupGaps]) -> list[TableBlock]:
+    """Numbers by group and the gaps between groups, with what is to be said of them."""
+    _, (numbers, found), notes = group_parts(gaps)
+    return [
+        TableBlock("Who is protected less?", numbers),
+        TableBlock("Gaps between groups", found, folded=True, note=" ".join(notes)),
+    ]
 
 
 def noted(results: Mapping[str, HasNotices]) -> list[Notice]:

@@ -7,12 +7,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from unmask.assessment import ATTACKERS, Stated, Study, TrialSet, ranked_sets, shown_sets
+from unmask.assessment import (
+    ATTACKERS,
+    Stated,
+    Study,
+    TrialSet,
+    convention_of,
+    ranked_sets,
+    shown_sets,
+)
 from unmask.base import FEW_SPEAKERS, few_speakers
+from unmask.engine import CONVENTIONS, eer
 from unmask.estimate import Estimate, Interval, Notice
 from unmask.report.documents import Row
 from unmask.report.headline import Card, Rows, find, numbers_of
@@ -20,10 +30,13 @@ from unmask.report.section import colours_of
 from unmask.report.words import with_level
 from unmask.trials import Scores
 
-AVERAGED = ("eer", "eer_difference", "d_ece", "deid", "g_vd", "linkability", "singling_out")
-KEPT = ("eer", "eer_raw", "eer_stated", *AVERAGED[1:3], "l_w", "tag", *AVERAGED[3:])
+COMPARED = ("eer", "deid", "g_vd", "linkability")
+"""Numbers of trials whose differences from the baseline are told."""
+AVERAGED = (*COMPARED, "d_ece", "singling_out", *(f"{m}_difference" for m in COMPARED))
+KEPT = ("eer", "eer_raw", "eer_challenge", "eer_stated", "d_ece", "l_w", "tag", *AVERAGED[1:4],
+        *AVERAGED[5:])  # fmt: skip
 MEAN = "mean"
-_FROM = {"oo": (), "op": ("deid",), "pp": ("g_vd",)}
+_FROM = {"oo": (), "op": ("deid", "deid_difference"), "pp": ("g_vd", "g_vd_difference")}
 """Numbers of all three lists, by the list that they stand beside."""
 AS_STATED = "as the tree's own files state it"
 
@@ -54,6 +67,10 @@ class Standing:
             independent=self.apart(names),
             weights=[self.weights.get(name, 1.0) for name in names],
         )
+
+    @property
+    def corpora(self) -> set[str]:
+        return {TrialSet.of(name).corpus for name in self.sets}
 
     def apart(self, names: Iterable[str]) -> bool:
         """Whether nobody is in two of the sets."""
@@ -103,6 +120,7 @@ def standings(study: Study, rows: Rows) -> list[Standing]:
             for rate in study.inputs.stated[system]
             if (rate.corpus, rate.part) == (label, part)
         }
+        own["eer_challenge"] = _by_rule(study.inputs.sets[label][part], getattr(given, part))
         beside = [find(rows.get("similarity", ()), m, safeguard=label)[:1] for m in _FROM[part]]
         own |= {match.estimate.metric: match.estimate for found in beside for match in found}
         empty = Standing(system, ATTACKERS[by], *by, {}, {}, {})
@@ -187,8 +205,8 @@ def conclusions(study: Study, rows: Rows, every: Sequence[Standing]) -> list[Car
 
 
 def result_for_rank(every: Sequence[Standing], stated: Sequence[Stated], date: str | None) -> str:
-    """The numbers of one system in the form of the challenges' file of that name: raw EERs that
-    were computed here, word error rates and recalls as the tree states them.
+    """The numbers of one system in the form of the challenges' file of that name: EERs computed
+    here by the challenge's own rule, word error rates and recalls as the tree states them.
     """
     kinds = {"o": "original", "p": "anon"}
     blocks: dict[str, list[tuple[str, ...]]] = {}
@@ -205,7 +223,7 @@ def result_for_rank(every: Sequence[Standing], stated: Sequence[Stated], date: s
             (
                 *(of.corpus, of.split, "_".join(filter(None, of[2:]))),
                 *(kinds[letter] for letter in one.part),
-                f"{100 * float(own['eer_raw'].value):.3f}",
+                f"{100 * float(own['eer_challenge'].value):.3f}",
             )
             for one in every
             if one.extractor == extractor and (extractor == "given" or one.part == "pp")
@@ -218,6 +236,16 @@ def result_for_rank(every: Sequence[Standing], stated: Sequence[Stated], date: s
             lines += ["", f"---- {name} results ----"]
             lines += [" ".join(map(str.rjust, row, wide)) for row in rows]
     return "\n".join(lines) + "\n"
+
+
+def _by_rule(scores: Scores, path: Path) -> Estimate:
+    """The EER as the code of the challenge computes it that wrote a score file."""
+    rule = convention_of(path)
+    value = eer(scores.targets(), scores.nontargets(), estimator=CONVENTIONS[rule]["eer"])
+    about: Any = {"chance": 0.5, "n": scores.counts, "params": {"convention": rule}}
+    return Estimate(
+        "eer_challenge", value, "%", no_interval="see EER", trials=scores.digest, **about
+    )
 
 
 def _people(scores: Scores) -> frozenset[str]:

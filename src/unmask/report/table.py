@@ -27,6 +27,7 @@ OF_TRIALS = {
     "eer", "eer_raw", "min_dcf", "act_dcf", "cllr", "min_cllr", "d_ece", "c_ece", "l_w", "tag",
     "d_sys", "tpr_at_fpr", "c_ece_linear", "c_ece_isotonic", "cllr_linear", "cllr_isotonic",
     "eer_strongest", "d_ece_strongest", "l_w_strongest", "tag_strongest",
+    "eer_words", "d_ece_words", "l_w_words", "tag_words",
 }  # fmt: skip
 """Metrics that differ by what is compared, which their headings tell."""
 MODELS = "enrolled models"
@@ -40,7 +41,7 @@ _CAPITALS = {
     "safeguard", "attacker", "utterances", "speakers", "speaker", "attribute", "group", "system",
     "systems", "point", "threshold", "impostors", "metric",
 }  # fmt: skip
-SHOWN_PARAMETERS = ("p_target", "fpr", "length", "count", "below")
+SHOWN_PARAMETERS = ("p_target", "fpr", "length", "count", "below", "alpha")
 _THRESHOLDS = ("threshold", "safe_threshold")
 OF_POINTS = (*_THRESHOLDS, "far", "frr", "cost")
 """Numbers at a threshold, or thresholds themselves."""
@@ -70,6 +71,8 @@ def label(estimate: Estimate, of: str = "") -> str:
         details[:1] = [_plain(estimate.params["p_target"])]
     if estimate.metric in ("eer", "d_sys") and estimate.params.get("est") in _RULES:
         name += f", {estimate.params['est']}"
+    if estimate.metric in ("t_eer", "min_t_dcf"):
+        details = [f"{estimate.params['cm']}"]
     if estimate.metric in OF_POINTS:
         details += _point(estimate)
     unit = f" [{estimate.unit}]" if estimate.unit else ""
@@ -358,24 +361,27 @@ _SPECIAL = str.maketrans({
 })  # fmt: skip
 _INTERVAL = re.compile(r"(.+?) (\[[^\[\]]+, [^\[\]]+\])")
 _UNIT = re.compile(r"(?P<name>.+) (?P<unit>\[[^\[\],]+\])")
-_STACKED = 3
+_COLUMN = 235.0
+"""Points of one of two columns of a page, less a little."""
+_LETTER, _TINY, _BETWEEN = 4.4, 3.1, 6.0
+"""Points of a letter of a footnote and of one of an interval below it, and between columns."""
 
 
 def latex(document: Document) -> str:
     """A ``table`` with caption and label, to paste into a paper that loads booktabs.
 
-    Where more than three columns of numbers have intervals, these stand below their values, and the
-    table spans both columns of a page (``table*``). What to be careful about follows as comments.
+    Where several columns of numbers have intervals, these stand below their values. What does not
+    fit one column of a page spans both (``table*``). What to be careful about follows as comments.
     """
     grids = [grid(rows, turn=not document.stacked) for rows in document.shown]
-    wide = any(map(_is_wide, grids))
-    name = "table*" if wide else "table"
+    name = "table*" if any(_points(one) > _COLUMN for one in grids) else "table"
+    small = name == "table*" or any(map(_is_stacked, grids))
     label = re.sub(r"[^a-z0-9]+", "-", document.title.lower()).strip("-") or "unmask"
     caption = " ".join(f"{part.rstrip('.')}." for part in (document.title, *document.notes) if part)
     lines = [
         rf"\begin{{{name}}}",
         r"\centering",
-        *([r"\footnotesize\setlength{\tabcolsep}{3pt}"] if wide else []),
+        *([r"\footnotesize\setlength{\tabcolsep}{3pt}"] if small else []),
         *([rf"\caption{{{escaped(caption)}}}"] if caption else []),
         rf"\label{{tab:{label}}}",
         "\n\\par\\medskip\n".join(map(_tabular, grids)),
@@ -389,7 +395,7 @@ def latex(document: Document) -> str:
 
 
 def _tabular(whole: Grid) -> str:
-    stacked = _is_wide(whole)
+    stacked = _is_stacked(whole)
     columns = "l" * whole.keys + "r" * (len(whole.header) - whole.keys)
     lines = [
         rf"\begin{{tabular}}{{{columns}}}",
@@ -437,10 +443,22 @@ def _line(cells: Sequence[str]) -> str:
     return f"{{}}{line}" if line.startswith(("[", "*")) else line
 
 
-def _is_wide(whole: Grid) -> bool:
-    """Whether more columns have intervals than fit beside their values."""
+def _is_stacked(whole: Grid) -> bool:
+    """Whether several columns have intervals, which then stand below their values."""
     numbers = list(zip(*whole.rows, strict=True))[whole.keys :]
-    return sum(any(map(_INTERVAL.fullmatch, column)) for column in numbers) > _STACKED
+    return sum(any(map(_INTERVAL.fullmatch, column)) for column in numbers) > 1
+
+
+def _points(whole: Grid) -> float:
+    """About how wide a grid is in print."""
+    below = _TINY if _is_stacked(whole) else 0.0
+
+    def wide(text: str) -> float:
+        parts = below and (_INTERVAL.fullmatch(text) or _UNIT.fullmatch(text))
+        return max(_LETTER * len(parts[1]), below * len(parts[2])) if parts else _LETTER * len(text)
+
+    columns = zip(whole.header, *whole.rows, strict=True)
+    return sum(max(map(wide, column)) + _BETWEEN for column in columns)
 
 
 FORMATS: dict[str, Callable[[Document], str]] = {

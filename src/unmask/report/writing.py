@@ -95,7 +95,8 @@ def assess(
         Called with lines on what was assumed and how long it will take.
     **beside
         Options of :class:`unmask.assessment.Beside`: ``speakers``, ``encoder``, ``train``,
-        ``safeguard``, ``again``, ``keyless``, ``transcripts``, ``sweep``.
+        ``safeguard``, ``again``, ``keyless``, ``transcripts``, ``sweep``, ``sessions``, ``levels``,
+        ``method``.
 
     Returns
     -------

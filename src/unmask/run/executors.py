@@ -46,10 +46,8 @@ class Lost(InputError):
 
 @dataclass(frozen=True)
 class Place:
-    """Where jobs run: a place, how many workers, and a folder to go on from after a fault.
-
-    :func:`run_on` makes it, :func:`~unmask.run.run` asks for the current one. One that cannot be
-    used is refused here, before any work.
+    """Where jobs run, and a folder to go on from after a fault; :func:`run_on` makes it. One that
+    cannot be used is refused here, before any work.
     """
 
     on: str = "local"
@@ -97,7 +95,7 @@ class Place:
                 stack.enter_context(one_blas_thread())
                 yield Pool(stack.enter_context(ThreadPoolExecutor(count)), count)
             elif self.on == "processes":
-                yield stack.enter_context(_processes(count))
+                yield stack.enter_context(_processes(count, self.devices))
             else:
                 from unmask.run.dask_cluster import cluster
 
@@ -128,7 +126,8 @@ def run_on(
     state : path, optional
         Folder in which jobs keep what is done: the same call goes on from there after a fault.
     devices : sequence of str, optional
-        Devices of torch for ``cuda``; all of this machine unless given.
+        Devices of torch for ``cuda``; all of this machine unless given. For ``processes``, one
+        of each.
 
     Yields
     ------
@@ -203,9 +202,7 @@ class Pool:
         return self._executor.submit(call, NUMPY, task)
 
     def each(self, call: Callable[[Xp, T], R], tasks: Sequence[T]) -> Iterator[tuple[int, R]]:
-        """Call a function with an array namespace and each task; yield (number of the task, result)
-        as results arrive. A few tasks are submitted ahead, so that no results pile up.
-        """
+        """Call ``call(xp, task)``, a few tasks ahead; yield (number, result) as results arrive."""
         waiting = iter(enumerate(tasks))
         running: dict[Future[R], int] = {}
         try:
@@ -234,10 +231,17 @@ class Processes(Pool):
 
 
 @contextmanager
-def _processes(count: int) -> Iterator[Processes]:
-    """Workers that end at once, whatever they are at, when the work is interrupted."""
+def _processes(count: int, devices: Sequence[str]) -> Iterator[Processes]:
+    """Workers that end at once, whatever they are at, when the work is interrupted; one for each of
+    the ``devices``, where there are any.
+    """
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(count, mp_context=context, initializer=_serve) as pool:
+    count, names = len(devices) or count, context.SimpleQueue()
+    for name in devices:
+        names.put(name)
+    with ProcessPoolExecutor(
+        count, context, initializer=_serve, initargs=(names if devices else None,)
+    ) as pool:
         try:
             yield Processes(pool, count)
         except Exception:
@@ -291,9 +295,7 @@ def one_blas_thread() -> AbstractContextManager[Any]:
 
 @cache
 def _libraries(*known: bool) -> Any:
-    """The libraries of BLAS that are loaded, which takes long to find out: once for each set of
-    modules that bring one.
-    """
+    """The libraries of BLAS, looked up, which takes long, once for each set of modules with one."""
     try:
         from threadpoolctl import ThreadpoolController
     except ImportError:
@@ -307,9 +309,13 @@ def pin() -> None:
     end_with_parent()
 
 
-def _serve() -> None:
-    """A worker process: Ctrl-C is for its parent, and it tidies up before it ends."""
+def _serve(devices: Any) -> None:
+    """A worker process: Ctrl-C is for its parent, and it tidies up before it ends. It takes one of
+    the devices, where there are any.
+    """
+    global _xp
     pin()
+    _xp = NUMPY if devices is None else Torch(devices.get())
     signal.signal(signal.SIGTERM, _leave)
     leave_interrupts()
 
@@ -330,6 +336,7 @@ class _Ended(BaseException):
 
 
 _working = False
+_xp: Xp = NUMPY
 _TIDYING = 5.0
 
 
@@ -350,7 +357,7 @@ def _unless_ended(call: Callable[[Xp, T], R], task: T) -> R:
     try:
         try:
             _working = True
-            return call(NUMPY, task)
+            return call(_xp, task)
         finally:
             _working = False
     except _Ended:

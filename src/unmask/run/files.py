@@ -38,9 +38,7 @@ _NOT_OWN = (
 
 @contextmanager
 def scratch_folder(root: Path | None = None, *, named: object = None) -> Iterator[Path]:
-    """A new folder, closed to others, for as long as the context: among the temporary files, or in
-    another folder; ``named`` is named where there can be none.
-    """
+    """A new folder, closed to others, during the context, in ``root`` or the temporary files."""
     handle = None
     try:
         root = root or Path(tempfile.gettempdir())
@@ -63,9 +61,7 @@ def scratch_folder(root: Path | None = None, *, named: object = None) -> Iterato
 
 @cache
 def _clear(root: Path, process: int) -> None:
-    """Remove what dead runs of this user left in a folder, and what failed runs kept but nobody
-    came back for in a week; a process looks once.
-    """
+    """Remove what dead runs left, and what failed runs kept a week ago; a process looks once."""
     kept = _kept("[0-9a-f]" * 16)
     for name, held, age in ((f"{_SCRATCH}????????", "", 0.0), (kept, _LOCK, KEPT)):
         for folder in root.glob(name) if _USERS else ():
@@ -79,9 +75,7 @@ def _clear(root: Path, process: int) -> None:
 
 
 def lock(handle: int) -> bool | None:
-    """Lock an open file until it is closed; false where another process has it locked, None where
-    this system or file system has no locks.
-    """
+    """Lock an open file until it is closed; False if another process has it, None without locks."""
     try:
         import fcntl
 
@@ -94,9 +88,7 @@ def lock(handle: int) -> bool | None:
 
 
 def _hold(path: Path, flags: int = os.O_RDONLY, *, sure: bool = False) -> int | None:
-    """Open and lock a file or folder; ``None`` if another run has it, or has removed it, or, to be
-    ``sure``, where there are no locks.
-    """
+    """Open and lock a file or folder; None if another run has it, or ``sure`` without locks."""
     if not _USERS:
         return os.open(os.devnull, os.O_RDONLY)
     try:
@@ -176,9 +168,7 @@ def write_whole(path: str | Path, content: bytes, *, private: bool = False) -> N
 
 
 def content_digest(path: str | os.PathLike[str]) -> str:
-    """SHA-256 of the bytes of a file, read again whenever it may have changed; of a folder, that of
-    all files in it and of their names.
-    """
+    """SHA-256 of a file, read again whenever it may have changed; of all files of a folder."""
     place = Path(path)
     if place.is_dir():
         inside = sorted(one for one in place.rglob("*") if one.is_file())
@@ -220,10 +210,8 @@ def text_lines(path: str | os.PathLike[str]) -> list[str]:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Keep a folder to one writer; a second one is refused in a line.
-
-    The lock ends with its process, however that ends. Where the system has no such locks, or the
-    file system does not keep them, there is none.
+    """Keep a folder to one writer; a second one is refused in a line. The lock ends with its
+    process; where the system or the file system has none, there is none.
     """
     handle = _hold(folder)
     if handle is None:
@@ -336,9 +324,7 @@ def workplace(key: str, state: str | Path | None) -> Iterator[Path]:
 
 
 def private_folder(folder: Path) -> Path:
-    """Where to keep what nobody else may read: in this folder, or, where others can read it, in one
-    inside it that they cannot. It need not be there.
-    """
+    """Where to keep what nobody else may read: this folder, or one inside it that is closed."""
     for place in (folder, folder / "private"):
         if not is_own(place):
             raise InputError(place, *_NOT_OWN)

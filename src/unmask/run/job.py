@@ -84,9 +84,7 @@ class _Job(Generic[S, T]):
     place: Place
 
     def folder(self) -> AbstractContextManager[Path | None]:
-        """Where the job, named by its computation, its ranges and the bytes that it works on, keeps
-        what is done; None where all happens in memory.
-        """
+        """Where the job, named by all that it works on, keeps what is done; None in memory."""
         state, function, options = self.place.state, self.work, ""
         if self.place.here and state is None:
             return nullcontext()

@@ -31,9 +31,7 @@ _PACKAGE = "unmask."
 
 
 def to_bytes(value: Any) -> bytes:
-    """The value as an npz archive: its tree, and the bytes of all its arrays, one after another;
-    times are fixed, so that equal values give equal bytes.
-    """
+    """The value as an npz archive, tree and bytes of arrays; equal values give equal bytes."""
     arrays: dict[str, np.ndarray] = {}
     tree = _encode(value, arrays)
     aligned = sorted(arrays.items(), key=lambda one: -one[1].dtype.alignment)

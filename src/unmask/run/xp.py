@@ -32,15 +32,11 @@ class Numpy:
     nonzero: Any = staticmethod(np.nonzero)
 
     def chunk(self, here: int, there: int, width: int) -> int:
-        """Rows to take at a time against ``width`` columns: ``here`` of them on a processor, as
-        many as make ``there`` cells on a device.
-        """
+        """Rows to take at a time: ``here`` on a processor, as make ``there`` cells on a device."""
         return here
 
     def put(self, array: npt.NDArray[Any]) -> Any:
-        """An array where the work happens. It is kept there as long as the array itself lives, so
-        what is shared goes there once; the array must not change meanwhile.
-        """
+        """An array where the work happens, kept there as long as it lives: it must not change."""
         return np.asarray(array)
 
     def host(self, values: Any) -> npt.NDArray[Any]:
@@ -52,9 +48,7 @@ class Numpy:
         return np.zeros(shape, kind)
 
     def product(self, rows: Any, columns: Any, out: Any = None) -> Any:
-        """Inner product of every row with every row of ``columns``, in the precision of both; on a
-        processor written to the front of the flat buffer ``out``, if there is one.
-        """
+        """Inner products of rows with ``columns``; on a processor in front of ``out``, if any."""
         if out is None:
             return rows @ columns.T
         shape = len(rows), len(columns)
@@ -99,9 +93,7 @@ class Numpy:
         return weighted_sum(values, weights)
 
     def softplus(self, scores: Any, *, wide: bool, out: Any = None) -> Any:
-        """log(1 + eˢ); on a processor in double precision if ``wide``, for scores may be large, and
-        else in ``out``, if there is one.
-        """
+        """log(1 + eˢ); on a processor in double precision if ``wide``, else in ``out``, if any."""
         if wide:
             return np.logaddexp(0.0, scores.astype(np.float64))
         values = np.exp(scores, out=out)

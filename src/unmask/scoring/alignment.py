@@ -61,9 +61,7 @@ def whitening(vectors: npt.ArrayLike, *, shrinkage: float = SHRINKAGE) -> Alignm
 def coral(
     source: npt.ArrayLike, target: npt.ArrayLike, *, shrinkage: float = SHRINKAGE
 ) -> Alignment:
-    """C_s^−½ · C_t^½ (Sun, Feng and Saenko 2016): vectors like ``source`` get the second moments of
-    those like ``target``; ``shrinkage`` of both covariances as in :func:`whitening`.
-    """
+    """C_s^−½ · C_t^½ (Sun, Feng and Saenko 2016): ``source`` gets the moments of ``target``."""
     centre, own = _moments(source, shrinkage)
     _, other = _moments(target, shrinkage)
     return Alignment(centre, _power(own, -0.5) @ _power(other, 0.5))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from secrets import token_hex
 from typing import Any, Literal
@@ -25,6 +25,10 @@ from unmask.scoring.plda import Plda
 from unmask.scoring.sides import Backend, Sides, sides_of
 from unmask.trials import Embeddings
 
+WORDS = "words"
+"""The attack by words alone, and the column of embeddings that numbers what is said."""
+BESIDE = f" + {WORDS}"
+"""Ends the name of a back-end that compares voices, with words beside them."""
 Needs = Literal["nothing", "training", "attacked", "pairs"]
 Parallel = tuple[Embeddings, Embeddings]
 """Training speech as it is enrolled, and the same as it is protected."""
@@ -80,10 +84,11 @@ BACKENDS: dict[str, Named] = {
 
 
 def known_backend(name: str) -> Named:
-    """The back-end of a name."""
-    if name not in BACKENDS:
+    """The back-end of a name; with words beside the voice, what compares the voice."""
+    voice = name.removesuffix(BESIDE)
+    if voice not in BACKENDS:
         raise InputError("back-end", f"{', '.join(BACKENDS)} or a file (npz)", name)
-    return BACKENDS[name]
+    return BACKENDS[voice] if voice == name else replace(BACKENDS[voice], name=name)
 
 
 def register_backend(
@@ -156,10 +161,8 @@ def fitted(
 def backend_named(
     backend: Backend | str | Path, train: Embeddings | None = None, **options: Any
 ) -> Backend:
-    """A back-end as it is; one that was saved, where its file is named (npz); or one by name,
-    trained on ``train`` where it needs that.
-
-    ``options`` are those of its ``fit``: the ``lda`` of PLDA, a ``shrinkage``.
+    """A back-end as it is, one that was saved (npz), or one by name, trained on ``train`` where it
+    needs that with the ``options`` of its ``fit``.
     """
     if not isinstance(backend, str | Path):
         if not all(hasattr(backend, part) for part in ("name", "sides")):
@@ -174,15 +177,22 @@ def backend_named(
 
 @dataclass(frozen=True, eq=False)
 class Fused:
-    """Σ w_k·s_k: the sum of the scores of ``members``, each times its weight."""
+    """Σ w_k·s_k: the sum of the scores of ``members``, each times its weight.
+
+    With ``ends`` each member compares its own columns, up to its end, of the vectors.
+    """
 
     members: Sequence[Backend]
     weights: FloatArray
-    name = "fusion"
+    name: str = "fusion"
+    ends: Sequence[int] = ()
 
     def sides(self, vectors: npt.ArrayLike) -> Sides:
         """The rows of all members beside each other, those of enrolment times the weight."""
-        rows = [sides_of(one, vectors) for one in self.members]
+        parts: Sequence[npt.ArrayLike] = [vectors] * len(self.members)
+        if self.ends:
+            parts = np.split(as_vectors(vectors), self.ends[:-1], axis=1)
+        rows = [sides_of(one, part) for one, part in zip(self.members, parts, strict=True)]
         left = [w * one.enrol for w, one in zip(self.weights, rows, strict=True)]
         return Sides(np.hstack(left), np.hstack([one.test for one in rows]))
 

@@ -43,10 +43,8 @@ def unit_rows(values: npt.ArrayLike, *, dimension: int | None = None) -> FloatAr
 
 
 def average_groups(vectors: npt.ArrayLike, groups: Codes) -> FloatArray:
-    """Length-normalise, average over each group, normalise again; rows in order of the code.
-
-    A group is a speaker, or a conversation of L utterances. Rows with a negative code belong to
-    no group and are left out.
+    """Length-normalise, average over each group, a speaker or a conversation, normalise again; rows
+    in order of the code, those of a negative one left out.
     """
     rows = as_vectors(vectors)
     if groups.shape != (rows.shape[0],):
@@ -206,6 +204,8 @@ class Whitening(Cosine):
             matrix = np.cov(vectors, rowvar=False, bias=True)
         else:
             raise InputError("whitening", "within or total", covariance)
+        if not np.any(matrix):
+            raise InputError("whitening", "vectors that differ", "equal ones")
         inverse = np.linalg.inv(shrunk(np.atleast_2d(matrix), shrinkage))
         projection = np.asarray(np.linalg.cholesky((inverse + inverse.T) / 2), dtype=np.float64)
         name = "wccn" if covariance == "within" else "whitening"
@@ -231,9 +231,7 @@ class Projected(Whitening):
     def lda(
         cls, embeddings: Embeddings, *, directions: int = LDA_DIRECTIONS, shrinkage: float = 0.1
     ) -> Projected:
-        """Cosine in the ``directions`` of largest between- over within-speaker variance, or in as
-        many as there are; ``shrinkage`` as in :meth:`Whitening.fit`.
-        """
+        """Cosine in the ``directions`` of largest between- over within-speaker variance, or all."""
         rows = unit_rows(embeddings.vectors)
         centre = rows.mean(axis=0)
         moments = SpeakerMoments.of(rows - centre, embeddings.speakers.codes)

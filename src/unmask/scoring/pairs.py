@@ -32,9 +32,7 @@ _COMPARED = {"<": operator.lt, "==": operator.eq, "!=": operator.ne}
 
 
 class ScoreSource(Protocol):
-    """Gives scores of some enrolment rows with some test rows, at the front of ``out`` where that
-    is given: :class:`~unmask.scoring.Sides`, or a matrix.
-    """
+    """Gives scores of enrolment with test rows, in ``out`` if given: ``Sides``, or a matrix."""
 
     @property
     def dtype(self) -> np.dtype[Any]: ...
@@ -153,9 +151,7 @@ class PairGrid:
     def tiles(
         self, xp: Xp, block: Block, *, cells: int | None = None, band: bool = False
     ) -> Iterator[Tile]:
-        """Tiles of a block that hold a trial, ``cells`` as in :func:`_tiles_of`; ``band``: those
-        that may hold one of one speaker, of whole rows.
-        """
+        """Tiles of a block that hold a trial; ``band``: those that may hold one of one speaker."""
         if self.fixed and (block[0] % self.tile[0] or block[2] % self.tile[1]):
             wanted = f"multiples of {self.tile[0]} rows and {self.tile[1]} columns"
             raise InputError("first row and column of a block", wanted, f"{block[0]}, {block[2]}")

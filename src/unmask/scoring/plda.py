@@ -14,14 +14,8 @@ from scipy.linalg import eigh
 from unmask.base import FloatArray, IntArray, length_normalised
 from unmask.errors import InputError
 from unmask.run import read_arrays, write_arrays
-from unmask.scoring.cosine import (
-    Codes,
-    SpeakerMoments,
-    discriminants,
-    group_means,
-    shrunk,
-    unit_rows,
-)
+from unmask.scoring import cosine
+from unmask.scoring.cosine import Codes, SpeakerMoments
 from unmask.scoring.sides import Sides
 from unmask.trials import Embeddings
 
@@ -95,21 +89,21 @@ class Plda:
         ``lda`` keeps that many discriminant directions. ``shrinkage`` pulls the within-speaker
         covariance towards a multiple of the identity, before LDA and in the model.
         """
-        vectors = unit_rows(embeddings.vectors)
+        vectors = cosine.unit_rows(embeddings.vectors)
         codes = embeddings.speakers.codes
         centre = vectors.mean(axis=0)
         rows = vectors - centre
         projection = None
         if lda is not None:
-            projection = discriminants(SpeakerMoments.of(rows, codes), lda, shrinkage)
+            projection = cosine.discriminants(SpeakerMoments.of(rows, codes), lda, shrinkage)
             rows = rows @ projection
         rows = length_normalised(rows)
         mean = rows.mean(axis=0)
         moments = SpeakerMoments.of(rows - mean, codes)
-        between, within = moments.between, shrunk(moments.within, shrinkage)
+        between, within = moments.between, cosine.shrunk(moments.within, shrinkage)
         for _ in range(iterations):
             between, within = em_step(moments, between, within)
-            within = shrunk(within, shrinkage)
+            within = cosine.shrunk(within, shrinkage)
         return cls(centre, projection, mean, between, within, iterations)
 
     @property
@@ -132,7 +126,7 @@ class Plda:
 
     def transform(self, vectors: npt.ArrayLike) -> FloatArray:
         """Vectors as the model sees them, its mean taken off."""
-        rows = unit_rows(vectors, dimension=self.centre.size) - self.centre
+        rows = cosine.unit_rows(vectors, dimension=self.centre.size) - self.centre
         if self.lda is not None:
             rows = rows @ self.lda
         return length_normalised(rows) - self.mean
@@ -155,7 +149,7 @@ class Plda:
 
     def enrol(self, vectors: npt.ArrayLike, models: Codes) -> Models:
         """Enrol each model with all its vectors; models in order of their code."""
-        counts, means, _ = group_means(self.latent(vectors), models)
+        counts, means, _ = cosine.group_means(self.latent(vectors), models)
         return Models(means, counts)
 
     def score_models(self, models: Models, test: npt.ArrayLike) -> FloatArray:

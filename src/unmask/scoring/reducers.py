@@ -32,9 +32,7 @@ _SUMS = ("target", "nontarget", "target_loss", "nontarget_loss")
 
 
 def packed(below: IntArray, equal: IntArray) -> tuple[npt.NDArray[Any], IntArray, IntArray]:
-    """Counts in as few bytes as they need: the differences of ``below``, and the numbers and values
-    of ``equal`` where it is not 0.
-    """
+    """Counts in few bytes: differences of ``below``, numbers and values of ``equal`` but for 0."""
     met = np.flatnonzero(equal)
     return narrow(np.diff(below, prepend=0)), met, equal[met]
 
@@ -80,9 +78,8 @@ def target_scores(xp: Xp, pairs: PairGrid, rows: Range) -> Arrays:
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """How many nontargets lie below each knot and how many equal it, of how many in all.
-
-    ``nan`` of them are no numbers. ``loss`` is the sum of log(1 + eˢ) over them, in units of 2⁻³².
+    """How many nontargets of a ``total`` lie below each knot, equal it, are ``nan``; ``loss`` is
+    their sum of log(1 + eˢ), in units of 2⁻³².
     """
 
     below: IntArray
@@ -94,9 +91,7 @@ class Tally:
 
 @dataclass(frozen=True, eq=False)
 class CountAmong:
-    """The nontargets of pairs, counted among distinct ascending knots, with their loss or without;
-    scores that ``may_lack`` are looked through for NaN.
-    """
+    """Nontargets of pairs among ascending knots, with loss; ``may_lack``: some may be NaN."""
 
     pairs: PairGrid
     knots: Rows
@@ -104,9 +99,7 @@ class CountAmong:
     may_lack: bool = False
 
     def total(self, *, targets: int, block: int = BLOCK) -> Tally:
-        """Count all pairs on the current place, in blocks of ``block`` rows and columns or, where
-        the distinct ``targets`` are many, larger ones.
-        """
+        """Count all pairs on the current place; many distinct ``targets`` enlarge blocks."""
         return self.over(self.pairs.blocks(targets=targets, block=block))
 
     def over(self, blocks: Sequence[Block]) -> Tally:

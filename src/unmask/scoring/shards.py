@@ -18,34 +18,14 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from unmask import run, trials
 from unmask._version import __version__
 from unmask.base import Codes, FloatArray, Groups, IntArray, Vectors
 from unmask.errors import InputError
-from unmask.run import (
-    check_room,
-    current_place,
-    keeping,
-    load_arrays,
-    npy_header,
-    one_blas_thread,
-    ranges_of,
-    store,
-    workplace,
-)
+from unmask.run import store
 from unmask.scoring.pairs import ALL, UNORDERED, WIDEST_COSINE, PairGrid
 from unmask.scoring.sides import Backend, Sides, sides_of
-from unmask.trials import (
-    Embeddings,
-    Ids,
-    ParquetFile,
-    Source,
-    Speakers,
-    embedding_columns,
-    read_embeddings,
-    refuse_repeated,
-    speaker_rule,
-    text_ids,
-)
+from unmask.trials import Embeddings, Ids, ParquetFile, Source, Speakers
 
 SLICE = 1 << 14
 PAIRS = ("all", "enrolment-fixed")
@@ -76,7 +56,7 @@ class EmbeddingFile:
 
     def _numpy(self) -> Iterator[tuple[int, Vectors]]:
         with _array(self.path, self.member) as file:
-            (rows, width), _, kind = npy_header(file)
+            (rows, width), _, kind = run.npy_header(file)
             for start in range(0, rows, SLICE):
                 count = min(SLICE, rows - start) * width
                 try:
@@ -133,9 +113,11 @@ def _shard(path: Path, speakers: Speakers | None) -> Shard:
         with suppress(Exception):  # what is wrong with a file is told by the reader of whole ones
             contents = _contents(path, speakers)
     if contents is None or "speakers" not in contents[2]:
-        return read_embeddings(path, speakers=speakers)
+        return trials.read_embeddings(path, speakers=speakers)
     member, dimension, columns = contents
-    ids = {role: text_ids(columns[role], role, str(path)) for role in _NAMED if role in columns}
+    ids = {
+        role: trials.text_ids(columns[role], role, str(path)) for role in _NAMED if role in columns
+    }
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     kind, count = path.suffix.removeprefix("."), ids["speakers"].n_unique
@@ -156,7 +138,7 @@ def _contents(path: Path, speakers: Speakers | None) -> Columns | None:
     """What a file of the usual names holds; None, or an error, for one that is not plain."""
     if path.suffix == ".parquet":
         table = ParquetFile.opened(path)
-        roles = embedding_columns(table.schema)
+        roles = trials.embedding_columns(table.schema)
         head = table.select([roles["vectors"]]).slice(0, 1).to_series()
         named = {role: roles[role] for role in _NAMED if role in roles}
         ids = table.select(list(named.values())).slice(0, table.height)
@@ -166,20 +148,20 @@ def _contents(path: Path, speakers: Speakers | None) -> Columns | None:
     if path.suffix == ".npz":
         with zipfile.ZipFile(path) as archive:
             members = {name.removesuffix(".npy"): name for name in archive.namelist()}
-            roles = embedding_columns(members)
+            roles = trials.embedding_columns(members)
             member = members[roles["vectors"]]
             size = archive.getinfo(member).file_size
             if len(archive.namelist()) > len(members):
                 return None
         named = {role: roles[role] for role in _NAMED if role in roles}
-        arrays = load_arrays(path, str(path), only=[members[name] for name in named.values()])
+        arrays = run.load_arrays(path, str(path), only=[members[name] for name in named.values()])
         columns = {role: arrays[name] for role, name in named.items()}
-    elif speakers is not None and (rule := speaker_rule(speakers)).table is not None:
+    elif speakers is not None and (rule := trials.speaker_rule(speakers)).table is not None:
         columns = {"utterances": rule.table["utterance"], "speakers": rule.table["speaker"]}
     else:
         return None
     with _array(path, member) as file:
-        shape, is_fortran, kind = npy_header(file)
+        shape, is_fortran, kind = run.npy_header(file)
         whole = file.tell() + math.prod(shape) * kind.itemsize == size
     if len(shape) != 2 or is_fortran or kind.kind != "f" or min(shape) < 0 or not whole:
         return None
@@ -202,10 +184,9 @@ class RowOrder:
 
     @classmethod
     def of(cls, shards: Sequence[Shard], *, pairs: str, enrolment: int = 1) -> RowOrder:
-        """Order the rows; ``enrolment`` utterances of each speaker are enrolled, if that is fixed.
-
-        These are the first in the order of the files. The order of rows in the files decides
-        nothing else, where utterances have names.
+        """Order the rows; the first ``enrolment`` utterances of each speaker in the files are
+        enrolled, if that is fixed. The order in files decides nothing else, where utterances have
+        names.
         """
         if pairs not in PAIRS:
             raise InputError("pairs", " or ".join(PAIRS), pairs)
@@ -219,7 +200,7 @@ class RowOrder:
         sha = hashlib.sha256(f"unmask pairs 1 {pairs} {enrolment}\n".encode())
         if len(uttered) == len(shards):
             utterance = Ids.concatenate(uttered)
-            refuse_repeated(utterance, "embeddings")
+            trials.refuse_repeated(utterance, "embeddings")
             order = np.lexsort((utterance.alphabetical().codes, speaker))
             sha.update("\n".join(utterance.to_series().gather(order).to_list()).encode())
         else:
@@ -263,7 +244,7 @@ class RowOrder:
             else:
                 for _, vectors in shard.slices():
                     sha.update(np.ascontiguousarray(vectors).data)
-        with one_blas_thread():
+        with run.one_blas_thread():
             some = self._first(backend, _SOME)
         for rows in (some.enrol, some.test):
             sha.update(rows.tobytes())
@@ -271,11 +252,9 @@ class RowOrder:
 
     @contextmanager
     def prepared(self, backend: Backend) -> Iterator[PairGrid]:
-        """All pairs of prepared rows, which lie on disk; meanwhile jobs keep beside them what is
-        done, so that the same call goes on from there after a fault.
-        """
-        key, state = self.key(backend), current_place().state
-        with workplace(key, None if state is None else state / key) as folder, keeping(folder):
+        """All pairs of rows on disk, beside which jobs keep what is done."""
+        key, state = self.key(backend), run.current_place().state
+        with run.workplace(key, state and state / key) as folder, run.keeping(folder):
             if not (folder / "tree.json").exists():
                 store.write_folder(folder, self._prepared(folder, backend), _ROWS)
             yield store.read_folder(folder)
@@ -286,7 +265,7 @@ class RowOrder:
         width, alike = first.enrol.shape[1], self.symmetric and first.test is first.enrol
         tested = self.enrolled if self.symmetric else ~self.enrolled
         masks = [self.enrolled, *([] if alike else [tested])]
-        check_room(folder, sum(int(mask.sum()) for mask in masks) * (4 * width + 4), _ROWS)
+        run.check_room(folder, sum(int(mask.sum()) for mask in masks) * (4 * width + 4), _ROWS)
         outputs = [
             self._side(folder / f"{name}.npy", mask, width)
             for name, mask in zip(("enrol", "test"), masks, strict=False)
@@ -336,7 +315,7 @@ def _name(shard: Shard) -> str:
 
 def rows_of(backend: Backend, vectors: Vectors, side: str, name: str) -> FloatArray:
     """Rows of one ``side`` (enrol, test), made a slice at a time; ``name`` is that of the file."""
-    parts = ranges_of(len(vectors), SLICE)
+    parts = run.ranges_of(len(vectors), SLICE)
     first = getattr(_sides(backend, vectors[slice(*parts[0])], name, 0), side)
     rows = np.empty((len(vectors), first.shape[1]))
     rows[: len(first)] = first

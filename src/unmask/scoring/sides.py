@@ -69,9 +69,7 @@ class Sides:
         return PairGrid(self, rows, columns, tile=tile, fixed=False)
 
     def scores(self, xp: Xp, rows: Range, columns: Range, out: Any = None) -> Any:
-        """Scores of some enrolment rows with some test rows, where a worker has its arrays; on a
-        processor at the front of the flat buffer ``out``, if there is one.
-        """
+        """Scores of some rows on both sides; on a processor at the front of ``out``, if any."""
         enrol, test = xp.put(self.enrol)[slice(*rows)], xp.put(self.test)[slice(*columns)]
         return xp.product(enrol, test, out)
 
@@ -104,9 +102,7 @@ class Backend(Protocol):
 def sides_of(
     backend: Backend, vectors: npt.ArrayLike, tested: npt.ArrayLike | None = None
 ) -> Sides:
-    """The rows that a back-end gives for some vectors, as many on both sides as there are vectors;
-    or enrolment rows of ``vectors`` and test rows of those ``tested``. All are of one width.
-    """
+    """The rows, of one width, that a back-end gives; or test rows of those ``tested``."""
     made, size = backend.sides(vectors), np.shape(vectors)[0]
     enrol = np.asarray(made.enrol, np.float64)
     test = enrol if made.test is made.enrol else np.asarray(made.test, np.float64)

@@ -157,9 +157,7 @@ def score_rows(xp: Xp, shared: TrialRows, trials: Range) -> Arrays:
 
 @dataclass(frozen=True, eq=False)
 class _Models:
-    """Models that may be enrolled: their ``names``, and of each enrolment utterance the model
-    (``owner``) and the row of its vector; ``wanted`` is what messages call them.
-    """
+    """Models: ``names``, and of each utterance its model (``owner``) and the row of its vector."""
 
     names: pl.Series
     owner: IntArray
@@ -235,9 +233,7 @@ def _utterances(voices: Embeddings) -> pl.Series:
 def _named(
     column: Ids, known: pl.Series, where: Callable[[int], str], wanted: str
 ) -> tuple[IntArray, Codes]:
-    """Which of the ``known`` a column names, and for each of its rows which of these it is; the
-    first row that names no known one is an error.
-    """
+    """Which of the ``known`` a column names, and which each row is; an unknown one is an error."""
     at = np.full(len(column.names), -1, np.int32)
     at[column.used] = lookup(column.names.gather(column.used), known)
     row = at[column.codes]
@@ -251,10 +247,7 @@ def _named(
 
 
 def _fitted(
-    backend: Backend | str | Path,
-    train: Embeddings | None,
-    cohort: Embeddings | None,
-    top: int,
+    backend: Backend | str | Path, train: Embeddings | None, cohort: Embeddings | None, top: int
 ) -> Backend:
     """The back-end of a name, fitted to what it needs, its scores normalised by the cohort."""
     name = "cosine" if backend == "asnorm" else backend

@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -21,7 +21,15 @@ import numpy.typing as npt
 
 from unmask.base import one_line
 from unmask.errors import InputError
-from unmask.run import Place, current_place, memory_left, run_on, scratch_folder, write_whole
+from unmask.run import (
+    Place,
+    current_place,
+    memory_left,
+    run_on,
+    scratch_folder,
+    within,
+    write_whole,
+)
 from unmask.trials import Sound
 
 SAMPLE_RATE = 16000
@@ -184,7 +192,9 @@ def file_workers(*, alone: bool, state: Path | None = None) -> AbstractContextMa
     here = current_place()
     if alone or here.workers == 1:
         return run_on(workers=1, state=state)
-    return run_on("processes" if here.here else here.on, workers=here.workers, state=state)
+    if here.here:
+        return run_on("processes", workers=here.workers, state=state)
+    return within(replace(here, state=state))
 
 
 def failure(path: str | os.PathLike[str], error: Exception) -> str:
@@ -235,8 +245,9 @@ def write_audio(path: str | os.PathLike[str], samples: npt.ArrayLike) -> None:
 
 Float32Array = npt.NDArray[np.float32]
 
-SHORTEST = 400
-"""Samples in one frame of 25 ms at 16 kHz: nothing shorter has any features."""
+FRAME, HOP = 400, 160
+"""Samples of a frame, 25 ms at 16 kHz, and between frames: nothing shorter has any features."""
+FFT, PREEMPHASIS, LOWEST_HZ, SMALLEST = 512, 0.97, 20.0, float(np.finfo(np.float32).eps)
 WINDOW = 480
 """Samples in one decision: 30 ms."""
 SMOOTHING = 8
@@ -255,30 +266,46 @@ def filterbanks(
     """Log mel filterbanks as Kaldi computes them (25 ms Povey windows every 10 ms, no dither) of
     ``scale`` times the samples (Kaldi expects 32768), less their mean over time if ``centre``.
     """
-    kaldi = needed("kaldi_native_fbank", "kaldi-native-fbank", "speech")
     signal = np.asarray(samples, dtype=np.float32)
     if signal.ndim != 1:
         raise InputError(f"samples: expected one channel, found shape {signal.shape}")
-    if signal.size < SHORTEST:
+    if signal.size < FRAME:
         raise InputError(
-            f"{signal.size} samples: expected at least one frame of {SHORTEST} (25 ms at 16 kHz)"
+            f"{signal.size} samples: expected at least one frame of {FRAME} (25 ms at 16 kHz)"
         )
-    options = kaldi.FbankOptions()
-    options.frame_opts.samp_freq = SAMPLE_RATE
-    options.frame_opts.dither = 0.0
-    options.mel_opts.num_bins = bins
-    computer = kaldi.OnlineFbank(options)
-    computer.accept_waveform(SAMPLE_RATE, np.ascontiguousarray(scale * signal))
-    computer.input_finished()
-    features = np.stack([computer.get_frame(i) for i in range(computer.num_frames_ready)])
+    frames = np.lib.stride_tricks.sliding_window_view(np.float32(scale) * signal, FRAME)[::HOP]
+    frames = frames - frames.mean(axis=1, keepdims=True)
+    before = np.concatenate((frames[:, :1], frames[:, :-1]), axis=1)
+    spectrum = np.fft.rfft((frames - PREEMPHASIS * before) * povey_window(), FFT)
+    power = np.square(spectrum.real) + np.square(spectrum.imag)
+    features = np.log(np.maximum(power[:, : FFT // 2] @ mel_bands(bins), SMALLEST))
     return features - features.mean(axis=0) if centre else features
+
+
+@cache
+def povey_window() -> Float32Array:
+    """A Hann window to the power of 0.85."""
+    return np.asarray(np.hanning(FRAME) ** 0.85, dtype=np.float32)
+
+
+@cache
+def mel_bands(bins: int) -> Float32Array:
+    """Triangles of equal width on Kaldi's mel scale, 1127 ln(1 + f / 700), from 20 Hz to half the
+    sampling rate: (lines, bins).
+    """
+    hertz = np.append(np.arange(FFT // 2) * SAMPLE_RATE / FFT, (LOWEST_HZ, SAMPLE_RATE / 2))
+    *lines, low, high = 1127.0 * np.log1p(hertz / 700.0)
+    width = (high - low) / (bins + 1)
+    rising = (np.array(lines)[:, None] - low) / width - np.arange(bins)
+    triangles = np.minimum(rising, 2.0 - rising).clip(min=0.0)
+    return np.ascontiguousarray(triangles, dtype=np.float32)
 
 
 def mel_spectrogram(samples: npt.ArrayLike, *, bands: int = 40) -> Float32Array:
     """Mel power spectrogram: 25 ms periodic Hann windows centred on multiples of 10 ms."""
-    signal = np.pad(np.asarray(samples, dtype=np.float32), SHORTEST // 2)
-    window = np.hanning(SHORTEST + 1)[:-1].astype(np.float32)
-    frames = np.lib.stride_tricks.sliding_window_view(signal, SHORTEST)[:: SAMPLE_RATE // 100]
+    signal = np.pad(np.asarray(samples, dtype=np.float32), FRAME // 2)
+    window = np.hanning(FRAME + 1)[:-1].astype(np.float32)
+    frames = np.lib.stride_tricks.sliding_window_view(signal, FRAME)[:: SAMPLE_RATE // 100]
     power = np.abs(np.fft.rfft(frames * window, axis=1)) ** 2
     return (power @ slaney_bands(bands).T).astype(np.float32)
 
@@ -290,7 +317,7 @@ def slaney_bands(bands: int) -> npt.NDArray[np.float64]:
     mel = np.linspace(0.0, top, bands + 2)[:, None]
     above = _KNEE_HZ * np.exp(_LOG_STEP * (mel - _KNEE))
     corners = np.where(mel < _KNEE, mel * _HZ_PER_MEL, above)
-    frequency = np.fft.rfftfreq(SHORTEST, 1 / SAMPLE_RATE)
+    frequency = np.fft.rfftfreq(FRAME, 1 / SAMPLE_RATE)
     rising = (frequency - corners[:-2]) / (corners[1:-1] - corners[:-2])
     falling = (corners[2:] - frequency) / (corners[2:] - corners[1:-1])
     triangles = np.maximum(np.minimum(rising, falling), 0.0)

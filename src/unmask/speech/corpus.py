@@ -312,7 +312,7 @@ def _existing(file: str, folder: Path, where: str) -> Path:
 
 
 def _placed(path: Path, utterance: str, speaker: str, session: str | None = None) -> Recording:
-    place = PurePosixPath(speaker) / utterance
+    place = PurePosixPath(speaker, *filter(None, [session]), utterance)
     if place.is_absolute() or ".." in place.parts:
         raise InputError(f"{path}: cannot name a file after speaker {speaker}, {utterance}")
     return Recording(path, utterance, speaker, session, place)

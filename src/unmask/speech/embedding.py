@@ -8,8 +8,9 @@ import io
 import json
 import os
 import shutil
-from collections.abc import Sequence
-from dataclasses import astuple, dataclass, fields
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import astuple, dataclass, field, fields
 from functools import lru_cache, partial
 from importlib import resources
 from pathlib import Path
@@ -20,7 +21,7 @@ import polars as pl
 
 from unmask.base import FloatArray
 from unmask.errors import InputError
-from unmask.run import Arrays, Range, Xp, current_place, ranges_of, run
+from unmask.run import Arrays, Range, Xp, available, current_place, ranges_of, run, run_on
 from unmask.speech.audio import (
     SAMPLE_RATE,
     Float32Array,
@@ -70,34 +71,42 @@ def embed(
     *,
     extraction: Extraction | None = None,
     parts: str | os.PathLike[str] | None = None,
-    shard: int = 64,
+    shard: int | None = None,
     device: str = "cpu",
 ) -> Embedded:
-    """Embed recordings, ``shard`` of them at a time; the result never depends on how many workers.
+    """Embed recordings, ``shard`` of them at a time (64, on a GPU 512); the result never depends on
+    how many workers.
 
     ``recordings`` are those of :func:`~unmask.speech.recordings`, ``encoder`` is what
     :func:`~unmask.speech.load_encoder` takes, ``extraction`` says how recordings are cut,
-    ``device`` is ``cpu`` or a GPU of torch. A named encoder on ``cpu`` runs on the current place,
-    in processes of this machine unless that is a cluster; one given as an object, and one on a GPU,
-    in this process.
+    ``device`` is ``cpu`` or a GPU of torch, or several after commas, with a process each. A named
+    encoder on ``cpu`` runs on the current place, in processes of this machine unless that is a
+    cluster; one given as an object, and one on a GPU, in this process, whose threads read files.
 
     With ``parts``, finished shards are kept in that folder and a second call with the same
     recordings (path and content), encoder and options goes on where the first stopped. A function
     is known by the content of its module; a closure or an object without a ``fingerprint`` is not.
     """
-    loaded = load_encoder(encoder, device=device)
+    devices = device.split(",")
+    several, there = len(devices) > 1, device != "cpu"
+    if several and not isinstance(encoder, str):
+        raise InputError(f"device {device}: expected one, or an encoder that is named")
+    loaded = load_encoder(encoder, device="cpu" if several else device)
     options = extraction or Extraction()
     paths = tuple(str(one.path) for one in recordings)
     shared = paths, tuple(one.digest for one in recordings), options, loaded.fingerprint
-    ranges = ranges_of(len(recordings), shard)
+    ranges = ranges_of(len(recordings), shard or (512 if there else 64))
     state = current_place().state
     if parts is not None:
         state = Path(parts)
         if state.is_dir() and any(path.is_file() for path in state.iterdir()):
             raise InputError(f"{state}: expected a folder of shards, found other files")
-    alone = device != "cpu" or len(ranges) < 2 or current_place().workers == 1
-    given = _Given(encoder if isinstance(encoder, str) and not alone else loaded)
-    with file_workers(alone=given.encoder is loaded, state=state):
+    cores = available(current_place().workers)
+    alone = not several and (there or len(ranges) < 2 or current_place().workers == 1)
+    sent = encoder if isinstance(encoder, str) and not alone else loaded
+    given = _Given(sent, min(READERS, cores) if there else 0, there and not several)
+    processes = run_on("processes", state=state, devices=devices)
+    with processes if several else file_workers(alone=sent is loaded, state=state):
         shards = list(run(partial(_embed_rows, given), shared, ranges))
     failures, remarks = (
         tuple(line for shard in shards for line in json.loads(str(shard[kind])).values())
@@ -127,24 +136,45 @@ def forget(parts: str | os.PathLike[str]) -> None:
     shutil.rmtree(parts, ignore_errors=True)
 
 
+READERS = 4
+"""Threads that read files beside a device: more of them keep it waiting for the interpreter."""
+_threads = lru_cache(maxsize=1)(ThreadPoolExecutor)
+_Read = str | tuple[tuple[float, ...], str, list[Float32Array]]
+"""What a recording sounds like, remarks and pieces of it; or the line of its failure."""
 _Shared = tuple[tuple[str, ...], tuple[str, ...], Extraction, str]
 """What all shards need, and what names a run: the files as they are, options, the encoder."""
 
 
 @dataclass(frozen=True, repr=False)
 class _Given:
-    """An encoder, or its name for other processes: a job is named alike in both cases."""
+    """An encoder, or its name for other processes: a job is named alike in all cases. Beside a
+    device ``readers`` are the threads that read files; ``onward`` says that the next shard follows.
+    """
 
     encoder: str | Encoder
+    readers: int
+    onward: bool
+    begun: dict[Range, list[Future[_Read]]] = field(default_factory=dict)
+
+    def read(self, paths: Sequence[str], rows: Range, read: Callable[[str], _Read]) -> list[_Read]:
+        """What is in the files of a shard; meanwhile those of the next one are read."""
+        if not self.readers:
+            return list(map(read, paths[slice(*rows)]))
+        after = rows[1], min(2 * rows[1] - rows[0], len(paths))
+        for some in (rows, after)[: 1 + self.onward]:
+            if some not in self.begun:
+                pool = _threads(self.readers)
+                self.begun[some] = [pool.submit(read, path) for path in paths[slice(*some)]]
+        return [one.result() for one in self.begun.pop(rows)]
 
     def __repr__(self) -> str:
         return "encoder"
 
 
 @lru_cache(maxsize=1)
-def _once(name: str, fingerprint: str) -> Encoder:
+def _once(name: str, fingerprint: str, device: str) -> Encoder:
     """The encoder of a name, in a process that may outlive what the name stands for."""
-    encoder = load_encoder(name)
+    encoder = load_encoder(name, device=device)
     if encoder.fingerprint != fingerprint:
         raise InputError(f"encoder {name}: changed while it was used: run again")
     return encoder
@@ -156,24 +186,22 @@ def _embed_rows(given: _Given, xp: Xp, shared: _Shared, rows: Range) -> Arrays:
     """
     paths, _, options, fingerprint = shared
     named = given.encoder
-    encoder = _once(named, fingerprint) if isinstance(named, str) else named
+    device = getattr(xp, "device", "cpu")
+    encoder = _once(named, fingerprint, device) if isinstance(named, str) else named
     owner: list[int] = []
     segments: list[int] = []
     pieces: list[Float32Array] = []
     failures: dict[int, str] = {}
     remarks: dict[int, str] = {}
     sounds = np.full((rows[1] - rows[0], len(fields(Sound))), np.nan)
-    for n in range(*rows):
-        path = paths[n]
-        try:
-            audio = read_audio(path)
-            cut = _pieces(audio.samples, options, encoder.shortest)
-        except Exception as error:
-            failures[n] = failure(path, error)
+    found = given.read(paths, rows, partial(_read, options, encoder.shortest))
+    for n, one in enumerate(found, start=rows[0]):
+        if isinstance(one, str):
+            failures[n] = one
             continue
-        sounds[n - rows[0]] = astuple(audio.sound)
-        if audio.remarks:
-            remarks[n] = f"{path}: {'; '.join(audio.remarks)}"
+        sounds[n - rows[0]], remark, cut = one
+        if remark:
+            remarks[n] = f"{paths[n]}: {remark}"
         owner += [n] * len(cut)
         segments += range(len(cut))
         pieces += cut
@@ -190,6 +218,15 @@ def _embed_rows(given: _Given, xp: Xp, shared: _Shared, rows: Range) -> Arrays:
         "failures": np.array(json.dumps(dict(sorted(failures.items())))),
         "remarks": np.array(json.dumps(remarks)),
     }
+
+
+def _read(options: Extraction, shortest: int, path: str) -> _Read:
+    try:
+        audio = read_audio(path)
+        cut = _pieces(audio.samples, options, shortest)
+        return astuple(audio.sound), "; ".join(audio.remarks), cut
+    except Exception as error:
+        return failure(path, error)
 
 
 def _encoded(

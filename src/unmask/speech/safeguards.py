@@ -22,19 +22,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from unmask import run
 from unmask._version import __version__
 from unmask.errors import InputError
-from unmask.run import (
-    Arrays,
-    Range,
-    Xp,
-    atomic_path,
-    content_digest,
-    make_folder,
-    ranges_of,
-    run,
-    write_whole,
-)
+from unmask.run import Arrays, Range, Xp
 from unmask.speech.audio import (
     SUFFIXES,
     as_file,
@@ -159,7 +150,7 @@ def command_content(command: str) -> str:
     """
     first, *words = command_words(command)
     named = [shutil.which(first) or first, *words, *(word.partition("=")[2] for word in words)]
-    files = [content_digest(word) for word in named if os.path.isfile(word)]
+    files = [run.content_digest(word) for word in named if os.path.isfile(word)]
     return hashlib.sha256("\n".join(files).encode()).hexdigest()
 
 
@@ -217,7 +208,7 @@ class External:
                 recording.path, "a speaker that is no option of the command", recording.speaker
             )
         original = read_audio(recording.path)
-        with atomic_path(output) as partial, as_file(recording.path, original) as path:
+        with run.atomic_path(output) as partial, as_file(recording.path, original) as path:
             fields = {"{input}": path, "{output}": str(partial), "{speaker}": recording.speaker}
             run_command(str(recording.path), self.command, fields, self.timeout)
             if not partial.is_file():
@@ -313,14 +304,14 @@ def anonymise(
         if target.resolve() == one.path.resolve():
             raise InputError(f"{target}: expected another output folder, found the input's")
     for folder in sorted({target.parent for target in targets}):
-        make_folder(folder)
+        run.make_folder(folder)
     files = tuple(
         (str(one.path), one.utterance, one.speaker, one.session, str(target), one.digest)
         for one, target in zip(recordings, targets, strict=True)
     )
 
     def made(some: tuple[_File, ...], run_of: str = "") -> list[dict[str, Any]]:
-        parts = run(partial(_protect, safeguard), (some, run_of), ranges_of(len(some), 1))
+        parts = run.run(partial(_protect, safeguard), (some, run_of), run.ranges_of(len(some), 1))
         return [json.loads(str(part["done"])) for part in parts]
 
     with file_workers(alone=len(recordings) < 2):
@@ -370,7 +361,7 @@ def anonymise(
         metadata["coefficients"] = {
             one.utterance: round(safeguard.coefficient(one), 6) for one in recordings
         }
-    write_whole(root / METADATA, (json.dumps(metadata, indent=1) + "\n").encode())
+    run.write_whole(root / METADATA, (json.dumps(metadata, indent=1) + "\n").encode())
     return summary
 
 
@@ -386,7 +377,7 @@ def _protect(
     done: dict[str, Any]
     try:
         done = {"protected": asdict(safeguard.protect(one, Path(target)))}
-        done["made"] = content_digest(target)
+        done["made"] = run.content_digest(target)
     except Exception as error:
         kept = f"; {target} is of an earlier run" if os.path.exists(target) else ""
         done = {"failure": failure(path, error) + kept}

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from unmask.stress.cpmap.comparison import DeltaIntervals, cp_position, delta_cp_map
     from unmask.stress.cpmap.intervals import cp_intervals
     from unmask.stress.cpmap.maps import Contour, CpMap, CpMetric, contour, cp_map
+    from unmask.stress.cpmap.people import hardest_people
     from unmask.stress.cpmap.systems import ConfigScores, CpAssessment, cells_table, cp_maps
     from unmask.stress.cpmap.systems import trial_bias
     from unmask.stress.extrapolation.choose import ModelComparison, compare_models, extrapolate

@@ -16,13 +16,8 @@ from unmask.estimate import Estimate, Notice
 from unmask.stress.extrapolation.choose import ModelFitter
 from unmask.stress.extrapolation.fitted import Extrapolation, Prediction
 from unmask.stress.extrapolation.models import checked_name
-from unmask.stress.impostors.pair_scores import (
-    Data,
-    ImpostorProtocol,
-    Proxy,
-    as_counts,
-    speaker_pairs,
-)
+from unmask.stress.impostors import pair_scores
+from unmask.stress.impostors.pair_scores import Data, ImpostorProtocol, Proxy
 from unmask.stress.impostors.rates import ScoreSample, WorstCase, crossed_rates
 from unmask.stress.impostors.uncertainty import GROUPS, LEVEL, CrossFitted, Jackknife
 from unmask.stress.impostors.voices import EmbeddedVoices
@@ -52,11 +47,9 @@ class Operating:
 
 @dataclass(frozen=True)
 class Needed:
-    """The threshold that keeps P_FA^N at a rate, and what it costs in misses.
-
-    At ``threshold`` the prediction is the rate and the upper end of its interval ``high``; at
-    ``safe_threshold`` it is the upper end that keeps to the rate. Without intervals ``high`` is NaN
-    and the two thresholds are the same.
+    """The threshold that keeps P_FA^N at a rate, and its misses. At ``threshold`` the prediction is
+    the rate, with the upper end ``high``; at ``safe_threshold`` the upper end is. Without intervals
+    ``high`` is NaN and both are the same.
     """
 
     count: int
@@ -135,11 +128,9 @@ class WorstCaseStudy(Tabular):
 def thresholds_of_roc(
     roc: Roc, *, thresholds: Sequence[float] = (), p_target: Sequence[float] = ()
 ) -> tuple[Operating, ...]:
-    """Named thresholds of a detection statistic: those given, those of least detection cost at the
-    priors ``p_target``, or τ_1, τ_2, τ_3 of Sholokhov 2020, section 4.
-
-    A score is accepted strictly above its threshold. The statistic ``roc`` must have been counted
-    at :func:`counted_at` of ``thresholds``.
+    """Named thresholds of a statistic counted at :func:`counted_at`: those given, those of least
+    cost at priors ``p_target``, or τ_1, τ_2, τ_3 (Sholokhov 2020, section 4). Scores strictly above
+    are accepted.
     """
     points = []
     for value, next_above in zip(thresholds, counted_at(thresholds), strict=True):
@@ -283,7 +274,7 @@ def worst_case_study(
         if name != "auto":
             checked_name(name)
     if population is not None:
-        as_counts([population])
+        pair_scores.as_counts([population])
     source = _source(data, proxy, how, seed, target)
     impostors = source.impostors
     reached = population or 100 * impostors
@@ -331,10 +322,10 @@ def _source(
     if is_table(data):
         data = as_table(cast(Table, data), "worst case")
         target = data.targets(how.system)
-    kept = speaker_pairs(data, how).checked()
+    kept = pair_scores.speaker_pairs(data, how).checked()
     if isinstance(proxy, Embeddings) or is_table(proxy):
         other = ImpostorProtocol(both_ways=how.both_ways, backend=how.proxy_backend)
-        proxy = speaker_pairs(cast(Data, proxy), other, per_pair=1)
+        proxy = pair_scores.speaker_pairs(cast(Data, proxy), other, per_pair=1)
     return _Pairs(CrossFitted.of(kept, cast(Proxy, proxy), split=how.split, seed=seed), target)
 
 

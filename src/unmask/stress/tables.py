@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from unmask.engine import of_arrays
 from unmask.errors import InputError
 from unmask.trials import Embeddings, Scores, is_frame, read_scores
 
@@ -21,14 +22,16 @@ def is_table(data: Any) -> bool:
         return False
     several = data.values() if isinstance(data, Mapping) else data
     files = list(several) if isinstance(data, Mapping | list | tuple) and data else [data]
-    return is_frame(data) or all(isinstance(one, str | Path) for one in files)
+    known = isinstance(data, Scores) or is_frame(data)
+    return known or all(isinstance(one, str | Path) for one in files)
 
 
 def as_table(data: Table, what: str) -> Scores:
     """The table, read where it is not yet one; ``what`` names who asks."""
+    data = of_arrays(data)
     if isinstance(data, Scores):
         return data
     if not is_table(data):
-        wanted = "a table of scores, a data frame or score files"
+        wanted = "a table of scores, a data frame, score files or arrays (target, nontarget)"
         raise InputError(what, wanted, type(data).__name__)
     return read_scores(data)

@@ -173,9 +173,7 @@ def _ids(
 
 
 def refuse_encoders(sets: Mapping[str, Embeddings | None]) -> None:
-    """Vectors of different encoders have no score; ``sets`` are by what they are called, and those
-    whose file tells no encoder pass.
-    """
+    """Vectors of different encoders have no score; ``sets`` by name, those that tell none pass."""
     known = {name: one for name, one in sets.items() if one is not None and one.encoder}
     for name, one in known.items():
         first, expected = next(iter(known.items()))

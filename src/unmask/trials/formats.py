@@ -22,7 +22,7 @@ TARGET, NONTARGET, OTHER = 1, 0, -1
 UNKNOWN = -2
 DIGITS = {"1": TARGET, "0": NONTARGET}
 WORDS = {
-    **dict.fromkeys(("target", "tgt", "tar", "true", "same", "ss", "h1"), TARGET),
+    **dict.fromkeys(("target", "tgt", "tar", "true", "same", "ss", "h1", "bonafide"), TARGET),
     **dict.fromkeys(("nontarget", "imp", "non", "false", "different", "ds", "h2"), NONTARGET),
     "spoof": OTHER,
 }
@@ -84,9 +84,7 @@ def format_named(name: str) -> Format:
 
 
 def encode_labels(words: pl.Series) -> Labels:
-    """Labels of a column of words, whose name may say what they mean; ``UNKNOWN`` where a word is
-    none.
-    """
+    """Labels of words in a column, whose name may say what they mean; else ``UNKNOWN``."""
     names, known = words.unique(), SASV if words.name == "sasv_label" else VOCABULARY
     labels = [known.get(word.strip().lower(), UNKNOWN) for word in names.to_list()]
     table: Labels = np.array(labels, np.int8)
@@ -135,7 +133,7 @@ class Source:
     partner in the other one (or had no score) and were left out on request, ``duplicates`` trials
     left out because they came before. A count that does not apply is ``None``. ``encoder`` is the
     fingerprint of what made its vectors, where that is told, ``sound`` what its recordings are
-    like, where it has such.
+    like, where it has such, ``spoof`` how many of its trials are spoofs that were set aside.
     """
 
     name: str
@@ -149,12 +147,13 @@ class Source:
     detected: str = ""
     encoder: str = ""
     sound: Sound | None = None
+    spoof: int = 0
 
     def counted(self, counts: Mapping[str, int], speakers: int | None) -> Source:
         """The same with counts of target, nontarget and other trials and of speakers."""
         detected = self.detected
-        if counts["other"] and "neither class" not in detected:
-            detected += f"; {counts['other']} spoof trials belong to neither class"
-        target, nontarget = counts["target"], counts["nontarget"]
-        counted = replace(self, target=target, nontarget=nontarget, speakers=speakers)
-        return replace(counted, detected=detected)
+        if counts["other"] and "spoof trials" not in detected:
+            detected += f"; {counts['other']} spoof trials, a third class"
+        target, nontarget, spoof = (counts[kind] for kind in ("target", "nontarget", "other"))
+        counted = replace(self, target=target, nontarget=nontarget, spoof=spoof)
+        return replace(counted, speakers=speakers, detected=detected)

@@ -185,9 +185,7 @@ def share(first: Ids, second: Ids) -> tuple[Ids, Ids]:
 
 
 def text_ids(values: Any, what: str, name: str, *, each: bool = True) -> Ids:
-    """Encode text that came from a file; anything else there is an error that names the file. Where
-    ``each`` row needs an identifier, the first without one is named.
-    """
+    """Encode text of a file; other data, or no identifier where ``each`` needs one, is an error."""
     try:
         ids = Ids.from_strings(values)
     except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
@@ -210,9 +208,7 @@ def check_names(what: str, name: str, *columns: Ids) -> None:
 
 
 def refuse_twins(names: pl.Series, what: str, name: str) -> None:
-    """Names that differ by blanks, by what is not seen, by letters that look the same or by Unicode
-    form alone are an error.
-    """
+    """Names that differ by blanks, look-alike letters or Unicode form alone are an error."""
     if not names.str.contains(_ODD).any():
         return
     names = names.unique(maintain_order=True)
@@ -257,10 +253,8 @@ class NameTable:
 
 
 class CodeBuilder:
-    """Encodes a column that arrives in blocks; readers make one per column.
-
-    A table of names that has become long is closed and another begun, so that the cost of a block
-    stays bounded however many names there are.
+    """Encodes a column that arrives in blocks; a long table of names is closed and another begun,
+    so that the cost of a block stays bounded.
     """
 
     LONGEST = 1 << 20
@@ -293,9 +287,7 @@ Columns = tuple[Ids, Ids, Ids | None]
 
 
 def trial_codes(columns: Columns, model: Columns | None = None) -> IntArray:
-    """One integer per row, equal where the trial is the same; in the tables of ``model``, if given,
-    and -1 for trials that it cannot hold.
-    """
+    """One integer per trial, in the tables of ``model`` if given: -1 where it cannot hold one."""
     codes = np.zeros(len(columns[0]), np.int64)
     unknown = np.zeros(len(codes), bool)
     for column, like in zip(columns, model or columns, strict=True):
@@ -321,9 +313,7 @@ def codes_of_pairs(columns: Columns) -> IntArray:
 def contradictions(
     keys: Sequence[IntArray | Hashes], rows: IntArray, label: Labels
 ) -> tuple[IntArray, IntArray]:
-    """Of ``rows`` with the same ``keys``, those labelled otherwise than the first, ascending; and
-    the first of each.
-    """
+    """Of ``rows`` with the same ``keys``, those labelled unlike the first; the first of each."""
     names = [f"key {number}" for number in range(len(keys))]
     frame = pl.DataFrame({"row": rows, "label": label, **dict(zip(names, keys, strict=True))})
     if frame[names[0]].n_unique() == frame.height:
@@ -346,9 +336,8 @@ def first_occurrences(codes: IntArray) -> BoolArray | None:
 
 
 def match(codes: IntArray, others: IntArray) -> IntArray:
-    """Row in ``others`` of each entry of ``codes``; -1 where it has none.
-
-    The entries of ``others`` are all different, but for -1, which matches nothing.
+    """Row in ``others``, all different, of each entry of ``codes``; -1 where it has none, and of
+    -1.
     """
     if len(codes) == len(others) and np.array_equal(codes, others):
         return np.where(codes < 0, -1, np.arange(len(codes), dtype=np.int64))
@@ -414,9 +403,7 @@ def pair_hashes(enrol: Hashes, test: Hashes) -> Hashes:
 
 
 class Digest:
-    """Eight hex digits that name labelled trials, whatever their order and however many come at a
-    time: a sum of a hash per trial.
-    """
+    """Eight hex digits that name labelled trials, whatever their order: a sum of a hash of each."""
 
     def __init__(self) -> None:
         self.count = self.total = 0

@@ -19,17 +19,8 @@ import polars as pl
 from unmask.base import BoolArray, FloatArray, IntArray, in_order
 from unmask.errors import InputError
 from unmask.run import advance, check_room, part, ranges_of, scratch_folder
-from unmask.trials import problems
-from unmask.trials.formats import (
-    NONTARGET,
-    OTHER,
-    TARGET,
-    OnProblem,
-    Source,
-    Units,
-    check_choice,
-    natural,
-)
+from unmask.trials import formats, problems
+from unmask.trials.formats import NONTARGET, OTHER, TARGET, OnProblem, Source, Units
 from unmask.trials.ids import (
     Digest,
     Ids,
@@ -39,7 +30,7 @@ from unmask.trials.ids import (
     refuse_twins,
     score_hashes,
 )
-from unmask.trials.readers.detect import NamedColumns, columns_of
+from unmask.trials.readers.detect import NamedColumns, Wanted, columns_of
 from unmask.trials.readers.files import GZIP_MAGIC, Input
 from unmask.trials.readers.tables import IDENTIFIERS, TableFile, open_table
 from unmask.trials.readers.text import GZIP_EXPANSION, SPEAKERS
@@ -75,9 +66,7 @@ def is_large(path: str | Path, limit: int = LARGE) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class ScoreBatch:
-    """Some trials of both classes: scores of a system, which of them are of targets, and the
-    speakers of both sides, numbered in the order of their names (all 0 where none is known).
-    """
+    """Some trials: scores, which are of targets, speakers of both sides by number (or all 0)."""
 
     scores: FloatArray
     is_target: BoolArray
@@ -87,10 +76,9 @@ class ScoreBatch:
 
 @dataclass(frozen=True, eq=False)
 class StreamedScores:
-    """What :func:`streamed_scores` opened: to be gone through as often as needed.
-
-    ``counts`` are of the trials by class, ``speaker_count`` is over both classes. ``speakers`` are
-    the names of all speakers. ``trials`` is the digest of the trials.
+    """What :func:`streamed_scores` opened, to be gone through as often as needed: ``counts`` by
+    class, names of all ``speakers``, the ``speaker_count`` of both classes, the digest of
+    ``trials``.
     """
 
     counts: dict[str, int]
@@ -120,7 +108,7 @@ class StreamedScores:
             kept = (label == TARGET) | (label == NONTARGET)
             scores = values[kept] if table is first else table.scores[column].map()[values[kept]]
             where = partial(_row, first.table.name, start + np.flatnonzero(kept))
-            scores = natural(scores, self.scores_are, where)
+            scores = formats.natural(scores, self.scores_are, where)
             sides = np.zeros((len(scores), 2), np.int64)
             if spoken:
                 sides = self._numbers[spoken[0][kept]]
@@ -144,17 +132,15 @@ def streamed_scores(
     missing: OnProblem = "error",
     duplicates: OnProblem = "error",
 ) -> Iterator[StreamedScores]:
-    """Read files once, into a temporary folder that lasts as long as the context.
-
-    Everything is checked and joined there as :func:`read_scores` and :meth:`Scores.merged` do it:
-    the same options, the same errors.
+    """Read files once, into a temporary folder that lasts as long as the context, where they are
+    checked and joined with the options and errors of :func:`read_scores`.
     """
-    check_choice("missing", missing)
-    check_choice("duplicates", duplicates)
+    formats.check_choice("missing", missing)
+    formats.check_choice("duplicates", duplicates)
     role = "scores" if key is None else "scores for a key"
     own, of_key = columns_of(columns, key)
-    streams = [_open(path, role, format, systems, own) for path in paths]
-    keys = [] if key is None else [_open(key, "a key", None, None, of_key)]
+    streams = [_open(path, Wanted(role, format, systems, own)) for path in paths]
+    keys = [] if key is None else [_open(key, Wanted("a key", columns=of_key))]
     rules = _voxceleb([*streams, *keys]) if speakers is None else side_rules(speakers)
     for stream in streams:
         if not stream.has_ids and (keys or rules):
@@ -187,9 +173,7 @@ def streamed_scores(
 
 
 def _voxceleb(tables: Sequence[TableFile]) -> tuple[SpeakerRule, ...]:
-    """The rule of VoxCeleb's names, twice, where the first names are such and no file has speakers;
-    whether all are is seen when they have been read.
-    """
+    """The rule of VoxCeleb's names, twice, where the first are such; later all are looked at."""
     first = tables[0]
     if not first.has_ids or any(table.has_speakers for table in tables):
         return ()
@@ -199,23 +183,16 @@ def _voxceleb(tables: Sequence[TableFile]) -> tuple[SpeakerRule, ...]:
     return (rule, rule) if rule else ()
 
 
-def _open(
-    path: str | Path,
-    role: str,
-    format: str | None,
-    systems: Sequence[str] | None,
-    columns: NamedColumns | None,
-) -> TableFile:
+def _open(path: str | Path, wanted: Wanted) -> TableFile:
     """A file as a table."""
     if str(path) == "-":
         raise InputError("-", "a file that can be read twice", "standard input")
     with Input(path) as source:
-        check_format(source, format)
-        how: dict[str, Any] = {"systems": systems, "columns": columns, "again": True}
-        table = open_table(source, format=format, role=role, **how)
+        check_format(source, wanted.format)
+        table = open_table(source, wanted, again=True)
         if table is None:
             raise InputError(path, "text, gzip or parquet to be read in batches", source.container)
-    if role == "a key":
+    if wanted.as_key:
         problems.check_key(table.name, table.format, table.has_label, table.has_ids)
     elif not table.systems:
         raise problems.only_a_key(table.name, table.format)
@@ -224,9 +201,7 @@ def _open(
 
 @dataclass(eq=False)
 class _Spooled:
-    """One score file or key in a folder, row by row; ``codes`` are of the names in the two roles of
-    ``named``, ``rows_of`` the rows here of the rows of the first file.
-    """
+    """A file in a folder; ``codes`` are of names in both roles ``named``."""
 
     table: TableFile
     folder: Path
@@ -384,9 +359,7 @@ class _Spooled:
             yield start, [column.read(start, stop) for column in columns]
 
     def name_speakers(self, enrol_rule: SpeakerRule, test_rule: SpeakerRule) -> bool:
-        """Speakers by rules on the identifiers of the trials that are kept; False where these are
-        not all like VoxCeleb's, by which the rules were chosen.
-        """
+        """Speakers by rules on the trials that are kept; False where not all are VoxCeleb's."""
         names = self._names.names
         used = np.zeros((2, len(names)), bool)
         for _, (label, codes) in self.scan(self.label, self.codes):
@@ -406,9 +379,7 @@ class _Spooled:
         return True
 
     def tally(self, *, check: bool = False) -> tuple[dict[str, int], int | None, int | None]:
-        """Trials by class, and speakers of both classes and of all trials where they are known;
-        ``check`` refuses a class without trials and target trials of two speakers.
-        """
+        """Trials by class, speakers of both classes and of all; ``check`` refuses what is wrong."""
         columns, names = ([self.speakers[0]], self.speakers[1]) if self.speakers else ([], ())
         total, two = np.zeros(TARGET - UNLABELLED + 1, np.int64), 0
         first: tuple[int, ...] = ()
@@ -441,10 +412,7 @@ class _Spooled:
 
 
 def _joined(
-    tables: list[_Spooled],
-    key: _Spooled | None,
-    rules: tuple[SpeakerRule, ...],
-    missing: OnProblem,
+    tables: list[_Spooled], key: _Spooled | None, rules: tuple[SpeakerRule, ...], missing: OnProblem
 ) -> StreamedScores:
     """Give all scores their labels and speakers."""
     unscored = [
@@ -481,10 +449,9 @@ def _joined(
 def _matched(
     first: _Spooled, other: _Spooled, *, speakers: bool, drop: bool
 ) -> tuple[list[list[int]], int]:
-    """Compare files by trial: labels that ``first`` lacks, and ``speakers``, come from ``other``.
-
-    Returns how many trials each has alone, with the row of the first of them, and how many are
-    labelled otherwise; ``drop`` leaves out what ``first`` has alone, else ``other`` notes its rows.
+    """Take labels that ``first`` lacks, and ``speakers``, from ``other``; how many trials each has
+    alone, with the first row of them, and how many are labelled otherwise. ``drop`` leaves out what
+    ``first`` has alone, else ``other`` notes its rows.
     """
     known = new = other.speakers if speakers else None
     if known:

@@ -33,10 +33,8 @@ Ranges = tuple[IntArray, IntArray, IntArray]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MadeTrials:
-    """Trials that :func:`make_trials` made; they are drawn up when somebody asks for them.
-
-    ``counts`` are of both classes. ``models`` are the utterances of each enrolled model, ``None``
-    where single utterances enrol.
+    """Trials of :func:`make_trials`, drawn up when asked for; ``models`` are the utterances of each
+    enrolled model, ``None`` where single utterances enrol.
     """
 
     counts: dict[str, int]
@@ -58,9 +56,7 @@ class MadeTrials:
         return self._taken(enrol, test, np.repeat([TARGET, NONTARGET], [*self.counts.values()]))
 
     def write(self, path: str | Path, *, format: str = "kaldi-trials") -> None:
-        """Write the list to ``path``, targets first, whatever its length; ``format`` is one of keys
-        in text.
-        """
+        """Write the list to ``path``, targets first; ``format`` is one of keys in text."""
         target = format_named(format)
         if target.kind != "key" or not target.roles:
             raise InputError(path, "kaldi-trials or voxceleb", format)
@@ -277,9 +273,7 @@ def _enrolled(table: pl.DataFrame, size: int, crossed: bool) -> pl.DataFrame:
 def _ranges(
     first: pl.DataFrame, test: pl.DataFrame, crossed: bool, *, pairs: bool
 ) -> dict[str, Ranges]:
-    """Which rows of ``test``, sorted by group, voice and part, each of ``first`` is compared with;
-    of ``pairs`` of the same rows only those behind its own.
-    """
+    """Rows of ``test``, sorted, that each of ``first`` meets; of ``pairs``, later ones alone."""
 
     def ends(column: str) -> tuple[IntArray, IntArray]:
         known, own = test[column].to_numpy(), first[column].to_numpy()

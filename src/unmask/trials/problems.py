@@ -36,9 +36,7 @@ class Faults:
         *,
         counted: bool = True,
     ) -> None:
-        """Take note of bad rows of a batch that begins at ``row``; ``actual`` holds for all of
-        them, or is their column; ``counted`` asks for their number behind it.
-        """
+        """Note bad rows of a batch from ``row`` on; ``actual`` is their value or column."""
         count = int(np.count_nonzero(bad))
         if not count:
             return

@@ -5,27 +5,20 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import polars as pl
 
 from unmask.base import BoolArray
 from unmask.errors import InputError
+from unmask.trials import problems
 from unmask.trials.embeddings import Embeddings
 from unmask.trials.formats import OnProblem, Source, Units, check_choice, format_named, natural
 from unmask.trials.ids import as_text, plain_text, text_ids
-from unmask.trials.problems import (
-    check_key,
-    check_scored,
-    check_systems,
-    no_identifiers,
-    no_score,
-    only_a_key,
-)
-from unmask.trials.readers import kaldi
+from unmask.trials.readers import detect, kaldi
 from unmask.trials.readers.arrays import (
     datasets,
     is_bosaris,
@@ -34,13 +27,7 @@ from unmask.trials.readers.arrays import (
     parse_bosaris,
     parse_npz,
 )
-from unmask.trials.readers.detect import (
-    NamedColumns,
-    TextSample,
-    columns_of,
-    embedding_columns,
-    normalise,
-)
+from unmask.trials.readers.detect import NamedColumns, TextSample, Wanted
 from unmask.trials.readers.files import Input
 from unmask.trials.readers.guard import load_parquet
 from unmask.trials.readers.tables import Parsed, TypedRows, open_headed, open_table
@@ -105,7 +92,7 @@ def read_scores(
     >>> um.read_scores(pl.DataFrame(table), columns=roles)
     Scores(2 trials; 1 target, 1 nontarget; system system)
     """
-    columns, of_key = columns_of(columns, key)
+    columns, of_key = detect.columns_of(columns, key)
     if not isinstance(path, str | Path | Frame) and not is_frame(path):
         if isinstance(key, str | Path):
             key = read_key(key, columns=of_key, duplicates=duplicates)
@@ -120,11 +107,11 @@ def read_scores(
     if isinstance(path, str | Path):
         role = "scores" if key is None else "scores for a key"
         with Input(path) as source:
-            parsed = _parse(source, format=format, role=role, systems=systems, columns=columns)
+            parsed = _parse(source, Wanted(role, format, systems, columns))
         if not parsed.systems:
-            raise only_a_key(parsed.name, parsed.format)
+            raise problems.only_a_key(parsed.name, parsed.format)
     else:
-        parsed = _parse_frame(path, systems, columns)
+        parsed = _parse_frame(path, Wanted("scores", None, systems, columns))
     logs = {name: natural(x, scores_are, parsed.where) for name, x in parsed.systems.items()}
     parsed = replace(parsed, systems=logs)
     return _scores(parsed, key, of_key, speakers, missing, duplicates)
@@ -161,16 +148,14 @@ def read_key(
     Trials(3 trials; 1 target, 2 nontarget)
     """
     with Input(path) as source:
-        parsed = _parse(source, format=format, role="a key", columns=columns)
+        parsed = _parse(source, Wanted("a key", format, columns=columns))
     return _trials(parsed, speakers, duplicates)
 
 
 def read_trials(
     path: str | Path, *, format: str | None = None
 ) -> tuple[TrialList, Callable[[int], str]]:
-    """Read trials to score, labelled (a key) or not (two columns: enrol test), each one once; and
-    what names a row of the file in messages.
-    """
+    """Trials to score, labelled or not, each once; and what names a row of the file."""
     with Input(path) as source:
         sample = TextSample.of(source) if source.container == "text" and format is None else None
         if sample is not None and sample.header is None and len(sample.columns) == 2:
@@ -178,10 +163,10 @@ def read_trials(
             about = Source(source.name, source.sha256, "", detected="trials without labels")
             trials = TrialList(enrol, test, None, sources=(about,))
         else:
-            parsed = _parse(source, format=format, role="a key")
+            parsed = _parse(source, Wanted("a key", format))
             trials, where = TrialList(**_columns(parsed)), parsed.where
     if not trials.has_ids:
-        raise no_identifiers(trials.name, "score")
+        raise problems.no_identifiers(trials.name, "score")
     return trials.without_duplicates("error", where=where), where
 
 
@@ -205,9 +190,8 @@ def read_any(
             source.load()
         if named.kind == "embedding" if named else holds_embeddings(source):
             return _embeddings(source, format=format, speakers=speakers)
-        columns, of_key = columns_of(columns, key)
-        how: dict[str, Any] = {"systems": systems, "columns": columns}
-        parsed = _parse(source, format=format, role="scores or a key", **how)
+        columns, of_key = detect.columns_of(columns, key)
+        parsed = _parse(source, Wanted("scores or a key", format, systems, columns))
     if parsed.systems:
         return _scores(parsed, key, of_key, speakers, missing, duplicates)
     if key is not None:
@@ -222,49 +206,56 @@ def check_format(source: Input, name: str | None) -> None:
         raise InputError(source.name, f"{name} ({container})", f"a file of kind {source.container}")
 
 
-def _parse(
-    source: Input,
-    *,
-    format: str | None,
-    role: str,
-    systems: Sequence[str] | None = None,
-    columns: NamedColumns | None = None,
-) -> Parsed:
+def _parse(source: Input, wanted: Wanted) -> Parsed:
     """The columns of a file of scores or labels, in memory."""
-    check_format(source, format)
-    as_key = role == "a key"
-    table = open_table(source, format=format, role=role, systems=systems, columns=columns)
+    check_format(source, wanted.format)
+    table = open_table(source, wanted)
     if table is not None:
         parsed = table.in_memory()
     elif source.container == "npz":
-        parsed = parse_npz(source, as_key=as_key, systems=systems, columns=columns)
-    elif columns is not None:
+        parsed = parse_npz(source, wanted)
+    elif wanted.columns is not None:
         raise InputError(source.name, "a table, whose columns can be named", source.container)
     elif source.container == "hdf5":
-        parsed = parse_bosaris(source, as_key=as_key)
+        parsed = parse_bosaris(source, as_key=wanted.as_key)
     else:
-        raise InputError(source.name, role, f"a file of kind {source.container}")
-    check_systems(source.name, list(parsed.systems), systems)
+        raise InputError(source.name, wanted.role, f"a file of kind {source.container}")
+    problems.check_systems(source.name, list(parsed.systems), wanted.systems)
     return replace(parsed, sha256=source.sha256)
 
 
-def _parse_frame(data: Any, systems: Sequence[str] | None, columns: NamedColumns | None) -> Parsed:
+def _parse_frame(data: Any, wanted: Wanted) -> Parsed:
     """The columns of a data frame, as if it were a parquet file."""
-    if isinstance(data, pl.LazyFrame):
-        data = data.collect()
-    if not isinstance(data, pl.DataFrame):
-        data = pl.DataFrame([_series(str(name), list(data[name])) for name in data.columns])
-    digest = hashlib.sha256(data.write_ipc(None).getbuffer()).hexdigest()
-    rows = TypedRows("table", data)
-    how: dict[str, Any] = {"systems": systems, "columns": columns, "format": "parquet"}
-    parsed = open_headed(rows, "system", as_key=False, **how).in_memory()
-    check_systems("table", list(parsed.systems), systems)
-    return replace(parsed, sha256=digest)
+    table = _Table.of(data)
+    rows = TypedRows(table.name, table.frame)
+    parsed = open_headed(rows, "system", wanted, format="parquet").in_memory()
+    problems.check_systems(table.name, list(parsed.systems), wanted.systems)
+    return replace(parsed, sha256=table.sha256)
+
+
+@dataclass(frozen=True)
+class _Table:
+    """A data frame of polars or pandas in place of an opened file."""
+
+    frame: pl.DataFrame
+    sha256: str
+    name: str = "table"
+    container: str = "frame"
+
+    @classmethod
+    def of(cls, data: Any) -> _Table:
+        if isinstance(data, pl.LazyFrame):
+            data = data.collect()
+        if not isinstance(data, pl.DataFrame):
+            data = pl.DataFrame([_series(str(name), list(data[name])) for name in data.columns])
+        return cls(data, hashlib.sha256(data.write_ipc(None).getbuffer()).hexdigest())
 
 
 def is_frame(data: Any) -> bool:
     """Whether data are a frame of polars or pandas."""
-    return isinstance(data, Frame) or hasattr(data, "columns")
+    if isinstance(data, Frame):
+        return True
+    return not isinstance(data, TrialList | Embeddings) and hasattr(data, "columns")
 
 
 def _series(name: str, values: list[Any]) -> pl.Series:
@@ -286,7 +277,7 @@ def _renamed(scores: Scores, name: str) -> Scores:
 def _trials(parsed: Parsed, speakers: Speakers | None, duplicates: OnProblem) -> Trials:
     """A validated key."""
     labelled, named = (parsed.trials[what] is not None for what in ("label", "enrol"))
-    check_key(parsed.name, parsed.format, labelled, named)
+    problems.check_key(parsed.name, parsed.format, labelled, named)
     trials = Trials(**_columns(parsed)).without_duplicates(duplicates, where=parsed.where)
     if speakers is not None:
         trials = trials.with_speakers(speakers)
@@ -305,13 +296,14 @@ def _scores(
     check_choice("missing", missing)
     absent = {name: np.isnan(values) for name, values in parsed.systems.items()}
     empty = {name: bool(gaps.all()) for name, gaps in absent.items()}
-    names, remarks = check_scored(parsed.name, empty)
+    names, remarks = problems.check_scored(parsed.name, empty)
     parsed = replace(parsed, remarks=(*parsed.remarks, *remarks))
     lacking: BoolArray = np.logical_or.reduce([absent[name] for name in names])
     systems = {name: parsed.systems[name] for name in names}
     if lacking.any():
         if missing == "error":
-            raise no_score(parsed.where(int(np.flatnonzero(lacking)[0])), int(lacking.sum()))
+            first = int(np.flatnonzero(lacking)[0])
+            raise problems.no_score(parsed.where(first), int(lacking.sum()))
         systems = {name: np.where(lacking, 0.0, values) for name, values in systems.items()}
     scores = Scores(**_columns(parsed), systems=systems)
     if lacking.any():
@@ -342,14 +334,15 @@ def _columns(parsed: Parsed) -> dict[str, Any]:
 
 
 def read_embeddings(
-    path: str | Path, *, format: str | None = None, speakers: Speakers | None = None
+    path: str | Path | Frame, *, format: str | None = None, speakers: Speakers | None = None
 ) -> Embeddings:
-    """Read embeddings from npz, npy, HDF5, parquet, a Kaldi archive, script file or directory.
+    """Read embeddings from a file, a Kaldi directory or a data frame.
 
     Parameters
     ----------
-    path : path
-        The file or Kaldi directory.
+    path : path or data frame
+        A file (npz, npy, HDF5, parquet, Kaldi archive or script), a Kaldi directory, or a frame of
+        polars or pandas with the columns ``utterance``, ``speaker`` and ``embedding`` (vectors).
     format : str, optional
         What it must be; ``unmask formats --kind embedding`` lists them.
     speakers : path, list, mapping or str, optional
@@ -368,6 +361,9 @@ def read_embeddings(
     >>> um.read_embeddings("voices.npz")
     Embeddings(2 vectors of 2 dimensions, float64; 2 speakers, utterances)
     """
+    if is_frame(path):
+        return _embeddings(_Table.of(path), format=format, speakers=speakers)
+    path = cast("str | Path", path)
     is_directory = str(path) != "-" and Path(path).is_dir()
     file = kaldi.vector_file(Path(path)) if is_directory else path
     with Input(file) as source:
@@ -380,9 +376,9 @@ def holds_embeddings(source: Input) -> bool:
     """Whether an input holds embeddings and not scores or a key."""
     match _container(source):
         case "npz":
-            return "vectors" in embedding_columns(load_npz(source))
+            return "vectors" in detect.embedding_columns(load_npz(source))
         case "parquet":
-            return "vectors" in embedding_columns(load_parquet(source).columns)
+            return "vectors" in detect.embedding_columns(load_parquet(source).columns)
         case "hdf5":
             return not is_bosaris(datasets(source))
         case "npy" | "ark" | "scp":
@@ -390,9 +386,9 @@ def holds_embeddings(source: Input) -> bool:
     return False
 
 
-def _container(source: Input) -> str:
+def _container(source: Input | _Table) -> str:
     """Kind of file, telling Kaldi archives and script files from other text."""
-    if source.container != "text":
+    if isinstance(source, _Table) or source.container != "text":
         return source.container
     if b"\0B" in source.head[:4096] or source.name.endswith((".ark", ".ark.gz")):
         return "ark"
@@ -400,7 +396,11 @@ def _container(source: Input) -> str:
 
 
 def _embeddings(
-    source: Input, *, format: str | None, speakers: Speakers | None, directory: str | None = None
+    source: Input | _Table,
+    *,
+    format: str | None,
+    speakers: Speakers | None,
+    directory: str | None = None,
 ) -> Embeddings:
     """Read embeddings from an opened input; ``directory`` is the Kaldi directory it belongs to."""
     name = directory or source.name
@@ -443,18 +443,19 @@ def _embeddings(
     return Embeddings(**content, columns=columns, source=replace(about, encoder=encoder))
 
 
-def _vectors(source: Input) -> tuple[str, dict[str, Any]]:
-    """The format of an embedding file, and what it holds: arguments of `Embeddings`, and a digest
-    that covers further files it is read from.
-    """
+def _vectors(source: Input | _Table) -> tuple[str, dict[str, Any]]:
+    """The format of an embedding file, arguments of `Embeddings`, and a digest of further files."""
+    if isinstance(source, _Table):
+        arrays = {column.name: _array(column, source.name) for column in source.frame}
+        return _from_table(source.name, arrays, "embeddings-parquet")
     match _container(source):
         case "npz":
-            return _from_table(source, load_npz(source), "embeddings-npz")
+            return _from_table(source.name, load_npz(source), "embeddings-npz")
         case "npy":
             return "embeddings-npy", {"vectors": load_npy(source)}
         case "parquet":
-            arrays = {column.name: _array(column, source) for column in load_parquet(source)}
-            return _from_table(source, arrays, "embeddings-parquet")
+            arrays = {column.name: _array(column, source.name) for column in load_parquet(source)}
+            return _from_table(source.name, arrays, "embeddings-parquet")
         case "hdf5":
             return _from_hdf5(source)
         case "ark":
@@ -465,30 +466,28 @@ def _vectors(source: Input) -> tuple[str, dict[str, Any]]:
     raise InputError(source.name, wanted, "an empty file" if not source.head else "something else")
 
 
-def _array(column: pl.Series, source: Input) -> Any:
-    """A column of a parquet file: text, or a matrix where it holds vectors."""
+def _array(column: pl.Series, source: str) -> Any:
+    """A column of a table: text, or a matrix where it holds vectors."""
     if not column.dtype.is_nested():
         return as_text(column).fill_null("")
     lengths = column.list.len() if column.dtype == pl.List else None
     if column.null_count() or (lengths is not None and lengths.n_unique() != 1):
-        raise InputError(source.name, f"vectors of one length in column {column.name!r}", "others")
+        raise InputError(source, f"vectors of one length in column {column.name!r}", "others")
     single = getattr(column.dtype, "inner", None) == pl.Float32
     try:
         return np.array(column.to_list(), dtype=np.float32 if single else np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(source.name, f"numbers in column {column.name!r}", column.dtype) from error
+        raise InputError(source, f"numbers in column {column.name!r}", column.dtype) from error
 
 
-def _from_table(
-    source: Input, arrays: Mapping[str, Any], format: str
-) -> tuple[str, dict[str, Any]]:
-    roles = embedding_columns(arrays)
+def _from_table(source: str, arrays: Mapping[str, Any], format: str) -> tuple[str, dict[str, Any]]:
+    roles = detect.embedding_columns(arrays)
     content = {role: arrays[name] for role, name in roles.items()}
     if np.ndim(content.get("vectors", 0)) == 0:
         layout = format_named(format).layout
-        raise InputError(source.name, layout, ", ".join(arrays) or "nothing")
+        raise InputError(source, layout, ", ".join(arrays) or "nothing")
     shape = (len(content["vectors"]),)
-    others = {normalise(name): name for name in arrays if name not in roles.values()}
+    others = {detect.normalise(name): name for name in arrays if name not in roles.values()}
     columns = {
         short: arrays[name] for short, name in others.items() if np.shape(arrays[name]) == shape
     }
@@ -501,7 +500,7 @@ def _from_table(
 
 def _from_hdf5(source: Input) -> tuple[str, dict[str, Any]]:
     data = datasets(source)
-    if "vectors" in embedding_columns(data):
+    if "vectors" in detect.embedding_columns(data):
         try:
             arrays = {
                 name: one.values if one.kind == "numbers" and one.values.ndim == 2 else one.texts
@@ -509,7 +508,7 @@ def _from_hdf5(source: Input) -> tuple[str, dict[str, Any]]:
             }
         except InputError as error:
             raise InputError(f"{source.name}: {error}") from None
-        return _from_table(source, arrays, "embeddings-hdf5")
+        return _from_table(source.name, arrays, "embeddings-hdf5")
     if not data:
         raise InputError(f"{source.name}: the file holds no vectors")
     vectors: list[np.ndarray] = []

@@ -61,9 +61,7 @@ def voxceleb_rule(*names: pl.Series) -> SpeakerRule | None:
 
 
 def side_rules(speakers: Speakers) -> tuple[SpeakerRule, SpeakerRule]:
-    """The rules of a ``speakers`` option for the two sides, one and the same unless its words say
-    ``enrol=FILE`` and ``test=FILE``.
-    """
+    """The rules of a ``speakers`` option for both sides, one unless ``enrol=F`` and ``test=G``."""
     words = speakers if isinstance(speakers, Sequence) and not isinstance(speakers, str) else []
     sides: dict[str, list[str | Path]] = {"enrol": [], "test": [], "": []}
     for word in words:
@@ -131,9 +129,7 @@ def _joined(rules: Iterable[SpeakerRule]) -> SpeakerRule:
 
 
 def read_pairs(path: str | Path, *, kind: str = "utt2spk") -> SpeakerRule:
-    """Read a Kaldi table of two columns (``utt2spk``, ``spk2gender``), or ``spk2utt``: a file of
-    that name, or one whose first line has more than two fields.
-    """
+    """Read a Kaldi table of two columns, or ``spk2utt``, told by name or by a third field."""
     layout = _LAYOUTS[kind]
     with Input(path) as source:
         if source.container != "text":
@@ -184,10 +180,8 @@ def read_speakers(path: str | Path) -> dict[str, str]:
 
 
 def assign(column: Ids, rule: SpeakerRule, *, known: pl.Series | None = None) -> Ids:
-    """Speakers of a column of identifiers.
-
-    An identifier among the ``known`` speakers that the rule does not cover is a speaker itself
-    (Kaldi enrolment models are often named so).
+    """Speakers of a column; a name among ``known`` speakers that the rule does not cover is a
+    speaker.
     """
     used = column.used
     table = Ids.from_strings(speakers_of(column.names.gather(used), rule, known=known))

@@ -13,17 +13,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from unmask.base import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    Labels,
-    as_array,
-    as_index,
-    as_numbers,
-    read_only,
-    visible,
-)
+from unmask import base
+from unmask.base import BoolArray, FloatArray, IntArray, Labels
 from unmask.errors import InputError
 from unmask.trials import problems
 from unmask.trials.formats import NONTARGET, OTHER, TARGET, OnProblem, Source, check_choice
@@ -70,10 +61,10 @@ class TrialList:
         if (self.enrol_speaker is None) != (self.test_speaker is None):
             raise InputError(self.name, "speakers of both sides or of none", "one side")
         if self.label is not None:
-            label = np.ascontiguousarray(as_array(self.label, self.name), dtype=np.int8)
+            label = np.ascontiguousarray(base.as_array(self.label, self.name), dtype=np.int8)
             if label.size and (label.min() < OTHER or label.max() > TARGET):
                 raise InputError(self.name, "labels 1, 0 or -1", "other values")
-            object.__setattr__(self, "label", read_only(label))
+            object.__setattr__(self, "label", base.read_only(label))
         if self.enrol_speaker is not None and self.test_speaker is not None:
             enrol, test = share(self.enrol_speaker, self.test_speaker)
             check_names("speakers", self.name, enrol, test)
@@ -104,7 +95,7 @@ class TrialList:
         parts = "; ".join(
             filter(None, [f"{len(self):,} trials", ", ".join(known), ", ".join(named)])
         )
-        return visible(f"{type(self).__name__}({parts})")
+        return base.visible(f"{type(self).__name__}({parts})")
 
     @property
     def side(self) -> Ids | None:
@@ -126,11 +117,11 @@ class TrialList:
 
     @cached_property
     def is_target(self) -> BoolArray:
-        return read_only(self._labels() == TARGET)
+        return base.read_only(self._labels() == TARGET)
 
     @cached_property
     def is_nontarget(self) -> BoolArray:
-        return read_only(self._labels() == NONTARGET)
+        return base.read_only(self._labels() == NONTARGET)
 
     @property
     def name(self) -> str:
@@ -193,10 +184,8 @@ class TrialList:
     def without_duplicates(
         self, duplicates: OnProblem, *, where: Callable[[int], str] | None = None
     ) -> Self:
-        """Return the trials with each one once: repeated ones are refused, or left out and counted;
-        two labels of one trial, either way round, are refused.
-
-        ``duplicates`` is ``"error"`` or ``"skip"``; ``where`` names a row of the file in messages.
+        """Each trial once: repeated ones are refused, or left out and counted; two labels of one
+        trial, either way round, are refused. ``where`` names a row of the file in messages.
         """
         check_choice("duplicates", duplicates)
         if not self.has_ids:
@@ -241,7 +230,7 @@ class TrialList:
 
     def select(self, selection: Any) -> Self:
         """Keep the trials of a mask, or those at the given positions."""
-        return self._select(as_index(selection, len(self)))
+        return self._select(base.as_index(selection, len(self)))
 
     def _select(self, index: IntArray, **changes: Any) -> Self:
         ids = ("enrol", "test", "enrol_speaker", "test_speaker")
@@ -288,10 +277,8 @@ class Trials(TrialList):
 
 
 def joint_codes(first: TrialList, second: TrialList) -> tuple[IntArray, IntArray]:
-    """Codes under which the trials of two lists can be compared.
-
-    The side of a segment counts only if both lists have it; the list that alone has it must not
-    need it to tell its trials apart. A trial that ``first`` cannot hold has code -1 in ``second``.
+    """Codes under which two lists can be compared, -1 for trials that ``first`` cannot hold. The
+    side of a segment counts if both have it; else trials must differ without it.
     """
     ids, other_ids = first.ids, second.ids
     if (ids[2] is None) != (other_ids[2] is None):
@@ -330,11 +317,11 @@ class Scores(TrialList):
     def __post_init__(self) -> None:
         systems = {}
         for name, values in self.systems.items():
-            array = np.ascontiguousarray(as_numbers(values, f"{self.name}, scores of {name}"))
+            array = np.ascontiguousarray(base.as_numbers(values, f"{self.name}, scores of {name}"))
             if array.ndim != 1:
                 raise InputError(self.name, "one score per trial", f"{array.ndim} axes")
             problems.refuse_nan(array, lambda i: f"{self.name}, row {i + 1}", f"a score of {name}")
-            systems[name] = read_only(array)
+            systems[name] = base.read_only(array)
         if not systems:
             raise InputError(self.name, "the scores of a system", "none")
         object.__setattr__(self, "systems", MappingProxyType(systems))
@@ -349,7 +336,7 @@ class Scores(TrialList):
     ) -> Self:
         """Scores of the two classes without identifiers of trials."""
         classes = {"target": target, "nontarget": nontarget}
-        parts = [as_numbers(values, kind).ravel() for kind, values in classes.items()]
+        parts = [base.as_numbers(values, kind).ravel() for kind, values in classes.items()]
         label = np.repeat(np.array([TARGET, NONTARGET], np.int8), [len(part) for part in parts])
         return cls(None, None, label, systems={system: np.concatenate(parts)})
 
@@ -382,10 +369,7 @@ class Scores(TrialList):
 
     @cached_property
     def digest(self) -> str:
-        """Eight hex digits that name the labelled trials, whatever their order.
-
-        Without identifiers of trials, the scores themselves take their place.
-        """
+        """Eight hex digits that name the labelled trials, or scores without names, in any order."""
         if self.has_ids:
             return super().digest
         return digest_of(score_hashes([*self.systems.values()]), self.label)
@@ -415,13 +399,16 @@ class Scores(TrialList):
 
     def select(self, selection: Any) -> Self:
         """Keep the trials of a mask, or those at the given positions."""
-        index = as_index(selection, len(self))
+        index = base.as_index(selection, len(self))
         systems = {name: values[index] for name, values in self.systems.items()}
         return self._select(index, systems=systems)
 
     def select_systems(self, names: list[str] | tuple[str, ...]) -> Self:
         """Keep some of the systems, in the order asked for."""
-        return replace(self, systems={name: self.scores(name) for name in names})
+        made = replace(self, systems={name: self.scores(name) for name in names})
+        if self.has_ids:
+            vars(made)["digest"] = self.digest  # of the trials alone, and slow of many
+        return made
 
     def with_key(
         self, trials: Trials, *, missing: OnProblem = "error", duplicates: OnProblem = "error"

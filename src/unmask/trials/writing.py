@@ -109,9 +109,7 @@ def _trial_format(path: str | Path, name: str | None) -> Format:
 
 
 def score_format(path: str | Path, name: str | None = None) -> str:
-    """The format of a score file that is written to ``path``: ``name``, what the ending tells, or
-    ``kaldi-scores``.
-    """
+    """The format of scores written to ``path``: ``name``, what the ending tells, or Kaldi's."""
     try:
         target = _trial_format(path, name)
     except InputError:

@@ -18,23 +18,12 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from unmask import speech
 from unmask.base import FloatArray, no_formula
 from unmask.errors import InputError
 from unmask.estimate import Notice
 from unmask.run import Arrays, Range, Xp, current_place, ranges_of, run, text_lines, write_whole
-from unmask.speech import (
-    SAMPLE_RATE,
-    Recogniser,
-    Recording,
-    clipped,
-    failure,
-    file_workers,
-    first_of_each,
-    level,
-    needed,
-    normalised,
-    read_audio,
-)
+from unmask.speech import SAMPLE_RATE, Recogniser, Recording
 from unmask.utility.words import errors, sheet
 
 LEAST_FRAMES = 10
@@ -61,7 +50,7 @@ class Melody(NamedTuple):
 
 def pitch(samples: npt.ArrayLike) -> FloatArray:
     """F0 in Hz every 5 ms, 0 where unvoiced: WORLD's DIO and StoneMask."""
-    world: Any = needed("pyworld", "pyworld-prebuilt", "utility")
+    world: Any = speech.needed("pyworld", "pyworld-prebuilt", "utility")
     signal = np.ascontiguousarray(samples, dtype=np.float64)
     rough, times = world.dio(signal, SAMPLE_RATE)
     return np.asarray(world.stonemask(signal, rough, times, SAMPLE_RATE))
@@ -110,8 +99,8 @@ def dnsmos(samples: npt.ArrayLike) -> Dnsmos:
 
 @lru_cache(maxsize=1)
 def _session() -> Any:
-    runtime = needed("onnxruntime", "onnxruntime", "utility")
-    needed("speechmos", "speechmos", "utility")
+    runtime = speech.needed("onnxruntime", "onnxruntime", "utility")
+    speech.needed("speechmos", "speechmos", "utility")
     model = resources.files("speechmos").joinpath("dnsmos_models", "sig_bak_ovr.onnx")
     if not model.is_file():
         raise InputError("speechmos: expected dnsmos_models/sig_bak_ovr.onnx in it, found none")
@@ -135,7 +124,8 @@ class Measurements:
     was measured.
 
     ``labels`` and ``predictions`` are numbers of ``classes``, the latter by condition;
-    ``recogniser`` is who listened. Made by :func:`measure` or :func:`read_measurements`.
+    ``recogniser`` is who listened and ``heard``, by condition, the words of every utterance that
+    were given or recognised. Made by :func:`measure` or :func:`read_measurements`.
     """
 
     utterances: tuple[str, ...]
@@ -146,6 +136,7 @@ class Measurements:
     labels: FloatArray | None = None
     predictions: Mapping[str, FloatArray] = field(default_factory=dict)
     notices: tuple[Notice, ...] = ()
+    heard: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def conditions(self) -> tuple[str, ...]:
@@ -203,7 +194,7 @@ def measure(
     unheard = tuple(listens is not None and name not in given for name in conditions)
     shared = versions, unheard, _chosen(original, mos), pitched
     where = current_place().state if state is None else Path(state)
-    with file_workers(alone=len(names) < 2, state=where):
+    with speech.file_workers(alone=len(names) < 2, state=where):
         parts = list(run(partial(_measured, listens), shared, ranges_of(len(names), 2)))
     rows = [row for part in parts for row in json.loads(str(part["rows"]))]
     broken = [one["failure"] for row in rows for one in row if "failure" in one]
@@ -211,12 +202,14 @@ def measure(
         total = len(names) * len(conditions)
         raise InputError(f"{broken[0]} ({len(broken)} of {total} recordings failed)")
     values: dict[str, dict[str, FloatArray]] = {}
+    recognised: dict[str, tuple[str, ...]] = {}
     for place, (name, files) in enumerate(conditions.items()):
         own = [row[place] for row in rows]
         if references is not None and (listens is not None or name in given):
             heard = [row.get("heard", "") for row in own]
             if name in given:
                 heard = list(_of_all(given[name], files, f"{_ENTRY}hypotheses of {name}"))
+            recognised[name] = tuple(str(text) for text in heard)
             for row, *texts in zip(own, references, heard, strict=True):
                 row |= errors(*texts)._asdict()
         values[name] = {c: np.array([float(row.get(c, np.nan)) for row in own]) for c in COLUMNS}
@@ -235,6 +228,7 @@ def measure(
         "" if references is None else "given" if listens is None else listens.name,
         *labelled,
         tuple(notices),
+        recognised,
     )
 
 
@@ -253,9 +247,9 @@ def _measured(recogniser: Recogniser | None, xp: Xp, shared: _Shared, rows: Rang
             one: dict[str, float | str] = {}
             row.append(one)
             try:
-                samples = read_audio(path).samples
-                one["level"] = level(samples)
-                one["clipped"] = clipped(samples)
+                samples = speech.read_audio(path).samples
+                one["level"] = speech.level(samples)
+                one["clipped"] = speech.clipped(samples)
                 one["seconds"] = samples.size / SAMPLE_RATE
                 if pitched:
                     own = pitch(samples)
@@ -266,7 +260,7 @@ def _measured(recogniser: Recogniser | None, xp: Xp, shared: _Shared, rows: Rang
                 if recogniser is not None and hears:
                     one["heard"] = recogniser.hear(path)
             except Exception as error:
-                one["failure"] = failure(path, error)
+                one["failure"] = speech.failure(path, error)
         results.append(row)
     return {"rows": np.array(json.dumps(results))}
 
@@ -310,7 +304,7 @@ def _foreign(
     recogniser: Recogniser, names: Sequence[str], references: Sequence[str]
 ) -> list[Notice]:
     """Refuse transcripts of which the recogniser knows less than half; tell of other unknowns."""
-    words = [normalised(text).split() for text in references]
+    words = [speech.normalised(text).split() for text in references]
     vocabulary = sorted({word for one in words for word in one})
     unknown = set(recogniser.unknown(vocabulary))
     count, total = sum(w in unknown for one in words for w in one), sum(map(len, words))
@@ -335,7 +329,7 @@ def _chosen(original: Sequence[Recording], most: int | None) -> tuple[bool, ...]
     """Which utterances DNSMOS is asked about: the first of each speaker by name."""
     ordered = sorted(original, key=lambda one: one.utterance)
     most = len(ordered) if most is None else most
-    places = first_of_each((one.speaker for one in ordered), most)
+    places = speech.first_of_each((one.speaker for one in ordered), most)
     chosen = {ordered[place].utterance for place in places}
     return tuple(one.utterance in chosen for one in original)
 

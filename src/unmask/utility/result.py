@@ -8,17 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from unmask.base import (
-    FloatArray,
-    IntArray,
-    MetricRange,
-    Part,
-    Replicates,
-    Tabular,
-    draws,
-    estimate_row,
-    few_speakers,
-)
+from unmask import base
+from unmask.base import FloatArray, IntArray, MetricRange, Part, Replicates, Tabular
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
 from unmask.utility.measuring import ORIGINAL, Measurements
@@ -95,7 +86,7 @@ class Utility(Tabular):
 
     def rows(self) -> Sequence[Mapping[str, Any]]:
         parts = self.estimates_of.items()
-        return [estimate_row(one, condition=name) for name, some in parts for one in some]
+        return [base.estimate_row(one, condition=name) for name, some in parts for one in some]
 
 
 def utility_of(
@@ -110,7 +101,7 @@ def utility_of(
         raise InputError(f"replicates: expected 0 or at least 2, found {replicates}")
     names, owner = np.unique(measurements.speakers, return_inverse=True)
     conditions = measurements.conditions
-    drawn = draws(len(names), replicates, seed)
+    drawn = base.draws(len(names), replicates, seed)
     notices = [*measurements.notices, *_voiceless(measurements)]
     sums: dict[str, Sums] = {}
     counts: dict[str, dict[str, int]] = {}
@@ -154,7 +145,7 @@ def utility_of(
             " too few speakers for a reliable interval"
         )
         notices.append(Notice("empty-replicates", metric, sentence))
-    few = few_speakers(len(names))
+    few = base.few_speakers(len(names))
     notices += [Notice("few-speakers", ORIGINAL, few)] if few else []
     return Utility(estimates, measurements.recogniser, len(names), len(owner), tuple(notices), seed)
 

@@ -9,20 +9,26 @@ between words among them.
 from __future__ import annotations
 
 import csv
+import json
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from unmask.errors import InputError
+from unmask.privacy import Words
 from unmask.run import text_lines
 from unmask.speech import needed, normalised
+from unmask.trials import Speakers, read_embeddings
 
 UTTERANCE = ("utterance", "utt_id", "utt", "id", "file", "filename", "path")
 TEXT = ("text", "transcript", "transcription", "sentence", "words")
 LABEL = ("label", "emotion", "class", "prediction")
 _AUDIO = (".wav", ".flac", ".mp3", ".ogg", ".opus")
 _LIBRISPEECH = ".trans.txt"
+_MARKS = {".csv": ",", ".tsv": "\t"}
+_IDEOGRAPH = re.compile("[\u4e00-\u9fff]")
 
 
 class Errors(NamedTuple):
@@ -52,13 +58,23 @@ def errors(reference: str, hypothesis: str) -> Errors:
     )
 
 
+def characters_apart(text: str) -> str:
+    """Chinese and Japanese text as its ideographs, each a word, and any other text as it is.
+
+    So the VoicePrivacy challenge of 2026 counts errors: what stands between ideographs, such as
+    pinyin or kana, is left out.
+    """
+    return " ".join(_IDEOGRAPH.findall(text)) or text
+
+
 def read_transcripts(source: str | Path, *, empty: bool = False) -> dict[str, str]:
     """The words of every utterance.
 
-    ``source`` is a Kaldi ``text`` file (utterance, then words), a table (``.csv``, ``.tsv``) with
-    the columns ``utterance`` and ``text`` (or their usual other names), a LibriSpeech
-    ``.trans.txt``, or a folder of these. A path in a table stands for its name without folders and
-    suffix. A transcript without words is an error unless ``empty``, as hypotheses may be.
+    ``source`` is a Kaldi ``text`` file (utterance, then words), a table (``.csv``, ``.tsv``) or
+    lines of JSON (``.jsonl``) with ``utterance`` and ``text`` (or their usual other names), a
+    LibriSpeech ``.trans.txt``, or a folder of these. A path in a table stands for its name without
+    folders and suffix. A transcript without words is an error unless ``empty``, as those of
+    hypotheses may be.
     """
     place = Path(source)
     files = [place]
@@ -70,6 +86,19 @@ def read_transcripts(source: str | Path, *, empty: bool = False) -> dict[str, st
     return _entries(
         place, files, TEXT, "transcript", "words", lambda text: empty or bool(normalised(text))
     )
+
+
+def read_words(
+    transcripts: Path | None, embeddings: Path | None = None, *, speakers: Speakers | None = None
+) -> Words | None:
+    """What attackers know of the words, where a file tells it: transcripts, or vectors of them."""
+    if transcripts is not None and embeddings is not None:
+        raise InputError("words", "transcripts or vectors of them", "both")
+    if embeddings is not None:
+        return Words.of(read_embeddings(embeddings, speakers=speakers), str(embeddings))
+    if transcripts is None:
+        return None
+    return Words.of(read_transcripts(transcripts), str(transcripts))
 
 
 def read_labels(source: str | Path) -> dict[str, str]:
@@ -104,14 +133,14 @@ def _entries(
 def _rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, str, str]]:
     """Line, name and text of every utterance in a table or a file of lines."""
     kind, lines = path.suffix.lower(), text_lines(path)
-    if kind not in (".csv", ".tsv"):
+    if kind not in (".csv", ".tsv", ".jsonl"):
         for number, line in enumerate(lines, 1):
             if line.strip():
                 name, *text = line.split(maxsplit=1)
                 yield number, name, "".join(text).strip()
         return
-    rows = sheet(path, lines, "\t" if kind == ".tsv" else ",")
-    head = next(rows)[1]
+    rows = _json(path, lines) if kind == ".jsonl" else sheet(path, lines, _MARKS[kind])
+    head = next(rows, (1, {}))[1]
     first = next((one for one in UTTERANCE if one in head), None)
     second = next((one for one in columns if one in head), None)
     if first is None or second is None:
@@ -122,6 +151,22 @@ def _rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, str, str]]:
         name = row[first].strip()
         audio = Path(name).suffix.lower() in _AUDIO
         yield number, Path(name).stem if audio else name, row[second].strip()
+
+
+def _json(path: Path, lines: Iterable[str]) -> Iterator[tuple[int, dict[str, str]]]:
+    """Objects in JSON as rows of a table, after the names that the first has."""
+    head: dict[str, str] = {}
+    for number, line in ((n, one) for n, one in enumerate(lines, 1) if one.strip()):
+        try:
+            row = {str(name).lower(): str(value) for name, value in json.loads(line).items()}
+        except (ValueError, AttributeError):
+            raise InputError(f"{path}, line {number}", "an object in JSON", line[:40]) from None
+        if not head:
+            head = row
+            yield number, head
+        if missing := head.keys() - row.keys():
+            raise InputError(f"{path}, line {number}", f"the key {min(missing)}", ", ".join(row))
+        yield number, row
 
 
 def sheet(

@@ -20,7 +20,6 @@ def speech() -> np.ndarray:
 
 @pytest.mark.parametrize("bins", [80, 30])
 def test_filterbanks_are_those_of_kaldi(speech, bins):
-    pytest.importorskip("kaldi_native_fbank")
     from unmask.speech.encoders.neural import Filterbanks
 
     batched = Filterbanks(bins)(torch.from_numpy(speech)).numpy()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
 
+from unmask.speech.encoders import neural  # noqa: E402
 from unmask.speech.encoders.card import Recipe  # noqa: E402
 from unmask.speech.encoders.networks import Ecapa, Res2, ResNet34, Tdnn, build  # noqa: E402
 
@@ -56,17 +58,17 @@ def test_resnet34_by_its_blocks():
     assert round(size(network) / 1e6, 1) == 6.6
 
 
-@pytest.mark.parametrize(
-    ("network", "pooling", "channels"),
-    [
-        ("tdnn", "tsp", 32),
-        ("tdnn", "asp", 32),
-        ("resnet34", "tsp", 8),
-        ("resnet34", "asp", 8),
-        ("ecapa", "asp", 16),
-        ("campplus", "tsp", None),
-    ],
-)
+NETWORKS = [
+    ("tdnn", "tsp", 32),
+    ("tdnn", "asp", 32),
+    ("resnet34", "tsp", 8),
+    ("resnet34", "asp", 8),
+    ("ecapa", "asp", 16),
+    ("campplus", "tsp", None),
+]
+
+
+@pytest.mark.parametrize(("network", "pooling", "channels"), NETWORKS)
 def test_every_network_learns_and_takes_any_length(network, pooling, channels):
     recipe = Recipe(network=network, pooling=pooling, channels=channels, dimension=24)
     torch.manual_seed(0)
@@ -83,3 +85,54 @@ def test_a_vector_depends_on_its_own_recording_alone():
     made = build(Recipe(network="resnet34", channels=8)).eval()
     features = torch.randn(2, 40, 80)
     torch.testing.assert_close(made(features)[:1], made(features[:1]), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(("network", "pooling", "channels"), NETWORKS)
+def test_a_padded_batch_gives_the_vectors_of_each_alone(network, pooling, channels, monkeypatch):
+    """Lengths about the ends of segments of 100 frames and of strides; rows beyond them."""
+    torch.manual_seed(0)
+    recipe = Recipe(network=network, pooling=pooling, channels=channels)
+    model, hears = neural.build(recipe).eval(), neural.Filterbanks(recipe.bins)
+    for layer in model.modules():  # as after a training: what follows a padded 0 is none
+        if isinstance(layer, torch.nn.BatchNorm1d | torch.nn.BatchNorm2d):
+            layer.running_mean.normal_()
+            if layer.affine:
+                layer.bias.data.normal_()
+    frames = [3, 4, 99, 100, 101, 199, 200, 201, 202, 350]
+    noise = np.random.default_rng(0).standard_normal((len(frames), 400 + 160 * max(frames)))
+    spoken = [
+        row[: 240 + 160 * n + 17] for row, n in zip(noise.astype(np.float32), frames, strict=True)
+    ]
+    device = torch.device("cpu")
+
+    def unit(some, batching):
+        monkeypatch.setitem(neural.BATCHING, "cpu", batching)
+        return normalize(neural.by_length(some, lambda one: model(hears(one)), device))
+
+    alone = np.stack([unit([one], neural.Batching(0, 1.0, 1, 1))[0] for one in spoken])
+    with torch.inference_mode():
+        plain = np.concatenate([model(hears(torch.from_numpy(one)[None])) for one in spoken])
+    np.testing.assert_allclose(alone, normalize(plain), atol=1e-6)
+    assert np.abs(alone[0] - alone[-1]).max() > 1e-3
+    for batching in (neural.Batching(), neural.Batching(800, 0.9, 1, 1)):
+        np.testing.assert_allclose(unit(spoken, batching), alone, atol=1e-6)
+
+
+def normalize(vectors: np.ndarray) -> np.ndarray:
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+def test_batches_hold_every_recording_once_and_have_few_shapes():
+    sizes = np.random.default_rng(0).integers(3, 3000, 500).tolist()
+    batching = neural.Batching(65536, 0.0, 128, 32)
+    made = list(batching.batches(sizes))
+    assert sorted(n for some, _, _ in made for n in some) == list(range(500))
+    for some, frames, rows in made:
+        assert max(sizes[n] for n in some) <= frames < max(sizes[n] for n in some) + 128
+        assert len(some) <= rows <= 65536 // frames
+        assert not frames % 128
+    assert list(batching.batches([100_000])) == [([0], 100_096, 1)]
+    alike = list(neural.Batching(1200, 0.8, 1, 1).batches(sizes))
+    assert all(rows == len(some) and frames == sizes[some[0]] for some, frames, rows in alike)
+    assert all(min(sizes[n] for n in some) >= 0.8 * frames for some, frames, _ in alike)
+    assert not list(batching.batches([]))

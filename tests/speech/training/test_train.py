@@ -137,7 +137,7 @@ def test_from_the_weights_of_another(twelve, tmp_path):
 
 def test_early_stop(twelve, tmp_path, monkeypatch):
     rates = iter([0.3, 0.2, 0.25, 0.25, 0.1])
-    monkeypatch.setattr("unmask.speech.training.loop.equal_error_rate", lambda *_: next(rates))
+    monkeypatch.setattr("unmask.speech.training.data.equal_error_rate", lambda *_: next(rates))
     recipe = replace(SMALL, steps=9, every=1, patience=2, held_out=2)
     made = train(twelve, tmp_path / "e", recipe=recipe)
     assert [eer for _, _, eer in made.curve] == [0.3, 0.2, 0.25, 0.25]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from unmask.assessment.config import ORIGINAL
 from unmask.assessment.frameworks.verification import table_steps
 from unmask.assessment.study import Framework, Plan, Study
-from unmask.stress import cp_maps
+from unmask.stress import cp_maps, hardest_people
 
 
 def _later(study: Study) -> Plan:
@@ -13,7 +13,7 @@ def _later(study: Study) -> Plan:
 
     Without references all compared systems order the trials alike, by the mean of their ranks.
     """
-    config, steps = study.config, {}
+    config, steps, people = study.config, {}, {}
     for table in study.compared():
         others = [name for name in table.systems if name != ORIGINAL]
         options = {
@@ -23,9 +23,12 @@ def _later(study: Study) -> Plan:
             "references": list(table.references),
             "deltas": [(ORIGINAL, n) for n in others] if ORIGINAL in table.systems else None,
         }
-        weight = 1 + table.size * len(table.systems) * config.cpmap.replicates / 3e6
+        weight = 1 + table.size * len(table.systems) * config.cpmap.replicates / 3e7
         steps[table.name] = table.step("C-P maps", cp_maps, options, weight)
-    return {"maps": steps}
+        if table.speakers and not config.redact:
+            names = {"references": list(table.references), **config.drawn}
+            people[table.name] = table.step("hardest people", hardest_people, names, 1.0)
+    return {"maps": steps, "people": people}
 
 
 def _steps(study: Study) -> Plan:

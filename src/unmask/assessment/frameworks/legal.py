@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 
 from unmask.assessment.attacks import AttackRun, Attacks, Variant, attacks_of
 from unmask.assessment.cache import Step, Work, cache_of, digest_of
-from unmask.assessment.config import ORIGINAL, Config, Legal
+from unmask.assessment.config import KNOWN, ORIGINAL, Config, Legal
 from unmask.assessment.inputs import read_inputs
 from unmask.assessment.study import Framework, Plan, Study
 from unmask.errors import InputError
@@ -97,7 +98,10 @@ def legal_attackers(
         attackers |= {f"{prefix}{label}": one for label, one in _attackers(attack).items()}
     for name, released in inputs.released.items():
         prefix = "" if len(others) == 1 else f"{name}, "
-        attackers |= {f"{prefix}{label}": one for label, one in _within(released, WITHIN).items()}
+        within = _within(replace(released, words=inputs.words), WITHIN)
+        attackers |= {f"{prefix}{label}": one for label, one in within.items()}
+        if inputs.words is not None:
+            attackers[f"{prefix}{law.WORDS}"] = replace(attacks[name][0].data, backend=law.WORDS)
     tests = [way.test for one in attackers.values() for way in one.ways]
     lengths = law.fitting_lengths(tests, config.legal.lengths)
     options = _options(config, control.data.enrol.n_speakers) | {"lengths": lengths}
@@ -109,30 +113,48 @@ def legal_attackers(
 
 
 def _within(released: law.Attacker, backends: Sequence[str]) -> dict[str, law.Attacker]:
-    return {f"{RELEASE} ({one})": replace(released, backend=one) for one in backends}
+    """The attack within a release by each of the back-ends, and by the first with words beside."""
+    every = (*backends, f"{backends[0]}{law.BESIDE}") if released.words else backends
+    return {f"{RELEASE} ({one})": replace(released, backend=one) for one in every}
 
 
 def _attackers(attack: AttackRun) -> dict[str, law.Attacker]:
     return {attack.label(Variant(name)): attack.against(name) for name in attack.backends}
 
 
+def _pairs(attacker: law.Attacker) -> int:
+    """How many pairs of people are compared."""
+    return attacker.enrol.n_speakers * attacker.test.n_speakers
+
+
+def _swept(attackers: dict[str, law.Attacker], by: str | None, **how: Any) -> law.LegalSweep:
+    """The attacks on all and, where a column tells groups of the attacked people, on each."""
+    sweep = law.assess_attackers(attackers, **how)
+    with suppress(InputError):
+        return law.risk_gaps(sweep, attackers, by or "", protocol=how["protocol"])
+    return sweep
+
+
 def _steps(study: Study) -> Plan:
     """A sweep of each attacker in every variant; what is inferred from each safeguard; the same
-    attacks within the release, from all enrolment utterances of a speaker and from one.
+    attacks within the release, from all enrolment utterances of a speaker and from one; who goes by
+    words alone.
     """
     config, inputs = study.config, study.inputs
     if inputs.original is None or not study.attacks:
         return {}
-    legal, sweeps, probes, release = config.legal, {}, {}, {}
+    legal, sweeps, probes, release, words = config.legal, {}, {}, {}, {}
     for key, attack in study.every.items():
         how = _options(config, attack.data.enrol.n_speakers)
         how["lengths"] = _fitting(legal.lengths, [attack])
         sweeps[key] = Step(
             f"linkability and singling out of {attack.safeguard}, {attack.attacker}",
             attack.inputs,
-            {**how, "backends": attack.backends},
-            partial(law.assess_attackers, _attackers(attack), **how),
-            weight=len(attack.backends) * len(how["lengths"]) * (0.2 + 3.5e-4 * how["replicates"]),
+            {**how, "backends": attack.backends, "by": config.verification.by},
+            partial(_swept, _attackers(attack), config.verification.by, **how),
+            weight=len(attack.backends)
+            * len(how["lengths"])
+            * (0.2 + 3.5e-4 * how["replicates"] + 3e-7 * _pairs(attack.data)),
         )
     for name, protected in inputs.protected.items():
         for attribute, bands in legal.attributes.items():
@@ -143,7 +165,19 @@ def _steps(study: Study) -> Plan:
             )
     within = WITHIN[:1] if config.quick else WITHIN
     nameless = tuple(one for one in within if law.known_backend(one).is_free)
-    for name, released in inputs.released.items():
+    said = [] if inputs.words is None else [inputs.words.digest]
+    held = {(name, KNOWN): study.attacks[name][0].data for name in inputs.protected}
+    held |= {(name, RELEASE): one for name, one in inputs.released.items()}
+    for (name, setting), one in held.items() if said else ():
+        fits = law.fitting_lengths([way.test for way in one.ways], legal.lengths)
+        how = _options(config) | {"lengths": fits}
+        sets = [x for way in one.ways for x in (way.enrol, way.test, way.train) if x is not None]
+        alone = {law.WORDS: replace(one, backend=law.WORDS, words=inputs.words)}
+        compute = partial(law.assess_attackers, alone, **how)
+        what = f"words alone of {name}, {setting}"
+        words[name, setting] = Step(what, [*map(digest_of, sets), *said], how, compute)
+    for name, told in inputs.released.items():
+        released = replace(told, words=inputs.words)
         ways = released.ways
         fits = law.fitting_lengths([way.test for way in ways], legal.lengths)
         how = _options(config) | {"lengths": fits}
@@ -152,16 +186,16 @@ def _steps(study: Study) -> Plan:
         for what, backends, some in ((RELEASE, within, how), (RECORDS, nameless, single)):
             release[name, what] = Step(
                 f"{what} of {name}",
-                [digest_of(one) for way in ways for one in (way.enrol, way.test)],
+                [*said, *(digest_of(one) for way in ways for one in (way.enrol, way.test))],
                 {**some, "backends": backends, "ways": len(ways)},
                 partial(law.assess_attackers, _within(released, backends), **some),
                 weight=len(some["metrics"])
                 * len(backends)
                 * len(fits)
                 * len(ways)
-                * (0.06 + 1.1e-4 * some["replicates"]),
+                * (0.06 + 1.1e-4 * some["replicates"] + 1e-7 * _pairs(released)),
             )
-    return {"sweeps": sweeps, "probes": probes, "release": release}
+    return {"sweeps": sweeps, "probes": probes, "release": release, "words": words}
 
 
 FRAMEWORK = Framework("legal", steps=_steps, main="sweeps")

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from unmask.assessment.attacks import matrix_attackers
+import polars as pl
+
+from unmask.assessment.attacks import matrix_attackers, pairs_of
 from unmask.assessment.cache import Step, digest_of
 from unmask.assessment.splits import counterpart
-from unmask.assessment.study import Framework, Plan, Study
+from unmask.assessment.study import Framework, Plan, Study, drawn_people
+from unmask.estimate import Notice
 from unmask.privacy import similarity as similar
 from unmask.privacy.legal import Attacker, of_people
 from unmask.stress import sex_column
-from unmask.trials import Embeddings
+from unmask.trials import Embeddings, Ids
 
 
 def _steps(study: Study) -> Plan:
@@ -23,12 +27,21 @@ def _steps(study: Study) -> Plan:
     inputs, config = study.inputs, study.config
     how = {"mean": config.similarity.mean, **config.drawn}
     all_pairs = {**how, "pairs": config.similarity.pairs}
-    matrices, grouped, within = {}, {}, {}
+    matrices, grouped, within, anew, apart = {}, {}, {}, {}, {}
     for name, protected in inputs.protected.items():
         assert inputs.original is not None
         voices = (counterpart(inputs.original, protected), protected)
         rivals = matrix_attackers(config, inputs, name)
+        if protected.n_speakers > config.similarity.max_people:
+            people = drawn_people(voices, config.similarity.max_people, config.seed)
+            voices = of_people(voices[0], people), of_people(voices[1], people)
+            rivals = {label: one.among(people) for label, one in rivals.items()}
         matrices[name] = _compared(f"voice similarity of {name}", voices, rivals, all_pairs)
+        speech = inputs.speech[name]
+        taught = pairs_of(speech.learnt) or (voices[0], speech.known.get("own", protected))
+        if taught[1].n_speakers >= similar.LEAST_PEOPLE:
+            what = f"distinctiveness of {name}, retrained"
+            anew[name] = Step.of(what, similar.retrained, *voices, *taught, **how)
         groups = {} if config.quick else _groups(voices[0], config.verification.by)
         for group, people in groups.items():
             some = of_people(voices[0], people), of_people(voices[1], people)
@@ -37,14 +50,48 @@ def _steps(study: Study) -> Plan:
             grouped[name, group] = _compared(what, some, among, {**all_pairs, **config.of_trials})
         if protected.sessions is not None and protected.sessions.n_unique > 1:
             within[name] = Step.of(
-                f"sessions of {name}", similar.compare_sessions, *voices, weight=2.0, **how
+                f"sessions of {name}", _over_sessions, *voices, weight=2.0, **how
             )
-    for name, sets in inputs.sets.items():
-        scores = [sets[part] for part in ("oo", "op", "pp") if part in sets]
-        if len(scores) == 3:
-            what, of = f"voice similarity of {name}", similar.pseudonymisation
-            matrices[name] = Step.of(what, of, *scores, weight=2.0, **all_pairs)
-    return {"matrices": matrices, "groups": grouped, "sessions": within}
+    whole = {
+        name: tuple(sets[part] for part in ("oo", "op", "pp"))
+        for name, sets in inputs.sets.items()
+        if len(sets) == 3
+    }
+    for name, scores in whole.items():
+        what, of = f"voice similarity of {name}", similar.pseudonymisation
+        matrices[name] = Step.of(what, of, *scores, weight=2.0, **all_pairs)
+        other = study.beside_baseline.get(name)
+        if other is not None and other in whole:
+            what = f"voice similarity of {name} against {config.table.baseline}"
+            lists = (*whole[other], *scores)
+            function = similar.safeguard_differences
+            apart[name] = Step.of(what, function, *lists, weight=4.0, **all_pairs)
+    plan: Plan = {"matrices": matrices, "groups": grouped, "sessions": within}
+    return {**plan, "retrained": anew, "differences": apart}
+
+
+def _over_sessions(
+    original: Embeddings, protected: Embeddings, **how: Any
+) -> similar.SessionAssessment:
+    """Sessions of those people who have two, and two recordings in one of them. Where every session
+    is of one person, the first, the second … of each are compared, by name.
+    """
+    assert protected.sessions is not None
+    named = {"who": protected.speakers.to_series(), "session": protected.sessions.to_series()}
+    rows, notes = pl.DataFrame(named), []
+    if rows.unique()["session"].is_unique().all():
+        rows = rows.with_columns(pl.col("session").rank("dense").over("who").cast(pl.String))
+        sentence = "each session is of one person: the first, the second … of each are compared"
+        notes.append(Notice("sessions-numbered", "sessions", sentence, "note"))
+    counts = rows.group_by("who", "session").len(name="said").group_by("who")
+    able = counts.agg(pl.len(), pl.max("said")).filter(pl.min_horizontal("len", "said") > 1)["who"]
+    if lacking := rows["who"].n_unique() - len(able):
+        sentence = f"{lacking:,} people without two sessions, or two recordings in one, left out"
+        notes.append(Notice("left-out", "sessions", sentence))
+    protected = replace(protected, sessions=Ids.from_strings(rows["session"]))
+    sets = (of_people(one, able.to_list()) for one in (original, protected))
+    made = similar.compare_sessions(*sets, **how)
+    return replace(made, notes=(*made.notes, *notes))
 
 
 def _compared(
@@ -55,14 +102,21 @@ def _compared(
 ) -> Step:
     people = voices[1].n_speakers
     held = [x for one in rivals.values() for x in (one.enrol, one.test, one.train) if x]
+    said = {one.words.digest for one in rivals.values() if one.words is not None}
     return Step(
         what,
-        [digest_of(one) for one in (*voices, *held)],
+        [*(digest_of(one) for one in (*voices, *held)), *said],
         {**how, "attackers": list(rivals), "backends": [one.backend for one in rivals.values()]},
-        partial(similar.pseudonymisation, *voices, attackers=rivals, **how),
+        partial(_compare, *voices, attackers=rivals, **how),
         weight=(1 + len(rivals)) / 3 * (1 + how["replicates"] * (2e-3 + 1.5e-4 * people))
         + 3e-7 * len(voices[0]) * len(voices[1]),
     )
+
+
+def _compare(*voices: Embeddings, **how: Any) -> similar.Pseudonymisation:
+    """The matrices, without those sets of other attackers that no report shows."""
+    made = similar.pseudonymisation(*voices, **how)
+    return replace(made, sets={name: made.sets[name] for name in ("oo", "op", "pp")})
 
 
 def _groups(speech: Embeddings, by: str | None) -> dict[str, set[str]]:

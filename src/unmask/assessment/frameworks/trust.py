@@ -113,7 +113,7 @@ def _later(study: Study) -> Plan:
             one
             for one in study.trialled.get(name, ())
             if one.attacker == who
-            and not one.variant.by
+            and not (one.variant.by or one.variant.backend.endswith(law.BESIDE))
             and (extractor or not law.known_backend(one.variant.backend).is_free)
         ]
         if variants:

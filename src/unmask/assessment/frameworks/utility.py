@@ -8,9 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from unmask import utility as costs
 from unmask.assessment.cache import Step
-from unmask.assessment.config import ORIGINAL, Config
+from unmask.assessment.config import ORIGINAL, Config, Heard
 from unmask.assessment.runs import recordings_of
 from unmask.assessment.study import Framework, Plan, Study
 from unmask.errors import InputError
@@ -32,7 +34,7 @@ def _steps(study: Study) -> Plan:
     """One step for all safeguards, since their intervals share draws."""
     how, drawn, what = study.config.utility, study.config.drawn, "utility of all safeguards"
     if not how.given:
-        return {}
+        return {UTILITY: _word_steps(study)}
     if how.measurements is not None:
         read = partial(_read, how.measurements, study.inputs.safeguards, drawn)
         params = {**drawn, "names": study.inputs.safeguards}
@@ -53,6 +55,59 @@ def _steps(study: Study) -> Plan:
     measure = partial(_measured, study.config, original, protected)
     step = Step(what, data, params, measure, weight=0.1 * len(every))
     return {UTILITY: {UTILITY: step}}
+
+
+def _word_steps(study: Study) -> dict[tuple[str, str], Step]:
+    """Word error rates of each system and set of which somebody wrote down what was heard."""
+    sets = {(one.name, of.set): of for one in study.config.safeguards for of in one.heard}
+    steps = {}
+    for (name, of_set), one in sets.items():
+        base = study.config.table.baseline
+        other = sets.get((base, of_set)) if base and base != name else None
+        files = [*(place / file for place in one.data for file in ("text", "utt2spk"))]
+        files += [one.original, one.protected, *([other.protected] if other else [])]
+        heard = partial(heard_words, one, other, **study.config.drawn)
+        data = [content_digest(file) for file in files]
+        what = f"words of {name}, {of_set}"
+        steps[name, of_set] = Step(what, data, study.config.drawn, heard, weight=1.0)
+    return steps
+
+
+def heard_words(one: Heard, baseline: Heard | None = None, **drawn: Any) -> list[costs.Utility]:
+    """Word error rates of a set beside those of unprotected speech, then those beside the baseline
+    where there is one; ``drawn`` says how intervals are made.
+    """
+    said: dict[str, str] = {}
+    whose: dict[str, str] = {}
+    for place in one.data:
+        said |= costs.read_transcripts(place / "text")
+        whose |= costs.read_labels(place / "utt2spk")
+    if lost := sorted(said.keys() - whose.keys()):
+        wanted = "the speaker of every utterance"
+        raise InputError(one.data[0] / "utt2spk", wanted, f"none of {lost[0]}")
+
+    def counted(path: Path) -> dict[str, Any]:
+        heard = costs.read_transcripts(path, empty=True)
+        if silent := sorted(said.keys() - heard.keys()):
+            actual = f"none of {silent[0]} ({len(silent)} of {len(said)} missing)"
+            raise InputError(path, "the words of every utterance", actual)
+        texts = ((said[name], heard[name]) for name in said)
+        apart = costs.characters_apart
+        rows = [costs.errors(apart(right), apart(wrong)) for right, wrong in texts]
+        nothing = dict.fromkeys(costs.COLUMNS, np.full(len(rows), np.nan))
+        columns = zip(costs.Errors._fields, np.array(rows, float).T, strict=True)
+        return {**nothing, **dict(columns)}
+
+    own = counted(one.protected)
+    others = [one.original, *([baseline.protected] if baseline else [])]
+    speakers = tuple(whose[name] for name in said)
+    return [
+        costs.utility_of(
+            costs.Measurements(tuple(said), speakers, {ORIGINAL: counted(path), one.set: own}),
+            **drawn,
+        )
+        for path in others
+    ]
 
 
 def _read(path: Path, names: Sequence[str], drawn: Mapping[str, Any]) -> costs.Utility:

@@ -10,10 +10,9 @@ from unmask.assessment.cache import Step
 from unmask.assessment.config import Config
 from unmask.assessment.inputs import GENDER
 from unmask.assessment.study import Framework, Plan, Study, compared
-from unmask.engine import Evaluation, compare, evaluate, group_masks
-from unmask.estimate import Estimate, Notice
-from unmask.privacy.legal import matrix_risks
-from unmask.run import part
+from unmask.engine import Evaluation, compare, evaluate
+from unmask.estimate import Estimate
+from unmask.privacy.legal import linkability_difference, matrix_risks
 from unmask.trials import Scores
 
 
@@ -23,17 +22,26 @@ def _evaluated(scores: Scores, *, by: str | None, **options: Any) -> Evaluation:
     return replace(evaluate(scores, by=grouped, **options), scores=None)
 
 
-def _difference(first: Scores, second: Scores, **options: Any) -> Estimate:
-    """How much higher the EER of the second list of one system is than that of the first."""
+def _difference(first: Scores, second: Scores, **options: Any) -> tuple[Estimate, ...]:
+    """How much higher EER and Linkability of the second list of one system are than those of the
+    first; Linkability where the trials are a matrix.
+    """
     names = ("first", "second")
     tables = (
         replace(one, systems={name: one.scores()})
         for name, one in zip(names, (first, second), strict=True)
     )
-    whole = compare(Scores.merged(*tables), *names, privacy=True, **options)
-    made = next(one for one in whole.differences if one.metric == "eer")
-    kept = {one.name: getattr(made, one.name) for one in fields(Estimate)}
-    return Estimate(**{**kept, "metric": "eer_difference"})
+    both = Scores.merged(*tables)
+    whole = compare(both, *names, privacy=True, **options)
+    made = [next(one for one in whole.differences if one.metric == "eer")]
+    linked = linkability_difference(both, *names, **options)
+    return tuple(
+        Estimate(
+            **{one.name: getattr(each, one.name) for one in fields(Estimate)}
+            | {"metric": f"{each.metric}_difference"}
+        )
+        for each in (*made, *(linked or ())[2:])
+    )
 
 
 def table_steps(study: Study) -> dict[str, Step]:
@@ -56,18 +64,17 @@ def _steps(study: Study) -> Plan:
 
 def _differences(study: Study) -> dict[str, Step]:
     """Every other system against the baseline, on each list that both have."""
-    base = str(study.config.table.baseline)
     names: dict[tuple[str | None, ...], str] = {
-        (system, given.set, given.extractor, part): name
-        for name, (system, given, part) in study.lists.items()
+        (given.label(system), part): name for name, (system, given, part) in study.lists.items()
     }
     steps = {}
-    for (system, *which), name in names.items():
-        first = names.get((base, *which))
-        if first is not None and system != base and which[-1] != "oo":
-            both = (study.tables[first], study.tables[name])
-            how = study.config.of_trials
-            steps[name] = Step.of(f"{name} against {base}", _difference, *both, **how)
+    for label, other in study.beside_baseline.items():
+        for which in ("op", "pp"):
+            first, name = names.get((other, which)), names.get((label, which))
+            if first and name:
+                both = (study.tables[first], study.tables[name])
+                what = f"{name} against {study.config.table.baseline}"
+                steps[name] = Step.of(what, _difference, *both, **study.config.of_trials)
     return steps
 
 
@@ -76,21 +83,10 @@ def _group_step(attack: AttackRun, variant: Variant, config: Config, by: str) ->
     how = config.of_trials
 
     def compute() -> Evaluation:
-        scores = compared(attack.scores(variant), variant)
-        parts = []
-        notices: list[Notice] = []
-        masks = group_masks(scores, by)
-        for index, (group, mask) in enumerate(masks):
-            chosen = scores.select(mask)
-            if not (chosen.is_target.any() and chosen.is_nontarget.any()):
-                sentence = f"group {group} has no trials of both kinds and is left out"
-                notices.append(Notice("group-left-out", "", sentence))
-                continue
-            with part(index, len(masks)):
-                evaluation = evaluate(chosen, **how)
-            parts.append(replace(evaluation.results[0], group=group))
-            notices += [notice.about(f"group {group}") for notice in evaluation.notices]
-        return Evaluation(tuple(parts), (), tuple(notices), config.seed)
+        whole = evaluate(compared(attack.scores(variant), variant), by=by, **how)
+        parts = tuple(one for one in whole if one.group is not None)
+        told = tuple(one for one in whole.notices if one.subject.startswith("group "))
+        return Evaluation(parts, (), told, config.seed, gaps=whole.gaps)
 
     what = f"groups of {by} under {attack.safeguard}, {attack.attacker}"
     params = {**how, "by": by, "variant": [variant.fitted, variant.reading]}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -89,6 +89,20 @@ def growth_of(
     return Growth(tuple(systems), tuple(notices))
 
 
+def by_table(parts: Mapping[tuple[str, str], Growth]) -> dict[str, Growth]:
+    """All systems of each table, from the growth of every system of it."""
+    tables: dict[str, list[Growth]] = {}
+    for (name, _), one in parts.items():
+        tables.setdefault(name, []).append(one)
+    return {
+        name: Growth(
+            tuple(system for one in some for system in one.systems),
+            tuple(dict.fromkeys(notice for one in some for notice in one.notices)),
+        )
+        for name, some in tables.items()
+    }
+
+
 def _usable_pairs(
     pairs: stress.PairScores, system: str, notices: list[Notice]
 ) -> stress.PairScores | None:
@@ -133,8 +147,10 @@ def _later(study: Study) -> Plan:
             "seed": config.seed,
             "far": table.name in study.tables,
         }
-        weight = (6.0 if options["far"] else 0.1) * len(table.systems)
-        steps[table.name] = table.step("worst case", growth_of, options, weight)
+        for system in table.systems:
+            weight = 6.0 if options["far"] else 0.1 + 8e-7 * table.size
+            one = table.alone(system).step(f"worst case of {system}", growth_of, options, weight)
+            steps[table.name, system] = one
     return {"growth": steps}
 
 

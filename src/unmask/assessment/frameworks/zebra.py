@@ -9,7 +9,7 @@ from unmask.assessment.cache import Step
 from unmask.assessment.config import ORIGINAL
 from unmask.assessment.study import TRIALS, Framework, Plan, Study
 from unmask.privacy import CalibrationDistortion
-from unmask.privacy.similarity import distortions as distortions_of
+from unmask.privacy.similarity import distortions as distortions_of, speaker_trials
 
 LEARNT = "cosine"
 
@@ -26,16 +26,18 @@ def _steps(study: Study) -> Plan:
         if name not in attacks:
             continue
         control = attacks[ORIGINAL][0]
+        people = set(study.tested[ORIGINAL, control.attacker].data.enrol.speakers.to_series())
         learnt, attacked = (
-            replace(control, data=replace(control.data, test=inputs.attacked(run)))
+            replace(control, data=replace(control.data, test=inputs.attacked(run))).among(people)
             for run in (other, inputs.protected[name])
         )
 
         def compute(
             learnt: AttackRun = learnt, attacked: AttackRun = attacked
         ) -> tuple[CalibrationDistortion, ...]:
-            sides = (one.scores(Variant(LEARNT), names=[LEARNT]) for one in (learnt, attacked))
-            return distortions_of(*sides, **how)
+            sides = {"first run": learnt, "second run": attacked}
+            lists = (one.scores(Variant(LEARNT), names=[LEARNT]) for one in sides.values())
+            return distortions_of(*speaker_trials(dict(zip(sides, lists, strict=True))), **how)
 
         what, data = f"calibration of {name} by another run", [*attacked.inputs, *learnt.inputs]
         seconds = 0.5 + how["replicates"] * (0.014 + 2e-7 * attacked.size)

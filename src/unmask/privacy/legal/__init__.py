@@ -8,13 +8,15 @@ if TYPE_CHECKING:
     from unmask.privacy.attack import CENTRED, CENTRED_NEGATED, NEGATED, PLAIN, READINGS, RELEASE
     from unmask.privacy.attack import SCENARIOS, Attacker, HeldOut, Reading, attack_scenarios
     from unmask.privacy.attack import centred, with_backends, with_groups, within_release
-    from unmask.privacy.recordings import every_second, of_people, pooled
+    from unmask.privacy.recordings import every_second, of_people, people_by_group, pooled
     from unmask.privacy.legal.curve import TITLES, Curve, RiskCurve, spoken
+    from unmask.privacy.legal.comparing import linked_scores, with_linkability
     from unmask.privacy.legal.linking import Linkability, Ranks, linkability, ranks_of
     from unmask.privacy.legal.crowd import FAR, LEAST_PEOPLE, ExtrapolatedLinkability
     from unmask.privacy.legal.crowd import crowd_of, extrapolate_linkability
     from unmask.privacy.legal.from_scores import count_above_in_scores, linkability_from_scores
-    from unmask.privacy.legal.from_scores import matrix_risks, ranks_from_scores
+    from unmask.privacy.legal.from_scores import linkability_difference, matrix_risks
+    from unmask.privacy.legal.from_scores import ranks_from_scores
     from unmask.privacy.legal.from_scores import singling_out_from_scores
     from unmask.privacy.legal.probe import Inference, attribute_inference
     from unmask.privacy.legal.isolating import SinglingOut, singling_out
@@ -23,9 +25,11 @@ if TYPE_CHECKING:
     from unmask.privacy.legal.strongest import overlaps, strongest_of
     from unmask.privacy.legal.assessing import METRICS, assess_attackers, default_counts
     from unmask.privacy.legal.assessing import fitting_lengths
+    from unmask.privacy.legal.groups import risk_gaps
     from unmask.privacy.legal.conversations import EnrolLength, LegalProtocol
     from unmask.privacy.legal.sweep import LegalSweep
     from unmask.privacy.legal.verification import one_minus_eer
-    from unmask.privacy.attack import BACKENDS, known_backend
+    from unmask.privacy.attack import BACKENDS, BESIDE, WORDS, known_backend
+    from unmask.privacy.words import with_words
 
 open_door(__name__)

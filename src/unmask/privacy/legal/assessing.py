@@ -155,6 +155,8 @@ def assess_attackers(
     unfitted: dict[str, str] = {}
     index = 0
     for name, attacker in attackers.items():
+        if attacker.listens == "alone" and attacker.words is not None:
+            skipped += attacker.words.limits(name, attacker.enrol, attacker.test)
         for reading in scored:
             try:
                 ready = [way.read(reading).ready for way in attacker.ways]
@@ -174,7 +176,7 @@ def assess_attackers(
                 skipped.append(Notice("talkative", "", _TALKATIVE.format(who=who)))
             for length, metric in points:
                 with part(index, steps):
-                    curve, lost = _curve(ways, metric, length, counts, protocol, intervals)
+                    curve, lost = curve_of(ways, metric, length, counts, protocol, intervals)
                 index += 1
                 if curve.negated is not None:
                     curve = with_negated(curve, curve.negated, reading)
@@ -189,7 +191,7 @@ def assess_attackers(
                     skipped.append(Notice("count-left-out", subject, sentence))
                 if isinstance(curve, Linkability):
                     ranks[name, length] = curve.ranks
-        if name in unfitted or name not in given:
+        if name in unfitted or name not in given or attacker.listens:
             index += len(cuts)
             continue
         control = None if original is None else attackers[original].test
@@ -202,6 +204,8 @@ def assess_attackers(
             index += 1
     sets = [s for a in attackers.values() for s in (a.enrol, a.test, a.train) if s is not None]
     attacks = {name: one for name, one in attackers.items() if name != original}
+    done = {name: one for name, one in attacks.items() if name not in unfitted}
+    words = tuple(name for name, one in done.items() if one.listens == "alone")
     refused = [Notice("not-fitted", name, f"not tried, {why}") for name, why in unfitted.items()]
     sweep = LegalSweep(
         curves=MappingProxyType(curves),
@@ -211,7 +215,8 @@ def assess_attackers(
         asked=asked,
         seed=seed,
         sources=tuple(dict.fromkeys(s.source for s in sets if s.source is not None)),
-        release=tuple(n for n, one in attacks.items() if n not in unfitted and one.is_release),
+        release=tuple(n for n, one in done.items() if n not in words and one.is_release),
+        words=words,
         skipped=(*refused, *skipped),
         untried=_untried(list(attacks.values()), variants),
     )
@@ -238,7 +243,7 @@ def _crowd(
     return crowd_of(ways, curve, counts, protocol=protocol, attacker=best)
 
 
-def _curve(
+def curve_of(
     ways: Sequence[Attacker],
     metric: str,
     length: int,

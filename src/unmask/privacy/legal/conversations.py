@@ -28,7 +28,7 @@ Metric = Literal["singling_out", "linkability", "one_minus_eer"]
 ENROL_LENGTH: Mapping[str, int | Literal["all"]] = {"singling_out": 30}
 """Utterances averaged in enrolment where that is not said, else all (Vauquier 2025, 3.4)."""
 _ROWS = 1 << 15
-_AT_ONCE = 1 << 16
+_AT_ONCE = 1 << 12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -241,13 +241,12 @@ class Rows(Sides):
 
     codes: Codes | None = None
 
-    def exact(self, enrol: IntArray | int, test: IntArray) -> FloatArray:
+    def exact(self, enrol: IntArray, test: IntArray) -> FloatArray:
         """Double-precision scores of pairs; equal vectors give equal scores, wherever they are."""
         scores = np.empty(test.size)
         for start in range(0, test.size, _AT_ONCE):
             some = slice(start, start + _AT_ONCE)
-            known = self.enrol[enrol if isinstance(enrol, int) else enrol[some]]
-            scores[some] = (self.test[test[some]] * known).sum(axis=1)
+            scores[some] = (self.test[test[some]] * self.enrol[enrol[some]]).sum(axis=1)
         if self.codes is None:
             return scores
         return np.where(self.codes[1][test] == self.codes[0][enrol], scores, -np.inf)
@@ -329,7 +328,8 @@ def attack_data(
     refuse_zeros(enrol, "enrolment")
     refuse_zeros(test, "test")
     if not protocol.allow_shared_utterances:
-        _refuse_shared(enrol, test)
+        allow = "; LegalProtocol(allow_shared_utterances=True) lets this leak pass"
+        refuse_shared(enrol, test, allow)
     strangers = 0
     if metric != "singling_out":
         names = enrol.speakers.names.gather(enrol.speakers.used)
@@ -369,13 +369,12 @@ def attack_data(
     return AttackData(enrolled, tested, scorer, codes, seeds[2:], fields, everyone)
 
 
-def _refuse_shared(enrol: Embeddings, test: Embeddings) -> None:
-    """No utterance is on both sides."""
+def refuse_shared(enrol: Embeddings, test: Embeddings, allow: str = "") -> None:
+    """No utterance is on both sides; ``allow`` says how this could be let pass."""
     if enrol.utterances is None or test.utterances is None:
         return
     here, there = (ids.names.gather(ids.used) for ids in (enrol.utterances, test.utterances))
     leak = here.filter(here.is_in(there.implode()))
     if len(leak):
         actual = f"{len(leak)} in enrolment and in test (first: {leak[0]})"
-        allow = "LegalProtocol(allow_shared_utterances=True) lets this leak pass"
-        raise InputError("utterances", "none on both sides", f"{actual}; {allow}")
+        raise InputError("utterances", "none on both sides", f"{actual}{allow}")

@@ -15,16 +15,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, log_ndtr, logit
 
-from unmask.base import (
-    BoolArray,
-    FloatArray,
-    Groups,
-    IntArray,
-    Sampling,
-    jackknife_error,
-    pareto_tail,
-    quantile_t,
-)
+from unmask import base
+from unmask.base import BoolArray, FloatArray, Groups, IntArray, Sampling
 from unmask.errors import InputError
 from unmask.estimate import Notice, Parameter
 from unmask.privacy.attack import Attacker, Reading
@@ -177,9 +169,7 @@ def crowd_of(
     protocol: LegalProtocol = USUAL,
     attacker: str = "",
 ) -> ExtrapolatedLinkability:
-    """What was ``measured`` of an attack, in its reading and averaged over its ``ways``, continued
-    to larger ``counts``.
-    """
+    """What was ``measured``, averaged over the ``ways`` of its reading, at larger ``counts``."""
     people, how = measured.above.others + 1, measured.resampling
     asked = np.atleast_1d(np.asarray(counts, dtype=np.int64))
     if measured.side:
@@ -213,8 +203,8 @@ def crowd_of(
     carriers = min(one.carriers for one in whole)
     low, high = np.full((2, sizes.size), np.nan)
     if len(without):
-        error = jackknife_error(_odds(without)) * (people / carriers) ** _WIDER
-        reach = quantile_t(groups, how.level) * error
+        error = base.jackknife_error(_odds(without)) * (people / carriers) ** _WIDER
+        reach = base.quantile_t(groups, how.level) * error
         variance = np.mean([one.var(axis=0, ddof=1) / len(one) for one in links], axis=0)
         least = risk_interval(value, variance, len(links[0]), how)
         low = np.minimum(expit(_odds(value) - reach), least[0])
@@ -260,9 +250,7 @@ def _odds(shares: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Tail:
-    """Standardised scores of strangers, sorted (``body``), and above ``edge`` a generalised Pareto
-    tail.
-    """
+    """Standardised scores of strangers, sorted (``body``); above ``edge`` a Pareto tail."""
 
     body: FloatArray
     edge: float
@@ -276,7 +264,7 @@ class Tail:
         excess = body[np.searchsorted(body, edge, side="right") :] - edge
         if excess.size < _LEAST_TAIL:
             raise InputError("extrapolate", "scores of strangers that differ", "ties at their top")
-        return cls(body, edge, *pareto_tail(excess))
+        return cls(body, edge, *base.pareto_tail(excess))
 
     def log_below(self, scores: FloatArray) -> FloatArray:
         """Logarithms of F: of the share of strangers strictly below these scores, a tie fails."""
@@ -292,9 +280,7 @@ class Tail:
 
 @dataclass(frozen=True, eq=False)
 class FittedCrowd:
-    """The ``tails`` that were fitted, standardised scores of the true speakers (``own``) by
-    ``owner``, and log F of them.
-    """
+    """Fitted ``tails``, scores of the true speakers (``own``) by ``owner``, and log F of them."""
 
     tails: Sequence[Tail]
     own: FloatArray

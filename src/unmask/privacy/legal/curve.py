@@ -11,18 +11,8 @@ from typing import Any, Self, TypeVar
 import numpy as np
 import polars as pl
 
-from unmask.base import (
-    VERDICT,
-    BoolArray,
-    FloatArray,
-    IntArray,
-    Sampling,
-    Tabular,
-    draws,
-    exact_bound,
-    in_order,
-    score_interval,
-)
+from unmask import base
+from unmask.base import VERDICT, BoolArray, FloatArray, IntArray, Sampling, Tabular
 from unmask.estimate import Estimate, Interval, Notice, Parameter
 from unmask.privacy.attack import PLAIN, READINGS, Reading
 from unmask.privacy.luck import Permuted, luck_of
@@ -261,7 +251,7 @@ class RiskCurve(Curve):
         how = self.resampling
         if how.replicates < 1 or not self.tells_persons:
             return None
-        risks = self.per_speaker[np.argsort(in_order(self.speakers.to_list())), i]
+        risks = self.per_speaker[np.argsort(base.in_order(self.speakers.to_list())), i]
         noise = float(self.noise[i]) * (1 / self.recordings).mean()
 
         def end(people: FloatArray, noise: float, tail: float) -> float:
@@ -271,7 +261,7 @@ class RiskCurve(Curve):
         low = end(risks, noise, (1 - how.level) / 2)
         high = end(np.append(risks, 1.0), 0.0, (1 + how.level) / 2)
         if low == 1:
-            low = exact_bound("low", len(risks), level=how.level)
+            low = base.exact_bound("low", len(risks), level=how.level)
         return min(low, self.worst_decile[i]), max(high, self.worst_decile[i])
 
     def details(self, i: int) -> tuple[Estimate, ...]:
@@ -288,7 +278,7 @@ class RiskCurve(Curve):
 
 def _samples(risks: FloatArray, how: Sampling) -> FloatArray:
     """The risks of the speakers drawn in each replicate (rows)."""
-    times = draws(len(risks), min(how.replicates, _DECILE_REPLICATES), how.seed).astype(int)
+    times = base.draws(len(risks), min(how.replicates, _DECILE_REPLICATES), how.seed).astype(int)
     return np.repeat(np.tile(risks, len(times)), times.ravel()).reshape(times.shape)
 
 
@@ -328,7 +318,9 @@ def risk_interval(
     value: FloatArray, variance: FloatArray, speakers: int, how: Sampling
 ) -> tuple[FloatArray, FloatArray]:
     """Score interval of a mean over speakers with this variance; NaN where none is asked for."""
-    return score_interval(value, variance, speakers if how.replicates > 0 else 0, level=how.level)
+    return base.score_interval(
+        value, variance, speakers if how.replicates > 0 else 0, level=how.level
+    )
 
 
 def spoken(*lengths: int) -> str:

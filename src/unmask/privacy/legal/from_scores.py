@@ -17,6 +17,7 @@ from unmask.base import (
     Sampling,
     as_array,
     as_numbers,
+    paired_interval,
     reject_nan,
 )
 from unmask.errors import InputError
@@ -30,6 +31,8 @@ from unmask.privacy.legal.linking import Above, Ranks, exact_linkability, ranks_
 from unmask.trials import Scores, share
 
 _LEAST = 2
+_NOT_ASKED = "no replicates were asked for"
+PAIRED = "speaker,paired score"
 
 
 def count_above_in_scores(
@@ -225,19 +228,55 @@ def _matrix(scores: Scores) -> tuple[IntArray, IntArray, IntArray] | None:
     return (square, column[owner], owner) if (column[owner] >= 0).any() else None
 
 
-def _linked(matrix: FloatArray, place: IntArray, how: Sampling, trials: str) -> Estimate:
+def linkability_difference(
+    scores: Scores,
+    first: str,
+    second: str,
+    *,
+    level: float = Sampling.level,
+    replicates: int = Sampling.replicates,
+    seed: int = 0,
+) -> tuple[Estimate, Estimate, Estimate] | None:
+    """Linkability of two systems of ``scores`` as of :func:`matrix_risks`, and how much more the
+    ``second`` has, paired by speaker; None where the trials are no matrix.
+
+    Each is read as it is or negated, whichever gives more. ``replicates`` of 0 means no interval.
+    """
+    matrix = _matrix(scores)
+    if matrix is None:
+        return None
+    order, place, _ = matrix
+    how, ends = Sampling(replicates, level, seed), None
+    values = [scores.scores(name)[order] for name in (first, second)]
+    one, two = (_linked(own, place, how, scores.digest) for own in values)
+    shares = [max(_linked_shares(own, place).values(), key=np.mean) for own in values]
+    if replicates > 0 and len(shares[0]) > 1:
+        ends = Interval(*paired_interval(*shares, level=level), level, PAIRED, 0, seed)
+    why = "" if ends else "one speaker only" if replicates > 0 else _NOT_ASKED
+    made = replace(one, value=float(two.value) - float(one.value), interval=ends, chance=0.0)
+    params = {**one.params, "variant": None, "of": f"{second} − {first}"}
+    return one, two, replace(made, params=params, no_interval=why)
+
+
+def _linked_shares(matrix: FloatArray, place: IntArray) -> dict[Reading, FloatArray]:
+    """Share of each enrolled speaker's recordings that are linked, by the scores and negated."""
     true = place[place >= 0]
     owner = np.unique(true, return_inverse=True)[1]
-    people = np.bincount(owner)
     above = count_above_in_scores(matrix[place >= 0], true)
-    risks = {}
-    for variant, counted in ((PLAIN, above), (NEGATED, above.negated())):
-        mean = np.bincount(owner, counted.at_or_above == 0) / people
-        risks[variant] = float(mean.mean()), mean_variance(mean[:, None])
-    params: dict[str, Parameter] = {"count": above.others + 1, "length": 1, "draws": "exact"}
-    n = {"speakers": len(people), "recordings": len(true)}
+    return {
+        variant: np.bincount(owner, counted.at_or_above == 0) / np.bincount(owner)
+        for variant, counted in ((PLAIN, above), (NEGATED, above.negated()))
+    }
+
+
+def _linked(matrix: FloatArray, place: IntArray, how: Sampling, trials: str) -> Estimate:
+    shares = _linked_shares(matrix, place)
+    risks = {name: (float(s.mean()), mean_variance(s[:, None])) for name, s in shares.items()}
+    models = matrix.shape[1]
+    params: dict[str, Parameter] = {"count": models, "length": 1, "draws": "exact"}
+    n = {"speakers": len(shares[PLAIN]), "recordings": int((place >= 0).sum())}
     made = _larger("linkability", risks, SCORE, n, params, how)
-    return replace(made, chance=1 / (above.others + 1), trials=trials)
+    return replace(made, chance=1 / models, trials=trials)
 
 
 def _isolated(
@@ -277,7 +316,7 @@ def _larger(
     value, variance = risks[variant]
     made = Estimate(metric, value, "%", n=n, params={**params, "variant": variant})
     if how.replicates < 1:
-        return replace(made, no_interval="no replicates were asked for")
+        return replace(made, no_interval=_NOT_ASKED)
     low, high = risk_interval(np.array([value]), variance, n["speakers"], how)
     interval = Interval(float(low[0]), float(high[0]), how.level, method, 0, how.seed)
     return replace(made, interval=interval)

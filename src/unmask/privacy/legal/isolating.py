@@ -14,6 +14,7 @@ from scipy.stats import hypergeom
 from unmask.base import FloatArray, Groups, IntArray, Sampling
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice, Parameter
+from unmask.privacy.legal import isolating_kernel
 from unmask.privacy.legal.conversations import USUAL, LegalProtocol, as_counts, attack_data
 from unmask.privacy.legal.curve import (
     BOTH_SIDES,
@@ -23,13 +24,7 @@ from unmask.privacy.legal.curve import (
     risks,
     with_negated,
 )
-from unmask.privacy.legal.isolating_kernel import (
-    DRAWS_WITHOUT,
-    Attempts,
-    Outcome,
-    Predicates,
-    single_out_all,
-)
+from unmask.privacy.legal.isolating_kernel import DRAWS_WITHOUT, Attempts, Outcome, Predicates
 from unmask.privacy.legal.permuted import dealt
 from unmask.privacy.luck import Permuted, luck_of
 from unmask.scoring import Backend
@@ -62,9 +57,7 @@ class SinglingOut(RiskCurve):
         return float(np.exp(-1.0))
 
     def details(self, i: int) -> tuple[Estimate, ...]:
-        """Those of any risk, and among the fewest speakers the share of isolations that isolate the
-        enrolled person: 1/N where voices are stable and unrelated.
-        """
+        """Those of any risk, and the share of isolations that isolate the enrolled person."""
         if i != int(self.counts.argmin()):
             return super().details(i)
         share = replace(
@@ -166,7 +159,7 @@ def singling_out(
     whose = lookup(names, entries.names).astype(np.int64)
     attempts = Attempts.of(Groups(entries.speakers), whose, sizes, protocol, both.seeds[1])
     predicates = Predicates(*both.rows(attackers), attempts=attempts)
-    outcome = single_out_all(predicates)
+    outcome = isolating_kernel.single_out_all(predicates)
     deals = dealt(predicates, int(sizes.min()), seed)
     alike = None
     if both.codes is not None:

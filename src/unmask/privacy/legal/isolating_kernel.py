@@ -7,10 +7,10 @@ products tell which conversations are worth a look; what decides is computed in 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,22 +21,23 @@ from unmask.run import Arrays, Range, Xp, narrow, ranges_of, run
 
 Row = npt.NDArray[np.float32]
 Slots = npt.NDArray[np.int16]
-Exact = Callable[[IntArray], FloatArray]
-"""Gives double-precision scores of one enrolment speaker with some conversations."""
-Predicate = tuple[int, Row, float, tuple[Exact, ...]]
-"""The number of an enrolment speaker, its scores, by how much two of them may be off, and what
-gives exact ones: of the score, and of the negated one where that is tried as well."""
+Codes = npt.NDArray[np.integer[Any]]
+Exact = Callable[[IntArray, IntArray], FloatArray]
+"""Gives double-precision scores of enrolment speakers with conversations, pair by pair."""
 SPEAKERS = 32
 DRAWS_WITHOUT = 2
 """Draws in which success is tried again without each test speaker: two tell the spread."""
 _SAMPLE = 16
 _SPARE = 48
+NEAR = 6
+"""Test entries among the best for which lists are read at first."""
 _DEEPER = 4
 _BEYOND = 8
 _AT_ONCE = 1 << 21
 
 
-class Draw(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Draw:
     """Everyone in random ``order`` after the enrolment speaker: the first N are the test speakers,
     for every N. ``position`` is its inverse; ``slots`` are the test entries, folds × speakers.
     """
@@ -44,6 +45,16 @@ class Draw(NamedTuple):
     order: IntArray
     position: IntArray
     slots: Slots
+
+    @lazy
+    def _rows(self) -> dict[int, IntArray]:
+        return {}
+
+    def rows(self, population: Groups, count: int) -> IntArray:
+        """The conversations of the first ``count`` speakers."""
+        if count not in self._rows:
+            self._rows[count] = population.rows(self.order[:count])
+        return self._rows[count]
 
 
 class Best:
@@ -74,7 +85,7 @@ class Best:
         everyone = len(self.population.counts)
         share = count / everyone
         if count * len(self.scores) / everyone <= 4 * depth / share:
-            chosen, bound = self.population.rows(draw.order[:count]), -np.inf
+            chosen, bound = draw.rows(self.population, count), -np.inf
         else:
             chosen, bound = self.best(int(2 * depth / share))
             if count < everyone:
@@ -107,91 +118,158 @@ def isolated(
     return passes == 1, nth[1], at
 
 
-def _without_speakers(
-    lists: tuple[FloatArray, IntArray, BoolArray],
-    rank: int,
-    success: BoolArray,
-    deepest: IntArray,
-    own: int,
-) -> tuple[IntArray, IntArray, IntArray]:
-    """In how many more folds an attack succeeds once all entries of another test speaker are gone:
-    the attack, the speaker, the number of folds. ``lists`` are scores, which descend, their
-    speakers, and the test entries of each fold; only speakers down to ``deepest``, the entry of the
-    threshold, can matter, and the enrolment speaker ``own`` stays.
+@dataclass(frozen=True, eq=False)
+class BestFirst:
+    """Conversations of attacks (rows), best first: exact ``scores``, the ``owner`` and its ``slot``
+    of each; ``slots`` are the test entries of every fold by speaker, draws × speakers × folds,
+    ``draw`` tells which draw an attack is of, ``rank`` is k.
     """
-    scores, owner, is_test = lists
-    size = int(deepest.max()) + 1
-    near = owner[:, :size]
-    first = ~(np.tril(near[:, :, None] == near[:, None, :], -1)).any(axis=2)
-    first &= (np.arange(size) <= deepest[:, None]) & (near != own)
-    first &= scores[:, :size] > -np.inf
-    attack, at = np.nonzero(first)
-    gone = near[attack, at]
-    width = min(scores.shape[1], size + 2 * (rank + 1) + _BEYOND)
-    scores, owner, is_test = scores[:, :width], owner[:, :width], is_test[:, :, :width]
-    kept = (owner[attack] != gone[:, None])[:, None, :]
-    tested = is_test[attack]
-    won, below, _ = isolated(scores[attack], tested & kept, ~tested & kept, rank)
-    before = success[attack]
-    after = np.where(below > -np.inf, won, before)
-    return attack, gone, after.sum(axis=1) - before.sum(axis=1)
+
+    scores: FloatArray
+    owner: Codes
+    slot: IntArray
+    slots: Slots
+    draw: IntArray
+    rank: int
+
+    def of(self, rows: Any, width: int | None = None) -> BestFirst:
+        """Some attacks, to a ``width``."""
+        at = (rows, slice(width))
+        places = {"owner": self.owner[at], "slot": self.slot[at], "draw": self.draw[rows]}
+        return replace(self, scores=self.scores[at], **places)
+
+    @lazy
+    def tests(self) -> BoolArray:
+        """The test entries, attacks × folds × conversations."""
+        entries = self.slots[self.draw[:, None], self.owner] == self.slot[:, :, None]
+        return np.ascontiguousarray(entries.swapaxes(1, 2))
+
+    def isolated(self) -> tuple[BoolArray, FloatArray, IntArray]:
+        """What :func:`isolated` tells; whole lists are read only where their best do not do."""
+        width = self.rank + 1 + NEAR
+        near = self.of(slice(None), width)
+        made = isolated(near.scores, near.tests, ~near.tests, self.rank)
+        short = np.flatnonzero((made[1] == -np.inf).any(axis=1))
+        if short.size and width < self.scores.shape[1]:
+            some = self.of(short)
+            whole = isolated(some.scores, some.tests, ~some.tests, self.rank)
+            for part, own in zip(made, whole, strict=True):
+                part[short] = own
+        return made
+
+    def without_speakers(
+        self, success: BoolArray, deepest: IntArray, own: IntArray, size: IntArray
+    ) -> tuple[IntArray, Codes, IntArray]:
+        """In how many more folds an attack succeeds once all entries of another test speaker are
+        gone: the attack, the speaker, the number of folds. Only speakers down to ``deepest``, the
+        entry of the threshold, can matter, and the enrolment speaker ``own`` stays; entries within
+        ``size`` and some more are looked at.
+        """
+        wide = int(deepest.max()) + 1
+        near = self.owner[:, :wide]
+        first = ~(np.tril(near[:, :, None] == near[:, None, :], -1)).any(axis=2)
+        first &= (np.arange(wide) <= deepest[:, None]) & (near != own[:, None])
+        first &= self.scores[:, :wide] > -np.inf
+        attack, at = np.nonzero(first)
+        gone = near[attack, at]
+        most = size + 2 * (self.rank + 1) + _BEYOND
+        after = success[attack]
+        left = np.arange(len(attack))
+        for width in (wide + NEAR, int(most.max())):
+            some = self.of(slice(None), width)
+            here = attack[left]
+            kept = some.owner[here] != gone[left, None]
+            kept &= np.arange(kept.shape[1]) < most[here, None]
+            tested, kept = some.tests[here], kept[:, None, :]
+            won, below, _ = isolated(some.scores[here], tested & kept, ~tested & kept, self.rank)
+            after[left] = np.where(below > -np.inf, won, success[here])
+            left = left[(below == -np.inf).any(axis=1)]
+        return attack, gone, after.sum(axis=1) - success[attack].sum(axis=1)
 
 
 def single_out(
-    row: Best, exact: Exact, margin: float, draws: Sequence[Draw], rank: int, counts: IntArray
+    rows: Sequence[Best],
+    exact: Exact,
+    margins: FloatArray,
+    draws: Sequence[Sequence[Draw]],
+    rank: int,
+    counts: IntArray,
 ) -> tuple[BoolArray, IntArray, IntArray]:
-    """Success of one enrolment speaker's predicate with threshold rank ``rank``, draws × counts ×
-    folds; the keys count·S + j of other test speakers j, ascending, and by how many folds, over the
-    first draws, success rises without them. Scores of ``row`` err by ``margin``; attacks whose
-    lists prove too short go again.
+    """Success of the predicates of some enrolment speakers with threshold rank ``rank``, speakers ×
+    draws × counts × folds; the keys (e·C + count)·S + j of other test speakers j, ascending, and by
+    how many folds, over the first draws, success of e rises without them. Scores of ``rows`` err
+    by ``margins``; attacks whose lists prove too short go again.
     """
-    folds, speakers = len(draws[0].slots), len(row.population.counts)
-    own = int(draws[0].order[0])
-    success = np.empty((len(draws) * len(counts), folds), dtype=bool)
+    population, tried = rows[0].population, len(draws[0]) * len(counts)
+    slots = np.stack([draw.slots.T for draw in draws[0]])
+    own = np.array([drawn[0].order[0] for drawn in draws])
+    success = np.empty((len(rows) * tried, slots.shape[2]), dtype=bool)
     keys, changes = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
     left = np.arange(len(success))
     depth = 2 * (rank + 1) + _SPARE
     while left.size:
-        together = max(1, _AT_ONCE // (depth * folds))
+        together = max(1, _AT_ONCE // (depth * slots.shape[2]))
         short = []
         for start in range(0, left.size, together):
             some = left[start : start + together]
-            d, c = np.divmod(some, len(counts))
-            lists = [row.among(draws[i], int(n), depth) for i, n in zip(d, counts[c], strict=True)]
-            chosen, scores = _descending([conversations for conversations, _ in lists], exact)
-            bound = np.array([bound for _, bound in lists]) + margin
-            owner, slot = row.population.codes[chosen], row.population.slot[chosen]
-            tested = [draws[i].slots.take(owner[d == i], axis=1) for i in np.unique(d)]
-            is_test = np.concatenate(tested, axis=1).swapaxes(0, 1) == slot[:, None, :]
-            won, below, at = isolated(scores, is_test, ~is_test, rank)
+            e, (d, c) = some // tried, np.divmod(some % tried, len(counts))
+            lists, bounds = zip(
+                *(
+                    rows[i].among(draws[i][j], int(n), depth)
+                    for i, j, n in zip(e, d, counts[c], strict=True)
+                ),
+                strict=True,
+            )
+            chosen, scores = _descending(lists, e, len(population), exact)
+            bound = np.array(bounds) + margins[e]
+            owner, slot = population.codes[chosen], population.slot[chosen]
+            ranked = BestFirst(scores, owner, slot, slots, d, rank)
+            won, below, at = ranked.isolated()
             deep = (bound == -np.inf) | (below > bound[:, None]).all(axis=1)
             success[some[deep]] = won[deep]
             short.append(some[~deep])
             deep &= d < DRAWS_WITHOUT
             if deep.any():
-                parts, deepest = (scores[deep], owner[deep], is_test[deep]), at[deep].max(axis=1)
-                attack, gone, change = _without_speakers(parts, rank, won[deep], deepest, own)
-                keys.append(c[deep][attack] * speakers + gone)
+                deepest, by = at[deep].max(axis=1), e[deep]
+                size = np.zeros(len(rows), dtype=np.int64)
+                np.maximum.at(size, by, deepest + 1)
+                attack, gone, change = ranked.of(deep).without_speakers(
+                    won[deep], deepest, own[by], size[by]
+                )
+                keys.append(((by * len(counts) + c[deep])[attack]) * population.size + gone)
                 changes.append(change)
         left = np.concatenate(short)
         depth *= _DEEPER
     absent, which = np.unique(np.concatenate(keys), return_inverse=True)
     total = np.zeros(absent.size, dtype=np.int64)
     np.add.at(total, which, np.concatenate(changes))
-    return success.reshape(len(draws), len(counts), folds), absent, total
+    return success.reshape(len(rows), len(draws[0]), len(counts), -1), absent, total
 
 
-def _descending(lists: Sequence[IntArray], exact: Exact) -> tuple[IntArray, FloatArray]:
-    """Conversations of each list and their exact scores, best first; short lists end in −inf."""
+def _descending(
+    lists: Sequence[IntArray], speakers: IntArray, size: int, exact: Exact
+) -> tuple[IntArray, FloatArray]:
+    """Conversations of each list, of ``size`` there are, and their exact scores with the speaker
+    of the list, best first; short lists end in −inf.
+    """
     sizes = np.array([len(some) for some in lists])
     filled = np.arange(sizes.max()) < sizes[:, None]
     chosen = np.zeros(filled.shape, dtype=np.int64)
     scores = np.full(filled.shape, -np.inf)
     chosen[filled] = np.concatenate(lists)
-    different, which = np.unique(chosen[filled], return_inverse=True)
-    scores[filled] = exact(different)[which]
+    cells = chosen[filled] + np.repeat(speakers * size, sizes)
+    values = np.zeros((int(speakers.max()) + 1) * size)
+    values[cells] = 1.0
+    different = np.flatnonzero(values)
+    values[different] = exact(*np.divmod(different, size))
+    scores[filled] = values[cells]
     order = np.argsort(-scores, axis=1)
     return np.take_along_axis(chosen, order, axis=1), np.take_along_axis(scores, order, axis=1)
+
+
+_DRAWN: dict[bytes, Attempts] = {}
+_LAST, _MOST_KEPT = 4, 1 << 20
+"""Attempts that are kept, and conversations that all draws of one may hold."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,6 +288,11 @@ class Attempts:
     entropy: tuple[int, ...]
     key: tuple[int, ...]
 
+    @lazy
+    def kept(self) -> dict[Any, Any]:
+        """What is made of the draws of few people."""
+        return {}
+
     @classmethod
     def of(
         cls,
@@ -219,16 +302,29 @@ class Attempts:
         protocol: LegalProtocol,
         seed: np.random.SeedSequence,
     ) -> Attempts:
-        """Draw the folds."""
+        """Draw the folds, or take those that were drawn for the same people last."""
+        sizes, numbers = population.counts, (protocol.folds, protocol.draws, *seed.spawn_key)
+        told = repr((seed.entropy, seed.n_children_spawned, numbers))
+        key = b"|".join([told.encode(), *(one.tobytes() for one in (sizes, speakers, counts))])
+        if key in _DRAWN:
+            return _DRAWN[key]
         fold_seed, draw_seed = seed.spawn(2)
-        sizes, children = population.counts, fold_seed.spawn(protocol.draws)
+        children = fold_seed.spawn(protocol.draws)
         slots = np.stack([test_slots(sizes, protocol.folds, child) for child in children])
         entropy = tuple(int(n) for n in np.atleast_1d(np.asarray(seed.entropy, dtype=object)))
-        return cls(population, speakers, counts, slots, entropy, draw_seed.spawn_key)
+        made = cls(population, speakers, counts, slots, entropy, draw_seed.spawn_key)
+        if len(speakers) * protocol.draws * len(population) <= _MOST_KEPT:
+            while len(_DRAWN) >= _LAST:
+                _DRAWN.pop(next(iter(_DRAWN)), None)
+            _DRAWN[key] = made
+        return made
 
     def draws(self, e: int) -> list[Draw]:
-        """The draws of an enrolment speaker."""
-        drawn, own = [], self.speakers[e]
+        """The draws of an enrolment speaker, which few people keep."""
+        drawn: list[Draw] = self.kept.get(e, [])
+        if drawn:
+            return drawn
+        own = self.speakers[e]
         for d, slots in enumerate(self.slots):
             seed = np.random.SeedSequence(list(self.entropy), spawn_key=(*self.key, e, d))
             order = np.random.default_rng(seed).permutation(slots.shape[1])
@@ -236,6 +332,8 @@ class Attempts:
             position = np.empty_like(order)
             position[order] = np.arange(len(order))
             drawn.append(Draw(order, position, slots))
+        if len(self.speakers) * len(drawn) * len(self.population) <= _MOST_KEPT:
+            self.kept[e] = drawn
         return drawn
 
     @property
@@ -251,24 +349,21 @@ class Attempts:
         return np.stack([np.bincount(slots, minlength=most) for slots in tried])
 
     def attack(
-        self, e: int, row: Row, margin: float, exacts: Sequence[Exact]
-    ) -> tuple[IntArray, list[tuple[IntArray, IntArray]]]:
-        """How often each conversation of an enrolment speaker was isolated as its test entry (signs
-        × counts × conversations), and for each sign which test speakers success changes without;
-        a pair ruled out, −inf, stays so when negated.
+        self, speakers: IntArray, rows: Sequence[Row], margins: FloatArray, exact: Exact
+    ) -> tuple[IntArray, IntArray, IntArray]:
+        """How often each conversation of enrolment speakers of one rank was isolated as their test
+        entry (speakers × counts × conversations), and which test speakers success changes without
+        (:func:`single_out`).
         """
-        draws, rank = self.draws(e), int(self.ranks[e])
-        slots = self.slots[:, :, self.speakers[e]].reshape(-1)
+        best = [Best(row, self.population) for row in rows]
+        draws, rank = [self.draws(int(e)) for e in speakers], int(self.ranks[speakers[0]])
+        success, absent, rise = single_out(best, exact, margins, draws, rank, self.counts)
         most = int(self.population.counts.max())
-        won = np.zeros((len(exacts), len(self.counts), most), dtype=np.int64)
-        changes = []
-        for s, exact in enumerate(exacts):
-            best = Best(np.where(row == -np.inf, row, -row) if s else row, self.population)
-            success, absent, rise = single_out(best, exact, margin, draws, rank, self.counts)
-            for c in range(len(self.counts)):
-                won[s, c] = np.bincount(slots, success[:, c].reshape(-1), most)
-            changes.append((absent, rise))
-        return won, changes
+        won = np.empty((len(speakers), len(self.counts), most), dtype=np.int64)
+        for i, c in np.ndindex(won.shape[:2]):
+            slots = self.slots[:, :, self.speakers[speakers[i]]].reshape(-1)
+            won[i, c] = np.bincount(slots, success[i, :, c].reshape(-1), most)
+        return won, absent, rise
 
 
 def test_slots(per_speaker: IntArray, folds: int, seed: np.random.SeedSequence) -> Slots:
@@ -318,18 +413,9 @@ class Predicates(Rows):
         """By how much two single-precision scores of an enrolment speaker may be off."""
         return rounding(self.enrol, self.test)
 
-    def attacks(self, xp: Xp, speakers: Range) -> Iterator[Predicate]:
-        """Attacks of some enrolment speakers; only products are made on a device."""
-        pairs = self.single.pairs((SPEAKERS, len(self.test)))
-        for e, row in enumerate(pairs.kept(xp, speakers), speakers[0]):
-            exact = partial(self.exact, e)
-            yield e, row, float(self.margins[e]), (exact, partial(_negated, exact))
-
-
-def _negated(exact: Exact, chosen: IntArray) -> FloatArray:
-    """The negated scores; a pair ruled out, −inf, stays so."""
-    scores = exact(chosen)
-    return np.where(scores == -np.inf, scores, -scores)
+    def rows(self, xp: Xp, speakers: Range) -> npt.NDArray[Any]:
+        """Scores of some enrolment speakers; only products are made on a device."""
+        return self.single.pairs((SPEAKERS, len(self.test))).kept(xp, speakers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -339,33 +425,51 @@ class GivenScores:
     attempts: Attempts
     scores: FloatArray
 
-    def attacks(self, xp: Xp, speakers: Range) -> Iterator[Predicate]:
-        """Attacks of some enrolment speakers."""
-        for e in range(*speakers):
-            values = self.scores[e]
-            margin = float(np.abs(values[np.isfinite(values)]).max(initial=0.0)) * 2.0**-23
-            yield e, values.astype(np.float32), margin, (values.take,)
+    @lazy
+    def margins(self) -> FloatArray:
+        """By how much two single-precision scores of an enrolment speaker may be off."""
+        finite = np.where(np.isfinite(self.scores), np.abs(self.scores), 0.0)
+        return np.asarray(finite.max(axis=1, initial=0.0) * 2.0**-23)
+
+    def rows(self, xp: Xp, speakers: Range) -> npt.NDArray[Any]:
+        """Scores of some enrolment speakers."""
+        return self.scores[slice(*speakers)].astype(np.float32)
+
+    def exact(self, enrol: IntArray, test: IntArray) -> FloatArray:
+        """The scores of pairs."""
+        return self.scores[enrol, test]
+
+
+def _signed(sign: int, scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The scores, or the negated ones: a pair ruled out, −inf, stays so."""
+    return scores if sign > 0 else np.where(scores == -np.inf, scores, -scores)
 
 
 def isolate(xp: Xp, shared: Predicates | GivenScores, speakers: Range) -> Arrays:
-    """Try the predicates of a range of enrolment speakers."""
-    attempts = shared.attempts
-    counts, everyone = len(attempts.counts), len(attempts.population.counts)
-    won: list[IntArray] = []
-    change = np.zeros((2, counts * everyone), dtype=np.int64)
-    squares = np.zeros((2, counts), dtype=np.int64)
-    for attack in shared.attacks(xp, speakers):
-        one, changes = attempts.attack(*attack)
-        won.append(one)
-        for s, (absent, rise) in enumerate(changes):
-            change[s, absent] += rise
-            np.add.at(squares[s], absent // everyone, rise**2)
-    signs = len(won[0])
-    return {
-        "won": narrow(np.stack(won, axis=1)),
-        "change": change[:signs].reshape(signs, counts, everyone),
-        "squares": squares[:signs],
-    }
+    """Try the predicates of a range of enrolment speakers, under the score and, where that is
+    computed here, the negated one.
+    """
+    attempts, signs = shared.attempts, (1, -1) if isinstance(shared, Predicates) else (1,)
+    counts, everyone = len(attempts.counts), attempts.population.size
+    every, rows = np.arange(*speakers), shared.rows(xp, speakers)
+    ranks, most = attempts.ranks[every], int(attempts.population.counts.max())
+    won = np.empty((len(signs), len(every), counts, most), dtype=np.int64)
+    change = np.zeros((len(signs), counts * everyone), dtype=np.int64)
+    squares = np.zeros((len(signs), counts), dtype=np.int64)
+    for (s, sign), rank in product(enumerate(signs), np.unique(ranks)):
+        here = np.flatnonzero(ranks == rank)
+        some = every[here]
+
+        def exact(e: IntArray, test: IntArray, sign: int = sign, some: IntArray = some) -> Any:
+            return _signed(sign, shared.exact(some[e], test))
+
+        own = [_signed(sign, rows[i]) for i in here]
+        won[s, here], absent, rise = attempts.attack(some, own, shared.margins[some], exact)
+        cell = absent % (counts * everyone)
+        np.add.at(change[s], cell, rise)
+        np.add.at(squares[s], cell // everyone, rise**2)
+    whole = change.reshape(len(signs), counts, everyone)
+    return {"won": narrow(won), "change": whole, "squares": squares}
 
 
 def single_out_all(shared: Predicates | GivenScores) -> Outcome:

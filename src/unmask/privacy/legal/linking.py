@@ -12,28 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import (
-    FloatArray,
-    Groups,
-    IntArray,
-    MetricRange,
-    Sampling,
-    Tabular,
-    bias_corrected,
-    in_order,
-    lazy,
-    mean_interval,
-)
+from unmask import base
+from unmask.base import FloatArray, Groups, IntArray, MetricRange, Sampling, Tabular
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Notice, Parameter
-from unmask.privacy.legal.conversations import (
-    USUAL,
-    LegalProtocol,
-    Rows,
-    as_counts,
-    attack_data,
-    rounding,
-)
+from unmask.privacy.legal import conversations
+from unmask.privacy.legal.conversations import USUAL, LegalProtocol, Rows
 from unmask.privacy.legal.curve import (
     CORRECTED,
     SCORE,
@@ -70,9 +54,7 @@ class Above:
     allowed: IntArray | None = None
 
     def negated(self) -> Above:
-        """The same counts for the negated score: −s(i,j) ≥ −s(i,i) where s(i,j) ≤ s(i,i); a pair
-        ruled out stays so.
-        """
+        """The same for the negated score: −s(i,j) ≥ −s(i,i) where s(i,j) ≤ s(i,i)."""
         if self.allowed is None:
             return Above(self.others - self.above, self.others - self.at_or_above, self.others)
         known = self.allowed >= 0
@@ -126,7 +108,7 @@ def count_rows(xp: Xp, comparison: LinkRows, rows: Range) -> Arrays:
     some = slice(*rows)
     true = comparison.true[some]
     own = comparison.exact(true, np.arange(*rows))
-    margin = rounding(comparison.test[some], comparison.enrol)
+    margin = conversations.rounding(comparison.test[some], comparison.enrol)
     low, high = (xp.put(_outward(own + sign * margin, own, sign * np.inf)) for sign in (-1.0, 1.0))
     sure = xp.zeros(own.size)
     close_i, close_j = [], []
@@ -175,13 +157,13 @@ class Linkability(RiskCurve):
     def _params(self, i: int) -> dict[str, Parameter]:
         return {**super()._params(i), "draws": "exact" if self.draws is None else self.draws}
 
-    @lazy
+    @base.lazy
     def ranks(self) -> Ranks:
         """Rank of the true speaker among all enrolment speakers, from the same scores."""
         return ranks_of(
             self.above.at_or_above + 1,
             self.above.others + 1,
-            speakers=in_order(self.speakers.to_list())[self.owner],
+            speakers=base.in_order(self.speakers.to_list())[self.owner],
             resampling=self.resampling,
         )
 
@@ -283,13 +265,15 @@ def linkability(
     linkability 41.67 % [32.68, 51.72] (95 %), chance 3.333 %
     """
     how = Sampling(replicates, level, seed)
-    both = attack_data(enrol, test, "linkability", length, backend, protocol, how)
+    both = conversations.attack_data(enrol, test, "linkability", length, backend, protocol, how)
     draws = protocol.linkability_draws if draws is None else draws
     enrolled, tested = both.enrolled, both.tested
     owner, recordings = tested.speakers, tested.per_speaker
     true = both.true[owner]
     wanted = len(enrolled.names) if counts is None else counts
-    sizes = as_counts(wanted, speakers=len(enrolled.names), least=1, where="enrolment")
+    sizes = conversations.as_counts(
+        wanted, speakers=len(enrolled.names), least=1, where="enrolment"
+    )
     if len(enrolled.names) < 2:
         raise InputError("enrolment: expected at least 2 speakers to choose from, found 1")
     comparison = LinkRows(*both.rows(), true=true)
@@ -359,9 +343,7 @@ class Ranks(Tabular):
         return (Notice("few-conversations", "ranks", sentence),)
 
     def histogram(self) -> tuple[IntArray, FloatArray]:
-        """Edges of bins that double in width, and the mean P(r) within each; bin b holds the ranks
-        from edges[b] to edges[b + 1] − 1.
-        """
+        """Edges of bins that double in width, and the mean P(r) of the ranks in each."""
         doubling = 2 ** np.arange(int(np.log2(self.candidates)) + 1)
         edges = np.append(doubling, self.candidates + 1)
         total = np.concatenate([[0.0], np.cumsum(self.distribution)])
@@ -386,9 +368,7 @@ class Ranks(Tabular):
 
 
 def disclosure(distribution: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """MeanD and MaxD in bits of distributions over ranks (last axis), the last digits rounded so
-    that certainty is exactly log2 N.
-    """
+    """MeanD and MaxD in bits of distributions over ranks (last axis); certainty is log2 N."""
     candidates = distribution.shape[-1]
     positive = np.where(distribution > 0, distribution, 1.0)
     entropy = -(distribution * np.log2(positive)).sum(axis=-1)
@@ -433,7 +413,7 @@ def ranks_of(
     ends = [(np.nan, np.nan)] * 3
     if len(sizes) > 1 and how.replicates > 0:
         first = np.bincount(owner, np.where(array == 1, share, 0.0))
-        low, high = mean_interval(np.asarray(first[:, None], float), level=how.level)
+        low, high = base.mean_interval(np.asarray(first[:, None], float), level=how.level)
         times = how.times(len(sizes))
         drawn = np.array([disclosure(spread(array - 1, one[owner] * share)) for one in times])
         usual = mean_d <= np.quantile(uniform[:, 0], (1 + how.level) / 2)
@@ -467,7 +447,10 @@ def _bits(
     limits = []
     for value, column in zip(values, drawn.T, strict=True):
         ends = np.clip(
-            [bias_corrected(value, column, speakers, level=level, within=one) for one in ranges],
+            [
+                base.bias_corrected(value, column, speakers, level=level, within=one)
+                for one in ranges
+            ],
             *most[:2],
         )
         limits.append((float(np.fmin.reduce(ends[:, 0])), float(np.fmax.reduce(ends[:, 1]))))

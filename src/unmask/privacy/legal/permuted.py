@@ -13,7 +13,7 @@ import polars as pl
 
 from unmask.base import BoolArray, FloatArray, Groups, IntArray
 from unmask.privacy.legal.conversations import Rows
-from unmask.privacy.legal.isolating_kernel import Attempts, Predicates, Row, isolated
+from unmask.privacy.legal.isolating_kernel import NEAR, Attempts, Predicates, Row, isolated
 from unmask.privacy.luck import Permuted, Renaming, some_people
 from unmask.run import NUMPY
 from unmask.trials import lookup
@@ -109,9 +109,7 @@ def _own_chance(
 def _by_name(
     rows: Rows, population: Groups, tested: IntArray, columns: IntArray, outcomes: FloatArray
 ) -> FloatArray:
-    """g(i, j) of the people ``tested`` under the score and the negated one, for every N': signs ×
-    counts × people × names.
-    """
+    """g(i, j) of the people ``tested`` under both signs: signs × counts × people × names."""
     size, people = len(rows.enrol), len(tested)
     table = np.empty((2, outcomes.shape[1], people, people))
     step = max(1, _AT_ONCE // (size * int(population.counts.max())))
@@ -247,6 +245,9 @@ class _Entries:
 
     @classmethod
     def of(cls, attempts: Attempts, count: int, rank: int) -> _Entries:
+        if (count, rank) in attempts.kept:
+            made: _Entries = attempts.kept[count, rank]
+            return made
         population = attempts.population
         speakers = np.flatnonzero(attempts.ranks == rank)
         draws = [attempts.draws(int(e)) for e in speakers]
@@ -262,7 +263,10 @@ class _Entries:
         for d, slots in enumerate(attempts.slots):
             tests[:, d] = np.moveaxis(slots[:, owner[:, d]], 0, 1) == slot[:, d, None]
         tests &= (members >= 0)[:, :, None]
-        return cls(rank, count, speakers, members, owner, tests, people)
+        made = cls(rank, count, speakers, members, owner, tests, people)
+        if attempts.kept:
+            attempts.kept[count, rank] = made
+        return made
 
     def tried(self, scores: Row, order: IntArray) -> Iterator[tuple[BoolArray, IntArray]]:
         """Whether each attempt isolates (speakers × draws × folds), and whom, under the score and
@@ -271,18 +275,29 @@ class _Entries:
         there = self.members >= 0
         rows = self.speakers[:, None, None]
         drawn = np.where(there, scores[rows, order[self.members]], -np.inf)
-        flat = drawn.reshape(-1, drawn.shape[-1])
-        tests = self.tests.reshape(len(flat), *self.tests.shape[2:])
-        owner = self.owner.reshape(flat.shape)
-        most = min(self.rank + 1 + self.count, flat.shape[1])
+        flat, shape = drawn.reshape(-1, drawn.shape[-1]), self.tests.shape[:3]
         for values in (flat, np.where(np.isneginf(flat), flat, -flat)):
-            best = np.argpartition(-values, most - 1, axis=1)[:, :most]
-            best = np.take_along_axis(best, np.argsort(-np.take_along_axis(values, best, 1)), 1)
-            top = np.take_along_axis(values, best, axis=1)
-            is_test = np.take_along_axis(tests, best[:, None], axis=2)
-            known = (top > -np.inf)[:, None]
-            won = isolated(top, is_test & known, ~is_test & known, self.rank)[0]
-            first = is_test.argmax(axis=2)
-            person = np.take_along_axis(owner, np.take_along_axis(best, first, 1), axis=1)
-            shape = self.tests.shape[:3]
+            won, person, below = self._top(values, slice(None), self.rank + 1 + NEAR)
+            short = np.flatnonzero((below == -np.inf).any(axis=1))
+            if short.size:
+                whole = self._top(values[short], short, self.rank + 1 + self.count)
+                won[short], person[short] = whole[:2]
             yield won.reshape(shape), person.reshape(shape)
+
+    def _top(
+        self, values: FloatArray, rows: Any, most: int
+    ) -> tuple[BoolArray, IntArray, FloatArray]:
+        """Whether the best scores of some attempts isolate, whom, and the (k+1)-th best one that
+        calibrates.
+        """
+        most = min(most, values.shape[1])
+        best = np.argpartition(-values, most - 1, axis=1)[:, :most]
+        best = np.take_along_axis(best, np.argsort(-np.take_along_axis(values, best, 1)), 1)
+        top = np.take_along_axis(values, best, axis=1)
+        tests = self.tests.reshape(-1, *self.tests.shape[2:])[rows]
+        is_test = np.take_along_axis(tests, best[:, None], axis=2)
+        known = (top > -np.inf)[:, None]
+        won, below, _ = isolated(top, is_test & known, ~is_test & known, self.rank)
+        first = np.take_along_axis(best, is_test.argmax(axis=2), axis=1)
+        owner = self.owner.reshape(-1, self.owner.shape[2])[rows]
+        return won, np.take_along_axis(owner, first, axis=1), below

@@ -272,9 +272,7 @@ class LearningCurve(Tabular):
         return self._rise(self.level)
 
     def _rise(self, level: float) -> tuple[float, float, float]:
-        """The difference is taken within each attacked speaker, so its variance is that of the
-        speakers' differences, plus that of attackers trained on other people.
-        """
+        """The variance of speakers' differences plus that of attackers trained on others."""
         if len(self.people) < 2:
             return np.nan, np.nan, np.nan
         gain = self.outcomes[-1] - self.outcomes[-2]
@@ -287,9 +285,7 @@ class LearningCurve(Tabular):
 
     @property
     def verdict(self) -> str:
-        """``rises`` where the 95 % interval of the last gain lies above 0, ``steady`` where it lies
-        below two points and reaches 0, else ``unclear``.
-        """
+        """``rises``: interval of the last gain above 0; ``steady``: reaches 0, below 2 points."""
         _, low, high = self._rise(VERDICT)
         if low > 0:
             return RISES

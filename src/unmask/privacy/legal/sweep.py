@@ -19,6 +19,7 @@ from unmask.privacy.luck import luck_of
 from unmask.trials import Source
 
 if TYPE_CHECKING:
+    from unmask.engine import GroupGaps
     from unmask.privacy.legal.crowd import ExtrapolatedLinkability
 
 HEADLINE = 20
@@ -48,7 +49,9 @@ class LegalSweep(Tabular):
     unprotected speech, ``asked`` the one whose risk was asked for. ``release`` names attacks within
     the release, which link its recordings to each other and not to a known person. ``skipped`` says
     what could not be tried, ``untried`` what was not asked for or lacked data. ``crowds`` continue
-    Linkability of the strongest attack to more people, by length.
+    Linkability of the strongest attack to more people, by length. ``words`` are attacks by words
+    alone: they stand beside the others and do not compete. ``gaps`` are the largest risks by groups
+    of people.
     """
 
     curves: Mapping[tuple[str, str, int], Curve]
@@ -62,6 +65,8 @@ class LegalSweep(Tabular):
     skipped: tuple[Notice, ...] = ()
     untried: tuple[Notice, ...] = ()
     crowds: Mapping[int, ExtrapolatedLinkability] = field(default_factory=dict)
+    words: tuple[str, ...] = ()
+    gaps: tuple[GroupGaps, ...] = ()
 
     @property
     def attackers(self) -> tuple[str, ...]:
@@ -81,9 +86,10 @@ class LegalSweep(Tabular):
     @property
     def protected(self) -> tuple[str, ...]:
         """Attackers who link protected speech to known people: neither the control nor attacks
-        within the release, if others exist.
+        within the release or by words alone, if others exist.
         """
-        others = tuple(name for name in self.attackers if name != self.original)
+        beside = (self.original, *self.words)
+        others = tuple(name for name in self.attackers if name not in beside)
         attacks = tuple(name for name in others if name not in self.release)
         return attacks or others or self.attackers
 
@@ -199,6 +205,7 @@ class LegalSweep(Tabular):
             ranks={key: ranks for key, ranks in self.ranks.items() if key[0] in both},
             inferences={key: one for key, one in self.inferences.items() if key[0] in both},
             release=tuple(name for name in self.release if name == attacker),
+            words=tuple(name for name in self.words if name == attacker),
             crowds={n: one for n, one in self.crowds.items() if one.attacker.startswith(attacker)},
         )
 
@@ -217,6 +224,8 @@ class LegalSweep(Tabular):
             if self.release and not set(self.release) & set(self.protected):
                 within = self.worst(metric, self.release)
                 lines.append(self._sentence(within, "within the release, "))
+            alone = [self.worst(metric, [name]) for name in self.words]
+            lines += [self._sentence(one, "by words alone, ") for one in alone]
         return (*lines, *(one.sentence for one in self.crowds.values()))
 
     def _sentence(self, best: Strongest, what: str = "") -> str:
@@ -248,6 +257,7 @@ class LegalSweep(Tabular):
             ),
             *self._on_control(),
             *(Notice("release", name, _RELEASE) for name in self.release),
+            *(Notice("words", name, self._kept(name), "note") for name in self.words),
             *self._at_chance(),
             *self._isolated(),
             *self._of_parts(),
@@ -255,6 +265,14 @@ class LegalSweep(Tabular):
             *self.untried,
         ]
         return tuple(dict.fromkeys(notices))
+
+    def _kept(self, name: str) -> str:
+        """What is left to an attack by words alone, whatever becomes of the voice."""
+        metric = "linkability" if "linkability" in self.metrics else self.metrics[0]
+        alone = self.worst(metric, [name])
+        share, chance = _shown(alone.estimate), 100 * float(alone.estimate.chance or 0)
+        most = f"{TITLES[metric]} {share}, chance {chance:.1f} %, {spoken(alone.length)}"
+        return f"of the risk, words alone give {most}; a perfect voice anonymiser would keep that"
 
     def _of_parts(self) -> Iterator[Notice]:
         said: list[tuple[str, list[int], Sequence[Notice]]] = [
@@ -303,6 +321,8 @@ class LegalSweep(Tabular):
         for (name, metric, length), curve in self.curves.items():
             variants.setdefault((base_name(name, curve), metric, length), []).append(curve)
         for (name, metric, length), readings in variants.items():
+            if name in self.words:
+                continue
             at_chance = np.all([one.at_chance for one in readings], axis=0)
             for i in range(len(at_chance)):
                 luck = luck_of((one.permuted, i) for one in readings)
@@ -310,8 +330,9 @@ class LegalSweep(Tabular):
                     at_chance[i] = not luck.beyond
             control = variants.get((str(self.original), metric, length), [])
             verdicts: dict[str, list[str]] = {}
+            what = "the voice alone" if "+ words" in name else "the same attack"
             for count in readings[0].counts[at_chance] if name != self.original else ():
-                verdicts.setdefault(_by_control(control, int(count)), []).append(f"{count:,}")
+                verdicts.setdefault(_by_control(control, int(count), what), []).append(f"{count:,}")
             for verdict, some in verdicts.items():
                 sentence = (
                     f"{TITLES[metric]} is not clearly better than chance with {', '.join(some)}"
@@ -325,13 +346,13 @@ class LegalSweep(Tabular):
         """
         for (name, metric, length), curve in self._own().items():
             linked = self.curves.get((name, "linkability", length))
-            if metric != "singling_out" or linked is None or name == self.original:
+            if metric != "singling_out" or linked is None or name in (self.original, *self.words):
                 continue
             if linked.at_chance.all() and not curve.at_chance.all():
                 yield Notice("isolated", f"{name}, {spoken(length)}", _ISOLATED)
 
 
-def _by_control(control: Sequence[Curve], count: int) -> str:
+def _by_control(control: Sequence[Curve], count: int, what: str) -> str:
     """What to say of an attack at chance: the control's strength is its residual risk against what
     no information reaches.
     """
@@ -341,9 +362,9 @@ def _by_control(control: Sequence[Curve], count: int) -> str:
         if (i := curve.index(count)) is not None
     ]
     if not strength:
-        return "without the same attack on unprotected speech this tells nothing"
+        return f"without {what} on unprotected speech this tells nothing"
     above, value = max(strength)
-    reached = f"on unprotected speech the same attack reaches {100 * value:.0f} %"
+    reached = f"on unprotected speech {what} reaches {100 * value:.0f} %"
     return reached if above >= STRONG_ENOUGH else f"{reached}: too weak, this tells nothing"
 
 

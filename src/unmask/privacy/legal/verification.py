@@ -13,18 +13,8 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import (
-    HULL,
-    SKEWED,
-    FloatArray,
-    Groups,
-    IntArray,
-    Lookup,
-    Sampling,
-    in_order,
-    lazy,
-    score_interval,
-)
+from unmask import base
+from unmask.base import HULL, SKEWED, FloatArray, Groups, IntArray, Lookup, Sampling
 from unmask.engine import Roc, equal_errors
 from unmask.privacy.legal.conversations import USUAL, LegalProtocol, Rows, as_counts, attack_data
 from unmask.privacy.legal.curve import Curve, with_negated
@@ -73,7 +63,7 @@ def one_minus_eer(
     row = np.argsort(order)[true]
     by_row, ascending = np.argsort(row), np.argsort(sizes, kind="stable")
     row = row[by_row]
-    groups = _groups(row, in_order(tested.names.to_list())[by_row], len(left))
+    groups = _groups(row, base.in_order(tested.names.to_list())[by_row], len(left))
     list_sizes = sizes[ascending] - 1
     sides = left[order], right[by_row], codes and (codes[0][order], codes[1][by_row])
     lists = ListCounts(*sides, true=row, list_sizes=list_sizes, enrol_group=groups)
@@ -126,12 +116,12 @@ class ListCounts(Rows):
     knots: FloatArray = field(default_factory=lambda: np.empty(0))
     bin_of_code: IntArray = field(default_factory=lambda: np.zeros(2, dtype=np.int64))
 
-    @lazy
+    @base.lazy
     def test_group(self) -> IntArray:
         """The group of every test row."""
         return self.enrol_group[self.true]
 
-    @lazy
+    @base.lazy
     def code(self) -> Lookup:
         """Gives 2j for a score in the gap below target score j, 2j + 1 for one that equals it."""
         return Lookup(self.knots, "both")
@@ -310,7 +300,7 @@ class ListDraws:
         bias = np.nanmean(drawn[1:], axis=0) - drawn[0]
         variance = SKEWED**2 * np.nanvar(drawn[1:], axis=0) * units / (units - 1)
         low, high = (
-            score_interval(np.clip(values - less, 0.5, 1), variance, units, level=level)[end]
+            base.score_interval(np.clip(values - less, 0.5, 1), variance, units, level=level)[end]
             for end, less in enumerate((HULL * bias, np.minimum(bias, 0.0)))
         )
         return np.minimum(np.maximum(low, 0.5), values), np.maximum(high, values)

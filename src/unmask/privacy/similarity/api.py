@@ -6,32 +6,38 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import IntArray, Tabular, as_array, as_numbers, estimate_row
+from unmask.base import IntArray, Sampling, Tabular, as_array, as_numbers, estimate_row
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
 from unmask.privacy.attack import (
     ALIGNMENTS,
+    BESIDE,
     CENTRED,
     DOUBLE_CENTRED,
     PLAIN,
+    WORDS,
     Attacker,
     lacking,
     not_tried,
     with_groups,
 )
-from unmask.privacy.recordings import column_of, first_half, of_people
+from unmask.privacy.recordings import column_of, first_half, of_people, people_by_group
 from unmask.privacy.similarity.distortion import (
+    UNTAUGHT,
     CalibrationDistortion,
+    Retrained,
     cross_scores,
     distortions,
+    retrained,
 )
 from unmask.privacy.similarity.intervals import Setup
 from unmask.privacy.similarity.lists import RunScores, sets_of_lists, speaker_trials
@@ -58,7 +64,11 @@ from unmask.scoring import (
     backend_named,
     known_backend,
 )
-from unmask.trials import Embeddings, Ids, Scores, text_ids
+from unmask.trials import Embeddings, Ids, Scores, refuse_encoders, text_ids
+
+if TYPE_CHECKING:
+    from unmask.engine import GroupGaps
+    from unmask.privacy.words import Words
 
 ALL = "all"
 _ENROLMENT = "enrolment from several utterances or from a run of the attacker's own"
@@ -211,7 +221,11 @@ def _of_embeddings(
     crossed: dict[str, list[PairGrid]] = {}
     first, notes = first_half(original)[segments.order], []
     for name, one in {"": Attacker(original, protected, backend), **attackers}.items():
-        e, t = (aligned(original, side)[1][segments.order] for side in (one.enrol, one.test))
+        refuse_encoders({"the enrolment": one.enrol, "the test": one.test})
+        e, t = (
+            aligned(original, side, compared=False)[1][segments.order]
+            for side in (one.enrol, one.test)
+        )
         for reading in (PLAIN, CENTRED):
             label = reading.of(name) if name else str(reading)
             if label == PLAIN:
@@ -312,7 +326,8 @@ def read_matrices(path: str | Path) -> tuple[Block, Block, Block, Ids]:
 class SafeguardRow(Tabular):
     """One safeguard on one set of speech: a row of :class:`PrivacyAssessment`.
 
-    ``distortions`` where it was run twice, ``sessions`` where they were assessed.
+    ``distortions`` where it was run twice, ``sessions`` where they were assessed, ``retrained``
+    where there are people to retrain a recogniser on.
     """
 
     system: str
@@ -320,13 +335,16 @@ class SafeguardRow(Tabular):
     result: Pseudonymisation
     distortions: tuple[CalibrationDistortion, ...] = ()
     sessions: SessionAssessment | None = None
+    retrained: Retrained | None = None
 
     @property
     def estimates(self) -> tuple[Estimate, ...]:
-        """The row of Table 2: DeID (plain, strongest), G_VD, D_ECE, C_ECE where known, l_w, tag."""
+        """The row of Table 2: DeID (plain, strongest), G_VD, D_ECE, C_ECE where known, l_w, tag;
+        G_VD by a retrained recogniser.
+        """
         row = list(self.result.estimates)
         row[4:4] = [e for d in self.distortions[:1] for e in d.estimates[:1]]
-        return tuple(row)
+        return (*row, *(self.retrained.estimates if self.retrained is not None else ()))
 
     @property
     def details(self) -> tuple[Estimate, ...]:
@@ -344,6 +362,8 @@ class SafeguardRow(Tabular):
             notices += [
                 n.about("sessions") for n in self.sessions.notices if n.code != "few-speakers"
             ]
+        if self.retrained is None and self.result.backend is not None:
+            notices.append(UNTAUGHT)
         return tuple(notices)
 
 
@@ -353,6 +373,8 @@ class PrivacyAssessment(Tabular):
 
     safeguards: tuple[SafeguardRow, ...]
     seed: int = 0
+    gaps: tuple[GroupGaps, ...] = ()
+    notes: tuple[Notice, ...] = ()
 
     def rows(self) -> list[dict[str, Any]]:
         """The table: every estimate with its set and its safeguard."""
@@ -399,7 +421,7 @@ class PrivacyAssessment(Tabular):
             for notice in s.notices
         ]
         ordered = dict.fromkeys(sorted(notices, key=lambda n: n.code == "few-speakers"))
-        return (*ordered, self._not_tried())
+        return (*ordered, *self.notes, self._not_tried())
 
     def _not_tried(self) -> Notice:
         """One back-end and alignments compare single utterances, original with protected."""
@@ -427,6 +449,7 @@ def compare_safeguards(
     side: Sequence[str] = ...,
     with_sessions: bool = ...,
     backend: Backend | str = ...,
+    words: Words | None = ...,
     laplace: bool = ...,
     **options: Unpack[Options],
 ) -> PrivacyAssessment: ...
@@ -450,6 +473,7 @@ def compare_safeguards(
     side: Sequence[str] = (),
     with_sessions: bool = False,
     backend: Backend | str = "cosine",
+    words: Words | None = None,
     laplace: bool = True,
     **options: Unpack[Options],
 ) -> PrivacyAssessment:
@@ -473,6 +497,9 @@ def compare_safeguards(
         Of embeddings: adds :func:`compare_sessions`.
     backend
         Of embeddings: how they are compared.
+    words
+        Of embeddings: what is said (:class:`unmask.privacy.Words`), for an attack by words alone,
+        which stands beside the others, and one by voice and words, which competes.
     laplace
         Whether the isotonic map of a second run is trained with Laplace.
     **options
@@ -508,6 +535,14 @@ def compare_safeguards(
         raise InputError("by, side and sessions need embeddings, found scores")
     if second and original is None and any(len(own) != 3 for own in systems.values()):
         raise InputError("a second run needs embeddings or lists of trials, found matrices")
+    notes: tuple[Notice, ...] = ()
+    if words is not None:
+        if original is None:
+            raise InputError("words need embeddings, found scores")
+        words.refuse_unknown([original, *systems.values()])
+        original = words.told(original)
+        systems = {name: words.told(own) for name, own in systems.items()}
+        notes = words.limits(WORDS, original, *systems.values())
     for name in side:
         column_of(original, name)
     given: dict[str, Any] = dict(options)
@@ -518,10 +553,11 @@ def compare_safeguards(
         from unmask.engine import group_masks
 
         parts = {name: original.select(mask) for name, mask in group_masks(original, by)}
+        people_by_group(original, by)
     rows: list[SafeguardRow] = []
     for (dataset, speech), (system, own) in product(parts.items(), systems.items()):
         runs: Sequence[RunScores] = ()
-        over = None
+        over, learnt_anew = None, None
         with part(len(rows), len(parts) * len(systems)):
             if speech is None:
                 try:
@@ -534,6 +570,8 @@ def compare_safeguards(
                 rivals = {n: Attacker(speech, chosen, n, enrols="original") for n in names}
                 rivals = with_groups(rivals, side)
                 rivals.pop("cosine", None)
+                for name in (f"cosine{BESIDE}", WORDS) if words is not None else ():
+                    rivals[name] = Attacker(speech, chosen, name, enrols="original", words=words)
                 result = pseudonymisation(
                     speech, chosen, backend=backend, attackers=rivals, **given
                 )
@@ -545,9 +583,28 @@ def compare_safeguards(
         if with_sessions:
             with progress(None):
                 over = compare_sessions(speech, chosen, backend=backend, **shared)
+        if speech is not None:
+            with progress(None), suppress(InputError):
+                learnt_anew = retrained(speech, chosen, **shared)
         learnt = distortions(*runs, laplace=laplace, **drawn) if runs else ()
-        rows.append(SafeguardRow(system, dataset, result, learnt, over))
-    return PrivacyAssessment(tuple(rows), given.get("seed", 0))
+        rows.append(SafeguardRow(system, dataset, result, learnt, over, learnt_anew))
+    parted = {s: {r.dataset: r.result for r in rows if r.system == s} for s in systems if by}
+    gaps = tuple(deid_gaps(system, str(by), some) for system, some in parted.items())
+    return PrivacyAssessment(tuple(rows), given.get("seed", 0), gaps, notes)
+
+
+def deid_gaps(system: str, by: str, groups: Mapping[str, Pseudonymisation]) -> GroupGaps:
+    """DeID of the plain score in each group of a column, and the gaps between the groups."""
+    from unmask.engine import GroupGaps, GroupRow, Spread, gaps_between
+
+    first, drawn = next(iter(groups.values())), [one.drawn for one in groups.values()]
+    how = Sampling(first.replicates, first.level, first.seed)
+    table = np.array([np.empty(0) if one is None else one for one in drawn])
+    values, people = np.array([(one.deid, len(one.speakers)) for one in groups.values()]).T
+    spreads = {"deid": Spread(values, table, table, people.astype(int), people.astype(int))}
+    gaps, notices = gaps_between(spreads, how, params={"by": by})
+    rows = [GroupRow(n, len(one.speakers), one.estimates[:1]) for n, one in groups.items()]
+    return GroupGaps(system, by, "plain score", tuple(rows), gaps, notices, how.seed)
 
 
 def _like(part: Embeddings, protected: Embeddings, by: str | None) -> Embeddings:

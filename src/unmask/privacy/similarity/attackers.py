@@ -55,17 +55,19 @@ def strongest_of(attacks: Mapping[str, AttackedMatrix], made: Comparisons) -> tu
     return name, ends is None or ends[0] > 0
 
 
-def lucks_of(attacks: Mapping[str, AttackedMatrix], made: Comparisons) -> dict[str, Luck]:
+def lucks_of(
+    attacks: Mapping[str, AttackedMatrix], made: Comparisons, of: str = "strongest"
+) -> dict[str, Luck]:
     """What luck reads of the strongest of all attacks, by metric; l_w is that of the attack with
-    the largest D_ECE.
+    the largest D_ECE. ``of`` ends the names of the metrics.
     """
     blind = [one.permuted for one in attacks.values() if one.permuted is not None]
     if len(blind) < len(attacks):
         return {}
     signed = np.max([one.values[:, SIGNED] for one in blind], axis=0)
     deid = best_by_luck(1 - signed / made.sets["oo"].d_diag, blind, least=True)
-    others = {f"{name}_strongest": luck for name, luck in lucks_of_trials(blind).items()}
-    return others if deid is None else {"deid_strongest": deid, **others}
+    others = {f"{name}_{of}": luck for name, luck in lucks_of_trials(blind).items()}
+    return others if deid is None else {f"deid_{of}": deid, **others}
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,5 @@
-"""Calibration distortion between two runs of a safeguard, and its intervals (Noé 2022, eq. 15, 16).
+"""What is learnt from protected speech: calibration distortion between two runs of a safeguard and
+its intervals (Noé 2022, eq. 15, 16), and distinctiveness by a retrained recogniser.
 
 In each resample of the speakers the map is fitted anew. Scores of both runs are counted in fine
 bins per pair of speakers; a bin stands for the mean of its scores. What the bins move is taken off
@@ -12,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from unmask.base import FloatArray, IntArray, Tabular, weighted_sum
+from unmask.base import FloatArray, IntArray, Tabular, in_order, weighted_sum
 from unmask.engine import (
     IsotonicCalibration,
     LinearCalibration,
@@ -23,7 +24,8 @@ from unmask.engine import (
     weighted_line,
 )
 from unmask.errors import InputError
-from unmask.estimate import Estimate, Interval, Notice
+from unmask.estimate import Estimate, Interval, Notice, Parameter
+from unmask.privacy.recordings import of_people
 from unmask.privacy.similarity.intervals import (
     LARGEST_D_ECE,
     NOT_ASKED,
@@ -31,13 +33,17 @@ from unmask.privacy.similarity.intervals import (
     UNDEFINED,
     Setup,
     Statistic,
+    decibels,
+    gain,
 )
 from unmask.privacy.similarity.lists import RunScores, speaker_trials
-from unmask.privacy.similarity.pairs import prepared
+from unmask.privacy.similarity.matrix import similarity_sets
+from unmask.privacy.similarity.pairs import aligned, prepared
 from unmask.privacy.similarity.resampling import BinLayout, Binned, counted, pav_of
+from unmask.privacy.similarity.result import SimilarityResult
 from unmask.privacy.zebra import LIMIT, POINTS, Disclosure, ScorePair, zebra_profiles
 from unmask.run import NUMPY
-from unmask.scoring import Backend, Sides, backend_named
+from unmask.scoring import Backend, Rule, Sides, backend_named
 from unmask.trials import Embeddings, Scores
 
 METHODS = ("linear", "isotonic")
@@ -155,16 +161,7 @@ def calibration_distortion(
         intervals = _intervals(first, second, exact, setup, method=method, laplace=laplace)
         reason = (UNDEFINED if np.isfinite(exact[0]) else INFINITE) if replicates else NOT_ASKED
     return CalibrationDistortion(
-        method,
-        *exact,
-        two.cllr,
-        one,
-        two,
-        actual,
-        calibration,
-        tuple(notices),
-        intervals,
-        reason,
+        method, *exact, two.cllr, one, two, actual, calibration, tuple(notices), intervals, reason
     )
 
 
@@ -178,9 +175,7 @@ def distortions(
 def cross_scores(
     original: Embeddings, protected: Embeddings, *, backend: Backend | str = "cosine"
 ) -> RunScores:
-    """Scores of every original against every protected segment but its own, with the speakers:
-    what :func:`calibration_distortion` takes of one run.
-    """
+    """Scores of originals against all protected segments but their own, with the speakers."""
     if len(original) ** 2 > MOST_PAIRS:
         raise InputError(
             f"{len(original) ** 2:,} comparisons are more than calibration takes at once"
@@ -279,3 +274,99 @@ def _distortion(
     loss = weighted_sum(information.softplus(-llr), hits)
     loss += weighted_sum(information.softplus(llr), misses)
     return c_ece / (2 * np.log(2)), loss / (2 * np.log(2))
+
+
+BACKEND, LEAST_PEOPLE = "wccn", 8
+"""What learns most from few people, and how many of them it takes."""
+_NONE = f"no recogniser was retrained on protected speech, which takes {LEAST_PEOPLE} people"
+UNTAUGHT = Notice("not-retrained", "G_VD", _NONE, "note")
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Retrained(SimilarityResult):
+    """G_VD with each kind of speech compared by a back-end trained on its own kind.
+
+    ``people`` is the number of people whom a back-end learnt from, none of whom it compares.
+    """
+
+    people: int
+
+    @property
+    def g_vd(self) -> float:
+        """10·log10(D_diag(PP)/D_diag(OO)) (Noé 2022, eq. 10), in dB."""
+        return float(gain(self.sets["pp"].d_diag, self.sets["oo"].d_diag))
+
+    @property
+    def estimates(self) -> tuple[Estimate, ...]:
+        """G_VD, under the name of the recogniser."""
+        who, own = f"{self.backend} retrained on protected speech", self.sets["pp"]
+        params: dict[str, Parameter] = {
+            "attacker": who,
+            "mean": own.mean,
+            "trained_on": self.people,
+        }
+        return (self._number("g_vd_retrained", self.g_vd, "dB", own, None, params),)
+
+    def said(self, given: Estimate) -> str:
+        """Whose fault a loss of distinctiveness is that the ``given`` recogniser sees."""
+        (own,) = self.estimates
+        first, second = (f"{float(one.value):+.1f} dB" for one in (given, own))
+        told = f"G_VD is {first}, and {second} by a recogniser retrained on protected speech"
+        if given.interval is None or own.interval is None:
+            verdict = "without intervals neither can be blamed"
+        elif given.interval.high >= 0:
+            verdict = "no loss of distinctiveness is shown that could be the recogniser's fault"
+        elif own.interval.low > given.interval.high:
+            verdict = "what retraining brings back was the recogniser's fault"
+        elif own.interval.high < 0:
+            verdict = f"as far as {self.people:,} people teach, the loss is the safeguard's"
+        else:
+            verdict = "whose fault the loss is remains open"
+        return f"{told}: {verdict}".replace("-", "−")
+
+
+def retrained(
+    original: Embeddings, protected: Embeddings, *taught: Embeddings, **how: Any
+) -> Retrained:
+    """G_VD with OO compared by a back-end trained on original speech and PP by one trained on
+    protected speech: an untouched voice reads 0 dB, however much training helps.
+
+    ``taught`` is original and protected speech to learn from, the two sets themselves by default.
+    Where its people are among those compared, they are taken in halves, every second one by name:
+    each half is compared by what the other half taught, and people of two halves not at all.
+    ``how`` are mean, replicates, level and seed of :func:`pseudonymisation`.
+    """
+    setup = Setup(**how)
+    segments, order = aligned(original, protected)
+    people, teachers = np.array(segments.names), taught or (original, protected)
+    known = set(teachers[1].speakers.to_series())
+    if len(known) < LEAST_PEOPLE:
+        raise InputError("retraining", f"{LEAST_PEOPLE} people or more to learn from", len(known))
+    apart = known.isdisjoint(segments.names)
+    half = in_order(segments.names) % (1 if apart else 2)
+    halves = half[segments.codes]
+    spoken = original.vectors[segments.order], protected.vectors[order[segments.order]]
+    pairs = {}
+    for name, vectors, teacher in zip(("oo", "pp"), spoken, teachers, strict=True):
+        rows = np.empty(vectors.shape)
+        for one in np.unique(half):
+            others = of_people(teacher, people[half == one].tolist(), inside=False)
+            here = halves == one
+            rows[here] = backend_named(BACKEND, others).sides(vectors[here]).enrol
+        pairs[name] = [segments.pairs(Sides(rows, rows), Rule(halves, "=="))]
+    made = similarity_sets(pairs, setup, once=tuple(pairs))
+    if made.sets["oo"].d_diag == 0:
+        raise InputError("OO: D_diag is 0, original voices cannot be told apart")
+    statistics = {}
+    if setup.replicates:
+        pp = made.readings["pp"][0]
+        statistics["g_vd_retrained"] = made.over_oo(pp.signed, pp.draws.signed, decibels)
+    return Retrained(
+        sets=made.sets,
+        intervals=setup.intervals(statistics, segments.size),
+        people=len(known) if apart else len(known) // 2,
+        backend=BACKEND,
+        replicates=setup.replicates,
+        level=setup.level,
+        seed=setup.seed,
+    )

@@ -11,15 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unmask.base import (
-    FloatArray,
-    MetricRange,
-    Sampling,
-    bias_corrected,
-    exact_bound,
-    in_order,
-    jackknife_error,
-)
+from unmask import base
+from unmask.base import FloatArray, MetricRange, Sampling
 from unmask.engine import information
 from unmask.errors import InputError
 from unmask.estimate import Interval
@@ -74,7 +67,7 @@ class Setup(Sampling):
         count = speakers if isinstance(speakers, int) else len(speakers)
         drawn = self.times(count)
         if not isinstance(speakers, int):
-            drawn = drawn[:, in_order(speakers)]
+            drawn = drawn[:, base.in_order(speakers)]
         left_out = 1 - np.eye(count) if count <= MOST_LEFT_OUT else np.empty((0, count))
         return np.concatenate([drawn, left_out])
 
@@ -151,7 +144,7 @@ class Statistic:
             return self.read(edge or self._unmoved(speakers, level))
         drawn = drawn.mean() + self._wider(drawn) * (drawn - drawn.mean())
         within = MetricRange(*self.bounds)
-        low, high = bias_corrected(self.value, drawn, speakers, level=level, within=within)
+        low, high = base.bias_corrected(self.value, drawn, speakers, level=level, within=within)
         if edge is not None:
             low, high = min(low, edge[0]), max(high, edge[1])
         signed = None if self.evidence is None else self.evidence.ends(speakers, level)
@@ -165,7 +158,7 @@ class Statistic:
         if left_out.size < 2 or not np.isfinite(left_out).all():
             return 1.0
         spread = drawn.std() * np.sqrt(left_out.size / (left_out.size - 1))
-        return float(max(1.0, jackknife_error(left_out) / spread))
+        return float(max(1.0, base.jackknife_error(left_out) / spread))
 
     def _edge(self, speakers: int, level: float) -> Ends | None:
         """Where nothing is found, speakers of whom something would be may be missing from the
@@ -173,7 +166,7 @@ class Statistic:
         """
         if abs(self.value) > _LEAST_SPREAD:
             return None
-        bound = exact_bound("high", speakers, level=level)
+        bound = base.exact_bound("high", speakers, level=level)
         return (0.0 if self.bounds[0] == 0 else -bound), bound
 
     def _unmoved(self, speakers: int, level: float) -> Ends:
@@ -182,7 +175,7 @@ class Statistic:
         that of the pairs they are in by 1 − (1 − q)²; of D_ECE goes what is lost where q of the
         targets score like strangers and the others are certain.
         """
-        share = exact_bound("high", speakers, level=level)
+        share = base.exact_bound("high", speakers, level=level)
         moved = 1 - (1 - share) ** 2
         if self.evidence is not None:
             hit, miss = information.z(np.log([share, 1 / share]))

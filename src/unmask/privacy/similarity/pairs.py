@@ -63,12 +63,16 @@ class Segments(Groups):
         return PairGrid(source, one, other, rule, wide=True, tile=WIDE)
 
 
-def aligned(original: Embeddings, protected: Embeddings) -> tuple[Segments, IntArray]:
+def aligned(
+    original: Embeddings, protected: Embeddings, *, compared: bool = True
+) -> tuple[Segments, IntArray]:
     """The original segments by speaker, and for each original row the row of its protected version.
 
-    Refuses a speaker or an utterance that only one of the two sets has, and two encoders.
+    Refuses a speaker or an utterance that only one of the two sets has and, unless their vectors
+    are not ``compared``, two encoders.
     """
-    refuse_encoders({"the original": original, "protected": protected})
+    if compared:
+        refuse_encoders({"the original": original, "protected": protected})
     o, p = share(original.speakers, protected.speakers)
     _same_names(o, p, "speaker", original, protected)
     if (original.utterances is None) != (protected.utterances is None):
@@ -167,9 +171,7 @@ PairSource = MatrixPairs | Sides
 def prepared(
     backend: Backend, original: Embeddings, protected: Embeddings
 ) -> tuple[Segments, IntArray, Sides, Sides]:
-    """The original segments by speaker, for each the row of its protected version, and the sides of
-    both sets in this order.
-    """
+    """Original segments by speaker, the row of each one's protected version, and both sides."""
     segments, order = aligned(original, protected)
     order = order[segments.order]
     o = sides_of(backend, original.vectors).take(segments.order)

@@ -16,12 +16,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.special import expit
 
-from unmask.base import (
-    FloatArray,
-    IntArray,
-    Lookup,
-    lazy,
-)
+from unmask.base import FloatArray, IntArray, Lookup, lazy
 from unmask.engine import Pav, Polygon, Roc, equal_error, first_of_blocks, information
 from unmask.run import Arrays, Range, Xp, progress, ranges_of, run
 
@@ -85,9 +80,7 @@ class BinLayout:
         return rows, self.offsets.size, self.bins
 
     def cells(self, one: IntArray, other: IntArray, start: int) -> IntArray:
-        """First count of each pair of speakers among those of speakers from ``start`` on; −1 for
-        pairs that are not counted.
-        """
+        """First count of each pair among those of speakers from ``start`` on; −1 if not counted."""
         column = self.column[(other - one) % self.speakers]
         first = ((one - start) * self.offsets.size + column) * self.bins
         return np.where(column < 0, -1, first)
@@ -170,9 +163,7 @@ class Binned:
         return csr_array((values, self.second, first), shape=(speakers, speakers))
 
     def weighted(self, weight: Table) -> FloatArray:
-        """Comparisons of two speakers in each bin, each pair with its weight (replicates × bins):
-        whole numbers.
-        """
+        """Comparisons of two speakers in each bin, weighted (replicates × bins): whole numbers."""
         return (weight @ self.other).astype(np.float64)
 
     def summed(self, per_bin: FloatArray) -> Table:
@@ -185,8 +176,9 @@ def counted(layout: BinLayout, scores: npt.NDArray[Any], one: IntArray, other: I
     cell = layout.cells(one, other, 0)
     kept = cell >= 0
     flat = cell[kept] + layout.lookup(scores[kept])
-    shape = layout.shape(layout.speakers)
-    return np.bincount(flat, minlength=int(np.prod(shape))).astype(np.int32).reshape(shape)
+    counts = np.zeros(layout.shape(layout.speakers), np.int32)
+    np.add.at(counts.reshape(-1), flat, np.int32(1))
+    return counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,9 +225,7 @@ class Resampling:
 def resampled(
     binned: Binned, times: FloatArray, *, mean: str, negated: bool = False
 ) -> list[PairDraws]:
-    """What every replicate gives for the scores and, where asked for, for the negated scores;
-    ``times[r, i]`` is how often speaker i was drawn in replicate r.
-    """
+    """What replicates give for scores and negated ones; ``times[r, i]``: speaker i in draw r."""
     together = int(np.clip(_ENTRIES // max(len(binned.other), 1), 1, _MOST_TOGETHER))
     shared = Resampling(binned, times, mean, negated)
     with progress(None):

@@ -12,7 +12,7 @@ from unmask.base import FloatArray, Tabular, few_speakers
 from unmask.engine import negated_notices
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Luck, Notice, Parameter
-from unmask.privacy.attack import CENTRED, DOUBLE_CENTRED, NEGATED, PLAIN, READINGS
+from unmask.privacy.attack import CENTRED, DOUBLE_CENTRED, NEGATED, PLAIN, READINGS, WORDS
 from unmask.privacy.similarity.attackers import (
     LEAST_DIFFERENCE,
     OWN_SETS,
@@ -134,7 +134,8 @@ class Pseudonymisation(SimilarityResult):
     resampling the speakers moves it. ``negated_discloses_more`` says whether D_ECE of the negated
     OP scores is larger by more than that. All numbers but DeID of other attacks are of the plain
     score; ``compared`` says of what. ``lucks`` has, by metric, what the strongest of the same
-    attacks reads without information.
+    attacks reads without information; ``drawn`` is DeID of the plain score in each resample.
+    ``words`` is the attack by words alone, where they are known: it does not compete.
     """
 
     attacks: Mapping[str, float]
@@ -147,6 +148,8 @@ class Pseudonymisation(SimilarityResult):
     compared: str = UTTERANCES
     notes: tuple[Notice, ...] = ()
     lucks: Mapping[str, Luck] = field(default_factory=dict)
+    words: tuple[float, Evidence] | None = None
+    drawn: FloatArray | None = field(default=None, repr=False)
 
     def named(self, attack: str = PLAIN) -> str:
         """An attack in words: the back-end, and how its scores are read."""
@@ -306,7 +309,21 @@ class Pseudonymisation(SimilarityResult):
             self._estimate("l_w", zebra.l_w, of="op", chance=0.0),
             self._estimate("tag", zebra.tag, of="op"),
             *self._disclosed(),
+            *self._said(),
         )
+
+    def _said(self) -> Iterator[Estimate]:
+        """DeID, D_ECE, l_w, tag and EER of words alone."""
+        if self.words is not None:
+            deid, one = self.words
+            for name, value, unit, chance in (
+                ("deid", deid, "%", None),
+                ("d_ece", one.d_ece, "bit", 0.0),
+                ("l_w", one.l_w, "", 0.0),
+                ("tag", one.tag, "", None),
+                ("eer", one.eer, "%", 0.5),
+            ):
+                yield self._estimate(f"{name}_{WORDS}", value, unit, chance=chance, attacker=WORDS)
 
     def _disclosed(self) -> Iterator[Estimate]:
         """D_ECE, l_w and tag of the attack with the largest D_ECE, EER of that with the lowest."""
@@ -371,6 +388,7 @@ class Pseudonymisation(SimilarityResult):
 _WITHOUT_LAPLACE = (
     "d_ece",
     "d_ece_strongest",
+    "d_ece_words",
     "deid_d_ece",
     "deid_min_cllr",
     "g_d_ece",
@@ -384,7 +402,8 @@ _UNCLEAR = "resampling the speakers does not tell the two apart"
 def _why(attacker: str) -> str:
     """Why an attacker finds more than the plain score."""
     base = attacker.removesuffix(NEGATED).strip() or PLAIN
-    reasons = [_WHY.get(base, f"{base} brings originals and protected voices together")]
+    brings = f"{base} brings originals and protected voices together"
+    reasons = [_WHY.get(base, "what is said tells who speaks" if WORDS in base else brings)]
     if attacker.endswith(NEGATED):
         reasons.append(
             "protected voices are less like their owner than like strangers, which identifies them"
@@ -406,7 +425,7 @@ def assessed(
     trials: str = "",
     notes: tuple[Notice, ...] = (),
 ) -> Pseudonymisation:
-    """The result of three sets, with all that its resamples say: no replicate is kept."""
+    """The result of three sets, with all that its resamples say; of replicates DeID is kept."""
     sets, setup = made.sets, made.setup
     if sets["oo"].d_diag == 0:
         raise InputError(
@@ -414,8 +433,10 @@ def assessed(
             " DeID and G_VD are not defined"
         )
     attacks = attacks_of(made)
+    attacks.pop(f"{WORDS} {NEGATED}", None)
+    said = {WORDS: attacks.pop(WORDS)} if WORDS in attacks else {}
     strongest, beats_plain = strongest_of(attacks, made)
-    statistics = _statistics(made, attacks) if setup.replicates else {}
+    statistics = _statistics(made, attacks, said) if setup.replicates else {}
     if statistics:
         statistics["deid_strongest"] = statistics[_metric(strongest)]
     intervals = setup.intervals(statistics, len(sets["oo"].speakers))
@@ -430,7 +451,8 @@ def assessed(
         sets=sets,
         attacks={name: 1 - abs(attack.signed) / whole for name, attack in attacks.items()},
         evidence={name: Evidence.of(attack) for name, attack in attacks.items()},
-        lucks=lucks_of(attacks, made),
+        lucks=lucks_of(attacks, made) | (lucks_of(said, made, WORDS) if said else {}),
+        words=next(((1 - abs(x.signed) / whole, Evidence.of(x)) for x in said.values()), None),
         attacker=strongest,
         beats_plain=beats_plain,
         per_speaker=protection_of(strongest, attacks[strongest], made),
@@ -444,11 +466,14 @@ def assessed(
         seed=setup.seed,
         trials=trials,
         notes=notes,
+        drawn=1 - abs(statistics["deid"].drawn[: setup.replicates]) if statistics else None,
     )
 
 
-def _statistics(made: Comparisons, attacks: Mapping[str, AttackedMatrix]) -> dict[str, Statistic]:
-    """What intervals are made from, by metric."""
+def _statistics(
+    made: Comparisons, attacks: Mapping[str, AttackedMatrix], said: Mapping[str, AttackedMatrix]
+) -> dict[str, Statistic]:
+    """What intervals are made from, by metric, of ``attacks`` and of words alone."""
     sets, number = made.sets, made.setup.replicates
     own = {name: made.readings[name][0].draws for name in SETS}
     information = {name: (1 - sets[name].roc.min_cllr(), 1 - own[name].min_cllr) for name in SETS}
@@ -479,17 +504,19 @@ def _statistics(made: Comparisons, attacks: Mapping[str, AttackedMatrix]) -> dic
         statistics[f"d_diag_{name}"] = Statistic(*signed[name], number, modulus, (-1.0, 1.0))
         statistics[f"d_diag_{name}_signed"] = evidence[name]
         statistics[f"d_diag_{name}_log"] = Statistic(*logs[name], number, modulus)
-    for name, attack in attacks.items():
+    for name, attack in {**attacks, **said}.items():
         statistics[_metric(name)] = made.over_oo(attack.signed, attack.draws.signed, lost)
     most = max(attacks.values(), key=lambda attack: attack.d_ece)
     least = min(attacks.values(), key=lambda attack: attack.eer)
-    for name, attack, limits, chance in (
-        ("d_ece", most, bits, 0.0),
-        ("eer", least, (0.0, 0.5), 0.5),
+    for of, name, attack, limits, chance in (
+        ("strongest", "d_ece", most, bits, 0.0),
+        ("strongest", "eer", least, (0.0, 0.5), 0.5),
+        *((of, "d_ece", one, bits, 0.0) for of, one in said.items()),
+        *((of, "eer", one, (0.0, 0.5), 0.5) for of, one in said.items()),
     ):
         value, drawn = getattr(attack, name), getattr(attack.draws, name)
         alike = Statistic(attack.signed, attack.draws.signed, number, bounds=(-1.0, 1.0))
-        statistics[f"{name}_strongest"] = Statistic(
+        statistics[f"{name}_{of}"] = Statistic(
             value, drawn, number, bounds=limits, evidence=alike, chance=chance
         )
     return statistics

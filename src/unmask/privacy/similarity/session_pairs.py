@@ -6,7 +6,7 @@ distinct, between sessions they should not be linkable to each other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,7 @@ from unmask.privacy.attack import (
     NEGATED,
     PLAIN,
     Attacker,
+    within_release,
 )
 from unmask.privacy.luck import Permuted, best_by_luck
 from unmask.privacy.recordings import of_people
@@ -69,13 +70,14 @@ class SessionAssessment(SimilarityResult):
     calibrated on its own: ``oo_within``, …. ``attacks`` has unlinkability for every way to read the
     scores between sessions: plain, negated, each session about its own mean, whitened, and turned
     onto the largest. ``linked`` is Linkability from one of the two largest sessions to the other,
-    under its strongest attack; ``luck`` what the least unlinkability of all attacks reads with
-    names permuted in each session.
+    ``linked_within`` that among the recordings of the largest, each under its strongest attack;
+    ``luck`` what the least unlinkability of all attacks reads with names permuted in each session.
     """
 
     sessions: int
     attacks: Mapping[str, float]
     linked: Strongest | None = None
+    linked_within: Strongest | None = None
     luck: Luck | None = None
     notes: tuple[Notice, ...] = ()
 
@@ -112,16 +114,12 @@ class SessionAssessment(SimilarityResult):
                 ),
                 luck=self.luck,
             ),
-            *([] if self.linked is None else [self._linked(self.linked)]),
+            *_linked(within=self.linked_within, between=self.linked),
             self._estimate("d_ece_between", between.zebra.d_ece, "bit", "pp_between", 0.0),
             self._estimate("l_w_between", between.zebra.l_w, "", "pp_between", 0.0),
             self._estimate("tag_between", between.zebra.tag, "", "pp_between"),
             self._estimate("eer_between", between.roc.eer(), "%", "pp_between", 0.5),
         )
-
-    def _linked(self, linked: Strongest) -> Estimate:
-        params = {**linked.estimate.params, "attacker": linked.attacker}
-        return replace(linked.estimate, metric="linkability_between", params=params)
 
     def _estimate(
         self,
@@ -169,6 +167,14 @@ class SessionAssessment(SimilarityResult):
             )
             notices.append(Notice("stronger-reading", "between sessions", sentence))
         return (*notices, *self.notes, *self._few())
+
+
+def _linked(**found: Strongest | None) -> Iterator[Estimate]:
+    """Linkability within and between sessions, with the names of the strongest attacks."""
+    for where, one in found.items():
+        if one is not None:
+            params = {**one.estimate.params, "attacker": one.attacker}
+            yield replace(one.estimate, metric=f"linkability_{where}", params=params)
 
 
 def compare_sessions(
@@ -259,7 +265,8 @@ def compare_sessions(
         sets=made.sets,
         intervals=setup.intervals(statistics, segments.size),
         attacks={label: 1 - abs(one.signed) / whole for label, one in read_so.items()},
-        linked=_between_largest(protected, level, replicates, seed),
+        linked=_between_largest(protected, setup),
+        linked_within=_within_largest(protected, setup),
         luck=luck,
         notes=notes,
         backend=scorer.name,
@@ -317,14 +324,10 @@ def _readings(
     return made, ()
 
 
-def _between_largest(
-    protected: Embeddings, level: float, replicates: int, seed: int
-) -> Strongest | None:
+def _between_largest(protected: Embeddings, setup: Setup) -> Strongest | None:
     """Linkability from one of the two largest sessions to the other, the strongest of all attacks;
     None where they share fewer than two people.
     """
-    from unmask.privacy.legal import assess_attackers
-
     assert protected.sessions is not None
     codes = protected.sessions.codes
     first, second = np.argsort(-np.bincount(codes), kind="stable")[:2]
@@ -340,14 +343,29 @@ def _between_largest(
             attackers[label] = Attacker(
                 sides[a], of_people(sides[b], shared), backend, release=True
             )
-    swept = assess_attackers(
-        attackers,
-        lengths=[1],
-        metrics=["linkability"],
-        level=level,
-        replicates=replicates,
-        seed=seed,
-    )
+    return _strongest(attackers, setup)
+
+
+def _within_largest(protected: Embeddings, setup: Setup) -> Strongest | None:
+    """Linkability of every second recording of the largest session to the others, and the other way
+    round; None where fewer than two people have two there.
+    """
+    assert protected.sessions is not None
+    codes = protected.sessions.codes
+    here = protected.select(codes == np.bincount(codes).argmax())
+    if (np.unique(here.speakers.codes, return_counts=True)[1] > 1).sum() < 2:
+        return None
+    whole = within_release(replace(here, sessions=None))
+    backends = ("cosine", *ALIGNMENTS)
+    return _strongest({f"within ({b})": replace(whole, backend=b) for b in backends}, setup)
+
+
+def _strongest(attackers: Mapping[str, Attacker], setup: Setup) -> Strongest:
+    """The attacker that links most from one recording."""
+    from unmask.privacy.legal import assess_attackers
+
+    how: Any = {"level": setup.level, "replicates": setup.replicates, "seed": setup.seed}
+    swept = assess_attackers(attackers, lengths=[1], metrics=["linkability"], **how)
     return swept.worst("linkability")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import singledispatch
 from importlib import import_module, resources
 from importlib.util import find_spec
@@ -71,7 +71,11 @@ class Document:
             " repeated trials were left out"
             for one in self.inputs
             if one.missing or one.duplicates
-        ]
+        ] + [
+            f"{one.name}: {one.spoof:,} spoof trials were set aside"
+            for one in self.inputs
+            if one.spoof
+        ][:1]
         object.__setattr__(self, "warnings", tuple(dict.fromkeys([*self.warnings, *left_out])))
 
     @classmethod
@@ -137,6 +141,17 @@ class Document:
         run = [f"run:{self.conditions['run']}"] if "run" in self.conditions else []
         trials = (f"trials:{digest}" for digest in lists)
         return "|".join(["unmask", *run, *trials, f"v:{__version__}"])
+
+
+def with_groups(made: Document, gaps: Sequence[Any]) -> Document:
+    """The document with numbers by group and the gaps between groups, where there are such."""
+    if not gaps:
+        return made
+    from unmask.report.documents.groups import group_parts
+
+    rows, tables, notes = group_parts(gaps)
+    shown, said = [*made.shown, *tables], [*made.notes, *notes]
+    return replace(made, rows=[*made.rows, *rows], tables=shown, notes=said)
 
 
 @singledispatch

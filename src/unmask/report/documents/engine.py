@@ -6,17 +6,22 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import isnan
 
-from unmask.engine import Comparison, Evaluation, Thresholds
+from unmask.engine import SPOOF_METRICS, Comparison, Evaluation, Thresholds
 from unmask.estimate import Estimate
-from unmask.report.documents import Document, Row, document
+from unmask.report.documents import Document, Row, document, with_groups
 from unmask.report.table import OF_POINTS, label
 
 _READING = "C_llr and actDCF read the scores as natural-log likelihood ratios."
+_TANDEM = "t-EER and t-DCF take the errors of both systems as independent."
+_ORGANISERS = (
+    "min t-DCF is that of 2019, without C0, at the organisers' ASV rates (P_miss 0.01880, P_fa"
+    " 0.01881, P_fa,spf 0.46071)."
+)
 
 
 @document.register
 def _(evaluation: Evaluation) -> Document:
-    """One row per system and group."""
+    """One row per system and group; numbers of three classes in a table before those of two."""
     grouped = any(result.group is not None for result in evaluation)
     first = next(iter(evaluation)).estimates[0]
     lists = [("evaluation", evaluation), ("development", evaluation.dev)]
@@ -29,13 +34,37 @@ def _(evaluation: Evaluation) -> Document:
             if grouped:
                 conditions["group"] = "all" if result.group is None else result.group
             rows.append(Row(conditions, result.estimates))
-    notes = [*counts(first), *_conventions(first), _READING]
-    shown = [replace(row, estimates=with_thresholds(row.estimates)) for row in rows]
-    title = "Detection and disclosure"
-    return Document.of(evaluation, rows, notes=notes, title=title, tables=[shown])
+    three, two = (
+        [
+            replace(row, estimates=found)
+            for row in rows
+            if (found := [one for one in row.estimates if (one.metric in SPOOF_METRICS) == spoofs])
+        ]
+        for spoofs in (True, False)
+    )
+    shown = [replace(row, estimates=_with_thresholds(row.estimates)) for row in two]
+    notes = [*counts(first), *_conventions(first), *_tandems(evaluation), _READING]
+    title = "Spoofing-aware verification" if three else "Detection and disclosure"
+    made = Document.of(evaluation, rows, notes=notes, title=title, tables=[three, shown])
+    return with_groups(made, evaluation.gaps)
 
 
-def with_thresholds(estimates: Sequence[Estimate]) -> list[Estimate]:
+def _tandems(evaluation: Evaluation) -> list[str]:
+    """Which systems are countermeasures, and what numbers of a tandem rest on."""
+    every = [(result.system, one) for result in evaluation for one in result.estimates]
+    cms = ", ".join(dict.fromkeys(name for name, one in every if one.metric == "cm_eer"))
+    forms = {one.params["form"] for _, one in every if one.metric == "min_t_dcf"}
+    told = [f"Bona fide against spoof, as a countermeasure: {cms}."] if cms else []
+    if not cms and any(source.spoof for source in evaluation.sources):
+        from unmask.engine import is_countermeasure
+
+        named = {name: None for name, _ in every if is_countermeasure(name, None)}
+        why = "A countermeasure by its name, judged target against nontarget without spoofs"
+        told += [f"{why}: {', '.join(named)}."] if named else []
+    return told + [_TANDEM] * bool(forms) + [_ORGANISERS] * ("2019" in forms)
+
+
+def _with_thresholds(estimates: Sequence[Estimate]) -> list[Estimate]:
     """The thresholds of EER and minimum cost as rows of their own, after all other numbers."""
     return [
         *estimates,
@@ -66,7 +95,7 @@ def _(points: Thresholds) -> Document:
         replace(row, estimates=[one for one in row.estimates if one.metric in wanted])
         for row in whole.rows
     ]
-    shown = [replace(row, estimates=with_thresholds(row.estimates)) for row in rows]
+    shown = [replace(row, estimates=_with_thresholds(row.estimates)) for row in rows]
     return replace(whole, rows=rows, tables=[shown], title="Operating points")
 
 
@@ -74,10 +103,9 @@ def counts(estimate: Estimate) -> list[str]:
     """What the numbers rest on and how the intervals were made, in one sentence each."""
     n, made = estimate.n, estimate.interval
     speakers = f", {n['speakers']:,} speakers" if "speakers" in n else ""
-    notes = [
-        f"{n['target']:,} target and {n['nontarget']:,} nontarget trials{speakers}, "
-        f"trial list {estimate.trials}."
-    ]
+    classes = [f"{n[kind]:,} {kind}" for kind in ("target", "nontarget", "spoof") if kind in n]
+    listed = " and ".join(filter(None, (", ".join(classes[:-1]), classes[-1])))
+    notes = [f"{listed} trials{speakers}, trial list {estimate.trials}."]
     if made is not None and not isnan(made.low):
         first_order = ", first order" if "first order" in made.method else ""
         notes.append(
@@ -116,4 +144,5 @@ def _(comparison: Comparison) -> Document:
     about = comparison.differences[0].first
     notes = [*counts(about), *_conventions(about), comparison.verdict]
     title = f"{second} against {first}{' as safeguards' if comparison.privacy else ''}"
-    return Document.of(comparison, rows, notes=notes, title=title)
+    made = Document.of(comparison, rows, notes=notes, title=title)
+    return with_groups(made, comparison.gaps)

@@ -7,7 +7,7 @@ from itertools import product
 
 from unmask.estimate import Estimate, Interval
 from unmask.privacy.legal import SPLITS, TITLES, LegalSweep, strongest_of
-from unmask.report.documents import Document, Row, document
+from unmask.report.documents import Document, Row, document, with_groups
 from unmask.report.words import note
 
 
@@ -30,13 +30,12 @@ def _(sweep: LegalSweep) -> Document:
     rows += [*_crowds(sweep, "L", "N", "d"), *_inferences(sweep)]
     always = [note(name) for name in ("readings", "validated", "no_verdict")]
     notes = [*sweep.sentences, *_how(sweep), *always]
-    return Document.of(sweep, rows, tables=_shown(sweep), notes=notes)
+    made = Document.of(sweep, rows, tables=_shown(sweep), notes=notes)
+    return with_groups(made, sweep.gaps)
 
 
 def _shown(sweep: LegalSweep) -> list[list[Row]]:
-    """What people read: each attacker's strongest reading of its scores beside chance; inference;
-    the rank of the true speaker.
-    """
+    """What people read: each attacker's strongest reading beside chance; inference; the rank."""
     risks: dict[tuple[str, str, str], list[Estimate]] = {}
     for attacker in sweep.attackers:
         for metric, length in product(sweep.metrics, sweep.lengths):

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from unmask.estimate import Estimate
-from unmask.privacy import Pseudonymisation, similarity as similar
-from unmask.report.documents import Document, Row, document
+from unmask.privacy import WORDS, Pseudonymisation, similarity as similar
+from unmask.report.documents import Document, Row, document, with_groups
 from unmask.report.table import label
 from unmask.report.words import note
 from unmask.trials import Source
@@ -35,7 +35,8 @@ def _(
         rows += by_attacker(named, chosen[0].result, _original(chosen[0]))
     tables = apart(rows, {one.system: one.result for one in assessment})[::-1]
     about: Any = {"warnings": assessment.warnings, "seed": assessment.seed, "tables": tables}
-    return Document(rows, inputs=inputs, notes=_notes(assessment), **about)
+    made = Document(rows, inputs=inputs, notes=_notes(assessment), **about)
+    return with_groups(made, assessment.gaps)
 
 
 def by_attacker(
@@ -102,10 +103,16 @@ def _notes(assessment: similar.PrivacyAssessment) -> list[str]:
         if worst:
             notes.append(f"{safeguard.system}{where}: least protected are {worst}.")
         notes += [n.about(f"{safeguard.system}{where}").line for n in safeguard.result.notes]
+        if safeguard.retrained is not None:
+            told = safeguard.retrained.said(safeguard.result["g_vd"])
+            notes.append(f"{safeguard.system}{where}: {told}.")
         lucky = [e for e in safeguard.result.estimates if e.luck is not None and e.unit]
-        if said := "; ".join(f"{label(e).partition(' [')[0]} {e.luck_shown}" for e in lucky):
-            best = f"the strongest of {len(safeguard.result.attacks)} reads without information"
-            notes.append(f"{safeguard.system}{where}: {best} {said}.")
+        alone = [e for e in lucky if e.params["attacker"] == WORDS]
+        best = f"the strongest of {len(safeguard.result.attacks)}"
+        for who, some in ((best, [e for e in lucky if e not in alone]), (f"{WORDS} alone", alone)):
+            if said := "; ".join(f"{label(e).partition(' [')[0]} {e.luck_shown}" for e in some):
+                read = "read" if some is alone else "reads"
+                notes.append(f"{safeguard.system}{where}: {who} {read} without information {said}.")
     tried = ("; ".join(map(one.result.named, one.result.attacks)) for one in assessment)
     notes += [f"Attacks tried: {some}." for some in dict.fromkeys(tried)]
     result = next(iter(assessment)).result

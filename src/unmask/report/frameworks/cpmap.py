@@ -12,7 +12,7 @@ from unmask.engine import Evaluation
 from unmask.estimate import Estimate
 from unmask.report.documents import Row, figures_of
 from unmask.report.documents.cpmap import map_rows
-from unmask.report.section import Section, TableBlock, noted
+from unmask.report.section import Section, TableBlock, noted, worst_first
 from unmask.report.table import MODELS
 from unmask.report.words import note, with_level
 from unmask.stress import Contour, CpAssessment, CpMap, DeltaCpMap, contour
@@ -72,7 +72,9 @@ def _known_rates(
 
 
 def section(study: Study, results: Results) -> Section:
-    assessments: Mapping[str, CpAssessment] = results["maps"]
+    given: Mapping[str, CpAssessment] = results["maps"]
+    names = study.inputs.safeguards
+    assessments = {n: replace(one, maps=worst_first(one.maps, names)) for n, one in given.items()}
     raw = _known_rates(study, results["tables"])
 
     def same(name: str, row: Row) -> Row:
@@ -120,9 +122,15 @@ def section(study: Study, results: Results) -> Section:
         for full, *_, hardest in [row.estimates]
         if full.metric == "eer_raw"
     ]
+    hardest = [
+        Row({"table": name, "trials": kind, "who": who}, [share])
+        for name, people in results.get("people", {}).items()
+        for kind, who, share in people
+    ]
     blocks = [
         TableBlock("C-P maps in numbers", rows, note=note("two_rates")),
         TableBlock("Who errs less", deltas, folded=True),
+        TableBlock("Who stands in the hardest tenth", hardest, folded=True, note=note("hardest")),
     ]
     return Section("cpmap", answer, figures, blocks, noted(assessments))
 

@@ -15,13 +15,25 @@ from unmask.privacy import legal as law
 from unmask.privacy.legal import RELEASE
 from unmask.report.documents import Row, figures_of
 from unmask.report.headline import ALL, CONTROL, SURE, WORST
-from unmask.report.section import Choice, Section, TableBlock, colours_of
+from unmask.report.section import (
+    Choice,
+    Section,
+    TableBlock,
+    colours_of,
+    group_blocks,
+    group_figures,
+)
 from unmask.report.words import note, shown, whole_percent
 
 CURVE = "one_minus_eer"
 """Shown as a curve beside the risks; its strongest attack stands among verification errors."""
 
-figures_of.register(law.LegalSweep, lambda sweep: charts.legal_figures(sweep))
+ALONE = "by words alone"
+
+
+@figures_of.register(law.LegalSweep)
+def _(sweep: law.LegalSweep) -> list[charts.Figure]:
+    return [*charts.legal_figures(sweep), *group_figures(sweep.gaps)]
 
 
 @figures_of.register(law.RiskCurve)
@@ -45,6 +57,7 @@ class LegalResults:
         sweeps: Mapping[tuple[str, str], law.LegalSweep] = results["sweeps"]
         self.probes: Mapping[tuple[str, str], law.Inference] = results["probes"]
         self.release: Mapping[tuple[str, str], law.LegalSweep] = results["release"]
+        self.words: Mapping[tuple[str, str], law.LegalSweep] = results["words"]
         self.metrics: tuple[str, ...] = config.legal.metrics
         self.first, self.seed = config.legal.lengths[0], config.seed
         told = (
@@ -84,6 +97,10 @@ class LegalResults:
                 sure_of = replace(whole, curves=sure).worst("linkability")
                 self.points[name, "linkability"][SURE] = sure_of
         self.safeguards = tuple(name for name in self.whole if name != ORIGINAL)
+
+    def worst_of(self, safeguard: str) -> list[law.Strongest]:
+        """The largest risk of each metric."""
+        return [self.points[safeguard, metric][WORST] for metric in self.metrics]
 
     def leading(self, safeguard: str, metric: str, length: int) -> tuple[str, law.Curve]:
         """The attack that is strongest among most speakers, and its curve."""
@@ -156,17 +173,34 @@ def section(study: Study, groups: Results) -> Section:
             f" {most.count:,} speakers with {law.spoken(most.length)}, by"
             f" {most.attacker}; chance {100 * float(estimate.chance or 0):.1f} %."
         )
+    gaps = [
+        replace(
+            gap,
+            system=f"{name}, {gap.system}",
+            conditions={"safeguard": name, "attacker": gap.system},
+        )
+        for (name, _), sweep in groups["sweeps"].items()
+        for gap in sweep.gaps
+        if name != ORIGINAL and gap.system in (w.attacker for w in results.worst_of(name))
+    ]
     counts = {int(n) for line in lines for n in line.curve.counts}
     one = f"All attacks are among {min(counts):,} speakers: there is no curve to draw."
     choice = Choice.of("Every attacker on", "legal_panel", panels)
+    drawn: list[charts.Figure | Choice] = [] if len(counts) == 1 else [comparison, choice]
     return Section(
         key="legal",
         answer=[*answers, *([one] if len(counts) == 1 else [])],
-        figures=[] if len(counts) == 1 else [comparison, choice],
-        tables=_tables(results),
+        figures=[*drawn, *group_figures(gaps, "groups_legal")],
+        tables=[*tables(results), *group_blocks(gaps)],
         notices=[
             *results.unfitted,
             *(Notice(one.code, name, one.line) for name, s in sweeps.items() for one in s.notices),
+            *(
+                Notice(one.code, name, one.sentence)
+                for (name, setting), sweep in results.words.items()
+                for one in sweep.notices
+                if setting == KNOWN and one.code in ("words", "words-limited")
+            ),
         ],
         options=_method(study.config.legal),
     )
@@ -192,7 +226,7 @@ def _method(legal: Legal) -> dict[str, str]:
     }
 
 
-def _tables(results: LegalResults) -> list[TableBlock]:
+def tables(results: LegalResults) -> list[TableBlock]:
     strongest = {metric: _strongest(results, metric) for metric in results.metrics}
     curves, details, variants = [], [], []
     for name, whole in results.whole.items():
@@ -224,7 +258,14 @@ def _tables(results: LegalResults) -> list[TableBlock]:
         if (name, label) in named
     ]
     released = [
-        row for (name, what), sweep in results.release.items() for row in _linked(name, what, sweep)
+        _row(name, RELEASE, point, sweep.worst(metric))
+        for (name, point), sweep in results.release.items()
+        for metric in sweep.metrics
+    ]
+    words = [
+        _row(name, setting, ALONE, sweep.worst(metric))
+        for (name, setting), sweep in results.words.items()
+        for metric in sweep.metrics
     ]
     probes = [
         Row({"safeguard": name, "attribute": attribute}, probe.estimates)
@@ -244,6 +285,7 @@ def _tables(results: LegalResults) -> list[TableBlock]:
         TableBlock("Linkability beyond the people at hand", _beyond(results), note=note("crowds")),
         TableBlock("Inference of attributes", probes),
         TableBlock("Linked within the release", released, note=note("release")),
+        TableBlock("By words alone", words, note=note("words")),
         TableBlock(law.TITLES[CURVE], strongest.get(CURVE, ()), folded=True, note=note("curve")),
         TableBlock("Strongest variant of each attacker", _merged(curves), folded=True),
         TableBlock("Residual risk, worst decile", _merged(details), folded=True),
@@ -265,15 +307,10 @@ def _beyond(results: LegalResults) -> list[Row]:
     return rows
 
 
-def _linked(safeguard: str, what: str, sweep: law.LegalSweep) -> list[Row]:
-    """The strongest attacks within a release, a row for each metric."""
-    rows = []
-    for metric in sweep.metrics:
-        risk = sweep.worst(metric)
-        where = {"safeguard": safeguard, "attacker": risk.attacker, "setting": RELEASE}
-        where |= {"point": what, "utterances": str(risk.length), "speakers": f"{risk.count:,}"}
-        rows.append(Row(where, [risk.estimate]))
-    return rows
+def _row(safeguard: str, setting: str, point: str, risk: law.Strongest) -> Row:
+    where = {"safeguard": safeguard, "attacker": risk.attacker, "setting": setting, "point": point}
+    where |= {"utterances": str(risk.length), "speakers": f"{risk.count:,}"}
+    return Row(where, [risk.estimate])
 
 
 def _strongest(results: LegalResults, metric: str) -> list[Row]:
@@ -285,13 +322,7 @@ def _strongest(results: LegalResults, metric: str) -> list[Row]:
     for length, count in sorted(at):
         if any(c.index(count) is not None for c in control.competing(metric, length).values()):
             points[ORIGINAL].append((CONTROL, control.strongest(metric, length, count)))
-    rows = []
-    for name, some in points.items():
-        for point, risk in some:
-            where = {"safeguard": name, "attacker": risk.attacker, "setting": KNOWN, "point": point}
-            where |= {"utterances": str(risk.length), "speakers": f"{risk.count:,}"}
-            rows.append(Row(where, [risk.estimate]))
-    return rows
+    return [_row(name, KNOWN, *one) for name, some in points.items() for one in some]
 
 
 def _merged(rows: Sequence[Row]) -> list[Row]:

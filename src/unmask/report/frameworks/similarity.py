@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from unmask import figures as charts
 from unmask.assessment import ORIGINAL, Results, Study, ranked_sets
@@ -12,7 +13,15 @@ from unmask.estimate import Estimate
 from unmask.privacy import Pseudonymisation, disclosure_of, similarity as similar, zoo
 from unmask.report.documents import Row, figures_of
 from unmask.report.documents.similarity import apart, by_attacker
-from unmask.report.section import Choice, Section, TableBlock, colours_of, noted
+from unmask.report.section import (
+    Choice,
+    Section,
+    TableBlock,
+    colours_of,
+    group_blocks,
+    group_figures,
+    noted,
+)
 from unmask.report.words import note, whole_percent, with_level
 
 NARROW = 0.5
@@ -35,7 +44,7 @@ def _(assessment: similar.PrivacyAssessment, *, order: str = "given") -> list[ch
         drawn = _of_set(chosen, colours, order)
         which = f"_{_plain(dataset)}" if several else ""
         figures += [figure.called(f"{figure.name}{which}") for figure in drawn]
-    return figures
+    return [*figures, *group_figures(assessment.gaps)]
 
 
 @figures_of.register(Pseudonymisation)
@@ -95,8 +104,9 @@ def section(study: Study, results: Results) -> Section:
     every: Mapping[str, Pseudonymisation] = results["matrices"]
     groups: Mapping[tuple[str, str], Pseudonymisation] = results["groups"]
     within: Mapping[str, similar.SessionAssessment] = results["sessions"]
+    anew: Mapping[str, similar.Retrained] = results["retrained"]
     told = {name: one for name, one in every.items() if name in _told(study)}
-    colours = colours_of(study)
+    colours, base = colours_of(study), study.config.table.baseline
     matrices, speakers, zoos = {}, {}, {}
     for name, result in told.items():
         left, against = whole_percent(_left(result)), f"against {result.named(result.attacker)}"
@@ -136,20 +146,41 @@ def section(study: Study, results: Results) -> Section:
             [one for one in result.estimates if one.metric in _GROUPED],
         )
     ]
+    parted = {name: {g: r for (n, g), r in groups.items() if n == name} for name, _ in groups}
+    gaps = [
+        replace(
+            similar.deid_gaps(name, "group", some),
+            conditions={"safeguard": name, "attacker": every[name].named()},
+        )
+        for name, some in parted.items()
+    ]
     twins, attacks = apart(rows({name: one.details for name, one in every.items()}), every)
     return Section(
         key="similarity",
-        answer=[_answer(name, result) for name, result in told.items()],
+        answer=[
+            *(_answer(name, result) for name, result in told.items()),
+            *(f"{name}: {one.said(every[name]['g_vd'])}." for name, one in anew.items()),
+        ],
         figures=[
             Choice.of("Matrices of", "similarity", matrices),
             plane.called(title=cost.replace("-", "−")),
             Choice.of("Speakers under", "speaker_protection", speakers),
             Choice.of("Zoo of", "zoo", zoos),
+            *group_figures(gaps, "groups_deid"),
         ],
         tables=[
             TableBlock(
                 "De-identification and voice distinctiveness",
-                rows({name: one.estimates for name, one in every.items()}),
+                rows(
+                    {
+                        name: (*one.estimates, *(anew[name].estimates if name in anew else ()))
+                        for name, one in every.items()
+                    }
+                ),
+            ),
+            TableBlock(
+                f"De-identification and distinctiveness above those of {base}",
+                [Row({"safeguard": name}, some) for name, some in results["differences"].items()],
             ),
             TableBlock(
                 "Within and between sessions",
@@ -161,10 +192,15 @@ def section(study: Study, results: Results) -> Section:
                 folded=len(by_group) > LONG,
                 note=note("by_group"),
             ),
+            *group_blocks(gaps)[1:],
             TableBlock("Normalised twins, diagonal dominance", twins, folded=True),
             TableBlock("De-identification against every attack", attacks, folded=True),
         ],
-        notices=[*noted(every), *noted(within)],
+        notices=[
+            *noted(every),
+            *(similar.UNTAUGHT.about(n) for n in study.inputs.protected if n not in anew),
+            *noted(within),
+        ],
         options={
             "mean": study.config.similarity.mean,
             "pairs": "all pairs"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from unmask import figures as charts, utility as costs
@@ -12,7 +12,7 @@ from unmask.assessment.frameworks import UTILITY
 from unmask.estimate import Notice
 from unmask.report.documents import Row
 from unmask.report.headline import Rows, find, numbers_of
-from unmask.report.section import Section, TableBlock, colours_of
+from unmask.report.section import Section, TableBlock, colours_of, noted
 from unmask.report.words import shown
 
 SILENCE = "silence"
@@ -33,8 +33,10 @@ _COSTS = {
 
 def section(study: Study, results: Results) -> Section:
     """Tables and sentences; the plane stands on the first screen."""
+    if UTILITY not in results[UTILITY]:
+        return _of_words(study, results[UTILITY])
     result: costs.Utility = results[UTILITY][UTILITY]
-    names = [n for n in result.conditions if n in (ORIGINAL, *study.inputs.safeguards)]
+    names = [n for n in (ORIGINAL, *study.inputs.safeguards) if n in result.conditions]
 
     def rows(*, main: bool) -> list[Row]:
         parts = {
@@ -59,6 +61,27 @@ def section(study: Study, results: Results) -> Section:
                 for n in notices
             ]
     answer = [said for name in names if name != ORIGINAL and (said := _said(result, name))]
+    return Section(UTILITY, answer, [], tables, notices)
+
+
+def _of_words(study: Study, every: Mapping[tuple[str, str], Sequence[costs.Utility]]) -> Section:
+    """Word error rates of a challenge's sets, beside unprotected speech and the baseline."""
+    rows, against, answer, base = [], [], [], study.config.table.baseline
+    for (system, of_set), (own, *others) in every.items():
+        where = {"system": system, "set": of_set}
+        rates = [e for e in own.estimates_of[of_set] if e.metric.startswith("wer")]
+        rows.append(Row(where, rates))
+        shares = [shown(e, 1, scale=100) for e in rates[:2]]
+        wrong = f"{shares[0]} % of words wrong, {shares[1]} % unprotected"
+        answer.append(f"{system}, {of_set}: {wrong}.")
+        for other in others:
+            beside = [e for e in other.estimates_of[of_set] if e.metric == "wer_difference"]
+            against.append(Row({**where, "against": str(base)}, beside))
+    tables = [
+        TableBlock("Words of every set", rows),
+        TableBlock(f"Word error rate above that of {base}", against),
+    ]
+    notices = noted({", ".join(key): some[0] for key, some in every.items()})
     return Section(UTILITY, answer, [], tables, notices)
 
 

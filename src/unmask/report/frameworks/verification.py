@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -18,12 +19,28 @@ from unmask.assessment import (
     strongest,
     with_luck,
 )
-from unmask.engine import Comparison, Evaluation, ForensicValidation, Roc, curves, det_bands
+from unmask.engine import (
+    Comparison,
+    Evaluation,
+    ForensicValidation,
+    GroupGaps,
+    Roc,
+    SpoofRoc,
+    curves,
+    det_bands,
+)
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
 from unmask.report.documents import Row, figures_of
 from unmask.report.headline import clear
-from unmask.report.section import Section, TableBlock, colours_of, noted
+from unmask.report.section import (
+    Section,
+    TableBlock,
+    colours_of,
+    group_blocks,
+    group_figures,
+    noted,
+)
 from unmask.report.table import MODELS, label
 from unmask.report.words import note, shown
 from unmask.stress import ImpostorProtocol, cp_maps, worst_case_study
@@ -44,12 +61,16 @@ def _(evaluation: Evaluation, *, p_target: float = 0.01) -> list[charts.Figure]:
     """
     scores = evaluation.scores
     rocs = {result.system: result.roc for result in evaluation if result.group is None}
+    spoofed = _spoof_figures(evaluation, rocs, p_target)
+    if scores is not None:
+        rocs = {name: roc for name, roc in rocs.items() if name in scores.systems}
     colours = charts.system_colours(list(rocs))
     det_curves = {name: curves.det_curve(roc, p_target=p_target) for name, roc in rocs.items()}
     counted = [
         charts.det(det_curves, colours=colours),
         charts.roc_hull(det_curves, colours=colours),
     ]
+    counted += group_figures(evaluation.gaps)
     if scores is None:
         return counted
     trials = {n: (scores.targets(n), scores.nontargets(n)) for n in rocs}
@@ -58,12 +79,32 @@ def _(evaluation: Evaluation, *, p_target: float = 0.01) -> list[charts.Figure]:
         return {name: curve(*one, *(roc[name] for roc in of)) for name, one in trials.items()}
 
     return [
+        *spoofed,
         charts.score_histograms(each(curves.histogram, rocs)),
         *counted,
         charts.pav_map(each(curves.pav_map, rocs), colours=colours),
         charts.ece_profile(each(curves.ece_profile, rocs), colours=colours),
         charts.calibration_plot(each(curves.reliability), colours=colours),
     ]
+
+
+def _spoof_figures(
+    evaluation: Evaluation, rocs: Mapping[str, Roc], p_target: float
+) -> list[charts.Figure]:
+    """DETs of three classes, a-DCF over thresholds and paths of t-EER, where spoof trials count."""
+    spoofed = {name: roc for name, roc in rocs.items() if isinstance(roc, SpoofRoc)}
+    if not spoofed or evaluation.spoof_cost is None:
+        return []
+    drawn, costs, paths = [], {}, dict[tuple[str, str], curves.SpoofCurve]()
+    for number, (system, roc) in enumerate(spoofed.items()):
+        sides = zip(charts.SPOOF_SHADES, (roc, roc.spf, roc.sasv), strict=True)
+        lines = {name: curves.det_curve(one, p_target=p_target) for name, one in sides}
+        made = charts.det(lines, colours=charts.SPOOF_SHADES, hull=False, spoofs_of=system)
+        drawn.append(made.called(f"det_spoof_{number + 1}" if number else None))
+        costs[system] = curves.cost_curve(roc, evaluation.spoof_cost)
+        cms = [one.params["cm"] for one in evaluation[system].estimates if one.metric == "t_eer"]
+        paths |= {(system, cm): curves.tandem_path(roc, cm) for cm in map(str, cms)}
+    return [*drawn, charts.a_dcf_curves(costs), *([charts.t_eer_paths(paths)] if paths else [])]
 
 
 @figures_of.register(ForensicValidation)
@@ -98,6 +139,7 @@ def _(comparison: Comparison) -> list[charts.Figure]:
     )
     bands = det_bands(scores, **drawn) if drawn else {}
     figures = [charts.det(lines, bands=bands, hull=False).called("compare_det"), differences]
+    figures += group_figures(comparison.gaps)
     with suppress(InputError):
         maps = cp_maps(scores, systems=names, grid=_GRID, replicates=0)
         figures.append(charts.delta_cp_map_figure(maps.deltas, privacy=comparison.privacy))
@@ -109,6 +151,12 @@ def _(comparison: Comparison) -> list[charts.Figure]:
         }
         figures.append(charts.worst_case_of_systems(studies, privacy=comparison.privacy))
     return figures
+
+
+@figures_of.register(GroupGaps)
+def _(gaps: GroupGaps) -> list[charts.Figure]:
+    """The groups beside all."""
+    return group_figures([gaps])
 
 
 def _leaders(trialled: Sequence[Trialled], metric: str) -> tuple[Trialled, ...]:
@@ -168,6 +216,14 @@ def section(study: Study, results: Results) -> Section:
             f"{name}, {one.system}: equal error rate {shown(one['eer'], 2, scale=100)} %."
             for one in whole
         ]
+    gaps = [
+        replace(gap, system=f"{name}, {gap.system}", conditions={of: name, who: gap.system})
+        for some, of, who in ((groups, "safeguard", "attacker"), (tables, "table", "system"))
+        for name, evaluation in some.items()
+        for gap in evaluation.gaps
+    ]
+    figures += group_figures(gaps)
+    blocks += group_blocks(gaps)
     notices = list(dict.fromkeys([*notices, *noted(tables)]))
     return Section("verification", answer, figures, blocks, notices)
 
@@ -186,11 +242,15 @@ def _list_blocks(study: Study, results: Results) -> list[TableBlock]:
             first.append(Row(where, (*ordered(one.estimates, _FIRST), *risks)))
             rest.append(Row(where, ordered(one.estimates, _REST)))
         if name in results["differences"]:
-            differences.append(Row(where, [results["differences"][name]]))
+            differences.append(Row(where, results["differences"][name]))
     base = study.config.table.baseline
     return [
         TableBlock("Systems, sets and attackers", first),
-        TableBlock(f"EER above that of {base}", differences, note=note("baseline", of=base)),
+        TableBlock(
+            f"EER and Linkability above those of {base}",
+            differences,
+            note=note("baseline", of=base),
+        ),
         TableBlock("Systems, sets and attackers: each sex", sexes, folded=True),
         TableBlock("Systems, sets and attackers: all metrics", rest, folded=True),
     ]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import product
 
 from unmask import figures as charts, stress
 from unmask.assessment import Results, Study
-from unmask.assessment.frameworks import Growth, SystemGrowth
+from unmask.assessment.frameworks import SystemGrowth, by_table
 from unmask.report.documents import Row, figures_of
 from unmask.report.documents.stress import WEIGHTS
 from unmask.report.section import Section, TableBlock, colours_of, noted
@@ -21,7 +20,7 @@ figures_of.register(stress.WorstCaseStudy, lambda study: list(charts.worst_case_
 
 
 def section(study: Study, results: Results) -> Section:
-    every: Mapping[str, Growth] = results["growth"]
+    every = by_table(results["growth"])
     colours = colours_of(study)
     figures, answers, largest, beyond, rest = [], [], [], [], []
     for number, (name, growth) in enumerate(every.items(), start=1):

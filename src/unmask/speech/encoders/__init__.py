@@ -13,6 +13,7 @@ import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.machinery import SourceFileLoader
+from itertools import groupby
 from pathlib import Path
 from types import ModuleType
 from typing import Protocol, runtime_checkable
@@ -208,7 +209,9 @@ class OnnxEncoder:
             raise InputError(f"{path}: no such file")
         options = runtime.SessionOptions()
         options.intra_op_num_threads = 1
-        providers = ["CUDAExecutionProvider"] * (device != "cpu") + ["CPUExecutionProvider"]
+        kind, _, number = device.partition(":")
+        there = {"device_id": number or "0", "cudnn_conv_algo_search": "HEURISTIC", "use_tf32": "0"}
+        providers = [("CUDAExecutionProvider", there)] * (kind != "cpu") + ["CPUExecutionProvider"]
         try:
             self._session = runtime.InferenceSession(str(path), options, providers=providers)
         except Exception as error:
@@ -218,18 +221,24 @@ class OnnxEncoder:
             raise InputError(path, "an input (batch, frames, bins)", f"shape {entry.shape}")
         self._input = entry.name
         self._bins = entry.shape[2] if isinstance(entry.shape[2], int) else 80
+        self._most = entry.shape[0] if isinstance(entry.shape[0], int) else 64
         note = self._session.get_modelmeta().custom_metadata_map
         self._scale = 1.0 if note.get("unmask_scale") == "1" else 32768.0
         self.name = self.path.stem
         self.fingerprint = _onnx_content(self.path)
 
     def encode(self, recordings: Sequence[Float32Array]) -> Float32Array:
-        vectors = []
-        for one in recordings:
-            features = filterbanks(one, bins=self._bins, scale=self._scale)
-            output = self._session.run(None, {self._input: features[None]})[-1]
-            vectors.append(np.asarray(output, dtype=np.float32).reshape(-1))
-        return np.stack(vectors)
+        """A graph hears all it is given: only recordings of as many frames share a batch."""
+        heard = [filterbanks(one, bins=self._bins, scale=self._scale) for one in recordings]
+        vectors: dict[int, Float32Array] = {}
+        order = sorted(range(len(heard)), key=lambda n: len(heard[n]))
+        for _, same in groupby(order, key=lambda n: len(heard[n])):
+            rows = list(same)
+            for some in (rows[n : n + self._most] for n in range(0, len(rows), self._most)):
+                features = np.stack([heard[n] for n in some])
+                output = np.asarray(self._session.run(None, {self._input: features})[-1])
+                vectors |= dict(zip(some, output.reshape(len(some), -1), strict=True))
+        return np.stack([vectors[n] for n in range(len(heard))]).astype(np.float32)
 
 
 def load_encoder(encoder: str | Function | Encoder, *, device: str = "cpu") -> Encoder:

@@ -168,9 +168,7 @@ def _is_of(value: Any, kind: str) -> bool:
 
 @dataclass(frozen=True)
 class Status:
-    """How far a training is: ``loss`` of the last steps, ``speed`` in crops per second,
-    ``remaining`` seconds, and the last validation EER if there was one.
-    """
+    """How far a training is: ``loss``, crops per second, ``remaining`` seconds, last EER if any."""
 
     step: int
     steps: int

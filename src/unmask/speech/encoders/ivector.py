@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +23,7 @@ from torch import Tensor
 
 from unmask.errors import InputError
 from unmask.speech.audio import Float32Array
-from unmask.speech.encoders.neural import Cepstra, TrainedFolder, by_length, deltas
+from unmask.speech.encoders.neural import Cepstra, TrainedFolder, deltas, inference
 
 CEPSTRA = 24
 _KALDI_SCALE = 2.0 * float(np.log(32768.0))
@@ -64,9 +63,7 @@ def speech_frames(energy: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Mixture:
-    """Gaussians with ``weights`` (K), ``means`` (K, D) and ``roots``: the inverse of the Cholesky
-    factor of each covariance, (K, D, D), or of a diagonal one its diagonal, (K, D).
-    """
+    """Gaussians; ``roots``: inverse Cholesky factors, (K, D, D), or diagonals, (K, D)."""
 
     weights: Tensor
     means: Tensor
@@ -82,9 +79,7 @@ class Mixture:
         return self.roots.ndim == 3
 
     def responsibilities(self, frames: Tensor) -> tuple[Tensor, Tensor]:
-        """Posterior of each component (N, K), and log p(x_n) of each frame, the sum over k of
-        w_k N(x_n; μ_k, Σ_k).
-        """
+        """Posterior of each component (N, K), and log p(x_n) = log Σ_k w_k N(x_n; μ_k, Σ_k)."""
         constant = self.weights.log() - 0.5 * frames.shape[1] * math.log(2.0 * math.pi)
         if not self.full:
             precision = self.roots.square()
@@ -148,10 +143,15 @@ def posterior(matrix: Tensor, stats: Statistics) -> tuple[Tensor, Tensor, Tensor
     return mean, torch.cholesky_inverse(factor), likelihood
 
 
-def ivectors(front: Front, tensors: Mapping[str, Tensor], samples: Tensor) -> Tensor:
-    """I-vectors of recordings of one length (batch, time)."""
-    stats = statistics(Mixture.of(tensors), map(front, samples))
-    return posterior(tensors["matrix"], stats)[0]
+def ivectors(
+    front: Front, tensors: Mapping[str, Tensor], recordings: Sequence[Float32Array]
+) -> Float32Array:
+    """I-vectors of recordings, one after another."""
+    device = tensors["matrix"].device
+    with inference(device):
+        samples = (torch.from_numpy(one).to(device) for one in recordings)
+        stats = statistics(Mixture.of(tensors), map(front, samples))
+        return posterior(tensors["matrix"], stats)[0].float().cpu().numpy()
 
 
 class IvectorEncoder(TrainedFolder):
@@ -168,4 +168,4 @@ class IvectorEncoder(TrainedFolder):
         self.front = Front(self.recipe.bins).to(self.device)
 
     def encode(self, recordings: Sequence[Float32Array]) -> Float32Array:
-        return by_length(recordings, partial(ivectors, self.front, self.tensors), self.device)
+        return ivectors(self.front, self.tensors, recordings)

@@ -6,6 +6,10 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -18,6 +22,86 @@ BOTTLENECK = 128
 CONTEXT_FRAMES = 100
 BLOCKS = ((12, 1), (24, 2), (16, 2))
 """Layers and dilation of each dense block."""
+
+
+@dataclass(frozen=True)
+class FrameMask:
+    """Which of T frames the rows of a padded batch have: ``mask`` (batch, 1, T) of ones and zeros,
+    the ``share`` of ones among all frames, (batch, 1, 1), and among those of each segment.
+    """
+
+    mask: Tensor
+    share: Tensor
+    segments: Tensor
+
+    @classmethod
+    def of(cls, mask: Tensor) -> FrameMask:
+        """All of it from the mask."""
+        return cls(mask, mask.mean(-1, keepdim=True), segment_means(mask).clamp(min=1e-3))
+
+    def only(self, x: Tensor) -> Tensor:
+        """Zeros in place of what stands beyond the end of a row, as beyond that of a recording."""
+        return x.mul_(self.mask if x.ndim == 3 else self.mask[:, None])
+
+
+_HEARD: ContextVar[Mapping[int, FrameMask] | None] = ContextVar("frames of a batch", default=None)
+"""By the number of frames: a stride of two halves it."""
+
+
+@contextmanager
+def padded(frames: Sequence[int], longest: int, device: torch.device) -> Iterator[None]:
+    """Meanwhile row n of a batch has ``frames[n]`` frames of ``longest``, and what follows counts
+    for nothing: each row gets the vector that it gets alone.
+    """
+    heard: dict[int, FrameMask] = {}
+    if min(frames) < longest:
+        ends = torch.tensor(frames)[:, None, None]
+        mask = (torch.arange(longest) < ends).float().to(device)
+        while mask.shape[-1] not in heard:
+            heard[mask.shape[-1]] = FrameMask.of(mask)
+            mask = mask[..., ::2]
+    before = _HEARD.set(heard)
+    try:
+        yield
+    finally:
+        _HEARD.reset(before)
+
+
+def heard_of(x: Tensor) -> FrameMask | None:
+    """Which frames of (…, time) are heard; None where all are."""
+    known = _HEARD.get()
+    return known[x.shape[-1]] if known else None
+
+
+def only_heard(x: Tensor) -> Tensor:
+    """The same with zeros beyond the end of each row, which a convolution adds to one alone."""
+    heard = heard_of(x)
+    return x if heard is None else heard.only(x)
+
+
+def mean_over_time(x: Tensor) -> Tensor:
+    """Mean of the frames that are heard, (batch, channels, time) to (batch, channels, 1)."""
+    heard = heard_of(x)
+    return x.mean(-1, keepdim=True) if heard is None else heard.only(x).mean(-1, True) / heard.share
+
+
+def segment_means(x: Tensor) -> Tensor:
+    """Means of segments of 100 frames, the last one shorter."""
+    return functional.avg_pool1d(x, CONTEXT_FRAMES, CONTEXT_FRAMES, ceil_mode=True)
+
+
+class Conv1d(nn.Conv1d):
+    """A convolution that hears zeros beyond the end of every row of a padded batch."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(only_heard(x))
+
+
+class Conv2d(nn.Conv2d):
+    """The same over frequency and time."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(only_heard(x))
 
 
 def named(**layers: nn.Module) -> nn.Sequential:
@@ -35,9 +119,9 @@ class Basic(nn.Module):
 
     def __init__(self, before: int, after: int, stride: int | tuple[int, int]) -> None:
         super().__init__()
-        self.conv1 = nn.Conv2d(before, after, 3, stride, 1, bias=False)
+        self.conv1 = Conv2d(before, after, 3, stride, 1, bias=False)
         self.bn1 = nn.BatchNorm2d(after)
-        self.conv2 = nn.Conv2d(after, after, 3, 1, 1, bias=False)
+        self.conv2 = Conv2d(after, after, 3, 1, 1, bias=False)
         self.bn2 = nn.BatchNorm2d(after)
         self.shortcut = nn.Sequential()
         if stride not in (1, (1, 1)) or before != after:
@@ -61,7 +145,7 @@ class FrontEnd(nn.Module):
             nn.Sequential(Basic(channels, channels, (2, 1)), Basic(channels, channels, 1))
             for _ in range(2)
         )
-        self.conv2 = nn.Conv2d(channels, channels, 3, (2, 1), 1, bias=False)
+        self.conv2 = Conv2d(channels, channels, 3, (2, 1), 1, bias=False)
         self.bn2 = nn.BatchNorm2d(channels)
         self.width = channels * (bins // 8)
 
@@ -84,8 +168,9 @@ class ContextMask(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         # The mask is constant within a segment: compute it once per segment, then spread it.
-        segment = functional.avg_pool1d(x, CONTEXT_FRAMES, CONTEXT_FRAMES, ceil_mode=True)
-        context = x.mean(-1, keepdim=True) + segment
+        heard = heard_of(x)
+        mean, segment = mean_over_time(x), segment_means(x)  # beyond its end a row is 0 from here
+        context = mean + (segment if heard is None else segment / heard.segments)
         mask = torch.sigmoid(self.linear2(functional.relu(self.linear1(context))))
         spread = mask.repeat_interleave(CONTEXT_FRAMES, dim=-1)[..., : x.shape[-1]]
         return torch.mul(self.linear_local(x), spread)
@@ -116,7 +201,11 @@ class Statistics(nn.Module):
     """Mean and standard deviation over time."""
 
     def forward(self, x: Tensor) -> Tensor:
-        return torch.cat((x.mean(-1, keepdim=True), x.std(-1, keepdim=True)), dim=1)
+        mean, heard = mean_over_time(x), heard_of(x)
+        if heard is None:
+            return torch.cat((mean, x.std(-1, keepdim=True)), dim=1)
+        square = heard.only(x - mean).square().sum(-1, keepdim=True)
+        return torch.cat((mean, (square / (heard.mask.sum(-1, True) - 1)).sqrt()), dim=1)
 
 
 class CamPlusPlus(nn.Module):
@@ -126,7 +215,7 @@ class CamPlusPlus(nn.Module):
         super().__init__()
         self.head = FrontEnd(bins)
         width = 128
-        entry = nn.Conv1d(self.head.width, width, 5, stride=2, padding=2, bias=False)
+        entry = Conv1d(self.head.width, width, 5, stride=2, padding=2, bias=False)
         layers = {"tdnn": named(linear=entry, nonlinear=activation(width))}
         for index, (count, dilation) in enumerate(BLOCKS, start=1):
             layers[f"block{index}"] = DenseBlock(width, count, dilation)
@@ -168,7 +257,9 @@ def weighted_statistics(frames: Tensor, weights: Tensor | None = None) -> Tensor
     α_t h_t, σ² = Σ α_t h_t² − μ² ≥ 1e-7 (Okabe et al., 2018, eq. 3 and 5); ``weights`` α sum to 1.
     """
     if weights is None:
+        heard = heard_of(frames)
         weights = frames.new_full((1, 1, 1), 1.0 / frames.shape[-1])
+        weights = weights if heard is None else weights * heard.mask / heard.share
     values, share = frames.float(), weights.float()
     mean = (share * values).sum(-1)
     variance = (share * (values - mean[..., None]).square()).sum(-1)
@@ -209,7 +300,10 @@ class AttentiveStatistics(nn.Module):
             hidden = self.normalisation(torch.relu(self.inner(heard)))
         else:
             hidden = self.inner(frames)
-        weights = torch.softmax(self.outer(torch.tanh(hidden)).float(), dim=-1)
+        scores, heard = self.outer(torch.tanh(hidden)).float(), heard_of(frames)
+        if heard is not None:
+            scores = scores.masked_fill(heard.mask == 0.0, -math.inf)
+        weights = torch.softmax(scores, dim=-1)
         return weighted_statistics(frames, weights)
 
 
@@ -221,7 +315,7 @@ class Frame(nn.Sequential):
 
     def __init__(self, before: int, after: int, width: int, dilation: int = 1) -> None:
         super().__init__(
-            nn.Conv1d(before, after, width, dilation=dilation, padding=dilation * (width - 1) // 2),
+            Conv1d(before, after, width, dilation=dilation, padding=dilation * (width - 1) // 2),
             nn.ReLU(),
             nn.BatchNorm1d(after),
         )
@@ -301,7 +395,7 @@ class SqueezeExcitation(nn.Module):
         self.outer = nn.Conv1d(hidden, channels, 1)
 
     def forward(self, x: Tensor) -> Tensor:
-        mean = x.mean(-1, keepdim=True)
+        mean = mean_over_time(x)
         return x * torch.sigmoid(self.outer(torch.relu(self.inner(mean))))
 
 

@@ -8,7 +8,7 @@ import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import groupby
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,38 +19,29 @@ from torch.nn import functional
 
 from unmask.errors import InputError
 from unmask.speech.audio import (
+    FFT,
+    FRAME,
+    HOP,
+    PREEMPHASIS,
     SAMPLE_RATE,
+    SMALLEST,
     Float32Array,
-    filterbanks,
     levelled,
+    mel_bands,
     mel_spectrogram,
+    povey_window,
     without_pauses,
 )
 from unmask.speech.encoders import weights_of
 from unmask.speech.encoders.card import fingerprint_of_folder, recipe_of, weights_of_folder
-from unmask.speech.encoders.networks import GE2E, CamPlusPlus, build
-
-FRAME = 400
-"""Samples in a frame: 25 ms."""
-HOP = 160
-"""Samples between frames: 10 ms."""
-_FFT = 512
-_PREEMPHASIS = 0.97
-_LOWEST_HZ = 20.0
-_SMALLEST = torch.finfo(torch.float32).eps
-
-
-def mel_bands(bins: int) -> Tensor:
-    """Triangles of equal width on Kaldi's mel scale, 1127 ln(1 + f / 700), from 20 Hz to half the
-    sampling rate: (bins, lines).
-    """
-    line = torch.arange(_FFT // 2, dtype=torch.float64) * SAMPLE_RATE / _FFT
-    ends = torch.tensor([_LOWEST_HZ, SAMPLE_RATE / 2], dtype=torch.float64)
-    lines, (low, high) = (1127.0 * torch.log(1.0 + hertz / 700.0) for hertz in (line, ends))
-    width = (high - low) / (bins + 1)
-    left = low + width * torch.arange(bins, dtype=torch.float64)[:, None]
-    rising = (lines - left) / width
-    return torch.minimum(rising, 2.0 - rising).clamp(min=0.0).float()
+from unmask.speech.encoders.networks import (
+    GE2E,
+    CamPlusPlus,
+    build,
+    mean_over_time,
+    only_heard,
+    padded,
+)
 
 
 class Filterbanks(nn.Module):
@@ -65,19 +56,21 @@ class Filterbanks(nn.Module):
         super().__init__()
         self.bins = bins
         self.centre = centre
-        angle = 2.0 * math.pi * torch.arange(FRAME, dtype=torch.float64) / (FRAME - 1)
-        window = (0.5 - 0.5 * torch.cos(angle)) ** 0.85
-        self.register_buffer("window", window.float(), persistent=False)
-        self.register_buffer("bands", mel_bands(bins).T.contiguous(), persistent=False)
+        window, bands = (torch.from_numpy(one) for one in (povey_window(), mel_bands(bins)))
+        self.register_buffer("window", window, persistent=False)
+        self.register_buffer("bands", bands, persistent=False)
 
     def forward(self, samples: Tensor) -> Tensor:
         with torch.autocast(samples.device.type, enabled=False):
             frames = frames_of(samples)
             before = functional.pad(frames, (1, 0), mode="replicate")[..., :-1]
-            spectrum = torch.fft.rfft((frames - _PREEMPHASIS * before) * self.window, n=_FFT)
+            spectrum = torch.fft.rfft((frames - PREEMPHASIS * before) * self.window, n=FFT)
             power = spectrum.real.square() + spectrum.imag.square()
-            features = (power[..., : _FFT // 2] @ self.bands).clamp(min=_SMALLEST).log()
-            return features - features.mean(1, keepdim=True) if self.centre else features
+            features = (power[..., : FFT // 2] @ self.bands).clamp(min=SMALLEST).log()
+            if not self.centre:
+                return features
+            by_band = features.transpose(1, 2)
+            return only_heard(by_band - mean_over_time(by_band)).transpose(1, 2)
 
 
 def frames_of(samples: Tensor) -> Tensor:
@@ -105,7 +98,7 @@ class Cepstra(nn.Module):
     def forward(self, samples: Tensor) -> Tensor:
         with torch.autocast(samples.device.type, enabled=False):
             frames = frames_of(samples)
-            energy = frames.square().sum(-1, keepdim=True).clamp(min=_SMALLEST).log()
+            energy = frames.square().sum(-1, keepdim=True).clamp(min=SMALLEST).log()
             cepstra = self.filterbanks(samples) @ self.transform
             return torch.cat((energy, cepstra[..., 1:]), dim=-1)
 
@@ -120,9 +113,35 @@ def deltas(features: Tensor) -> Tensor:
     return (one + 2 * two) / 10.0
 
 
-_THREADS = threading.Lock()
-_BATCH = 32
-"""Recordings at once on a GPU; a processor core has no cache for more than one."""
+_ALONE = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Batching:
+    """Frames at once, the least length beside the longest, and what frames and rows of a batch are
+    multiples of: a GPU looks up how to do each new shape, which takes longer than doing it.
+    """
+
+    most: int = 65536
+    least: float = 0.0
+    frames: int = 128
+    rows: int = 32
+
+    def batches(self, sizes: Sequence[int]) -> Iterator[tuple[list[int], int, int]]:
+        """Recordings of like sizes, the longest first, with the frames and rows of their batch."""
+        some: list[int] = []
+        for n in [*sorted(range(len(sizes)), key=lambda n: -sizes[n]), -1]:
+            longest = -(-sizes[some[0]] // self.frames) * self.frames if some else 0
+            full = longest * (len(some) + 1) > self.most
+            if some and (n < 0 or full or sizes[n] < self.least * longest):
+                rows = min(-(-len(some) // self.rows) * self.rows, self.most // longest)
+                yield some, longest, max(rows, len(some))
+                some = []
+            some.append(n)
+
+
+BATCHING = {"cpu": Batching(1200, 0.8, 1, 1)}
+"""A processor core has no cache for more, and what is padded costs it time."""
 
 
 def checked(device: str) -> torch.device:
@@ -140,35 +159,46 @@ def checked(device: str) -> torch.device:
 
 @contextmanager
 def inference(device: torch.device) -> Iterator[None]:
-    """No gradients, and one thread on a CPU: the number of cores changes no bit of a vector."""
-    with torch.inference_mode():
+    """No gradients, one at a time; one thread on a CPU: the number of cores changes no bit of a
+    vector. On a GPU whole 32-bit products, and no search for the best algorithm of every length.
+    """
+    with _ALONE, torch.inference_mode():
         if device.type != "cpu":
-            yield
-            return
-        with _THREADS:
-            before = torch.get_num_threads()
-            torch.set_num_threads(1)
-            try:
+            exact = {"benchmark": False, "deterministic": True, "allow_tf32": False}
+            with torch.backends.cudnn.flags(enabled=True, **exact):
                 yield
-            finally:
-                torch.set_num_threads(before)
+            return
+        before = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(before)
 
 
 def by_length(
-    rows: Sequence[Float32Array], forward: Callable[[Tensor], Tensor], device: torch.device
+    recordings: Sequence[Float32Array], forward: Callable[[Tensor], Tensor], device: torch.device
 ) -> Float32Array:
-    """Vectors of samples or features, in the order given; those of equal length at once."""
-    batch = 1 if device.type == "cpu" else _BATCH
-    order = sorted(range(len(rows)), key=lambda n: len(rows[n]))
-    vectors: dict[int, Float32Array] = {}
+    """Vectors of recordings, in the order given; those of like length at once, padded, which moves
+    no number of a vector but by rounding.
+    """
+    sizes = [1 + (one.size - FRAME) // HOP for one in recordings]
+    order: list[int] = []
+    vectors: list[Tensor] = []
     with inference(device):
-        for _, group in groupby(order, key=lambda n: len(rows[n])):
-            members = list(group)
-            for start in range(0, len(members), batch):
-                some = members[start : start + batch]
-                stacked = torch.from_numpy(np.stack([rows[n] for n in some])).to(device)
-                vectors |= dict(zip(some, forward(stacked).float().cpu().numpy(), strict=True))
-    return np.stack([vectors[n] for n in range(len(rows))])
+        for some, frames, rows in BATCHING.get(device.type, Batching()).batches(sizes):
+            length = FRAME + (frames - 1) * HOP
+            samples = torch.zeros(rows, length, pin_memory=device.type == "cuda")
+            for row, n in zip(samples.numpy(), some, strict=False):
+                heard = recordings[n][:length]
+                row[: heard.size] = heard
+            ends = [sizes[n] for n in some] + [frames] * (rows - len(some))
+            with padded(ends, frames, device):
+                made = forward(samples.to(device, non_blocking=True)).float()
+            vectors.append(made[: len(some)])
+            order += some
+        found = torch.cat(vectors).cpu().numpy()
+    return np.asarray(found[np.argsort(order)])
 
 
 class Published:
@@ -194,8 +224,12 @@ class CamPlusPlusEncoder(Published):
 
     name, kind, shortest = "campplus", CamPlusPlus, 720
 
+    def __init__(self, device: str) -> None:
+        super().__init__(device)
+        self.features = Filterbanks().to(self.device)
+
     def encode(self, recordings: Sequence[Float32Array]) -> Float32Array:
-        return by_length([filterbanks(one) for one in recordings], self.network, self.device)
+        return by_length(recordings, lambda one: self.network(self.features(one)), self.device)
 
 
 class ResemblyzerEncoder(Published):

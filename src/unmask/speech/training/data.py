@@ -16,20 +16,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from unmask import run
 from unmask.base import FloatArray, IntArray
 from unmask.engine import Roc
 from unmask.errors import InputError
-from unmask.run import (
-    Arrays,
-    Range,
-    Xp,
-    check_room,
-    make_folder,
-    ranges_of,
-    run,
-    store,
-    write_whole,
-)
+from unmask.run import Arrays, Range, Xp
 from unmask.speech.audio import SAMPLE_RATE, SUFFIXES, failure, file_workers, read_audio
 from unmask.speech.corpus import Recording, first_of_each
 from unmask.speech.encoders.card import Recipe
@@ -95,9 +86,7 @@ class Samples:
 
 @dataclass(frozen=True)
 class Corpus:
-    """Decoded recordings with their speakers: row r is spoken by ``speakers[labels[r]]``;
-    ``failures`` are the lines of those that could not be read.
-    """
+    """Row r is spoken by ``speakers[labels[r]]``; ``failures``: lines of what was not read."""
 
     samples: Samples
     labels: IntArray
@@ -119,19 +108,17 @@ class Corpus:
 
 
 def decode(recordings: Sequence[Recording], folder: Path, recipe: Recipe | None = None) -> Corpus:
-    """Decode recordings into ``folder``, at the speeds of a recipe too, or use what is there of an
-    earlier run on the same ones.
-    """
+    """Decode recordings, at the speeds of a recipe too, or use what an earlier run decoded."""
     speeds = recipe.speeds if recipe is not None else ()
     every = (1.0, *speeds)
     named = tuple((str(one.path), one.digest) for one in recordings)
-    folder = make_folder(folder / store.digest((named, every)))
+    folder = run.make_folder(folder / run.store.digest((named, every)))
     shared = (named, every, str(folder))
-    ranges = ranges_of(len(recordings), SHARD)
+    ranges = run.ranges_of(len(recordings), SHARD)
     size = sum(file.stat().st_size for file in {one.file for one in recordings} if file.is_file())
-    check_room(folder, size, "decoded recordings")
+    run.check_room(folder, size, "decoded recordings")
     with file_workers(alone=len(ranges) < 2, state=folder / "jobs"):
-        parts = list(run(_decode_rows, shared, ranges))
+        parts = list(run.run(_decode_rows, shared, ranges))
     failures: dict[int, str] = {}
     shards: list[Int16Array] = []
     files, starts, sizes = [], [], []
@@ -187,7 +174,7 @@ def _decode_rows(xp: Xp, shared: _Shared, rows: Range) -> Arrays:
         sizes.append([one.size for one in versions])
         hashes.append(hashlib.sha256(versions[0].tobytes()).digest())
     joined = np.concatenate(pieces) if pieces else np.zeros(0, np.int16)
-    write_whole(_file(folder, rows), joined.tobytes())
+    run.write_whole(_file(folder, rows), joined.tobytes())
     return {
         "sizes": np.array(sizes, dtype=np.int64).reshape(-1, len(speeds)),
         "hashes": np.frombuffer(b"".join(hashes), dtype=np.uint8),
@@ -227,9 +214,7 @@ _VALIDATION = 3
 def split(
     recordings: Sequence[Recording], recipe: Recipe, validation: Sequence[Recording] | None = None
 ) -> tuple[tuple[Recording, ...], tuple[Recording, ...]]:
-    """Recordings to train on and recordings of speakers kept apart: those of ``validation``, or
-    drawn with the recipe's seed among those that have at least two recordings.
-    """
+    """Recordings to train on, and of speakers apart: ``validation``, or drawn with the seed."""
     counts = Counter(one.speaker for one in recordings)
     if validation is not None:
         both = sorted(counts.keys() & {one.speaker for one in validation})

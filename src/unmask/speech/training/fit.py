@@ -35,9 +35,8 @@ WORK = "work"
 
 @dataclass(frozen=True)
 class Trained:
-    """What :func:`train` made: the ``folder`` that ``load_encoder`` takes, how many ``steps`` and
-    ``speakers``, the best validation ``eer`` if speakers were kept apart, the ``curve`` of (step,
-    mean loss, EER), seconds of training, lines of recordings that could not be read, and remarks.
+    """What :func:`train` made: ``curve`` has (step, mean loss, EER) of every validation, ``eer``
+    the best of them, ``failures`` are lines of recordings that could not be read.
     """
 
     folder: Path
@@ -173,10 +172,8 @@ def _trained(folder: Path, card: dict[str, Any]) -> Trained:
 def training_seconds(
     recipe: Recipe, *, speakers: int, utterances: int, device: str = "cpu", start: str | None = None
 ) -> float:
-    """Seconds that the steps of a training will take, from the time of two of them.
-
-    ``recipe``, ``device`` and ``start`` are those of :func:`train`; ``speakers`` and ``utterances``
-    how many there are to train on. Decoding and validation come on top.
+    """Seconds that the steps of :func:`train` will take with a ``recipe``, from the time of two of
+    them, for so many ``speakers`` and ``utterances``; decoding and validation come on top.
     """
     needed("torch", "torch", "train")
     from unmask.speech.encoders.neural import checked

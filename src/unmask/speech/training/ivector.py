@@ -7,7 +7,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,6 @@ from unmask.speech.encoders.ivector import (
     posterior,
     statistics,
 )
-from unmask.speech.encoders.neural import by_length
 from unmask.speech.training.data import Corpus, equal_error_rate, some_of
 from unmask.speech.training.run import Position, TrainingRun
 
@@ -182,8 +180,7 @@ class ExtractorTraining:
             eer = None
             if apart is not None:
                 samples, labels = some_of(apart)
-                heard = partial(ivectors, self.front, self.tensors)
-                vectors = by_length(samples, heard, self.device)
+                vectors = ivectors(self.front, self.tensors, samples)
                 eer = equal_error_rate(vectors - vectors.mean(0), labels)
         *curve, (step, loss, _) = self.run.position.curve
         self.run.position = replace(self.run.position, curve=(*curve, (step, loss, eer)))

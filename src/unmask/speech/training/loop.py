@@ -25,14 +25,8 @@ from unmask.speech.encoders import weights_of
 from unmask.speech.encoders.card import Recipe, Tensors, recipe_of, weights_of_folder
 from unmask.speech.encoders.networks import Angular, Softmax, build, margin_at
 from unmask.speech.encoders.neural import Filterbanks, by_length
-from unmask.speech.training.data import (
-    Corpus,
-    Samples,
-    audio_files,
-    decode,
-    equal_error_rate,
-    some_of,
-)
+from unmask.speech.training import data
+from unmask.speech.training.data import Corpus, Samples
 from unmask.speech.training.run import Group, Position, TrainingRun, arrays_of
 
 _AHEAD = 4
@@ -46,9 +40,7 @@ _BLOCK = 50
 
 @dataclass(frozen=True)
 class BatchPlan:
-    """All batches of a run, of which process ``part`` of ``parts`` takes its share; crops follow
-    from the seed and the number of the step alone.
-    """
+    """All batches, of which process ``part`` takes a share; crops follow from seed and step."""
 
     recipe: Recipe
     samples: Samples
@@ -109,9 +101,7 @@ def _order(seed: int, epoch: int, count: int) -> IntArray:
 def ahead(
     plan: BatchPlan, first: int, last: int, device: Any
 ) -> Iterator[Iterator[dict[str, Any]]]:
-    """Batches of steps ``first`` to ``last`` as tensors; those of a GPU, far faster than what it is
-    fed, are made a few steps ahead by a thread.
-    """
+    """Batches of some steps as tensors; those of a GPU are made a few steps ahead by a thread."""
     plan = replace(plan, samples=plan.samples.near(device))
     pinned = device.type == "cuda"
 
@@ -217,9 +207,7 @@ class Loop:
         self.best: Tensors = {}
 
     def train(self) -> tuple[Tensors, dict[str, Any]]:
-        """Go on from the checkpoint to the end; the weights of the best validation, or the last
-        ones where nothing validates, and what the card says of them.
-        """
+        """Go on from the checkpoint to the end; the best weights, or last ones, and their card."""
         self.best = self.run.restore(self.model, self.optimiser)
         moving = self.run.group.wrapped(self.model)
         first = self.run.position.step
@@ -368,7 +356,7 @@ def train_network(
     if recipe.batch % own.size:
         raise InputError("batch", f"a multiple of the {own.size} processes", recipe.batch)
     extra = {
-        name: own.in_turn(partial(decode, audio_files(path), run.folder / name)).samples
+        name: own.in_turn(partial(data.decode, data.audio_files(path), run.folder / name)).samples
         for name, path in (("noise", recipe.noise), ("responses", recipe.responses))
         if path is not None
     }
@@ -379,9 +367,9 @@ def train_network(
     model = new_classifier(recipe, len(corpus.speakers), own.device, start)
     loop = Loop(run, model, plan, rooms)
     if apart is not None:
-        samples, labels = some_of(apart)
+        samples, labels = data.some_of(apart)
         heard = partial(by_length, samples, lambda s: model.encoder(model.features(s)), own.device)
-        loop.validate = lambda: equal_error_rate(heard(), labels)
+        loop.validate = lambda: data.equal_error_rate(heard(), labels)
     return loop.train()
 
 

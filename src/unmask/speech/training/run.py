@@ -18,14 +18,8 @@ from torch import nn
 
 from unmask.errors import InputError
 from unmask.run import advance
-from unmask.speech.encoders.card import (
-    Recipe,
-    Status,
-    Tensors,
-    read_tensors,
-    refuse_other,
-    write_tensors,
-)
+from unmask.speech.encoders import card
+from unmask.speech.encoders.card import Recipe, Status, Tensors
 from unmask.speech.encoders.neural import checked
 
 CHECKPOINT = "checkpoint.safetensors"
@@ -108,9 +102,7 @@ class Position:
 
 @dataclass
 class TrainingRun:
-    """A training as its steps need it: ``folder`` keeps the checkpoint, ``name`` says what of,
-    ``position`` is where it stands.
-    """
+    """A training: ``folder`` keeps the checkpoint, ``name`` says what of, ``position`` how far."""
 
     recipe: Recipe
     group: Group
@@ -144,19 +136,19 @@ class TrainingRun:
     def write(self, tensors: Tensors) -> None:
         """Keep where the run stands, with the ``tensors`` it goes on from."""
         note = json.dumps({"run": self.name, **asdict(self.position)})
-        write_tensors(self.folder / CHECKPOINT, tensors, note)
+        card.write_tensors(self.folder / CHECKPOINT, tensors, note)
 
     def read(self) -> Tensors:
         """Go back to where the run was left, if it is there and this one, and to its tensors."""
         path = self.folder / CHECKPOINT
         if not path.is_file():
             return {}
-        tensors, note = read_tensors(path)
+        tensors, note = card.read_tensors(path)
         with self._own():
             known = json.loads(note)
             curve = tuple((step, loss, eer) for step, loss, eer in known["curve"])
             position, name = Position(int(known["step"]), curve, known["seconds"]), known["run"]
-        refuse_other(self.name, name, f"{path}: expected a checkpoint")
+        card.refuse_other(self.name, name, f"{path}: expected a checkpoint")
         self.position = position
         return tensors
 

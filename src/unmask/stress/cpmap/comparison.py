@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from unmask.base import BoolArray, FloatArray, as_scores
+from unmask.base import BoolArray, FloatArray, as_scores, lazy
 from unmask.engine import Roc
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Notice
@@ -73,9 +73,8 @@ class DeltaCpMap(Cells):
 
 
 def relative_change(reference: FloatArray, test: FloatArray) -> FloatArray:
-    """RCR = (CP_ref − CP_test)/CP_ref (Li 2022, eq. 2).
-
-    Where CP_ref is 0 it is 0 if CP_test is 0 as well, −inf otherwise.
+    """RCR = (CP_ref − CP_test)/CP_ref (Li 2022, eq. 2); where CP_ref is 0, 0 or −inf as CP_test is
+    0.
     """
     lost = np.where(test > 0, -np.inf, 0.0)
     return np.divide(reference - test, reference, out=lost, where=reference > 0)
@@ -182,9 +181,8 @@ def delta_cp_map(reference: CpMap, test: CpMap, *, tolerance: float = TOLERANCE)
 
 @dataclass(frozen=True, eq=False)
 class CpRoadmap:
-    """A tree of systems: the map of each, and the delta map of each against the one it grew from.
-
-    The paper's Figure 11 is such a tree: its systems 5 and 6 both grew from system 4.
+    """A tree of systems (as Li 2022, Figure 11): their maps, and delta maps to the ones they grew
+    from.
     """
 
     maps: tuple[CpMap, ...]
@@ -239,6 +237,11 @@ class CpConfig:
     name: str
     target: BoolArray
     nontarget: BoolArray
+
+    @lazy
+    def whole(self) -> bool:
+        """Whether it is all trials."""
+        return bool(self.target.all() and self.nontarget.all())
 
 
 @final

@@ -46,9 +46,7 @@ _TOGETHER = 4
 
 @dataclass(frozen=True)
 class CpUncertainty:
-    """Intervals of maps, of comparisons, and of trial configs (by system, then by config);
-    ``undefined`` replicates left a class of trials empty.
-    """
+    """Intervals of maps, comparisons and configs; ``undefined`` replicates lack a class."""
 
     maps: tuple[CpIntervals, ...]
     deltas: tuple[DeltaIntervals, ...]
@@ -126,14 +124,16 @@ class MapPlan:
         metric) by system and config.
         """
         sizes = int(times[0].sum()), int(times[1].sum())
-        *each, defined = layout(sizes, self.steps)
-        cells = np.stack([self.metric.of(one.trials(times), *each) for one in self.systems])
+        targets, nontargets, defined = layout(sizes, self.steps)
+        cells = np.stack([self.metric.of(one, targets, nontargets, times) for one in self.systems])
         ties = [
             proportions(relative_change(cells[old], cells[new]), defined, self.tolerance)[1]
             for old, new in self.compared
         ]
         positions = [
-            self._position(one, times, config) for one in self.systems for config in self.configs
+            (1.0, 1.0, full) if config.whole else self._position(one, times, config)
+            for one, full in zip(self.systems, cells[:, -2], strict=True)
+            for config in self.configs
         ]
         return {
             "cells": cells,
@@ -147,7 +147,7 @@ class MapPlan:
         sizes = inside[0].sum(), inside[1].sum()
         if not all(sizes):
             return (float("nan"),) * 3
-        value = self.metric.of(listed.trials(inside), *(np.array([size]) for size in sizes))
+        value = self.metric.of(listed, np.array(sizes[:1]), np.array(sizes[1:]), inside)
         places = zip(listed.orders, times, inside, strict=True)
         return *(order.position(*often) for order, *often in places), float(value[0])
 
@@ -309,7 +309,7 @@ class _Spread:
         drawn = self.positions[:, system, config]
         smaller = min(int(one.target.sum()), int(one.nontarget.sum()))
         metric = self._of_metric(value, drawn[:, 2], 0.5 / smaller)
-        if one.target.all() and one.nontarget.all():
+        if one.whole:
             return PositionIntervals(None, None, metric, None)
         gap = value - float(self.sample["cells"][system, -2])
         return PositionIntervals(

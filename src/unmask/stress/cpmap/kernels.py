@@ -1,8 +1,9 @@
 """The trials of a C-P map, hardest first, and EER and minDCF of every cell from counts of prefixes.
 
-How many of the first a trials score below τ? A wavelet matrix (Claude and Navarro 2012) counts that
-in one step per binary digit of the score's rank. Walking down the digits *is* a bisection over
-thresholds, so an EER costs log n steps per cell, and one sort of each class serves every cell.
+Between two target scores Pmiss is constant, so only the gap matters in which a nontarget lies. How
+many of the first a trials lie below gap τ? Where targets are few, a table of all prefixes and gaps
+tells. Else a wavelet matrix (Claude and Navarro 2012) counts that in one step per binary digit of
+the gap's number: walking down the digits *is* a bisection over thresholds.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import BoolArray, FloatArray, IntArray, as_numbers, as_scores, reject_nan
+from unmask.base import BoolArray, FloatArray, IntArray, Lookup, as_numbers, as_scores, reject_nan
 from unmask.engine import Cost
 from unmask.errors import InputError
 
@@ -24,6 +25,7 @@ Hardness = npt.ArrayLike | Sequence[npt.ArrayLike]
 Pair = tuple[npt.ArrayLike, npt.ArrayLike]
 Times = tuple[IntArray, IntArray]
 COMBINATIONS = ("rank", "mean")
+_CELLS_PER_TRIAL = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,11 +173,13 @@ def _split(lower: Ranks, places: Ranks) -> tuple[Ranks, Ranks]:
 
 @dataclass(frozen=True, eq=False)
 class Listed:
-    """Both classes of one system, sorted once: their orders, and ranks of scores in them."""
+    """Both classes of one system, sorted once: their orders, and in them the ``codes`` of scores:
+    2j + 1 at the j-th target score, even ones in the gaps; there are ``size`` of them.
+    """
 
     orders: tuple[Order, Order]
     codes: tuple[Ranks, Ranks]
-    digits: int
+    size: int
 
     @classmethod
     def of(
@@ -187,15 +191,30 @@ class Listed:
             ordered(one, hard, combine=combine, name=name)
             for one, hard, name in zip(scores, hardness, names, strict=True)
         )
-        distinct, inverse = np.unique(np.concatenate(scores), return_inverse=True)
-        ranks = np.split(inverse.astype(np.int32), [scores[0].size])
-        codes = ranks[0][target.hardest_first], ranks[1][nontarget.hardest_first]
-        return cls((target, nontarget), codes, int(distinct.size).bit_length())
+        gaps = Lookup(np.unique(scores[0]), "both")
+        of_target, of_nontarget = (gaps(one).astype(np.int32) for one in scores)
+        codes = of_target[target.hardest_first], of_nontarget[nontarget.hardest_first]
+        return cls((target, nontarget), codes, 2 * gaps.boundaries.size + 1)
 
     @property
     def sizes(self) -> tuple[int, int]:
         """Targets and nontargets."""
         return self.codes[0].size, self.codes[1].size
+
+    def is_tabular(self, *cells: IntArray) -> bool:
+        """Whether tables of the prefixes of these ``cells`` are no larger than lists of trials."""
+        prefixes = sum(len(np.unique(one)) for one in cells)
+        return prefixes * self.size <= _CELLS_PER_TRIAL * sum(self.sizes)
+
+    def eer(self, targets: IntArray, nontargets: IntArray, times: Times | None) -> FloatArray:
+        """Raw EER of the first ``targets`` and ``nontargets`` trials, cell by cell, by tables."""
+        tables, rows = [], []
+        for i, (sizes, order) in enumerate(zip((targets, nontargets), self.orders, strict=True)):
+            ends, row = np.unique(sizes, return_inverse=True)
+            often = None if times is None else times[i][order.hardest_first]
+            tables.append(_below(self.codes[i], ends, self.size, often))
+            rows.append(row)
+        return _eer_of_tables(*tables, *rows)
 
     def trials(self, times: Times | None = None) -> Trials:
         """The list in which a trial stands as often as ``times`` says, or once."""
@@ -203,8 +222,45 @@ class Listed:
         if times is not None:
             each = zip(codes, self.orders, times, strict=True)
             codes = [np.repeat(c, often[o.hardest_first]) for c, o, often in each]
-        target, nontarget = (prefixes(ranks, self.digits) for ranks in codes)
+        target, nontarget = (prefixes(ranks, self.size.bit_length()) for ranks in codes)
         return target, nontarget
+
+
+def _below(codes: Ranks, ends: IntArray, size: int, times: IntArray | None) -> IntArray:
+    """How many of the first ``ends`` trials have codes below 0 … ``size``, where each trial stands
+    ``times`` times: ends × size + 1.
+    """
+    counts = np.zeros((len(ends), size + 1), np.int64)
+    after = None if times is None else np.cumsum(times)
+    # Trials before these are whole in a prefix; of these some copies are, or none.
+    at = ends if after is None else np.searchsorted(after, ends)
+    for row, first, last in zip(counts, np.append(0, at), at, strict=False):
+        often = None if times is None else times[first:last]
+        row[1:] = np.bincount(codes[first:last], often, minlength=size)
+    np.cumsum(counts, axis=0, out=counts)
+    if after is not None and times is not None:
+        counts[np.arange(len(ends)), codes[at] + 1] += ends - after[at] + times[at]
+    return np.cumsum(counts, axis=1, out=counts)
+
+
+def _eer_of_tables(
+    target: IntArray, nontarget: IntArray, of_target: IntArray, of_nontarget: IntArray
+) -> FloatArray:
+    """Raw EER of cells that are rows of both tables: a bisection for the last code below which
+    Pmiss < Pfa, over which the ROC polygon runs straight.
+    """
+    targets, nontargets = target[of_target, -1], nontarget[of_nontarget, -1]
+    code = np.zeros(of_target.size, np.int64)
+    for shift in range(target.shape[1].bit_length() - 1, -1, -1):
+        higher = np.minimum(code + (1 << shift), target.shape[1] - 1)
+        accepted = nontargets - nontarget[of_nontarget, higher]
+        below = target[of_target, higher] * nontargets < accepted * targets
+        code = np.where(below, higher, code)
+    missed, accepted = target[of_target, code], nontargets - nontarget[of_nontarget, code]
+    lost, gone = target[of_target, code + 1] - missed, nontarget[of_nontarget, code + 1]
+    gone -= nontargets - accepted
+    share = (accepted * targets - missed * nontargets) / (lost * nontargets + gone * targets)
+    return np.asarray((missed + share * lost) / targets)
 
 
 def prefix_sizes(trials: int, grid: int) -> IntArray:

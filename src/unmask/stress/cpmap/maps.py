@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import final
 
@@ -14,10 +13,11 @@ from unmask.base import BoolArray, FloatArray, IntArray, Tabular
 from unmask.engine import Cost
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Notice, Parameter
-from unmask.run import Arrays, Range, Xp, progress, ranges_of, run, run_on
+from unmask.run import Arrays, Range, Xp, ranges_of, run
 from unmask.stress.cpmap.kernels import (
     Hardness,
     Listed,
+    Times,
     Trials,
     eer,
     min_dcf,
@@ -30,7 +30,8 @@ LARGEST_GRID = 1000
 LEAST_TRIALS = 30
 UNLIKE_SCALES = 3.0
 _CHUNK = 1 << 13
-_MANY = 16  # chunks of cells, below which they are made here
+_MANY = 1 << 17
+"""Cells, up to which they are made here."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +76,18 @@ class CpMetric:
             return {"est": "raw"}
         return {"p_target": self.p_target, "c_miss": self.c_miss, "c_fa": self.c_fa}
 
-    def of(self, trials: Trials, targets: IntArray, nontargets: IntArray) -> FloatArray:
-        """The metric of the first ``targets`` and ``nontargets`` trials, cell by cell."""
+    def of(
+        self, listed: Listed, targets: IntArray, nontargets: IntArray, times: Times | None = None
+    ) -> FloatArray:
+        """The metric of the first ``targets`` and ``nontargets`` trials, cell by cell, where trials
+        stand as often as ``times`` says.
+        """
+        if self.name == "eer" and listed.is_tabular(targets, nontargets):
+            return listed.eer(targets, nontargets, times)
+        return self.counted(listed.trials(times), targets, nontargets)
+
+    def counted(self, trials: Trials, targets: IntArray, nontargets: IntArray) -> FloatArray:
+        """The same from prefixes that are there."""
         if self.name == "eer":
             return eer(trials, targets, nontargets)
         return min_dcf(trials, targets, nontargets, self.cost)
@@ -103,9 +114,7 @@ def layout(trials: tuple[int, int], steps: tuple[int, int]) -> tuple[IntArray, I
 @final
 @dataclass(frozen=True)
 class CpIntervals:
-    """Intervals of the numbers of a :class:`CpSummary`, on a map of ``grid`` steps a side;
-    ``share_below`` holds for the level ``below`` alone.
-    """
+    """Intervals of a :class:`CpSummary`, on a map of ``grid`` steps a side and at one ``below``."""
 
     full: Interval
     mean: Interval
@@ -317,11 +326,11 @@ def cp_map(
     listed = Listed.of((target, nontarget), (target_hardness, nontarget_hardness), combine)
     targets, nontargets = listed.orders
     of_target, of_nontarget, defined = layout(listed.sizes, (columns, rows))
-    ranges = ranges_of(defined.size, _CHUNK)
-    few = len(ranges) <= _MANY
-    with run_on() if few else nullcontext(), progress(None) if few else nullcontext():
+    if defined.size <= _MANY:
+        values = measured.of(listed, of_target, of_nontarget)
+    else:
         shared = listed.trials(), measured, of_target, of_nontarget
-        parts = run(_some_cells, shared, ranges)
+        parts = run(_some_cells, shared, ranges_of(defined.size, _CHUNK))
         values = np.concatenate([part["values"] for part in parts])
     widest = max(targets.unlike, nontargets.unlike)
     given = target_hardness if target_hardness is not None else nontarget_hardness
@@ -358,7 +367,7 @@ def _some_cells(
 ) -> Arrays:
     trials, metric, targets, nontargets = shared
     some = slice(*cells)
-    return {"values": metric.of(trials, targets[some], nontargets[some])}
+    return {"values": metric.counted(trials, targets[some], nontargets[some])}
 
 
 def check_grid(grid: int | tuple[int, int]) -> tuple[int, int]:
@@ -375,9 +384,8 @@ def check_grid(grid: int | tuple[int, int]) -> tuple[int, int]:
 
 @dataclass(frozen=True, eq=False)
 class Contour:
-    """The borders between cells below ``level`` and cells at or above it, as straight segments.
-
-    Segment i runs from (``x``, ``y``)[i] to (``x2``, ``y2``)[i] in shares of the classes.
+    """Borders of cells below ``level``: segments from (``x``, ``y``)[i] to (``x2``, ``y2``)[i] in
+    shares.
     """
 
     level: float

@@ -90,9 +90,8 @@ def trial_bias(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CpAssessment(Tabular):
-    """What :func:`cp_maps` gives to reports and figures; ``positions`` holds configs by system.
-
-    ``bias`` holds the scores of these configs on one axis, by system too.
+    """What :func:`cp_maps` gives; ``positions`` of configs and ``bias``, their scores, are by
+    system.
     """
 
     maps: Mapping[str, CpMap]
@@ -167,9 +166,8 @@ class CpAssessment(Tabular):
 
 
 def cells_table(assessments: Sequence[CpAssessment]) -> pl.DataFrame:
-    """All cells of all maps and delta maps, told apart by ``system``, and by ``metric`` if several.
-
-    ``assessments`` are those of :func:`cp_maps` with one metric each.
+    """All cells of all maps and delta maps by ``system``, and by ``metric`` where there are
+    several.
     """
     tables = []
     for one in assessments:
@@ -250,7 +248,7 @@ def cp_maps(
     classes = {name: (scores.targets(name), scores.nontargets(name)) for name in names}
     compared = steps_of(names, deltas)
     chosen = list(references) or _among(names, compared)
-    orders = [_reference(scores, name) for name in chosen]
+    orders = [reference_scores(scores, name) for name in chosen]
     sides = scores.is_target, scores.is_nontarget
     hardness = [[order[side] for order in orders] or None for side in sides]
     named = subset if isinstance(subset, Mapping) else {"deployment": subset}
@@ -343,7 +341,7 @@ def _among(names: Sequence[str] | Mapping[str, Any], edges: Sequence[Edge]) -> l
     return [name for name in names if any(name in edge for edge in edges)]
 
 
-def _reference(scores: Scores, name: str) -> FloatArray:
+def reference_scores(scores: Scores, name: str) -> FloatArray:
     """A system's scores, or a column of the table read as numbers."""
     if name in scores.systems:
         return scores.systems[name]
@@ -410,24 +408,31 @@ def enrolment_fixed(
     enrolment is fixed per ``speaker``, the one with most trials (the lowest code), and compared
     with all utterances that are not fixed; a pair that stands in the other order only counts too.
     """
-    pairs, counts = np.unique(np.stack([speaker, enrol]), axis=1, return_counts=True)
-    best = np.lexsort([pairs[1], -counts, pairs[0]])
-    first = np.r_[True, np.diff(pairs[0][best]) != 0]
-    fixed = pairs[1][best][first]
-    enrolled, tested = np.isin(enrol, fixed), np.isin(test, fixed)
     size = 1 + max(int(enrol.max(initial=0)), int(test.max(initial=0)))
-    there = enrol.astype(np.int64) * size + test
-    back = test.astype(np.int64) * size + enrol
-    reversed_only = ~enrolled & tested & ~np.isin(back, there)
+    pairs, counts = np.unique(speaker.astype(np.int64) * size + enrol, return_counts=True)
+    owner, model = np.divmod(pairs, size)
+    best = np.lexsort([model, -counts, owner])
+    first = np.r_[True, np.diff(owner[best]) != 0]
+    is_fixed = np.zeros(size, bool)
+    is_fixed[model[best][first]] = True
+    enrolled, tested = is_fixed[enrol], is_fixed[test]
+    reversed_only = ~enrolled & tested
+    if reversed_only.any():
+        there = enrol.astype(np.int64) * size + test
+        back = test[reversed_only].astype(np.int64) * size + enrol[reversed_only]
+        reversed_only[reversed_only] = ~np.isin(back, there)
     return np.asarray((enrolled & ~tested) | reversed_only)
 
 
 def full_cross_pairing(enrol: IntArray, test: IntArray) -> bool:
     """Whether a list pairs every utterance with every other (in one order or in both)."""
-    pairs = np.unique(np.sort(np.stack([enrol, test]), axis=0), axis=1)
-    utterances = np.unique(pairs).size
-    different = int((pairs[0] != pairs[1]).sum())
-    return different == utterances * (utterances - 1) // 2
+    size = 1 + max(int(enrol.max(initial=0)), int(test.max(initial=0)))
+    utterances = np.count_nonzero(np.bincount(np.concatenate([enrol, test])))
+    whole = utterances * (utterances - 1) // 2
+    if enrol.size < whole:
+        return False
+    pairs = np.unique(np.minimum(enrol, test) * size + np.maximum(enrol, test))
+    return int((pairs // size != pairs % size).sum()) == whole
 
 
 def _has_both(scores: Scores, mask: BoolArray) -> bool:

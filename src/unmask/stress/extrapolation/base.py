@@ -142,9 +142,7 @@ def normal_nodes(size: int) -> tuple[FloatArray, FloatArray]:
 
 
 def rising(rates: FloatArray) -> FloatArray:
-    """Rates (…, grid cells, thresholds) that never fall as the impostor comes closer: the closest
-    of more is stochastically closer, so predictions are monotone in N whatever the parameters are.
-    """
+    """Rates that never fall as the impostor comes closer: so predictions are monotone in N."""
     return np.maximum.accumulate(rates, axis=-2)
 
 

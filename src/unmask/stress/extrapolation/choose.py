@@ -18,17 +18,8 @@ from unmask.base import FloatArray, Tabular, as_numbers
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice, Parameter
 from unmask.run import advance, progress, run_on
-from unmask.stress.extrapolation.base import (
-    MeasuredFloor,
-    Model,
-    Stack,
-    StartValues,
-    checked_max_count,
-    training_counts,
-    training_surface,
-    training_thresholds,
-    weights_of,
-)
+from unmask.stress.extrapolation import base
+from unmask.stress.extrapolation.base import MeasuredFloor, Model, Stack, StartValues
 from unmask.stress.extrapolation.fitted import Extrapolation
 from unmask.stress.extrapolation.models import MODELS, checked_name, fit_model, fits_rates
 from unmask.stress.impostors.pair_scores import PairScores, Proxy, as_counts, as_pairs
@@ -124,10 +115,10 @@ class ModelFitter:
         self, crossed: CrossFitted, jackknife: Jackknife, *, max_count: int | None = None
     ) -> None:
         self.crossed, self.pairs, self.seed = crossed, crossed.pairs, jackknife.seed
-        self.largest = checked_max_count(max_count or self.pairs.max_count, self.pairs)
+        self.largest = base.checked_max_count(max_count or self.pairs.max_count, self.pairs)
         self.groups, self.moments = jackknife.of(self.pairs), StartValues.of(self.pairs)
         with run_on(), progress(None):
-            self.surface = training_surface(crossed, self.largest, self.groups)
+            self.surface = base.training_surface(crossed, self.largest, self.groups)
 
     def fitted(self, model: str) -> Extrapolation:
         """Fit a model, or the mean of those that fit about equally well."""
@@ -192,7 +183,7 @@ class ModelFitter:
 def misfit(model: Model, surface: Rates) -> float:
     """Weighted squared error on the training cells."""
     error = model.rates(surface.counts, surface.thresholds) - surface.values
-    return float(weights_of(surface.counts) @ np.mean(error**2, axis=1))
+    return float(base.weights_of(surface.counts) @ np.mean(error**2, axis=1))
 
 
 def _tried(
@@ -227,9 +218,7 @@ class ModelError:
 
     @classmethod
     def of(cls, model: Model | None, truth: Truth, seconds: float = 0.0) -> ModelError:
-        """Errors of a model, or without one of the reference carried forward; hard are thresholds
-        whose reference rate lies between 2 % and 98 %.
-        """
+        """Errors of a model, or of the reference carried forward; hard: reference in 2 … 98 %."""
         exact, reference = truth
         rates = reference if model is None else model.rates(exact.counts, exact.thresholds)
         error = np.abs(rates - exact.values)
@@ -300,7 +289,7 @@ def compare_models(
         surface, truth = held_out(crossed, largest)
     else:
         largest = max_count or pairs.max_count
-        surface = training_surface(crossed, largest)
+        surface = base.training_surface(crossed, largest)
     moments = StartValues.of(pairs)
     rows = [ModelError.of(None, truth)]
     for done, name in enumerate(models, start=1):
@@ -314,10 +303,10 @@ def compare_models(
 def held_out(crossed: CrossFitted, count: int) -> tuple[Rates, Truth]:
     """Training cells with N ≤ ``count`` and cells beyond to judge on, from one pass."""
     pairs = crossed.whole
-    train = training_counts(checked_max_count(count, pairs))
+    train = base.training_counts(base.checked_max_count(count, pairs))
     beyond = np.linspace(count, pairs.max_count, _JUDGED_COUNTS)
     later = np.unique(np.rint(beyond).astype(np.int64))
-    inner = training_thresholds(pairs, count)
+    inner = base.training_thresholds(pairs, count)
     outer = np.linspace(pairs.scores.min(), pairs.scores.max(), _JUDGED_THRESHOLDS)
     values = crossed_rates(
         crossed, np.concatenate([inner, outer]), np.concatenate([train, later]), None

@@ -37,13 +37,10 @@ _STEPS = 201
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Prediction(Band):
-    """Predicted P_FA^N(τ) with an interval, and the range over all models that fit about as well.
-
-    :meth:`Extrapolation.predict_interval` makes it. The interval joins three things on the
-    log-odds: how much the speakers at hand say (a jackknife over groups of them, as targets and as
-    impostors), how far the models that fit about equally well part, and the reach log(N/M) beyond
-    the M impostors at hand. Its upper end also allows for families of voices that the speakers at
-    hand cannot exclude.
+    """Predicted P_FA^N(τ) and the range over models that fit about as well. The interval joins on
+    the log-odds a jackknife over groups of speakers, how far these models part, and the reach
+    log(N/M) beyond the M impostors at hand; its upper end allows for families of voices that these
+    cannot exclude.
     """
 
     metric = "extrapolate"
@@ -103,9 +100,7 @@ class Extrapolation:
     def predict_interval(
         self, counts: npt.ArrayLike, thresholds: npt.ArrayLike, *, level: float = LEVEL
     ) -> Prediction:
-        """The same with intervals and the spread over models, and a warning where N is far beyond
-        the impostors at hand.
-        """
+        """The same with intervals and the spread over models; a warning where N is far beyond."""
         Jackknife(level=level)
         n, levels = as_counts(counts), as_thresholds(thresholds)
         values = self._values(n, levels)
@@ -153,9 +148,7 @@ class Extrapolation:
         return low, -_monotone(-np.maximum(high, values), -n, -levels)
 
     def threshold_for(self, rate: float, count: int, *, level: float | None = None) -> float:
-        """The lowest threshold at which P_FA^N does not exceed ``rate``; with ``level``, at which
-        the upper end of its interval does not.
-        """
+        """The lowest threshold at which P_FA^N, or its upper end, is at most ``rate``."""
         return float(self.thresholds_for(rate, [count], level=level)[0])
 
     def thresholds_for(

@@ -46,21 +46,8 @@ from scipy.special import ndtr, ndtri, softmax
 
 from unmask.base import FloatArray, IntArray
 from unmask.errors import InputError
-from unmask.stress.extrapolation.base import (
-    EDGES,
-    FIT_EDGES,
-    Model,
-    StartValues,
-    Warp,
-    centres,
-    closest_mass,
-    eliminate,
-    fitted_warp,
-    normal_nodes,
-    rising,
-    tail_quantiles,
-    weights_of,
-)
+from unmask.stress.extrapolation import base
+from unmask.stress.extrapolation.base import EDGES, FIT_EDGES, Model, StartValues, Warp
 from unmask.stress.impostors.rates import Rates
 
 KNOTS: FloatArray = np.concatenate([[-8.0], np.linspace(-3.0, 3.0, 13), [8.0]])
@@ -194,7 +181,7 @@ def fit_parametric(
         plain = fit_parametric(name.replace("-cdf", ""), surface, moments).given
         begin |= {**plain, **gaussian_base(np.exp(plain["log_scale"]))}
 
-    weights = weights_of(surface.counts)
+    weights = base.weights_of(surface.counts)
 
     def residual(vector: FloatArray) -> FloatArray:
         """Weighted errors on the training cells, thresholds warped as is best."""
@@ -203,7 +190,7 @@ def fit_parametric(
         places = axis if warped else model.axis(surface.thresholds)
         rates = model.table(surface.counts, places, FIT_EDGES)
         if warped:
-            _, rates = eliminate(rates, axis, surface.values, weights)
+            _, rates = base.eliminate(rates, axis, surface.values, weights)
         errors = np.sqrt(weights)[:, None] * (rates - surface.values)
         near = [_HELD[one][1] * (given[one] - _HELD[one][0]) for one in names if one in _HELD]
         return np.concatenate([errors.ravel(), near])
@@ -224,7 +211,7 @@ def fit_parametric(
     fitted = Parametric(name, dict(zip(names, solution.x.tolist(), strict=True)), None)
     if not warped:
         return fitted
-    return replace(fitted, warp=fitted_warp(fitted.table(surface.counts, axis), axis, surface))
+    return replace(fitted, warp=base.fitted_warp(fitted.table(surface.counts, axis), axis, surface))
 
 
 def _start(moments: StartValues, spread: float) -> dict[str, float]:
@@ -275,14 +262,14 @@ def location_table(
     """P_N (counts, axis) at thresholds in units of the location's spread."""
     shift, spread = given.get("target_shift", 0.0), given.get("target_spread", 0.0)
     slope = given.get("slope", 0.0)
-    effects, of_effect = normal_nodes(_TARGET_NODES if shift or spread else 1)
+    effects, of_effect = base.normal_nodes(_TARGET_NODES if shift or spread else 1)
     heights = None
     if "base0" in given:
         steps = softmax([given[name] for name in _BASE])
         heights = np.concatenate([[0.0], np.cumsum(steps)])
     varied = float(np.exp(given["log_scale_spread"]))
-    noise, of_noise = normal_nodes(_SCALE_NODES if varied > _ONE_SCALE else 1)
-    quantile = quantiles(given, centres(edges))
+    noise, of_noise = base.normal_nodes(_SCALE_NODES if varied > _ONE_SCALE else 1)
+    quantile = quantiles(given, base.centres(edges))
     location = shift * effects[:, None] + np.exp(spread * effects)[:, None] * quantile
     log_scale = given.get("log_scale", 0.0) + slope * np.clip(location, -8, 20)
     rates = np.zeros((*location.shape, axis.size))
@@ -293,7 +280,7 @@ def location_table(
             rates += weight * ndtr(distance)
         else:  # P(e > −distance) under the piecewise-linear base
             rates += weight * (1.0 - np.interp(-distance, KNOTS, heights, left=0.0, right=1.0))
-    return closest_mass(counts, edges) @ np.tensordot(of_effect, rising(rates), axes=1)
+    return base.closest_mass(counts, edges) @ np.tensordot(of_effect, base.rising(rates), axes=1)
 
 
 def quantiles(given: Mapping[str, float], z: FloatArray) -> FloatArray:
@@ -375,14 +362,14 @@ def plda_table(
     within: FloatArray, counts: IntArray, axis: FloatArray, edges: FloatArray
 ) -> FloatArray:
     """P_N (counts, axis); the axis is in standard deviations of the scores around their mean."""
-    location, deviation, skew = (part[:, :, None] for part in _located(within, centres(edges)))
+    location, deviation, skew = (part[:, :, None] for part in _located(within, base.centres(edges)))
     centre, unit = score_moments(within)
     skew = np.where(np.abs(skew) < 1e-4, 1e-4, skew)
     distance = (centre + unit * axis - location) / deviation
     root = np.cbrt(np.maximum(1 + 0.5 * skew * distance, 0.0))
     normal = 6 / skew * (root - 1) + skew / 6
-    rates = rising(ndtr(-normal)).mean(axis=0)
-    return np.asarray(closest_mass(counts, edges) @ rates)
+    rates = base.rising(ndtr(-normal)).mean(axis=0)
+    return np.asarray(base.closest_mass(counts, edges) @ rates)
 
 
 _MOST_TARGETS = 250
@@ -420,8 +407,8 @@ class TailModel(Model):
             location = centre + spread * self.quantile
             width = scale * np.exp(np.clip(slope * (location - middle), -3, 3))
             away = (finite - location[:, None]) / width[:, None]
-            rates += rising(1.0 - np.interp(away, knots, below))
-        return closest_mass(counts) @ (rates / self.centre.size)
+            rates += base.rising(1.0 - np.interp(away, knots, below))
+        return base.closest_mass(counts) @ (rates / self.centre.size)
 
 
 def fit_tail(name: str, surface: Rates, moments: StartValues) -> TailModel:
@@ -437,7 +424,7 @@ def fit_tail(name: str, surface: Rates, moments: StartValues) -> TailModel:
         name,
         centre[drawn],
         spread[drawn],
-        tail_quantiles(ordered),
+        base.tail_quantiles(ordered),
         moments.near,
         moments.residuals,
         None,
@@ -447,4 +434,4 @@ def fit_tail(name: str, surface: Rates, moments: StartValues) -> TailModel:
     low, high = surface.thresholds[[0, -1]]
     axis = np.linspace(2 * low - high, 2 * high - low, 2 * _AXIS_POINTS)
     table = model.table(surface.counts, axis)
-    return replace(model, warp=fitted_warp(table, axis, surface))
+    return replace(model, warp=base.fitted_warp(table, axis, surface))

@@ -126,11 +126,9 @@ class PairScores(Targets):
         *,
         both_ways: bool = False,
     ) -> PairScores:
-        """From one score per line with the speakers of its two sides.
-
-        ``both_ways`` lets a score of speakers a and b count for target a against impostor b and for
-        target b against impostor a, as a symmetric system scores them. Lines of one speaker
-        against themselves are no impostor trials and are refused.
+        """From one score per line with the speakers of its two sides, different people.
+        ``both_ways`` lets a score count for either of them as the target, as symmetric systems
+        score.
         """
         first, second = (text_ids(side, "trials", "pair scores") for side in (target, impostor))
         values = as_numbers(scores, "trials").reshape(-1)
@@ -315,9 +313,7 @@ class PairScores(Targets):
         return float(np.ptp(self.similarity)) * TIE
 
     def chosen_by(self, proxy: Proxy) -> PairScores:
-        """The same pairs, chosen by a proxy's scores: of pairs, matched by the names of the
-        speakers, or an array whose first axes are targets and impostors.
-        """
+        """The same pairs, chosen by scores of pairs of the same names, or an array of such."""
         if proxy is None:
             return self
         if isinstance(proxy, PairScores):
@@ -479,9 +475,7 @@ POOLED = "none"
 
 
 def sex_column(data: Scores | Embeddings) -> str | None:
-    """The column that says the sex of a speaker, by whose groups impostors are taken by default:
-    the paper compares within one sex.
-    """
+    """The column of speakers' sex: impostors are of one sex by default, as in the paper."""
     sides = ("enrol_", "test_") if isinstance(data, Scores) else ("",)
     for name in ("sex", "gender"):
         if all(f"{side}{name}" in data.columns for side in sides):
@@ -492,10 +486,8 @@ def sex_column(data: Scores | Embeddings) -> str | None:
 def groups_of(
     data: Scores | Embeddings, by: str | None
 ) -> tuple[Mapping[str, Scores | Embeddings], tuple[str, ...]]:
-    """Trials or utterances within each group of the column ``by``: by default that of the sex where
-    there is one, all of them where there is none or ``by`` is ``"none"``.
-
-    Also the names of groups of :class:`Scores` that have no target trials and are left out.
+    """Trials or utterances by group of the column ``by``, of the sex by default, or all together
+    (``"none"``); and the names of groups without target trials, which are left out.
     """
     by = by or sex_column(data) or POOLED
     if by == POOLED:

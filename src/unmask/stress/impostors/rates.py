@@ -23,17 +23,9 @@ from unmask.base import FloatArray, IntArray, Lookup, as_numbers, lazy, reject_n
 from unmask.errors import InputError
 from unmask.estimate import Notice, Parameter
 from unmask.run import NUMPY, Arrays, Range, Xp, part, run
+from unmask.stress.impostors import uncertainty
 from unmask.stress.impostors.pair_scores import PairScores, Proxy, Targets, as_pairs, from_zero
-from unmask.stress.impostors.uncertainty import (
-    FEW,
-    Band,
-    CrossFitted,
-    Jackknife,
-    Leaving,
-    fold_weight,
-    interval,
-    middle,
-)
+from unmask.stress.impostors.uncertainty import FEW, Band, CrossFitted, Jackknife, Leaving
 
 SCORES = 1 << 21
 _TOGETHER = 32
@@ -127,9 +119,8 @@ def as_thresholds(thresholds: npt.ArrayLike) -> FloatArray:
 
 
 def closest_weights(impostors: int, counts: npt.ArrayLike) -> FloatArray:
-    """w_r(N) for every N of ``counts`` (rows) and rank r = 1…M (columns).
-
-    w_1 = N/M, and w_{r+1}/w_r = (M − r − N + 1)/(M − r): products, no factorials.
+    """w_r(N), (counts, ranks r = 1…M): w_1 = N/M, w_{r+1}/w_r = (M − r − N + 1)/(M − r), without
+    factorials.
     """
     n = np.asarray(counts, dtype=np.float64)[:, None]
     r = np.arange(1, impostors)[None, :]
@@ -161,9 +152,7 @@ def closest_first(
 
 @dataclass(frozen=True, eq=False)
 class Ranked(ABC):
-    """What the tasks of a job share: what is asked, of targets whose impostors can be ranked;
-    ``groups`` of speakers leave in turn.
-    """
+    """What tasks share: what is asked of targets with ranked impostors, and who leaves."""
 
     levels: Levels
     counts: IntArray
@@ -302,9 +291,7 @@ def crossed_rates(
 
 
 def rates_of(jobs: Sequence[Ranked], sizes: IntArray, per_pair: float) -> Rates:
-    """Join what all scores chose (first) with what the folds chose (the others), if any; ``sizes``
-    are numbers of what is dealt into folds.
-    """
+    """Join what all scores chose (first) with what folds chose; ``sizes`` are dealt into folds."""
     levels, counts, groups = jobs[0].levels, jobs[0].counts, jobs[0].groups
     results = []
     for number, job in enumerate(jobs):
@@ -320,7 +307,9 @@ def rates_of(jobs: Sequence[Ranked], sizes: IntArray, per_pair: float) -> Rates:
     whole, *folds = results
     if folds:
         edge = 0.5 / (len(each) * per_pair)
-        whole = middle(whole, np.mean(folds, axis=0), fold_weight(sizes), edge)
+        whole = uncertainty.middle(
+            whole, np.mean(folds, axis=0), uncertainty.fold_weight(sizes), edge
+        )
     whole = whole[:, :, levels.index]
     fewer = counts if groups is None else groups.fewer(counts)
     return Rates(counts, levels.values[levels.index], whole[0], whole[1:], fewer)
@@ -357,7 +346,7 @@ class WorstCase(Band):
         counts, level, size = rates.counts, jackknife.level, len(targets.target_names)
         if len(rates.without):
             cases = size * targets.max_count / counts
-            low, high = interval(rates.values, rates.without, level, cases=cases)
+            low, high = uncertainty.interval(rates.values, rates.without, level, cases=cases)
             order = np.argsort(counts, kind="stable")
             # Rates rise with N, and so do the ends: each is moved outwards where it would not.
             low[order[::-1]] = np.minimum.accumulate(low[order[::-1]])

@@ -66,9 +66,8 @@ class Jackknife:
             raise InputError(f"level: expected a share between 0 and 1, found {self.level}")
 
     def of(self, pairs: PairScores) -> Leaving | None:
-        """The speakers of some pairs in groups, if intervals are wanted. The same name is the same
-        person, unless someone is their own impostor: then the two sides are different people and
-        are dealt apart.
+        """The speakers of some pairs in groups, if intervals are wanted. One name is one person,
+        unless someone is their own impostor: then the two sides are dealt apart.
         """
         if not self.groups:
             return None
@@ -94,9 +93,7 @@ class Jackknife:
         return replace(made, target=made.target[own], impostor=group)
 
     def dealt(self, speakers: int, least: Callable[[IntArray], int]) -> Leaving:
-        """Groups of as equal a size as ``speakers`` allow; one for each speaker where else a target
-        lost all impostors, of whom ``least`` tells how many always remain.
-        """
+        """Even groups; one for each speaker where a target would lose all (``least``) impostors."""
         for size in (-(-speakers // -(-speakers // self.groups)), speakers):
             group = np.random.default_rng(self.seed).permutation(speakers) % size
             remaining = least(group)
@@ -107,9 +104,8 @@ class Jackknife:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Band(Tabular):
-    """Rates with an interval: ``values``, ``low`` and ``high`` are (counts, thresholds).
-
-    ``groups`` of speakers were left out in turn (0: no intervals, ``low`` and ``high`` are NaN).
+    """Rates (counts, thresholds) with an interval; ``groups`` of speakers left in turn (0: NaN
+    ends).
     """
 
     metric: ClassVar[str]
@@ -144,9 +140,7 @@ class Band(Tabular):
 
 @dataclass(frozen=True, eq=False)
 class CrossFitted:
-    """Pairs, the ``whole`` of them as they are chosen (by a proxy, if there is one), and the folds
-    of their scores that attack what the others chose.
-    """
+    """Pairs, the ``whole`` of them as chosen, and folds that attack what the others chose."""
 
     pairs: PairScores
     whole: PairScores

@@ -21,13 +21,8 @@ from unmask.engine import Roc, roc_of_pairs
 from unmask.errors import InputError
 from unmask.run import Arrays, Numpy, Range, Xp, progress, ranges_of, run, run_on
 from unmask.scoring import Backend, PairGrid, Sides, backend_named, sides_of
-from unmask.stress.impostors.pair_scores import (
-    TIE,
-    ImpostorProtocol,
-    PairScores,
-    Targets,
-    check_single_scores,
-)
+from unmask.stress.impostors import pair_scores
+from unmask.stress.impostors.pair_scores import TIE, ImpostorProtocol, PairScores, Targets
 from unmask.stress.impostors.rates import (
     Levels,
     Ranked,
@@ -56,9 +51,7 @@ _LEAST_TARGETS = 50
 
 @dataclass(frozen=True, eq=False)
 class SpeakerOrder(Targets):
-    """Where each row of a set stands by speaker, in the order of the speakers' codes: row i of the
-    set becomes row ``index[i]`` of the ``rows`` by speaker.
-    """
+    """Where rows stand by speaker: row i of the set becomes row ``index[i]`` of the ``rows``."""
 
     target_names: tuple[str, ...]
     rows: Groups
@@ -248,9 +241,7 @@ def similarity_range(xp: Xp, voices: SpeakerMeans, targets: Range) -> Arrays:
 
 
 def _compared(xp: Xp, scores: FloatArray, levels: Levels, starts: IntArray) -> IntArray:
-    """Scores of one target above each level, (1, impostors, levels): a comparison for each level,
-    summed in bytes over at most 255 rows.
-    """
+    """Scores of one target above each level, (1, impostors, levels), summed in bytes."""
     total = np.zeros((1, starts.size, levels.values.size), np.int64)
     for first, last in ranges_of(len(scores), _BYTE):
         columns = np.stack([xp.column_sums(scores[first:last] > level) for level in levels.values])
@@ -271,9 +262,7 @@ def _counted(
 
 @dataclass(frozen=True, eq=False)
 class EmbeddedVoices:
-    """Embeddings, whose scores are never held, and who chooses among them: their own mean scores,
-    in folds where the protocol splits, or those of a ``proxy``.
-    """
+    """Embeddings, whose scores are never held, chosen by their mean scores or a ``proxy``'s."""
 
     embeddings: Embeddings
     proxy: Embeddings | None
@@ -296,7 +285,9 @@ class EmbeddedVoices:
         if order.skipped and not self.protocol.skip_single:
             target, impostor = (order.target_names[k] for k in order.single[:2])
             every = order.sizes.size * (order.sizes.size - 1)
-            check_single_scores(order.skipped, every, f"target {target}, impostor {impostor}")
+            pair_scores.check_single_scores(
+                order.skipped, every, f"target {target}, impostor {impostor}"
+            )
         order.check_speakers()
         return order
 

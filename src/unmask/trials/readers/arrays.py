@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
@@ -21,7 +21,7 @@ from unmask.run import load_arrays, npy_array
 from unmask.trials.formats import NONTARGET, TARGET, UNKNOWN, encode_labels, format_named
 from unmask.trials.ids import text_ids
 from unmask.trials.problems import LABEL, no_trials, refuse_nan
-from unmask.trials.readers.detect import NamedColumns
+from unmask.trials.readers.detect import Wanted
 from unmask.trials.readers.files import Input
 from unmask.trials.readers.guard import decoded
 from unmask.trials.readers.tables import Parsed, TypedRows, open_headed
@@ -38,16 +38,9 @@ def load_npz(source: Input) -> dict[str, np.ndarray]:
     return load_arrays(io.BytesIO(source.read_all()), source.name)
 
 
-def parse_npz(
-    source: Input,
-    *,
-    as_key: bool,
-    systems: Sequence[str] | None,
-    columns: NamedColumns | None = None,
-) -> Parsed:
-    """Read scores or a key; arrays that ``columns`` names are those of a table."""
-    arrays, name = load_npz(source), source.name
-    how: dict[str, Any] = {"as_key": as_key, "systems": systems, "columns": columns}
+def parse_npz(source: Input, wanted: Wanted) -> Parsed:
+    """Read scores or a key; arrays that are named as columns are those of a table."""
+    arrays, name, columns = load_npz(source), source.name, wanted.columns
     for pair in CLASSES if columns is None else ():
         if set(pair) <= arrays.keys():
             parts = [_numbers(arrays[one], name, f"{one} scores") for one in pair]
@@ -56,7 +49,7 @@ def parse_npz(
     scores, labels = arrays.get("scores"), arrays.get("labels")
     if scores is not None and scores.ndim == 2 and {"enrol", "test"} <= arrays.keys():
         cells = {
-            "scores": None if as_key else scores,
+            "scores": None if wanted.as_key else scores,
             "mask": arrays.get("mask"),
             "labels": None if labels is None else _classes(labels, name),
         }
@@ -76,7 +69,7 @@ def parse_npz(
     spelled = {} if columns is not None else {"labels": "label"}
     table = {spelled.get(key, key): _series(array, name) for key, array in arrays.items()}
     rows = TypedRows(name, pl.DataFrame(table))
-    return open_headed(rows, source.stem, **how, format="npz").in_memory()
+    return open_headed(rows, source.stem, wanted, format="npz").in_memory()
 
 
 def _series(array: np.ndarray, name: str) -> pl.Series:

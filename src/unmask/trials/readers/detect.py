@@ -49,12 +49,26 @@ def named_columns(columns: NamedColumns) -> dict[str, tuple[str, ...]]:
     return named
 
 
+@dataclass(frozen=True)
+class Wanted:
+    """What is asked of a file: its ``role`` in the words of messages, a format by its name, some of
+    its ``systems``, and ``columns`` by their roles.
+    """
+
+    role: str
+    format: str | None = None
+    systems: Sequence[str] | None = None
+    columns: NamedColumns | None = None
+
+    @property
+    def as_key(self) -> bool:
+        return self.role == "a key"
+
+
 def columns_of(
     columns: NamedColumns | None, key: object
 ) -> tuple[NamedColumns | None, NamedColumns | None]:
-    """What names of columns say of the scores and of the file of their key, if they have one: a
-    label is a column of that file, and so are then speakers and groups.
-    """
+    """Named columns of scores and of their key, which has label, speakers and groups."""
     named = {} if columns is None else named_columns(columns)
     if not isinstance(key, str | PurePath) or "label" not in named:
         return columns, None
@@ -103,24 +117,18 @@ def is_number(text: str) -> bool:
 
 
 def interpret(
-    names: Sequence[str],
-    numeric: Iterable[str],
-    *,
-    where: str,
-    systems: Sequence[str] | None = None,
-    columns: NamedColumns | None = None,
+    names: Sequence[str], numeric: Iterable[str], wanted: Wanted, *, where: str
 ) -> tuple[dict[str, str], tuple[str, ...], tuple[str, ...]]:
-    """The columns of a header by role, the systems and the metadata, all by the file's own names;
-    those of ``numeric`` columns, which hold only numbers or nothing, that have no other role and
-    are not known as metadata are systems. What ``columns`` names goes before what names tell.
+    """The columns of a header by role, systems and metadata; ``numeric`` columns of no other role
+    that are not known as metadata are systems. What ``columns`` names goes before.
     """
-    given = named_columns(columns or {})
-    for what, wanted in given.items():
-        for name in wanted:
+    given, systems = named_columns(wanted.columns or {}), wanted.systems
+    for what, columns in given.items():
+        for name in columns:
             if name not in names:
                 raise InputError(where, f"a column {name!r} for {what}", ", ".join(names))
-    roles = {role: wanted[0] for role, wanted in given.items() if role not in _SEVERAL}
-    taken = {name for wanted in given.values() for name in wanted}
+    roles = {role: columns[0] for role, columns in given.items() if role not in _SEVERAL}
+    taken = {name for columns in given.values() for name in columns}
     for name in names:
         role = role_of(name)
         if role is None or role == "score" or name in taken or role in given:
@@ -177,9 +185,7 @@ class TextSample:
 
     @classmethod
     def of(cls, source: Input, columns: NamedColumns | None = None) -> TextSample:
-        """Find separator and header of a text file; ``columns`` that are named must stand there,
-        or are numbers, which then are the names.
-        """
+        """Separator and header of a text file; ``columns`` that are named must stand there."""
         wanted = {name for names in named_columns(columns or {}).values() for name in names}
         name, lines = source.name, sample_lines(source)
         first = lines[0]
@@ -201,11 +207,11 @@ class TextSample:
             raise InputError(f"{name}, line 1", f"columns {', '.join(lost)}", ", ".join(fields))
         return cls(source, dialect, numbers if wanted else None, _columns(lines, dialect, name))
 
-    def layout(self, format: str | None, role: str, *, keep: bool) -> tuple[Format, str] | None:
+    def layout(self, wanted: Wanted, *, keep: bool) -> tuple[Format, str] | None:
         """Layout of the file and why it is that one; ``None`` for a table with a header. Where the
         sample fits several, the whole file is looked at, and held in memory with ``keep``.
         """
-        name = self.source.name
+        name, format = self.source.name, wanted.format
         layout = next((layout for layout in LAYOUTS if layout.name == format), None)
         if layout is None and self.header is not None:
             return None
@@ -213,7 +219,7 @@ class TextSample:
             raise InputError(f"{name}, line 1", f"a header ({format})", "none")
         remark = "format given"
         if layout is None:
-            layout, remark = self._detect(role, keep=keep)
+            layout, remark = self._detect(wanted.role, keep=keep)
             commas = self.dialect.separator == "," and layout.roles[-2:] == ("digit", "score")
             if commas and all(value.isdigit() for value in self.columns[-1]):
                 raise InputError(
@@ -221,9 +227,9 @@ class TextSample:
                     " score or one score with a decimal comma; choose with --format-in"
                     f" {layout.name}, or write points"
                 )
-        width, wanted = len(self.columns), len(layout.roles)
-        if width != wanted:
-            raise InputError(f"{name}, line 1", f"{wanted} columns ({layout.layout})", width)
+        width, needed = len(self.columns), len(layout.roles)
+        if width != needed:
+            raise InputError(f"{name}, line 1", f"{needed} columns ({layout.layout})", width)
         return layout, remark
 
     def _detect(self, role: str, *, keep: bool) -> tuple[Format, str]:
@@ -319,9 +325,7 @@ def candidates(unique: Sequence[set[str]]) -> list[Format]:
 
 
 def by_speakers(columns: Sequence[Sequence[str]]) -> list[Format]:
-    """Layouts of Bob that fit: a claimed identity is the real one in some lines, and every probe
-    has one real identity.
-    """
+    """Layouts of Bob: some claimed identities are real, and every probe has one real one."""
     for layout in LAYOUTS:
         if "test_speaker" in layout.roles and len(layout.roles) == len(columns):
             claimed, real, probe, score = (

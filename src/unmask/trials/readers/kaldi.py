@@ -174,9 +174,7 @@ def read_ark(source: Input) -> dict[str, Any]:
 
 
 def read_scp(source: Input) -> dict[str, Any]:
-    """Utterances and vectors of a script file, and the digest of the archives that were used, which
-    lie beside the script file or below the current folder, as Kaldi names them.
-    """
+    """Utterances, vectors and digest of a script file and the archives that it names."""
     names = ["utterance", "location"]
     ids, line = read_columns(source, names, layout="utterance archive:offset")
     archives: dict[str, Archive] = {}

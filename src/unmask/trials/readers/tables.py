@@ -20,6 +20,7 @@ from unmask.trials.formats import FORMATS, UNKNOWN, Format, encode_labels, forma
 from unmask.trials.ids import CodeBuilder, as_text
 from unmask.trials.problems import LABEL, Faults, check_systems, no_trials
 from unmask.trials.readers import detect
+from unmask.trials.readers.detect import Wanted
 from unmask.trials.readers.files import Input
 from unmask.trials.readers.guard import ParquetFile, load_parquet
 from unmask.trials.readers.text import ABSENT, NEEDED, SPEAKERS, TextTable
@@ -31,9 +32,7 @@ LABELS = ("label", "digit", "word")
 
 @dataclass(frozen=True)
 class Parsed:
-    """What a reader makes of a file: ``trials`` are columns of a `TrialList`, ``systems`` are NaN
-    where a trial has no score, ``where(row)`` names a row (from 0) in messages.
-    """
+    """What a reader makes of a file; ``systems`` are NaN without a score, ``where`` names a row."""
 
     name: str
     format: Format
@@ -114,9 +113,7 @@ class TypedRows:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Some successive rows: ``scores`` are by system, NaN where a trial has none, ``names`` by
-    column; ``done`` tells how much of the file's bytes has been read.
-    """
+    """Some rows: ``scores`` by system, NaN for none, ``names`` by column; ``done`` bytes read."""
 
     first: int
     done: int
@@ -128,11 +125,8 @@ class Batch:
 
 @dataclass(frozen=True, eq=False)
 class TableFile:
-    """One file of scores or labels: its columns are known, its rows are read batch by batch.
-
-    ``columns`` maps roles (enrol, test, side, label, speakers) to the file's names, ``systems``
-    names of systems to columns; ``metadata`` are the columns that describe trials. Functions of
-    this module that open files make it.
+    """A file of scores or labels, read batch by batch: ``columns`` by role, columns of ``systems``
+    by name, and the ``metadata`` that describe trials.
     """
 
     rows: TextTable | TypedRows
@@ -229,30 +223,20 @@ class TableFile:
         raise IndexError(row)
 
 
-def open_table(
-    source: Input,
-    *,
-    format: str | None,
-    role: str,
-    systems: Sequence[str] | None,
-    columns: detect.NamedColumns | None = None,
-    again: bool = False,
-) -> TableFile | None:
-    """A text or parquet file as a table, ``None`` for a file of another kind; ``role`` is what is
-    wanted of it, in the words of messages. With ``again`` the file is opened once more for every
-    pass, otherwise held in memory if it must be gone through twice.
+def open_table(source: Input, wanted: Wanted, *, again: bool = False) -> TableFile | None:
+    """A text or parquet file as a table, ``None`` for another kind; ``role`` is what messages say
+    is wanted. With ``again`` it is opened for every pass, else held in memory if need be.
     """
-    how: dict[str, Any] = {"as_key": role == "a key", "systems": systems, "columns": columns}
     if source.container == "parquet" and not (again and source.compressed):
         table = ParquetFile.opened(Path(source.name)) if again else load_parquet(source)
         rows = TypedRows(source.name, table)
-        return open_headed(rows, source.stem, **how, format="parquet")
+        return open_headed(rows, source.stem, wanted, format="parquet")
     if source.container != "text":
         return None
-    if columns is not None and format is not None and format_named(format).roles:
-        raise InputError("columns", "no fixed layout beside them", format)
-    sample = detect.TextSample.of(source, columns)
-    chosen = sample.layout(format, role, keep=not again)
+    if wanted.columns is not None and wanted.format and format_named(wanted.format).roles:
+        raise InputError("columns", "no fixed layout beside them", wanted.format)
+    sample = detect.TextSample.of(source, wanted.columns)
+    chosen = sample.layout(wanted, keep=not again)
     if chosen is None:
         assert sample.header is not None
         names, layout = sample.header, " ".join(sample.header)
@@ -262,7 +246,7 @@ def open_table(
             if all(value in ABSENT or detect.is_number(value) for value in set(sample.columns[i]))
         ]
         text = TextTable(source, sample.dialect, names, layout, numeric, again, sample.titled)
-        return open_headed(text, source.stem, **how)
+        return open_headed(text, source.stem, wanted)
     layout_format, remark = chosen
     names = tuple(
         f"{role} {i}" if role == "number" else role for i, role in enumerate(layout_format.roles)
@@ -275,7 +259,7 @@ def open_table(
     if "enrol_speaker" in known:
         known.setdefault("enrol", known["enrol_speaker"])
     scored = {source.stem: "score"} if "score" in names else {}
-    check_systems(source.name, list(scored), systems)
+    check_systems(source.name, list(scored), wanted.systems)
     text = TextTable(source, sample.dialect, names, layout_format.layout, again=again)
     return TableFile(text, layout_format, known, scored, remarks=(remark,) if remark else ())
 
@@ -290,39 +274,28 @@ def _table_format(names: Sequence[str], scored: bool) -> str:
 
 
 def open_headed(
-    rows: TextTable | TypedRows,
-    stem: str,
-    *,
-    as_key: bool,
-    systems: Sequence[str] | None,
-    columns: detect.NamedColumns | None = None,
-    format: str | None = None,
+    rows: TextTable | TypedRows, stem: str, wanted: Wanted, *, format: str | None = None
 ) -> TableFile:
-    """A table whose columns are named, which says their roles; a lone system with a name that says
-    nothing is named ``stem``, unless it was asked for by name.
-    """
+    """A table whose columns say their roles; a lone system with a vague name is called ``stem``."""
     where = f"{rows.name}, line 1" if isinstance(rows, TextTable) else rows.name
-    roles, scored, described = detect.interpret(
-        rows.names, rows.numeric, where=where, systems=systems, columns=columns
-    )
+    roles, scored, described = detect.interpret(rows.names, rows.numeric, wanted, where=where)
     format = format or _table_format(rows.names, bool(scored))
     if isinstance(rows, TypedRows) and (
-        not roles.keys() & {"enrol", "test", "label"} or not (scored or as_key)
+        not roles.keys() & {"enrol", "test", "label"} or not (scored or wanted.as_key)
     ):
-        wanted = "columns such as enrol, test, label and one per system"
-        raise InputError(rows.name, wanted, ", ".join(rows.schema) or "none")
+        expected = "columns such as enrol, test, label and one per system"
+        raise InputError(rows.name, expected, ", ".join(rows.schema) or "none")
     sides = [role for role in ("enrol", "test") if role in roles]
     if len(sides) == 1:
         other = "test" if sides == ["enrol"] else "enrol"
         actual = f"{roles[sides[0]]!r} and none for {other}"
         raise InputError(rows.name, "columns for enrol and test", actual)
-    chosen = {} if as_key else {name: name for name in scored}
+    chosen = {} if wanted.as_key else {name: name for name in scored}
     remarks = [f"systems: {', '.join(chosen)}"] if chosen else []
-    if columns is not None:
-        told = (
-            f"{role}={','.join(names)}" for role, names in detect.named_columns(columns).items()
-        )
-        remarks.insert(0, f"columns as named: {' '.join(told)}")
+    if wanted.columns is not None:
+        given = detect.named_columns(wanted.columns).items()
+        told = " ".join(f"{role}={','.join(names)}" for role, names in given)
+        remarks.insert(0, f"columns as named: {told}")
     if ("enrol_speaker" in roles) != ("test_speaker" in roles):
         remarks.append("speakers known on one side only, so not used")
     metadata: dict[str, str] = {}
@@ -333,6 +306,6 @@ def open_headed(
     named = dict.fromkeys([*metadata, *(["side"] if "side" in roles else [])])
     remarks += [f"metadata: {', '.join(named)}"] if named else []
     plain = [detect.normalise(name) in detect.GENERIC_SCORES or name.isdigit() for name in chosen]
-    if not systems and plain == [True]:
+    if not wanted.systems and plain == [True]:
         chosen = dict.fromkeys([stem], *chosen)
     return TableFile(rows, format_named(format), roles, chosen, described, tuple(remarks))

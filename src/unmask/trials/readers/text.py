@@ -80,11 +80,8 @@ def _decoded(line: bytes, name: str, number: int) -> str:
 
 @dataclass(eq=False)
 class TextTable:
-    """Rows of a text table that is read block by block, compressed or not.
-
-    ``names`` are of its columns; ``layout`` says in messages what was expected, ``header`` whether
-    the first line holds the names, ``numeric`` which columns hold numbers. With ``again`` the file
-    is opened anew for each pass.
+    """Rows of a text table, block by block; ``layout`` is what messages expect, ``header`` whether
+    the first line holds ``names``. With ``again`` the file is opened anew for each pass.
     """
 
     source: Input

@@ -1,0 +1,31 @@
+"""Documents through LaTeX."""
+
+import shutil
+import subprocess
+
+from unmask.report import render
+
+PAPER = r"""\documentclass[twocolumn]{article}
+\usepackage{booktabs}
+\setlength{\textwidth}{504pt}
+\begin{document}
+%s
+\end{document}
+"""
+
+
+def has_tex():
+    if shutil.which("pdflatex") is None or shutil.which("kpsewhich") is None:
+        return False
+    return subprocess.run(["kpsewhich", "booktabs.sty"], capture_output=True).returncode == 0
+
+
+def compiled(made, tmp_path):
+    """The document goes through LaTeX, and nothing stands over the edge."""
+    (tmp_path / "t.tex").write_text(PAPER % render(made, "latex"), encoding="utf-8")
+    done = subprocess.run(
+        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"],
+        cwd=tmp_path, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-2000:]
+    assert "Overfull" not in done.stdout

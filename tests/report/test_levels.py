@@ -1,0 +1,238 @@
+"""The level of a pseudonym: versions of the same speech, one table, what each lets be linked."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import unmask as um
+from unmask.assessment import Beside, check_config, config_of
+from unmask.cli import app
+from unmask.errors import InputError
+from unmask.report import run_assessment, summary_table
+from unmask.run import run_on
+
+soundfile = pytest.importorskip("soundfile")
+
+PEOPLE, EACH, SIZE = 16, 8, 32
+WHO = np.repeat([f"s{n:02d}" for n in range(PEOPLE)], EACH)
+WHEN = np.tile(np.repeat(["monday", "tuesday"], EACH // 2), PEOPLE)
+NAMES = [f"u{n:03d}" for n in range(PEOPLE * EACH)]
+LEVELS = ("global", "speaker", "session", "utterance")
+FEW = ["intervals.replicates=50", "figures=[]", 'frameworks=["legal", "similarity"]']
+FEW += ["legal.lengths=[1]", 'legal.metrics=["linkability"]', "legal.extrapolate=0"]
+
+
+def ideal(level: str, seed: int, sessions=WHEN) -> um.Embeddings:
+    """Voices that have nothing to do with anybody, one for all that share one at this level."""
+    rng = np.random.default_rng(seed)
+    own = {
+        "global": np.zeros(len(WHO), str),
+        "speaker": WHO,
+        "session": np.char.add(WHO, WHEN),
+        "utterance": NAMES,
+    }[level]
+    codes = np.unique(own, return_inverse=True)[1]
+    voices = rng.normal(size=(codes.max() + 1, SIZE))[codes]
+    return um.Embeddings(voices + 0.6 * rng.normal(size=voices.shape), WHO, NAMES, sessions)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    um.write(ideal("speaker", 0), tmp_path / "original.npz")
+    for seed, level in enumerate(LEVELS, start=1):
+        um.write(ideal(level, seed), tmp_path / f"{level}.npz")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("UNMASK_CACHE", str(tmp_path / "cache"))
+    with run_on(workers=1):
+        yield tmp_path
+
+
+def test_ideal_pseudonyms_at_each_level(folder):
+    versions = {level: f"{level}.npz" for level in LEVELS}
+    config = config_of("original.npz", versions, Beside(levels=",".join(LEVELS)), changes=FEW)
+    assert config.levels == LEVELS
+    done = run_assessment(config, folder / "out")
+    assert [one.key for one in done.sections] == ["levels", "legal", "similarity"]
+    rows = [row for row in done.document.rows if row.conditions["framework"] == "levels"]
+    table = {row.conditions["level"]: {e.metric: e for e in row.estimates} for row in rows}
+    assert tuple(table) == LEVELS
+    value = {level: {m: e.value for m, e in own.items()} for level, own in table.items()}
+    little = 0.35
+    for level in LEVELS:
+        assert value[level]["deid_strongest"] > 0.85
+        assert value[level]["linked_known"] < little
+        for estimate in table[level].values():
+            assert estimate.interval is not None
+        for where in ("known", "release", "within", "between"):
+            assert table[level][f"linked_{where}"].chance == pytest.approx(1 / PEOPLE)
+    linked = {
+        (level, where)
+        for level in LEVELS
+        for where in ("release", "within", "between")
+        if value[level][f"linked_{where}"] > little
+    }
+    assert linked == {
+        ("speaker", "release"),
+        ("speaker", "within"),
+        ("speaker", "between"),
+        ("session", "within"),
+    }
+    assert all(value[level]["g_vd_within"] > -0.5 for level in ("speaker", "session"))
+    assert all(value[level]["g_vd_within"] < -10 for level in ("global", "utterance"))
+    printed = summary_table(done)
+    assert printed.count("level ") == 1
+    assert "is the same person again" in printed
+    said = done.sections[0].answer
+    assert any(one.startswith("speaker: linked") and "100 % within the rel" in one for one in said)
+
+
+def test_without_sessions_one_line_says_so_and_nothing_is_between(folder):
+    for level in ("speaker", "utterance"):
+        um.write(ideal(level, 9, None), f"{level}.npz")
+    versions = {level: f"{level}.npz" for level in ("speaker", "utterance")}
+    config = config_of("original.npz", versions, Beside(levels="speaker,utterance"), changes=FEW)
+    section = run_assessment(config, folder / "out").sections[0]
+    assert "No recording names its session" in section.tables[0].note
+    assert {e.metric for e in section.rows[0].estimates} == {
+        "deid_strongest", "g_vd", "linked_known", "linked_release"
+    }  # fmt: skip
+    um.write(ideal("session", 9, None), "session.npz")
+    said = refused("original.npz", "speaker.npz", "session.npz", "--levels", "speaker,session")
+    assert said.startswith("safeguards.session: expected the session of every recording")
+
+
+def test_a_file_names_sessions_of_embeddings(folder):
+    um.write(ideal("speaker", 1, None), "speaker.npz")
+    um.write(ideal("session", 2, None), "session.npz")
+    lines = [f"{name} {when}\n" for name, when in zip(NAMES, WHEN, strict=True)]
+    (folder / "sessions").write_text("".join(lines))
+    versions = {level: f"{level}.npz" for level in ("speaker", "session")}
+    told = Beside(levels="speaker,session", sessions="sessions")
+    section = run_assessment(
+        config_of("original.npz", versions, told, changes=FEW), folder / "out"
+    ).sections[0]
+    assert "g_vd_within" in {e.metric for e in section.rows[0].estimates}
+
+
+def test_sessions_of_one_person_each_are_compared_by_their_place(folder):
+    """As in LibriSpeech, whose chapters have one reader."""
+    own = np.char.add(np.char.add(WHO, "-"), WHEN)
+    own[:EACH] = "s00-monday"
+    for level in ("speaker", "session"):
+        um.write(ideal(level, 5, own), f"{level}.npz")
+    versions = {level: f"{level}.npz" for level in ("speaker", "session")}
+    config = config_of("original.npz", versions, Beside(levels="speaker,session"), changes=FEW)
+    done = run_assessment(config, folder / "out")
+    values = {e.metric: e for row in done.sections[0].rows[1:] for e in row.estimates}
+    assert values["linked_within"].value > 0.9
+    assert values["linked_between"].value < 0.35
+    warnings = "\n".join(done.document.warnings)
+    assert "1 people without two sessions, or two recordings in one, left out" in warnings
+    assert "the first, the second … of each are compared" in warnings
+
+
+def refused(*words: str) -> str:
+    done = CliRunner().invoke(app, ["assess", *words])
+    assert done.exit_code == 1
+    assert isinstance(done.exception, InputError), done.output
+    return str(done.exception)
+
+
+def test_mistakes_are_one_line(folder):
+    two = ("original.npz", "speaker.npz", "global.npz", "--levels")
+    for words, said in {
+        (
+            *two,
+            "speaker,person",
+        ): "two or more of global, speaker, session and utterance, each once, found",
+        (*two, "speaker"): "--levels: expected two or more of",
+        (*two, "speaker,speaker"): "--levels: expected two or more of",
+        (*two, "speaker,session"): "expected versions named by level, LEVEL=PATH, found global",
+        (
+            *two,
+            "speaker,global,session",
+        ): "--method: expected b2r or b2w to make session, found none",
+        (*two, "speaker,global,session", "--method", "b2"): "to make session, found b2",
+        (
+            *two,
+            "speaker,global,session",
+            "--method",
+            "b2r",
+        ): "session=PATH of embeddings, found none",
+        (*two[:-1], "--method", "b2r"): "--method: expected levels that it makes, found none",
+    }.items():
+        assert said in refused(*words), words
+    (folder / "sessions").write_text("u000 monday\n")
+    said = refused(*two, "speaker,global", "--sessions", "sessions")
+    assert said.endswith("sessions: expected a session of every utterance, found none of u001")
+    assert not (folder / "unmask-report").exists()
+
+
+def test_levels_are_a_property_of_the_config_and_others_have_none():
+    def levels(*safeguards):
+        voices = [{"embeddings": "x.npz", **one} for one in safeguards]
+        return check_config({"original": {"embeddings": "o.npz"}, "safeguards": voices}).levels
+
+    named = [{"name": level, "per": level} for level in LEVELS]
+    assert levels(*named) == LEVELS
+    assert levels(*named[:1]) == ()
+    assert levels(*named, {"name": "B2", "per": "speaker"}) == ()
+    assert levels(*named[:2], {"name": "again", "hidden": True}) == LEVELS[:2]
+
+
+def hum(pitch: float, seed: int) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    time = np.arange(6_400) / 16_000
+    tones = sum(np.sin(2 * np.pi * pitch * k * time + rng.random()) / k for k in range(1, 20))
+    return 0.1 * tones + 0.01 * rng.normal(size=time.size)
+
+
+def spectrum(samples: np.ndarray) -> np.ndarray:
+    """Stands for an encoder: the long-term spectrum."""
+    power = np.abs(np.fft.rfft(samples[:6_400])) ** 2
+    return np.log(np.add.reduceat(power, np.arange(0, power.size, 100)) + 1e-9)
+
+
+def test_a_method_makes_the_levels_of_recordings(tmp_path, monkeypatch):
+    for n in range(4):
+        for session in ("x", "y"):
+            folder = tmp_path / "original" / f"s{n}" / session
+            folder.mkdir(parents=True)
+            for i in range(2):
+                voice = hum(100 + 30 * n + i, 10 * n + i)
+                soundfile.write(folder / f"s{n}{session}{i}.wav", voice, 16_000)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("UNMASK_CACHE", str(tmp_path / "cache"))
+    few = [part for one in FEW for part in ("--set", one)]
+    words = [
+        "original",
+        "--levels",
+        ",".join(LEVELS),
+        "--method",
+        "b2r",
+        "-e",
+        f"{__name__}:spectrum",
+    ]
+    with run_on(workers=1):
+        done = CliRunner().invoke(app, ["assess", *words, "--allow-code", *few, "-o", "out"])
+    assert done.exit_code == 0, done.output
+    results = json.loads((tmp_path / "out" / "results.json").read_text(encoding="utf-8"))
+    rows = [one for one in results["results"] if one["conditions"]["framework"] == "levels"]
+    assert {one["conditions"]["level"] for one in rows} == set(LEVELS)
+    assert {"g_vd_within", "linked_between"} <= {one["metric"] for one in rows}
+    flat = tmp_path / "flat" / "s0"
+    flat.mkdir(parents=True)
+    soundfile.write(flat / "a.wav", hum(100, 1), 16_000)
+    said = refused("flat", "--levels", "speaker,session", "--method", "b2r")
+    assert "safeguards.session: expected the session of every recording" in said
+
+
+def test_a_manifest_keeps_sessions_where_a_safeguard_puts_its_output(tmp_path):
+    soundfile.write(tmp_path / "a.wav", hum(100, 1), 16_000)
+    (tmp_path / "metadata.csv").write_text("file_name,speaker,session\na.wav,ann,monday\n")
+    (one,) = um.speech.recordings(tmp_path)
+    assert one.place.as_posix() == "ann/monday/a"
