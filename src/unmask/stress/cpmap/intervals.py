@@ -55,7 +55,7 @@ class CpUncertainty:
 
 
 def cp_intervals(
-    scores: Sequence[Pair],
+    scores: Sequence[Pair | Listed],
     units: Units,
     *,
     compared: Sequence[tuple[int, int]] = (),
@@ -70,20 +70,24 @@ def cp_intervals(
 ) -> CpUncertainty:
     """Intervals of the summaries of maps, of comparisons and of trial configs, on shared draws.
 
-    ``scores`` are (target, nontarget) scores of the systems on one trial list, ``compared`` pairs
-    of their numbers, ``configs`` subsets of the trials. Every map is computed once per replicate of
-    ``sampling``. ``hardness`` of targets and of nontargets and ``combine`` order the trials as in
+    ``scores`` are (target, nontarget) scores of the systems on one trial list, or these in order,
+    ``compared`` pairs of their numbers, ``configs`` subsets of the trials. Every map is computed
+    once per replicate of ``sampling``. ``hardness`` of both classes and ``combine`` order as in
     :func:`cp_map`; without them each system's own scores order its map, or the mean of the ranks of
     all systems where any are compared. ``grid`` may be coarser than that of the maps: that hardly
     changes shares. In the cells stands ``metric``; ``below`` is the level under which cells are
     counted, ``tolerance`` is that of :func:`delta_cp_map`.
     """
     sampling = sampling or Sampling()
-    if compared and all(one is None for one in hardness):
-        hardness = [pair[0] for pair in scores], [pair[1] for pair in scores]
+    listed = tuple(one for one in scores if isinstance(one, Listed))
+    if not listed:
+        pairs = [one for one in scores if not isinstance(one, Listed)]
+        if compared and all(one is None for one in hardness):
+            hardness = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+        listed = Listed.every(pairs, hardness, combine)
     check_replicates(sampling.replicates)
     plan = MapPlan(
-        tuple(Listed.of(pair, hardness, combine) for pair in scores),
+        listed,
         tuple(compared),
         tuple(configs),
         check_grid(grid),

@@ -25,7 +25,10 @@ Hardness = npt.ArrayLike | Sequence[npt.ArrayLike]
 Pair = tuple[npt.ArrayLike, npt.ArrayLike]
 Times = tuple[IntArray, IntArray]
 COMBINATIONS = ("rank", "mean")
+_CLASSES = ("target", "nontarget")
 _CELLS_PER_TRIAL = 4
+_FEW = 1 << 10
+"""Trials that tell most orders apart."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +66,23 @@ class Order:
         return 2 * float(place @ chosen / chosen.sum())
 
 
-def ordered(scores: FloatArray, hardness: Hardness | None, *, combine: str, name: str) -> Order:
+@dataclass(frozen=True, eq=False)
+class References:
+    """Reference scores of one class: ``rows`` of the systems, and the ``one`` that they become."""
+
+    rows: list[FloatArray]
+    one: FloatArray
+
+    @classmethod
+    def of(cls, hardness: Hardness, size: int, combine: str, name: str) -> References:
+        name = f"{name} hardness"
+        rows = [_column(row, size, name) for row in references(hardness, name)]
+        return cls(rows, combined(rows, combine=combine, name=name))
+
+
+def ordered(
+    scores: FloatArray, hardness: Hardness | References | None, *, combine: str, name: str
+) -> Order:
     """Sort one class, hardest first: targets by low, nontargets by high reference scores, the own
     ones without hardness and for ties. Several references become one by the mean of ``rank`` or of
     scores.
@@ -71,11 +90,11 @@ def ordered(scores: FloatArray, hardness: Hardness | None, *, combine: str, name
     if combine not in COMBINATIONS:
         raise InputError(f"hardness: expected combine rank or mean, found {combine}")
     sign = -1.0 if name == "nontarget" else 1.0
-    rows = [scores]
-    if hardness is not None:
-        name = f"{name} hardness"
-        rows = [_column(row, scores.size, name) for row in references(hardness, name)]
-    reference = sign * combined(rows, combine=combine, name=name)
+    if hardness is None:
+        hardness = References([scores], scores)
+    elif not isinstance(hardness, References):
+        hardness = References.of(hardness, scores.size, combine, name)
+    rows, reference = hardness.rows, sign * hardness.one
     hardest_first = np.lexsort([sign * scores, reference])
     groups = _changes(reference[hardest_first])
     codes = np.empty(groups.size, np.int64)
@@ -85,7 +104,7 @@ def ordered(scores: FloatArray, hardness: Hardness | None, *, combine: str, name
         np.flatnonzero(groups | _changes(scores[hardest_first])),
         hashlib.blake2b(codes.tobytes(), digest_size=8).hexdigest(),
         int(np.bincount(codes).max()),
-        own=hardness is None or any(_alike(row, scores) for row in rows),
+        own=any(_alike(row, scores) for row in rows),
         unlike=_unlike(rows) if combine == "mean" and len(rows) > 1 else 1.0,
     )
 
@@ -121,7 +140,11 @@ def _changes(keys: FloatArray) -> BoolArray:
 
 
 def _alike(row: FloatArray, scores: FloatArray) -> bool:
-    """Whether two columns put the trials in one order, ties included."""
+    """Whether two columns put the trials in one order, ties included; mostly a few tell."""
+    if np.array_equal(row, scores):
+        return True
+    if row.size > _FEW and not _alike(row[:_FEW], scores[:_FEW]):
+        return False
     by_row = np.argsort(row, kind="stable")
     row, scores = row[by_row], scores[by_row]
     rising = bool((scores[1:] >= scores[:-1]).all())
@@ -182,14 +205,25 @@ class Listed:
     size: int
 
     @classmethod
+    def every(
+        cls, pairs: Sequence[Pair], hardness: Sequence[Hardness | None], combine: str
+    ) -> tuple[Listed, ...]:
+        """All systems of one list of trials, whose references are made one once."""
+        sizes = map(np.size, pairs[0])
+        shared = [
+            one if one is None else References.of(one, size, combine, name)
+            for one, size, name in zip(hardness, sizes, _CLASSES, strict=True)
+        ]
+        return tuple(cls.of(pair, shared, combine) for pair in pairs)
+
+    @classmethod
     def of(
-        cls, pair: Pair, hardness: tuple[Hardness | None, Hardness | None], combine: str
+        cls, pair: Pair, hardness: Sequence[Hardness | References | None], combine: str
     ) -> Listed:
-        names = ("target", "nontarget")
-        scores = [as_scores(one, name) for one, name in zip(pair, names, strict=True)]
+        scores = [as_scores(one, name) for one, name in zip(pair, _CLASSES, strict=True)]
         target, nontarget = (
             ordered(one, hard, combine=combine, name=name)
-            for one, hard, name in zip(scores, hardness, names, strict=True)
+            for one, hard, name in zip(scores, hardness, _CLASSES, strict=True)
         )
         gaps = Lookup(np.unique(scores[0]), "both")
         of_target, of_nontarget = (gaps(one).astype(np.int32) for one in scores)

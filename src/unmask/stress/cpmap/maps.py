@@ -321,9 +321,19 @@ def cp_map(
      [0.34 0.26 0.22 0.19]
      [0.29 0.22 0.18 0.16]]
     """
-    measured = as_metric(metric)
-    columns, rows = check_grid(grid)
+    measured, steps = as_metric(metric), check_grid(grid)
     listed = Listed.of((target, nontarget), (target_hardness, nontarget_hardness), combine)
+    given = target_hardness if target_hardness is not None else nontarget_hardness
+    several = given is not None and len(references(given)) > 1
+    by = f"{combine}(references)" if several else "own" if given is None else "reference"
+    return map_of(listed, steps, measured, system=system, hardness=by)
+
+
+def map_of(
+    listed: Listed, steps: tuple[int, int], measured: CpMetric, *, system: str, hardness: str
+) -> CpMap:
+    """The map of a system whose trials are in order; ``hardness`` says what ordered them."""
+    columns, rows = steps
     targets, nontargets = listed.orders
     of_target, of_nontarget, defined = layout(listed.sizes, (columns, rows))
     if defined.size <= _MANY:
@@ -333,9 +343,6 @@ def cp_map(
         parts = run(_some_cells, shared, ranges_of(defined.size, _CHUNK))
         values = np.concatenate([part["values"] for part in parts])
     widest = max(targets.unlike, nontargets.unlike)
-    given = target_hardness if target_hardness is not None else nontarget_hardness
-    several = given is not None and len(references(given)) > 1
-    by = f"{combine}(references)" if several else "own" if given is None else "reference"
     unlike = Notice(
         "unlike-scales",
         "",
@@ -349,7 +356,7 @@ def cp_map(
         targets=of_target[:columns],
         nontargets=of_nontarget[:-1:columns],
         metric=measured,
-        hardness=by,
+        hardness=hardness,
         values=values[:-1].reshape(rows, columns),
         hardest_decile=float(values[-1]),
         target_place=targets.place,

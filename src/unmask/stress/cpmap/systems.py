@@ -34,7 +34,8 @@ from unmask.stress.cpmap.comparison import (
     steps_of,
 )
 from unmask.stress.cpmap.intervals import BELOW, INTERVAL_GRID, CpUncertainty, cp_intervals
-from unmask.stress.cpmap.maps import CpMap, CpMetric, as_metric, check_grid, cp_map
+from unmask.stress.cpmap.kernels import Listed
+from unmask.stress.cpmap.maps import CpMap, CpMetric, as_metric, check_grid, map_of
 from unmask.stress.tables import Table, as_table
 from unmask.trials import Ids, Scores, Source, TrialList, match, trial_codes
 
@@ -255,17 +256,16 @@ def cp_maps(
     configs, missing = trial_configs(scores, {n: s for n, s in named.items() if s is not None})
     number, remarks = auto_replicates(scores, replicates, most=AUTO_TRIALS)
     measured, (columns, rows) = as_metric(metric), check_grid(grid)
+    listed = Listed.every(list(classes.values()), hardness, combine)
     sure: CpUncertainty | None = None
     if number:
         units, more = units_of(scores)
         remarks += more
         sure = cp_intervals(
-            list(classes.values()),
+            listed,
             units,
             compared=[(names.index(old), names.index(new)) for old, new in compared],
             configs=configs,
-            hardness=(hardness[0], hardness[1]),
-            combine=combine,
             grid=(min(columns, INTERVAL_GRID), min(rows, INTERVAL_GRID)),
             metric=measured,
             below=below,
@@ -280,16 +280,8 @@ def cp_maps(
     by = f"{combine}({','.join(chosen)})" if len(chosen) > 1 else "".join(chosen) or "own"
     maps, positions = {}, {}
     for i, (name, pair) in enumerate(classes.items()):
-        cp = cp_map(
-            *pair,
-            target_hardness=hardness[0],
-            nontarget_hardness=hardness[1],
-            combine=combine,
-            grid=grid,
-            metric=measured,
-            system=name,
-        )
-        maps[name] = replace(cp, hardness=by, intervals=sure.maps[i] if sure else None)
+        cp = map_of(listed[i], (columns, rows), measured, system=name, hardness=by)
+        maps[name] = replace(cp, intervals=sure.maps[i] if sure else None)
         placed = [cp_position(cp, *pair, c.target, c.nontarget, name=c.name) for c in configs]
         positions[name] = tuple(
             replace(one, intervals=sure.positions[i][j] if sure else None)
