@@ -398,17 +398,16 @@ class Attacker:
         people = set(self.test.speakers.to_series())
         return self.train is not None and bool(people & set(self.train.speakers.to_series()))
 
+    def _taught_with(self, some: Callable[[Embeddings], Embeddings]) -> Attacker:
+        """The same attacker with each of its training sets, where it has them, as ``some`` gives
+        it.
+        """
+        pairs = self.parallel and (some(self.parallel[0]), some(self.parallel[1]))
+        return replace(self, train=self.train and some(self.train), parallel=pairs)
+
     def without_versions(self) -> Attacker:
         """The same attacker with no version of a test recording in its training speech."""
-
-        def rest(data: Embeddings) -> Embeddings:
-            return data.select(~versions_of(data, self.test))
-
-        return replace(
-            self,
-            train=self.train and rest(self.train),
-            parallel=self.parallel and (rest(self.parallel[0]), rest(self.parallel[1])),
-        )
+        return self._taught_with(lambda data: data.select(~versions_of(data, self.test)))
 
     def among(self, people: set[str]) -> Attacker:
         """The same attacker on some of the ``people``."""
@@ -423,8 +422,7 @@ class Attacker:
                 raise InputError(f"attack: no speakers left to train on: {wanted}")
             return of_people(data, people, inside=inside)
 
-        pairs = None if self.parallel is None else (some(self.parallel[0]), some(self.parallel[1]))
-        return replace(self, train=self.train and some(self.train), parallel=pairs)
+        return self._taught_with(some)
 
     def held_out(
         self, backends: Sequence[str] | None = None, *, folds: int = 2, seed: int = 0
