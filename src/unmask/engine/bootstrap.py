@@ -201,14 +201,13 @@ class SortedTrials:
         units: Units,
         *,
         thresholds: Sequence[float] = (),
-        marks: Mapping[str, FloatArray] | None = None,
         conditions: Conditions | None = None,
         roc: Roc | None = None,
     ) -> SortedTrials:
         """Sort the trials of a system, and the units of the trials along with them; ``roc`` is
         their statistic, where that is known.
         """
-        roc = roc or counted(target, nontarget, thresholds, marks, conditions)
+        roc = roc or counted(target, nontarget, thresholds, conditions=conditions)
         target_order, order = np.argsort(target), np.argsort(nontarget)
         targets, nontargets = target[target_order], nontarget[order]
         first = units.nontarget_first[order]
@@ -321,15 +320,13 @@ def binned_trials(
     nontarget: FloatArray,
     units: Units,
     *,
+    roc: Roc,
     thresholds: Sequence[float] = (),
-    marks: Mapping[str, FloatArray] | None = None,
-    roc: Roc | None = None,
     edges: FloatArray | None = None,
 ) -> System:
     """Trials in memory, put into bins by speaker, or by class where no speakers are known; ``roc``
-    and ``edges`` are their statistic and the bins, where those are known.
+    is their statistic, ``edges`` are those of the bins, where they are known.
     """
-    roc = roc or counted(target, nontarget, thresholds, marks)
     first, second = units.nontarget_first, units.nontarget_second
     rows = 1 if second is None else units.strata[0]
     edges = edges_of(roc, thresholds, rows=rows) if edges is None else edges

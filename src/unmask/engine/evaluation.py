@@ -328,19 +328,15 @@ class Analysis(Sampling):
         if units is not None and many and paired and units.method == "trial":
             reason = f"none by default for {count:,} trials without speakers: ask for them"
             units = None
+        every = zip(pairs, marks, strict=True)
+        rocs = tuple(counted(*pair, thresholds, own, conditions) for pair, own in every)
         if units is None:
-            rocs = tuple(
-                counted(*pair, thresholds, own, conditions)
-                for pair, own in zip(pairs, marks, strict=True)
-            )
             return Measurement(self, rocs, *about, not_drawn=reason, told=told)
         in_bins = many and units.count > 1 and conditions is None
-        sort = binned_trials if in_bins else partial(SortedTrials.of, conditions=conditions)
-        systems = [
-            sort(*pair, units, thresholds=thresholds, marks=own)
-            for pair, own in zip(pairs, marks, strict=True)
-        ]
-        rocs, alike = tuple(one.roc for one in systems), not (many and units.method == "trial")
+        how = {"thresholds": thresholds} if in_bins else {"conditions": conditions}
+        sort: Any = binned_trials if in_bins else SortedTrials.of
+        systems = [sort(*one, units, roc=roc, **how) for one, roc in zip(pairs, rocs, strict=True)]
+        alike = not (many and units.method == "trial")
         return Measurement(self, rocs, *about, self.drawn(systems), paired=alike, told=told)
 
     def of_counted(

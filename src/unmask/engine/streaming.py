@@ -13,7 +13,7 @@ import numpy as np
 
 from unmask.base import FloatArray
 from unmask.engine.binned_bootstrap import BinnedTrials, FirstOrder, count_speakers, edges_of
-from unmask.engine.bootstrap import AUTO_TRIALS, SortedTrials, System, Units
+from unmask.engine.bootstrap import AUTO_TRIALS, SortedTrials, System, Units, counted
 from unmask.engine.evaluation import Analysis, Evaluation, SystemResult, evaluate_table
 from unmask.engine.information import SummedSoftplus, histogram_edges
 from unmask.engine.metrics import negated_notices
@@ -111,8 +111,8 @@ def _trials_of_files(scores: StreamedScores, system: str, roc: Roc, analysis: An
     units = Units.trials(int(own.sum()), int((~own).sum()))
     if scores.speakers is not None:
         units = Units.speakers(enrol[own], enrol[~own], test[~own])
-    of = SortedTrials.of
-    return of(values[own], values[~own], units, thresholds=thresholds, marks=roc.marks)
+    both = values[own], values[~own]
+    return SortedTrials.of(*both, units, roc=counted(*both, thresholds, roc.marks))
 
 
 def _batches(
