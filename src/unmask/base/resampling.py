@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -63,6 +64,11 @@ class Sampling:
     replicates: int = 1000
     level: float = 0.95
     seed: int = 0
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The three, as functions and results take them."""
+        return {"replicates": self.replicates, "level": self.level, "seed": self.seed}
 
     def times(self, units: int) -> FloatArray:
         """How often each of some units is drawn in every replicate (rows)."""

@@ -366,7 +366,5 @@ def retrained(
         intervals=setup.intervals(statistics, segments.size),
         people=len(known) if apart else len(known) // 2,
         backend=BACKEND,
-        replicates=setup.replicates,
-        level=setup.level,
-        seed=setup.seed,
+        **setup.options,
     )

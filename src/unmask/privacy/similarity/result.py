@@ -308,31 +308,23 @@ class Pseudonymisation(SimilarityResult):
             self._estimate("d_ece", zebra.d_ece, "bit", of="op", chance=0.0),
             self._estimate("l_w", zebra.l_w, of="op", chance=0.0),
             self._estimate("tag", zebra.tag, of="op"),
-            *self._disclosed(),
+            *self._evidence("strongest", *self.most_evidence, "d_ece", "l_w", "tag"),
+            *self._evidence("strongest", *self.fewest_errors, "eer"),
             *self._said(),
         )
+
+    def _evidence(self, of: str, attacker: str, one: Evidence, *names: str) -> Iterator[Estimate]:
+        """What an attack discloses: all of it, or the ``names`` asked for."""
+        for name in names or _EVIDENCE:
+            unit, chance = _EVIDENCE[name]
+            value = getattr(one, name)
+            yield self._estimate(f"{name}_{of}", value, unit, chance=chance, attacker=attacker)
 
     def _said(self) -> Iterator[Estimate]:
         """DeID, D_ECE, l_w, tag and EER of words alone."""
         if self.words is not None:
-            deid, one = self.words
-            for name, value, unit, chance in (
-                ("deid", deid, "%", None),
-                ("d_ece", one.d_ece, "bit", 0.0),
-                ("l_w", one.l_w, "", 0.0),
-                ("tag", one.tag, "", None),
-                ("eer", one.eer, "%", 0.5),
-            ):
-                yield self._estimate(f"{name}_{WORDS}", value, unit, chance=chance, attacker=WORDS)
-
-    def _disclosed(self) -> Iterator[Estimate]:
-        """D_ECE, l_w and tag of the attack with the largest D_ECE, EER of that with the lowest."""
-        who, most = self.most_evidence
-        yield self._estimate("d_ece_strongest", most.d_ece, "bit", chance=0.0, attacker=who)
-        yield self._estimate("l_w_strongest", most.l_w, chance=0.0, attacker=who)
-        yield self._estimate("tag_strongest", most.tag, attacker=who)
-        who, least = self.fewest_errors
-        yield self._estimate("eer_strongest", least.eer, "%", chance=0.5, attacker=who)
+            yield self._estimate(f"deid_{WORDS}", self.words[0], "%", attacker=WORDS)
+            yield from self._evidence(WORDS, WORDS, self.words[1])
 
     @property
     def details(self) -> tuple[Estimate, ...]:
@@ -394,6 +386,13 @@ _WITHOUT_LAPLACE = (
     "g_d_ece",
     "g_min_cllr",
 )
+_EVIDENCE: dict[str, tuple[str, float | None]] = {
+    "d_ece": ("bit", 0.0),
+    "l_w": ("", 0.0),
+    "tag": ("", None),
+    "eer": ("%", 0.5),
+}
+"""Unit and chance level of what an attack discloses."""
 _COMMON = "what all voices of a side have in common hides whose they are, and is easily taken out"
 _WHY: dict[str, str] = {PLAIN: "", CENTRED: _COMMON, DOUBLE_CENTRED: _COMMON}
 _UNCLEAR = "resampling the speakers does not tell the two apart"
@@ -461,9 +460,7 @@ def assessed(
         pairs=setup.pairs,
         compared=compared,
         backend=backend,
-        replicates=setup.replicates,
-        level=setup.level,
-        seed=setup.seed,
+        **setup.options,
         trials=trials,
         notes=notes,
         drawn=1 - abs(statistics["deid"].drawn[: setup.replicates]) if statistics else None,

@@ -271,9 +271,7 @@ def compare_sessions(
         notes=notes,
         backend=scorer.name,
         sessions=protected.sessions.n_unique,
-        replicates=replicates,
-        level=level,
-        seed=seed,
+        **setup.options,
     )
 
 
@@ -364,8 +362,7 @@ def _strongest(attackers: Mapping[str, Attacker], setup: Setup) -> Strongest:
     """The attacker that links most from one recording."""
     from unmask.privacy.legal import assess_attackers
 
-    how: Any = {"level": setup.level, "replicates": setup.replicates, "seed": setup.seed}
-    swept = assess_attackers(attackers, lengths=[1], metrics=["linkability"], **how)
+    swept = assess_attackers(attackers, lengths=[1], metrics=["linkability"], **setup.options)
     return swept.worst("linkability")
 
 
