@@ -75,9 +75,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _telling(function: Any) -> Any:
-    """A function whose result's warnings are told by Python as well, where a user calls it, in a
-    few lines; options it does not have are refused in its own name.
-    """
+    """A function that tells its result's warnings as Python does, and refuses options it lacks."""
     name = function.__name__
     of_voices = _ROOM_OF.get(name) == "unmask.privacy" or name == "score"
 

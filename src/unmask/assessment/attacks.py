@@ -277,9 +277,7 @@ def attacks_of(config: Config, inputs: Inputs) -> tuple[Attacks, dict[tuple[str,
 
 
 def _attack(safeguard: str, one: AttackerConfig, inputs: Inputs, speech: Speech) -> AttackRun:
-    """An attacker with the back-ends that its data allow: trained on people who are not attacked
-    where there are such, else on its own enrolment speech; pairs are of these people too.
-    """
+    """An attacker with the back-ends its data allow, trained on others or its own enrolment."""
     known = {data: inputs.enrolment(some) for data, some in speech.known.items()}
     apart = all(data in speech.learnt for data in one.train)
     sets = speech.learnt if apart else known

@@ -140,9 +140,7 @@ def _kind(path: Path) -> str:
 
 
 def _made_by(folder: Path) -> dict[str, Any]:
-    """What ``unmask anonymise`` wrote beside recordings about how they were made, as a config has
-    it: a built-in method. Without a range to draw from it has no key.
-    """
+    """The built-in method that ``unmask anonymise`` noted beside recordings, as a config has it."""
     from unmask.speech import METADATA, safeguard
 
     try:
@@ -157,9 +155,7 @@ def _made_by(folder: Path) -> dict[str, Any]:
 
 
 def _swept(told: Beside, kind: str, named: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The safeguards of a sweep: a built-in method at each value. Without values the folders that
-    were named are of values, and go by them.
-    """
+    """The safeguards of a sweep: a method at each value, or folders named by their values."""
     if told.sweep is None:
         return []
     if kind != "audio":
@@ -184,9 +180,7 @@ def _swept(told: Beside, kind: str, named: Sequence[dict[str, Any]]) -> list[dic
 
 
 def _at_levels(told: Beside, kind: str, named: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The levels of a pseudonym that a built-in method has to make; versions that were named go by
-    their level.
-    """
+    """Levels of a pseudonym that a method has to make; versions named go by their level."""
     if told.levels is None:
         if told.method is not None:
             raise InputError("--method", "levels that it makes", "none: --levels speaker,utterance")

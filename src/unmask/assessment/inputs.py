@@ -368,9 +368,7 @@ def read_inputs(
 
 
 def _hearing(inputs: Inputs, config: Config) -> Inputs:
-    """The same with what is said in all speech, where a file tells it; of training people only
-    where it is known.
-    """
+    """The same with what is said in all speech, of training people only where it is known."""
     words = read_words(*config.said, speakers=config.original.speakers)
     if words is None or inputs.original is None:
         return inputs

@@ -22,8 +22,8 @@ def only(
     known = embeddings.utterances.names.is_in(list(names)).to_numpy()
     kept = known[embeddings.utterances.codes] == inside
     if not kept.any():
-        name = embeddings.source.name if embeddings.source else "embeddings"
-        raise InputError(f"{name}: expected utterances that {what}, found none: see split")
+        wanted = f"expected utterances that {what}, found none: see split"
+        raise InputError(f"{embeddings.name}: {wanted}")
     return embeddings if kept.all() else embeddings.select(kept)
 
 

@@ -365,9 +365,7 @@ def _set_name(match: re.Match[str]) -> str:
 
 
 def _lists_of(name: str, data: dict[str, Path]) -> Files:
-    """Key and utt2spk of a set: those of the unprotected trials, or of any; of a list of both sexes
-    spk2gender too.
-    """
+    """Key and utt2spk of a set's unprotected trials, or of any; of both sexes spk2gender too."""
     same = [
         place
         for folder, place in sorted(data.items(), key=lambda item: len(item[0]))

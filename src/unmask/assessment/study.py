@@ -65,11 +65,7 @@ class Trialled:
 
 
 def _trial_step(attack: AttackRun, config: Config) -> Step:
-    """Score the trials of an attack in every variant and measure them.
-
-    Intervals are made for the strongest variant by D_ECE and by EER; the others are there to show
-    what they were chosen from.
-    """
+    """Measure an attack in every variant, the strongest by D_ECE and by EER with intervals."""
     how = config.trials
 
     def compute() -> tuple[Trialled, ...]:
@@ -146,9 +142,7 @@ def compared(scores: Scores, variant: Variant) -> Scores:
 
 
 def _identified(scores: Scores, models: int) -> tuple[tuple[str, ...], FloatArray, IntArray, int]:
-    """Speakers, the share of their utterances that are found, how many utterances they have, and
-    among how many candidates they are looked for (1 over the mean of 1/number where it differs).
-    """
+    """Speakers, the share of their utterances found, how many these are, among how many people."""
     assert scores.test_speaker is not None
     matrix = scores.scores().reshape(models, -1).T
     true = scores.is_target.reshape(models, -1).T

@@ -420,9 +420,7 @@ def _of_pairs(
 
 
 def _unbinned(values: FloatArray, exact: FloatArray, coarse: FloatArray) -> FloatArray:
-    """Replicates less what bins move the sample by, within the range that a statistic can have:
-    none is negative, and no rate passes 1.
-    """
+    """Replicates less what bins move the sample by, within the range that a statistic can have."""
     same = exact == coarse  # both may be infinite
     moved = np.where(same, 0.0, exact - np.where(same, 0.0, coarse))[:, None]
     return np.minimum(np.maximum(values + moved, 0.0), np.maximum(values, 1.0))

@@ -183,9 +183,7 @@ def table_of(data: Any, **options: Any) -> Scores | None:
 def _judged(
     data: Any, dev: Any, analysis: Analysis, *, systems: Sequence[str] | None, **options: Any
 ) -> Evaluation:
-    """Thresholds of EER, minimum costs and demanded false-alarm rates, set on ``dev`` and judged
-    on ``data``, and on ``dev`` itself.
-    """
+    """Thresholds of EER, costs and demanded rates, set on ``dev``, judged on it and ``data``."""
     by, stream = options.pop("by"), options.pop("stream", None)
     if stream or isinstance(data, Embeddings):
         found = "a stream" if stream else "embeddings"

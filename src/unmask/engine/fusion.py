@@ -320,11 +320,7 @@ def _best(train: Scores) -> str:
 
 
 def _crossfitted(scores: Scores, how: Fitting) -> tuple[FloatArray, int]:
-    """LLRs of trials by maps that saw none of their speakers, and how many maps that took.
-
-    A trial with speakers of folds i and j is judged by the map of the trials without a speaker of
-    either fold.
-    """
+    """LLRs by maps of the trials without a speaker of either fold of a trial, and how many maps."""
     if scores.enrol_speaker is None or scores.test_speaker is None:
         wanted = "speakers to cross-fit by (--speakers), or a development list (--train)"
         raise InputError(scores.name, wanted, "neither")

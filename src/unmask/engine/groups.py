@@ -403,9 +403,7 @@ def gaps_of(
 
 
 def _points(result: SystemResult, analysis: Analysis) -> dict[str, float]:
-    """Thresholds that were given, set by a demanded FAR, or by the EER, on other trials where there
-    were such.
-    """
+    """Thresholds given, set by a demanded FAR, or by the EER, on other trials where there are."""
     points = {f"{one:g}": one for one in analysis.battery.threshold}
     for one in (one for one in result.estimates if one.metric == "threshold"):
         points[f"FAR ≤ {100 * float(one.params['far'] or 0):g} %"] = float(one.value)

@@ -107,9 +107,7 @@ def _followed(
     at_miss: Array,
     highest: float = 1.0,
 ) -> Iterator[tuple[alt.InlineData, float]]:
-    """Rows and stroke of each kind of line: polygons of error rates, followed at the grids; what
-    lies beyond ``highest`` is left out.
-    """
+    """Rows and stroke of each kind of line, followed at the grids up to ``highest``."""
     for line in lines:
         parts = []
         for name, curve in curves.items():

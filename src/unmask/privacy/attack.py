@@ -229,9 +229,7 @@ class Attacker:
         return (*train, *(self.parallel or ())) if needs == "pairs" else train
 
     def _by_group(self) -> Attacker:
-        """Ready within each group that is on both sides. Where the back-end does not align, vectors
-        tell their group (:class:`~unmask.scoring.ByGroup`).
-        """
+        """Ready within each group on both sides; where it does not align, vectors tell it."""
         name = f"back-end {self.backend if isinstance(self.backend, str) else self.backend.name}"
         name = f"{name} by {' and '.join(self.by)}"
         both = [groups_of(one, self.by) for one in (self.enrol, self.test)]
@@ -297,9 +295,7 @@ class Attacker:
 
     @property
     def _named(self) -> Named | None:
-        """The back-end in the table of those that have a name, if it is there; of voice and words
-        that of the voice.
-        """
+        """The back-end among those that have a name, if it is there; beside words the voice's."""
         name = self.backend if isinstance(self.backend, str) else self.backend.name
         return BACKENDS.get(name.removesuffix(BESIDE))
 
@@ -399,9 +395,7 @@ class Attacker:
         return self.train is not None and bool(people & set(self.train.speakers.to_series()))
 
     def _taught_with(self, some: Callable[[Embeddings], Embeddings]) -> Attacker:
-        """The same attacker with each of its training sets, where it has them, as ``some`` gives
-        it.
-        """
+        """The same attacker with each of its training sets as ``some`` gives it."""
         pairs = self.parallel and (some(self.parallel[0]), some(self.parallel[1]))
         return replace(self, train=self.train and some(self.train), parallel=pairs)
 

@@ -65,7 +65,7 @@ def column_of(embeddings: Embeddings, attribute: str) -> Ids:
     """A column of the set, which must be there."""
     if attribute not in embeddings.columns:
         known = ", ".join(embeddings.columns) or "none"
-        raise InputError(f"{source_name(embeddings)}: expected a column {attribute}, found {known}")
+        raise InputError(f"{embeddings.name}: expected a column {attribute}, found {known}")
     return embeddings.columns[attribute]
 
 
@@ -89,7 +89,7 @@ def people_by_group(embeddings: Embeddings, by: str) -> dict[str, set[str]]:
     )
     found = both.unique().group_by("group").agg("speaker").sort("group")
     groups = {group: set(people) for group, people in found.iter_rows()}
-    place = f"{source_name(embeddings)}, {by}"
+    place = f"{embeddings.name}, {by}"
     if "" in groups:
         first = f"none of {len(groups[''])} (first: {min(groups[''])})"
         raise InputError(place, "a group of every speaker", first)
@@ -129,8 +129,3 @@ def refuse_versions(held: Embeddings, test: Embeddings, what: str) -> None:
         assert held.utterances is not None
         actual = f"{leak.sum()} (first: {held.utterances.decode(int(leak.argmax()))})"
         raise InputError(what, "no version of a test recording", actual)
-
-
-def source_name(embeddings: Embeddings) -> str:
-    """What to call a set in an error."""
-    return embeddings.source.name if embeddings.source is not None else "embeddings"

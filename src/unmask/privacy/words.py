@@ -23,7 +23,7 @@ from unmask.base import FloatArray, IntArray
 from unmask.errors import InputError
 from unmask.estimate import Notice
 from unmask.privacy.attack import BESIDE, WORDS, Attacker, trial_weights
-from unmask.privacy.recordings import of_people, source_name, versions_of
+from unmask.privacy.recordings import of_people, versions_of
 from unmask.run import one_blas_thread, store
 from unmask.scoring import AlignedCosine, Cosine, Fused, score_matrix
 from unmask.trials import Embeddings, Ids, lookup
@@ -81,7 +81,7 @@ class Words:
             return speech
         if lost.any():
             first = speech.utterances.decode(int(lost.argmax())) if speech.utterances else "no name"
-            wanted = f"the words of every utterance of {source_name(speech)}"
+            wanted = f"the words of every utterance of {speech.name}"
             raise InputError(self.source, wanted, f"none of {lost.sum():,} (first: {first})")
         column = Ids.from_strings([str(n) for n in self.numbers[found.astype(np.int64)]])
         return replace(speech, columns={**speech.columns, WORDS: column})

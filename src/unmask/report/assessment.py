@@ -235,9 +235,7 @@ def check_inputs(
 
 
 def _sections(run: Run) -> Iterator[Section]:
-    """A section of each framework with its figures, kept under the keys of the steps it is made
-    from and under what its sentences depend on besides.
-    """
+    """A section of each framework, kept under the keys of its steps and what its words rest on."""
     for done in run.frameworks():
         if done.key == "legal":
             run.study = _worst_first(run.study, done.results)
@@ -286,9 +284,7 @@ def _finished(study: Study, made: Section) -> Section:
 
 
 def _of_quick_look(section: Section) -> Section:
-    """A section of a quick look: no figures, and every number says in its signature that it is of
-    such.
-    """
+    """A section of a quick look: no figures, and every number says so in its signature."""
 
     def marked(row: Row) -> Row:
         params = ({**one.params, "quick": True} for one in row.estimates)

@@ -58,9 +58,7 @@ def section(study: Study, rows: Rows) -> Section:
 
 
 def _numbers(rows: Rows, name: str) -> dict[str, Estimate]:
-    """The numbers of a level, each by its strongest attack, without what made them; G_VD of all
-    pairs where there are no sessions.
-    """
+    """The numbers of a level, each by its strongest attack; G_VD of all pairs without sessions."""
     made = {}
     for column, (key, metric, where) in _FROM.items():
         best = largest(find(rows.get(key, ()), metric, safeguard=name, **where))

@@ -167,9 +167,7 @@ def _differences(
 def _participants(
     study: Study, costs: Costs, every: Sequence[Standing], chosen: Sequence[Standing]
 ) -> list[Row]:
-    """One row a system: EERs of sets and their mean, what other frameworks add, word error rates
-    and recalls.
-    """
+    """One row a system: EERs of sets and their mean, other frameworks, word errors and recalls."""
     how = study.config.table
     wanted = [name for name in how.rows if name != ATTACKERS]
     order = wanted or [ORIGINAL, *dict.fromkeys(one.system for one in chosen)]
@@ -239,9 +237,7 @@ def _short(sets: Mapping[str, TrialSet]) -> dict[str, str]:
 
 
 def _number(one: Standing, same: Sequence[Standing], metric: str) -> Estimate | None:
-    """A number of this attacker; DeID and G_VD, which are made of all lists together, of any of the
-    ``same`` system, by the extractor that was given first.
-    """
+    """A number of this attacker; DeID and G_VD of any of the ``same`` system, as given first."""
     if one.part == "oo" or not metric.startswith(("deid", "g_vd")):
         return one.mean(metric)
     ordered = sorted(same, key=lambda other: other.extractor)

@@ -232,9 +232,7 @@ class Processes(Pool):
 
 @contextmanager
 def _processes(count: int, devices: Sequence[str]) -> Iterator[Processes]:
-    """Workers that end at once, whatever they are at, when the work is interrupted; one for each of
-    the ``devices``, where there are any.
-    """
+    """Workers that end at once when the work is interrupted; one for each of the ``devices``."""
     context = multiprocessing.get_context("spawn")
     count, names = len(devices) or count, context.SimpleQueue()
     for name in devices:
@@ -310,9 +308,7 @@ def pin() -> None:
 
 
 def _serve(devices: Any) -> None:
-    """A worker process: Ctrl-C is for its parent, and it tidies up before it ends. It takes one of
-    the devices, where there are any.
-    """
+    """A worker process: Ctrl-C is for its parent; it takes one of the devices, if there are any."""
     global _xp
     pin()
     _xp = NUMPY if devices is None else Torch(devices.get())

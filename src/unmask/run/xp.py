@@ -125,6 +125,8 @@ class Torch:
 
         self.torch = torch
         self.device = device
+        self.where: Any = torch.where
+        self.isnan: Any = torch.isnan
         self._kept: dict[int, tuple[Any, Any]] = {}
 
     def active(self) -> AbstractContextManager[Any]:
@@ -169,12 +171,6 @@ class Torch:
 
     def fill(self, values: Any, mask: Any, value: float) -> Any:
         return values.masked_fill_(mask, value)
-
-    def where(self, mask: Any, values: Any, others: Any) -> Any:
-        return self.torch.where(mask, values, others)
-
-    def isnan(self, values: Any) -> Any:
-        return self.torch.isnan(values)
 
     def nonzero(self, flags: Any) -> tuple[IntArray, ...]:
         return tuple(self.torch.nonzero(flags).cpu().numpy().T)

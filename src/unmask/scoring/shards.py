@@ -45,6 +45,11 @@ class EmbeddingFile:
     dimension: int
     source: Source | None
 
+    @property
+    def name(self) -> str:
+        """Name of the file, for messages."""
+        return str(self.path)
+
     def slices(self) -> Iterator[tuple[int, Vectors]]:
         read = self._parquet if self.path.suffix == ".parquet" else self._numpy
         for start, vectors in read():
@@ -274,7 +279,7 @@ class RowOrder:
         for shard in self.shards:
             for _, vectors in shard.slices():
                 part = slice(row, row + len(vectors))
-                made = _sides(backend, vectors, _name(shard), row)
+                made = _sides(backend, vectors, shard.name, row)
                 sides = made.enrol, made.test
                 for rows, mask, (array, position, _) in zip(sides, masks, outputs, strict=False):
                     array[position[part][mask[part]]] = rows[mask[part]]
@@ -293,7 +298,7 @@ class RowOrder:
     def _first(self, backend: Backend, number: int) -> Sides:
         """The sides of the first vectors."""
         shard = self.shards[0]
-        return _sides(backend, next(iter(shard.slices()))[1][:number], _name(shard), 0)
+        return _sides(backend, next(iter(shard.slices()))[1][:number], shard.name, 0)
 
     def _side(
         self, path: Path, mask: npt.NDArray[np.bool_], width: int
@@ -307,10 +312,6 @@ class RowOrder:
         array = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=shape)
         path.chmod(0o600)
         return array, position, self.speaker[order]
-
-
-def _name(shard: Shard) -> str:
-    return shard.source.name if shard.source else "embeddings"
 
 
 def rows_of(backend: Backend, vectors: Vectors, side: str, name: str) -> FloatArray:

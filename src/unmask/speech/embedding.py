@@ -181,9 +181,7 @@ def _once(name: str, fingerprint: str, device: str) -> Encoder:
 
 
 def _embed_rows(given: _Given, xp: Xp, shared: _Shared, rows: Range) -> Arrays:
-    """Vectors of some recordings: of which, which piece, how long; what each recording sounds like;
-    failures and remarks as JSON.
-    """
+    """Vectors of some recordings with their pieces, sounds, failures and remarks."""
     paths, _, options, fingerprint = shared
     named = given.encoder
     device = getattr(xp, "device", "cpu")

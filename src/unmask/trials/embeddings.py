@@ -99,6 +99,11 @@ class Embeddings:
             yield start, self.vectors[start : start + size]
 
     @property
+    def name(self) -> str:
+        """Name of the file the vectors came from, for messages."""
+        return self.source.name if self.source else "embeddings"
+
+    @property
     def dimension(self) -> int:
         """Number of components of a vector."""
         return int(self.vectors.shape[1])
@@ -121,9 +126,8 @@ class Embeddings:
         if zero.size:
             row = int(zero[0])
             which = self.utterances.decode(row) if self.utterances else f"row {row + 1}"
-            name = self.source.name if self.source else "embeddings"
             actual = f"{zero.size} of length zero (first: {which})"
-            raise InputError(name, "vectors that can be normalised", actual)
+            raise InputError(self.name, "vectors that can be normalised", actual)
         return replace(self, vectors=self.vectors / length)
 
     def select(self, selection: Any) -> Self:

@@ -222,11 +222,10 @@ def _voices(voices: Voices) -> tuple[str, dict[str, Ids]]:
     if isinstance(voices, Mapping):
         return _voices(speaker_rule(voices).table)  # type: ignore[arg-type]
     if isinstance(voices, Embeddings):
-        name = voices.source.name if voices.source else "embeddings"
         if voices.utterances is None:
-            raise InputError(name, "names of utterances", "none")
+            raise InputError(voices.name, "names of utterances", "none")
         ids = {"utterances": voices.utterances, "speakers": voices.speakers, **voices.columns}
-        return name, ids | ({"session": voices.sessions} if voices.sessions else {})
+        return voices.name, ids | ({"session": voices.sessions} if voices.sessions else {})
     roles = {column: role for role, column in embedding_columns(voices.columns).items()}
     if not {"utterances", "speakers"} <= set(roles.values()):
         raise InputError("table", "columns utterance and speaker", ", ".join(voices.columns))

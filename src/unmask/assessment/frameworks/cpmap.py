@@ -9,10 +9,7 @@ from unmask.stress import cp_maps, hardest_people
 
 
 def _later(study: Study) -> Plan:
-    """Maps of all systems of a table; with the original among them, each safeguard against it.
-
-    Without references all compared systems order the trials alike, by the mean of their ranks.
-    """
+    """Maps of all systems of a table; with the original among them, each safeguard against it."""
     config, steps, people = study.config, {}, {}
     for table in study.compared():
         others = [name for name in table.systems if name != ORIGINAL]

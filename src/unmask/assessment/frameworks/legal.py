@@ -58,9 +58,7 @@ def _fitting(lengths: tuple[int, ...], attacks: Iterable[AttackRun]) -> tuple[in
 
 
 def _options(config: Config, people: int = 0) -> dict[str, Any]:
-    """Options of a sweep but attributes, which are probed once for all attackers; with a number of
-    enrolled ``people``, how far beyond them it goes.
-    """
+    """Options of a sweep but attributes; with enrolled ``people``, how far beyond them it goes."""
     options = config.legal.model_dump(exclude={"attributes"})
     known = {one.name for one in fields(law.LegalProtocol)} & set(options)
     protocol = law.LegalProtocol(**{name: options.pop(name) for name in known})
@@ -69,9 +67,7 @@ def _options(config: Config, people: int = 0) -> dict[str, Any]:
 
 
 def _reach(legal: Legal, people: int) -> int | None:
-    """How many people Linkability is continued to: as many as the config says, else ten times those
-    enrolled, where they are enough and nothing else is known of them.
-    """
+    """People that Linkability is continued to: as configured, or ten times those enrolled."""
     if not people or legal.extrapolate is not None:
         return (legal.extrapolate or None) if people else None
     able = people >= law.LEAST_PEOPLE and not legal.side and "linkability" in legal.metrics
@@ -136,10 +132,7 @@ def _swept(attackers: dict[str, law.Attacker], by: str | None, **how: Any) -> la
 
 
 def _steps(study: Study) -> Plan:
-    """A sweep of each attacker in every variant; what is inferred from each safeguard; the same
-    attacks within the release, from all enrolment utterances of a speaker and from one; who goes by
-    words alone.
-    """
+    """Sweeps of each attacker and variant, inference, attacks within the release, words alone."""
     config, inputs = study.config, study.inputs
     if inputs.original is None or not study.attacks:
         return {}

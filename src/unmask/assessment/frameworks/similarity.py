@@ -21,9 +21,7 @@ from unmask.trials import Embeddings, Ids
 
 
 def _steps(study: Study) -> Plan:
-    """The three matrices of each safeguard, of all and of each sex (or of each group by which
-    verification goes); sessions where protected utterances name theirs.
-    """
+    """The three matrices of each safeguard, of all and of each group; sessions where named."""
     inputs, config = study.inputs, study.config
     how = {"mean": config.similarity.mean, **config.drawn}
     all_pairs = {**how, "pairs": config.similarity.pairs}
@@ -120,9 +118,7 @@ def _compare(*voices: Embeddings, **how: Any) -> similar.Pseudonymisation:
 
 
 def _groups(speech: Embeddings, by: str | None) -> dict[str, set[str]]:
-    """People by a column, that of the sex where it is not there; none where a column does not tell
-    people apart, or has two values for one.
-    """
+    """People by a column, or by sex; none where it does not tell people apart."""
     named = by if by in speech.columns else sex_column(speech)
     if named is None:
         return {}

@@ -23,9 +23,7 @@ def _evaluated(scores: Scores, *, by: str | None, **options: Any) -> Evaluation:
 
 
 def _difference(first: Scores, second: Scores, **options: Any) -> tuple[Estimate, ...]:
-    """How much higher EER and Linkability of the second list of one system are than those of the
-    first; Linkability where the trials are a matrix.
-    """
+    """How much higher EER and, of a matrix, Linkability of the second list of a system are."""
     names = ("first", "second")
     tables = (
         replace(one, systems={name: one.scores()})

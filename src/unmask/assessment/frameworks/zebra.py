@@ -15,10 +15,7 @@ LEARNT = "cosine"
 
 
 def _steps(study: Study) -> Plan:
-    """Calibration learnt on another run of the same safeguard, where there is one (eq. 15).
-
-    A keyless safeguard has none: its second run is the first. A related safeguard is another one.
-    """
+    """Calibration learnt on another run of each safeguard that has a key (eq. 15)."""
     inputs, attacks = study.inputs, study.attacks
     how = study.config.of_trials
     steps = {}

@@ -16,7 +16,7 @@ import polars as pl
 from unmask.base import FloatArray, Groups, IntArray, Sampling, lazy
 from unmask.errors import InputError
 from unmask.privacy.attack import Attacker, refuse_dimensions
-from unmask.privacy.recordings import groups_of, source_name
+from unmask.privacy.recordings import groups_of
 from unmask.run import Range, Xp
 from unmask.scoring import Backend, Sides, sides_of
 from unmask.trials import Embeddings, lookup
@@ -166,7 +166,7 @@ def average(embeddings: Embeddings, rows: IntArray, sizes: IntArray) -> FloatArr
     length = np.sqrt(np.einsum("ij,ij->i", means, means))[:, None]
     if not length.all():
         actual = f"{(length == 0).sum()} whose utterances cancel out"
-        raise InputError(source_name(embeddings), "conversations that can be normalised", actual)
+        raise InputError(embeddings.name, "conversations that can be normalised", actual)
     means /= length
     return means
 
@@ -203,7 +203,7 @@ def refuse_zeros(embeddings: Embeddings, side: str) -> None:
         first, names = int(zero.argmax()), embeddings.utterances
         which = f"row {first + 1}" if names is None else names.decode(first)
         actual = f"{zero.sum()} zero vectors (first: {which})"
-        raise InputError(source_name(embeddings), f"{side} vectors other than zero", actual)
+        raise InputError(embeddings.name, f"{side} vectors other than zero", actual)
 
 
 def as_counts(counts: npt.ArrayLike, *, speakers: int, least: int, where: str) -> IntArray:

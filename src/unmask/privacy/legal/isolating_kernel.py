@@ -249,9 +249,7 @@ def single_out(
 def _descending(
     lists: Sequence[IntArray], speakers: IntArray, size: int, exact: Exact
 ) -> tuple[IntArray, FloatArray]:
-    """Conversations of each list, of ``size`` there are, and their exact scores with the speaker
-    of the list, best first; short lists end in −inf.
-    """
+    """Conversations of each list and their exact scores with its speaker, best first, then −inf."""
     sizes = np.array([len(some) for some in lists])
     filled = np.arange(sizes.max()) < sizes[:, None]
     chosen = np.zeros(filled.shape, dtype=np.int64)

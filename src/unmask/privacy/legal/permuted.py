@@ -287,9 +287,7 @@ class _Entries:
     def _top(
         self, values: FloatArray, rows: Any, most: int
     ) -> tuple[BoolArray, IntArray, FloatArray]:
-        """Whether the best scores of some attempts isolate, whom, and the (k+1)-th best one that
-        calibrates.
-        """
+        """Whether the best scores of attempts isolate, whom, and the (k+1)-th that calibrates."""
         most = min(most, values.shape[1])
         best = np.argpartition(-values, most - 1, axis=1)[:, :most]
         best = np.take_along_axis(best, np.argsort(-np.take_along_axis(values, best, 1)), 1)

@@ -314,9 +314,7 @@ class LegalSweep(Tabular):
                 yield Notice("weak-control", "", sentence)
 
     def _at_chance(self) -> Iterator[Notice]:
-        """Attacks no variant of which is better than chance: evidence of protection where the same
-        attack succeeds on unprotected speech, else nothing.
-        """
+        """Attacks at chance in every variant: evidence where the same succeed unprotected."""
         variants: dict[tuple[str, str, int], list[Curve]] = {}
         for (name, metric, length), curve in self.curves.items():
             variants.setdefault((base_name(name, curve), metric, length), []).append(curve)
@@ -353,9 +351,7 @@ class LegalSweep(Tabular):
 
 
 def _by_control(control: Sequence[Curve], count: int, what: str) -> str:
-    """What to say of an attack at chance: the control's strength is its residual risk against what
-    no information reaches.
-    """
+    """What to say of an attack at chance, by the residual risk of the control."""
     strength = [
         (float(residual(curve.value[i], curve.chance[i])), float(curve.value[i]))
         for curve in control

@@ -91,9 +91,7 @@ def one_minus_eer(
 
 
 def _groups(tested: IntArray, numbers: IntArray, speakers: int) -> IntArray:
-    """Group of every enrolment speaker: each test speaker's own, or one of 32 where they are many;
-    those who are not tested are spread over all of them.
-    """
+    """Group of every enrolment speaker: a test speaker's own, or one of 32; others are spread."""
     size = len(tested) if len(tested) <= _MOST_ALONE else _GROUPS
     groups = np.empty(speakers, dtype=np.int64)
     groups[tested] = numbers % size

@@ -87,9 +87,7 @@ class BinLayout:
 
 
 def _edges(roc: Roc, bins: int) -> FloatArray:
-    """Edges at target scores: all of them where there is room, else evenly many per class and
-    ever closer towards both ends, where few comparisons decide.
-    """
+    """Edges at target scores: all where there is room, else even in number, closer at both ends."""
     scores = roc.scores[roc.target > 0]
     if 2 * scores.size < bins:
         return np.unique(np.concatenate([scores, np.nextafter(scores, np.inf)]))
@@ -265,9 +263,7 @@ def replicate_rows(xp: Xp, shared: Resampling, rows: Range) -> Arrays:
 def _dominances(
     shared: Resampling, times: FloatArray, own: FloatArray, other: FloatArray, compared: csr_array
 ) -> tuple[float, float, FloatArray]:
-    """Dominance of the similarities and of their log2, and the speakers' shares, of a replicate,
-    from the means of what its calibration gives each speaker and each pair.
-    """
+    """Dominance of the similarities and of their log2, and speakers' shares, of a replicate."""
 
     def dominance(within: FloatArray, between: FloatArray) -> float:
         means = times @ within / times.sum(), times @ (between @ times) / (times @ partners)

@@ -358,9 +358,7 @@ class Pseudonymisation(SimilarityResult):
         chance: float | None = None,
         attacker: str | None = None,
     ) -> Estimate:
-        """One number, that of the set ``of`` or a ratio of sets, of the plain score unless an
-        ``attacker`` is named.
-        """
+        """One number of the set ``of`` or a ratio of sets, of the plain score or an attacker."""
         oo = self.sets["oo"]
         params: dict[str, Parameter] = {
             "set": of,

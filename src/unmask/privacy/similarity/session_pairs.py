@@ -298,9 +298,7 @@ def _luck(
 def _readings(
     vectors: Vectors, sessions: IntArray, speakers: npt.NDArray[np.integer[Any]]
 ) -> tuple[dict[str, FloatArray], tuple[Notice, ...]]:
-    """Protected vectors with each session about its own mean, whitened by itself, or turned onto
-    the largest (Wasserstein–Procrustes): what needs no label.
-    """
+    """Protected vectors with each session centred, whitened, or turned onto the largest."""
     names, sizes = np.unique(sessions, return_counts=True)
     people = [len(np.unique(speakers[sessions == name])) for name in names]
     if min(people) < LEAST_SPEAKERS:
@@ -323,9 +321,7 @@ def _readings(
 
 
 def _between_largest(protected: Embeddings, setup: Setup) -> Strongest | None:
-    """Linkability from one of the two largest sessions to the other, the strongest of all attacks;
-    None where they share fewer than two people.
-    """
+    """Linkability between the two largest sessions by the strongest attack; None for too few."""
     assert protected.sessions is not None
     codes = protected.sessions.codes
     first, second = np.argsort(-np.bincount(codes), kind="stable")[:2]
@@ -345,9 +341,7 @@ def _between_largest(protected: Embeddings, setup: Setup) -> Strongest | None:
 
 
 def _within_largest(protected: Embeddings, setup: Setup) -> Strongest | None:
-    """Linkability of every second recording of the largest session to the others, and the other way
-    round; None where fewer than two people have two there.
-    """
+    """Linkability within the largest session, both ways; None where too few have two there."""
     assert protected.sessions is not None
     codes = protected.sessions.codes
     here = protected.select(codes == np.bincount(codes).argmax())

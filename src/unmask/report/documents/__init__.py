@@ -194,9 +194,7 @@ def figures_of(result: Any, **options: Any) -> list[Any]:
 
 
 def _load(result: Any) -> None:
-    """Load the module of documents that is named after the package of a result, or of the first of
-    several: tables of one room load no other.
-    """
+    """Load the module of documents named after the package of a result, or of the first."""
     if isinstance(result, Mapping):
         result = tuple(result.values())
     first = result[0] if isinstance(result, list | tuple) and result else result

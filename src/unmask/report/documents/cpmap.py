@@ -13,10 +13,7 @@ from unmask.stress import CpAssessment
 
 @document.register
 def _(assessment: CpAssessment, *, further: Sequence[CpAssessment] = ()) -> Document:
-    """One row per map, per trial config placed on it, and per comparison.
-
-    ``further`` assessments are of the same trials by another metric; every row then names its own.
-    """
+    """Rows per map, config placed on it and comparison; ``further`` ones by another metric."""
     every = (assessment, *further)
     parts = [map_rows(one, several=bool(further)) for one in every]
     return Document(

@@ -17,9 +17,7 @@ from unmask.trials import Source
 def _(
     assessment: similar.PrivacyAssessment, *, inputs: tuple[Source, ...] = (), details: bool = False
 ) -> Document:
-    """Rows for each set, safeguard and attacker, and one for the original speech (Noé 2022, Tables
-    2–4).
-    """
+    """Rows of each set, safeguard and attacker, and of the original (Noé 2022, Tables 2–4)."""
     several = len(assessment.datasets) > 1
     rows = []
     for dataset in assessment.datasets:

@@ -84,9 +84,7 @@ def _rates(study: stress.WorstCaseStudy, far: stress.Prediction) -> str:
 def _(
     comparisons: Sequence[stress.ModelComparison], *, inputs: tuple[Source, ...] = ()
 ) -> Document:
-    """One row per population and model: Table 1 of Sholokhov 2020, with the baseline that repeats
-    the last known column, and hard thresholds apart.
-    """
+    """A row per population and model, hard thresholds apart (Sholokhov 2020, Table 1)."""
     rows = [
         Row({"population": table.population, "model": row.model}, table.estimates_of(row))
         for table in comparisons

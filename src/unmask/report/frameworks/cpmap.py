@@ -27,11 +27,7 @@ def _contours(assessment: CpAssessment) -> dict[str, list[Contour]]:
 
 @figures_of.register(CpAssessment)
 def _(assessment: CpAssessment, *, further: Sequence[CpAssessment] = ()) -> list[charts.Figure]:
-    """The maps on one scale, each with its trial configs, trial bias, delta maps, the roadmap.
-
-    ``further`` assessments are of the same trials by another metric: their delta maps stand beside
-    those of the first.
-    """
+    """Maps on one scale with configs, trial bias, delta maps (``further`` beside), roadmap."""
     every = {(f"_{one.metric.name}" if further else ""): one for one in (assessment, *further)}
     figures = []
     for end, one in every.items():

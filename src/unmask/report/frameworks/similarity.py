@@ -211,9 +211,7 @@ def section(study: Study, results: Results) -> Section:
 
 
 def _told(study: Study) -> set[str]:
-    """What is drawn and told: safeguards of voices, and of several lists of scores of a safeguard
-    that which is ranked first, by the extractor that was given.
-    """
+    """What is drawn and told: safeguards of voices, and the first ranked of lists of scores."""
     first: dict[str, str] = {}
     for one in study.config.safeguards:
         ranked = next(iter(ranked_sets(given.set or "" for given in one.scores)), None)

@@ -55,10 +55,7 @@ _ERRORS = ("eer", "min_dcf", "act_dcf", "cllr", "d_sys", "tpr_at_fpr", "eer_raw"
 
 @figures_of.register(Evaluation)
 def _(evaluation: Evaluation, *, p_target: float = 0.01) -> list[charts.Figure]:
-    """Histogram, DET, ROC hull, PAV map, ECE profile and calibration plot over all trials.
-
-    Of trials that were counted and not kept (no ``scores``) DET and ROC hull can be drawn.
-    """
+    """Histogram, DET, ROC hull, PAV, ECE, calibration; of counted trials DET and hull alone."""
     scores = evaluation.scores
     rocs = {result.system: result.roc for result in evaluation if result.group is None}
     spoofed = _spoof_figures(evaluation, rocs, p_target)
@@ -122,10 +119,7 @@ def _(result: ForensicValidation, *, tippett: str = "consensus") -> list[charts.
 
 @figures_of.register(Comparison)
 def _(comparison: Comparison) -> list[charts.Figure]:
-    """Both DETs with bands, all differences, the delta C-P map, the worst case of both.
-
-    What the trials do not allow, such as a worst case without speakers, is left out.
-    """
+    """DETs with bands, differences, delta C-P map, worst case, as far as the trials allow."""
     scores = comparison.scores
     labels = [label(row.first).partition(" [")[0] for row in comparison.differences]
     differences = charts.difference_intervals(comparison, labels)

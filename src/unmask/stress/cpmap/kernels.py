@@ -261,9 +261,7 @@ class Listed:
 
 
 def _below(codes: Ranks, ends: IntArray, size: int, times: IntArray | None) -> IntArray:
-    """How many of the first ``ends`` trials have codes below 0 … ``size``, where each trial stands
-    ``times`` times: ends × size + 1.
-    """
+    """How many of the first ``ends`` trials, each ``times`` times, lie below codes 0 … ``size``."""
     counts = np.zeros((len(ends), size + 1), np.int64)
     after = None if times is None else np.cumsum(times)
     # Trials before these are whole in a prefix; of these some copies are, or none.
@@ -280,9 +278,7 @@ def _below(codes: Ranks, ends: IntArray, size: int, times: IntArray | None) -> I
 def _eer_of_tables(
     target: IntArray, nontarget: IntArray, of_target: IntArray, of_nontarget: IntArray
 ) -> FloatArray:
-    """Raw EER of cells that are rows of both tables: a bisection for the last code below which
-    Pmiss < Pfa, over which the ROC polygon runs straight.
-    """
+    """Raw EER of cells, rows of both tables, by bisection for the last code of Pmiss < Pfa."""
     targets, nontargets = target[of_target, -1], nontarget[of_nontarget, -1]
     code = np.zeros(of_target.size, np.int64)
     for shift in range(target.shape[1].bit_length() - 1, -1, -1):

@@ -129,8 +129,7 @@ class SpeakerRows:
             try:
                 made = sides_of(scorer, vectors[start:stop])
             except InputError as error:
-                name = embeddings.source.name if embeddings.source else "embeddings"
-                raise InputError(f"{name}, from row {start} on: {error}") from None
+                raise InputError(f"{embeddings.name}, from row {start} on: {error}") from None
             enrol[index[start:stop]] = made.enrol
             if test is not enrol:
                 test[index[start:stop]] = made.test
