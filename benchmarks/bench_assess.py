@@ -66,7 +66,8 @@ def say(line):
         print(line, file=sys.stderr, flush=True)
 
 began = time.process_time(), time.perf_counter()
-um.assess(folder / "size.toml", folder / "report", cache=folder / "kept", listener=listener, say=say)
+how = dict(cache=folder / "kept", listener=listener, say=say)
+um.assess(folder / "size.toml", folder / "report", **how)
 spent = time.process_time() - began[0], time.perf_counter() - began[1]
 finish()
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6

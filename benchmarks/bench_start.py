@@ -25,15 +25,17 @@ def run() -> None:
         for name, noise in (("original.npz", 0.5), ("protected.npz", 2.0)):
             vectors = means[codes] + noise * rng.normal(size=(codes.size, 16))
             np.savez(root / name, embeddings=vectors, speaker_ids=people, utt_ids=names)
-        lines = (f"e{i} t{i} {value:.4f} {'target' if i % 5 == 0 else 'nontarget'}\n"
-                 for i, value in enumerate(rng.normal(size=200)))
+        lines = (
+            f"e{i} t{i} {value:.4f} {'target' if i % 5 == 0 else 'nontarget'}\n"
+            for i, value in enumerate(rng.normal(size=200))
+        )
         (root / "scores").write_text("".join(lines))
         floor = processor(["-c", "import numpy, polars"], root)
         for words, limit in (
             ("--help", "0.15 s"),
             ("eval scores --ci 0", "0.7 s"),
-            ("privacy original.npz protected.npz --ci 0", "0.8 s"),
-            ("legal --enrol original.npz --test protected.npz --ci 0", "0.8 s"),
+            ("privacy --original original.npz --protected P=protected.npz --ci 0", "0.8 s"),
+            ("legal protected.npz --ci 0", "0.8 s"),
         ):
             spent = processor(["-m", "unmask", *words.split()], root)
             what = f"unmask {words.split()[0]}, tiny file, processor time"
