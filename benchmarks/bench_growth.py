@@ -16,8 +16,9 @@ ENTRIES = (2_000, 4_000, 8_000, 16_000)
 SEGMENTS = (2_000, 4_000, 8_000, 12_000)
 VOICES = (5_000, 10_000, 20_000, 40_000)
 EACH = 10
-SPOKEN = (1_000, 4_000, 16_000)
-ASSESSED = (240, 2_400)
+SPOKEN = (100, 1_000, 10_000, 100_000)
+MATCHED = (200, 2_000, 20_000)
+ASSESSED = (240, 2_400, 24_000)
 VOICE = """
 from tests.helpers.populations import speakers_with_noise
 def voices(speakers, each, seed, noise=1.0):
@@ -65,7 +66,7 @@ def commands() -> None:
     privacy = "um.pseudonymisation(original, protected, replicates=20)"
     for what, each, sizes, code in (
         ("legal: Singling Out, Linkability and 1 - EER", 4, SPOKEN, legal),
-        ("privacy: three matrices, 20 replicates", 20, SPOKEN[:2], privacy),
+        ("privacy: three matrices, 20 replicates", 20, MATCHED, privacy),
         ("assess --quick", 4, ASSESSED, "um.assess(original, {'P': protected}, quick=True)"),
     ):
         text = f"{both}{code}".replace("EACH", str(each))

@@ -20,16 +20,24 @@ def seconds(work: Callable[[], Any], *, runs: int = 3) -> float:
     return best
 
 
-def fresh_process(code: str) -> tuple[float, float, Any]:
-    """Run code in a new interpreter: seconds, peak memory in GB, and what it left in ``result``."""
+def fresh_process(code: str, *, told: bool = False) -> tuple[float, float, Any]:
+    """Run code in a new interpreter: seconds, peak memory in GB, and what it left in ``result``.
+
+    What it says of errors is shown at once where it is ``told``.
+    """
     wrapped = (
         "import json, resource, time\nstart = time.perf_counter()\nresult = None\n"
         f"{code}\n"
         "peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6\n"
         "print(json.dumps([time.perf_counter() - start, peak, result]))"
     )
+    errors = None if told else subprocess.PIPE
     done = subprocess.run(
-        [sys.executable, "-c", wrapped], check=True, capture_output=True, text=True
+        [sys.executable, "-c", wrapped],
+        check=True,
+        stdout=subprocess.PIPE,
+        stderr=errors,
+        text=True,
     )
     elapsed, peak, result = json.loads(done.stdout.splitlines()[-1])
     return elapsed, peak, result
