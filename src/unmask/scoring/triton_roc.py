@@ -20,7 +20,10 @@ except ImportError:  # a CPU build of torch, or a platform without triton
     triton = None
 
 CELLS = 1 << 22
-TILE = 128
+TILE = 64
+"""Rows and columns of a tile: of larger ones the search among targets does not fit registers."""
+GROUP = 8
+"""Tiles of rows that are done together, so that the columns they share stay near."""
 MOST_TRIALS = 1 << 31
 
 
@@ -61,13 +64,13 @@ def count_nontargets(
     for start in range(first, last, step):
         stop = min(start + step, last)
         piece = torch.zeros(counters.numel(), dtype=torch.int32, device=test.device)
-        grid = (triton.cdiv(stop - start, TILE), triton.cdiv(columns, TILE))
+        grid = (triton.cdiv(stop - start, TILE) * triton.cdiv(columns, TILE),)
         _count_tile[grid](
             enrol, test, enrol_speaker, test_speaker, target_scores, tables.first, tables.occupied,
             piece, start, stop, columns, len(target_scores), tables.low, tables.high, tables.scale,
             DIMENSION=dimension, DEPTH=min(64, triton.next_power_of_2(dimension)),
             CELLS=CELLS, STEPS=tables.steps, SYMMETRIC=symmetric, PRECISION=precision,
-            TILE=TILE, num_warps=8, num_stages=2,
+            TILE=TILE, GROUP=GROUP, num_warps=4, num_stages=3,
         )  # fmt: skip
         counters += piece
     return tables.gather(counters)
@@ -108,25 +111,32 @@ if triton is not None:
         enrol, test, enrol_speaker, test_speaker, targets, first, occupied, counters,
         row_start, row_stop, columns, m, low, high, scale,
         DIMENSION: tl.constexpr, DEPTH: tl.constexpr, CELLS: tl.constexpr, STEPS: tl.constexpr,
-        SYMMETRIC: tl.constexpr, PRECISION: tl.constexpr, TILE: tl.constexpr,
+        SYMMETRIC: tl.constexpr, PRECISION: tl.constexpr, TILE: tl.constexpr, GROUP: tl.constexpr,
     ):  # fmt: skip
-        rows = row_start + tl.program_id(0) * TILE + tl.arange(0, TILE)
-        cols = tl.program_id(1) * TILE + tl.arange(0, TILE)
+        across = tl.cdiv(columns, TILE)
+        together = tl.program_id(0) // (GROUP * across) * GROUP
+        number = tl.program_id(0) % (GROUP * across)
+        high_group = tl.minimum(tl.cdiv(row_stop - row_start, TILE) - together, GROUP)
+        top = row_start + (together + number % high_group) * TILE
+        side = number // high_group * TILE
         if SYMMETRIC:  # noqa: SIM102 - known when compiled, apart from the test at run time
-            if tl.program_id(1) * TILE + TILE <= row_start + tl.program_id(0) * TILE:
+            if side + TILE <= top:
                 return
-        row_real = rows < row_stop
-        col_real = cols < columns
+        within = tl.arange(0, TILE)
+        rows, cols = top + within, side + within
+        row_real, col_real = rows < row_stop, cols < columns
+        enrol += tl.cast(top, tl.int64) * DIMENSION
+        test += tl.cast(side, tl.int64) * DIMENSION
         score = tl.zeros((TILE, TILE), dtype=tl.float32)
         for start in range(0, DIMENSION, DEPTH):
             depth = start + tl.arange(0, DEPTH)
             real = depth < DIMENSION
             a = tl.load(
-                enrol + rows[:, None] * DIMENSION + depth[None, :],
+                enrol + within[:, None] * DIMENSION + depth[None, :],
                 mask=row_real[:, None] & real[None, :], other=0.0,
             )  # fmt: skip
             b = tl.load(
-                test + cols[None, :] * DIMENSION + depth[:, None],
+                test + within[None, :] * DIMENSION + depth[:, None],
                 mask=col_real[None, :] & real[:, None], other=0.0,
             )  # fmt: skip
             score = tl.dot(a, b, score, input_precision=PRECISION)
@@ -144,15 +154,16 @@ if triton is not None:
         cell = tl.minimum(tl.maximum(((score - low) * scale).to(tl.int32), 0), CELLS - 1)
         word = tl.load(occupied + (cell >> 5), mask=inside, other=0)
         mixed = inside & (((word >> (cell & 31)) & 1) != 0)
-        left = tl.load(first + cell, mask=mixed, other=0)
-        right = tl.load(first + cell + 1, mask=mixed, other=0)
-        for _ in range(STEPS):
-            middle = (left + right) // 2
-            searching = mixed & (left < right)
-            value = tl.load(targets + middle, mask=searching, other=0.0)
-            less = value < score
-            left = tl.where(searching & less, middle + 1, left)
-            right = tl.where(searching & (value >= score), middle, right)
-        value = tl.load(targets + left, mask=mixed & (left < m), other=2.0)
-        place = tl.where(mixed, CELLS + 2 * left + (value == score).to(tl.int32), cell)
-        tl.atomic_add(counters + place, 1, mask=inside, sem="relaxed")
+        tl.atomic_add(counters + cell, 1, mask=inside & (mixed == 0), sem="relaxed")
+        if tl.sum(mixed.to(tl.int32)) > 0:
+            left = tl.load(first + cell, mask=mixed, other=0)
+            right = tl.load(first + cell + 1, mask=mixed, other=0)
+            for _ in range(STEPS):
+                middle = (left + right) // 2
+                searching = mixed & (left < right)
+                value = tl.load(targets + middle, mask=searching, other=0.0)
+                left = tl.where(searching & (value < score), middle + 1, left)
+                right = tl.where(searching & (value >= score), middle, right)
+            value = tl.load(targets + left, mask=mixed & (left < m), other=2.0)
+            place = CELLS + 2 * left + (value == score).to(tl.int32)
+            tl.atomic_add(counters + place, 1, mask=mixed, sem="relaxed")
