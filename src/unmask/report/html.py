@@ -185,7 +185,7 @@ def merged(notices: Iterable[Notice], names: Collection[str]) -> list[str]:
         at, name = max(held, key=lambda one: (-one[0], len(one[1])), default=(0, ""))
         own = parts[at].removeprefix(name).removeprefix(", ") if name else ""
         more = [part for part in (own, *parts[at + 1 :]) if part and part != name]
-        about, *rest = [p for p in more if p == more[0] or not own.startswith(p)] or [""]
+        about, *rest = [p for p in dict.fromkeys(more) if p == own or not own.startswith(p)] or [""]
         sentence = ": ".join([*rest, notice.sentence])
         first = ": ".join(parts[:at]) if name else notice.subject
         same = notice.code, first, _NUMBERS.sub("0", sentence)

@@ -300,6 +300,7 @@ def notices_of(trialled: Mapping[str, Sequence[Trialled]], metric: str) -> list[
         for variants in trialled.values()
         for one in _leaders(variants, metric)
         for notice in one.notices
+        if notice.code != "swapped"
     ]
 
 
