@@ -81,7 +81,7 @@ def test_scatter_draws_intervals_and_tells_what_it_leaves_out():
     assert "Not drawn" in figure.caption
     assert figure.caption.endswith(": b.")
     beaten = distinctiveness([Point("a", "one", 1.0, 0.0, strongest=-0.03)])
-    assert "hollow" in beaten.caption
+    assert "Hollow" in beaten.caption
     with pytest.raises(InputError, match="finite G_VD"):
         distinctiveness(points[1:2])
 

@@ -235,6 +235,21 @@ def test_the_same_warning_on_several_safeguards_is_one_sentence():
     assert merged(notices, {"a", "b", "c"}) == ["a and b: rough", "c: other", "No subject"]
 
 
+def test_warnings_that_differ_in_attack_and_numbers_are_one_sentence():
+    said = (
+        ("a: known, 1 utterance", "weak with 20, 50 speakers"),
+        ("a: known, 3 utterances", "weak with 1,060 speakers"),
+        ("b, known (plda), centred: known (plda)", "weak with 5 [3, 2,000] speakers"),
+        ("b: other", "weak with 20 speakers"),
+        ("a: known: Risk", "weak with 20 speakers"),
+    )
+    notices = [Notice("code", *one) for one in said]
+    assert merged(notices, {"a", "b", "b, other"}) == [
+        "a (known); b (known, other): weak with 5 to 1,060 speakers",
+        "a (known): Risk: weak with 20 speakers",
+    ]
+
+
 def test_symbols_are_typeset_and_names_stay():
     assert symbols("D_ECE of 10^4.5 & l_w") == (
         "D<sub>ECE</sub> of 10<sup>4.5</sup> &amp; l<sub>w</sub>"

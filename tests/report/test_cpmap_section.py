@@ -70,7 +70,7 @@ def test_the_answer_carries_intervals():
     made = section(study(), {"maps": {"table": result}, "tables": {}})
     assert made.answer[0].startswith("original: ")
     assert made.answer[0].count("95 % confidence interval") == 2
-    assert "mean of their ranks" in made.words["method"][0]["text"]
+    assert "mean rank over all systems" in made.words["method"][0]["text"]
 
 
 def hard_study(redact=False):

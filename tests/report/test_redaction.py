@@ -148,7 +148,13 @@ def test_names_in_endings_patterns_sessions_groups_files_and_folders(tmp_path):
     assert not result.failures
     assert found(out) == []
     page = (out / "report.html").read_text(encoding="utf-8")
-    for label in ("team 01", "Speaker 01", "input 01<", "input 04<", "how many recordings each"):
+    for label in (
+        "team 01",
+        "Speaker 01",
+        "input 01<",
+        "input 04<",
+        "the number of recordings of each",
+    ):
         assert label in page
     text = (out / "assessment.toml").read_text(encoding="utf-8")
     assert 'speakers = "withheld"' in text

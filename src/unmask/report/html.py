@@ -164,23 +164,60 @@ def symbols(text: str) -> Markup:
     return Markup(_SYMBOLS.sub(typeset, _TOGETHER.sub("\u00a0", str(escape(text)))))
 
 
+_NUMBER = r"(?<![\w.^])[−+-]?\d+(?:,\d{3})*(?:\.\d+)?(?!\w)"
+_NUMBERS = re.compile(rf"{_NUMBER}(?: \[[^]]*\]|(?:(?:, | to ){_NUMBER})+)?")
+_VARIANT = re.compile(r" \(.*|, \d+ utterances?$")
+
+
 def merged(notices: Iterable[Notice], names: Collection[str]) -> list[str]:
-    """Lines of notices, those that say the same of several safeguards or systems as one."""
-    subjects: dict[tuple[str, str], list[str]] = {}
+    """Lines of notices. Those that differ only in safeguard or system, attack and numbers are one,
+    which names the attackers and gives the range of each number.
+    """
+    alike: dict[tuple[str, ...], list[tuple[str, str, str]]] = {}
     for notice in dict.fromkeys(notices):
         parts = notice.subject.split(": ")
-        at = next((i for i, part in enumerate(parts) if part in names), None)
-        if at is None:
-            subjects[notice.line, ""] = []
-        else:
-            key = ": ".join(parts[:at]), ": ".join([*parts[at + 1 :], notice.sentence])
-            subjects.setdefault(key, []).append(parts[at])
-    return [
-        ": ".join(part for part in (first, listed(who), rest) if part)
-        if who
-        else first[:1].upper() + first[1:]
-        for (first, rest), who in subjects.items()
-    ]
+        held = (
+            (i, n)
+            for i, part in enumerate(parts)
+            for n in names
+            if f"{part}, ".startswith(f"{n}, ")
+        )
+        at, name = max(held, key=lambda one: (-one[0], len(one[1])), default=(0, ""))
+        own = parts[at].removeprefix(name).removeprefix(", ") if name else ""
+        more = [part for part in (own, *parts[at + 1 :]) if part and part != name]
+        about, *rest = [p for p in dict.fromkeys(more) if p == own or not own.startswith(p)] or [""]
+        sentence = ": ".join([*rest, notice.sentence])
+        first = ": ".join(parts[:at]) if name else notice.subject
+        same = notice.code, first, _NUMBERS.sub("0", sentence)
+        alike.setdefault(same, []).append((name, about, sentence))
+    return [_joined(first, some) for (_, first, _), some in alike.items()]
+
+
+def _joined(first: str, some: Sequence[tuple[str, str, str]]) -> str:
+    """One line of notices whose sentences differ in numbers only."""
+    attackers: dict[str, dict[str, None]] = {}
+    for name, about, _ in some:
+        who = about if len(some) == 1 else _VARIANT.sub("", about)
+        attackers.setdefault(name, {}).update({who: None} if who else {})
+    safeguards: dict[str, list[str]] = {}
+    for name, every in attackers.items():
+        safeguards.setdefault(", ".join(every), []).append(name)
+    named = [listed(each) + (f" ({who})" if who else "") for who, each in safeguards.items()]
+    slots = zip(*(_NUMBERS.findall(said) for *_, said in some), strict=True)
+    ranges = map(_range, slots)
+    sentence = _NUMBERS.sub(lambda _: next(ranges), some[0][2])
+    line = ": ".join(part for part in (first, "; ".join(named), sentence) if part)
+    return line if first or any(attackers) else line[:1].upper() + line[1:]
+
+
+def _range(texts: Sequence[str]) -> str:
+    """The only text, or the lowest and the highest number of all."""
+    if len(set(texts)) == 1:
+        return texts[0]
+    found = (re.findall(_NUMBER, text.partition(" [")[0]) for text in texts)
+    size = {one: float(one.replace(",", "").replace("−", "-")) for each in found for one in each}
+    low, high = min(size, key=lambda one: size[one]), max(size, key=lambda one: size[one])
+    return low if low == high else f"{low} to {high}"
 
 
 @cache

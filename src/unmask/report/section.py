@@ -127,6 +127,17 @@ def group_figures(gaps: Sequence[GroupGaps], stem: str = "groups") -> list[chart
     ]
 
 
+def group_choice(gaps: Sequence[GroupGaps], stem: str = "groups") -> list[Choice]:
+    """The same as one choice, whose title tells whether any group stands out."""
+    brief = [next(iter(one.conditions.values()), one.system) for one in gaps]
+    if len(set(brief)) < len(gaps):
+        brief = [f"{one.system}, {one.point}" for one in gaps]
+    drawn = {name: charts.group_intervals(one) for name, one in zip(brief, gaps, strict=True)}
+    clear = any(e.luck is not None and e.luck.beyond for one in gaps for e in one.gaps)
+    title = f"Groups of speakers{'' if clear else ' (none stands out)'} under"
+    return [Choice.of(title, stem, drawn)] if gaps else []
+
+
 def group_blocks(gaps: Sequence[GroupGaps]) -> list[TableBlock]:
     """Numbers by group and the gaps between groups, with what is to be said of them."""
     _, (numbers, found), notes = group_parts(gaps)

@@ -84,7 +84,8 @@ class ExtrapolatedLinkability(Curve):
                 f" of {self.people:,} people, and its interval is {wider:.1f} times as wide"
             )
         conditions = Notice("conditions", "Linkability, extrapolated", _CONDITIONS)
-        return (conditions, *(Notice(code, self.title, line) for code, line in said.items()))
+        of = f"{self.attacker}, {spoken(self.length)}: {conditions.subject}"
+        return (conditions, *(Notice(code, of, line) for code, line in said.items()))
 
     @property
     def title(self) -> str:

@@ -300,7 +300,7 @@ class LearningCurve(Tabular):
         if self.verdict == STEADY:
             return ()
         value, low, high = (100 * part for part in self.rise)
-        gain = f"{value:+.1f} points [{low:+.1f}, {high:+.1f}]".replace("-", "−")
+        gain = f"{value:+.1f} [{low:+.1f}, {high:+.1f}] points".replace("-", "−")
         last = f"the last step to {self.people[-1]:,} people gained {gain}"
         sentence = (
             f"more training speech would link more: {last}; the risk is a lower bound"

@@ -287,7 +287,7 @@ class Pseudonymisation(SimilarityResult):
                 why = f"luck reads as much, {self.strongest.deid.by_luck}"
             sentence = (
                 f"against the {self.attacker} score DeID is {100 * lowest:.1f} % instead of"
-                f" {100 * self.deid:.1f} %: {why}"
+                f" {100 * self.deid:.1f} %: {why}".replace("-0.0 %", "0.0 %").replace(" -", " −")
             )
             notices.append(Notice(code, "OP", sentence))
         if self.replicates and not self.lucks:

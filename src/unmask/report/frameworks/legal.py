@@ -21,7 +21,9 @@ from unmask.report.section import (
     TableBlock,
     colours_of,
     group_blocks,
+    group_choice,
     group_figures,
+    noted,
 )
 from unmask.report.words import note, shown, whole_percent
 
@@ -190,11 +192,11 @@ def section(study: Study, groups: Results) -> Section:
     return Section(
         key="legal",
         answer=[*answers, *([one] if len(counts) == 1 else [])],
-        figures=[*drawn, *group_figures(gaps, "groups_legal")],
+        figures=[*drawn, *group_choice(gaps, "groups_legal")],
         tables=[*tables(results), *group_blocks(gaps)],
         notices=[
             *results.unfitted,
-            *(Notice(one.code, name, one.line) for name, s in sweeps.items() for one in s.notices),
+            *noted(sweeps),
             *(
                 Notice(one.code, name, one.sentence)
                 for (name, setting), sweep in results.words.items()

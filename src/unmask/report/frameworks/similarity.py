@@ -19,6 +19,7 @@ from unmask.report.section import (
     TableBlock,
     colours_of,
     group_blocks,
+    group_choice,
     group_figures,
     noted,
 )
@@ -166,7 +167,7 @@ def section(study: Study, results: Results) -> Section:
             plane.called(title=cost.replace("-", "−")),
             Choice.of("Speakers under", "speaker_protection", speakers),
             Choice.of("Zoo of", "zoo", zoos),
-            *group_figures(gaps, "groups_deid"),
+            *group_choice(gaps, "groups_deid"),
         ],
         tables=[
             TableBlock(

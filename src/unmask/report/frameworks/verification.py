@@ -34,10 +34,12 @@ from unmask.estimate import Estimate, Notice
 from unmask.report.documents import Row, figures_of
 from unmask.report.headline import clear
 from unmask.report.section import (
+    Choice,
     Section,
     TableBlock,
     colours_of,
     group_blocks,
+    group_choice,
     group_figures,
     noted,
 )
@@ -165,7 +167,7 @@ def section(study: Study, results: Results) -> Section:
     groups: Mapping[str, Evaluation] = results["groups"]
     det_curve = partial(curves.det_curve, p_target=study.config.verification.p_target[0])
     chosen = {name: strongest(variants, "eer") for name, variants in trialled.items()}
-    figures: list[charts.Figure] = []
+    figures: list[charts.Figure | Choice] = []
     blocks: list[TableBlock] = []
     notices: list[Notice] = []
     answer = [
@@ -216,7 +218,7 @@ def section(study: Study, results: Results) -> Section:
         for name, evaluation in some.items()
         for gap in evaluation.gaps
     ]
-    figures += group_figures(gaps)
+    figures += group_choice(gaps)
     blocks += group_blocks(gaps)
     notices = list(dict.fromkeys([*notices, *noted(tables)]))
     return Section("verification", answer, figures, blocks, notices)
@@ -292,6 +294,7 @@ def notices_of(trialled: Mapping[str, Sequence[Trialled]], metric: str) -> list[
         for variants in trialled.values()
         for one in _leaders(variants, metric)
         for notice in one.notices
+        if notice.code != "swapped"
     ]
 
 
