@@ -265,7 +265,8 @@ def test_anti_similar_voices_are_flagged_with_the_numbers_of_the_negated_score(o
     assert f"|attacker:{strongest.attacker}|" in strongest.deid.signature
     notices = {(one.code, one.subject): one.sentence for one in result.notices}
     text = notices["stronger-reading", "OP"]
-    assert f"DeID is {100 * strongest.deid.value:.1f} % instead of" in text
+    value = f"{100 * strongest.deid.value:.1f}".replace("-", "−")
+    assert f"DeID is {value} % instead of" in text
     assert notices["negated", "OP, utterance pairs"].startswith("the negated score discloses more")
     assert result.per_speaker.deid.mean() == pytest.approx(strongest.deid.value)
 
