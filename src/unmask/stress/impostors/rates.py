@@ -202,14 +202,10 @@ def _deleted(
 ) -> FloatArray:
     """P_FA^N(τ) of a target without each group but its own; ``order`` is who has each rank."""
     total = np.zeros((groups.number, len(counts), rates.shape[1]))
-    codes = np.delete(np.arange(groups.number), groups.target[target])
-    kept = groups.impostor[order] != codes[:, None]
-    sizes = kept.sum(axis=1)
-    for size in np.unique(sizes).tolist():
-        some = codes[sizes == size]
-        ranks = np.nonzero(kept[sizes == size])[1].reshape(some.size, size)
-        part = weights(size, counts) @ rates[ranks.T].reshape(size, -1)
-        total[some] = part.reshape(len(counts), some.size, -1).swapaxes(0, 1)
+    codes, levels = groups.impostor[order], np.ascontiguousarray(rates.T)
+    for group in np.delete(np.arange(groups.number), groups.target[target]):
+        kept = np.compress(codes != group, levels, axis=1)
+        total[group] = weights(kept.shape[1], counts) @ kept.T
     return total
 
 
