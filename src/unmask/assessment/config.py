@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import datetime
+import inspect
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
 
@@ -36,25 +39,33 @@ KNOWN = "known person"
 """The setting in which protected recordings are linked to known people, not to each other."""
 
 
-def described(text: str, default: Any = None) -> Any:
-    """A value whose meaning stands in the schema."""
-    return Field(default=default, description=text)
+def _described(schema: dict[str, Any], part: type[BaseModel]) -> None:
+    """What stands below a field in the source is its description."""
+    for kind in (one for one in part.__mro__ if issubclass(one, _Part)):
+        (source,) = ast.parse(inspect.getsource(kind)).body
+        for field, below in pairwise(getattr(source, "body", ())):
+            if isinstance(field, ast.AnnAssign) and isinstance(below, ast.Expr):
+                words = " ".join(ast.literal_eval(below.value).split())
+                schema["properties"][ast.unparse(field.target)]["description"] = words
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra=_described)
 
 
 class VoicesConfig(_Part):
     """Speech of known speakers: embeddings, or audio that is embedded first."""
 
-    embeddings: Path | None = described("npz, parquet, HDF5, Kaldi ark or folder.")
-    audio: Path | None = described("Folder of recordings, embedded by encoder.")
-    encoder: str = described(
-        "campplus, resemblyzer, the folder of a trained one or an ONNX file.", "campplus"
-    )
-    speakers: str | None = described("utt2spk file, or pattern:REGEX.")
-    sessions: Path | None = described("Session of each utterance: utterance session.")
+    embeddings: Path | None = None
+    """npz, parquet, HDF5, Kaldi ark or folder."""
+    audio: Path | None = None
+    """Folder of recordings, embedded by encoder."""
+    encoder: str = "campplus"
+    """campplus, resemblyzer, the folder of a trained one or an ONNX file."""
+    speakers: str | None = None
+    """utt2spk file, or pattern:REGEX."""
+    sessions: Path | None = None
+    """Session of each utterance: utterance session."""
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:
@@ -75,16 +86,17 @@ class ScoreSets(_Part):
     extractors, which are several attackers, stand under one ``set``.
     """
 
-    set: Name | None = described("Name of the list of trials.")
-    extractor: Literal["given", "trained"] = described(
-        "trained: on speech that this very safeguard protected, by an informed attacker.", "given"
-    )
+    set: Name | None = None
+    """Name of the list of trials."""
+    extractor: Literal["given", "trained"] = "given"
+    """trained: on speech that this very safeguard protected, by an informed attacker."""
     oo: Path | None = None
     op: Path | None = None
     pp: Path | None = None
     key: Path | None = None
     speakers: str | None = None
-    genders: Path | None = described("spk2gender: numbers of each sex of a mixed list as well.")
+    genders: Path | None = None
+    """spk2gender: numbers of each sex of a mixed list as well."""
     system: str | None = None
 
     def label(self, safeguard: str) -> str:
@@ -103,57 +115,56 @@ class Heard(_Part):
     """What a recogniser wrote down of one set, as Kaldi ``text``."""
 
     set: Name
-    data: Annotated[tuple[Path, ...], Field(min_length=1)] = described(
-        "Kaldi folders: text is what was said, utt2spk who said it.", ...
-    )
-    original: Path = described("What was heard of unprotected speech.", ...)
-    protected: Path = described("What was heard of the safeguard's output.", ...)
+    data: Annotated[tuple[Path, ...], Field(min_length=1)]
+    """Kaldi folders: text is what was said, utt2spk who said it."""
+    original: Path
+    """What was heard of unprotected speech."""
+    protected: Path
+    """What was heard of the safeguard's output."""
 
 
 class SafeguardConfig(VoicesConfig):
     """One protected version of the same speech, and what an attacker could make of its kind."""
 
     name: Name
-    description: str = described(
-        "What it does to a voice, in a sentence: stands beside its name.", ""
-    )
-    again: str | None = described(
-        "Another run of this very safeguard under other keys, as an attacker would"
-        " make it: the name of a safeguard here, or a file of embeddings."
-    )
-    related: str | None = described(
-        "The same speech protected by a related but different safeguard, which a"
-        " semi-informed attacker has: the name of a safeguard here, or a file of embeddings."
-    )
-    method: str | None = described(
-        "Safeguard of this package that makes it (b2, b2r, b2w, pitch,"
-        " restate, restate:digits), so that attackers can run it under keys of their own."
-    )
-    ends: tuple[float, float] | None = described(
-        "Range of the method's coefficients or semitones, where it is not the usual one."
-    )
-    command: str | None = described(
-        "Any other safeguard as a command, with {input} and {output}, {speaker} and"
-        " {key} where it has them; run with --allow-code only."
-    )
-    training: Path | None = described(
-        "Embeddings of the [training] speech protected by this safeguard under keys of"
-        " the attacker's own."
-    )
-    per: Level | None = described(
-        "What shares one new voice. With utterance every recording is a run of its own, and the"
-        " release itself serves as the attacker's own run."
-    )
-    keyless: bool = described(
-        "Deterministic: without a key an attacker makes the very same run.", False
-    )
-    hidden: bool = described("Used as another's run only, not assessed itself.", False)
+    description: str = ""
+    """What it does to a voice, in a sentence: stands beside its name."""
+    again: str | None = None
+    """Another run of this very safeguard under other keys, as an attacker would make it: the name
+    of a safeguard here, or a file of embeddings.
+    """
+    related: str | None = None
+    """The same speech protected by a related but different safeguard, which a semi-informed
+    attacker has: the name of a safeguard here, or a file of embeddings.
+    """
+    method: str | None = None
+    """Safeguard of this package that makes it (b2, b2r, b2w, pitch, restate, restate:digits), so
+    that attackers can run it under keys of their own.
+    """
+    ends: tuple[float, float] | None = None
+    """Range of the method's coefficients or semitones, where it is not the usual one."""
+    command: str | None = None
+    """Any other safeguard as a command, with {input} and {output}, {speaker} and {key} where it has
+    them; run with --allow-code only.
+    """
+    training: Path | None = None
+    """Embeddings of the [training] speech protected by this safeguard under keys of the attacker's
+    own.
+    """
+    per: Level | None = None
+    """What shares one new voice. With utterance every recording is a run of its own, and the
+    release itself serves as the attacker's own run.
+    """
+    keyless: bool = False
+    """Deterministic: without a key an attacker makes the very same run."""
+    hidden: bool = False
+    """Used as another's run only, not assessed itself."""
     scores: tuple[ScoreSets, ...] = ()
-    results: tuple[Path, ...] = described(
-        "Result files of a challenge's tree: its word error rates and recalls of emotion.", ()
-    )
+    results: tuple[Path, ...] = ()
+    """Result files of a challenge's tree: its word error rates and recalls of emotion."""
 
-    heard: tuple[Heard, ...] = described("Sets whose word error rates are computed.", ())
+    heard: tuple[Heard, ...] = ()
+    """Sets whose word error rates are computed."""
 
     @field_validator("scores", mode="before")
     @classmethod
@@ -200,7 +211,8 @@ class Training(VoicesConfig):
     share: Share = 0.5
     start: str = "campplus"
     recipe: dict[str, Any] = Field(default_factory=dict)
-    device: str = described("cpu, cuda, or auto: cuda where there is one.", "auto")
+    device: str = "auto"
+    """cpu, cuda, or auto: cuda where there is one."""
     curve: tuple[Share, ...] = (0.5,)
 
 
@@ -316,16 +328,17 @@ class ScoreTable(_Part):
     key: Path | None = None
     speakers: str | None = None
     systems: tuple[str, ...] | None = None
-    reference: tuple[str, ...] = described("Systems that tell hard trials from easy.", ())
+    reference: tuple[str, ...] = ()
+    """Systems that tell hard trials from easy."""
 
 
 class Split(_Part):
     """Which utterances enrol and which are attacked: no utterance does both."""
 
-    enrol: Annotated[int | float, Field(gt=0)] = described(
-        "Share of each speaker's utterances, or how many of them.", 0.5
-    )
-    utterances: Path | None = described("File of those that enrol, one a line.")
+    enrol: Annotated[int | float, Field(gt=0)] = 0.5
+    """Share of each speaker's utterances, or how many of them."""
+    utterances: Path | None = None
+    """File of those that enrol, one a line."""
 
 
 class IntervalConfig(_Part):
@@ -338,36 +351,30 @@ class IntervalConfig(_Part):
 class Legal(_Part):
     """Singling Out, Linkability, inference (Vauquier 2025)."""
 
-    counts: tuple[Count, ...] | None = described("Numbers of speakers N and N'.")
-    lengths: Annotated[tuple[Count, ...], Field(min_length=1)] = described(
-        "Utterances per conversation; where some are too many, the longest there is.", (1, 3, 30)
-    )
+    counts: tuple[Count, ...] | None = None
+    """Numbers of speakers N and N'."""
+    lengths: Annotated[tuple[Count, ...], Field(min_length=1)] = (1, 3, 30)
+    """Utterances per conversation; where some are too many, the longest there is."""
     metrics: Annotated[
         tuple[Literal["singling_out", "linkability", "one_minus_eer"], ...], Field(min_length=1)
     ] = ("linkability", "singling_out", "one_minus_eer")
-    linkability_enrol: Count | Literal["all"] | None = described(
-        "Enrolment utterances averaged per speaker; all by default."
-    )
-    singling_out_enrol: Count | Literal["all"] | None = described(
-        "The same for Singling Out; 30, or all where there are fewer."
-    )
-    one_minus_eer_enrol: Count | Literal["all"] | None = described(
-        "The same for 1 − EER; as for Linkability."
-    )
-    linkability_draws: Count | None = described(
-        "Sample as many lists, as the paper does; exact by default."
-    )
-    side: tuple[str, ...] = described("Columns the attacker knows to match as well.", ())
+    linkability_enrol: Count | Literal["all"] | None = None
+    """Enrolment utterances averaged per speaker; all by default."""
+    singling_out_enrol: Count | Literal["all"] | None = None
+    """The same for Singling Out; 30, or all where there are fewer."""
+    one_minus_eer_enrol: Count | Literal["all"] | None = None
+    """The same for 1 − EER; as for Linkability."""
+    linkability_draws: Count | None = None
+    """Sample as many lists, as the paper does; exact by default."""
+    side: tuple[str, ...] = ()
+    """Columns the attacker knows to match as well."""
     folds: Count = 10
     draws: Count = 5
     max_enrol: Count = 495
-    extrapolate: Annotated[int, Field(ge=0)] | None = described(
-        "People to continue Linkability to; ten times those enrolled by default, 0 for none."
-    )
-    attributes: dict[str, tuple[float, ...]] = Field(
-        default_factory=dict,
-        description="Columns an attacker may infer, with the cuts of bands for numbers.",
-    )
+    extrapolate: Annotated[int, Field(ge=0)] | None = None
+    """People to continue Linkability to; ten times those enrolled by default, 0 for none."""
+    attributes: dict[str, tuple[float, ...]] = Field(default_factory=dict)
+    """Columns an attacker may infer, with the cuts of bands for numbers."""
 
 
 _OF_ATTACKS = (
@@ -381,7 +388,8 @@ class Similarity(_Part):
 
     mean: Literal["geometric", "arithmetic"] = "geometric"
     pairs: Literal["all", "upper"] = "all"
-    max_people: Count = described("Most people of a matrix: beyond, they are drawn.", 1000)
+    max_people: Count = 1000
+    """Most people of a matrix: beyond, they are drawn."""
 
 
 class Verification(_Part):
@@ -389,13 +397,12 @@ class Verification(_Part):
 
     p_target: tuple[Share, ...] = (0.01,)
     fpr: tuple[Share, ...] = (0.01, 0.001)
-    by: str | None = described("Also by groups of this column, such as gender.")
-    replicates: Annotated[int, Field(ge=0, le=1_000_000)] | None = described(
-        "Replicates of these intervals, and of DeID by group, where they should differ."
-    )
-    max_trials: Count = described(
-        "Most trials of an attack as a verification system: beyond, people are drawn.", 4_000_000
-    )
+    by: str | None = None
+    """Also by groups of this column, such as gender."""
+    replicates: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
+    """Replicates of these intervals, and of DeID by group, where they should differ."""
+    max_trials: Count = 4_000_000
+    """Most trials of an attack as a verification system: beyond, people are drawn."""
 
 
 class CpMaps(_Part):
@@ -410,31 +417,30 @@ class WorstCaseConfig(_Part):
     """Worst-case false alarms (Sholokhov 2020)."""
 
     counts: tuple[Count, ...] | None = None
-    by: str | None = described(
-        "Impostors of the target's own group only: sex or gender where there is such a column;"
-        " none takes all together."
-    )
-    population: Count | None = described(
-        "How many impostors score tables are extrapolated to; 100 times those at hand."
-    )
-    model: str = described("Model of the extrapolation, as of worstcase.", "auto")
+    by: str | None = None
+    """Impostors of the target's own group only: sex or gender where there is such a column; none
+    takes all together.
+    """
+    population: Count | None = None
+    """How many impostors score tables are extrapolated to; 100 times those at hand."""
+    model: str = "auto"
+    """Model of the extrapolation, as of worstcase."""
 
 
 class UtilityConfig(_Part):
     """What protection costs: words, melody, quality."""
 
-    measurements: Path | None = described(
-        "What unmask utility wrote: numbers of every utterance, CSV."
-    )
-    transcripts: Path | None = described(
-        "Words of the audio: Kaldi text, CSV or LibriSpeech .trans.txt."
-    )
-    recogniser: str = described("Who listens; a command or a hub's model is code.", "pocketsphinx")
-    grammar: str | None = described("digits, or words that can be said.")
+    measurements: Path | None = None
+    """What unmask utility wrote: numbers of every utterance, CSV."""
+    transcripts: Path | None = None
+    """Words of the audio: Kaldi text, CSV or LibriSpeech .trans.txt."""
+    recogniser: str = "pocketsphinx"
+    """Who listens; a command or a hub's model is code."""
+    grammar: str | None = None
+    """digits, or words that can be said."""
     melody: bool = True
-    dnsmos: Annotated[int, Field(ge=0)] = described(
-        "Utterances of each speaker that DNSMOS hears, a second each.", 0
-    )
+    dnsmos: Annotated[int, Field(ge=0)] = 0
+    """Utterances of each speaker that DNSMOS hears, a second each."""
 
     @property
     def given(self) -> bool:
@@ -445,47 +451,50 @@ class UtilityConfig(_Part):
 class WordsConfig(_Part):
     """What is said, by which attackers recognise people too."""
 
-    transcripts: Path | None = described(
-        "Words of all utterances: Kaldi text, CSV, JSON lines; those of [utility] by default."
-    )
-    embeddings: Path | None = described("Vectors of a language model by utterance instead.")
+    transcripts: Path | None = None
+    """Words of all utterances: Kaldi text, CSV, JSON lines; those of [utility] by default."""
+    embeddings: Path | None = None
+    """Vectors of a language model by utterance instead."""
 
 
 class TableConfig(_Part):
     """The one table of safeguards of which scores were given."""
 
-    rows: tuple[str, ...] = described("Systems, in this order; attackers: a row of each.", ())
-    columns: tuple[Column, ...] = described("Numbers; all that there are by default.", ())
-    means: Literal["auto", "set", "language", "sex", "none"] = described(
-        "What EERs stand beside their mean; auto: up to four sets, else means by language or sex.",
-        "auto",
-    )
-    baseline: Name | None = described("System from which all others differ by so much.")
+    rows: tuple[str, ...] = ()
+    """Systems, in this order; attackers: a row of each."""
+    columns: tuple[Column, ...] = ()
+    """Numbers; all that there are by default."""
+    means: Literal["auto", "set", "language", "sex", "none"] = "auto"
+    """What EERs stand beside their mean; auto: up to four sets, else means by language or sex."""
+    baseline: Name | None = None
+    """System from which all others differ by so much."""
 
 
 class Filing(_Part):
     """Fields of the filing copy; one that is empty becomes a line to fill in by hand."""
 
-    controller: str = described("Who decides on the processing.", "")
-    purpose: str = described("What the recordings are processed for.", "")
-    operator: str = described("Who ran this assessment.", "")
+    controller: str = ""
+    """Who decides on the processing."""
+    purpose: str = ""
+    """What the recordings are processed for."""
+    operator: str = ""
+    """Who ran this assessment."""
 
 
 class Config(_Part):
     """A whole assessment."""
 
     title: Name = "Assessment of voice anonymisation"
-    description: str = described("A few sentences for the reader of the report.", "")
-    date: str | None = described("Printed in the report; nothing else dates it.")
+    description: str = ""
+    """A few sentences for the reader of the report."""
+    date: str | None = None
+    """Printed in the report; nothing else dates it."""
     seed: Annotated[int, Field(ge=0)] = 0
-    frameworks: Annotated[tuple[Framework, ...], Field(min_length=1)] | None = described(
-        "Which to run; all that the data allow by default."
-    )
+    frameworks: Annotated[tuple[Framework, ...], Field(min_length=1)] | None = None
+    """Which to run; all that the data allow by default."""
     redact: bool = False
-    quick: bool = described(
-        "A quick look: six fixed attacks, at most 100 replicates, no figures. Decides nothing.",
-        False,
-    )
+    quick: bool = False
+    """A quick look: six fixed attacks, at most 100 replicates, no figures. Decides nothing."""
     filing: Filing = Filing()
     figures: tuple[Literal["svg", "png", "pdf"], ...] = ("svg",)
     intervals: IntervalConfig = IntervalConfig()
@@ -493,15 +502,10 @@ class Config(_Part):
     safeguards: tuple[SafeguardConfig, ...] = ()
     split: Split = Split()
     training: Training = Training()
-    standard_attackers: bool = described(
-        "Whether the usual attackers attack beside those named here; the report says which do not.",
-        True,
-    )
-    attackers: tuple[AttackerConfig, ...] = Field(
-        default=(),
-        validate_default=True,
-        description="Attackers beside the usual ones; one of their name takes that one's place.",
-    )
+    standard_attackers: bool = True
+    """Whether the usual attackers attack beside those named here; the report says which do not."""
+    attackers: tuple[AttackerConfig, ...] = Field(default=(), validate_default=True)
+    """Attackers beside the usual ones; one of their name takes that one's place."""
     scores: tuple[ScoreTable, ...] = ()
     legal: Legal = Legal()
     similarity: Similarity = Similarity()
