@@ -11,6 +11,7 @@ from typing import Any
 
 from unmask.assessment.config import LEVELS, Config, SafeguardConfig
 from unmask.assessment.toml import apply_change, check_config, resolved
+from unmask.base import grouped
 from unmask.errors import InputError
 
 SWEPT = {"mcadams": "b2", "pitch": "pitch"}
@@ -208,10 +209,7 @@ def assumptions(config: Config) -> list[str]:
     if part.audio is not None:
         whose = f"{part.speakers or 'folders'} tell; vectors by the encoder {part.encoder}"
     first = f"assumed: speakers and sessions as {whose}; half of each speaker's recordings enrol"
-    held: dict[str, list[str]] = {}
-    for one in config.safeguards:
-        if not one.hidden:
-            held.setdefault(_held(one), []).append(one.name)
+    held = grouped((_held(one), one.name) for one in config.safeguards if not one.hidden)
     told = (f"{', '.join(names)}: {what}" for what, names in held.items())
     return [first, f"assumed: {'; '.join(told)}"]
 

@@ -13,7 +13,7 @@ from unmask.assessment.attacks import ATTACKS, AttackRun, Attacks, Variant
 from unmask.assessment.cache import Step, digest_of
 from unmask.assessment.config import ORIGINAL, Config, ScoreSets
 from unmask.assessment.inputs import Inputs, list_name
-from unmask.base import FloatArray, IntArray
+from unmask.base import FloatArray, IntArray, grouped
 from unmask.engine import SystemResult, evaluate
 from unmask.errors import InputError
 from unmask.estimate import Notice
@@ -269,10 +269,8 @@ class Study:
 
     def tried(self, done: Mapping[tuple[str, str], Sequence[Trialled]]) -> None:
         """Take the tried attacks; of their scores only those of the strongest are held."""
-        trialled: dict[str, list[Trialled]] = {}
-        for (name, _), variants in done.items():
-            trialled.setdefault(name, []).extend(variants)
-        self.trialled, self.is_tried = trialled, True
+        self.trialled = grouped((name, one) for (name, _), some in done.items() for one in some)
+        self.is_tried = True
         best = {id(attack): [variant] for attack, variant in self.strongest().values()}
         for attack in self.tested.values():
             attack.hold(*best.get(id(attack), ()))

@@ -3,7 +3,7 @@
 from unmask.base.arrays import BoolArray, Codes, FloatArray, IntArray, Labels, Rows32, Vectors
 from unmask.base.arrays import as_array, as_index, as_numbers, as_scores, as_weights, lazy
 from unmask.base.arrays import length_normalised, read_only, reject_nan, weighted_sum
-from unmask.base.groups import BySpeaker, Groups
+from unmask.base.groups import BySpeaker, Groups, grouped
 from unmask.base.intervals import FEW_SPEAKERS, HULL, SKEWED, VERDICT, MetricRange, Side
 from unmask.base.intervals import bias_corrected, exact_bound, few_speakers, logit_interval
 from unmask.base.intervals import mean_interval, paired_interval, pareto_tail

@@ -15,6 +15,7 @@ from typing import Any, Literal
 import typer
 
 from unmask import speech
+from unmask.base import grouped
 from unmask.cli.common import Terminal, Where, refuse, remark, whole_number, writable_file
 from unmask.cli.options import argument, flat, group, option
 from unmask.errors import InputError
@@ -49,9 +50,7 @@ class Recorded(Terminal):
 
     def problems(self, result: Any) -> None:
         """Notes of a result, a line for all files that share one, and failures, a line each."""
-        shared: dict[str, list[str]] = {}
-        for line in result.remarks:
-            shared.setdefault(line.partition(": ")[2] or line, []).append(line)
+        shared = grouped((line.partition(": ")[2] or line, line) for line in result.remarks)
         for lines in shared.values():
             many = f"{len(lines):,} files, the first: " if len(lines) > 1 else ""
             self.remark(f"note: {many}{lines[0]}")

@@ -28,7 +28,7 @@ from unmask.assessment import (
     read_study,
     strongest,
 )
-from unmask.base import Part, Tabular, estimate_row
+from unmask.base import Part, Tabular, estimate_row, grouped
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
 from unmask.figures import Figure, Strip, speaker_strip
@@ -114,11 +114,9 @@ class Assessment(Tabular):
     @property
     def parts(self) -> dict[str, Part]:
         """The numbers of each safeguard."""
-        parts: dict[str, list[Estimate]] = {}
-        for row in self.document.rows:
-            if name := row.conditions.get("safeguard"):
-                parts.setdefault(name, []).extend(row.estimates)
-        return {name: Part(tuple(some)) for name, some in parts.items()}
+        parts = grouped((row.conditions.get("safeguard"), row) for row in self.document.rows)
+        some = {name: [e for row in rows for e in row.estimates] for name, rows in parts.items()}
+        return {name: Part(tuple(estimates)) for name, estimates in some.items() if name}
 
     def rows(self) -> list[dict[str, Any]]:
         """Every number with the conditions it holds under."""
@@ -432,11 +430,9 @@ def _line(study: Study) -> str:
         everyone = f"{speech.n_speakers:,}"
         fewer = f"{study.people} of " if study.attacks and study.people != everyone else ""
         parts.append(f"{fewer}{everyone} speakers, {len(speech):,} utterances")
-        absent: dict[str, list[str]] = {}
-        for one in study.inputs.notices:
-            if one.code == "absent":
-                absent.setdefault(one.sentence.partition(" (first")[0], []).append(one.subject)
-        parts += [f"{listed(names)}: {what}" for what, names in absent.items()]
+        absent = (one for one in study.inputs.notices if one.code == "absent")
+        of = grouped((one.sentence.partition(" (first")[0], one.subject) for one in absent)
+        parts += [f"{listed(names)}: {what}" for what, names in of.items()]
     every = {"safeguard": study.inputs.safeguards, "attacker": study.attackers}
     for what, names in every.items():
         parts += [_counted(names, what)] if names else []

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from unmask.assessment import COMPARED, ORIGINAL, Inputs
-from unmask.base import few_speakers
+from unmask.base import few_speakers, grouped
 from unmask.estimate import Estimate, Notice
 from unmask.privacy.legal import RELEASE, STRONG_ENOUGH, extent, spoken
 from unmask.report.documents import Row
@@ -384,12 +384,8 @@ def _alike(
     reasons: Iterable[tuple[tuple[str, str], str]],
 ) -> Iterable[tuple[tuple[tuple[str, ...], str], list[str]]]:
     """Things of safeguards that have one reason, and the safeguards of which the same is said."""
-    by_safeguard: dict[tuple[str, str], list[str]] = {}
-    for (safeguard, thing), why in reasons:
-        by_safeguard.setdefault((safeguard, why), []).append(thing)
-    alike: dict[tuple[tuple[str, ...], str], list[str]] = {}
-    for (safeguard, why), things in by_safeguard.items():
-        alike.setdefault((tuple(things), why), []).append(safeguard)
+    things = grouped(((safeguard, why), thing) for (safeguard, thing), why in reasons)
+    alike = grouped(((tuple(some), why), who) for (who, why), some in things.items())
     return alike.items()
 
 
@@ -399,12 +395,9 @@ def limits(cards: Sequence[Card], study: Study, sections: Sequence[Section] = ()
     yield from _alike_said(inputs.notices, COMPARED)
     yield from untried(study)
     noticed = [notice for section in sections for notice in section.notices]
-    unfitted: dict[str, dict[str, None]] = {}
-    for one in noticed:
-        if one.code == "not-fitted":
-            unfitted.setdefault(one.sentence, {})[one.subject] = None
+    unfitted = grouped((one.sentence, one.subject) for one in noticed if one.code == "not-fitted")
     for sentence, subjects in unfitted.items():
-        yield f"{sentence} ({listed(list(subjects))})."
+        yield f"{sentence} ({listed(list(dict.fromkeys(subjects)))})."
     for one in (one for one in noticed if one.code == "words" and one.subject in inputs.protected):
         yield f"{one.subject}: {one.sentence}."
     for code in LOWER_BOUND:
@@ -452,22 +445,21 @@ def _several_sessions(speech: Embeddings) -> bool:
 
 def _alike_said(notices: Iterable[Notice], codes: Collection[str]) -> Iterable[str]:
     """What notices of these codes say, once for all of whom the same is said."""
-    alike: dict[str, list[str]] = {}
-    for one in notices:
-        if one.code in codes:
-            alike.setdefault(one.sentence, []).extend([one.subject] if one.subject else [])
-    for said, names in alike.items():
-        yield f"{listed(names)}: {said}." if names else f"{said[:1].upper()}{said[1:]}."
+    alike = grouped((one.sentence, one.subject) for one in notices if one.code in codes)
+    for said, subjects in alike.items():
+        names = listed(list(filter(None, subjects)))
+        yield f"{names}: {said}." if names else f"{said[:1].upper()}{said[1:]}."
 
 
 def next_steps(cards: Sequence[Card], study: Study) -> Iterable[str]:
     """What to do next, each with the safeguards that it is about."""
     inputs = study.inputs
-    readable: dict[str, list[str]] = {}
-    for card in cards:
-        for number in card.numbers:
-            if number.subject and number.share(float(number.estimate.value)) >= READABLE:
-                readable.setdefault(number.subject, []).append(card.safeguard)
+    readable = grouped(
+        (number.subject, card.safeguard)
+        for card in cards
+        for number in card.numbers
+        if number.subject and number.share(float(number.estimate.value)) >= READABLE
+    )
     lacking = {name: inputs.speech[name].known for name, _ in study.missing}
     for said, names, attribute in (
         ("exposed", [card.safeguard for card in cards if card.extent == "most"], ""),

@@ -15,6 +15,7 @@ from markupsafe import Markup, escape
 
 from unmask._version import __version__
 from unmask.assessment import SPELLED, spelled
+from unmask.base import grouped
 from unmask.estimate import Estimate, Notice
 from unmask.figures import POLICY, STYLE, Figure, fragment, javascript, svg
 from unmask.privacy.legal import RELEASE
@@ -199,9 +200,7 @@ def _joined(first: str, some: Sequence[tuple[str, str, str]]) -> str:
     for name, about, _ in some:
         who = about if len(some) == 1 else _VARIANT.sub("", about)
         attackers.setdefault(name, {}).update({who: None} if who else {})
-    safeguards: dict[str, list[str]] = {}
-    for name, every in attackers.items():
-        safeguards.setdefault(", ".join(every), []).append(name)
+    safeguards = grouped((", ".join(every), name) for name, every in attackers.items())
     named = [listed(each) + (f" ({who})" if who else "") for who, each in safeguards.items()]
     slots = zip(*(_NUMBERS.findall(said) for *_, said in some), strict=True)
     ranges = map(_range, slots)

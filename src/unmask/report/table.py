@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from importlib import resources
 from typing import Any, Self
 
-from unmask.base import machine_unit, no_formula, one_line, visible
+from unmask.base import grouped, machine_unit, no_formula, one_line, visible
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Parameter
 from unmask.report.documents import Document, Row, number
@@ -132,13 +132,12 @@ def threshold_value(value: float, unit: str = "") -> str:
 
 def reasons(document: Document) -> list[str]:
     """Which numbers have no interval and why, in a sentence for each reason."""
-    metrics: dict[str, list[str]] = {}
-    for estimate in (e for rows in document.shown for row in rows for e in row.estimates):
-        if estimate.no_interval:
-            names = metrics.setdefault(estimate.no_interval, [])
-            name = LABELS.get(estimate.metric, estimate.metric.replace("_", " "))
-            names += [] if name in names else [name]
-    return [f"No interval: {', '.join(names)} ({reason})." for reason, names in metrics.items()]
+    every = (e for rows in document.shown for row in rows for e in row.estimates if e.no_interval)
+    metrics = grouped(
+        (e.no_interval, LABELS.get(e.metric, e.metric.replace("_", " "))) for e in every
+    )
+    named = {why: ", ".join(dict.fromkeys(names)) for why, names in metrics.items()}
+    return [f"No interval: {names} ({why})." for why, names in named.items()]
 
 
 def _plain(value: Parameter) -> str:

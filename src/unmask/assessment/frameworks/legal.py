@@ -14,6 +14,7 @@ from unmask.assessment.cache import Step, Work, cache_of, digest_of
 from unmask.assessment.config import KNOWN, ORIGINAL, Config, Legal
 from unmask.assessment.inputs import read_inputs
 from unmask.assessment.study import Framework, Plan, Study
+from unmask.base import grouped
 from unmask.errors import InputError
 from unmask.estimate import Notice
 from unmask.privacy import legal as law
@@ -36,10 +37,9 @@ def with_fitting_lengths(config: Config, attacks: Attacks) -> tuple[Config, tupl
     lengths = config.legal.lengths
     fitting = {name: _fitting(lengths, some) for name, some in attacks.items()}
     kept = tuple(sorted({n for some in fitting.values() for n in some}))
-    lacking: dict[tuple[str, ...], list[int]] = {}
-    for length in lengths:
-        names = tuple(name for name, some in fitting.items() if length not in some)
-        lacking.setdefault(names, []).append(length)
+    lacking = grouped(
+        (tuple(n for n, some in fitting.items() if x not in some), x) for x in lengths
+    )
     lacking.pop((), None)
     notices = []
     for names, longer in lacking.items():

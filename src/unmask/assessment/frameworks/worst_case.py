@@ -10,6 +10,7 @@ import numpy as np
 
 from unmask import stress
 from unmask.assessment.study import Framework, Plan, Study
+from unmask.base import grouped
 from unmask.engine import Roc
 from unmask.estimate import Notice, Noticed
 from unmask.run import part
@@ -91,9 +92,7 @@ def growth_of(
 
 def by_table(parts: Mapping[tuple[str, str], Growth]) -> dict[str, Growth]:
     """All systems of each table, from the growth of every system of it."""
-    tables: dict[str, list[Growth]] = {}
-    for (name, _), one in parts.items():
-        tables.setdefault(name, []).append(one)
+    tables = grouped((name, one) for (name, _), one in parts.items())
     return {
         name: Growth(
             tuple(system for one in some for system in one.systems),

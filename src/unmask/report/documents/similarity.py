@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from unmask.base import grouped
 from unmask.estimate import Estimate
 from unmask.privacy import WORDS, Pseudonymisation, similarity as similar
 from unmask.report.documents import Document, Row, document, with_groups
@@ -41,9 +42,7 @@ def by_attacker(
     where: Mapping[str, str], result: Pseudonymisation, estimates: Sequence[Estimate]
 ) -> list[Row]:
     """A row for each attacker, that of the plain score first and the strongest after it."""
-    rows: dict[str, list[Estimate]] = {}
-    for one in estimates:
-        rows.setdefault(result.attacker_of(one), []).append(one)
+    rows = grouped((result.attacker_of(one), one) for one in estimates)
     return [
         Row({**where, "attacker": attacker, "trials": result.compared}, some)
         for attacker, some in rows.items()
