@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import re
 import signal
@@ -9,6 +10,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
+from pathlib import Path
 from types import FrameType
 from typing import Any, Final, NoReturn
 
@@ -19,102 +21,13 @@ from unmask._extras import report_extra
 from unmask._version import __version__
 from unmask.errors import InputError
 
-COMMANDS: Final = {
-    "demo": "Assess seven safeguards on seventy real voices, with every framework (a few minutes).",
-    "init": "Look into a folder and write a config for unmask assess.",
-    "assess": "Assess safeguards with every framework and write one report folder.",
-    "cache": "List or clear the intermediate results of assessments.",
-    "eval": "Evaluate systems: EER, detection costs, C_llr and ZEBRA, with confidence intervals.",
-    "compare": "Compare two systems on the same trials: which recognises speakers better?",
-    "score": "Score a list of trials with embeddings.",
-    "calibrate": "Turn scores into log-likelihood ratios.",
-    "forensic": "Validate likelihood ratios for court: validity, calibration, bounds, a case.",
-    "fuse": "Fuse several systems into one log-likelihood ratio.",
-    "privacy": "Measure pseudonymisation and disclosure: DeID, G_VD, D_ECE, C_ECE, l_w and tag.",
-    "legal": "Measure Singling Out, Linkability, 1 − EER, ranks and inference, by attacker.",
-    "cpmap": "Map performance on hard and easy trials: C-P maps, delta maps and roadmap.",
-    "worstcase": "False-alarm rate when an adversary picks the closest of N voices.",
-    "utility": "Measure what a safeguard costs in intelligibility, intonation and quality.",
-    "embed": "Turn recordings into speaker embeddings; interrupted runs resume.",
-    "train": "Train a speaker encoder on recordings; interrupted runs resume.",
-    "anonymise": "Anonymise recordings. (b2, b2r and b2w are baselines that hardly protect.)",
-    "encoders": "List the built-in encoders and install their weights.",
-    "validate": "Check a file and report what it contains.",
-    "formats": "List the supported file formats, with layout and example.",
-    "convert": "Convert a file to another format.",
-    "trials": "Make a list of trials: all pairs or balanced, of one sex, across sessions.",
-}
+_ROWS: Final = csv.reader(
+    Path(__file__).with_name("commands.csv").read_text(encoding="utf-8").splitlines()
+)
+_TABLE: Final = {name: (module, sentence, *lines) for name, module, sentence, *lines in _ROWS}
+COMMANDS: Final = {name: row[1] for name, row in _TABLE.items()}
 """What there is, in the order of the help; the module is loaded when called."""
-
-_EXAMPLES = """
-unmask demo
-unmask demo -o case-study --ci 0
-unmask init recordings/
-unmask init voiceprivacy/ -o submission.toml
-unmask assess original/ protected/ -o report/
-unmask assess original.npz B2=b2.npz --quick
-unmask assess original/ --sweep mcadams=0.6,0.7,0.8 -t text
-unmask assess assessment.toml --validate
-unmask cache list
-unmask cache clear --gone
-unmask eval scores.txt --key trials
-unmask eval B1=b1.txt ours=ours.txt -k trials -s utt2spk --figures drawn
-unmask eval scores.txt -k trials -s utt2spk --threshold 0.25 --far 0.01
-unmask compare A=a.txt B=b.txt --key trials --speakers utt2spk
-unmask compare mcadams=a/pp.txt ours=b/pp.txt --key trials --privacy
-unmask compare old=a.txt new=b.txt -k trials -s utt2spk --fail-if 'eer worsens'
-unmask score voices.npz --trials trials -o scores.txt
-unmask score enrol.npz test.npz -t trials --backend plda --train train.npz -o scores.txt
-unmask calibrate scores.txt --key trials --train dev.txt --train-key dev_trials -o llr.txt
-unmask calibrate scores.txt -k trials -s utt2spk --save map.json
-unmask forensic llrs.csv --scores-are log10 --page validation.html
-unmask forensic scores.txt -k trials -s utt2spk --calibrate --case 0.71 --figures drawn
-unmask fuse A=a.txt B=b.txt -k trials --train A=a_dev.txt --train B=b_dev.txt --train-key dev_trials
-unmask fuse A=a.txt B=b.txt -k trials -s utt2spk --save fusion.json
-unmask fuse A=a.txt B=b.txt --apply fusion.json -o fused.txt
-unmask privacy --original voices.npz --protected ours=ours.npz
-unmask privacy --scores ours=oo.txt,op.txt,pp.txt --speakers utt2spk
-unmask legal -a original=enrol.npz,test.npz -a ours=own.npz,ours.npz
-unmask legal --config assessment.toml --figures drawn
-unmask cpmap A=a.txt B=b.txt --key trials --figures maps
-unmask cpmap scores.tsv --reference cosine --grid 50
-unmask worstcase scores.tsv --population 1e5 --figures drawn
-unmask worstcase A=a.npz B=b.npz --target-rate 0.01
-unmask embed recordings/ -o voices.npz
-unmask embed data/libri_test -o voices.ark -e model.onnx
-unmask train protected/ -o attacker --from campplus --epochs 5 --rate 0.0005
-unmask train voxceleb/ -o resnet -n resnet34 --pooling asp --loss am --device cuda
-unmask utility original/ B2=protected/ -t text
-unmask utility original/ B2=protected/ -t text --report report/
-unmask anonymise recordings/ -o protected/ --method b2r --seed random
-unmask anonymise recordings/ -o protected/ --command 'tool {input} {output}'
-unmask encoders list
-unmask encoders install campplus
-unmask validate scores.txt --key trials
-unmask validate voices.npz
-unmask formats
-unmask formats --kind key
-unmask convert scores.txt scores.parquet --key trials
-unmask convert voices.ark voices.npz --speakers utt2spk
-unmask trials utt2spk -o trials --balanced
-unmask trials data/test -o trials --enrol 3 --same sex
-"""
-EXAMPLES: Final = {
-    name: tuple(line for line in _EXAMPLES.splitlines() if line.split()[1:2] == [name])
-    for name in COMMANDS
-}
-_HOMES: Final = {
-    "assess": "demo init assess cache",
-    "eval": "eval compare",
-    "scores": "score calibrate fuse",
-    "forensic": "forensic",
-    "privacy": "privacy legal",
-    "stress": "cpmap worstcase",
-    "utility": "utility",
-    "speech": "embed train anonymise encoders",
-    "files": "validate formats convert trials",
-}
-_HOME_OF: Final = {name: home for home, names in _HOMES.items() for name in names.split()}
+EXAMPLES: Final = {name: row[2:] for name, row in _TABLE.items()}
 _PANELS: Final = {
     "What is read": "key speakers system by missing duplicates format_in columns scores_are",
     "Intervals": "ci level seed",
@@ -132,7 +45,7 @@ class Deferred(TyperCommand):
         """The function of the same name, or the group of commands."""
         from unmask.cli.options import flat
 
-        module = import_module(f"unmask.cli.{_HOME_OF[str(self.name)]}")
+        module = import_module(f"unmask.cli.{_TABLE[str(self.name)][0]}")
         if hasattr(signal, "siginterrupt"):
             # A library restarts what Ctrl-C interrupts: a read that waits would wait on.
             signal.siginterrupt(signal.SIGINT, True)

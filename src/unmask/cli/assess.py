@@ -36,72 +36,25 @@ NAME = "assessment.toml"
 def assess(
     context: typer.Context,
     where: Where,
-    given: list[str] | None = argument(
-        "A config written by unmask init; or original speech and its protected versions (folders"
-        " of recordings or embedding files), as PATH or NAME=PATH.",
-        "CONFIG | ORIGINAL PROTECTED...",
-        default=None,
-        show_default=False,
-    ),
-    output: Path | None = option(
-        "Report folder to write.", "-o", callback=writable_folder, show_default="NAME-report"
-    ),
-    quick: bool = option(
-        "A quick look: six fixed attacks, 100 replicates, no figures.", default=False
-    ),
+    given: list[str] | None = argument(default=None, show_default=False),
+    output: Path | None = option("-o", callback=writable_folder),
+    quick: bool = False,
     beside: assessment.Beside = group(
-        speakers=option(
-            "Speaker of each recording: folder, name, pattern:REGEX, or an utt2spk file.", "-s"
-        ),
-        sessions=option("Session of each recording: lines of UTTERANCE SESSION.", metavar="FILE"),
-        encoder=option(
-            "campplus, resemblyzer, a trained FOLDER, MODEL.onnx or module:function.",
-            "-e",
-            show_default="campplus",
-        ),
-        train=option("Speech of other people, for attackers to train on."),
-        safeguard=option(
-            "How attackers run the safeguard: 'tool {input} {output} {key}'.", metavar="COMMAND"
-        ),
-        keyless=option("The safeguards have no key: a second run gives the same output."),
-        transcripts=option("Transcripts, for intelligibility and attacks by words.", "-t"),
-        text_embeddings=option("Vectors of a language model, for attacks by words."),
-        sweep=option("Safeguards to make, such as mcadams=0.6,0.7; or what the NAMEs vary."),
-        levels=option(
-            "Levels of one pseudonym to compare, such as global,speaker,session,utterance;"
-            " versions given are NAMEd so, --method makes the others.",
-            metavar="A,B",
-        ),
-        method=option("What makes levels that are not given: b2r or b2w."),
-        again={},
+        speakers=option("-s"), encoder=option("-e"), transcripts=option("-t")
     ),
-    again: tuple[str, ...] = option(
-        "Attacker's own run of a safeguard: PATH, or NAME=PATH of several.", metavar="PATH"
-    ),
-    change: tuple[str, ...] = option(
-        "Override a value of the config. Repeatable.", "--set", metavar="KEY=VALUE"
-    ),
-    baseline: str | None = option("Add differences from this system.", metavar="SYSTEM"),
-    rows: str | None = option("Systems in the table; or attackers, one row each.", metavar="A,B"),
-    columns: str | None = option("Of eer, deid, g_vd, linkability, wer, uar.", metavar="A,B"),
-    means: str | None = option("EER columns beside the mean, by set, language, sex or none."),
-    figures: str | None = option(
-        "Formats of figures: svg, png, pdf or none.", metavar="A,B", show_default="svg"
-    ),
-    validate: bool = option(
-        "Only check the inputs: what will run, what will not and why, how long.", default=False
-    ),
-    redact: bool = option("Replace speaker names by neutral labels.", default=False),
-    file_copy: bool = option(
-        "Also write filing.html and, if Chromium is installed, filing.pdf (A4, for your files).",
-        default=False,
-    ),
-    cache: Path | None = option(
-        "Folder for intermediate results (they contain names and voiceprints).",
-        show_default="in the user's cache",
-    ),
-    allow_code: bool = option("Allow the config to import Python code.", default=False),
-    schema: bool = option("Print the JSON Schema of the config and exit.", default=False),
+    again: tuple[str, ...] = (),
+    change: tuple[str, ...] = option("--set"),
+    baseline: str | None = None,
+    rows: str | None = None,
+    columns: str | None = None,
+    means: str | None = None,
+    figures: str | None = None,
+    validate: bool = False,
+    redact: bool = False,
+    file_copy: bool = False,
+    cache: Path | None = None,
+    allow_code: bool = False,
+    schema: bool = False,
 ) -> None:
     need_report_extra()
     if schema:
@@ -216,9 +169,9 @@ def _logged(terminal: Terminal) -> assessment.Listener:
 
 
 def init(
-    folder: Path = argument("Folder with embeddings, audio or scores."),
-    output: Path | None = option("Config to write.", "-o", show_default=f"FOLDER/{NAME}"),
-    force: bool = option("Overwrite an existing file.", default=False),
+    folder: Path = argument(),
+    output: Path | None = option("-o"),
+    force: bool = False,
 ) -> None:
     need_report_extra()
     path = output or folder / NAME
@@ -237,10 +190,8 @@ def init(
 
 def demo(
     terminal: Terminal,
-    output: Path = option("Report folder to write.", "-o", default="unmask-demo"),
-    intervals: Intervals = group(
-        level=0.95, ci=option("Bootstrap replicates for intervals.", min=0, show_default="500")
-    ),
+    output: Path = option("-o", default="unmask-demo"),
+    intervals: Intervals = group(level=0.95),
 ) -> None:
     need_report_extra()
     config = assessment.demo_config(output, seed=intervals.seed, replicates=intervals.ci)
@@ -254,9 +205,7 @@ cache = typer.Typer(name="cache", help=_CACHE, no_args_is_help=True)
 @cache.command("list")
 @flat
 def list_kept(
-    folders: list[Path] | None = argument(
-        "Report folders, or cache folders.", "[FOLDER]...", default=None, show_default="all"
-    ),
+    folders: list[Path] | None = argument(default=None),
 ) -> None:
     """List caches with their size, their age, and whether the report still exists."""
     for one in assessment.kept_assessments(*folders or ()):
@@ -266,11 +215,9 @@ def list_kept(
 @cache.command("clear")
 @flat
 def clear_kept(
-    folders: list[Path] | None = argument(
-        "Report folders, or cache folders.", "[FOLDER]...", default=None, show_default="none"
-    ),
-    gone: bool = option("Caches whose report no longer exists.", default=False),
-    all_: bool = option("All caches of this user.", "--all", default=False),
+    folders: list[Path] | None = argument(default=None),
+    gone: bool = False,
+    all_: bool = option("--all", default=False),
 ) -> None:
     """Delete caches; the next run computes everything again, and redacted labels change."""
     if bool(folders) + gone + all_ != 1:

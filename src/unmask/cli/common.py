@@ -74,7 +74,7 @@ def whole_number(text: str, option: str, other: str) -> int:
 class Terminal:
     """What is said on stderr."""
 
-    quiet: bool = option("Suppress progress and notes.", "-q", default=False)
+    quiet: bool = option("-q", default=False)
 
     def remark(self, text: str) -> None:
         """A line on stderr, unless nothing is to be said."""
@@ -92,16 +92,9 @@ class Terminal:
 class Where(Terminal):
     """The place of the work, and how far it is."""
 
-    on: str = option(
-        "Where to run: local, processes, dask, dask://HOST:PORT or cuda.",
-        default="local",
-        metavar="PLACE",
-    )
-    workers: int | None = option("Workers.", "-w", min=1, show_default="one per processor")
-    state: Path | None = option(
-        "Checkpoint folder for resuming after a failure; all workers must see it.",
-        show_default="a temporary folder",
-    )
+    on: str = "local"
+    workers: int | None = option("-w", min=1)
+    state: Path | None = None
 
     def __post_init__(self) -> None:
         Place(self.on, self.workers)
@@ -122,21 +115,13 @@ class Where(Terminal):
 class Output(Where):
     """Where a command works, where its result and figures go, and how they are written."""
 
-    format: Literal["text", "json", "csv", "md", "latex"] = option(
-        "Format of the result.", "-f", default="text"
-    )
-    output: Path | None = option(
-        "Write the result to this file instead of stdout.", "-o", callback=writable_file
-    )
-    figures: Path | None = option("Draw the figures into this folder.", callback=figure_folder)
-    figure_formats: str = option(
-        "Comma-separated: png, svg, pdf, html.", default="png,svg,html", callback=_formats
-    )
-    width: Literal["column", "page"] = option(
-        "Width of the figures in a paper: 3.5 or 7.2 inches.", default="page"
-    )
-    bare: bool = option("Figures without title and caption.", default=False)
-    font: Literal["sans", "serif"] = option("Letters of the figures.", default="sans")
+    format: Literal["text", "json", "csv", "md", "latex"] = option("-f", default="text")
+    output: Path | None = option("-o", callback=writable_file)
+    figures: Path | None = option(callback=figure_folder)
+    figure_formats: str = option(default="png,svg,html", callback=_formats)
+    width: Literal["column", "page"] = "page"
+    bare: bool = False
+    font: Literal["sans", "serif"] = "sans"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -182,13 +167,9 @@ class Output(Where):
 class Intervals:
     """How uncertain numbers are."""
 
-    ci: int | None = option(
-        "Bootstrap replicates for confidence intervals; 0 for none.",
-        min=0,
-        show_default="1000; beyond 2 million trials on binned scores",
-    )
-    level: float = option("Confidence level.", default=0.95, min=0.5, max=0.9999)
-    seed: int = option("Seed of all random draws.", default=0, min=0)
+    ci: int | None = option(min=0)
+    level: float = option(default=0.95, min=0.5, max=0.9999)
+    seed: int = option(default=0, min=0)
 
     @property
     def options(self) -> dict[str, Any]:
@@ -200,18 +181,14 @@ class Intervals:
 class DrawnIntervals(Intervals):
     """Intervals that are always made, unless 0 is asked for."""
 
-    ci: int = option("Bootstrap replicates for intervals; 0 for none.", default=1000, min=0)
+    ci: int = option(default=1000, min=0)
 
 
 @dataclass(frozen=True)
 class Whose:
     """Whose the utterances of tables and embeddings are."""
 
-    speakers: tuple[str, ...] = option(
-        "Speaker of each utterance: an utt2spk or spk2utt file, path:1 (first folder of the name),"
-        " or pattern:REGEX with one group; enrol=FILE and test=FILE for the two sides. Repeatable.",
-        "-s",
-    )
+    speakers: tuple[str, ...] = option("-s")
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "speakers", self.speakers or None)
@@ -221,19 +198,11 @@ class Whose:
 class Tables(Whose):
     """How tables of trials, scores and embeddings are read."""
 
-    key: str | None = option("Key: a file that labels trials target or nontarget.", "-k")
-    missing: Literal["error", "skip"] = option(
-        "What to do with trials found only in the scores or only in the key.", default="error"
-    )
-    duplicates: Literal["error", "skip"] = option(
-        "What to do with repeated trials; skip keeps the first.", default="error"
-    )
-    format_in: str | None = option("Format of the scores; see unmask formats.")
-    columns: str | None = option(
-        "Columns of a table by name, or by number without a header:"
-        " enrol=A,test=B,label=C,score=D; also enrol_speaker, test_speaker, side, group.",
-        metavar="ROLE=COLUMN,…",
-    )
+    key: str | None = option("-k")
+    missing: Literal["error", "skip"] = "error"
+    duplicates: Literal["error", "skip"] = "error"
+    format_in: str | None = None
+    columns: str | None = None
 
     @property
     def options(self) -> dict[str, Any]:
@@ -254,10 +223,7 @@ class Tables(Whose):
 class Ratios(Tables):
     """Tables whose scores may be likelihood ratios."""
 
-    scores_are: Literal["ln", "log10", "lr"] | None = option(
-        "What the scores are: natural or base-10 logarithms of likelihood ratios, or the ratios.",
-        show_default="ln",
-    )
+    scores_are: Literal["ln", "log10", "lr"] | None = None
 
     @property
     def options(self) -> dict[str, Any]:

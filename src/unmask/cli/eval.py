@@ -31,8 +31,7 @@ _OF_SCORES = (
     *("duplicates", "dev", "equalise", "spoof", "role"),
 )
 _OF_CONVENTION = ("p_target", "c_miss", "c_fa", "eer", "d_sys", "c_primary", "undivided")
-_CONVENTION = option("Compute as in: " + ", ".join(engine.CONVENTIONS) + ".", metavar="NAME")
-_EQUALISE = option("Weigh conditions in this column equally, by class.", metavar="COLUMN")
+_CONVENTION = option(help=f"Compute as in: {', '.join(engine.CONVENTIONS)}.", metavar="NAME")
 
 
 def _battery(context: typer.Context, battery: Battery, names: tuple[str, ...]) -> Battery:
@@ -68,55 +67,23 @@ def evaluate(
     tables: Ratios,
     intervals: Intervals,
     output: Output,
-    scores: list[str] = argument(
-        "Score files (also .gz; - reads stdin), or embeddings with --key or --pairs.",
-        "[NAME=]FILE...",
-    ),
-    system: tuple[str, ...] = option("Only these systems (columns)."),
-    by: str | None = option("Also report groups of this column, such as sex, and their gaps."),
-    alpha: float = option("Weight of FMR in FDR and GARBE, with --by.", default=0.5),
-    equalise: str | None = _EQUALISE,
+    scores: list[str] = argument(),
+    system: tuple[str, ...] = (),
+    by: str | None = None,
+    alpha: float = 0.5,
+    equalise: str | None = None,
     convention: tuple[str, ...] = _CONVENTION,
-    spoof: bool | None = option(
-        "Judge spoof trials as a third class.", show_default="if labels have them"
-    ),
-    role: tuple[str, ...] = option(
-        "asv or cm (countermeasure), for all systems or by name. Repeatable.",
-        metavar="[NAME=]ROLE",
-        show_default="cm where a name has it",
-    ),
-    a_dcf: str | None = option(
-        "Priors and costs of the a-DCF: target, nontarget, spoof, miss, and accepting either.",
-        metavar="P,P,P,C,C,C",
-        show_default="0.9,0.05,0.05,1,10,20",
-    ),
-    t_dcf: str | None = option(
-        "Those of the t-DCF.", metavar="P,P,P,C,C,C", show_default="0.9405,0.0095,0.05,1,10,10"
-    ),
-    battery: Battery = group(
-        p_target=option("Target prior of the detection costs. Repeatable."),
-        c_miss=option("Cost of a miss."),
-        c_fa=option("Cost of a false alarm."),
-        fpr=option("Report the true-positive rate at this false-positive rate. Repeatable."),
-        threshold=option("Report FAR, FRR and cost at this threshold. Repeatable."),
-        far=option("Report the threshold for this false-alarm rate, and a safe one. Repeatable."),
-        eer=option("Definition of the EER: rocch, raw, kaldi, speechbrain or asvspoof."),
-        d_sys=option("Estimator of D_sys: pav or histogram."),
-        c_primary=option("Also report the mean cost over all priors."),
-        undivided=option("Also report costs that are not normalised (C_det)."),
-    ),
-    dev: tuple[str, ...] = option(
-        "Set thresholds on these scores of other speakers.", metavar="[NAME=]FILE"
-    ),
-    dev_key: str | None = option("Key of the development list.", metavar="FILE"),
-    pairs: str | None = option(
-        "Score pairs of embeddings: all, or enrolment-fixed.", metavar="HOW"
-    ),
-    enrolment: int = option("Utterances per enrolment, with enrolment-fixed.", default=1, min=1),
-    backend: str = option("For embeddings: cosine, or the file of a PLDA.", default="cosine"),
-    stream: bool | None = option(
-        "Read scores in batches, in bounded memory.", show_default="for files over 2 GB"
-    ),
+    spoof: bool | None = None,
+    role: tuple[str, ...] = (),
+    a_dcf: str | None = None,
+    t_dcf: str | None = None,
+    battery: Battery = group(),
+    dev: tuple[str, ...] = (),
+    dev_key: str | None = None,
+    pairs: str | None = None,
+    enrolment: int = option(default=1, min=1),
+    backend: str = "cosine",
+    stream: bool | None = None,
 ) -> None:
     battery = _battery(context, battery, convention)
     if by is None:
@@ -184,26 +151,15 @@ def compare(
     tables: Tables,
     intervals: Intervals,
     output: Output,
-    scores: list[str] = argument(
-        "Two score files, or one file with several systems.", "[NAME=]FILE..."
-    ),
-    system: tuple[str, ...] = option("The two systems, if the files have more."),
-    privacy: bool | None = option(
-        "The systems are safeguards: the one that recognises speakers better protects less.",
-        show_default="if names contain oo, op, pp, o-a, a-a or anon",
-    ),
-    by: str | None = option("Also report gaps between groups of this column, such as sex."),
-    equalise: str | None = _EQUALISE,
+    scores: list[str] = argument(),
+    system: tuple[str, ...] = (),
+    privacy: bool | None = None,
+    by: str | None = None,
+    equalise: str | None = None,
     convention: tuple[str, ...] = _CONVENTION,
-    enrol: str | None = option(
-        "Original embeddings that attackers enrol: the two files are protected embeddings.",
-        metavar="FILE",
-    ),
-    fail_if: tuple[str, ...] = option(
-        "Exit with 1 if a metric of the second system is worse. Repeatable.",
-        metavar="'METRIC worsens'",
-    ),
-    battery: Battery = group(p_target=option("Target prior of the detection costs. Repeatable.")),
+    enrol: str | None = None,
+    fail_if: tuple[str, ...] = (),
+    battery: Battery = group(),
 ) -> None:
     from unmask.privacy import legal as law
 

@@ -31,9 +31,7 @@ from unmask.trials import (
 )
 
 
-def validate(
-    tables: Tables, file: str = argument("Scores, key or embeddings; - reads stdin.")
-) -> None:
+def validate(tables: Tables, file: str = argument()) -> None:
     lines = list(_lines(read_any(file, **tables.options)))
     width = max(len(name) for name, _ in lines)
     for name, value in lines:
@@ -73,7 +71,7 @@ def _lines(data: Embeddings | Scores | Trials) -> Iterator[tuple[str, str]]:
 
 
 def formats(
-    kind: str | None = option("Only formats of this kind: score, key or embedding."),
+    kind: str | None = None,
 ) -> None:
     if kind not in (None, "score", "key", "embedding"):
         raise InputError(f"expected --kind score, key or embedding, found {kind!r}")
@@ -88,11 +86,11 @@ def formats(
 
 def convert(
     tables: Tables,
-    file: str = argument("Scores, key or embeddings; - reads stdin."),
-    output: str = argument("File to write; - writes text to stdout."),
-    to: str | None = option("Format to write.", show_default="by the file's ending"),
-    key_out: str | None = option("Also write the labels to this file, as kaldi-trials."),
-    system: str | None = option("System to write, for formats that hold one."),
+    file: str = argument(),
+    output: str = argument(),
+    to: str | None = None,
+    key_out: str | None = None,
+    system: str | None = None,
 ) -> None:
     data = read_any(file, **tables.options)
     if isinstance(data, Scores) and key_out is not None and data.label is None:
@@ -109,27 +107,15 @@ def convert(
 
 def trials(
     terminal: Terminal,
-    source: Path = argument(
-        "utt2spk, spk2utt, a table with utterance and speaker, embeddings, a Kaldi directory or"
-        " a folder of recordings.",
-        "UTT2SPK",
-    ),
-    output: Path = option(
-        "Trial list to write; - writes to stdout.", "-o", default=..., callback=writable_file
-    ),
-    same: str | None = option(
-        "Only pairs that agree in this column, such as sex (spk2gender is read)."
-    ),
-    cross_session: str | None = option(
-        "Target trials only between different values of this column, such as session."
-    ),
-    per_speaker: int | None = option("Maximum number of utterances per speaker.", min=1),
-    enrol: int | None = option(
-        "Enrol a model of this many utterances per speaker, listed in LIST.spk2utt.", min=1
-    ),
-    balanced: bool = option("Draw equal numbers of target and nontarget trials.", default=False),
-    seed: int = option("Seed of all random draws.", default=0, min=0),
-    to: str = option("Format of the list: kaldi-trials or voxceleb.", default="kaldi-trials"),
+    source: Path = argument(),
+    output: Path = option("-o", default=..., callback=writable_file),
+    same: str | None = None,
+    cross_session: str | None = None,
+    per_speaker: int | None = option(min=1),
+    enrol: int | None = option(min=1),
+    balanced: bool = False,
+    seed: int = option(default=0, min=0),
+    to: str = "kaldi-trials",
 ) -> None:
     models = output.with_name(f"{output.name}.spk2utt")
     if enrol is not None and str(output) == "-":

@@ -29,17 +29,15 @@ def forensic(
     tables: Ratios,
     intervals: Intervals,
     output: Output,
-    scores: str = argument("Likelihood ratios, or scores with --calibrate.", "FILE"),
-    system: tuple[str, ...] = option("The system (column), where the file has several."),
-    calibrate: bool = option("Calibrate scores first, cross-fitted by speaker.", default=False),
-    train: str | None = option("Calibrate by these scores of other speakers.", metavar="FILE"),
-    train_key: str | None = option("Key of the development scores."),
-    folds: int = option("Groups of speakers for --calibrate.", default=5, min=3),
-    case: float | None = option("Score of the case, in the unit of the scores.", metavar="SCORE"),
-    tippett: Literal["consensus", "above"] = option(
-        "Tippett plot: same speaker at or below, or both classes at or above.", default="consensus"
-    ),
-    page: Path | None = option("One page to file: .html, or .pdf by Chromium.", callback=_page),
+    scores: str = argument(),
+    system: tuple[str, ...] = (),
+    calibrate: bool = False,
+    train: str | None = None,
+    train_key: str | None = None,
+    folds: int = option(default=5, min=3),
+    case: float | None = None,
+    tippett: Literal["consensus", "above"] = "consensus",
+    page: Path | None = option(callback=_page),
 ) -> None:
     """Validate likelihood ratios for court: validity, calibration, bounds, a case.
 

@@ -1,55 +1,76 @@
-"""Options of commands: those that several share are declared once, as fields of a dataclass."""
+"""Options of commands: those that several share are declared once, as fields of a dataclass; what
+the help says of each stands in ``options.csv``, by the command or dataclass that has it.
+"""
 
 from __future__ import annotations
 
+import csv
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import fields, is_dataclass
+from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
 import typer
-from typer.models import OptionInfo
+from typer.models import OptionInfo, ParameterInfo
+
+with Path(__file__).with_name("options.csv").open(encoding="utf-8") as _file:
+    _WORDS = {(of, row["option"]): row for row in csv.DictReader(_file) for of in row["of"].split()}
 
 
-def option(help: str, *names: str, default: Any = None, **more: Any) -> Any:
+def option(*names: str, default: Any = None, **more: Any) -> Any:
     """An option of a command, by its parameter's name unless ``names`` has others; a letter among
-    them, such as ``-o``, stands beside that name.
+    them, such as ``-o``, stands beside that name. A plain default is an option as well.
 
     ``more`` goes to :func:`typer.Option`. A parameter of type ``tuple[X, ...]`` may be repeated;
     one that is False unless given can be switched on only.
     """
-    return typer.Option(default, *names, help=help, **more)
+    return typer.Option(default, *names, **more)
 
 
-def argument(help: str, metavar: str | None = None, *, default: Any = ..., **more: Any) -> Any:
+def argument(*, default: Any = ..., **more: Any) -> Any:
     """A word of a command that is no option; ``more`` goes to :func:`typer.Argument`."""
-    return typer.Argument(default, metavar=metavar, help=help, **more)
+    return typer.Argument(default, **more)
 
 
 def group(**options: Any) -> Any:
     """Default of a parameter whose type is a dataclass, made of its options.
 
-    Offered are the fields that are options where they are declared, and those named here; a field
-    named here with a plain value has that value and is not offered.
+    Offered are the fields of which the table has words, of the command or of the dataclass, unless
+    the command has such a parameter itself; one named here with a plain value has that value.
     """
     return options
+
+
+def _worded(name: str, value: Any, homes: Iterable[str]) -> Any:
+    """A parameter with the words of the first of its ``homes`` that has some; else as it is."""
+    words = next((_WORDS[home, name] for home in homes if (home, name) in _WORDS), None)
+    if words is None:
+        return value
+    usual = (list(value) or None) if isinstance(value, tuple) else value
+    made = copy(value) if isinstance(value, ParameterInfo) else typer.Option(usual)
+    made.help, made.metavar = words["help"], words["metavar"] or made.metavar
+    made.show_default = words["default"] or made.show_default
+    return made
 
 
 def flat(command: Callable[..., None]) -> Callable[..., None]:
     """The command with the options of its groups one by one, as typer wants them."""
     offered: dict[str, tuple[Any, Any]] = {}
     groups: dict[str, tuple[Any, dict[str, Any], list[str]]] = {}
-    own = []
-    for name, parameter in inspect.signature(command, eval_str=True).parameters.items():
+    parameters = inspect.signature(command, eval_str=True).parameters
+    own = [name for name, one in parameters.items() if not is_dataclass(one.annotation)]
+    for name, parameter in parameters.items():
         kind, default = parameter.annotation, parameter.default
-        if is_dataclass(kind):
-            members, fixed = _members(kind, {} if default is parameter.empty else default)
+        if name in own:
+            offered[name] = kind, _worded(name, default, [command.__name__])
+        else:
+            changes = {} if default is parameter.empty else default
+            members, fixed = _members(kind, changes, command.__name__)
+            members = {each: one for each, one in members.items() if each not in own}
             groups[name] = kind, fixed, list(members)
             offered |= members
-        else:
-            offered[name] = kind, default
-            own.append(name)
     repeated = {name for name, (kind, _) in offered.items() if get_origin(kind) is tuple}
     given = {
         name: (list[get_args(kind)[0]] if name in repeated else kind, default)  # type: ignore[misc]
@@ -80,18 +101,19 @@ def flat(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def _members(kind: Any, changes: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def _members(
+    kind: Any, changes: dict[str, Any], command: str
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """Options of a group, with types, and the values of its fields that are not offered."""
-    hints = get_type_hints(kind)
-    known: dict[str, Any] = {field.name: field.default for field in fields(kind)}
-    offered, fixed = {}, {}
-    for name, value in (known | changes).items():
-        if isinstance(value, OptionInfo):
-            usual = known[name]
-            if value.default is None and not isinstance(usual, OptionInfo):
-                value = copy(value)
-                value.default = (list(usual) or None) if isinstance(usual, tuple) else usual
-            offered[name] = hints[name], value
-        elif name in changes:
+    hints, offered, fixed = get_type_hints(kind), {}, {}
+    homes = (command, *(one.__name__ for one in kind.__mro__))
+    for field in fields(kind):
+        name, usual = field.name, field.default
+        value = changes.get(name, usual)
+        if name in changes and not isinstance(value, OptionInfo):
             fixed[name] = value
+        elif isinstance(made := _worded(name, value, homes), OptionInfo):
+            if made.default is None and not isinstance(usual, OptionInfo):
+                made.default = (list(usual) or None) if isinstance(usual, tuple) else usual
+            offered[name] = hints[name], made
     return offered, fixed

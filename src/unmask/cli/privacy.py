@@ -42,12 +42,8 @@ from unmask.trials import (
 class Said:
     """What is said in the recordings, by which people are recognised too."""
 
-    transcripts: Path | None = option(
-        "Transcripts, for attacks by words: Kaldi text, CSV, JSON lines or a folder.", "-t"
-    )
-    text_embeddings: Path | None = option(
-        "Vectors of a language model instead, by utterance (npz, parquet, …)."
-    )
+    transcripts: Path | None = option("-t")
+    text_embeddings: Path | None = None
 
     def words(self, whose: Whose) -> law.Words | None:
         """What was read of them, if anything was given."""
@@ -76,29 +72,23 @@ def privacy(
     intervals: DrawnIntervals,
     whose: Whose,
     said: Said,
-    original: str | None = option("Embeddings of the original speech, or a Kaldi folder."),
-    protected: tuple[str, ...] = option("NAME=FILE: embeddings of protected speech; repeat."),
-    scores: tuple[str, ...] = option("NAME=OO,OP,PP: three score files instead; repeat."),
-    columns: str | None = option("Columns of the score files: enrol=A,test=B,label=C,score=D."),
-    matrices: tuple[str, ...] = option("NAME=FILE.npz: matrices oo, op, pp and speakers; repeat."),
-    again: tuple[str, ...] = option("NAME=FILE: a second run of a safeguard, for C_ECE; repeat."),
-    laplace: bool = option("Apply Laplace's rule in the isotonic map of C_ECE.", default=True),
-    by: str | None = option("Assess each value of this column separately, such as gender."),
-    side: tuple[str, ...] = option("Column the attacker knows: also align within its groups."),
-    sessions: bool = option("Also report within and between sessions.", default=False),
-    backend: str = option("cosine, wccn, plda, or a saved PLDA (FILE.npz).", default="cosine"),
-    train: str | None = option("Embeddings to train wccn or plda on."),
-    lda: int | None = option("LDA dimensions before PLDA."),
-    mean: Literal["geometric", "arithmetic"] = option(
-        "Mean of similarities: geometric (2022) or arithmetic (2020).", default="geometric"
-    ),
-    pairs: Literal["all", "upper"] = option(
-        "Pairs of utterances: all, or upper (one order, for old tables).", default="all"
-    ),
-    details: bool = option("Also report the normalised twins and D_diag.", default=False),
-    order: Literal["given", "cluster"] = option(
-        "Order of speakers in the figures: as given, or by similarity.", default="given"
-    ),
+    original: str | None = None,
+    protected: tuple[str, ...] = (),
+    scores: tuple[str, ...] = (),
+    columns: str | None = None,
+    matrices: tuple[str, ...] = (),
+    again: tuple[str, ...] = (),
+    laplace: bool = True,
+    by: str | None = None,
+    side: tuple[str, ...] = (),
+    sessions: bool = False,
+    backend: str = "cosine",
+    train: str | None = None,
+    lda: int | None = None,
+    mean: Literal["geometric", "arithmetic"] = "geometric",
+    pairs: Literal["all", "upper"] = "all",
+    details: bool = False,
+    order: Literal["given", "cluster"] = "given",
 ) -> None:
     embeddings = original is not None or bool(protected)
     if embeddings + bool(scores) + bool(matrices) != 1:
@@ -171,67 +161,27 @@ def legal(
     intervals: DrawnIntervals,
     whose: Whose,
     said: Said,
-    release: str | None = argument(
-        "Protected embeddings to link with each other: one half of each speaker's recordings"
-        " enrols, the other tests, and vice versa.",
-        "PROTECTED",
-        default=None,
-    ),
-    attacker: tuple[str, ...] = option(
-        "NAME=ENROL,TEST[,TRAIN[,TRAIN as protected]]: embeddings (npz, parquet, …). Call the"
-        " attacker on unprotected speech original. Protected enrolment speech must come from the"
-        " attacker's own run, not from the attacked one.",
-        "-a",
-    ),
-    enrols: tuple[str, ...] = option(
-        "NAME=original, own or attacked: what an attacker enrols. Give own if a keyless"
-        " safeguard makes its run equal to the attacked one; attacked links recordings within"
-        " the release."
-    ),
-    config: Path | None = option(
-        "Take data, attackers and options from the config of an assessment.", "-c"
-    ),
-    counts: str | None = option("Candidates, comma-separated.", show_default="20 to all"),
-    lengths: str | None = option(
-        "Utterances per conversation, comma-separated.", show_default="those of 1,3,30 that fit"
-    ),
-    metrics: str = option(
-        "Metrics, comma-separated.", default="singling_out,linkability,one_minus_eer"
-    ),
+    release: str | None = argument(default=None),
+    attacker: tuple[str, ...] = option("-a"),
+    enrols: tuple[str, ...] = (),
+    config: Path | None = option("-c"),
+    counts: str | None = None,
+    lengths: str | None = None,
+    metrics: str = "singling_out,linkability,one_minus_eer",
     backends: str = option(
-        f"Back-ends, comma-separated: {_named('nothing', 'attacked')}; with TRAIN also"
-        f" {_named('training')}; with TRAIN as protected also {_named('pairs')}.",
         default="cosine",
+        help=f"Back-ends, comma-separated: {_named('nothing', 'attacked')}; with TRAIN also"
+        f" {_named('training')}; with TRAIN as protected also {_named('pairs')}.",
     ),
-    original: str | None = option("Name of the attacker on unprotected speech."),
-    asked: str | None = option("Name of the attacker whose risk is reported first."),
-    attribute: tuple[str, ...] = option("Column to infer; numbers by bands, as age:30,50."),
-    linkability_enrol: str | None = option(
-        "Utterances averaged in enrolment for Linkability: a number, or all.", show_default="all"
-    ),
-    singling_out_enrol: str | None = option(
-        "The same for Singling Out.", show_default="30, or all if fewer"
-    ),
-    one_minus_eer_enrol: str | None = option(
-        "The same for 1 − EER.", show_default="as for Linkability"
-    ),
-    by: str | None = option("Also attack each group of this column among its own people."),
-    variants: str = option("Readings of the scores that compete.", default=",".join(law.READINGS)),
-    protocol: law.LegalProtocol = group(
-        swap=option(
-            "Singling Out enrols TEST and tests ENROL, as in the paper; both must be protected."
-        ),
-        linkability_draws=option("Sample this many lists, as the paper.", show_default="exact"),
-        folds=option("Folds of Singling Out."),
-        draws=option("Draws of Singling Out."),
-        max_enrol=option("Maximum number of enrolment speakers in Singling Out."),
-        side=option(
-            "Column that the attacker knows and matches; back-ends are also fitted within its"
-            " groups."
-        ),
-        allow_shared_utterances=option("Allow utterances in both enrolment and test."),
-        extrapolate=option("Number of people to continue Linkability to, beyond those at hand."),
-    ),
+    original: str | None = None,
+    asked: str | None = None,
+    attribute: tuple[str, ...] = (),
+    linkability_enrol: str | None = None,
+    singling_out_enrol: str | None = None,
+    one_minus_eer_enrol: str | None = None,
+    by: str | None = None,
+    variants: str = ",".join(law.READINGS),
+    protocol: law.LegalProtocol = group(),
 ) -> None:
     if config is not None:
         for name in given(context, (n for n in context.params if n not in _WITH_CONFIG)):

@@ -21,27 +21,26 @@ from unmask.trials import Scores, read_scores, score_format, write
 
 _FITTED = ("estimator", "prior", "quality", "folds", "train_key", "train_speakers")
 _LLRS = group(
-    output=option("Write the LLRs to this score file.", "-o", callback=common.writable_file),
+    output=option("-o", callback=common.writable_file),
     figures=None,
     figure_formats="",
 )
-_TO = option("Format of the score file.", show_default="by its ending, or kaldi-scores")
 
 
 def score(
     context: typer.Context,
     whose: Whose,
     where: Where,
-    enrol: str = argument("Embeddings of the enrolment side."),
-    test: str | None = argument("Embeddings of the test side, if other.", default=None),
-    trials: str = option("Trials: a key, or two columns without labels.", "-t", default=...),
-    backend: str = option("Back-end (see above), or the file of a PLDA.", default="cosine"),
-    train: str | None = option("Labelled embeddings to train the back-end on."),
-    cohort: str | None = option("Labelled embeddings of other people, for AS-norm."),
-    top: int = option("Number of closest cohort speakers used by AS-norm.", default=200, min=2),
-    models: str | None = option("Enrolment utterances of each model (a Kaldi spk2utt file)."),
-    output: Path = option("Score file to write.", "-o", default=..., callback=common.writable_file),
-    to: str | None = _TO,
+    enrol: str = argument(),
+    test: str | None = argument(default=None),
+    trials: str = option("-t", default=...),
+    backend: str = "cosine",
+    train: str | None = None,
+    cohort: str | None = None,
+    top: int = option(default=200, min=2),
+    models: str | None = None,
+    output: Path = option("-o", default=..., callback=common.writable_file),
+    to: str | None = None,
 ) -> None:
     """Score a list of trials with embeddings.
 
@@ -74,17 +73,15 @@ def score(
 class Fitted:
     """How a map is fitted, kept and applied again."""
 
-    system: tuple[str, ...] = option("Only these systems (columns).")
-    train: tuple[str, ...] = option("Development scores of other speakers.", metavar="[NAME=]FILE")
-    train_key: str | None = option("Key of the development scores.")
-    train_speakers: str | None = option("Speakers of --train.", show_default="as --speakers")
-    apply: Path | None = option("Apply this saved map instead of fitting one.", metavar="MAP")
-    save: Path | None = option("Save the map to this file (JSON).", callback=common.writable_file)
-    quality: tuple[str, ...] = option(
-        "Column to include in the linear map, such as duration or log:duration."
-    )
-    prior: float = option("Target prior at which the linear map is fitted.", default=0.5)
-    folds: int = option("Folds of speakers for cross-fitting, without --train.", default=5, min=3)
+    system: tuple[str, ...] = ()
+    train: tuple[str, ...] = ()
+    train_key: str | None = None
+    train_speakers: str | None = None
+    apply: Path | None = None
+    save: Path | None = option(callback=common.writable_file)
+    quality: tuple[str, ...] = ()
+    prior: float = 0.5
+    folds: int = option(default=5, min=3)
 
     def source(self, context: typer.Context, tables: Tables) -> Scores | engine.Map | None:
         """What the map comes from; None to cross-fit."""
@@ -109,11 +106,11 @@ def calibrate(
     tables: Ratios,
     intervals: Intervals,
     fitted: Fitted,
-    scores: list[str] = argument("Scores to calibrate.", "FILE"),
-    estimator: Literal["linear", "isotonic"] = option("Kind of map to fit.", default="linear"),
-    battery: Battery = group(p_target=option("Target prior of the detection costs. Repeatable.")),
+    scores: list[str] = argument(),
+    estimator: Literal["linear", "isotonic"] = "linear",
+    battery: Battery = group(),
     output: Output = _LLRS,
-    to: str | None = _TO,
+    to: str | None = None,
 ) -> None:
     """Turn scores into log-likelihood ratios.
 
@@ -130,10 +127,10 @@ def fuse(
     tables: Tables,
     intervals: Intervals,
     fitted: Fitted,
-    scores: list[str] = argument("Scores of several systems on one list.", "[NAME=]FILE..."),
-    battery: Battery = group(p_target=option("Target prior of the detection costs. Repeatable.")),
+    scores: list[str] = argument(),
+    battery: Battery = group(),
     output: Output = _LLRS,
-    to: str | None = _TO,
+    to: str | None = None,
 ) -> None:
     """Fuse several systems into one log-likelihood ratio.
 

