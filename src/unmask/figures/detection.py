@@ -1,4 +1,6 @@
-"""Scores of systems and their errors: densities, DET, ROC with convex hull, differences of two."""
+"""Scores of systems and their errors: densities, DET, ROC with convex hull, differences, a-DCF and
+t-EER of three classes, groups of speakers.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +13,25 @@ import altair as alt
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from unmask.engine import CALIBRATED, Array, Comparison, DetBand, DetCurve, Histogram
+from unmask.engine import (
+    CALIBRATED,
+    Array,
+    Comparison,
+    DetBand,
+    DetCurve,
+    GroupGaps,
+    Histogram,
+    SpoofCurve,
+)
 from unmask.figures import draw
-from unmask.figures.figure import Figure, captioned, join, require, table
+from unmask.figures.figure import Figure, Layers, captioned, join, require, table
 from unmask.figures.theme import (
     DASHED,
     INK,
     NARROW,
     NONTARGET,
+    ORIGINAL,
+    PALETTE,
     SOLID,
     TARGET,
     is_wide,
@@ -347,3 +360,145 @@ def trial_bias_figure(configs: Sequence[ConfigScores]) -> Figure:
     rates = "; ".join(f"{c.name}: {draw.percent(c.eer)}" for c in configs)
     chart, names = alt.vconcat(*panels, spacing=30), [c.name for c in configs]
     return captioned("trial_bias", chart, configs=names, rates=rates)
+
+
+_SPOOF = PALETTE[4]
+SPOOF_SHADES = {"SV: nontargets": NONTARGET, "SPF: spoofs": _SPOOF, "SASV: both": INK}
+"""What targets are told from, and the colours of it."""
+
+
+def a_dcf_curves(curves: Mapping[str, SpoofCurve]) -> Figure:
+    """One panel per system: the cost over thresholds, its parts dashed, its least value a dot."""
+    require(curves, "a-DCF")
+    named = alt.Legend(title=None, orient="bottom", symbolType="stroke", columns=2, labelLimit=200)
+    panels = {(name, "Threshold"): curve for name, curve in curves.items()}
+    parts = next(iter(curves.values())).lines
+    dashes = {part: list(DASHED if number else SOLID) for number, part in enumerate(parts)}
+    dash = draw.by(alt.StrokeDash, "part", dashes, legend=named)
+    one = draw.dashed(table(cost=1.0), alt.Y("cost:Q"), strokeWidth=1)
+    fields, shades = ("part", "cost", "Normalised cost"), (INK, TARGET, NONTARGET, _SPOOF)
+    chart = _panels("a_dcf", panels, fields, shades, named, dash, under=[one], top=1.5)
+    return captioned("a_dcf", chart, systems=curves)
+
+
+def t_eer_paths(paths: Mapping[tuple[str, str], SpoofCurve]) -> Figure:
+    """One panel per pair of systems: errors along the path of each share of spoofs."""
+    require(paths, "t-EER", "pair of systems")
+    named = alt.Legend(title="Among impostors", orient="bottom", symbolType="stroke")
+    panels = {(name, f"Threshold of {cm}"): path for (name, cm), path in paths.items()}
+    fields = ("share", "error", "Error of the tandem (%)")
+    shades = NONTARGET, PALETTE[2], _SPOOF
+    percent = "format(100 * datum.value, '~r')"
+    chart = _panels("t_eer_path", panels, fields, shades, named, labelExpr=percent, tickCount=5)
+    return captioned("t_eer_path", chart, systems=[f"{one} with {cm}" for one, cm in paths])
+
+
+def _panels(
+    name: str,
+    curves: Mapping[tuple[str, str], SpoofCurve],
+    fields: tuple[str, str, str],
+    shades: tuple[str, ...],
+    named: alt.Legend,
+    *looks: Any,
+    under: list[Any] | None = None,
+    top: float | None = None,
+    **axis: Any,
+) -> alt.ConcatChart:
+    """A panel per system and name of thresholds: its lines, and a dot where it is judged."""
+    line, number, title = fields
+    columns = draw.panel_columns(len(curves))
+    inner = draw.main_panel() if columns == 1 else (width() - 70 - 60 * columns) / columns
+    panels = []
+    for i, ((system, over), curve) in enumerate(curves.items()):
+        colour = draw.by(alt.Color, line, dict(zip(curve.lines, shades, strict=True)), legend=named)
+        rows = join(
+            table(**{line: part, "score": curve.threshold, number: y})
+            for part, y in curve.lines.items()
+        )
+        ends = float(curve.threshold[0]), float(curve.threshold[-1])
+        x = draw.axis(alt.X, "score", over, ends, tickCount=5)
+        highest = top or 1.08 * max(row[number] or 0 for row in rows.values) or 1
+        y = draw.axis(alt.Y, number, None if i % columns else title, (0, highest), **axis)
+        dot = table(**{"score": curve.at, number: curve.value})
+        value = f", t-EER {draw.percent(curve.value)}"
+        layers = [
+            *(under or ()),
+            draw.mark(rows, "line", x, y, colour, *looks, draw.tips(name), clip=True),
+            *([draw.dots(dot, x, y, size=64, color=INK)] if math.isfinite(curve.at) else []),
+            draw.panel_title(system, f", a-DCF {curve.value:.3f}" if name == "a_dcf" else value),
+        ]
+        panels.append(alt.layer(*layers).properties(width=int(inner), height=int(min(inner, 240))))
+    return alt.concat(*panels, columns=columns, spacing=24)
+
+
+_NAMES = {"fnmr": "FNMR", "fmr": "FMR", "linkability": "Linkability"}
+_NAMES |= {"singling_out": "Singling Out", "deid": "DeID"}
+_COLOURS = {"worst": NONTARGET, "others": ORIGINAL}
+_ROW = 30
+
+
+def group_intervals(gaps: GroupGaps) -> Figure:
+    """A panel for each number: a dot and its interval for each group, a dashed line for all; the
+    worst group is orange where equal groups rarely read as much.
+    """
+    people = {row.name: row for row in gaps.groups if row.name not in ("all", "across groups")}
+    labels = {name: f"{shorten(name, limit=16)} ({row.size})" for name, row in people.items()}
+    worst = {metric: _worst(gaps, metric) for metric in gaps.metrics}
+    panels = [_panel(gaps, metric, labels, worst[metric]) for metric in gaps.metrics]
+    return captioned(
+        "groups",
+        alt.concat(*panels, columns=len(panels) if is_wide() else 1),
+        title="; ".join(_headline(gaps, metric) for metric in gaps.metrics),
+        system=gaps.system,
+        point=gaps.point,
+        column=gaps.column,
+        words=" ".join(f"{_NAMES[metric]}: {gaps.sentence(metric)}" for metric in gaps.metrics),
+        few=[name for name, row in people.items() if row.size.endswith("few")],
+        clear=any(worst.values()),
+    )
+
+
+def _panel(gaps: GroupGaps, metric: str, labels: dict[str, str], worst: str | None) -> Layers:
+    found = gaps.of(metric)
+    every = found.pop("all", None)
+    ends = [one.interval for one in found.values()]
+    rows = table(
+        group=list(found),
+        value=[100 * float(one.value) for one in found.values()],
+        low=[None if made is None else 100 * made.low for made in ends],
+        high=[None if made is None else 100 * made.high for made in ends],
+        people=[labels[name] for name in found],
+        kind=["worst" if name == worst else "others" for name in found],
+    )
+    axis, shown = alt.Axis(labelExpr=draw.lookup(labels), labelLimit=220), f"{_NAMES[metric]} (%)"
+    first = metric == gaps.metrics[0] or not is_wide()
+    y = alt.Y("group:N", sort=list(labels), title=None, axis=axis if first else None)
+    x = alt.X("value:Q", title=shown, scale=alt.Scale(zero=True))
+    looks = (y, draw.by(alt.Color, "kind", _COLOURS), draw.tips("groups"))
+    layers = [
+        draw.mark(
+            rows, "rule", alt.X("low:Q", title=shown), alt.X2("high:Q"), *looks, strokeWidth=2.4
+        ),
+        draw.dots(rows, x, *looks, size=70),
+    ]
+    if every is not None:
+        line = table(value=100 * float(every.value))
+        layers.insert(0, draw.dashed(line, x, color=INK, strokeWidth=1.2))
+    side = (width() - 150) // len(gaps.metrics) if is_wide() else 200
+    return alt.layer(*layers).properties(width=side, height=_ROW * len(labels))
+
+
+def _worst(gaps: GroupGaps, metric: str) -> str | None:
+    """The group with the highest number, of DeID the lowest, where equal groups rarely read it."""
+    luck = gaps[f"{metric}_ratio"].luck
+    return gaps.ends(metric)[metric != "deid"] if luck is not None and luck.beyond else None
+
+
+def _headline(gaps: GroupGaps, metric: str) -> str:
+    """Who stands out in a number, or that nobody does, or that this is not known."""
+    name, worst = _NAMES[metric], _worst(gaps, metric)
+    if gaps[f"{metric}_ratio"].luck is None:
+        return f"too few errors to compare {name}"
+    if worst is None:
+        return f"no group stands out in {name}"
+    return f"{name} {'lowest' if metric == 'deid' else 'highest'} in {shorten(worst)}"
