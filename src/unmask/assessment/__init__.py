@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from unmask.assessment.cache import digest_of, kept_assessments
     from unmask.assessment.challenge import ATTACKERS, UNPROTECTED, Stated, TrialSet
     from unmask.assessment.challenge import convention_of, ranked_sets, shown_sets
-    from unmask.assessment.config import KNOWN, ORIGINAL, Config, Legal, TableConfig
-    from unmask.assessment.config import config_schema
+    from unmask.assessment.config import FRAMEWORKS, KNOWN, ORIGINAL, Config, Legal
+    from unmask.assessment.config import TableConfig, config_schema
     from unmask.assessment.folders import Beside, assumptions, config_of
     from unmask.assessment.frameworks.legal import legal_attackers
     from unmask.assessment.inputs import Inputs

@@ -118,12 +118,11 @@ def colours_of(study: Study) -> dict[str, str]:
     return {**colours, **{label: colours[name] for label, name in sets}}
 
 
-def group_figures(gaps: Sequence[GroupGaps], stem: str = "groups") -> list[charts.Figure]:
+def group_figures(gaps: Sequence[GroupGaps]) -> list[charts.Figure]:
     """A chart of each system's groups, numbered where there are several."""
-    several = len(gaps) > 1
+    names = [f"groups_{n}" for n in range(1, len(gaps) + 1)] if len(gaps) > 1 else ["groups"]
     return [
-        charts.group_intervals(one).called(f"{stem}_{n}" if several else stem)
-        for n, one in enumerate(gaps, 1)
+        charts.group_intervals(one).called(name) for one, name in zip(gaps, names, strict=False)
     ]
 
 
