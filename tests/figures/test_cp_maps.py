@@ -10,8 +10,9 @@ from tests.helpers import cpmap
 import unmask as um
 from unmask.estimate import Interval
 from unmask.figures import layout, save
-from unmask.figures.cp_cells import Panel, Shades
 from unmask.figures.cp_maps import (
+    Panel,
+    Shades,
     cp_map_figure,
     delta_cp_map_figure,
     reach,
