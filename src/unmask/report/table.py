@@ -23,12 +23,7 @@ with resources.files("unmask.report").joinpath("metrics.csv").open(encoding="utf
     _METRICS = list(csv.DictReader(_file))
 LABELS = {row["metric"]: row["label"] for row in _METRICS if row["label"]}
 EXPLANATIONS = {row["metric"]: row["explanation"] for row in _METRICS if row["explanation"]}
-OF_TRIALS = {
-    "eer", "eer_raw", "min_dcf", "act_dcf", "cllr", "min_cllr", "d_ece", "c_ece", "l_w", "tag",
-    "d_sys", "tpr_at_fpr", "c_ece_linear", "c_ece_isotonic", "cllr_linear", "cllr_isotonic",
-    "eer_strongest", "d_ece_strongest", "l_w_strongest", "tag_strongest",
-    "eer_words", "d_ece_words", "l_w_words", "tag_words",
-}  # fmt: skip
+OF_TRIALS = {row["metric"] for row in _METRICS if row["compares"]}
 """Metrics that differ by what is compared, which their headings tell."""
 MODELS = "enrolled models"
 COMPARED = {
