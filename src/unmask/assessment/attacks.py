@@ -15,8 +15,8 @@ from unmask.assessment.cache import digest_of
 from unmask.assessment.config import ORIGINAL, AttackerConfig, Config
 from unmask.assessment.inputs import Inputs
 from unmask.assessment.runs import Speech
-from unmask.assessment.splits import counterpart
-from unmask.base import FloatArray
+from unmask.assessment.splits import counterpart, utterances
+from unmask.base import FloatArray, IntArray
 from unmask.errors import InputError
 from unmask.privacy import Permuted, legal as law
 from unmask.privacy.similarity import renamed_trials
@@ -165,8 +165,7 @@ class AttackRun:
         groups = self.against(variant.backend, variant.by).groups
         if groups is None:
             return scores
-        first = np.unique(self.data.enrol.speakers.codes, return_index=True)[1]
-        return np.where(groups[0][first][:, None] == groups[1], scores, -np.inf)
+        return np.where(groups[0][self._first][:, None] == groups[1], scores, -np.inf)
 
     def hold(self, *variants: Variant) -> None:
         """Let go of all scores but those of ``variants``."""
@@ -178,6 +177,11 @@ class AttackRun:
         """Names of the enrolled speakers, in the order of their codes."""
         return self.data.enrol.speakers.names.gather(self.data.enrol.speakers.used)
 
+    @cached_property
+    def _first(self) -> IntArray:
+        """The first row of every enrolled speaker."""
+        return np.unique(self.data.enrol.speakers.codes, return_index=True)[1]
+
     @property
     def size(self) -> int:
         """How many trials there are."""
@@ -186,8 +190,7 @@ class AttackRun:
     @cached_property
     def trials(self) -> str:
         """Digest of models and tests in their order: the same for attacks on one list of trials."""
-        assert self.data.test.utterances is not None
-        tests = self.data.test.utterances.to_series(), self.data.test.speakers.to_series()
+        tests = utterances(self.data.test), self.data.test.speakers.to_series()
         names = [self._models.to_list(), *(one.to_list() for one in tests)]
         return hashlib.sha256(json.dumps(names).encode()).hexdigest()
 
@@ -195,9 +198,8 @@ class AttackRun:
         """The trials of a variant with the names of the attacked people permuted."""
         test = self.data.test.speakers
         own = lookup(test.names, self._models)[test.codes].astype(np.int64)
-        first = np.unique(self.data.enrol.speakers.codes, return_index=True)[1]
         groups = self.against(variant.backend, variant.by).groups
-        of_models = None if groups is None else groups[0][first]
+        of_models = None if groups is None else groups[0][self._first]
         return renamed_trials(self.matrix(variant), own, seed=seed, groups=of_models)
 
     def scores(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -35,13 +34,14 @@ from unmask.assessment.sound import (
     run_notices,
     sound_notices,
 )
-from unmask.assessment.splits import enrolling, only
+from unmask.assessment.splits import enrolling, only, utterances
 from unmask.assessment.toml import relative
 from unmask.assessment.training import Extractors, Say
 from unmask.errors import InputError
 from unmask.estimate import Notice
 from unmask.privacy import Words
 from unmask.privacy.legal import Attacker, of_people, within_release
+from unmask.run import content_digest
 from unmask.trials import (
     Embeddings,
     Ids,
@@ -125,8 +125,7 @@ class Inputs:
 
     def _people(self, embeddings: Embeddings, *, enrolled: bool) -> set[str]:
         """Whose utterances enrol, or are attacked."""
-        assert embeddings.utterances is not None
-        inside = embeddings.utterances.to_series().is_in(list(self.enrols)) == enrolled
+        inside = utterances(embeddings).is_in(list(self.enrols)) == enrolled
         return set(embeddings.speakers.to_series().filter(inside))
 
     def attackable(self, safeguard: str, speech: Speech) -> Speech:
@@ -146,10 +145,7 @@ class Inputs:
     def _versions(self, protected: Embeddings) -> Embeddings:
         """The recordings that have an original of their name; all where none has one."""
         assert self.original is not None
-        assert self.original.utterances is not None
-        assert protected.utterances is not None
-        known = self.original.utterances.to_series()
-        kept = protected.utterances.to_series().is_in(known.implode()).to_numpy()
+        kept = utterances(protected).is_in(utterances(self.original).implode()).to_numpy()
         return protected.select(kept) if kept.any() and not kept.all() else protected
 
     def complete(self, *, name_them: bool) -> Inputs:
@@ -176,8 +172,7 @@ class Inputs:
         """The attack within a release: by the list of those that enrol, where there is one that
         leaves somebody on both sides; else by halves, both ways.
         """
-        assert release.utterances is not None
-        enrols = release.utterances.to_series().is_in(list(self.enrols)).to_numpy()
+        enrols = utterances(release).is_in(list(self.enrols)).to_numpy()
         speakers = release.speakers.codes
         if not self.listed or not np.intersect1d(speakers[enrols], speakers[~enrols]).size:
             return within_release(release)
@@ -188,11 +183,9 @@ class Inputs:
         """Who, and which recordings, have no protected version, no original or no enrolment."""
         original, given = self.original, self.speech[name].protected
         assert original is not None
-        assert original.utterances is not None
-        assert given.utterances is not None
         everyone, protected = (set(x.speakers.to_series()) for x in (original, given))
-        recordings = original.utterances.to_series()
-        bare = recordings.filter(~recordings.is_in(given.utterances.to_series().implode()))
+        recordings = utterances(original)
+        bare = recordings.filter(~recordings.is_in(utterances(given).implode()))
         if len(bare) == len(recordings):
             sentence = "no protected recording has the name of an original one: which is a version"
             yield Notice("not-matched", name, f"{sentence} of which is not known")
@@ -270,6 +263,9 @@ def read_inputs(
         sources.extend(named)
         return replace(scores, sources=tuple(named))
 
+    def source(file: Path, kind: str) -> None:
+        sources.append(Source(relative(str(file), base), content_digest(file), kind))
+
     original = voices(config.original, "original") if config.original.given else None
     given = [one for one in config.safeguards if one.given]
     every = {one.name: voices(one, f"safeguards.{one.name}") for one in given}
@@ -306,9 +302,7 @@ def read_inputs(
         written = [path for words in one.heard for path in (words.original, words.protected)]
         said = [place / "text" for words in one.heard for place in words.data]
         for file in (*one.results, *said, *written):
-            digest = hashlib.sha256(file.read_bytes()).hexdigest()
-            kind = "results" if file in one.results else "transcripts"
-            sources.append(Source(relative(str(file), base), digest, kind))
+            source(file, "results" if file in one.results else "transcripts")
     keyless = frozenset(one.name for one in config.safeguards if one.keyless)
     renewed = frozenset(
         one.name for one in config.safeguards if one.per == "utterance" and one.again is None
@@ -335,15 +329,12 @@ def read_inputs(
             speech[name] = Speech(protected, {"original": original, **known})
         enrols = enrolling(config, original, compared)
         if (listed := config.split.utterances) is not None:
-            digest = hashlib.sha256(listed.read_bytes()).hexdigest()
-            sources.append(Source(relative(str(listed), base), digest, "list"))
-            read_names = set().union(
-                *(x.utterances.to_series() for x in (original, *compared.values()) if x.utterances)
-            )
+            source(listed, "list")
+            read_names = set().union(*map(utterances, (original, *compared.values())))
             if unknown := sorted(enrols - read_names):
                 sentence = f"{len(unknown):,} of {len(enrols):,} listed utterances are in no set"
                 notices.append(Notice("absent", "split", sentence))
-        by_list = config.split.utterances is not None
+        by_list = listed is not None
         inputs = replace(inputs, original=original, speech=speech, enrols=enrols, listed=by_list)
         own = Runs(config, work, allow_code=allow_code)
         inputs = _with_attackers(inputs, own, Extractors(own, say=say), voices)
@@ -459,8 +450,7 @@ def _embeddings(part: VoicesConfig) -> Embeddings:
     speech = read_embeddings(part.embeddings, speakers=part.speakers)
     if part.sessions is None:
         return speech
-    assert speech.utterances is not None
-    named = sessions_of(part.sessions, speech.utterances.to_series())
+    named = sessions_of(part.sessions, utterances(speech))
     return replace(speech, sessions=Ids.from_strings(named))
 
 

@@ -22,6 +22,7 @@ import polars as pl
 from unmask.assessment.cache import Step, Work, code_digest
 from unmask.assessment.config import Config, SafeguardConfig, VoicesConfig
 from unmask.assessment.sound import medians
+from unmask.assessment.splits import utterances
 from unmask.base import FloatArray
 from unmask.errors import InputError
 from unmask.run import available, current_place, scratch_folder, text_lines
@@ -170,11 +171,9 @@ class Runs:
         return safeguard.method is not None or safeguard.command is not None
 
 
-def embedding_step(
-    files: Sequence[Recording], encoder: str, what: str, work: Work, *, source: str | None = None
-) -> Embeddings:
-    """Vectors of recordings by an encoder, all of which must be readable; ``source`` names them."""
-    made, failures, _ = embedded(files, encoder, what, work, source=source)
+def embedding_step(files: Sequence[Recording], encoder: str, what: str, work: Work) -> Embeddings:
+    """Vectors of recordings by an encoder, all of which must be readable."""
+    made, failures, _ = embedded(files, encoder, what, work)
     if failures:
         first = next(iter(failures.values()))
         raise InputError(f"{first} ({len(failures)} recordings failed)")
@@ -198,8 +197,7 @@ def embedded(
         if result.embeddings is None:
             raise InputError(f"{result.failures[0]} ({len(result.failures)} recordings failed)")
         made = result.embeddings
-        assert made.utterances is not None
-        read = set(made.utterances.to_series())
+        read = set(utterances(made))
         unread = [one.utterance for one in files if one.utterance not in read]
         named = Source(source or what, content, "audio", encoder=made.encoder)
         named = replace(named, sound=medians(result.sounds))
@@ -245,12 +243,10 @@ def check_names(known: Embeddings, other: Embeddings, key: str, *, whose: str = 
     """Every utterance of two sets is of one speaker in both, and no name of one looks like another
     of the other; ``key`` is what ``other`` is.
     """
-    names = (
-        pl.DataFrame({"utterance": one.utterances.to_series(), "speaker": one.speakers.to_series()})
+    here, there = (
+        pl.DataFrame({"utterance": utterances(one), "speaker": one.speakers.to_series()})
         for one in (known, other)
-        if one.utterances is not None
     )
-    here, there = names
     for what in here.columns:
         refuse_twins(pl.concat([here[what], there[what]]), f"{what}s", f"{whose} and {key}")
     both = there.with_row_index("row", 1).join(here, on="utterance", maintain_order="left")

@@ -14,6 +14,12 @@ from unmask.run import text_lines
 from unmask.trials import Embeddings
 
 
+def utterances(embeddings: Embeddings) -> pl.Series:
+    """The name of every utterance, which all that was read has."""
+    assert embeddings.utterances is not None
+    return embeddings.utterances.to_series()
+
+
 def only(
     embeddings: Embeddings, names: Iterable[str], *, what: str, inside: bool = True
 ) -> Embeddings:
@@ -29,8 +35,7 @@ def only(
 
 def counterpart(original: Embeddings, protected: Embeddings) -> Embeddings:
     """The original of those utterances that a safeguard has."""
-    assert protected.utterances is not None
-    return only(original, protected.utterances.to_series(), what="a safeguard has")
+    return only(original, utterances(protected), what="a safeguard has")
 
 
 def enrolling(
@@ -42,19 +47,15 @@ def enrolling(
     depends on nobody else; where some of ``others`` have fewer utterances, the same part of these
     enrols as of the rest. With one utterance a speaker can only be attacked.
     """
-    assert original.utterances is not None
     if config.split.utterances is not None:
         lines = text_lines(config.split.utterances)
         return frozenset(line.strip() for line in lines if line.strip())
     share = config.split.enrol
-    names = original.utterances.to_series().to_list()
+    names = utterances(original)
     order = [hashlib.sha256(f"{config.seed}\0{name}".encode()).digest() for name in names]
     held = np.zeros(len(names), dtype=np.int64)
     for one in others.values():
-        assert one.utterances is not None
-        held += (
-            original.utterances.to_series().is_in(one.utterances.to_series().implode()).to_numpy()
-        )
+        held += names.is_in(utterances(one).implode()).to_numpy()
     alike = ("speaker", "held")
     rows = pl.DataFrame(
         {"name": names, "order": order, "speaker": original.speakers.codes, "held": held}

@@ -63,22 +63,24 @@ def assess(
     if not given:
         wanted = "a config (TOML), or folders of original and protected speech"
         raise InputError("assess", wanted, "none: unmask init writes a config")
-    flags = {"redact": redact, "quick": quick}
-    several = {"rows": rows, "columns": columns}
-    table = {name: value.split(",") for name, value in several.items() if value is not None}
-    one = {name: x for name, x in (("baseline", baseline), ("means", means)) if x is not None}
-    words = [f"table.{name}={json.dumps(value)}" for name, value in {**table, **one}.items()]
-    if figures is not None:
-        kinds = [] if figures == "none" else figures.split(",")
-        words.append(f"figures={json.dumps(kinds)}")
-    changes = [*change, *words, *(f"{name}=true" for name, on in flags.items() if on)]
+    lists = {"table.rows": rows, "table.columns": columns, "figures": figures}
+    told: dict[str, Any] = {"table.baseline": baseline, "table.means": means}
+    told |= {name: None if one is None else one.split(",") for name, one in lists.items()}
+    told |= {"redact": redact or None, "quick": quick or None}
+    told |= {"figures": []} if figures == "none" else {}
+    said = (f"{name}={json.dumps(one)}" for name, one in told.items() if one is not None)
+    changes = [*change, *said]
     if quick:
         refuse(context, _HELD, "no effect with --quick, whose attackers have no run of their own")
     files = [one for one in given if one.endswith(".toml")]
     if files and len(given) > 1:
         raise InputError("assess", "a config alone, or folders", f"{files[0]} among {len(given)}")
     if files:
-        refuse(context, (*_HELD, *_READ), "no effect with a config, which says so: see --set")
+        refuse(
+            context,
+            assessment.Beside.__annotations__,
+            "no effect with a config, which says so: see --set",
+        )
         path = Path(files[0])
         read = assessment.load_config(path, changes=changes)
         folder = output or path.with_name(f"{path.stem}-report")
@@ -107,10 +109,6 @@ def assess(
 
 
 _HELD = ("train", "safeguard", "keyless", "again")
-_READ = (
-    *("speakers", "sessions", "encoder", "transcripts", "text_embeddings"),
-    *("sweep", "levels", "method"),
-)
 
 
 def versions(given: Sequence[str]) -> dict[str, Path]:
