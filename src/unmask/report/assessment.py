@@ -53,15 +53,10 @@ from unmask.report.headline import (
 from unmask.report.overview import overview
 from unmask.report.section import Section, TableBlock, colours_of, worst_first
 from unmask.report.standings import conclusions, result_for_rank, standings
-from unmask.report.words import note
+from unmask.report.words import labels, note
 from unmask.run import private_files
 
 ONE_PERSON = "recordings of one person: there is nobody else to draw"
-DATA = {
-    "original": "original speech",
-    "own": "speech protected by the attacker's own run",
-    "related": "speech protected by a related safeguard",
-}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -412,8 +407,9 @@ def _attacker(study: Study, attacker: str) -> str:
     one = next(a for a in study.config.attackers if a.name == attacker)
     run = (a.backends for a in study.every.values() if a.attacker == attacker)
     used = dict.fromkeys(backend for backends in run for backend in backends)
-    text = f"enrols {DATA[one.enrol]}; {' and '.join(used)}"
-    data = " and ".join(DATA[data] for data in one.train)
+    held = labels("data")
+    text = f"enrols {held[one.enrol]}; {' and '.join(used)}"
+    data = " and ".join(held[data] for data in one.train)
     if one.trains:
         text += f"; extractor and back-ends trained on {data} of other people"
     elif not all(known_backend(name).is_free for name in used):

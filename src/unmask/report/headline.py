@@ -16,7 +16,7 @@ from unmask.estimate import Estimate, Notice
 from unmask.privacy.legal import RELEASE, STRONG_ENOUGH, extent, spoken
 from unmask.report.documents import Row
 from unmask.report.section import Section, colours_of
-from unmask.report.words import note, title, whole_percent, with_level
+from unmask.report.words import labels, note, title, whole_percent, with_level
 from unmask.trials import Embeddings
 
 if TYPE_CHECKING:
@@ -34,11 +34,6 @@ BELIEVED = ("absent", "not-matched", "length-left-out", "people-drawn")
 """Notices on the inputs that a reader of the conclusion has to know."""
 LOWER_BOUND = ("overfitted", "weak-own-run", "learning-rises")
 """Notices on trained attackers that make the risk a lower bound."""
-_SHARES = {
-    "most": "Most attempts succeed against",
-    "some": "At least some attempts succeed against",
-    "chance": "Success beyond chance is not shown against",
-}
 _OPEN = 0.5  # an interval this wide leaves a risk open
 READABLE = 0.5
 """Share of what chance leaves open that a guessed attribute must reach to be called readable."""
@@ -263,7 +258,7 @@ def conclusion(cards: Sequence[Card]) -> str:
     counts = Counter(str(card.extent) for card in cards)
     if counts["unknown"]:
         return note("nothing")
-    found = [(words, counts[one]) for one, words in _SHARES.items() if counts[one]]
+    found = [(words, counts[one]) for one, words in labels("shares").items() if counts[one]]
     if not found:
         return note("untried")
     (words, number), *others = found

@@ -33,7 +33,7 @@ from unmask.report.table import (
     reasons,
     shown_value,
 )
-from unmask.report.words import note
+from unmask.report.words import labels, note
 from unmask.trials import Source, short_encoder
 
 SHOWN_ANSWERS, SHOWN_CARDS = 2, 3
@@ -42,12 +42,6 @@ PRINTED = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 MOST_COLUMNS = 7
 FIRST = ("Linkability", f"Linkability, {RELEASE}")
 SECOND = ("Resemblance left", "Evidence")
-TRACKS = {
-    FIRST[0]: ("Linked to a known person", "Who is it?"),
-    FIRST[1]: ("Linked within the release", "The same person again?"),
-    SECOND[0]: ("Resemblance left", "Does the voice still resemble its owner?"),
-    SECOND[1]: ("Evidence", "What does one comparison tell of identity?"),
-}
 PERCENT, BITS = ("0", "25", "50", "75", "100 %"), ("0", "", f"{LARGEST_D_ECE:.3f} bit")
 _COUNTS = ("speakers", "utterances", "impostors", "N", "L")
 _NEED = ("min_dcf", "act_dcf", "tpr_at_fpr")
@@ -268,7 +262,9 @@ class Picture:
         chosen = [one for one in FIRST if one in held] or [one for one in SECOND if one in held]
         if not chosen:
             return None
-        tracks = [(*TRACKS[one], BITS if one == "Evidence" else PERCENT) for one in chosen]
+        tracks = [
+            (*labels("tracks")[one], BITS if one == "Evidence" else PERCENT) for one in chosen
+        ]
         rows = [[own.get(one) for one in chosen] for own in numbers]
         return cls(conclusion(cards), tracks, list(zip(cards, rows, strict=True)))
 

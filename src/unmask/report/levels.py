@@ -11,7 +11,7 @@ from unmask.privacy.legal import RELEASE
 from unmask.report.documents import Row
 from unmask.report.headline import WORST, Rows, find, largest
 from unmask.report.section import Section, TableBlock
-from unmask.report.words import note, shown, whole_percent
+from unmask.report.words import labels, note, shown, whole_percent
 
 LEVELS, SCALE = "levels", {"%": 100.0, "dB": 1.0}
 _FROM: dict[str, tuple[str, str, dict[str, str]]] = {
@@ -25,15 +25,6 @@ _FROM: dict[str, tuple[str, str, dict[str, str]]] = {
     "wer": ("utility", "wer", {}),
 }
 """Columns of the table: the framework, the metric and the point that they come from."""
-_RISKS = {
-    "linked_known": "to a known person",
-    "linked_release": "within the release",
-    "linked_within": "within a session",
-    "linked_between": "between sessions",
-}
-_KEPT = {
-    "g_vd_within": "G_VD within a session (dB)", "g_vd": "G_VD (dB)", "wer": "Words wrong (%)"
-}  # fmt: skip
 
 
 def section(study: Study, rows: Rows) -> Section:
@@ -47,7 +38,7 @@ def section(study: Study, rows: Rows) -> Section:
     )
     risks, kept = (
         {n: {what: own[m] for m, what in words.items() if m in own} for n, own in every.items()}
-        for words in (_RISKS, _KEPT)
+        for words in (labels("linked"), labels("kept"))
     )
     answer = []
     for name, own in risks.items():

@@ -22,6 +22,11 @@ def title(key: str) -> str:
     return str(words()[key]["title"])
 
 
+def labels(of: str) -> dict[str, Any]:
+    """What things of a kind are called, by their names here."""
+    return dict(words()["labels"][of])
+
+
 def note(name: str, **values: Any) -> str:
     """A sentence that tables, summaries or methods have, by its name, with ``values`` filled in."""
     return str(words()["notes"][name]).format(**values)

@@ -9,14 +9,8 @@ import numpy as np
 from unmask import stress
 from unmask.estimate import Notice
 from unmask.report.documents import Document, Row, document
-from unmask.report.words import note
+from unmask.report.words import labels, note
 from unmask.trials import Source
-
-WEIGHTS = {
-    "τ₁": "misses weigh ten times more",
-    "τ₂": "both errors weigh alike",
-    "τ₃": "false alarms weigh ten times more",
-}
 
 
 @document.register(Mapping)
@@ -36,7 +30,7 @@ def _(studies: Mapping[str, stress.WorstCaseStudy], *, inputs: tuple[Source, ...
             "P_miss [%]",
         )
         for place, point in enumerate(study.operating):
-            weight = WEIGHTS.get(point.name, "as asked")
+            weight = labels("thresholds").get(point.name, "as asked")
             threshold = f"{point.name} ({weight}) = {point.threshold:.4g}"
             if point.name.lstrip("-")[:1].isdigit():
                 threshold = point.name

@@ -8,9 +8,8 @@ from unmask import figures as charts, stress
 from unmask.assessment import Results, Study
 from unmask.assessment.frameworks import SystemGrowth, by_table
 from unmask.report.documents import Row, figures_of
-from unmask.report.documents.stress import WEIGHTS
 from unmask.report.section import Section, TableBlock, colours_of, noted
-from unmask.report.words import whole_percent, with_level
+from unmask.report.words import labels, whole_percent, with_level
 
 _CHART = 1
 """The threshold that charts and sentences take: both errors weigh alike."""
@@ -46,7 +45,7 @@ def section(study: Study, results: Results) -> Section:
             rest += measured[:-width]
             if one.predicted is not None:
                 beyond += _growth_rows(one, name, one.predicted)[-width:]
-    weights = "; ".join(f"{name}, {words}" for name, words in WEIGHTS.items())
+    weights = "; ".join(f"{name}, {words}" for name, words in labels("thresholds").items())
     names = f"Thresholds of least cost at even odds: {weights}."
     blocks = [
         TableBlock("All impostors at hand", largest, note=names),
@@ -72,7 +71,7 @@ def _answer(one: SystemGrowth) -> str:
     """How often the closest of all voices passes."""
     name, last = one.operating[_CHART].name, _CHART - len(one.operating)
     text = (
-        f"{one.system}: at {name} ({WEIGHTS.get(name, 'as asked')}), the one closest"
+        f"{one.system}: at {name} ({labels('thresholds').get(name, 'as asked')}), the one closest"
         f" of {int(one.measured.counts[-1]):,} voices passes, in one attempt,"
         f" {with_level(one.measured.estimates[last])} of the time"
     )
