@@ -51,7 +51,6 @@ def _battery(context: typer.Context, battery: Battery, names: tuple[str, ...]) -
 
 
 def _numbers(text: str | None, name: str) -> tuple[float, ...] | None:
-    """Priors and costs of an option."""
     if text is None:
         return None
     try:
@@ -61,7 +60,6 @@ def _numbers(text: str | None, name: str) -> tuple[float, ...] | None:
 
 
 def _roles(words: tuple[str, ...]) -> str | dict[str, str] | None:
-    """The role of all systems, or of those that are named."""
     if len(words) == 1 and "=" not in words[0]:
         return words[0]
     return named_files(words, "--role") or None
@@ -222,7 +220,6 @@ def _refuse_groups(result: HasNotices) -> None:
 
 
 def _gate(words: str) -> str:
-    """The metric of a condition."""
     metric, _, verb = words.strip().partition(" ")
     if verb.strip() != "worsens":
         raise InputError("--fail-if", "'METRIC worsens', such as 'eer worsens'", words)

@@ -39,7 +39,6 @@ def validate(tables: Tables, file: str = argument()) -> None:
 
 
 def _lines(data: Embeddings | Scores | Trials) -> Iterator[tuple[str, str]]:
-    """What there is to say of a file, each with its name."""
     for source in data.sources if isinstance(data, Scores) else (data.source,):
         if source is not None:
             lost = f"{source.missing:,} missing, {source.duplicates:,} duplicates left out"

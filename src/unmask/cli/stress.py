@@ -183,7 +183,6 @@ def worstcase(
 
 
 def _figures(studies: Mapping[str, Any], *, together: bool) -> list[charts.Figure]:
-    """Figures of each study under its name, and of all ``together``."""
     drawn = []
     for name, study in studies.items():
         which = (f"_{_SAFE.sub('-', name)}", f" ({name})") if len(studies) > 1 else ("", "")

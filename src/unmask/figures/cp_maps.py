@@ -479,7 +479,6 @@ def _beyond(delta: DeltaCpMap, limit: float) -> BoolArray:
 
 
 def _dots(panel: Panel, chosen: BoolArray, axes: Axes) -> list[alt.Chart]:
-    """A dot in the middle of each chosen cell."""
     columns, rows = panel.drawn
     row, column = np.nonzero(chosen[np.ix_(rows, columns)])
     if not row.size:

@@ -147,7 +147,6 @@ def _on_axes(rows: alt.InlineData, **rates: str) -> alt.Chart:
 
 
 def _band(band: DetBand, colour: str) -> alt.Chart:
-    """In which the misses of a system lie."""
     rows = _on_axes(table(p_fa=band.p_fa, low=band.low, high=band.high), y="low", y2="high")
     places = alt.X("x:Q"), alt.Y("y:Q"), alt.Y2("y2:Q")
     return draw.mark(rows, "area", *places, clip=True, opacity=0.16, color=colour)

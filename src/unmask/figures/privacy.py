@@ -145,7 +145,6 @@ def speaker_protection(
 
 
 def _bars(system: str, protection: SpeakerProtection, y: alt.Y, colour: str) -> Layers:
-    """One bar per speaker with its interval."""
     order = np.argsort(protection.deid, kind="stable")
     rows = table(
         place=range(1, len(order) + 1),

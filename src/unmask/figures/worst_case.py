@@ -39,7 +39,6 @@ def _coloured(field: str, names: Iterable[str], title: str, *before: str) -> alt
 def _columns(
     rates: Rates, place: int, kept: BoolArray | slice = slice(None), *, scale: float = 1.0
 ) -> dict[str, Any]:
-    """Counts, rates and intervals at the threshold in ``place``, those ``kept``."""
     fields = {"rate": rates.values, "low": rates.low, "high": rates.high}
     return {"count": rates.counts[kept]} | {
         name: scale * values[kept, place] for name, values in fields.items()

@@ -241,7 +241,6 @@ def _objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _roles(held: Mapping[str, Any]) -> dict[str, str]:
-    """File, speaker and session of a row, where it has them."""
     names = {"file_name": "file_name"} | embedding_columns(held)
     roles = ("file_name", "speakers", "sessions")
     return {role: str(held[names[role]]) for role in roles if held.get(names.get(role, ""))}

@@ -269,7 +269,6 @@ def _first(recordings: Sequence[Recording]) -> tuple[Recording, ...]:
 
 
 def _voices(recordings: Sequence[Recording]) -> dict[str, Voice]:
-    """The voice of each speaker from some recordings."""
     files = tuple((str(one.path), one.digest) for one in recordings)
     sums: dict[str, FloatArray] = {}
     with file_workers(alone=len(files) < 2):

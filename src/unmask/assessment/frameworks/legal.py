@@ -119,7 +119,6 @@ def _attackers(attack: AttackRun) -> dict[str, law.Attacker]:
 
 
 def _pairs(attacker: law.Attacker) -> int:
-    """How many pairs of people are compared."""
     return attacker.enrol.n_speakers * attacker.test.n_speakers
 
 

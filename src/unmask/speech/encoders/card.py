@@ -40,7 +40,6 @@ _ONLY = {"campplus": "tsp", "ecapa": "asp"}
 
 
 def _within(default: Any, low: float, high: float) -> Any:
-    """A number from ``low`` to ``high``."""
     return field(default=default, metadata={"ends": (low, high)})
 
 

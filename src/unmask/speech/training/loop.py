@@ -93,7 +93,6 @@ class BatchPlan:
 
 @lru_cache(maxsize=2)
 def _order(seed: int, epoch: int, count: int) -> IntArray:
-    """The order of the recordings in an epoch."""
     return np.random.default_rng([seed, _ORDER, epoch]).permutation(count)
 
 
