@@ -224,10 +224,8 @@ def list_sums(
     shape = (speakers, speakers)
     within = pair // speakers == pair % speakers
     disclosure = np.where(within, tables.z_target[step], tables.z_nontarget[step])
-    lowest = np.full(speakers * speakers, extremes.none)
-    highest = np.full(speakers * speakers, -1)
-    np.minimum.at(lowest, pair, reached)
-    np.maximum.at(highest, pair, reached)
+    extreme = np.full(speakers * speakers, np.nan)
+    np.fmax.at(extreme, pair, extremes.extreme[reached])
 
     def added(values: FloatArray | None) -> FloatArray:
         table = np.bincount(pair, values, minlength=speakers * speakers).reshape(shape)
@@ -238,8 +236,7 @@ def list_sums(
         added(tables.log_sigmoid[step]),
         added(tables.llr[step]),
         added(disclosure),
-        extremes.llr_of(lowest).reshape(shape),
-        extremes.llr_of(highest).reshape(shape),
+        extreme.reshape(shape),
     )
 
 

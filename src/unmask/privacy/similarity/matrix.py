@@ -143,7 +143,7 @@ class SimilaritySet:
     @cached_property
     def speaker_l_w(self) -> FloatArray:
         """Largest |LLR| in base 10 among each speaker's trials; the largest of them is l_w."""
-        extreme = np.fmax(np.abs(self.sums.lowest), np.abs(self.sums.highest))
+        extreme = self.sums.extreme
         return np.asarray(np.nanmax(np.fmax(extreme, extreme.T), axis=1) / np.log(10))
 
 
