@@ -26,7 +26,6 @@ from unmask.privacy.attack import (
     PLAIN,
     WORDS,
     Attacker,
-    lacking,
     not_tried,
     with_groups,
 )
@@ -62,7 +61,6 @@ from unmask.scoring import (
     Rule,
     Sides,
     backend_named,
-    known_backend,
 )
 from unmask.trials import Embeddings, Ids, Scores, refuse_encoders, text_ids
 
@@ -428,14 +426,8 @@ class PrivacyAssessment(Tabular):
         backend = self.safeguards[0].result.backend
         if backend is None:
             return Notice("not-tried", "", _GIVEN)
-
         given = {one.needs for one in BACKENDS.values() if one.is_free or one.name == backend}
-
-        def why(name: str) -> str:
-            able = known_backend(name).needs in given
-            return "not asked for" if able else f"need {lacking(name)}"
-
-        return not_tried({backend, *ALIGNMENTS}, why, _ENROLMENT)
+        return not_tried({backend, *ALIGNMENTS}, lambda named: named.needs in given, _ENROLMENT)
 
 
 @overload
