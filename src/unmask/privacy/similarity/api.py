@@ -44,7 +44,6 @@ from unmask.privacy.similarity.matrix import similarity_sets
 from unmask.privacy.similarity.pairs import (
     Block,
     MatrixPairs,
-    PairSource,
     Segments,
     aligned,
     double_centred,
@@ -189,11 +188,11 @@ def pseudonymisation(
     if len(data) == 4:
         ids = text_ids(data[3], "speakers", "matrices")
         segments = segments_of(ids)
-        squares: dict[str, PairSource] = {
+        squares = {
             name: MatrixPairs(_square(scores, name.upper(), len(ids)), segments)
             for name, scores in zip(SETS, data, strict=False)
         }
-        if (attack := double_centred(squares["op"], segments)) is not None:
+        if (attack := double_centred(squares["op"])) is not None:
             squares[DOUBLE_CENTRED] = attack
         rule = _rule(segments, setup)
         pairs_of = {name: [segments.pairs(source, rule)] for name, source in squares.items()}
