@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -29,21 +30,14 @@ _READ: dict[str, tuple[str, str, Callable[[FloatArray], FloatArray]]] = {
 """Of each metric the set whose dominance over that of OO it is read off, its unit, and how."""
 
 
-def safeguard_differences(
-    *lists: Scores,
-    replicates: int = 1000,
-    level: float = 0.95,
-    seed: int = 0,
-    mean: str = "geometric",
-    pairs: str = "all",
-) -> tuple[Estimate, ...]:
+def safeguard_differences(*lists: Scores, **how: Any) -> tuple[Estimate, ...]:
     """``deid_difference`` and ``g_vd_difference``: what the second of two safeguards has more.
 
     ``lists`` are OO, OP, PP of the first and of the second, trials of the same speakers. Each
     replicate draws the same speakers for both and calibrates either anew, so that what they share
-    cancels out. The options are those of :func:`pseudonymisation`.
+    cancels out. ``how`` are the options of :func:`pseudonymisation`.
     """
-    setup = Setup(replicates, level, seed, mean, pairs)
+    setup = Setup(**how)
     both = [
         sets_of_lists(dict(zip(SETS, one, strict=True)), setup, system=None)[0]
         for one in (lists[:3], lists[3:])
@@ -58,11 +52,11 @@ def safeguard_differences(
             value = float(read(np.array(two[0])) - read(np.array(one[0])))
             drawn = read(two[1]) - read(one[1])
         if people[0] != people[1]:  # speakers are left out in another order
-            drawn = drawn[:replicates]
-        ends = setup.intervals({metric: Statistic(value, drawn, replicates)}, len(people[0]))
-        why = "" if ends else UNDEFINED if replicates else NOT_ASKED
+            drawn = drawn[: setup.replicates]
+        ends = setup.intervals({metric: Statistic(value, drawn, setup.replicates)}, len(people[0]))
+        why = "" if ends else UNDEFINED if setup.replicates else NOT_ASKED
         n = {"speakers": len(people[0])}
-        params = {"mean": mean, "pairs": pairs}
+        params = {"mean": setup.mean, "pairs": setup.pairs}
         difference = f"{metric}_difference"
         about = difference, value, unit, ends.get(metric), 0.0, n, params
         made.append(Estimate(*about, no_interval=why))
