@@ -5,6 +5,7 @@ Scores can be read as they are, negated, centred, centred and negated; none need
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self, TypeVar
 
@@ -25,6 +26,18 @@ TITLES = {"singling_out": "Singling Out", "linkability": "Linkability", "one_min
 C = TypeVar("C", bound="Curve")
 _DECILE_REPLICATES = 200
 _LEAST_RECORDINGS = 1.5
+
+
+def no_better(curves: Sequence[Curve], at_chance: BoolArray) -> BoolArray:
+    """Where the best of some readings is no better than chance: as permuted names tell, if they do,
+    else as is said.
+    """
+    made = np.array(at_chance, dtype=bool)
+    for i in range(len(made)):
+        luck = luck_of((one.permuted, i) for one in curves)
+        if luck is not None and luck.decides(len(curves[0].speakers)):
+            made[i] = not luck.beyond
+    return made
 
 
 def residual(value: FloatArray, chance: FloatArray) -> FloatArray:
@@ -77,12 +90,7 @@ class Curve(Tabular):
         """
         low = self._sure_low
         least = np.where(np.isnan(low), self.value, low)
-        at = np.asarray(~(least > self.chance), dtype=bool)
-        for i in range(len(at)):
-            luck = luck_of([(self.permuted, i)])
-            if luck is not None and luck.decides(len(self.speakers)):
-                at[i] = not luck.beyond
-        return np.asarray(at & (self.chance < 1))
+        return no_better([self], ~(least > self.chance)) & (self.chance < 1)
 
     @property
     def _sure_low(self) -> FloatArray:

@@ -192,7 +192,7 @@ class AttackedMatrix:
         whole = np.exp(np.mean(np.log(matrices), axis=0))
         resampled, renamed = self.resampled, self.renamed
         if resampled is not None and other.resampled is not None:
-            both = resampled.mean_with(other.resampled)
+            both = resampled.joined(lambda one, two: (one + two) / 2, other.resampled)
             moved = dominance(whole) - np.mean([dominance(one) for one in matrices])
             shares = speaker_dominance(whole) - np.mean(
                 [speaker_dominance(one) for one in matrices], axis=0

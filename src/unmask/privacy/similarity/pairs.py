@@ -81,7 +81,11 @@ def aligned(
             " its utterances"
         )
     if original.utterances is not None and protected.utterances is not None:
-        order = _matched(original, protected)
+        mine, theirs = share(original.utterances, protected.utterances)
+        _same_names(mine, theirs, "utterance", original, protected)
+        row_of = np.empty(len(mine.names), dtype=np.int64)
+        row_of[theirs.codes] = np.arange(len(protected))
+        order = row_of[mine.codes]
     elif len(original) != len(protected):
         raise InputError(
             f"original and protected segments cannot be matched: {len(original)} and"
@@ -106,16 +110,6 @@ def segments_of(speakers: Ids) -> Segments:
     rank = np.empty(used.size, dtype=np.int64)
     rank[order] = np.arange(used.size)
     return Segments.of(rank[dense], tuple(str(speakers.names[int(code)]) for code in used[order]))
-
-
-def _matched(original: Embeddings, protected: Embeddings) -> IntArray:
-    assert original.utterances is not None
-    assert protected.utterances is not None
-    o, p = share(original.utterances, protected.utterances)
-    _same_names(o, p, "utterance", original, protected)
-    row_of = np.empty(len(o.names), dtype=np.int64)
-    row_of[p.codes] = np.arange(len(p))
-    return np.asarray(row_of[o.codes])
 
 
 def _same_names(a: Ids, b: Ids, what: str, original: Embeddings, protected: Embeddings) -> None:

@@ -342,12 +342,6 @@ class PairScores(Targets):
         return f"target {target}, impostor {self.impostor_names[self.impostor[pair]]}"
 
 
-def as_pairs(scores: PairScores | npt.ArrayLike) -> PairScores:
-    """Checked pairs from pairs or from an array of targets × impostors × scores."""
-    pairs = scores if isinstance(scores, PairScores) else PairScores.from_array(scores)
-    return pairs.checked()
-
-
 def from_zero(sizes: IntArray | BoolArray) -> IntArray:
     """Running totals, 0 first."""
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
