@@ -261,10 +261,12 @@ class RiskCurve(Curve):
             return None
         risks = self.per_speaker[np.argsort(base.in_order(self.speakers.to_list())), i]
         noise = float(self.noise[i]) * (1 / self.recordings).mean()
+        number = min(how.replicates, _DECILE_REPLICATES)
 
         def end(people: FloatArray, noise: float, tail: float) -> float:
-            deciles = _worst_decile(_samples(people, how), noise)
-            return float(np.quantile(deciles, tail, method="inverted_cdf"))
+            times = base.draws(len(people), number, how.seed).astype(int)
+            samples = np.repeat(np.tile(people, number), times.ravel()).reshape(times.shape)
+            return float(np.quantile(_worst_decile(samples, noise), tail, method="inverted_cdf"))
 
         low = end(risks, noise, (1 - how.level) / 2)
         high = end(np.append(risks, 1.0), 0.0, (1 + how.level) / 2)
@@ -282,12 +284,6 @@ class RiskCurve(Curve):
         interval = limits and Interval(*limits, how.level, PERCENTILE, drawn, how.seed)
         more = replace(self.estimate(i), metric=name, value=worst, interval=interval)
         return (*super().details(i), more)
-
-
-def _samples(risks: FloatArray, how: Sampling) -> FloatArray:
-    """The risks of the speakers drawn in each replicate (rows)."""
-    times = base.draws(len(risks), min(how.replicates, _DECILE_REPLICATES), how.seed).astype(int)
-    return np.repeat(np.tile(risks, len(times)), times.ravel()).reshape(times.shape)
 
 
 def _worst_decile(risks: FloatArray, noise: FloatArray | float) -> FloatArray:
