@@ -30,6 +30,7 @@ from unmask.privacy.attack import (
     with_groups,
 )
 from unmask.privacy.recordings import column_of, first_half, of_people, people_by_group
+from unmask.privacy.similarity.attackers import SETS
 from unmask.privacy.similarity.distortion import (
     UNTAUGHT,
     CalibrationDistortion,
@@ -50,7 +51,7 @@ from unmask.privacy.similarity.pairs import (
     prepared,
     segments_of,
 )
-from unmask.privacy.similarity.result import LISTED, SETS, Pseudonymisation, assessed
+from unmask.privacy.similarity.result import LISTED, Pseudonymisation, assessed
 from unmask.privacy.similarity.session_pairs import SessionAssessment, compare_sessions
 from unmask.run import load_arrays, part, progress
 from unmask.scoring import (

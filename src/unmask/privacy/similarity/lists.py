@@ -16,7 +16,7 @@ from unmask.engine import Roc
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
 from unmask.privacy.attack import DOUBLE_CENTRED
-from unmask.privacy.similarity.attackers import OWN_SETS
+from unmask.privacy.similarity.attackers import SETS
 from unmask.privacy.similarity.intervals import NOT_ASKED, UNDEFINED, Setup, Statistic, gain, ratio
 from unmask.privacy.similarity.kernels import PairSums, PavTables
 from unmask.privacy.similarity.matrix import Comparisons
@@ -140,13 +140,15 @@ def _add(
 @dataclass(frozen=True, eq=False)
 class Counted:
     """Trials of known speakers; those ``kept`` do not compare a segment with itself, and of them
-    ``enrol`` and ``test`` are the speakers, ``same`` where they are one.
+    ``enrol`` and ``test`` are the speakers, ``same`` where they are one, and ``segments`` those on
+    both sides, in one numbering, None if unnamed.
     """
 
     scores: Scores
     kept: BoolArray
     enrol: IntArray
     test: IntArray
+    segments: tuple[IntArray, IntArray] | None
 
     @classmethod
     def of(cls, scores: Scores, name: str, names: tuple[str, ...]) -> Counted:
@@ -166,23 +168,16 @@ class Counted:
                     f"{name.upper()}: {wrong.size} trials are labelled against their speakers, the"
                     f" first is trial {int(wrong[0]) + 1}"
                 )
-        kept = np.ones(same.size, dtype=bool)
+        kept, segments = np.ones(same.size, dtype=bool), None
         if scores.enrol is not None and scores.test is not None:
-            a, b = share(scores.enrol, scores.test)
-            kept = np.asarray(a.codes != b.codes)
-        return cls(scores, kept, enrol[kept], test[kept])
+            a, b = (ids.codes.astype(np.int64) for ids in share(scores.enrol, scores.test))
+            kept = a != b
+            segments = a[kept], b[kept]
+        return cls(scores, kept, enrol[kept], test[kept], segments)
 
     @property
     def same(self) -> BoolArray:
         return np.asarray(self.enrol == self.test)
-
-    @property
-    def segments(self) -> tuple[IntArray, IntArray] | None:
-        """The segments on both sides, in one numbering; None if unnamed."""
-        if self.scores.enrol is None or self.scores.test is None:
-            return None
-        enrol, test = share(self.scores.enrol, self.scores.test)
-        return enrol.codes[self.kept].astype(np.int64), test.codes[self.kept].astype(np.int64)
 
 
 def _centred(values: FloatArray, enrol: IntArray, test: IntArray) -> FloatArray:
@@ -270,7 +265,7 @@ def safeguard_differences(*lists: Scores, **how: Any) -> tuple[Estimate, ...]:
     """
     setup = Setup(**how)
     both = [
-        sets_of_lists(dict(zip(OWN_SETS, one, strict=True)), setup, system=None)[0]
+        sets_of_lists(dict(zip(SETS, one, strict=True)), setup, system=None)[0]
         for one in (lists[:3], lists[3:])
     ]
     people = [one.sets["oo"].speakers for one in both]

@@ -14,7 +14,7 @@ from unmask.estimate import Estimate, Interval, Luck, Notice, Parameter
 from unmask.privacy.attack import CENTRED, DOUBLE_CENTRED, NEGATED, PLAIN, READINGS, WORDS
 from unmask.privacy.similarity.attackers import (
     LEAST_DIFFERENCE,
-    OWN_SETS,
+    SETS,
     SpeakerProtection,
     StrongestAttack,
     attacks_of,
@@ -44,7 +44,6 @@ from unmask.privacy.similarity.matrix import (
     view_of,
 )
 
-SETS = OWN_SETS
 GIVEN = "given scores"
 UTTERANCES, LISTED = "utterance pairs", "trials of people on both sides"
 """What the numbers of a result compare."""
