@@ -216,7 +216,8 @@ def embedded(
     work.expect([step])
     if work.dry:
         people, called = [one.speaker for one in files], [one.utterance for one in files]
-        return Embeddings(np.ones((len(files), 1)), people, called), {}, {}
+        named = Source(source or what, content, "audio")
+        return Embeddings(np.ones((len(files), 1)), people, called, source=named), {}, {}
     made, failures, sounds = work.run(step)
     return made, failures, dict(zip((one.utterance for one in files), sounds, strict=True))
 
@@ -268,6 +269,8 @@ def refuse_copies(known: Mapping[str, Embeddings | None], other: Embeddings, key
     few of its vectors, if any, are vectors of theirs.
     """
     for whose, one in known.items():
+        if one and one.source and other.source and one.source.sha256 == other.source.sha256:
+            raise InputError(key, f"another run than {whose}", "the same bytes")
         if one is None or one.dimension != other.dimension or other.dimension < 2:
             continue
         same = int(np.isin(other.marks, one.marks).sum())
