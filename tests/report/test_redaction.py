@@ -160,7 +160,7 @@ def test_names_in_endings_patterns_sessions_groups_files_and_folders(tmp_path):
     text = (out / "assessment.toml").read_text(encoding="utf-8")
     assert 'speakers = "withheld"' in text
     assert 'embeddings = "withheld"' in text
-    with pytest.raises(InputError, match="original.embeddings: withheld, .* --set original.embed"):
+    with pytest.raises(InputError, match=r"original.embeddings: withheld, .* --set original"):
         load_config(out / "assessment.toml")
     plain = tmp_path / "plain"
     with run_on(workers=1):

@@ -143,5 +143,5 @@ def test_the_filing_copy_tells_what_each_attacker_needs_and_links(made):
         )
         risks = [r.estimates[0].value for r in every if r.conditions["safeguard"] == name]
         assert max(risks) == most
-        tried = {attacker: dict((s, e) for s, e, _ in told) for attacker, _, told in result.tried}
+        tried = {attacker: {s: e for s, e, _ in told} for attacker, _, told in result.tried}
         assert sum(one[name] is not None for one in tried.values()) == len(risks) >= 1

@@ -73,7 +73,8 @@ class Assessment(Tabular):
     ``attackers`` are those that were run against some safeguard, which config may name more of.
     ``ranks`` are result files in a challenge's form, by system.
     ``tried`` has, by attacker, what it needs in practice and its largest Linkability, or why it was
-    not run, of every safeguard. ``lines`` conclude, the worst first, ``limits`` and ``next_steps`` are sentences.
+    not run, of every safeguard.
+    ``lines`` conclude, the worst first, ``limits`` and ``next_steps`` are sentences.
     ``notices`` are those on what was read, ``failures`` tell what could not be computed; the rest
     of the report stands.
     ``kept`` is the folder of finished steps and figures, which holds names and voiceprints.
