@@ -101,6 +101,10 @@ def test_a_second_run_is_known_by_its_name_or_told(folder):
     assert "ignorant (cosine, wccn, whitened); informed (" in done.stdout
     assert re.search(r"A run takes about \d+ s\.", done.stdout)
     assert "semi-informed attacker was not run" in done.stdout
+    assert "Hidden" not in done.stdout
+    (folder / "copy.npz").write_bytes((folder / "b2.npz").read_bytes())
+    done = run("original.npz", "b2.npz", "--again", "copy.npz", "--validate")
+    assert "found the same in 32 of 32 rows" in str(done.exception)
 
 
 def test_keyless_lets_attackers_make_the_same_run(folder):

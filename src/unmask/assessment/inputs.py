@@ -255,7 +255,9 @@ def read_inputs(
             sentence = f"{len(failures)} recordings cannot be read and are left out everywhere"
             notices.append(Notice("not-read", key, f"{sentence}{reasons}"))
         if speech.source is not None:
-            sources.append(replace(speech.source, name=relative(speech.source.name, base)))
+            told = f"{_role(config, key)}, {len(speech):,} utterances"
+            named = replace(speech.source, name=relative(speech.source.name, base), role=told)
+            sources.append(replace(named, speakers=speech.n_speakers))
             speech = replace(speech, source=sources[-1])
         if speech.utterances is None:
             sentence = "utterances have no names and are matched by their order"
@@ -442,6 +444,17 @@ def _with_attackers(
     trained = {(a.name, b.name): extractors.trained(a, b) for a, b in able}
     untrained = {key: reason for key, reason in why.items() if reason is not None}
     return replace(inputs, original=original, speech=held, trained=trained, untrained=untrained)
+
+
+def _role(config: Config, key: str) -> str:
+    """What the set of this key is to an assessment."""
+    name = key.removeprefix("safeguards.")
+    for one in config.safeguards:
+        if name in (f"{one.name}.again", one.again):
+            return f"attacker's own run of {one.name}"
+        if name in (f"{one.name}.related", one.related):
+            return f"related to {one.name}"
+    return f"protected by {name}" if name != key else key
 
 
 def _recordings(part: VoicesConfig, key: str, *, allow_code: bool) -> Sequence[Recording]:

@@ -216,7 +216,8 @@ def embedded(
     work.expect([step])
     if work.dry:
         people, called = [one.speaker for one in files], [one.utterance for one in files]
-        return Embeddings(np.ones((len(files), 1)), people, called), {}, {}
+        named = Source(source or what, content, "audio")
+        return Embeddings(np.ones((len(files), 1)), people, called, source=named), {}, {}
     made, failures, sounds = work.run(step)
     return made, failures, dict(zip((one.utterance for one in files), sounds, strict=True))
 
@@ -268,7 +269,11 @@ def refuse_copies(known: Mapping[str, Embeddings | None], other: Embeddings, key
     few of its vectors, if any, are vectors of theirs.
     """
     for whose, one in known.items():
-        if one is None or one.dimension != other.dimension or other.dimension < 2:
+        if one is None or one.dimension != other.dimension:
+            continue
+        if other.dimension < 2:  # Nothing was embedded.
+            if one.source and other.source and one.source.sha256 == other.source.sha256:
+                raise InputError(key, f"another run than {whose}", "the same bytes")
             continue
         same = int(np.isin(other.marks, one.marks).sum())
         if 2 * same > len(other):

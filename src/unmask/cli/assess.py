@@ -9,6 +9,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import typer
@@ -193,7 +194,7 @@ def run(
     reused = f"reused {done.reused} finished steps, computed {done.computed}; "
     terminal.remark(
         f"{reused if done.reused else ''}intermediate results (they contain names and voiceprints)"
-        f" are cached in {done.kept}; unmask cache clear deletes them"
+        f" are cached in {done.kept}; to delete them: unmask cache clear {quote(str(done.kept))}"
     )
     if file_copy and not page.with_name("filing.pdf").exists():
         terminal.remark("no Chromium to make a PDF: print filing.html from any browser")

@@ -364,7 +364,8 @@ def untried(study: Study) -> Iterable[str]:
         yield note("left_out", what=what, named=", ".join(named))
     if changed := config.changed:
         yield note("changed", named=", ".join(changed))
-    if hidden := [one.name for one in config.safeguards if one.hidden and one.given]:
+    held = {run for one in config.safeguards for run in (one.again, one.related)}
+    if hidden := [s.name for s in config.safeguards if s.hidden and s.given and s.name not in held]:
         yield note("hidden", names=listed(hidden))
     for (attackers, why), names in _alike(
         ((name, attacker), why) for (name, attacker), why in study.missing.items()

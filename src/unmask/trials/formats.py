@@ -133,7 +133,8 @@ class Source:
     partner in the other one (or had no score) and were left out on request, ``duplicates`` trials
     left out because they came before. A count that does not apply is ``None``. ``encoder`` is the
     fingerprint of what made its vectors, where that is told, ``sound`` what its recordings are
-    like, where it has such, ``spoof`` how many of its trials are spoofs that were set aside.
+    like, where it has such, ``spoof`` how many of its trials are spoofs that were set aside,
+    ``role`` what an assessment uses it as.
     """
 
     name: str
@@ -148,6 +149,7 @@ class Source:
     encoder: str = ""
     sound: Sound | None = None
     spoof: int = 0
+    role: str = ""
 
     def counted(self, counts: Mapping[str, int], speakers: int | None) -> Source:
         """The same with counts of target, nontarget and other trials and of speakers."""
