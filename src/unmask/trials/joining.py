@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Protocol
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,29 +11,16 @@ from unmask.base import IntArray, Labels
 from unmask.trials import problems
 from unmask.trials.formats import OnProblem
 
+if TYPE_CHECKING:
+    from unmask.trials.large import SpooledTrials
+    from unmask.trials.trial_list import TrialList
+
 Again = tuple[IntArray, int]
 """Rows of trials that came before, in order, and where the first of them came before."""
 
 
-class TrialTable(Protocol):
-    """A list of trials, which gives what is found in it part by part."""
-
-    @property
-    def name(self) -> str: ...
-
-    def __len__(self) -> int: ...
-
-    def trial(self, row: int) -> str: ...
-
-    @property
-    def repeats(self) -> Iterable[Again]: ...
-
-    @property
-    def contradictions(self) -> Iterable[Again]: ...
-
-
 def check_repeats(
-    trials: TrialTable,
+    trials: TrialList | SpooledTrials,
     duplicates: OnProblem,
     where: Callable[[int], str],
     drop: Callable[[IntArray], object],
@@ -74,18 +61,16 @@ def paired(partner: IntArray, size: int) -> tuple[IntArray, IntArray, IntArray, 
 class Meeting:
     """How two lists fit: how many trials either has ``alone``, and how many they label unlike."""
 
-    def __init__(self, first: TrialTable, second: TrialTable) -> None:
+    def __init__(self, first: TrialList | SpooledTrials, second: TrialList | SpooledTrials) -> None:
         self.lists = first, second
         self._sizes = len(first), len(second)
-        self.alone, self._rows, self._conflicts = [0, 0], [-1, -1], 0
+        self.alone, self._rows, self._conflicts = [0, 0], [1 << 62, 1 << 62], 0
 
     def add(self, *alone: IntArray, labels: tuple[Labels | None, Labels | None]) -> None:
         """Rows that one list has alone, and labels of those that both have, in a part of them."""
         for side, rows in enumerate(alone):
-            if rows.size:
-                first, known = int(rows.min()), self._rows[side]
-                self._rows[side] = min(first, known) if self.alone[side] else first
-                self.alone[side] += rows.size
+            self._rows[side] = int(rows.min(initial=self._rows[side]))
+            self.alone[side] += rows.size
         if labels[0] is not None and labels[1] is not None:
             self._conflicts += int((labels[0] != labels[1]).sum())
 

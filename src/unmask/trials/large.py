@@ -87,7 +87,7 @@ class StreamedScores:
     speakers: pl.Series | None
     speaker_count: int | None
     trials: str
-    _tables: dict[str, tuple[_Spooled, str]]
+    _tables: dict[str, tuple[SpooledTrials, str]]
     scores_are: Units = "ln"
 
     @property
@@ -160,7 +160,7 @@ def streamed_scores(
             if rules and table not in keys:
                 named = IDENTIFIERS[:2] if i == 0 else ()
             names = [] if table in keys else list(table.systems)
-            tables.append(_Spooled(table, folder / str(i), names, named, one_sided, buckets))
+            tables.append(SpooledTrials(table, folder / str(i), names, named, one_sided, buckets))
         carried = CARRIED if len(tables) > 1 else 0
         needed = sum((one.row_bytes + carried) * one.table.rows.expected() for one in tables)
         check_room(folder, needed, "temporary files", named=folder.parent)
@@ -201,7 +201,7 @@ def _open(path: str | Path, wanted: Wanted) -> TableFile:
 
 
 @dataclass(eq=False)
-class _Spooled:
+class SpooledTrials:
     """A file in a folder; ``codes`` are of names in both roles ``named``."""
 
     table: TableFile
@@ -396,7 +396,10 @@ class _Spooled:
 
 
 def _joined(
-    tables: list[_Spooled], key: _Spooled | None, rules: tuple[SpeakerRule, ...], missing: OnProblem
+    tables: list[SpooledTrials],
+    key: SpooledTrials | None,
+    rules: tuple[SpeakerRule, ...],
+    missing: OnProblem,
 ) -> StreamedScores:
     """Give all scores their labels and speakers."""
     unscored = [0] * len(tables)
@@ -429,7 +432,7 @@ def _joined(
     return StreamedScores(counts, unique, named, spoken, first.digest(), systems)
 
 
-def _matched(first: _Spooled, other: _Spooled, *, speakers: bool, drop: bool) -> Meeting:
+def _matched(first: SpooledTrials, other: SpooledTrials, *, speakers: bool, drop: bool) -> Meeting:
     """Take labels that ``first`` lacks, and ``speakers``, from ``other``; ``drop`` leaves out what
     ``first`` has alone, else ``other`` notes its rows.
     """
