@@ -13,9 +13,9 @@ from scipy.special import expit
 
 from unmask.base import HULL, SKEWED, FloatArray, MetricRange, Sampling, Tabular, quantile_t
 from unmask.engine.battery import Battery, MetricSpec
-from unmask.engine.bootstrap import units_of
+from unmask.engine.bootstrap import NOT_ASKED, units_of
 from unmask.engine.evaluating import of_arrays
-from unmask.engine.evaluation import NOT_ASKED, UNMOVED, Analysis
+from unmask.engine.evaluation import UNMOVED, Analysis
 from unmask.engine.fusion import Fitting, Fusion, Map, calibrated
 from unmask.engine.metrics import cllr, negated_notices
 from unmask.engine.roc import Roc

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any
+from typing import Any, Self
 from unicodedata import category, normalize
 
 import numpy as np
@@ -405,22 +405,16 @@ class Digest:
     def __init__(self) -> None:
         self.count = self.total = 0
 
-    def add(self, hashes: Hashes, label: Labels | None) -> None:
+    def add(self, hashes: Hashes, label: Labels | None) -> Self:
         """Take trials with their labels."""
         kind = np.full(len(hashes), _UNLABELLED) if label is None else label + 1
         self.count += len(hashes)
         self.total += int(mixed(hashes + (kind + 1).astype(np.uint64) * MULTIPLIER).sum())
+        return self
 
     def __str__(self) -> str:
         text = f"unmask trials 2\n{self.count}\n{self.total % 2**64:016x}\n"
         return hashlib.sha256(text.encode()).hexdigest()[:8]
-
-
-def digest_of(hashes: Hashes, label: Labels | None) -> str:
-    """Digest of all trials at once."""
-    digest = Digest()
-    digest.add(hashes, label)
-    return str(digest)
 
 
 def trial_hashes(columns: Columns) -> Hashes:

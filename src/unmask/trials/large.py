@@ -387,10 +387,8 @@ class SpooledTrials:
 
     def source(self, counts: Mapping[str, int], speakers: int | None) -> Source:
         """What the result says about this file."""
-        format = self.table.format
         remarks = (*self.table.remarks, *self._remarks, "read in batches")
-        detected = "; ".join((format.description, *remarks))
-        source = Source(self.name, self.table.rows.sha256, format.name, detected=detected)
+        source = self.table.format.said_of(self.name, self.table.rows.sha256, remarks)
         source = replace(source, missing=self.missing, duplicates=self.duplicates)
         return source.counted(counts, speakers)
 

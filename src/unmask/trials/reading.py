@@ -328,8 +328,7 @@ def _scores(
 
 def _columns(parsed: Parsed) -> dict[str, Any]:
     """What trials and scores have in common."""
-    detected = "; ".join((parsed.format.description, *parsed.remarks))
-    source = Source(parsed.name, parsed.sha256, parsed.format.name, detected=detected)
+    source = parsed.format.said_of(parsed.name, parsed.sha256, parsed.remarks)
     return parsed.trials | {"sources": (source,)}
 
 
@@ -436,11 +435,10 @@ def _embeddings(
     )
     if columns:
         remarks.append(f"metadata: {', '.join(columns)}")
-    digest = content.pop("digest", None) or source.sha256
-    detected = "; ".join((kind.description, *remarks))
+    about = kind.said_of(name, content.pop("digest", None) or source.sha256, remarks)
     encoder = content.setdefault("encoder", "")
-    about = Source(name, digest, kind.name, speakers=spoken.n_unique, detected=detected)
-    return Embeddings(**content, columns=columns, source=replace(about, encoder=encoder))
+    about = replace(about, speakers=spoken.n_unique, encoder=encoder)
+    return Embeddings(**content, columns=columns, source=about)
 
 
 def _vectors(source: Input | _Table) -> tuple[str, dict[str, Any]]:

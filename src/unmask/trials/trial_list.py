@@ -20,10 +20,10 @@ from unmask.trials import problems
 from unmask.trials.formats import NONTARGET, OTHER, TARGET, OnProblem, Source, check_choice
 from unmask.trials.ids import (
     Columns,
+    Digest,
     Ids,
     check_names,
     codes_of_pairs,
-    digest_of,
     distinct_names,
     match,
     repeats,
@@ -217,7 +217,7 @@ class TrialList:
     @cached_property
     def digest(self) -> str:
         """Eight hex digits that name this set of labelled trials, whatever its order."""
-        return digest_of(trial_hashes(self.ids), self.label)
+        return str(Digest().add(trial_hashes(self.ids), self.label))
 
     def with_speakers(self, speakers: Speakers) -> Self:
         """Name the speakers of both sides; ``speakers`` as in :func:`read_scores`."""
@@ -380,7 +380,7 @@ class Scores(TrialList):
         """Eight hex digits that name the labelled trials, or scores without names, in any order."""
         if self.has_ids:
             return super().digest
-        return digest_of(score_hashes([*self.systems.values()]), self.label)
+        return str(Digest().add(score_hashes([*self.systems.values()]), self.label))
 
     def scores(self, system: str | None = None) -> FloatArray:
         """Scores of one system; the name may be left out where there is only one."""
