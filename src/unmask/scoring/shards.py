@@ -169,7 +169,6 @@ class RowOrder:
         return PairGrid(Sides(enrol, test), enrolled, asked, which, wide)
 
     def _first(self, backend: Backend, number: int) -> Sides:
-        """The sides of the first vectors."""
         shard = self.shards[0]
         return _sides(backend, next(iter(shard.slices()))[1][:number], shard.name, 0)
 

@@ -218,7 +218,6 @@ def _voices(given: Embeddings | str | Path, speakers: Speakers | None) -> Embedd
 
 
 def _utterances(voices: Embeddings) -> pl.Series:
-    """The name of every row."""
     if voices.utterances is None:
         raise InputError(voices.name, "a name for every utterance", "none")
     return voices.utterances.to_series()

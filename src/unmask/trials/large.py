@@ -185,7 +185,6 @@ def _voxceleb(tables: Sequence[TableFile]) -> tuple[SpeakerRule, ...]:
 
 
 def _open(path: str | Path, wanted: Wanted) -> TableFile:
-    """A file as a table."""
     if str(path) == "-":
         raise InputError("-", "a file that can be read twice", "standard input")
     with Input(path) as source:
@@ -284,7 +283,6 @@ class SpooledTrials:
         self.duplicates = left - len(self)
 
     def trial(self, row: int) -> str:
-        """Names of the trial in a row, for messages."""
         return self.table.trial(row)
 
     @property

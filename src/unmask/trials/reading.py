@@ -101,8 +101,10 @@ def read_scores(
         options |= {"columns": columns, "scores_are": scores_are}
         files = path.values() if isinstance(path, Mapping) else path
         tables = [read_scores(one, **options) for one in files]
-        if isinstance(path, Mapping):
-            tables = [_renamed(one, name) for one, name in zip(tables, path, strict=True)]
+        for row, name in enumerate(path) if isinstance(path, Mapping) else ():
+            own = tables[row].systems
+            named = {name if len(own) == 1 else f"{name} {x}": own[x] for x in own}
+            tables[row] = replace(tables[row], systems=named)
         return tables[0] if len(tables) == 1 else Scores.merged(*tables)
     if isinstance(path, str | Path):
         role = "scores" if key is None else "scores for a key"
@@ -267,15 +269,7 @@ def _series(name: str, values: list[Any]) -> pl.Series:
         return pl.Series(name, known, strict=False)
 
 
-def _renamed(scores: Scores, name: str) -> Scores:
-    """The only system by this name; of several, each with the name before its own."""
-    one = len(scores.systems) == 1
-    systems = {name if one else f"{name} {own}": s for own, s in scores.systems.items()}
-    return replace(scores, systems=systems)
-
-
 def _trials(parsed: Parsed, speakers: Speakers | None, duplicates: OnProblem) -> Trials:
-    """A validated key."""
     labelled, named = (parsed.trials[what] is not None for what in ("label", "enrol"))
     problems.check_key(parsed.name, parsed.format, labelled, named)
     trials = Trials(**_columns(parsed)).without_duplicates(duplicates, where=parsed.where)

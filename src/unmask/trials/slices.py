@@ -123,7 +123,6 @@ def _opened(path: Path, speakers: Speakers | None) -> EmbeddingFile:
 
 
 def _archived(path: Path) -> tuple[str, dict[str, Any]]:
-    """The member of the vectors in an archive, and who speaks, by role."""
     with zipfile.ZipFile(path) as archive:
         member, named = _roles({name.removesuffix(".npy"): name for name in archive.namelist()})
     arrays = load_arrays(path, str(path), only=list(named.values()))
