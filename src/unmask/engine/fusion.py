@@ -49,7 +49,7 @@ class Fusion:
             wanted = f"the systems of the map ({', '.join(self.systems)})"
             raise InputError(scores.name, wanted, ", ".join(given))
         order = list(self.systems) if set(given) == set(self.systems) else given
-        return _llr(self, _design(scores, self.quality, order))
+        return mapped(self, _design(scores, self.quality, order))
 
 
 Map = Fusion | IsotonicCalibration
@@ -297,7 +297,7 @@ def _quality(scores: Scores, name: str) -> FloatArray:
     return values
 
 
-def _llr(map: Map, columns: Sequence[FloatArray]) -> FloatArray:
+def mapped(map: Map, columns: Sequence[FloatArray]) -> FloatArray:
     """A map of the columns it was fitted to."""
     if not isinstance(map, Fusion):
         return map.apply(columns[0])
@@ -325,7 +325,7 @@ def _crossfitted(scores: Scores, how: Fitting) -> tuple[FloatArray, int]:
             raise InputError(scores.name, wanted, actual)
         here = (fold[0] == i) & (fold[1] == j)
         made = how.fit(systems, columns, own, non)
-        llr[here] = _llr(made, [column[here] for column in columns])
+        llr[here] = mapped(made, [column[here] for column in columns])
     return llr, len(pairs)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from unmask.base import IntArray, Labels
-from unmask.trials import problems
+from unmask.errors import InputError
 from unmask.trials.formats import OnProblem
 
 if TYPE_CHECKING:
@@ -35,16 +35,21 @@ def check_repeats(
                 drop(again)
             yield again, earlier
 
-    checks = [
-        (repeated(), problems.repeated if duplicates == "error" else None),
-        (trials.contradictions, problems.contradiction),
-    ]
-    for found, refused in checks if duplicates == "error" else checks[::-1]:
-        some = [(int(rows[0]), earlier, rows.size) for rows, earlier in found if rows.size]
-        if some and refused is not None:
-            row, earlier, _ = min(some)
-            count = sum(size for *_, size in some)
-            raise refused(where(row), trials.trial(row), where(earlier), count)
+    checks = [repeated(), trials.contradictions]
+    for found in checks if duplicates == "error" else checks[::-1]:
+        some = [(int(rows[0]), before, rows.size) for rows, before in found if rows.size]
+        if not some or (found is checks[0] and duplicates == "skip"):
+            continue
+        row, before, _ = min(some)
+        count, trial = sum(size for *_, size in some), trials.trial(row)
+        earlier = where(before).rsplit(", ", 1)[-1]
+        if found is checks[0]:
+            raise InputError(
+                f"{where(row)}: expected each trial once, found {trial} again, first in {earlier} "
+                f"({count} duplicates in all); duplicates='skip' keeps the first"
+            )
+        expected = f"{trial}, in either order, labelled as in {earlier}"
+        raise InputError(where(row), expected, f"another label ({count} such trials in all)")
 
 
 def paired(partner: IntArray, size: int) -> tuple[IntArray, IntArray, IntArray, IntArray]:
@@ -76,20 +81,32 @@ class Meeting:
 
     def check_key(self, missing: OnProblem) -> None:
         """Refuse scores that do not fit their key."""
-        scores, key = self.lists
-        if missing == "error" and any(self.alone):
-            zipped = zip(self.alone, self._sizes, self.lists, self._rows, strict=True)
-            first, second = ((n, of, x.trial(row) if n else "") for n, of, x, row in zipped)
-            raise problems.mismatch(scores.name, key.name, first, second)
-        if self.alone[0] == self._sizes[0]:
-            raise problems.nothing_in_common(scores.name, self._sizes[0], key.name)
-        if self._conflicts:
-            raise problems.other_labels(scores.name, key.name, self._conflicts)
+        (scores, key), (lacking, surplus), (size, others) = self.lists, self.alone, self._sizes
+        said = []
+        if lacking and missing == "error":
+            first = scores.trial(self._rows[0])
+            said.append(f"{lacking} of its {size} trials are not in {key.name} (first: {first})")
+        if surplus and missing == "error":
+            text = f"{surplus} of the {others} trials of {key.name} have no score"
+            said.append(f"{text} (first: {key.trial(self._rows[1])})")
+        if said:
+            raise InputError(
+                f"{scores.name}: {'; '.join(said)}; missing='skip' goes on without them"
+            )
+        if lacking == size:
+            raise InputError(f"{scores.name}: none of its {size} trials is in {key.name}")
+        self._check_labels(scores.name, key.name)
 
     def check_same(self) -> None:
         """Refuse lists that are not of the same labelled trials."""
-        first, other = self.lists
-        if any(self.alone):
-            raise problems.other_trials(first.name, other.name, *self.alone)
+        names = [table.name for table in self.lists]
+        sides = zip(self.alone, names, names[::-1], strict=True)
+        said = [f"{n} trials of {own} are not in {other}" for n, own, other in sides if n]
+        if said:
+            raise InputError(f"expected the same trials, found that {' and '.join(said)}")
+        self._check_labels(names[1], names[0])
+
+    def _check_labels(self, name: str, reference: str) -> None:
         if self._conflicts:
-            raise problems.other_labels(other.name, first.name, self._conflicts)
+            actual = f"{self._conflicts} trials labelled otherwise"
+            raise InputError(name, f"the labels of {reference}", actual)
