@@ -154,18 +154,16 @@ def read_key(
     return _trials(parsed, speakers, duplicates)
 
 
-def read_trials(
-    path: str | Path, *, format: str | None = None
-) -> tuple[TrialList, Callable[[int], str]]:
+def read_trials(path: str | Path) -> tuple[TrialList, Callable[[int], str]]:
     """Trials to score, labelled or not, each once; and what names a row of the file."""
     with Input(path) as source:
-        sample = TextSample.of(source) if source.container == "text" and format is None else None
+        sample = TextSample.of(source) if source.container == "text" else None
         if sample is not None and sample.header is None and len(sample.columns) == 2:
             (enrol, test), where = read_columns(source, ["enrol", "test"], layout="enrol test")
             about = Source(source.name, source.sha256, "", detected="trials without labels")
             trials = TrialList(enrol, test, None, sources=(about,))
         else:
-            parsed = _parse(source, Wanted("a key", format))
+            parsed = _parse(source, Wanted("a key"))
             trials, where = TrialList(**_columns(parsed)), parsed.where
     if not trials.has_ids:
         raise problems.no_identifiers(trials.name, "score")

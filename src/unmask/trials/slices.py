@@ -98,42 +98,36 @@ def _opened(path: Path, speakers: Speakers | None) -> EmbeddingFile:
     """A file with the usual names; an error for one that is not plain."""
     columns: dict[str, Any]
     if path.suffix == ".parquet":
-        table = ParquetFile.opened(path)
-        member, named = _roles({name: name for name in table.schema})
-        head = table.select([member]).slice(0, 1).to_series()
+        file = ParquetFile.opened(path)
+        member, named = _roles({name: name for name in file.schema})
+        head = file.select([member]).slice(0, 1).to_series()
         plain, dimension = head.dtype.is_nested(), len(head[0])
-        frame = table.select(list(named.values())).slice(0, table.height)
+        frame = file.select(list(named.values())).slice(0, file.height)
         columns = {role: frame[name] for role, name in named.items()}
     else:
-        member, columns = _archived(path) if speakers is None else ("", _listed(speakers))
-        with _array(path, member) as (file, size):
-            (rows, dimension), by_columns, kind = npy_header(file)
-            plain = file.tell() + math.prod((rows, dimension, kind.itemsize)) == size
+        member, columns = "", {}
+        if speakers is None:
+            with zipfile.ZipFile(path) as archive:
+                names = {name.removesuffix(".npy"): name for name in archive.namelist()}
+            member, named = _roles(names)
+            arrays = load_arrays(path, str(path), only=list(named.values()))
+            columns = {role: arrays[name.removesuffix(".npy")] for role, name in named.items()}
+        elif (table := speaker_rule(speakers).table) is not None:
+            columns = {"utterances": table["utterance"], "speakers": table["speaker"]}
+        with _array(path, member) as (stream, size):
+            (rows, dimension), by_columns, kind = npy_header(stream)
+            plain = stream.tell() + math.prod((rows, dimension, kind.itemsize)) == size
         plain &= kind.kind == "f" and not by_columns
         plain &= {np.shape(column) for column in columns.values()} == {(rows,)}
     if not plain:
         raise ValueError("vectors that are read as a whole")
     ids = {role: text_ids(column, role, str(path)) for role, column in columns.items()}
-    with path.open("rb") as stream:
-        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+    with path.open("rb") as whole:
+        digest = hashlib.file_digest(whole, "sha256").hexdigest()
     form, spoken = path.suffix.removeprefix("."), ids["speakers"]
     about, count = f"{form} embeddings, read in slices", spoken.n_unique
     source = Source(str(path), digest, f"{form}-embeddings", speakers=count, detected=about)
     return EmbeddingFile(path, member, dimension, spoken, ids.get("utterances"), source)
-
-
-def _archived(path: Path) -> tuple[str, dict[str, Any]]:
-    with zipfile.ZipFile(path) as archive:
-        member, named = _roles({name.removesuffix(".npy"): name for name in archive.namelist()})
-    arrays = load_arrays(path, str(path), only=list(named.values()))
-    return member, {role: arrays[name.removesuffix(".npy")] for role, name in named.items()}
-
-
-def _listed(speakers: Speakers) -> dict[str, Any]:
-    """Who speaks, by role, in a table of utterances and speakers."""
-    table = speaker_rule(speakers).table
-    assert table is not None
-    return {"utterances": table["utterance"], "speakers": table["speaker"]}
 
 
 def _roles(names: Mapping[str, str]) -> tuple[str, dict[str, str]]:
