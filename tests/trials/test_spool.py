@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from unmask.trials import spool
 from unmask.trials.ids import NameTable, match, repeats
-from unmask.trials.joining import paired
 from unmask.trials.readers.detect import candidates, decisive
 from unmask.trials.spool import Column, TrialSpool, partners
+from unmask.trials.trial_list import paired
 
 trials = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=80)
 anywhere = settings(

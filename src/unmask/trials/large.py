@@ -30,7 +30,6 @@ from unmask.trials.ids import (
     repeats,
     score_hashes,
 )
-from unmask.trials.joining import Again, Meeting, check_repeats, paired
 from unmask.trials.readers.detect import NamedColumns, Wanted, columns_of
 from unmask.trials.readers.files import GZIP_MAGIC, Input
 from unmask.trials.readers.tables import IDENTIFIERS, TableFile, open_table
@@ -46,6 +45,7 @@ from unmask.trials.speakers import (
     with_rules,
 )
 from unmask.trials.spool import RECORD, Column, Records, TrialSpool, partners
+from unmask.trials.trial_list import Again, Meeting, check_repeats, paired
 
 LARGE = 2 << 30
 ROWS = 1 << 20
