@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
 
@@ -577,6 +578,17 @@ class Config(_Part):
         shown = [one for one in self.safeguards if not one.hidden]
         told = len(shown) > 1 and all(one.name == one.per for one in shown)
         return tuple(one.name for one in shown) if told else ()
+
+    @property
+    def voices(self) -> tuple[str, ...]:
+        """Safeguards of which voices are assessed; where nothing but a number at the end tells
+        their names apart, as in a sweep, in its order.
+        """
+        names = [one.name for one in self.safeguards if one.given and not one.hidden]
+        alike = len({name.rpartition(" ")[0] for name in names}) == 1
+        with suppress(ValueError):
+            names.sort(key=lambda name: float(name.rpartition(" ")[2]) if alike else 0.0)
+        return tuple(names)
 
     @property
     def left_out(self) -> dict[str, list[str]]:
