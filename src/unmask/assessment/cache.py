@@ -62,7 +62,8 @@ class Step:
     """One piece of work, made by a framework and run by :class:`Work`.
 
     ``inputs`` are digests, ``params`` what else decides the result, ``weight`` is about how many
-    seconds it takes. What is ``read`` alone serves quick looks and whole runs alike.
+    seconds it takes, which a forecast finds by trying a part where the step can be ``timed``. What
+    is ``read`` alone serves quick looks and whole runs alike.
     """
 
     what: str
@@ -71,6 +72,7 @@ class Step:
     compute: Callable[[], Any] = field(repr=False)
     weight: float = 1.0
     read: bool = False
+    timed: Callable[[], float] | None = field(default=None, repr=False)
 
     @classmethod
     def of(
@@ -134,9 +136,11 @@ class Work:
         self.own: set[Path] = set()
 
     def path(self, step: Step) -> Path:
-        """Where the result of a step is kept."""
+        """Where the result of a step is kept, of another report of this user where it is there."""
         mark = "quick-" if self.quick and not step.read else ""
-        return self.folder / f"{mark}{step.key}.npz"
+        own = self.folder / f"{mark}{step.key}.npz"
+        among = self.folder.parent == cache_directory() / ASSESSMENTS and not own.is_file()
+        return next(self.folder.parent.glob(f"*/{own.name}"), own) if among else own
 
     def expect(self, steps: Sequence[Step]) -> None:
         """Count steps that will come; those already stored weigh nothing."""
