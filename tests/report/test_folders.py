@@ -11,7 +11,6 @@ from typer.testing import CliRunner
 
 import unmask as um
 from unmask.assessment import Beside, Config, Step, Work, assumptions, config_of
-from unmask.assessment.cache import cache_of
 from unmask.assessment.folders import SWEPT
 from unmask.cli import app
 from unmask.cli.assess import _logged, versions
@@ -199,9 +198,6 @@ def test_a_quick_look_says_so_everywhere_and_shares_no_number_with_a_whole_run(f
     whole, quick = Work(folder / "kept"), Work(folder / "kept", quick=True)
     assert [one.run(step) for one in (whole, quick)] == [1, 1]
     assert (whole.reused, quick.reused, quick.computed) == (0, 0, 1)
-    reports = [Work(cache_of(folder / name)) for name in ("one", "two")]
-    assert [one.run(step) for one in reports] == [1, 1]
-    assert [(one.reused, one.computed) for one in reports] == [(0, 1), (1, 0)]
 
 
 def test_a_quick_look_takes_an_own_run_and_says_what_it_did_not_try(folder):

@@ -136,11 +136,9 @@ class Work:
         self.own: set[Path] = set()
 
     def path(self, step: Step) -> Path:
-        """Where the result of a step is kept, of another report of this user where it is there."""
+        """Where the result of a step is kept."""
         mark = "quick-" if self.quick and not step.read else ""
-        own = self.folder / f"{mark}{step.key}.npz"
-        among = self.folder.parent == cache_directory() / ASSESSMENTS and not own.is_file()
-        return next(self.folder.parent.glob(f"*/{own.name}"), own) if among else own
+        return self.folder / f"{mark}{step.key}.npz"
 
     def expect(self, steps: Sequence[Step]) -> None:
         """Count steps that will come; those already stored weigh nothing."""
