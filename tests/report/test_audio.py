@@ -66,7 +66,7 @@ def test_a_config_names_no_code_unless_allowed(tmp_path, monkeypatch):
         '[[safeguards]]\nname = "p"\naudio = "protected"\nencoder = "payload:encode"\n'
     )
     config = load_config(tmp_path / "a.toml")
-    with pytest.raises(InputError, match="names code to run: --allow-code"):
+    with pytest.raises(InputError, match="which is code to run: add --allow-code"):
         assess(config, tmp_path / "out")
     assert not mark.exists()
     with contextlib.suppress(InputError):

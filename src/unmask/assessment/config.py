@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
 
@@ -299,8 +300,11 @@ ATTACKERS = (
     ),
 )
 STANDARD.update({one.name: one for one in ATTACKERS})
-QUICK = AttackerConfig(name="original enrolment", backends=("cosine", "wasserstein"))
-"""Who attacks in a quick look: cosine in four readings, wasserstein in two."""
+QUICK = (
+    AttackerConfig(name="original enrolment", backends=("cosine", "wasserstein")),
+    AttackerConfig(name="informed", enrol="own", train=("original", "own"), backends=("wccn",)),
+)
+"""Who attacks in a quick look, in ten readings; the second only where there is an own run."""
 _QUICK_FRAMEWORKS: tuple[Framework, ...] = (
     "legal", "similarity", "zebra", "verification", "utility"
 )  # fmt: skip
@@ -483,7 +487,7 @@ class Config(_Part):
     )
     redact: bool = False
     quick: bool = described(
-        "A quick look: six fixed attacks, at most 100 replicates, no figures. Decides nothing.",
+        "A quick look: few fixed attacks, at most 100 replicates, no figures. Decides nothing.",
         False,
     )
     filing: Filing = Filing()
@@ -550,20 +554,20 @@ class Config(_Part):
             return part.model_copy(update={"replicates": few})
 
         legal = {"lengths": self.legal.lengths[:2], "metrics": self.legal.metrics[:2]}
-        bare = dict.fromkeys(("again", "related", "command", "training"))
-        shown = (
+        bare = dict.fromkeys(("related", "command", "training"))
+        used = [
             one.model_copy(update=bare if one.made else {**bare, "method": None, "ends": None})
             for one in self.safeguards
-            if not one.hidden
-        )
+            if not one.hidden or one.name in {other.again for other in self.safeguards}
+        ]
+        own = any(one.keyless or one.again or one.per == "utterance" for one in used)
         return self.model_copy(
             update={
                 "title": f"Quick look: {self.title}",
                 "frameworks": self.frameworks or _QUICK_FRAMEWORKS,
-                "figures": (),
-                "safeguards": tuple(shown),
+                "safeguards": tuple(used),
                 "training": Training(),
-                "attackers": (QUICK,),
+                "attackers": QUICK if own else QUICK[:1],
                 "legal": self.legal.model_copy(update=legal),
                 **{name: fewer(getattr(self, name)) for name in _DRAWING},
             }
@@ -577,6 +581,17 @@ class Config(_Part):
         shown = [one for one in self.safeguards if not one.hidden]
         told = len(shown) > 1 and all(one.name == one.per for one in shown)
         return tuple(one.name for one in shown) if told else ()
+
+    @property
+    def voices(self) -> tuple[str, ...]:
+        """Safeguards of which voices are assessed; where nothing but a number at the end tells
+        their names apart, as in a sweep, in its order.
+        """
+        names = [one.name for one in self.safeguards if one.given and not one.hidden]
+        alike = len({name.rpartition(" ")[0] for name in names}) == 1
+        with suppress(ValueError):
+            names.sort(key=lambda name: float(name.rpartition(" ")[2]) if alike else 0.0)
+        return tuple(names)
 
     @property
     def left_out(self) -> dict[str, list[str]]:

@@ -462,8 +462,8 @@ def _recordings(part: VoicesConfig, key: str, *, allow_code: bool) -> Sequence[R
     from unmask.speech.encoders import runs_code
 
     if runs_code(part.encoder) and not allow_code:
-        code = f"{part.encoder}, which names code to run: --allow-code lets a config do so"
-        raise InputError(key, "a built-in encoder or an ONNX file", code)
+        code = f"{part.encoder}, which is code to run: add --allow-code if you trust it"
+        raise InputError(f"{key}, encoder", "a built-in one or an ONNX file", code)
     return recordings_of(part)
 
 

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import polars as pl
@@ -30,6 +30,7 @@ from unmask.trials import Embeddings, Source, refuse_twins
 if TYPE_CHECKING:
     from unmask.speech import Recording
 
+T = TypeVar("T")
 SESSIONS = "the session of every recording (folders speaker/session, a pattern, --sessions)"
 _A_FILE = 0.2
 """Seconds that a recording takes, where none could be timed."""
@@ -147,7 +148,7 @@ class Runs:
         made = tuple(replace(one, path=root / f"{one.place}.flac") for one in files)
         missing = [one for one, to in zip(files, made, strict=True) if not to.path.is_file()]
         if missing and make and self.work.dry:
-            rate = _seconds(missing, partial(_protect, chosen))
+            rate = seconds_each(missing, partial(_protect, chosen))
             self.work.total += (rate or _A_FILE) * len(missing) / workers()
         elif missing and make:
             with self.work.doing(what):
@@ -165,7 +166,7 @@ class Runs:
     def allowed(self, safeguard: SafeguardConfig) -> bool:
         """Whether the safeguard can be run; a command only with leave to run code."""
         if safeguard.command is not None and not self.allow_code:
-            code = "a command, which is code to run: --allow-code lets a config do so"
+            code = "a command, which is code to run: add --allow-code if you trust it"
             raise InputError(f"safeguards.{safeguard.name}", "a method", code)
         return safeguard.method is not None or safeguard.command is not None
 
@@ -210,7 +211,7 @@ def embedded(
     inputs, by = [content, *names], {"depends on": fingerprint_of(encoder)}
     if work.dry and not work.rate:
         loaded = load_encoder(encoder)
-        work.rate = _seconds(files, lambda one: embed([one], loaded))
+        work.rate = seconds_each(files, lambda one: embed([one], loaded))
     weight = (work.rate or _A_FILE) * len(files) / workers()
     step = Step(f"embedding {what}", inputs, by, compute, weight, read=True)
     work.expect([step])
@@ -222,7 +223,7 @@ def embedded(
     return made, failures, dict(zip((one.utterance for one in files), sounds, strict=True))
 
 
-def _seconds(files: Sequence[Recording], do: Callable[[Recording], object]) -> float:
+def seconds_each(files: Sequence[T], do: Callable[[T], object]) -> float:
     """How long a file takes, timed on the second that is done; 0 where that fails."""
     with suppress(Exception):
         do(files[0])

@@ -66,6 +66,8 @@ def assess(
         ),
         keyless=option("The safeguards have no key: a second run gives the same output."),
         transcripts=option("Transcripts, for intelligibility and attacks by words.", "-t"),
+        recogniser=option("Who listens, as of unmask utility.", show_default="pocketsphinx"),
+        grammar=option("Grammar of pocketsphinx: digits, words, or a .gram file.", "-g"),
         text_embeddings=option("Vectors of a language model, for attacks by words."),
         sweep=option("Safeguards to make, such as mcadams=0.6,0.7; or what the NAMEs vary."),
         levels=option(
@@ -101,7 +103,7 @@ def assess(
         "Folder for intermediate results (they contain names and voiceprints).",
         show_default="in the user's cache",
     ),
-    allow_code: bool = option("Allow the config to import Python code.", default=False),
+    allow_code: bool = option("Allow Python code and commands that are named.", default=False),
     schema: bool = option("Print the JSON Schema of the config and exit.", default=False),
 ) -> None:
     need_report_extra()
@@ -121,7 +123,8 @@ def assess(
         words.append(f"figures={json.dumps(kinds)}")
     changes = [*change, *words, *(f"{name}=true" for name, on in flags.items() if on)]
     if quick:
-        refuse(context, _HELD, "no effect with --quick, whose attackers have no run of their own")
+        taken = "no effect with --quick, whose attackers take a run that is there: --again"
+        refuse(context, ("train", "safeguard"), taken)
     files = [one for one in given if one.endswith(".toml")]
     if files and len(given) > 1:
         raise InputError("assess", "a config alone, or folders", f"{files[0]} among {len(given)}")
@@ -156,8 +159,8 @@ def assess(
 
 _HELD = ("train", "safeguard", "keyless", "again")
 _READ = (
-    *("speakers", "sessions", "encoder", "transcripts", "text_embeddings"),
-    *("sweep", "levels", "method"),
+    *("speakers", "sessions", "encoder", "transcripts", "recogniser", "grammar"),
+    *("text_embeddings", "sweep", "levels", "method"),
 )
 
 
@@ -202,14 +205,14 @@ def run(
 
 
 def _logged(terminal: Terminal) -> assessment.Listener:
-    """A line for each finished step, where there is no terminal to draw a bar on."""
+    """A line for each step of half a second or more, where there is no terminal for a bar."""
     doing, since = "", time.monotonic()
 
     def listener(what: str, done: float, total: float) -> None:
         nonlocal doing, since
         if what != doing:
             now = time.monotonic()
-            if doing:
+            if doing and now - since >= 0.5:
                 terminal.remark(f"{now - since:6.1f} s  {doing}")
             doing, since = what, now
 

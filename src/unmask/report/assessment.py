@@ -136,6 +136,12 @@ class Assessment(Tabular):
         """What to be careful about, in words, of all sections."""
         return tuple(self.document.warnings)
 
+    def __repr__(self) -> str:
+        """The tables and sentences of the terminal."""
+        from unmask.report.writing import summary_table
+
+        return summary_table(self).rstrip()
+
     def write(self, folder: str | Path, *, file_copy: bool = False) -> Path:
         """Write the report folder, with a filing copy if asked for; gives the path of the page."""
         from unmask.report.writing import write_report
@@ -321,7 +327,7 @@ def _assessment(run: Run, sections: Sequence[Section]) -> Assessment:
         lines=[*(c for c in made if c.verdict), *of_tables(rows.get("verification", ()))],
         limits=limiting,
         next_steps=list(next_steps(made, study)),
-        plane=None if config.quick else plane_of(study, rows),
+        plane=plane_of(study, rows),
         strip=strip,
         least=least,
         sections=sections,

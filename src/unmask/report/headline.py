@@ -308,6 +308,10 @@ def cards(study: Study, rows: Rows) -> list[Card]:
         extent, words, said = verdict(legal, name, known)
         if numbers and not words:
             words = f"{numbers[0].label}: {with_level(numbers[0].shown)}"
+        if study.config.quick and extent == "chance":
+            words = words.replace("not shown", "not shown by this quick look")
+            if not any(one.enrols_own for one in attacks):
+                words += "; attackers who run the safeguard were not tried"
         beside = list(_beside(study, name, weak_control(legal)))
         colour = colours_of(study)[name]
         made.append(Card(name, described[name], words, said, extent, numbers, beside, colour))
