@@ -16,6 +16,7 @@ ENTRIES = (2_000, 4_000, 8_000, 16_000)
 SEGMENTS = (2_000, 4_000, 8_000, 12_000)
 VOICES = (5_000, 10_000, 20_000, 40_000)
 EACH = 10
+HEARD = (32, 128, 512)
 SPOKEN = (100, 1_000, 10_000, 100_000)
 MATCHED = (200, 2_000, 20_000)
 ASSESSED = (240, 2_400, 24_000)
@@ -53,9 +54,16 @@ def run() -> None:
 
 
 def commands() -> None:
-    """What ``legal``, ``privacy`` and ``assess`` cost: four utterances of each person (twenty where
-    matrices are asked for), one attacker, 20 replicates.
+    """What commands cost: ``embed`` with utterances of 3.3 s; the others with four utterances of
+    each person (twenty where matrices are asked for), one attacker, 20 replicates.
     """
+    files = (
+        "import tempfile\nfrom pathlib import Path\nfrom benchmarks.bench_speech import noise\n"
+        "from unmask.speech import embed, recordings\nfolder = tempfile.TemporaryDirectory()\n"
+        "files = recordings(noise(Path(folder.name), PEOPLE), speakers='folder')\n"
+        "embed(files[:2])\n"
+    )
+    heard = f"{files}{MARK}with um.run_on(workers=1):\n    embed(files)"
     both = (
         f"{VOICE}original, other = voices(PEOPLE, EACH, 1), voices(PEOPLE, EACH, 2, 3)\n"
         "protected = um.Embeddings(other.vectors, original.speakers, original.utterances)\n"
@@ -64,12 +72,14 @@ def commands() -> None:
     )
     legal = "um.assess_attackers({'a': attacker}, lengths=[1], replicates=20)"
     privacy = "um.pseudonymisation(original, protected, replicates=20)"
+    assess = "um.assess(original, {'P': protected}, quick=True)"
     for what, each, sizes, code in (
-        ("legal: Singling Out, Linkability and 1 - EER", 4, SPOKEN, legal),
-        ("privacy: three matrices, 20 replicates", 20, MATCHED, privacy),
-        ("assess --quick", 4, ASSESSED, "um.assess(original, {'P': protected}, quick=True)"),
+        ("embed: CAM++, utterances of 3.3 s", 1, HEARD, heard),
+        ("legal: Singling Out, Linkability and 1 - EER", 4, SPOKEN, both + legal),
+        ("privacy: three matrices, 20 replicates", 20, MATCHED, both + privacy),
+        ("assess --quick", 4, ASSESSED, both + assess),
     ):
-        text = f"{both}{code}".replace("EACH", str(each))
+        text = code.replace("EACH", str(each))
         codes = [text.replace("PEOPLE", str(size // each)) for size in sizes]
         report(what, "utterances", list(sizes), codes)
 

@@ -21,7 +21,7 @@ from unmask.run import advance
 from unmask.stress import PairScores
 from unmask.stress.extrapolation.base import StartValues, Warp
 from unmask.stress.extrapolation.models import KNOTS, Parametric, gaussian_base
-from unmask.stress.impostors.pair_scores import Proxy, as_pairs, from_zero
+from unmask.stress.impostors.pair_scores import Proxy, from_zero, speaker_pairs
 from unmask.stress.impostors.rates import Levels, Rates, crossed_rates
 from unmask.stress.impostors.uncertainty import CrossFitted
 
@@ -56,7 +56,7 @@ def simulate_worst_case(
     """
     if simulations < 2:
         raise InputError(f"simulations: expected at least 2, found {simulations}")
-    pairs, levels = as_pairs(scores).chosen_by(proxy), Levels.of(thresholds)
+    pairs, levels = speaker_pairs(scores).checked().chosen_by(proxy), Levels.of(thresholds)
     wanted, close = pairs.possible(counts), closeness(pairs)
     rng = np.random.default_rng(seed)
     rates = np.empty((wanted.size, simulations, levels.values.size))

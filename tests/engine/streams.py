@@ -8,7 +8,7 @@ import pytest
 
 import unmask as um
 from unmask.engine import streaming, units_of
-from unmask.trials import large, spool
+from unmask.trials import large
 from unmask.trials.readers import files, tables
 
 UNLIKE = r"; (read in batches|\d+ spoof trials, a third class)"
@@ -19,7 +19,6 @@ def make_batches_tiny(monkeypatch: pytest.MonkeyPatch, *, rows: int = 300) -> No
     monkeypatch.setattr(tables, "BATCH", rows)
     monkeypatch.setattr(large, "ROWS", 7 * rows // 6)
     monkeypatch.setattr(large, "PARTITION", rows)
-    monkeypatch.setattr(spool, "LONGEST", rows // 2)
     monkeypatch.setattr(files, "HEAD", 4096)
     monkeypatch.setattr(streaming, "HELD", 50)
     blocks = files.Input.blocks

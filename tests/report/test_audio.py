@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shutil
 
 import numpy as np
 import pytest
 
+from unmask.assessment import config_of
 from unmask.assessment.starter import starter_config
 from unmask.assessment.toml import load_config
 from unmask.errors import InputError
-from unmask.report.assessment import run_assessment as assess
+from unmask.report.assessment import check_inputs, run_assessment as assess
 from unmask.report.writing import write_report
 from unmask.speech.encoders import weights_of
 
@@ -45,6 +47,10 @@ def test_recordings_become_a_report(tmp_path):
     outcome = json.loads((out / "results.json").read_text())
     assert {"linkability", "deid"} <= {result["metric"] for result in outcome["results"]}
     assert any("onversations of 3, 30 utterances left out" in line for line in outcome["warnings"])
+    shutil.copytree(tmp_path / "protected", tmp_path / "copy")
+    versions = {"V": tmp_path / "protected", "V-again": tmp_path / "copy"}
+    with pytest.raises(InputError, match=r"V\.again: expected another run .* found the same bytes"):
+        check_inputs(config_of(tmp_path / "original", versions))
 
 
 def test_a_config_names_no_code_unless_allowed(tmp_path, monkeypatch):
@@ -60,7 +66,7 @@ def test_a_config_names_no_code_unless_allowed(tmp_path, monkeypatch):
         '[[safeguards]]\nname = "p"\naudio = "protected"\nencoder = "payload:encode"\n'
     )
     config = load_config(tmp_path / "a.toml")
-    with pytest.raises(InputError, match="names code to run: --allow-code"):
+    with pytest.raises(InputError, match="which is code to run: add --allow-code"):
         assess(config, tmp_path / "out")
     assert not mark.exists()
     with contextlib.suppress(InputError):

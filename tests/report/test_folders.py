@@ -10,10 +10,11 @@ from tests.helpers.populations import speakers_with_noise
 from typer.testing import CliRunner
 
 import unmask as um
-from unmask.assessment import Beside, Step, Work, assumptions, config_of
+from unmask.assessment import Beside, Config, Step, Work, assumptions, config_of
 from unmask.assessment.folders import SWEPT
 from unmask.cli import app
-from unmask.cli.assess import versions
+from unmask.cli.assess import _logged, versions
+from unmask.cli.common import Terminal
 from unmask.report import check_inputs, document
 from unmask.run import run_on
 from unmask.speech import METADATA
@@ -27,8 +28,8 @@ FEW = [
 ]
 
 
-def voices(noise: float, seed: int = 0, people: str = "s") -> um.Embeddings:
-    vectors, owner = speakers_with_noise(PEOPLE, PER, 6, noise=noise, means=7, draws=seed)
+def voices(noise: float, seed: int = 0, people: str = "s", means: int = 7) -> um.Embeddings:
+    vectors, owner = speakers_with_noise(PEOPLE, PER, 6, noise=noise, means=means, draws=seed)
     names = [f"{people}u{n}" for n in range(PEOPLE * PER)]
     return um.Embeddings(vectors, [f"{people}{n}" for n in owner], names)
 
@@ -101,6 +102,10 @@ def test_a_second_run_is_known_by_its_name_or_told(folder):
     assert "ignorant (cosine, wccn, whitened); informed (" in done.stdout
     assert re.search(r"A run takes about \d+ s\.", done.stdout)
     assert "semi-informed attacker was not run" in done.stdout
+    assert "Hidden" not in done.stdout
+    (folder / "copy.npz").write_bytes((folder / "b2.npz").read_bytes())
+    done = run("original.npz", "b2.npz", "--again", "copy.npz", "--validate")
+    assert "found the same in 32 of 32 rows" in str(done.exception)
 
 
 def test_keyless_lets_attackers_make_the_same_run(folder):
@@ -167,7 +172,9 @@ def test_mistakes_are_one_line(recorded):
         ("original.npz", "b2.npz", "-e", "x"): "--encoder: expected recordings to embed",
         ("original.npz", "b2.npz", "c=b2-again.npz", "--again", "x=strangers.npz"): "--again: exp",
         ("a.toml", "--keyless"): "--keyless: no effect with a config",
-        ("original.npz", "b2.npz", "--keyless", "--quick"): "--keyless: no effect with --quick",
+        ("original.npz", "b2.npz", "--train", "x", "--quick"): "--train: no effect with --quick",
+        ("original", "protected", "--grammar", "digits"): "--grammar: expected --transcripts",
+        ("original", "protected", "-e", "os:listdir"): "code to run: add --allow-code",
     }.items():
         assert said in refused(*words), words
         assert "\n" not in refused(*words)
@@ -195,6 +202,56 @@ def test_a_quick_look_says_so_everywhere_and_shares_no_number_with_a_whole_run(f
     whole, quick = Work(folder / "kept"), Work(folder / "kept", quick=True)
     assert [one.run(step) for one in (whole, quick)] == [1, 1]
     assert (whole.reused, quick.reused, quick.computed) == (0, 0, 1)
+
+
+def test_a_quick_look_takes_an_own_run_and_says_what_it_did_not_try(folder):
+    hidden = {"b2": voices(0.2, 1, means=8)}
+    alone, keyless, again = (
+        um.assess(voices(0.2), {**hidden, **more}, quick=True, **how)
+        for more, how in (
+            ({}, {}),
+            ({}, {"keyless": True}),
+            ({"b2-again": voices(0.2, 2, means=8)}, {}),
+        )
+    )
+    assert alone.attackers == ("original enrolment",)
+    assert alone.cards[0].verdict.startswith("Recognition beyond chance is not shown by this quick")
+    assert alone.cards[0].verdict.endswith("; attackers who run the safeguard were not tried")
+    for one in (keyless, again):
+        assert one.attackers == ("original enrolment", "informed")
+        assert "strongest of 10" in str(one)
+        assert one.cards[0].verdict.startswith("Most attempts succeed: 100 %")
+    assert "more rows" not in str(keyless)
+    assert str(keyless).count("fewer than 30") == 1
+
+
+def test_a_module_has_back_ends_of_its_own(folder):
+    code = "import unmask as um\num.register_backend('of-a-module', um.Cosine)\n"
+    (folder / "backends_here.py").write_text(code)
+    mine = 'attackers=[{name="mine", backends=["of-a-module"]}]'
+    sets = (word for one in ("standard_attackers=false", mine) for word in ("--set", one))
+    words = ["assess", "original.npz", "b2.npz", "--quick", *sets, "-o", "r", "--validate"]
+    assert "back-end: expected cosine" in str(CliRunner().invoke(app, words).exception)
+    assert CliRunner().invoke(app, ["--import", "backends_here", *words]).exit_code == 0
+
+
+def test_a_sweep_is_in_the_order_of_its_values():
+    def swept(*names):
+        made = [{"name": name, "embeddings": f"{name}.npz"} for name in names]
+        return Config(original={"embeddings": "o.npz"}, safeguards=made).voices
+
+    assert swept("pitch 10", "pitch 2.5", "pitch 9") == ("pitch 2.5", "pitch 9", "pitch 10")
+    for others in (("pitch 3", "factor 2"), ("factor 3", "factor x", "factor 1"), ("B2", "A1")):
+        assert swept(*others) == others
+
+
+def test_only_steps_worth_a_line_are_told(monkeypatch, capsys):
+    times = iter([0.0, 0.0, 0.2, 0.9])
+    monkeypatch.setattr("time.monotonic", lambda: next(times))
+    listener = _logged(Terminal(quiet=False))
+    for what in ("a", "b", "c"):
+        listener(what, 0, 1)
+    assert capsys.readouterr().err == "   0.7 s  b\n"
 
 
 def test_python_takes_the_same_and_writes_where_it_is_told(folder):

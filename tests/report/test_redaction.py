@@ -20,6 +20,7 @@ from tests.helpers.populations import speakers_with_noise
 
 from unmask.assessment.redact import Labels, ending
 from unmask.assessment.toml import load_config
+from unmask.errors import InputError
 from unmask.report.assessment import run_assessment as assess
 from unmask.report.writing import write_report
 from unmask.run import run_on
@@ -159,6 +160,8 @@ def test_names_in_endings_patterns_sessions_groups_files_and_folders(tmp_path):
     text = (out / "assessment.toml").read_text(encoding="utf-8")
     assert 'speakers = "withheld"' in text
     assert 'embeddings = "withheld"' in text
+    with pytest.raises(InputError, match=r"original.embeddings: withheld, .* --set original"):
+        load_config(out / "assessment.toml")
     plain = tmp_path / "plain"
     with run_on(workers=1):
         changes = ["figures=[]", 'frameworks=["verification"]']

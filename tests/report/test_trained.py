@@ -152,7 +152,7 @@ def test_a_command_runs_only_with_leave(study, tmp_path):
     mark = tmp_path / "ran"
     how = f"command = \"sh -c 'touch {mark}; cp {{input}} {{output}}; : {{key}}'\""
     config = config_of(study, how=how, name="command.toml")
-    with pytest.raises(InputError, match="--allow-code lets a config do so"):
+    with pytest.raises(InputError, match="add --allow-code if you trust it"):
         assess(config, tmp_path / "out", cache=tmp_path / "cache")
     assert not mark.exists()
 

@@ -2,6 +2,7 @@
 
 import io
 import re
+import shutil
 
 import numpy as np
 import polars as pl
@@ -16,7 +17,13 @@ from unmask.assessment.challenge import TrialSet, read_results
 from unmask.cli import app
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval
-from unmask.report import check_inputs, run_assessment as assess, summary_table, write_report
+from unmask.report import (
+    check_inputs,
+    render,
+    run_assessment as assess,
+    summary_table,
+    write_report,
+)
 from unmask.report.standings import mean
 from unmask.trials import Embeddings, write
 
@@ -103,7 +110,11 @@ def test_the_table_has_one_row_a_system_and_means_by_hand(year_2024):
     assert table["original", "EER mean [%]"].value == pytest.approx(np.mean(bare))
     shown = summary_table(assessment)
     assert shown.count("EER mean") == 1
-    assert f"Attacker: {INFORMED}" in shown
+    who = f"EER and Linkability: {INFORMED}; DeID: original enrolment (ignorant); G_VD: {LAZY}"
+    assert who in shown
+    assert who.replace("_", "\\_") in render(assessment.overview, "latex").replace(
+        r"$G_{\mathrm{VD}}$", r"G\_VD"
+    )
     for width, parts in ((160, 2), (100, 2), (80, 3)):
         lines = summary_table(assessment, width=width).splitlines()
         assert max(map(len, lines)) <= width
@@ -145,6 +156,28 @@ def test_differences_from_the_baseline_are_paired(year_2024):
         assert estimate.interval.low < estimate.value < estimate.interval.high
         alone = [e.interval.high - e.interval.low for e in (one, two)]
         assert estimate.interval.high - estimate.interval.low < 1.5 * sum(alone)
+
+
+def test_notes_are_of_what_is_shown_and_differences_of_every_attacker(year_2024, tmp_path):
+    folder, made, _, _ = year_2024
+    only = 'frameworks=["verification"]'
+    rows = ['table.rows=["attackers"]', 'table.columns=["eer", "wer"]', 'table.baseline="mcadams"']
+    shutil.copytree(folder, tmp_path / "tree")
+    overview = assessed(tmp_path / "tree", only, *rows).overview
+    apart = {row.conditions["attacker"]: row.estimates[0].value for row in overview.shown[1]}
+    for who, part, trained in ((INFORMED, "pp", True), (LAZY, "pp", False)):
+        both = (
+            np.mean([rate(made[tag, f"libri_test_{sex}", part, trained]) for sex in "fm"])
+            for tag in ("mcadams", "ours")
+        )
+        base, own = both
+        assert apart[who] == pytest.approx(own - base)
+    said = "\n".join((*overview.notes, *overview.asides))
+    assert "Linkability" not in said
+    assert "DeID" not in said
+    assert "Differences from mcadams are paired by speaker; more protective: EER above 0" in said
+    rates = [line for line in overview.asides if ", EER [%] of " in line]
+    assert [line.partition(",")[0] for line in rates] == ["mcadams", "ours"]
 
 
 def test_a_system_differs_from_itself_by_nothing(tmp_path):

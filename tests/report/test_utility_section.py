@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,13 +12,15 @@ import pytest
 from report_study import SPEAKERS, UTTERANCES
 from tests.helpers import other_content
 
-from unmask.assessment.frameworks.utility import FRAMEWORK
+from unmask.assessment.config import UtilityConfig
+from unmask.assessment.frameworks.utility import FRAMEWORK, _seconds
 from unmask.assessment.toml import load_config
 from unmask.errors import InputError
 from unmask.estimate import Notice
 from unmask.report.assessment import run_assessment as assess
 from unmask.report.html import render_html
 from unmask.run import run_on
+from unmask.speech import Recording
 from unmask.utility import COLUMNS, Measurements, utility_of, write_measurements
 
 COUNT = len(SPEAKERS) * UTTERANCES
@@ -57,6 +60,18 @@ def test_the_plane_stands_on_the_first_screen(study):
     page = render_html(result)
     assert page.index('id="plane"') < page.index('id="numbers"')
     assert result.plane in result.all_figures
+
+
+def test_a_quick_look_draws_the_plane_alone_and_tables_have_the_cost(study):
+    measured(study)
+    result = assessed(study, "quick=true")
+    assert result.all_figures == [result.plane]
+    rows = result.overview.shown[0]
+    table = {r.conditions["system"]: {e.metric: e.value for e in r.estimates} for r in rows}
+    errors = np.random.default_rng(0)
+    for n, name in enumerate(("original", "weak", "strong")):
+        share = errors.binomial(5, 0.1 + 0.3 * n, COUNT).mean() / 5
+        assert table[name]["wer"] == pytest.approx(share)
 
 
 def test_a_section_that_was_kept_with_names_is_not_taken_for_a_redacted_one(study, monkeypatch):
@@ -115,3 +130,17 @@ def test_measurements_of_others_and_code_are_refused(study):
     )
     with pytest.raises(InputError, match=r"utility\.recogniser: .*--allow-code"):
         assessed(study, 'utility.recogniser="listen {input}"')
+
+
+def test_the_forecast_counts_what_measuring_takes(monkeypatch):
+    clock = [0.0]
+
+    def measure(original, protected, **_):
+        clock[0] += 0.5 * len(original) + 0.25 * sum(map(len, protected.values()))
+
+    monkeypatch.setattr("time.perf_counter", lambda: clock[0])
+    monkeypatch.setattr("unmask.utility.measure", measure)
+    files = [Recording(Path("x"), f"u{n}", f"s{n % 3}") for n in range(12)]
+    with run_on(workers=1):
+        took = _seconds(UtilityConfig(dnsmos=2), files, {"a": files, "b": files})
+    assert took == pytest.approx(12 * (0.5 + 2 * 0.25) + 0.4 * 6 * 3)

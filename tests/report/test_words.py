@@ -124,3 +124,24 @@ def test_sentences_say_of_what_a_number_is(made):
     captions = {figure.name: figure.caption for figure in result.all_figures}
     of = "Scores of enrolled models, by the strongest attacker on each."
     assert of in captions["zebra_profiles"]
+
+
+def test_the_filing_copy_tells_what_each_attacker_needs_and_links(made):
+    result = made[0]
+    page = filing_html(result).partition('<section class="annex">')[0]
+    assert "an unprotected recording of each candidate and the safeguard, to run it" in page
+    assert "recognition by human listeners" in page
+    every = [row for row in result.document.rows if row.conditions.get("point") == "each attacker"]
+    for name in result.parts.keys() - {"original"}:
+        here = [row for row in result.document.rows if row.conditions.get("safeguard") == name]
+        (most,) = (
+            row.estimates[0].value
+            for row in here
+            if row.conditions.get("point") == "headline"
+            and row.conditions.get("setting") == "known person"
+            and row.estimates[0].metric == "linkability"
+        )
+        risks = [r.estimates[0].value for r in every if r.conditions["safeguard"] == name]
+        assert max(risks) == most
+        tried = {attacker: {s: e for s, e, _ in told} for attacker, _, told in result.tried}
+        assert sum(one[name] is not None for one in tried.values()) == len(risks) >= 1

@@ -28,7 +28,7 @@ from unmask.scoring import (
 from unmask.stress.impostors import rates, voices as impostors
 from unmask.trials import TrialList
 
-SUMS = ("count", "log_sigmoid", "llr", "disclosure", "lowest", "highest")
+SUMS = ("count", "log_sigmoid", "llr", "disclosure", "extreme")
 
 
 @pytest.fixture(autouse=True)

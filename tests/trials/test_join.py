@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given, strategies as st
 
-from unmask.trials.ids import first_occurrences, match
+from unmask.trials.ids import match, repeats
 
 small = st.lists(st.integers(-1, 30), max_size=40)
 
@@ -27,9 +27,18 @@ def test_match_of_a_permutation(order: list[int]) -> None:
 
 
 @given(small)
-def test_first_occurrences(codes: list[int]) -> None:
-    result = first_occurrences(np.array(codes, np.int64))
-    expected = [code not in codes[:row] for row, code in enumerate(codes)]
-    assert (result is None) == all(expected)
-    if result is not None:
-        assert result.tolist() == expected
+def test_repeats(codes: list[int]) -> None:
+    rows, earlier = repeats([np.array(codes, np.int64)])
+    again = [row for row, code in enumerate(codes) if code in codes[:row]]
+    assert rows.tolist() == again
+    assert not again or earlier == codes.index(codes[again[0]])
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5), st.integers(0, 1)), min_size=1))
+def test_other_labels_of_two_keys(trials: list[tuple[int, int, int]]) -> None:
+    *keys, label = (np.array(column, np.int64) for column in zip(*trials, strict=True))
+    first = {trial[:2]: trial for trial in trials[::-1]}
+    wrong = [row for row, trial in enumerate(trials) if trial[2] != first[trial[:2]][2]]
+    rows, earlier = repeats(keys, label.astype(np.int8))
+    assert rows.tolist() == wrong
+    assert not wrong or earlier == trials.index(first[trials[wrong[0]][:2]])

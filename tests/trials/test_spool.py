@@ -10,9 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from unmask.trials import spool
-from unmask.trials.ids import NameTable
+from unmask.trials.ids import NameTable, match, repeats
 from unmask.trials.readers.detect import candidates, decisive
-from unmask.trials.spool import RECORD, Column, TrialSpool, partners, repeats
+from unmask.trials.spool import Column, TrialSpool, partners
+from unmask.trials.trial_list import paired
 
 trials = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=80)
 anywhere = settings(
@@ -20,11 +21,6 @@ anywhere = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
-
-
-@pytest.fixture(autouse=True)
-def small_parts(monkeypatch):
-    monkeypatch.setattr(spool, "LONGEST", 4)
 
 
 def spooled(folder, pairs, batch, buckets):
@@ -52,15 +48,16 @@ def bits(request, monkeypatch):
 def test_the_first_of_repeated_trials(tmp_path, pairs, batch, buckets):
     seen: dict[tuple[int, int], int] = {}
     again = [row for row, pair in enumerate(pairs) if seen.setdefault(pair, row) != row]
-    first: dict[int, int] = {}
     trials = spooled(tmp_path / "trials", pairs, batch, buckets)
-    assert sum(len(block) for bucket in trials.buckets for block in trials.blocks(bucket)) == len(
-        pairs
-    )
-    for bucket in trials.buckets:
-        for rows, earlier in repeats(trials.blocks(bucket)):
-            first |= zip(rows.tolist(), earlier.tolist(), strict=True)
-    assert first == {row: seen[pairs[row]] for row in again}
+    every = [trials.records(bucket) for bucket in trials.buckets]
+    assert sorted(np.concatenate(every)["row"].tolist()) == list(range(len(pairs)))
+    found = []
+    for records in every:
+        rows, earlier = repeats([records["a"], records["b"]])
+        found += records["row"][rows].tolist()
+        for row in rows[:1]:
+            assert records["row"][earlier] == seen[pairs[records["row"][row]]]
+    assert sorted(found) == again
 
 
 @pytest.mark.usefixtures("bits")
@@ -68,8 +65,9 @@ def test_a_trial_is_its_names_and_its_side(tmp_path):
     trials = TrialSpool(tmp_path / "trials", 1)
     every = [(enrol, test, side) for enrol in "abcdef" for test in "uvwxyz" for side in "12"]
     trials.append(0, [pl.Series(column) for column in zip(*every, every[7], strict=True)])
-    found = [(rows.tolist(), first.tolist()) for rows, first in repeats(trials.blocks(0))]
-    assert [one for one in found if one[0]] == [([len(every)], [7])]
+    records = trials.records(0)
+    rows, earlier = repeats([records["a"], records["b"]])
+    assert (rows.tolist(), earlier) == ([len(every)], 7)
 
 
 @pytest.mark.usefixtures("bits")
@@ -77,18 +75,27 @@ def test_a_trial_is_its_names_and_its_side(tmp_path):
 @given(pairs=trials, others=trials, batch=st.integers(1, 20), buckets=st.integers(1, 9))
 def test_partners(tmp_path, pairs, others, batch, buckets):
     pairs, others = list(dict.fromkeys(pairs)), list(dict.fromkeys(others))
-    lists = [[], [], [], []]
+    wanted = {(i, others.index(pair)) for i, pair in enumerate(pairs) if pair in others}
+    found = set()
     spools = [
         spooled(tmp_path / str(i), part, batch, buckets) for i, part in enumerate((pairs, others))
     ]
     for bucket in range(buckets):
-        records = [np.concatenate([np.zeros(0, RECORD), *s.blocks(bucket)]) for s in spools]
-        for rows, more in zip(lists, partners(*records), strict=True):
-            rows += more.tolist()
-    wanted = {(i, others.index(pair)) for i, pair in enumerate(pairs) if pair in others}
-    assert set(zip(lists[0], lists[1], strict=True)) == wanted
-    assert sorted(lists[2]) == [i for i, pair in enumerate(pairs) if pair not in others]
-    assert sorted(lists[3]) == [i for i, pair in enumerate(others) if pair not in pairs]
+        first, second = (one.records(bucket) for one in spools)
+        partner = partners(first, second)
+        met = partner >= 0
+        rows = first["row"][met].tolist(), second["row"][partner[met]].tolist()
+        found |= set(zip(*rows, strict=True))
+    assert found == wanted
+
+
+@given(st.lists(st.integers(0, 30), unique=True), st.lists(st.integers(0, 30), unique=True))
+def test_both_sides_of_a_pairing(codes, others):
+    partner = match(np.array(codes, np.int64), np.array(others, np.int64))
+    met, with_, alone, left = (rows.tolist() for rows in paired(partner, len(others)))
+    assert [codes[row] for row in met] == [others[row] for row in with_]
+    assert [codes[row] for row in alone] == [code for code in codes if code not in others]
+    assert [others[row] for row in left] == [code for code in others if code not in codes]
 
 
 def test_hashes_tell_columns_and_seeds_apart():

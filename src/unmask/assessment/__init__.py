@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from unmask._doors import open_door
 
 if TYPE_CHECKING:
-    from unmask.assessment.attacks import AttackRun, Variant
+    from unmask.assessment.attacks import AttackRun, Variant, needs
     from unmask.assessment.cache import Kept, Listener, Step, Work, cache_of, code_digest
     from unmask.assessment.cache import digest_of, kept_assessments
     from unmask.assessment.challenge import ATTACKERS, UNPROTECTED, Stated, TrialSet

@@ -43,6 +43,18 @@ def description(enrol: str, train: Sequence[str], *, trained: bool = False) -> s
     return "who can run the safeguard" if enrol == "own" else "who knows nothing of the safeguard"
 
 
+def needs(attacker: AttackerConfig, *, taught: bool) -> str:
+    """What somebody must hold to be this attacker, who learns from other people if ``taught``."""
+    held = ["an unprotected recording of each candidate"]
+    if "own" in (attacker.enrol, *attacker.train):
+        held.append("the safeguard, to run it on speech of one's own")
+    if "related" in attacker.train:
+        held.append("a similar safeguard")
+    if taught:
+        held.append("speech of other people")
+    return f"{', '.join(held[:-1])} and {held[-1]}" if len(held) > 1 else held[0]
+
+
 def matrix_attackers(config: Config, inputs: Inputs, safeguard: str) -> dict[str, law.Attacker]:
     """Who competes with plain and centred scores in the similarity matrices, by name: every
     back-end of an attacker that aligns the two sides by itself, those that training people teach

@@ -62,7 +62,8 @@ class Step:
     """One piece of work, made by a framework and run by :class:`Work`.
 
     ``inputs`` are digests, ``params`` what else decides the result, ``weight`` is about how many
-    seconds it takes. What is ``read`` alone serves quick looks and whole runs alike.
+    seconds it takes, which a forecast finds by trying a part where the step can be ``timed``. What
+    is ``read`` alone serves quick looks and whole runs alike.
     """
 
     what: str
@@ -71,6 +72,7 @@ class Step:
     compute: Callable[[], Any] = field(repr=False)
     weight: float = 1.0
     read: bool = False
+    timed: Callable[[], float] | None = field(default=None, repr=False)
 
     @classmethod
     def of(

@@ -7,6 +7,7 @@ import datetime
 import inspect
 import tomllib
 from collections.abc import Mapping
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
@@ -297,8 +298,8 @@ STANDARD: dict[str, AttackerConfig] = {}
 _USUAL = tomllib.loads(Path(__file__).with_name("attackers.toml").read_text(encoding="utf-8"))
 ATTACKERS = tuple(AttackerConfig(**one) for one in _USUAL["attackers"])
 STANDARD.update({one.name: one for one in ATTACKERS})
-QUICK = AttackerConfig(**_USUAL["quick"])
-"""Who attacks in a quick look: cosine in four readings, wasserstein in two."""
+QUICK = tuple(AttackerConfig(**one) for one in _USUAL["quick"])
+"""Who attacks in a quick look, in ten readings; the second only where there is an own run."""
 _QUICK_FRAMEWORKS: tuple[Framework, ...] = (
     "legal", "similarity", "zebra", "verification", "utility"
 )  # fmt: skip
@@ -480,7 +481,7 @@ class Config(_Part):
     """Which to run; all that the data allow by default."""
     redact: bool = False
     quick: bool = False
-    """A quick look: six fixed attacks, at most 100 replicates, no figures. Decides nothing."""
+    """A quick look: few fixed attacks, at most 100 replicates, no figures. Decides nothing."""
     filing: Filing = Filing()
     figures: tuple[Literal["svg", "png", "pdf"], ...] = ("svg",)
     intervals: IntervalConfig = IntervalConfig()
@@ -540,20 +541,20 @@ class Config(_Part):
             return part.model_copy(update={"replicates": few})
 
         legal = {"lengths": self.legal.lengths[:2], "metrics": self.legal.metrics[:2]}
-        bare = dict.fromkeys(("again", "related", "command", "training"))
-        shown = (
+        bare = dict.fromkeys(("related", "command", "training"))
+        used = [
             one.model_copy(update=bare if one.made else {**bare, "method": None, "ends": None})
             for one in self.safeguards
-            if not one.hidden
-        )
+            if not one.hidden or one.name in {other.again for other in self.safeguards}
+        ]
+        own = any(one.keyless or one.again or one.per == "utterance" for one in used)
         return self.model_copy(
             update={
                 "title": f"Quick look: {self.title}",
                 "frameworks": self.frameworks or _QUICK_FRAMEWORKS,
-                "figures": (),
-                "safeguards": tuple(shown),
+                "safeguards": tuple(used),
                 "training": Training(),
-                "attackers": (QUICK,),
+                "attackers": QUICK if own else QUICK[:1],
                 "legal": self.legal.model_copy(update=legal),
                 **{name: fewer(getattr(self, name)) for name in _DRAWING},
             }
@@ -567,6 +568,17 @@ class Config(_Part):
         shown = [one for one in self.safeguards if not one.hidden]
         told = len(shown) > 1 and all(one.name == one.per for one in shown)
         return tuple(one.name for one in shown) if told else ()
+
+    @property
+    def voices(self) -> tuple[str, ...]:
+        """Safeguards of which voices are assessed; where nothing but a number at the end tells
+        their names apart, as in a sweep, in its order.
+        """
+        names = [one.name for one in self.safeguards if one.given and not one.hidden]
+        alike = len({name.rpartition(" ")[0] for name in names}) == 1
+        with suppress(ValueError):
+            names.sort(key=lambda name: float(name.rpartition(" ")[2]) if alike else 0.0)
+        return tuple(names)
 
     @property
     def left_out(self) -> dict[str, list[str]]:

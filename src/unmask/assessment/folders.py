@@ -31,7 +31,8 @@ class Beside:
     ``speakers`` tells whose recordings are, ``encoder`` embeds them. ``train`` is speech of other
     people, on whom attackers train; ``safeguard`` a command by which attackers run the safeguard,
     ``again`` its second run by name, ``keyless`` that there is no key. ``transcripts`` are the
-    words of the recordings, ``text_embeddings`` vectors of these; ``sweep`` is
+    words of the recordings, ``recogniser`` and its ``grammar`` hear how many are left,
+    ``text_embeddings`` are vectors of the words; ``sweep`` is
     ``mcadams=0.6,0.7``, or what the names are values of. ``sessions`` is a file of the session of
     each recording. ``levels`` are those of one pseudonym to compare
     (``global,speaker,session,utterance``): protected versions have their names, and ``method``
@@ -46,6 +47,8 @@ class Beside:
     again: Mapping[str, str | Path] = field(default_factory=dict)
     keyless: bool = False
     transcripts: Path | None = None
+    recogniser: str | None = None
+    grammar: str | None = None
     text_embeddings: Path | None = None
     sweep: str | None = None
     levels: str | None = None
@@ -114,8 +117,12 @@ def config_of(
             raw["attackers"] = [LEARNING]
     said = {"transcripts": told.transcripts, "embeddings": told.text_embeddings}
     raw["words"] = {name: Path(path) for name, path in said.items() if path is not None}
+    heard = {"recogniser": told.recogniser, "grammar": told.grammar}
+    how = {name: value for name, value in heard.items() if value is not None}
     if told.transcripts is not None and kind == "audio":
-        raw["utility"] = {"transcripts": Path(told.transcripts)}
+        raw["utility"] = {"transcripts": Path(told.transcripts), **how}
+    elif how:
+        raise InputError("--recogniser and --grammar", "--transcripts of recordings", "none")
     elif told.sweep is not None:
         raw["utility"] = {"dnsmos": 1}
     for change in changes:

@@ -248,7 +248,9 @@ def read_inputs(
             sentence = f"{len(failures)} recordings cannot be read and are left out everywhere"
             notices.append(Notice("not-read", key, f"{sentence}{reasons}"))
         if speech.source is not None:
-            sources.append(replace(speech.source, name=relative(speech.source.name, base)))
+            told = f"{_role(config, key)}, {len(speech):,} utterances"
+            named = replace(speech.source, name=relative(speech.source.name, base), role=told)
+            sources.append(replace(named, speakers=speech.n_speakers))
             speech = replace(speech, source=sources[-1])
         if speech.utterances is None:
             sentence = "utterances have no names and are matched by their order"
@@ -435,13 +437,24 @@ def _with_attackers(
     return replace(inputs, original=original, speech=held, trained=trained, untrained=untrained)
 
 
+def _role(config: Config, key: str) -> str:
+    """What the set of this key is to an assessment."""
+    name = key.removeprefix("safeguards.")
+    for one in config.safeguards:
+        if name in (f"{one.name}.again", one.again):
+            return f"attacker's own run of {one.name}"
+        if name in (f"{one.name}.related", one.related):
+            return f"related to {one.name}"
+    return f"protected by {name}" if name != key else key
+
+
 def _recordings(part: VoicesConfig, key: str, *, allow_code: bool) -> Sequence[Recording]:
     """The recordings of a folder, once it is known that its encoder may run."""
     from unmask.speech.encoders import runs_code
 
     if runs_code(part.encoder) and not allow_code:
-        code = f"{part.encoder}, which names code to run: --allow-code lets a config do so"
-        raise InputError(key, "a built-in encoder or an ONNX file", code)
+        code = f"{part.encoder}, which is code to run: add --allow-code if you trust it"
+        raise InputError(f"{key}, encoder", "a built-in one or an ONNX file", code)
     return recordings_of(part)
 
 

@@ -59,11 +59,13 @@ def expected(study: Study, work: Work) -> float:
     plans = [plan for one in wanted for plan in (one.steps(study), one.later(study))]
     tried = study.trials().values() if any(one.trials for one in wanted) else ()
     steps = [*tried, *(step for plan in plans for some in plan.values() for step in some.values())]
-    timed, work.total = work.total, 0.0
-    work.expect(list({step.key: step for step in steps}.values()))
-    page = len(study.config.figures) * _FIGURES * (2 + len(study.inputs.safeguards))
+    left = {one.key: one for one in steps if not work.path(one).is_file()}.values()
+    timed: float = work.total + sum(one.timed() for one in left if one.timed)
+    weights: float = sum(one.weight for one in left if not one.timed)
+    figures = 0 if study.config.quick else len(study.config.figures)
+    page = figures * _FIGURES * (2 + len(study.inputs.safeguards))
     page += sum(_A_SECTION + (one.key == "trust") * len(study.every) for one in wanted)
-    return timed + _pace() * (work.total + page)
+    return timed + _pace() * (weights + page)
 
 
 def _pace() -> float:

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import polars as pl
@@ -31,6 +31,7 @@ from unmask.trials import Embeddings, Source, refuse_twins
 if TYPE_CHECKING:
     from unmask.speech import Recording
 
+T = TypeVar("T")
 SESSIONS = "the session of every recording (folders speaker/session, a pattern, --sessions)"
 _A_FILE = 0.2
 """Seconds that a recording takes, where none could be timed."""
@@ -148,7 +149,7 @@ class Runs:
         made = tuple(replace(one, path=root / f"{one.place}.flac") for one in files)
         missing = [one for one, to in zip(files, made, strict=True) if not to.path.is_file()]
         if missing and make and self.work.dry:
-            rate = _seconds(missing, partial(_protect, chosen))
+            rate = seconds_each(missing, partial(_protect, chosen))
             self.work.total += (rate or _A_FILE) * len(missing) / workers()
         elif missing and make:
             with self.work.doing(what):
@@ -166,7 +167,7 @@ class Runs:
     def allowed(self, safeguard: SafeguardConfig) -> bool:
         """Whether the safeguard can be run; a command only with leave to run code."""
         if safeguard.command is not None and not self.allow_code:
-            code = "a command, which is code to run: --allow-code lets a config do so"
+            code = "a command, which is code to run: add --allow-code if you trust it"
             raise InputError(f"safeguards.{safeguard.name}", "a method", code)
         return safeguard.method is not None or safeguard.command is not None
 
@@ -208,18 +209,19 @@ def embedded(
     inputs, by = [content, *names], {"depends on": fingerprint_of(encoder)}
     if work.dry and not work.rate:
         loaded = load_encoder(encoder)
-        work.rate = _seconds(files, lambda one: embed([one], loaded))
+        work.rate = seconds_each(files, lambda one: embed([one], loaded))
     weight = (work.rate or _A_FILE) * len(files) / workers()
     step = Step(f"embedding {what}", inputs, by, compute, weight, read=True)
     work.expect([step])
     if work.dry:
         people, called = [one.speaker for one in files], [one.utterance for one in files]
-        return Embeddings(np.ones((len(files), 1)), people, called), {}, {}
+        named = Source(source or what, content, "audio")
+        return Embeddings(np.ones((len(files), 1)), people, called, source=named), {}, {}
     made, failures, sounds = work.run(step)
     return made, failures, dict(zip((one.utterance for one in files), sounds, strict=True))
 
 
-def _seconds(files: Sequence[Recording], do: Callable[[Recording], object]) -> float:
+def seconds_each(files: Sequence[T], do: Callable[[T], object]) -> float:
     """How long a file takes, timed on the second that is done; 0 where that fails."""
     with suppress(Exception):
         do(files[0])
@@ -264,7 +266,11 @@ def refuse_copies(known: Mapping[str, Embeddings | None], other: Embeddings, key
     few of its vectors, if any, are vectors of theirs.
     """
     for whose, one in known.items():
-        if one is None or one.dimension != other.dimension or other.dimension < 2:
+        if one is None or one.dimension != other.dimension:
+            continue
+        if other.dimension < 2:  # Nothing was embedded.
+            if one.source and other.source and one.source.sha256 == other.source.sha256:
+                raise InputError(key, f"another run than {whose}", "the same bytes")
             continue
         same = int(np.isin(other.marks, one.marks).sum())
         if 2 * same > len(other):

@@ -146,12 +146,17 @@ def resolved(config: Config, folder: Path) -> Config:
     return made
 
 
+WITHHELD = "withheld"
+
+
 def _existing(path: Path, key: str) -> Path:
     try:
         if path.exists():
             return path.resolve()
     except OSError as error:
         raise InputError(f"{key}: {path}: {error.strerror}") from None
+    if path.stem == WITHHELD:
+        raise InputError(f"{key}: withheld, as the report was redacted: say --set {key}=PATH")
     raise InputError(f"{key}: {path}: no such file or folder")
 
 
@@ -196,5 +201,5 @@ def to_toml(config: Config, *, base: Path | None) -> str:
 def relative(path: str | Path, base: Path | None) -> str:
     """``path`` from the folder ``base`` where it is absolute; withheld without one."""
     if base is None:
-        return f"withheld{ending(path)}"
+        return f"{WITHHELD}{ending(path)}"
     return Path(os.path.relpath(path, base)).as_posix() if os.path.isabs(path) else str(path)

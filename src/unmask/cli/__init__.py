@@ -120,9 +120,14 @@ def _options(
     debug: bool = typer.Option(
         False, "--debug", help="Show the full traceback of unexpected errors."
     ),
+    module: str = typer.Option(
+        "", "--import", metavar="MODULE", help="Python to import first: registers back-ends."
+    ),
 ) -> None:
     global _debug
     _debug = debug
+    if module:
+        import_module("unmask._plugins").imported(module)
 
 
 _debug = False

@@ -9,6 +9,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import typer
@@ -40,7 +41,10 @@ def assess(
     output: Path | None = option("-o", callback=writable_folder),
     quick: bool = False,
     beside: assessment.Beside = group(
-        speakers=option("-s"), encoder=option("-e"), transcripts=option("-t")
+        speakers=option("-s"),
+        encoder=option("-e"),
+        transcripts=option("-t"),
+        grammar=option("-g"),
     ),
     again: tuple[str, ...] = (),
     change: tuple[str, ...] = option("--set"),
@@ -71,7 +75,8 @@ def assess(
     said = (f"{name}={json.dumps(one)}" for name, one in told.items() if one is not None)
     changes = [*change, *said]
     if quick:
-        refuse(context, _HELD, "no effect with --quick, whose attackers have no run of their own")
+        taken = "no effect with --quick, whose attackers take a run that is there: --again"
+        refuse(context, ("train", "safeguard"), taken)
     files = [one for one in given if one.endswith(".toml")]
     if files and len(given) > 1:
         raise InputError("assess", "a config alone, or folders", f"{files[0]} among {len(given)}")
@@ -108,9 +113,6 @@ def assess(
         run(read, folder, where, file_copy=file_copy, cache=cache, allow_code=allow_code)
 
 
-_HELD = ("train", "safeguard", "keyless", "again")
-
-
 def versions(given: Sequence[str]) -> dict[str, Path]:
     """Protected versions by name: NAME=PATH, or the name of the folder or file itself."""
     paths = {}
@@ -144,7 +146,7 @@ def run(
     reused = f"reused {done.reused} finished steps, computed {done.computed}; "
     terminal.remark(
         f"{reused if done.reused else ''}intermediate results (they contain names and voiceprints)"
-        f" are cached in {done.kept}; unmask cache clear deletes them"
+        f" are cached in {done.kept}; to delete them: unmask cache clear {quote(str(done.kept))}"
     )
     if file_copy and not page.with_name("filing.pdf").exists():
         terminal.remark("no Chromium to make a PDF: print filing.html from any browser")
@@ -152,14 +154,14 @@ def run(
 
 
 def _logged(terminal: Terminal) -> assessment.Listener:
-    """A line for each finished step, where there is no terminal to draw a bar on."""
+    """A line for each step of half a second or more, where there is no terminal for a bar."""
     doing, since = "", time.monotonic()
 
     def listener(what: str, done: float, total: float) -> None:
         nonlocal doing, since
         if what != doing:
             now = time.monotonic()
-            if doing:
+            if doing and now - since >= 0.5:
                 terminal.remark(f"{now - since:6.1f} s  {doing}")
             doing, since = what, now
 

@@ -197,6 +197,11 @@ def anonymise(
     files = recorded.read(source)
     if per == "session" and any(one.session is None for one in files):
         raise InputError(f"{source}: --per session needs a session for every recording")
+    if method in ("b1", "b2r", "b2w") and seed != "random":
+        recorded.remark(
+            f"note: the key follows from seed {seed}, which others can guess; for speech that you"
+            " release say --seed random"
+        )
     with recorded.running("anonymising"):
         chosen: speech.Safeguard
         if command is not None:

@@ -36,6 +36,7 @@ from unmask.trials import ScoreBatch, Scores, two_speakers
 
 AUTO_REPLICATES = 1000
 AUTO_TRIALS = 2_000_000
+NOT_ASKED = "no replicates were asked for"
 NO_SPEAKERS = (
     "no speaker ids: intervals are of the trial bootstrap, which takes trials for "
     "independent and is too narrow where speakers recur"

@@ -294,5 +294,4 @@ def det_bands(
 
 
 def _misses(roc: Roc) -> dict[str, float]:
-    """Least miss rate at each false-alarm rate."""
     return {f"{rate:g}": 1.0 - roc.tpr_at_fpr(rate) for rate in RATES}

@@ -260,19 +260,13 @@ def _voices(data: Any) -> Embeddings | str | Path | None:
 def _scored(voices: Embeddings | str | Path, **options: Any) -> Scores:
     from unmask.scoring import score
 
-    usual = {
-        "missing": "error",
-        "duplicates": "error",
-        "format": None,
-        "stream": None,
-        "columns": None,
-    }
-    known = {"key", "backend", "speakers", *usual}
+    own = {name: options.pop(name) for name in ("backend", "speakers") if name in options}
+    trials = options.pop("key")
     for name, value in options.items():
-        if name not in known or (name in usual and value not in (usual[name], False)):
+        files = ("missing", "duplicates"), ("format", "stream", "columns")
+        if not (name in files[0] and value == "error") and not (name in files[1] and not value):
             raise InputError(name, "score files", "embeddings")
-    backend, speakers = options.get("backend", "cosine"), options.get("speakers")
-    return score(voices, trials=options["key"], backend=backend, speakers=speakers)
+    return score(voices, trials=trials, **own)
 
 
 def of_arrays(data: Any) -> Any:

@@ -16,6 +16,7 @@ from unmask.engine.battery import Battery
 from unmask.engine.bootstrap import (
     AUTO_REPLICATES,
     AUTO_TRIALS,
+    NOT_ASKED,
     Conditions,
     SortedTrials,
     System,
@@ -39,7 +40,6 @@ from unmask.trials import Embeddings, Ids, Scores, Source
 if TYPE_CHECKING:
     from unmask.engine.groups import GroupGaps
 
-NOT_ASKED = "no replicates were asked for"
 UNMOVED = "no resampling moves it"
 UNPAIRED = "trials without speakers in bins are drawn for each system anew"
 

@@ -44,14 +44,12 @@ class Fusion:
 
     def apply(self, scores: Scores) -> FloatArray:
         """Natural-log LLRs of a table with these systems, by name or else in this order."""
-        return _llr(self, _design(scores, self.quality, self._order(scores)))
-
-    def _order(self, scores: Scores) -> list[str]:
         given = list(scores.systems)
         if len(given) != len(self.systems):
             wanted = f"the systems of the map ({', '.join(self.systems)})"
             raise InputError(scores.name, wanted, ", ".join(given))
-        return list(self.systems) if set(given) == set(self.systems) else given
+        order = list(self.systems) if set(given) == set(self.systems) else given
+        return mapped(self, _design(scores, self.quality, order))
 
 
 Map = Fusion | IsotonicCalibration
@@ -208,7 +206,11 @@ def calibrated(
         made = train
     else:
         fitted = scores if train is None else train
-        made, alone = _fitted(fitted, how), _best(fitted)
+        fitted.check_classes()
+        own, non = fitted.is_target, fitted.is_nontarget
+        made = how.fit([*fitted.systems], _columns(fitted, how), own, non)
+        rocs = {x: Roc.from_scores(fitted.targets(x), fitted.nontargets(x)) for x in fitted.systems}
+        alone = min(rocs, key=lambda name: rocs[name].min_cllr())
         best = alone if alone in systems else systems[list(fitted.systems).index(alone)]
     if train is None:
         llr, fits = _crossfitted(scores, how)
@@ -257,14 +259,12 @@ def read_map(path: str | Path) -> Map:
 
 
 def _joined(scores: Any) -> Any:
-    """One table, of several joined by trial."""
     if scores is None or isinstance(scores, Scores) or not isinstance(scores, Sequence):
         return scores if scores is None else read_table(scores)
     return Scores.merged(*scores)
 
 
 def _columns(scores: Scores, how: Fitting) -> list[FloatArray]:
-    """What a map is fitted to."""
     if how.estimator == "isotonic":
         return [scores.scores()]
     return _design(scores, how.quality, list(scores.systems))
@@ -282,7 +282,6 @@ def _design(scores: Scores, quality: Sequence[str], systems: Sequence[str]) -> l
 
 
 def _quality(scores: Scores, name: str) -> FloatArray:
-    """The numbers of a column."""
     own, known = name.removeprefix(_LOG), scores.columns
     if own not in known:
         columns = ", ".join(known) or "none"
@@ -298,7 +297,7 @@ def _quality(scores: Scores, name: str) -> FloatArray:
     return values
 
 
-def _llr(map: Map, columns: Sequence[FloatArray]) -> FloatArray:
+def mapped(map: Map, columns: Sequence[FloatArray]) -> FloatArray:
     """A map of the columns it was fitted to."""
     if not isinstance(map, Fusion):
         return map.apply(columns[0])
@@ -306,17 +305,6 @@ def _llr(map: Map, columns: Sequence[FloatArray]) -> FloatArray:
     for weight, column in zip(map.weights, columns, strict=True):
         total += weight * column
     return total
-
-
-def _fitted(train: Scores, how: Fitting) -> Map:
-    train.check_classes()
-    return how.fit([*train.systems], _columns(train, how), train.is_target, train.is_nontarget)
-
-
-def _best(train: Scores) -> str:
-    """The system of the lowest C_llr^min."""
-    rocs = {x: Roc.from_scores(train.targets(x), train.nontargets(x)) for x in train.systems}
-    return min(rocs, key=lambda name: rocs[name].min_cllr())
 
 
 def _crossfitted(scores: Scores, how: Fitting) -> tuple[FloatArray, int]:
@@ -337,7 +325,7 @@ def _crossfitted(scores: Scores, how: Fitting) -> tuple[FloatArray, int]:
             raise InputError(scores.name, wanted, actual)
         here = (fold[0] == i) & (fold[1] == j)
         made = how.fit(systems, columns, own, non)
-        llr[here] = _llr(made, [column[here] for column in columns])
+        llr[here] = mapped(made, [column[here] for column in columns])
     return llr, len(pairs)
 
 
@@ -368,7 +356,6 @@ def _apart(train: Scores, scores: Scores) -> list[Notice]:
 
 
 def _said(map: Fusion, systems: Sequence[str]) -> list[Notice]:
-    """What is to be said of a linear map."""
     notices = []
     if map.separable:
         sentence = "the classes do not overlap: the weights are only the largest tried"

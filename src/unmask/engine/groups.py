@@ -28,6 +28,7 @@ from unmask.base import (
     exact_bound,
     logit_interval,
 )
+from unmask.engine.bootstrap import NOT_ASKED
 from unmask.engine.operating import as_read
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Luck, Notice
@@ -227,9 +228,6 @@ def estimated(
     none = "too few speakers move it, or none, or the smallest is 0"
     none = none if how.replicates else NOT_ASKED
     return Estimate(metric, value, unit, no_interval=none, **about)
-
-
-NOT_ASKED = "no replicates were asked for"
 
 
 @dataclass(frozen=True, eq=False)

@@ -95,7 +95,6 @@ def cross_pairing(
 def _trials_of_pairs(
     order: RowOrder, backend: Backend, thresholds: Sequence[float]
 ) -> SortedTrials:
-    """All trials of few rows, sorted, with the speakers of each."""
     vectors = np.concatenate([part for shard in order.shards for _, part in shard.slices()])
     sides = sides_of(backend, vectors)
     enrol = tested = np.arange(len(vectors))

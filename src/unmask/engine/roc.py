@@ -207,7 +207,6 @@ class Roc:
         return np.where(bins == 0, -np.inf, np.where(bins % 2 == 0, gap, at))
 
     def _point(self, value: float, vertex: int) -> OperatingPoint:
-        """The operating point at a vertex of the polygon."""
         bins = self._segments[2]
         threshold = np.inf
         if vertex == 0:
@@ -243,7 +242,6 @@ class Roc:
         return self._middle(ends[0]), self._middle(ends[1])
 
     def _middle(self, bins: IntArray) -> FloatArray:
-        """The score of a bin, or the middle of its gap."""
         last = self.scores.size - 1
         below = self.scores[np.clip((bins - 1) // 2, 0, last)]
         above = self.scores[np.minimum(bins // 2, last)]

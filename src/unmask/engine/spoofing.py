@@ -51,6 +51,7 @@ _ORGANISERS = (0.01880, 0.01881, 0.46071)  # ASV rates of ASVspoof 5: miss, nont
 _ESTIMATORS = ("rocch", "raw", "asvspoof")
 _EER, _HULL_EER = MetricRange(0.0, 1.0, longer="high"), MetricRange(0.0, 0.5, HULL, "high")
 _COST = MetricRange(0.0, 1.0, longer="high")
+# ASVspoof 5 names the claimed speaker of every trial: without others, those are drawn.
 _CLAIMED = "speakers are those claimed: who speaks in a nontarget trial is not known"
 
 
@@ -391,7 +392,11 @@ def evaluate_spoofed(
     names = list(systems or scores.systems)
     if isinstance(analysis.role, Mapping) and (unknown := set(analysis.role) - set(names)):
         raise InputError("role", f"one of the systems {', '.join(names)}", ", ".join(unknown))
-    scores, notices = _by_claim(scores.select_systems(names))
+    scores, notices = scores.select_systems(names), list[Notice]()
+    of_challenge = scores.sources and scores.sources[0].format.startswith("asvspoof5")
+    if of_challenge and scores.has_ids and not scores.has_speakers:
+        scores = replace(scores, enrol_speaker=scores.enrol, test_speaker=scores.enrol)
+        notices.append(Notice("claimed-speakers", "", _CLAIMED))
     bona_fide, alone = scores.label != OTHER, not scores.is_nontarget.any()
     cms = [name for name in names if alone or is_countermeasure(name, analysis.role)]
     asv = [name for name in names if name not in cms]
@@ -416,12 +421,3 @@ def evaluate_spoofed(
     sources = tuple(replace(one, spoof=0) for one in scores.sources)
     cost = _A_DCF.changed("a_dcf", analysis.a_dcf)
     return replace(made, sources=sources, scores=kept, spoof_cost=cost)
-
-
-def _by_claim(scores: Scores) -> tuple[Scores, list[Notice]]:
-    """ASVspoof 5 names the claimed speaker of every trial: without others, those are drawn."""
-    of_challenge = scores.sources and scores.sources[0].format.startswith("asvspoof5")
-    if scores.has_speakers or not scores.has_ids or not of_challenge:
-        return scores, []
-    claimed = replace(scores, enrol_speaker=scores.enrol, test_speaker=scores.enrol)
-    return claimed, [Notice("claimed-speakers", "", _CLAIMED)]

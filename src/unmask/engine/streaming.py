@@ -118,7 +118,6 @@ def _trials_of_files(scores: StreamedScores, system: str, roc: Roc, analysis: An
 def _batches(
     scores: StreamedScores, system: str, analysis: Analysis, *, speakers: bool = False
 ) -> Iterator[ScoreBatch]:
-    """Trials of a system, scores as the convention reads them."""
     for batch in scores.batches(system, speakers=speakers):
         yield replace(batch, scores=as_read(batch.scores, analysis.battery.eer))
 

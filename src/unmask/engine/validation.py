@@ -13,10 +13,10 @@ from scipy.special import expit
 
 from unmask.base import HULL, SKEWED, FloatArray, MetricRange, Sampling, Tabular, quantile_t
 from unmask.engine.battery import Battery, MetricSpec
-from unmask.engine.bootstrap import units_of
+from unmask.engine.bootstrap import NOT_ASKED, units_of
 from unmask.engine.evaluating import of_arrays
-from unmask.engine.evaluation import NOT_ASKED, UNMOVED, Analysis
-from unmask.engine.fusion import Fitting, Fusion, Map, calibrated
+from unmask.engine.evaluation import UNMOVED, Analysis
+from unmask.engine.fusion import Fitting, Fusion, Map, calibrated, mapped
 from unmask.engine.metrics import cllr, negated_notices
 from unmask.engine.roc import Roc
 from unmask.errors import InputError
@@ -308,7 +308,7 @@ def case_lr(
     """The log10 LR that a ``map`` gives to the score of a case and, where it is a line that was
     ``fitted`` here, its interval. Without a map the score is the LR itself.
     """
-    llr = score if map is None else _mapped(map, score)
+    llr = score if map is None else float(mapped(map, [np.array([score])])[0])
     estimate = Estimate("case_lr", llr / TEN, "log10", no_interval=_GIVEN, **about)
     if not isinstance(map, Fusion) or fitted is None:
         return estimate
@@ -320,12 +320,6 @@ def case_lr(
     ends = (llr - away) / TEN, (llr + away) / TEN
     interval = Interval(*ends, asked.level, f"{method},first order", 0, asked.seed)
     return replace(estimate, interval=interval, no_interval="")
-
-
-def _mapped(map: Map, score: float) -> float:
-    if isinstance(map, Fusion):
-        return map.weights[0] * score + map.offset
-    return float(map.apply(np.array([score]))[0])
 
 
 def _standard_error(scores: Scores, line: Fusion, at: float) -> tuple[float, int, str]:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from unmask.base import BoolArray, FloatArray, IntArray, lazy
 from unmask.engine import Roc, fusion_weights
@@ -239,15 +238,19 @@ class Attacker:
         parts = [self._within(group, name) for group in shared]
         backends = [one.backend_in_use for one in parts]
         label = f"{backends[0].name} by {' and '.join(self.by)}"
-        if isinstance(backends[0], AlignedCosine):
-            made: Backend = AlignedCosine(label)
-            enrol = _joined(self.enrol, [one.enrol for one in parts], both[0], shared)
-            test = _joined(self.test, [one.test for one in parts], both[1], shared)
-        else:
-            made = ByGroup(backends, label)
-            sides = zip(self._sides.values(), both, strict=True)
-            enrol, test = (_telling(one, groups, shared) for one, groups in sides)
-        return replace(self, enrol=enrol, test=test, backend=made)
+        aligns = isinstance(backends[0], AlignedCosine)
+        sides = []
+        for side, whole, groups in zip(("enrol", "test"), self._sides.values(), both, strict=True):
+            own = [(groups == group).to_numpy() for group in shared]
+            if aligns:  # who is of a group on one side only is compared with nobody, by any vector
+                vectors = np.ones((len(whole), getattr(parts[0], side).dimension))
+                for here, part in zip(own, parts, strict=True):
+                    vectors[here] = getattr(part, side).vectors
+            else:
+                vectors = np.column_stack([whole.normalised().vectors, *own])
+            sides.append(replace(whole, vectors=vectors))
+        made = AlignedCosine(label) if aligns else ByGroup(backends, label)
+        return replace(self, enrol=sides[0], test=sides[1], backend=made)
 
     def _within(self, group: str, name: str) -> Attacker:
         """The attacker among the people of one group, ready."""
@@ -668,24 +671,6 @@ def with_groups(
     return chosen
 
 
-def _joined(
-    whole: Embeddings, parts: Sequence[Embeddings], groups: pl.Series, shared: Sequence[str]
-) -> Embeddings:
-    """The vectors of all ``parts`` in the place of those of their groups. Who is of a group that is
-    on one side only is compared with nobody, by any vector.
-    """
-    vectors = np.ones((len(groups), parts[0].dimension))
-    for group, part in zip(shared, parts, strict=True):
-        vectors[(groups == group).to_numpy()] = part.vectors
-    return replace(whole, vectors=vectors)
-
-
-def _telling(whole: Embeddings, groups: pl.Series, shared: Sequence[str]) -> Embeddings:
-    """Unit vectors with a column for each group, 1 for its own."""
-    own = [(groups == group).to_numpy() for group in shared]
-    return replace(whole, vectors=np.column_stack([whole.normalised().vectors, *own]))
-
-
 def refuse_dimensions(enrol: Embeddings, test: Embeddings) -> None:
     """Vectors of different encoders or dimensions have no score."""
     refuse_encoders({"enrolment": enrol, "test": test})
@@ -694,26 +679,20 @@ def refuse_dimensions(enrol: Embeddings, test: Embeddings) -> None:
         raise InputError("embeddings", "one dimension on both sides", actual)
 
 
-def not_tried(tried: Collection[str], why: Callable[[str], str], *others: str) -> Notice:
-    """Which named back-ends were not ``tried`` and ``why`` each was not, and ``others``."""
+def not_tried(tried: Collection[str], able: Callable[[Named], bool], *others: str) -> Notice:
+    """Which named back-ends were not ``tried``, though the data were ``able`` to or what they need
+    beyond enrolment and test, and ``others``.
+    """
     reasons: dict[str, list[str]] = {}
     for one in BACKENDS.values():
         if one.name not in tried:
-            reasons.setdefault(why(one.name), []).append(one.name)
+            more = ", as it is and protected" * (one.needs == "pairs")
+            why = "not asked for" if able(one) else f"need training speech{more}"
+            reasons.setdefault(why, []).append(one.name)
     parts = [f"{', '.join(names)} ({reason})" for reason, names in reasons.items()]
     what = "; ".join([*parts, *others, "any extractor but that of these embeddings"])
     sentence = f"not tried: {what}. `unmask assess` tries all that its data allow"
     return Notice("not-tried", "", sentence)
-
-
-def lacking(backend: str) -> str:
-    """What a back-end of this name needs beyond enrolment and test."""
-    named = known_backend(backend)
-    if named.is_free:
-        return "no more data"
-    return (
-        "training speech, as it is and protected" if named.needs == "pairs" else "training speech"
-    )
 
 
 def _fusion(

@@ -25,6 +25,7 @@ from unmask.assessment import (
     cache_of,
     duration,
     expected,
+    needs,
     read_study,
     strongest,
 )
@@ -36,13 +37,14 @@ from unmask.privacy.legal import known_backend
 from unmask.report import levels
 from unmask.report.documents import Document, Row, document, figures_of
 from unmask.report.frameworks import SECTIONS
-from unmask.report.frameworks.legal import LegalResults, tables
+from unmask.report.frameworks.legal import EACH, LegalResults, tables
 from unmask.report.frameworks.utility import plane_of
 from unmask.report.headline import (
     BELIEVED,
     Card,
     cards,
     extractor_note,
+    find,
     limits,
     listed,
     next_steps,
@@ -65,6 +67,8 @@ class Assessment(Tabular):
 
     ``attackers`` are those that were run against some safeguard, which config may name more of.
     ``ranks`` are result files in a challenge's form, by system.
+    ``tried`` has, by attacker, what it needs in practice and its largest Linkability, or why it was
+    not run, of every safeguard.
     ``lines`` conclude, the worst first, ``limits`` and ``next_steps`` are sentences.
     ``notices`` are those on what was read, ``failures`` tell what could not be computed; the rest
     of the report stands.
@@ -78,6 +82,7 @@ class Assessment(Tabular):
     facts: Sequence[tuple[str, str]]
     line: str
     extractor: str
+    tried: Sequence[tuple[str, str, Sequence[tuple[str, Estimate | None, str]]]]
     lines: Sequence[Card]
     limits: Sequence[str]
     next_steps: Sequence[str]
@@ -123,6 +128,12 @@ class Assessment(Tabular):
     def warnings(self) -> tuple[str, ...]:
         """What to be careful about, in words, of all sections."""
         return tuple(self.document.warnings)
+
+    def __repr__(self) -> str:
+        """The tables and sentences of the terminal."""
+        from unmask.report.writing import summary_table
+
+        return summary_table(self).rstrip()
 
     def write(self, folder: str | Path, *, file_copy: bool = False) -> Path:
         """Write the report folder, with a filing copy if asked for; gives the path of the page."""
@@ -305,10 +316,11 @@ def _assessment(run: Run, sections: Sequence[Section]) -> Assessment:
         facts=_facts(study),
         line=_line(study),
         extractor=extractor_note(inputs) if study.attacks else "",
+        tried=list(_tried(study, rows.get("legal", ()))),
         lines=[*(c for c in made if c.verdict), *of_tables(rows.get("verification", ()))],
         limits=limiting,
         next_steps=list(next_steps(made, study)),
-        plane=None if config.quick else plane_of(study, rows),
+        plane=plane_of(study, rows),
         strip=strip,
         least=least,
         sections=sections,
@@ -400,6 +412,22 @@ def _facts(study: Study) -> list[tuple[str, str]]:
         trials = f"{counts['target']:,} target and {counts['nontarget']:,} nontarget trials"
         facts.append((f"Scores {name}", f"{trials}, {_counted(scores.systems, 'system')}"))
     return facts
+
+
+def _tried(
+    study: Study, rows: Sequence[Row]
+) -> Iterator[tuple[str, str, list[tuple[str, Estimate | None, str]]]]:
+    """Every attacker of the config that was run, or could not be."""
+    found = find(rows, "linkability", point=EACH)
+    for attacker in study.config.attackers if found else ():
+        name, risks = attacker.name, []
+        for safeguard in study.inputs.safeguards:
+            own = (m for m in found if m.conditions["safeguard"] == safeguard)
+            risk = next((m.estimate for m in own if m.attacker.startswith(f"{name} (")), None)
+            risks.append((safeguard, risk, study.missing.get((safeguard, name), "not run")))
+        learnt = any(speech.learnt for speech in study.inputs.speech.values())
+        free = all(known_backend(backend).is_free for backend in attacker.backends)
+        yield name, needs(attacker, taught=attacker.trains or (learnt and not free)), risks
 
 
 def _attacker(study: Study, attacker: str) -> str:

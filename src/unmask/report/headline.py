@@ -303,6 +303,10 @@ def cards(study: Study, rows: Rows) -> list[Card]:
         extent, words, said = verdict(legal, name, known)
         if numbers and not words:
             words = f"{numbers[0].label}: {with_level(numbers[0].shown)}"
+        if study.config.quick and extent == "chance":
+            words = words.replace("not shown", "not shown by this quick look")
+            if not any(one.enrols_own for one in attacks):
+                words += "; attackers who run the safeguard were not tried"
         beside = list(_beside(study, name, weak_control(legal)))
         colour = colours_of(study)[name]
         made.append(Card(name, described[name], words, said, extent, numbers, beside, colour))
@@ -359,7 +363,8 @@ def untried(study: Study) -> Iterable[str]:
         yield note("left_out", what=what, named=", ".join(named))
     if changed := config.changed:
         yield note("changed", named=", ".join(changed))
-    if hidden := [one.name for one in config.safeguards if one.hidden and one.given]:
+    held = {run for one in config.safeguards for run in (one.again, one.related)}
+    if hidden := [s.name for s in config.safeguards if s.hidden and s.given and s.name not in held]:
         yield note("hidden", names=listed(hidden))
     for (attackers, why), names in _alike(
         ((name, attacker), why) for (name, attacker), why in study.missing.items()

@@ -271,11 +271,12 @@ class Picture:
 
 def file_table(sources: Sequence[Source]) -> list[list[str]]:
     """What was read, but for its hash, headings first; encoders and sound where any file tells."""
-    heads = ("File", "Format", "Speakers", "Left out", "Encoder", *SPELLED)
+    heads = ("File", "Format", "Speakers", "Left out", "Used as", "Encoder", *SPELLED)
     rows = [
         (
             *(one.name, one.format, "–" if one.speakers is None else f"{one.speakers:,}"),
-            *(f"{one.missing + one.duplicates:,}", short_encoder(one.encoder) or "–"),
+            *(f"{one.missing + one.duplicates:,}", one.role or "–"),
+            short_encoder(one.encoder) or "–",
             *(("–",) * len(SPELLED) if one.sound is None else spelled(one.sound)),
         )
         for one in sources
@@ -323,6 +324,7 @@ def _rendered(template: str, assessment: Assessment, **more: Any) -> str:
         least=[table_view(block, number) for block in assessment.least],
         method=method,
         glossary=note("glossary"),
+        not_assessed=note("not_assessed"),
         redacted=note("redacted") if config.redact else "",
         attempts=note("attempts"),
         signature=assessment.document.signature,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,12 +10,13 @@ from unmask.assessment import ORIGINAL, Study, TableConfig, TrialSet, shown_sets
 from unmask.estimate import Estimate
 from unmask.privacy.similarity import GIVEN
 from unmask.report.documents import Document, Row
-from unmask.report.headline import WORST, Match, Rows, find, largest
+from unmask.report.headline import WORST, Match, Rows, find, largest, listed
 from unmask.report.standings import AS_STATED, COMPARED, Standing, mean, ranked
-from unmask.report.table import MODELS, label, shown_value
+from unmask.report.table import LABELS, MODELS, label, shown_value
 from unmask.report.words import note, with_level
 
-COLUMNS = ("eer", "d_ece", "l_w", "tag", "deid", "g_vd", "linkability", "singling_out")
+COLUMNS = ("eer", "d_ece", "l_w", "tag", "deid", "g_vd", "linkability", "singling_out",
+           "wer", "dnsmos_ovrl")  # fmt: skip
 STRONGEST, MORE = "strongest", ("trials", "attacker")
 ATTACKERS = "attackers"
 MOST_SETS = 4
@@ -30,8 +31,7 @@ def overview(study: Study, rows: Rows, every: Sequence[Standing]) -> Document:
     score and the strongest. Score tables have a row for each system.
     """
     config = study.config
-    voices = [one.name for one in config.safeguards if one.given and not one.hidden]
-    named = (ORIGINAL, *voices) if voices else ()
+    named = (ORIGINAL, *config.voices) if config.voices else ()
     models = [row for name in named for row in _strongest(name, rows)]
     pairs = [row for name in named for row in _pairs(name, rows)]
     made = []
@@ -56,10 +56,11 @@ def overview(study: Study, rows: Rows, every: Sequence[Standing]) -> Document:
     all_rows = (*models, *pairs, *standing, *costs.rows, *made)
     kept = [_only(row, ("system", "set", "trials", "attacker")) for row in all_rows]
     about: Any = {"tables": [participants, differences, *shown], "stacked": bool(participants)}
-    about["notes"] = list(_notes(study, costs, every, chosen)) if chosen else []
+    there = {one.metric for row in (*participants, *differences) for one in row.estimates}
+    about["notes"] = list(_notes(study, costs, every, chosen, there)) if chosen else []
     if rows.get("levels"):
         about = {"tables": [rows["levels"]], "stacked": True, "notes": [note("of_levels")]}
-    about["asides"] = [*_stated_rates(chosen), *costs.beside(chosen)]
+    about["asides"] = [*_stated_rates(ranked(chosen), there), *costs.beside(chosen, there)]
     return Document(kept, seed=config.seed, title=config.title, **about)
 
 
@@ -127,7 +128,7 @@ class Costs:
                 where = {"system": key[0], "set": key[3], "trials": key[1], "attacker": ""}
                 yield Row(where, [named])
 
-    def beside(self, listed: Sequence[Standing]) -> Iterator[str]:
+    def beside(self, listed: Sequence[Standing], there: Collection[str]) -> Iterator[str]:
         """Word error rates in the tree's own files beside those computed here."""
         for system in dict.fromkeys(one.system for one in listed):
             both = [key for key in self.own if key in self.stated and key[:2] == (system, "PP")]
@@ -136,7 +137,7 @@ class Costs:
                 ", ".join(shown_value(float(some[k].value), "%") for k in both if k[3] in sets)
                 for some in (self.stated, self.own)
             )
-            if both:
+            if both and "wer" in there:
                 which = f"{system}, WER [%] of {', '.join(sets)}"
                 yield f"{which}: in the tree's files {theirs}, here {here}"
 
@@ -149,10 +150,11 @@ def _differences(
     bases = {one.attacker: one for one in every if one.system == how.baseline}
     for one in chosen:
         base = bases.get(one.attacker)
-        if base is None or one is base or (how.rows and one.system not in (*how.rows, ATTACKERS)):
+        named = [name for name in how.rows if name != ATTACKERS]
+        if base is None or one is base or (named and one.system not in named):
             continue
-        same = [o for o in every if o.system == one.system]
-        cells = {m: _number(one, same, f"{m}_difference") for m in COMPARED}
+        names = {m: f"{m}_difference" for m in COMPARED}
+        cells = {m: _source(one, every, how, n).mean(n) for m, n in names.items()}
         cells |= {m: costs.difference(one, base, m) for m in ("wer", "uar")}
         wanted = [m for m in cells if not how.columns or m in how.columns]
         there = {m: e for m in wanted if (e := cells[m]) is not None}
@@ -184,8 +186,7 @@ def _participants(
         cells: dict[str, Estimate | None] = {}
         if not how.columns or "eer" in how.columns:
             cells |= _rates(one, means, sets)
-        same = [one] if ATTACKERS in how.rows else [o for o in every if o.system == one.system]
-        own = {m: _number(one, same, m) for m in ("deid", "g_vd", "linkability")}
+        own = {m: _source(one, every, how, m).mean(m) for m in COMPARED[1:]}
         own |= {metric: costs.mean(one, metric) for metric in ("wer", "uar")}
         cells |= {
             label(replace(e, params={})): e
@@ -236,23 +237,36 @@ def _short(sets: Mapping[str, TrialSet]) -> dict[str, str]:
     return {name: " ".join(filter(None, (one[i] for i in differ))) for name, one in sets.items()}
 
 
-def _number(one: Standing, same: Sequence[Standing], metric: str) -> Estimate | None:
-    """A number of this attacker; DeID and G_VD of any of the ``same`` system, as given first."""
-    if one.part == "oo" or not metric.startswith(("deid", "g_vd")):
-        return one.mean(metric)
-    ordered = sorted(same, key=lambda other: other.extractor)
-    return next((mean for o in ordered if (mean := o.mean(metric)) is not None), None)
+def _source(one: Standing, every: Sequence[Standing], how: TableConfig, metric: str) -> Standing:
+    """Whose a number is: this attacker's; DeID and G_VD any one's on the system where attackers
+    have no rows, that of an extractor as it is given first.
+    """
+    if one.part == "oo" or ATTACKERS in how.rows or not metric.startswith(("deid", "g_vd")):
+        return one
+    same = sorted((o for o in every if o.system == one.system), key=lambda o: o.extractor)
+    return next((other for other in same if other.mean(metric) is not None), one)
 
 
 def _notes(
-    study: Study, costs: Costs, every: Sequence[Standing], chosen: Sequence[Standing]
+    study: Study,
+    costs: Costs,
+    every: Sequence[Standing],
+    chosen: Sequence[Standing],
+    there: Set[str],
 ) -> Iterator[str]:
-    """Who attacks and what the means are of."""
+    """Who attacks and what the means are of, as far as it is of the metrics that are ``there``."""
     config, of = study.config, chosen[0]
-    who = dict.fromkeys(one.attacker for one in chosen)
-    if len(who) == 1:
-        yield f"Attacker: {of.attacker}"
-    for one in chosen if ATTACKERS not in config.table.rows else ():
+    columns: dict[str, list[str]] = {}
+    for metric in (one for one in COMPARED if one in there):
+        sources = (_source(one, every, config.table, metric) for one in chosen)
+        who = {one.attacker for one in sources if one.mean(metric) is not None}
+        if len(who) == 1:
+            columns.setdefault(who.pop(), []).append(LABELS[metric])
+    whole = len(columns) == 1
+    told = (f"{'Attacker' if whole else listed(some)}: {who}" for who, some in columns.items())
+    if columns:
+        yield "; ".join(told)
+    for one in chosen if ATTACKERS not in config.table.rows and "eer" in there else ():
         others = [o for o in every if o.system == one.system and o.weights == one.weights]
         rates = {o.attacker: rate for o in others if o.part != "oo" and (rate := o.mean("eer"))}
         least = min(rates, key=lambda name: float(rates[name].value), default=one.attacker)
@@ -266,25 +280,26 @@ def _notes(
             yield "Intervals of means take sets of different people as independent"
         else:
             yield "Sets of a mean share people: its intervals add up, as if they erred together"
-    links = [
-        own["linkability"] for one in chosen for own in one.sets.values() if "linkability" in own
-    ]
+    name = "linkability"
+    links = [own[name] for one in chosen for own in one.sets.values() if name in there & own.keys()]
     if counts := sorted({int(link.params["count"] or 0) for link in links}):
         span = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else f"{counts[0]}"
         yield f"Linkability among all enrolled speakers of a set (N′ = {span})"
-    if any("deid" in own for one in every for own in one.sets.values()):
+    if "deid" in there:
         yield "DeID of the scores as they are; the report has the strongest reading of them too"
     found = {key[2] for key in costs.stated} - {key[2] for key in costs.own}
-    if there := [metric.upper() for metric in ("wer", "uar") if metric in found]:
-        yield f"{' and '.join(there)}: from the tree's own files, which have no intervals"
-    if config.table.baseline:
-        more = "of EER and DeID above 0 protects more, of Linkability below 0"
-        yield f"Differences from {config.table.baseline} are paired by speaker; {more}"
+    if stated := [metric.upper() for metric in ("wer", "uar") if metric in found & there]:
+        yield f"{' and '.join(stated)}: from the tree's own files, which have no intervals"
+    if any(one.endswith("_difference") for one in there):
+        signs = {"eer": "EER above 0", "deid": "DeID above 0", name: "Linkability below 0"}
+        more = listed([sign for metric, sign in signs.items() if metric in there])
+        said = f"Differences from {config.table.baseline} are paired by speaker"
+        yield f"{said}; more protective: {more}" if more else said
 
 
-def _stated_rates(listed: Sequence[Standing]) -> Iterator[str]:
+def _stated_rates(shown: Sequence[Standing], there: Collection[str]) -> Iterator[str]:
     """EERs in the tree's own files beside those made here."""
-    for one in listed:
+    for one in shown if "eer" in there else ():
         names = [name for name in shown_sets(one.sets) if "eer_stated" in one.sets[name]]
         theirs, own = (
             ", ".join(shown_value(float(one.sets[n][metric].value), "%") for n in names)
@@ -318,6 +333,7 @@ def _strongest(name: str, rows: Rows) -> Iterator[Row]:
         worst = largest(matches("legal", metric, point=WORST))
         chosen += [worst] if worst else []
     if chosen:
+        chosen += [one for m in ("wer", "dnsmos_ovrl") for one in matches("utility", m)[:1]]
         attacker = f"{STRONGEST} of {len(tried)}" if tried else STRONGEST
         where = {"system": name, "set": "", "trials": MODELS, "attacker": attacker}
         yield Row(where, _ordered([match.estimate for match in chosen]))

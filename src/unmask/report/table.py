@@ -376,7 +376,7 @@ def latex(document: Document) -> str:
         rf"\begin{{{name}}}",
         r"\centering",
         *([r"\footnotesize\setlength{\tabcolsep}{3pt}"] if small else []),
-        *([rf"\caption{{{escaped(caption)}}}"] if caption else []),
+        *([rf"\caption{{{escaped(caption)}}}\medskip"] if caption else []),
         rf"\label{{tab:{label}}}",
         "\n\\par\\medskip\n".join(map(_tabular, grids)),
         rf"\end{{{name}}}",
@@ -396,7 +396,9 @@ def _tabular(whole: Grid) -> str:
         r"\toprule",
         _line([_head(value) if stacked else escaped(value) for value in whole.header]),
         r"\midrule",
-        *(_line([_cell(v, stacked) for v in row]) for row in whole.rows),
+        ("\n\\addlinespace\n" if stacked else "\n").join(
+            _line([_cell(v, stacked) for v in row]) for row in whole.rows
+        ),
         r"\bottomrule",
         r"\end{tabular}",
     ]

@@ -159,7 +159,6 @@ class Cluster(Pool):
                 yield running.pop(future), self._guarded(future.result)
 
     def _answers(self) -> bool:
-        """Whether the scheduler is there and has workers."""
         if self._client.status != "running":
             return False
         try:

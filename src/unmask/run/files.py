@@ -140,7 +140,6 @@ def atomic_path(path: str | Path, *, private: bool = False) -> Iterator[Path]:
 
 
 def _settle(temporary: Path, final: Path) -> None:
-    """Bring a file to the disk and give it its name."""
     with open(temporary, "rb") as file:
         os.fsync(file.fileno())
     os.replace(temporary, final)

@@ -167,7 +167,6 @@ def _moments(vectors: npt.ArrayLike, shrinkage: float) -> tuple[FloatArray, Floa
 
 
 def _power(matrix: FloatArray, power: float) -> FloatArray:
-    """A power of a symmetric matrix."""
     value, basis = np.linalg.eigh(matrix)
     if value[0] <= 1e-14 * max(float(value[-1]), 0.0):
         raise InputError("alignment", "vectors that vary in every direction", "too few")

@@ -1,18 +1,13 @@
-"""Embeddings that are read a slice at a time: npy, npz and parquet files, or a set in memory; and
-put on disk for all their pairs: prepared once, float32, ordered by speaker.
-"""
+"""Rows of embeddings on disk for all their pairs: prepared once, float32, ordered by speaker."""
 
 from __future__ import annotations
 
 import hashlib
-import math
-import zipfile
-import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -25,73 +20,15 @@ from unmask.errors import InputError
 from unmask.run import store
 from unmask.scoring.pairs import ALL, UNORDERED, WIDEST_COSINE, PairGrid
 from unmask.scoring.sides import Backend, Sides, sides_of
-from unmask.trials import Embeddings, Ids, ParquetFile, Source, Speakers
+from unmask.trials import SLICE, EmbeddingFile, Embeddings, Ids, Speakers, open_embeddings
 
-SLICE = 1 << 14
 PAIRS = ("all", "enrolment-fixed")
-_NAMED = ("speakers", "utterances")
 _ROWS = "the rows to work on"
 _SOME = 256
 
 
-@dataclass(frozen=True, eq=False)
-class EmbeddingFile:
-    """Embeddings in a file of which only slices are ever in memory."""
-
-    path: Path
-    member: str
-    speakers: Ids
-    utterances: Ids | None
-    dimension: int
-    source: Source | None
-
-    @property
-    def name(self) -> str:
-        """Name of the file, for messages."""
-        return str(self.path)
-
-    def slices(self) -> Iterator[tuple[int, Vectors]]:
-        read = self._parquet if self.path.suffix == ".parquet" else self._numpy
-        for start, vectors in read():
-            good = np.isfinite(vectors).all(axis=1)
-            if not good.all():
-                row = start + int(np.flatnonzero(~good)[0]) + 1
-                raise InputError(f"{self.path}, row {row}", "finite numbers", "others")
-            yield start, vectors
-
-    def _numpy(self) -> Iterator[tuple[int, Vectors]]:
-        with _array(self.path, self.member) as file:
-            (rows, width), _, kind = run.npy_header(file)
-            for start in range(0, rows, SLICE):
-                count = min(SLICE, rows - start) * width
-                try:
-                    data = file.read(count * kind.itemsize)
-                except (OSError, EOFError, zlib.error, zipfile.BadZipFile) as error:
-                    said = f"the array {self.member} is damaged ({error})"
-                    raise InputError(f"{self.path}: {said}") from None
-                if len(data) < count * kind.itemsize:
-                    raise InputError(f"{self.path}: the array {self.member} is truncated")
-                yield start, np.frombuffer(data, kind).reshape(-1, width)
-
-    def _parquet(self) -> Iterator[tuple[int, Vectors]]:
-        file = ParquetFile.opened(self.path)
-        for start in range(0, len(self.speakers), SLICE):
-            column = file.select([self.member]).slice(start, SLICE).to_series()
-            try:
-                if column.dtype == pl.List:
-                    column = column.list.to_array(self.dimension)
-                yield start, column.to_numpy()
-            except pl.exceptions.PolarsError:
-                raise InputError(
-                    f"{self.path}, rows {start + 1} to {start + len(column)}: expected vectors of "
-                    f"{self.dimension} numbers in column {self.member!r}, found others"
-                ) from None
-
-
 Shard: TypeAlias = Embeddings | EmbeddingFile
 """Part of a set of embeddings, in memory or in a file."""
-Columns = tuple[str, int, dict[str, Any]]
-"""Where the vectors of a file are, how many components they have, and who speaks, by role."""
 
 
 def shards_of(
@@ -103,76 +40,12 @@ def shards_of(
     paths = [embeddings] if isinstance(embeddings, str | Path) else list(embeddings)
     if not paths:
         raise InputError("expected files of embeddings, found none")
-    shards = [_shard(Path(path), speakers) for path in paths]
+    shards = [open_embeddings(path, speakers=speakers) for path in paths]
     for path, shard in zip(paths, shards, strict=True):
         if shard.dimension != shards[0].dimension:
             wanted = f"{shards[0].dimension} dimensions as in {paths[0]}"
             raise InputError(path, wanted, shard.dimension)
     return shards
-
-
-def _shard(path: Path, speakers: Speakers | None) -> Shard:
-    known = path.is_file() and path.suffix in (".npy", ".npz", ".parquet")
-    contents = None
-    if known and (speakers is None) == (path.suffix != ".npy"):
-        with suppress(Exception):  # what is wrong with a file is told by the reader of whole ones
-            contents = _contents(path, speakers)
-    if contents is None or "speakers" not in contents[2]:
-        return trials.read_embeddings(path, speakers=speakers)
-    member, dimension, columns = contents
-    ids = {
-        role: trials.text_ids(columns[role], role, str(path)) for role in _NAMED if role in columns
-    }
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    kind, count = path.suffix.removeprefix("."), ids["speakers"].n_unique
-    about = f"{kind} embeddings, read in slices"
-    source = Source(str(path), digest, f"{kind}-embeddings", speakers=count, detected=about)
-    return EmbeddingFile(path, member, ids["speakers"], ids.get("utterances"), dimension, source)
-
-
-@contextmanager
-def _array(path: Path, member: str) -> Iterator[IO[bytes]]:
-    """The stream of an npy file, by itself or a member of an archive."""
-    with ExitStack() as stack:
-        archive = stack.enter_context(zipfile.ZipFile(path)) if member else None
-        yield stack.enter_context(archive.open(member) if archive else path.open("rb"))
-
-
-def _contents(path: Path, speakers: Speakers | None) -> Columns | None:
-    """What a file of the usual names holds; None, or an error, for one that is not plain."""
-    if path.suffix == ".parquet":
-        table = ParquetFile.opened(path)
-        roles = trials.embedding_columns(table.schema)
-        head = table.select([roles["vectors"]]).slice(0, 1).to_series()
-        named = {role: roles[role] for role in _NAMED if role in roles}
-        ids = table.select(list(named.values())).slice(0, table.height)
-        columns: dict[str, Any] = {role: ids[name] for role, name in named.items()}
-        return (head.name, len(head[0]), columns) if head.dtype.is_nested() else None
-    member, size = "", path.stat().st_size
-    if path.suffix == ".npz":
-        with zipfile.ZipFile(path) as archive:
-            members = {name.removesuffix(".npy"): name for name in archive.namelist()}
-            roles = trials.embedding_columns(members)
-            member = members[roles["vectors"]]
-            size = archive.getinfo(member).file_size
-            if len(archive.namelist()) > len(members):
-                return None
-        named = {role: roles[role] for role in _NAMED if role in roles}
-        arrays = run.load_arrays(path, str(path), only=[members[name] for name in named.values()])
-        columns = {role: arrays[name] for role, name in named.items()}
-    elif speakers is not None and (rule := trials.speaker_rule(speakers)).table is not None:
-        columns = {"utterances": rule.table["utterance"], "speakers": rule.table["speaker"]}
-    else:
-        return None
-    with _array(path, member) as file:
-        shape, is_fortran, kind = run.npy_header(file)
-        whole = file.tell() + math.prod(shape) * kind.itemsize == size
-    if len(shape) != 2 or is_fortran or kind.kind != "f" or min(shape) < 0 or not whole:
-        return None
-    if any(one.shape != shape[:1] for one in columns.values()):
-        return None
-    return member, int(shape[1]), columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,7 +117,7 @@ class RowOrder:
         for array in (self.speaker, self.position, self.enrolled):
             sha.update(array.tobytes())
         for shard in self.shards:
-            if isinstance(shard, EmbeddingFile) and shard.source is not None:
+            if isinstance(shard, EmbeddingFile):
                 sha.update(shard.source.sha256.encode())
             else:
                 for _, vectors in shard.slices():
@@ -296,7 +169,6 @@ class RowOrder:
         return PairGrid(Sides(enrol, test), enrolled, asked, which, wide)
 
     def _first(self, backend: Backend, number: int) -> Sides:
-        """The sides of the first vectors."""
         shard = self.shards[0]
         return _sides(backend, next(iter(shard.slices()))[1][:number], shard.name, 0)
 

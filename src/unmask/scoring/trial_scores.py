@@ -99,17 +99,19 @@ def score(
     refuse_encoders(sets)
     for one in sets.values():
         if one is not None and one.dimension != enrolled.dimension:
-            wanted = f"{enrolled.dimension} dimensions as in {_name(enrolled)}"
-            raise InputError(_name(one), wanted, one.dimension)
+            wanted = f"{enrolled.dimension} dimensions as in {enrolled.name}"
+            raise InputError(one.name, wanted, one.dimension)
     known = _Models.read(models, enrolled) if models else _Models.of(enrolled)
     used, model = _named(listed.ids[0], known.names, where, known.wanted)
-    uttered, row = _named(listed.ids[1], _utterances(tested), where, _one_of(tested))
+    uttered, row = _named(
+        listed.ids[1], _utterances(tested), where, f"an utterance of {tested.name}"
+    )
     made = _fitted(backend, taught, others, top)
     vectors, owner = known.average(used, enrolled)
     with one_blas_thread():
         pairs = TrialRows(
-            rows_of(made, vectors, "enrol", _name(enrolled)),
-            rows_of(made, tested.vectors[uttered], "test", _name(tested)),
+            rows_of(made, vectors, "enrol", enrolled.name),
+            rows_of(made, tested.vectors[uttered], "test", tested.name),
             model,
             row,
         )
@@ -170,7 +172,7 @@ class _Models:
         uttered, rows = _utterances(voices), np.arange(len(voices), dtype=np.int64)
         names = pl.concat([uttered, voices.speakers.names], rechunk=True)
         owner = np.concatenate([rows, len(rows) + voices.speakers.codes])
-        wanted = f"an utterance or a speaker of {_name(voices)}"
+        wanted = f"an utterance or a speaker of {voices.name}"
         return cls(names, owner, np.concatenate([rows, rows]), wanted)
 
     @classmethod
@@ -189,7 +191,7 @@ class _Models:
         owner = np.repeat(np.arange(len(fields)), [len(words) - 1 for words in fields])
         uttered = Ids.from_strings([word for words in fields for word in words[1:]])
         line = lambda row: f"{path}, line {owner[row] + 1}"  # noqa: E731
-        used, row = _named(uttered, _utterances(voices), line, _one_of(voices))
+        used, row = _named(uttered, _utterances(voices), line, f"an utterance of {voices.name}")
         return cls(names, owner, used[row], f"a model of {path}")
 
     def average(self, used: IntArray, voices: Embeddings) -> tuple[Vectors, Ids]:
@@ -215,18 +217,9 @@ def _voices(given: Embeddings | str | Path, speakers: Speakers | None) -> Embedd
     return read_embeddings(given, speakers=speakers)
 
 
-def _name(voices: Embeddings) -> str:
-    return voices.source.name if voices.source else "the embeddings"
-
-
-def _one_of(voices: Embeddings) -> str:
-    return f"an utterance of {_name(voices)}"
-
-
 def _utterances(voices: Embeddings) -> pl.Series:
-    """The name of every row."""
     if voices.utterances is None:
-        raise InputError(_name(voices), "a name for every utterance", "none")
+        raise InputError(voices.name, "a name for every utterance", "none")
     return voices.utterances.to_series()
 
 

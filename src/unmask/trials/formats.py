@@ -5,7 +5,7 @@ for labels, and what is said of an input.
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -59,6 +59,10 @@ class Format:
     def description(self) -> str:
         """What is said of a file that was read as this."""
         return f"{self.name}: {self.layout if self.roles else self.source}"
+
+    def said_of(self, name: str, sha256: str, remarks: Sequence[str]) -> Source:
+        """The input ``name`` that was read as this, with what else was detected in it."""
+        return Source(name, sha256, self.name, detected="; ".join((self.description, *remarks)))
 
 
 with open(Path(__file__).with_name("formats.csv"), encoding="utf-8") as _file:
@@ -133,7 +137,8 @@ class Source:
     partner in the other one (or had no score) and were left out on request, ``duplicates`` trials
     left out because they came before. A count that does not apply is ``None``. ``encoder`` is the
     fingerprint of what made its vectors, where that is told, ``sound`` what its recordings are
-    like, where it has such, ``spoof`` how many of its trials are spoofs that were set aside.
+    like, where it has such, ``spoof`` how many of its trials are spoofs that were set aside,
+    ``role`` what an assessment uses it as.
     """
 
     name: str
@@ -148,6 +153,7 @@ class Source:
     encoder: str = ""
     sound: Sound | None = None
     spoof: int = 0
+    role: str = ""
 
     def counted(self, counts: Mapping[str, int], speakers: int | None) -> Source:
         """The same with counts of target, nontarget and other trials and of speakers."""

@@ -9,14 +9,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any
+from typing import Any, Self
 from unicodedata import category, normalize
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from unmask.base import BoolArray, Codes, FloatArray, IntArray, Labels, as_index, read_only, visible
+from unmask.base import Codes, FloatArray, IntArray, Labels, as_index, read_only, visible
 from unmask.errors import InputError
 
 _FEW = 2000
@@ -310,29 +310,26 @@ def codes_of_pairs(columns: Columns) -> IntArray:
     return np.minimum(*sides).astype(np.int64) * len(names) + np.maximum(*sides)
 
 
-def contradictions(
-    keys: Sequence[IntArray | Hashes], rows: IntArray, label: Labels
-) -> tuple[IntArray, IntArray]:
-    """Of ``rows`` with the same ``keys``, those labelled unlike the first; the first of each."""
-    names = [f"key {number}" for number in range(len(keys))]
-    frame = pl.DataFrame({"row": rows, "label": label, **dict(zip(names, keys, strict=True))})
-    if frame[names[0]].n_unique() == frame.height:
-        return rows[:0], rows[:0]
-    spread = pl.col("label").max() != pl.col("label").min()
-    unclear = frame.join(frame.group_by(names).agg(spread).filter("label"), on=names, how="semi")
-    first = pl.col("row", "label").sort_by("row").first().over(names).name.suffix(" of first")
-    wrong = unclear.with_columns(first).filter(pl.col("label") != pl.col("label of first"))
-    wrong = wrong.sort("row")
-    return wrong["row"].to_numpy(), wrong["row of first"].to_numpy()
-
-
-def first_occurrences(codes: IntArray) -> BoolArray | None:
-    """Mask of the rows whose trial did not occur before; ``None`` if all are different."""
-    series = pl.Series(codes)
-    if series.n_unique() == len(codes):
-        return None
-    mask: BoolArray = series.is_first_distinct().to_numpy()
-    return mask
+def repeats(keys: Sequence[IntArray | Hashes], label: Labels | None = None) -> tuple[IntArray, int]:
+    """Rows whose ``keys`` came before, of those with labels the ones labelled unlike the first, in
+    order; and where the keys of the first of these rows came before.
+    """
+    frame = pl.DataFrame({f"key {number}": key for number, key in enumerate(keys)})
+    names, rows = frame.columns, np.zeros(0, np.int64)
+    if frame["key 0"].n_unique() == frame.height:
+        return rows, 0
+    if label is None:
+        every = frame.to_series() if len(names) == 1 else frame.to_struct()
+        rows = np.flatnonzero(~every.is_first_distinct().to_numpy())
+    else:
+        frame = frame.with_columns(label=label, row=pl.int_range(pl.len()))
+        spread = pl.col("label").max() != pl.col("label").min()
+        unclear = frame.group_by(names).agg(spread).filter("label")
+        first = pl.col("label").sort_by("row").first().over(names)
+        wrong = frame.join(unclear, on=names, how="semi").filter(pl.col("label") != first)
+        rows = np.sort(wrong["row"].to_numpy())
+    before = np.logical_and.reduce([key == key[rows[:1]] for key in keys if rows.size])
+    return rows, int(np.argmax(before))
 
 
 def match(codes: IntArray, others: IntArray) -> IntArray:
@@ -360,7 +357,7 @@ def _sorted(codes: IntArray) -> tuple[IntArray, IntArray]:
     bits = max(len(codes) - 1, 0).bit_length()
     largest, smallest = (int(codes.max()), int(codes.min())) if len(codes) else (0, 0)
     if smallest < -1 or (largest + 1).bit_length() + bits > 63:
-        order = np.argsort(codes, kind="stable")
+        order = np.argsort(codes)
         return codes[order], order
     packed = ((codes + 1) << bits) | np.arange(len(codes), dtype=np.int64)
     packed.sort()
@@ -408,22 +405,16 @@ class Digest:
     def __init__(self) -> None:
         self.count = self.total = 0
 
-    def add(self, hashes: Hashes, label: Labels | None) -> None:
+    def add(self, hashes: Hashes, label: Labels | None) -> Self:
         """Take trials with their labels."""
         kind = np.full(len(hashes), _UNLABELLED) if label is None else label + 1
         self.count += len(hashes)
         self.total += int(mixed(hashes + (kind + 1).astype(np.uint64) * MULTIPLIER).sum())
+        return self
 
     def __str__(self) -> str:
         text = f"unmask trials 2\n{self.count}\n{self.total % 2**64:016x}\n"
         return hashlib.sha256(text.encode()).hexdigest()[:8]
-
-
-def digest_of(hashes: Hashes, label: Labels | None) -> str:
-    """Digest of all trials at once."""
-    digest = Digest()
-    digest.add(hashes, label)
-    return str(digest)
 
 
 def trial_hashes(columns: Columns) -> Hashes:

@@ -25,9 +25,9 @@ from unmask.trials.ids import (
     Digest,
     Ids,
     NameTable,
-    contradictions,
     distinct_names,
     refuse_twins,
+    repeats,
     score_hashes,
 )
 from unmask.trials.readers.detect import NamedColumns, Wanted, columns_of
@@ -44,7 +44,8 @@ from unmask.trials.speakers import (
     voxceleb_rule,
     with_rules,
 )
-from unmask.trials.spool import RECORD, Column, Records, TrialSpool, partners, repeats
+from unmask.trials.spool import RECORD, Column, Records, TrialSpool, partners
+from unmask.trials.trial_list import Again, Meeting, check_repeats, paired
 
 LARGE = 2 << 30
 ROWS = 1 << 20
@@ -86,7 +87,7 @@ class StreamedScores:
     speakers: pl.Series | None
     speaker_count: int | None
     trials: str
-    _tables: dict[str, tuple[_Spooled, str]]
+    _tables: dict[str, tuple[SpooledTrials, str]]
     scores_are: Units = "ln"
 
     @property
@@ -159,7 +160,7 @@ def streamed_scores(
             if rules and table not in keys:
                 named = IDENTIFIERS[:2] if i == 0 else ()
             names = [] if table in keys else list(table.systems)
-            tables.append(_Spooled(table, folder / str(i), names, named, one_sided, buckets))
+            tables.append(SpooledTrials(table, folder / str(i), names, named, one_sided, buckets))
         carried = CARRIED if len(tables) > 1 else 0
         needed = sum((one.row_bytes + carried) * one.table.rows.expected() for one in tables)
         check_room(folder, needed, "temporary files", named=folder.parent)
@@ -184,7 +185,6 @@ def _voxceleb(tables: Sequence[TableFile]) -> tuple[SpeakerRule, ...]:
 
 
 def _open(path: str | Path, wanted: Wanted) -> TableFile:
-    """A file as a table."""
     if str(path) == "-":
         raise InputError("-", "a file that can be read twice", "standard input")
     with Input(path) as source:
@@ -200,7 +200,7 @@ def _open(path: str | Path, wanted: Wanted) -> TableFile:
 
 
 @dataclass(eq=False)
-class _Spooled:
+class SpooledTrials:
     """A file in a folder; ``codes`` are of names in both roles ``named``."""
 
     table: TableFile
@@ -235,9 +235,7 @@ class _Spooled:
         trials = RECORD.itemsize * len(self._spools)
         return trials + 1 + 8 * len(self.scores) + 4 * len(self.named)
 
-    @property
-    def kept(self) -> int:
-        """How many trials there are."""
+    def __len__(self) -> int:
         return self.rows - self.dropped
 
     def read(self) -> None:
@@ -279,40 +277,30 @@ class _Spooled:
 
     def drop_repeats(self, duplicates: OnProblem) -> None:
         """Leave out, or refuse, trials that came before."""
-        if not self._spools:
-            return
-        if duplicates == "skip":
-            self._refuse_contradictions()
-        worst = (self.rows, self.rows)
-        for again, earlier in self._repeats(self._spools[0][0]):
-            if len(again):
-                first = int(np.argmin(again))
-                worst = min(worst, (int(again[first]), int(earlier[first])))
-            self.duplicates += len(again)
-            if duplicates == "skip":
-                self.drop(again)
-        if self.duplicates and duplicates == "error":
-            again_at, earlier_at = map(self.table.rows.where, worst)
-            trial = self.table.trial(worst[0])
-            raise problems.repeated(again_at, trial, earlier_at, self.duplicates)
-        if duplicates == "error":
-            self._refuse_contradictions()
+        left = self.rows - self.dropped
+        if self._spools:
+            check_repeats(self, duplicates, self.table.rows.where, self.drop)
+        self.duplicates = left - len(self)
 
-    def _refuse_contradictions(self) -> None:
-        """Two labels of one trial, either way round, are an error."""
-        if not self.has_label:
-            return
-        spool, turned = self._spools[0][0], np.uint64(0 if self.has_side else 1)
-        worst, count = (self.rows, self.rows), 0
-        for bucket in spool.buckets:
-            records = self.records(spool, bucket)
-            keys, rows = [records[name] >> turned for name in "ab"], records["row"]
-            wrong, known = contradictions(keys, rows, self.label.map()[rows])
-            worst = min([worst, *zip(wrong[:1].tolist(), known[:1].tolist(), strict=True)])
-            count += len(wrong)
-        if count:
-            at, earlier = map(self.table.rows.where, worst)
-            raise problems.contradiction(at, self.table.trial(worst[0]), earlier, count)
+    def trial(self, row: int) -> str:
+        return self.table.trial(row)
+
+    @property
+    def repeats(self) -> Iterator[Again]:
+        """Rows whose trial came before, bucket by bucket."""
+        return self._alike(self._spools[0][0])
+
+    @property
+    def contradictions(self) -> Iterator[Again]:
+        """Rows labelled unlike the same trial before, either way round."""
+        return self._alike(self._spools[0][0], labelled=True) if self.has_label else iter(())
+
+    def _alike(self, spool: TrialSpool, *, labelled: bool = False) -> Iterator[Again]:
+        turned = np.uint64(1 if labelled and not self.has_side else 0)
+        for records in self.parts(spool):
+            rows, keys = records["row"], [records[name] >> turned for name in "ab"]
+            again, earlier = repeats(keys, self.label.map()[rows] if labelled else None)
+            yield rows[again], int(rows[earlier]) if again.size else 0
 
     def digest(self) -> str:
         """What names the trials that are kept, as in memory."""
@@ -322,31 +310,25 @@ class _Spooled:
                 kept = label != DROPPED
                 digest.add(score_hashes([values[kept] for values in scores]), label[kept])
         for spool, _ in self._spools[:1]:
-            for bucket in spool.buckets:
-                for block in self._blocks(spool, bucket):
-                    digest.add(block["a"], self.label.map()[block["row"]])
+            for records in self.parts(spool):
+                digest.add(records["a"], self.label.map()[records["row"]])
         return str(digest)
-
-    def _repeats(self, spool: TrialSpool) -> Iterator[tuple[IntArray, IntArray]]:
-        for bucket in spool.buckets:
-            yield from repeats(self._blocks(spool, bucket))
 
     def spool(self, *, side: bool) -> TrialSpool:
         """Trials with or without their side; without it, they must still be different."""
         if side or not self.has_side:
             return self._spools[0][0]
         sideless = self._spools[1][0]
-        if any(len(again) for again, _ in self._repeats(sideless)):
+        if any(len(again) for again, _ in self._alike(sideless)):
             raise problems.side_in_one(self.name)
         return sideless
 
-    def records(self, spool: TrialSpool, bucket: int) -> Records:
-        """Hashes and rows of the trials in a bucket, left-out ones excepted."""
-        return np.concatenate([np.zeros(0, RECORD), *self._blocks(spool, bucket)])
-
-    def _blocks(self, spool: TrialSpool, bucket: int) -> Iterator[Records]:
-        for block in spool.blocks(bucket):
-            yield block[self.label.map()[block["row"]] != DROPPED] if self.dropped else block
+    def parts(self, spool: TrialSpool) -> Iterator[Records]:
+        """Hashes and rows of trials, those left out excepted, part by part."""
+        for bucket in spool.buckets:
+            records = spool.records(bucket)
+            kept = self.label.map()[records["row"]] != DROPPED if self.dropped else slice(None)
+            yield records[kept]
 
     def drop(self, rows: IntArray) -> None:
         """Leave out rows."""
@@ -403,31 +385,31 @@ class _Spooled:
 
     def source(self, counts: Mapping[str, int], speakers: int | None) -> Source:
         """What the result says about this file."""
-        format = self.table.format
         remarks = (*self.table.remarks, *self._remarks, "read in batches")
-        detected = "; ".join((format.description, *remarks))
-        source = Source(self.name, self.table.rows.sha256, format.name, detected=detected)
+        source = self.table.format.said_of(self.name, self.table.rows.sha256, remarks)
         source = replace(source, missing=self.missing, duplicates=self.duplicates)
         return source.counted(counts, speakers)
 
 
 def _joined(
-    tables: list[_Spooled], key: _Spooled | None, rules: tuple[SpeakerRule, ...], missing: OnProblem
+    tables: list[SpooledTrials],
+    key: SpooledTrials | None,
+    rules: tuple[SpeakerRule, ...],
+    missing: OnProblem,
 ) -> StreamedScores:
     """Give all scores their labels and speakers."""
-    unscored = [
-        _join_key(table, key, speakers=not rules, missing=missing) if key else 0 for table in tables
-    ]
+    unscored = [0] * len(tables)
+    for i, table in enumerate(tables):
+        if key is not None:
+            meeting = _matched(table, key, speakers=not rules, drop=True)
+            meeting.check_key(missing)
+            unscored[i] = meeting.alone[1]
     first, *others = tables
     if rules and not first.name_speakers(*rules):
         rules = ()
     known = [first.tally()[2]] * len(tables) if rules else [table.tally()[2] for table in tables]
     for other in others:
-        lone, conflict = _matched(first, other, speakers=first.speakers is None, drop=False)
-        if lone[0][0] or lone[1][0]:
-            raise problems.other_trials(first.name, other.name, lone[0][0], lone[1][0])
-        if conflict:
-            raise problems.other_labels(other.name, first.name, conflict)
+        _matched(first, other, speakers=first.speakers is None, drop=False).check_same()
     counts, spoken, _ = first.tally(check=True)
     labels = [key.source(*key.tally()[::2])] if key else []
     sources: list[Source] = []
@@ -446,58 +428,33 @@ def _joined(
     return StreamedScores(counts, unique, named, spoken, first.digest(), systems)
 
 
-def _matched(
-    first: _Spooled, other: _Spooled, *, speakers: bool, drop: bool
-) -> tuple[list[list[int]], int]:
-    """Take labels that ``first`` lacks, and ``speakers``, from ``other``; how many trials each has
-    alone, with the first row of them, and how many are labelled otherwise. ``drop`` leaves out what
+def _matched(first: SpooledTrials, other: SpooledTrials, *, speakers: bool, drop: bool) -> Meeting:
+    """Take labels that ``first`` lacks, and ``speakers``, from ``other``; ``drop`` leaves out what
     ``first`` has alone, else ``other`` notes its rows.
     """
     known = new = other.speakers if speakers else None
     if known:
         new = Column(first.folder / "speakers", "i4", width=2, rows=first.rows), known[1]
     other.rows_of = Column(other.folder / "rows", "i8", rows=0 if drop else first.rows)
-    lone, conflict = [[0, first.rows], [0, other.rows]], 0
-    side = first.has_side and other.has_side
-    spools = [table.spool(side=side) for table in (first, other)]
-    for bucket in spools[0].buckets:
-        records = first.records(spools[0], bucket), other.records(spools[1], bucket)
-        rows, other_rows, *alone = partners(*records)
-        if other.has_label:
-            labels = other.label.map()[other_rows]
-            if first.has_label:
-                conflict += int((first.label.map()[rows] != labels).sum())
-            else:
-                first.label.map()[rows] = labels
-        if known and new:
-            new[0].map()[rows] = known[0].map()[other_rows]
-        if drop:
-            first.drop(alone[0])
-            first.missing += len(alone[0])
-        else:
-            other.rows_of.map()[rows] = other_rows
-        lone = [
-            [count + len(others), int(others.min(initial=start))]
-            for (count, start), others in zip(lone, alone, strict=True)
+    meeting, side = Meeting(first, other), first.has_side and other.has_side
+    parts = [table.parts(table.spool(side=side)) for table in (first, other)]
+    for one, two in zip(*parts, strict=True):
+        met, with_, alone, left = paired(partners(one, two), len(two))
+        rows, others = one["row"][met], two["row"][with_]
+        labels = [
+            table.label.map()[at] if table.has_label else None
+            for table, at in ((first, rows), (other, others))
         ]
+        meeting.add(one["row"][alone], two["row"][left], labels=(labels[0], labels[1]))
+        if labels[0] is None and labels[1] is not None:
+            first.label.map()[rows] = labels[1]
+        if known and new:
+            new[0].map()[rows] = known[0].map()[others]
+        if drop:
+            first.drop(one["row"][alone])
+        else:
+            other.rows_of.map()[rows] = others
+    first.missing += meeting.alone[0] if drop else 0
     first.has_label |= other.has_label
     first.speakers = new or first.speakers
-    return lone, conflict
-
-
-def _join_key(scores: _Spooled, key: _Spooled, *, speakers: bool, missing: OnProblem) -> int:
-    """Take labels, and speakers, from a key; return how many of its trials have no score."""
-    total = scores.kept
-    lone, conflict = _matched(scores, key, speakers=speakers, drop=True)
-    if missing == "error" and (lone[0][0] or lone[1][0]):
-        sides = zip((scores, key), lone, (total, key.kept), strict=True)
-        first, second = (
-            (count, of, table.table.trial(start) if count else "")
-            for table, (count, start), of in sides
-        )
-        raise problems.mismatch(scores.name, key.name, first, second)
-    if not scores.kept:
-        raise problems.nothing_in_common(scores.name, total, key.name)
-    if conflict:
-        raise problems.other_labels(scores.name, key.name, conflict)
-    return lone[1][0]
+    return meeting

@@ -82,7 +82,6 @@ class MadeTrials:
                 yield kind, start, stop
 
     def _rows(self, kind: str, start: int, stop: int) -> tuple[IntArray, IntArray]:
-        """Rows of both sides of some trials of a class."""
         rows, low, high = self._ranges[kind]
         ends = np.cumsum(high - low)
         ranks = np.arange(start, stop)
@@ -250,7 +249,6 @@ def _table(source: Input) -> pl.DataFrame | None:
 
 
 def _codes(ids: Mapping[str, Ids], column: str | None, name: str) -> Codes:
-    """Codes of a column, all 0 for none."""
     if column is None:
         return np.zeros(len(ids["speakers"]), np.int32)
     if normalise(column) not in ids:

@@ -97,49 +97,6 @@ def no_score(place: str, count: int) -> InputError:
     return InputError(place, "a score", actual)
 
 
-def repeated(place: str, trial: str, earlier: str, count: int) -> InputError:
-    return InputError(
-        f"{place}: expected each trial once, found {trial} again, first in "
-        f"{earlier.rsplit(', ', 1)[-1]} ({count} duplicates in all); duplicates='skip' keeps the "
-        "first"
-    )
-
-
-def contradiction(place: str, trial: str, earlier: str, count: int) -> InputError:
-    expected = f"{trial}, in either order, labelled as in {earlier.rsplit(', ', 1)[-1]}"
-    return InputError(place, expected, f"another label ({count} such trials in all)")
-
-
-def mismatch(
-    name: str, key: str, unlabelled: tuple[int, int, str], unscored: tuple[int, int, str]
-) -> InputError:
-    parts = []
-    if unlabelled[0]:
-        count, total, first = unlabelled
-        parts.append(f"{count} of its {total} trials are not in {key} (first: {first})")
-    if unscored[0]:
-        count, total, first = unscored
-        parts.append(f"{count} of the {total} trials of {key} have no score (first: {first})")
-    return InputError(f"{name}: {'; '.join(parts)}; missing='skip' goes on without them")
-
-
-def nothing_in_common(name: str, total: int, key: str) -> InputError:
-    return InputError(f"{name}: none of its {total} trials is in {key}")
-
-
-def other_labels(name: str, reference: str, count: int) -> InputError:
-    return InputError(name, f"the labels of {reference}", f"{count} trials labelled otherwise")
-
-
-def other_trials(first: str, other: str, lacking: int, surplus: int) -> InputError:
-    parts = []
-    if lacking:
-        parts.append(f"{lacking} trials of {first} are not in {other}")
-    if surplus:
-        parts.append(f"{surplus} trials of {other} are not in {first}")
-    return InputError(f"expected the same trials, found that {' and '.join(parts)}")
-
-
 def side_in_one(name: str) -> InputError:
     actual = "it in one, where trials differ by it alone"
     return InputError(name, "the side of segments in both files", actual)

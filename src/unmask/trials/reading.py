@@ -101,8 +101,10 @@ def read_scores(
         options |= {"columns": columns, "scores_are": scores_are}
         files = path.values() if isinstance(path, Mapping) else path
         tables = [read_scores(one, **options) for one in files]
-        if isinstance(path, Mapping):
-            tables = [_renamed(one, name) for one, name in zip(tables, path, strict=True)]
+        for row, name in enumerate(path) if isinstance(path, Mapping) else ():
+            own = tables[row].systems
+            named = {name if len(own) == 1 else f"{name} {x}": own[x] for x in own}
+            tables[row] = replace(tables[row], systems=named)
         return tables[0] if len(tables) == 1 else Scores.merged(*tables)
     if isinstance(path, str | Path):
         role = "scores" if key is None else "scores for a key"
@@ -152,18 +154,16 @@ def read_key(
     return _trials(parsed, speakers, duplicates)
 
 
-def read_trials(
-    path: str | Path, *, format: str | None = None
-) -> tuple[TrialList, Callable[[int], str]]:
+def read_trials(path: str | Path) -> tuple[TrialList, Callable[[int], str]]:
     """Trials to score, labelled or not, each once; and what names a row of the file."""
     with Input(path) as source:
-        sample = TextSample.of(source) if source.container == "text" and format is None else None
+        sample = TextSample.of(source) if source.container == "text" else None
         if sample is not None and sample.header is None and len(sample.columns) == 2:
             (enrol, test), where = read_columns(source, ["enrol", "test"], layout="enrol test")
             about = Source(source.name, source.sha256, "", detected="trials without labels")
             trials = TrialList(enrol, test, None, sources=(about,))
         else:
-            parsed = _parse(source, Wanted("a key", format))
+            parsed = _parse(source, Wanted("a key"))
             trials, where = TrialList(**_columns(parsed)), parsed.where
     if not trials.has_ids:
         raise problems.no_identifiers(trials.name, "score")
@@ -267,15 +267,7 @@ def _series(name: str, values: list[Any]) -> pl.Series:
         return pl.Series(name, known, strict=False)
 
 
-def _renamed(scores: Scores, name: str) -> Scores:
-    """The only system by this name; of several, each with the name before its own."""
-    one = len(scores.systems) == 1
-    systems = {name if one else f"{name} {own}": s for own, s in scores.systems.items()}
-    return replace(scores, systems=systems)
-
-
 def _trials(parsed: Parsed, speakers: Speakers | None, duplicates: OnProblem) -> Trials:
-    """A validated key."""
     labelled, named = (parsed.trials[what] is not None for what in ("label", "enrol"))
     problems.check_key(parsed.name, parsed.format, labelled, named)
     trials = Trials(**_columns(parsed)).without_duplicates(duplicates, where=parsed.where)
@@ -328,8 +320,7 @@ def _scores(
 
 def _columns(parsed: Parsed) -> dict[str, Any]:
     """What trials and scores have in common."""
-    detected = "; ".join((parsed.format.description, *parsed.remarks))
-    source = Source(parsed.name, parsed.sha256, parsed.format.name, detected=detected)
+    source = parsed.format.said_of(parsed.name, parsed.sha256, parsed.remarks)
     return parsed.trials | {"sources": (source,)}
 
 
@@ -436,11 +427,10 @@ def _embeddings(
     )
     if columns:
         remarks.append(f"metadata: {', '.join(columns)}")
-    digest = content.pop("digest", None) or source.sha256
-    detected = "; ".join((kind.description, *remarks))
+    about = kind.said_of(name, content.pop("digest", None) or source.sha256, remarks)
     encoder = content.setdefault("encoder", "")
-    about = Source(name, digest, kind.name, speakers=spoken.n_unique, detected=detected)
-    return Embeddings(**content, columns=columns, source=replace(about, encoder=encoder))
+    about = replace(about, speakers=spoken.n_unique, encoder=encoder)
+    return Embeddings(**content, columns=columns, source=about)
 
 
 def _vectors(source: Input | _Table) -> tuple[str, dict[str, Any]]:

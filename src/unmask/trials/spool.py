@@ -6,7 +6,7 @@ two agree in them with a chance of 10⁻²¹. Their records lie in buckets, look
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import gettempdir
@@ -18,10 +18,9 @@ import polars as pl
 
 from unmask.base import IntArray
 from unmask.errors import InputError
-from unmask.trials.ids import MULTIPLIER, Hashes, name_hashes, pair_hashes
+from unmask.trials.ids import MULTIPLIER, Hashes, match, name_hashes, pair_hashes
 
 RECORD = np.dtype([("a", "<u8"), ("b", "<u8"), ("row", "<i8")])
-LONGEST = 1 << 22
 Records = npt.NDArray[np.void]
 
 
@@ -84,11 +83,9 @@ class TrialSpool:
             with _appended(self._folder / str(number)) as file:
                 file.write(part.data)
 
-    def blocks(self, bucket: int) -> Iterator[Records]:
-        """Records of a bucket."""
-        with open(self._folder / str(bucket), "rb") as file:
-            while len(block := np.fromfile(file, RECORD, LONGEST)):
-                yield block
+    def records(self, bucket: int) -> Records:
+        """All of a bucket."""
+        return np.fromfile(self._folder / str(bucket), RECORD)
 
 
 def _hashes(columns: Sequence[pl.Series], seed: int) -> Hashes:
@@ -98,34 +95,18 @@ def _hashes(columns: Sequence[pl.Series], seed: int) -> Hashes:
     return combined if seed == 0 or len(hashed) == 2 else combined * MULTIPLIER + hashed[2]
 
 
-def repeats(blocks: Iterable[Records]) -> Iterator[tuple[IntArray, IntArray]]:
-    """Rows whose trial came before and the first rows of those trials, block by block."""
-    known = np.zeros(0, RECORD)
-    for block in blocks:
-        known = np.concatenate([known, block])
-        frame = _frame(known)
-        if frame["a"].n_unique() < frame.height:
-            frame = frame.with_columns(pl.col("row").min().over("a", "b").alias("first"))
-            later = (frame["row"] != frame["first"]).to_numpy()
-            known = known[~later]
-            yield frame["row"].to_numpy()[later], frame["first"].to_numpy()[later]
+def partners(first: Records, second: Records) -> IntArray:
+    """Which of the ``second`` each of the ``first`` is, -1 for none of them."""
+    found = match(*(_codes(records["a"]) for records in (first, second)))
+    met = found >= 0
+    if (first["b"][met] == second["b"][found[met]]).all():
+        return found
+    names = np.concatenate([first, second])
+    both = pl.DataFrame({name: np.ascontiguousarray(names[name]) for name in "ab"})
+    codes = both.select(pl.struct("a", "b").rank("dense")).to_series().to_numpy().astype(np.int64)
+    return match(codes[: len(first)], codes[len(first) :])
 
 
-def partners(first: Records, second: Records) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-    """Rows of the trials that both have, in both; and of those that only one has."""
-    one, other = _frame(first), _frame(second)
-    joined = one.join(other, on="a", how="full", suffix="_other")
-    if (joined["b"] != joined["b_other"]).any():
-        joined = one.join(other, on=["a", "b"], how="full", suffix="_other")
-    rows, others = joined["row"], joined["row_other"]
-    pairs = joined.filter(rows.is_not_null() & others.is_not_null())
-    return (
-        pairs["row"].to_numpy(),
-        pairs["row_other"].to_numpy(),
-        rows.filter(others.is_null()).to_numpy(),
-        others.filter(rows.is_null()).to_numpy(),
-    )
-
-
-def _frame(records: Records) -> pl.DataFrame:
-    return pl.DataFrame({name: np.ascontiguousarray(records[name]) for name in ("a", "b", "row")})
+def _codes(hashes: Hashes) -> IntArray:
+    """As numbers that are not negative; what tells the two orders of a pair apart is kept."""
+    return ((hashes * MULTIPLIER) >> np.uint64(1)).astype(np.int64)

@@ -1,14 +1,14 @@
 """Trials, which pairs are compared and which of them are of one speaker, and the scores of one or
-several systems on them.
+several systems on them; how lists are compared, in memory or on disk.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,20 +20,25 @@ from unmask.trials import problems
 from unmask.trials.formats import NONTARGET, OTHER, TARGET, OnProblem, Source, check_choice
 from unmask.trials.ids import (
     Columns,
+    Digest,
     Ids,
     check_names,
     codes_of_pairs,
-    contradictions,
-    digest_of,
     distinct_names,
-    first_occurrences,
     match,
+    repeats,
     score_hashes,
     share,
     trial_codes,
     trial_hashes,
 )
 from unmask.trials.speakers import SpeakerRule, Speakers, assign, side_rules, with_rules
+
+if TYPE_CHECKING:
+    from unmask.trials.large import SpooledTrials
+
+Again = tuple[IntArray, int]
+"""Rows of trials that came before, in order, and where the first of them came before."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -177,9 +182,20 @@ class TrialList:
         return trial_codes(self.ids)
 
     @cached_property
+    def repeats(self) -> list[Again]:
+        """Rows whose trial occurred before."""
+        return [repeats([self.codes])]
+
+    @cached_property
+    def contradictions(self) -> list[Again]:
+        """Rows labelled unlike the same trial before, either way round."""
+        return [] if self.label is None else [repeats([codes_of_pairs(self.ids)], self.label)]
+
+    @property
     def first_occurrence(self) -> BoolArray | None:
         """Mask of the rows whose trial did not occur before; ``None`` if no trial is repeated."""
-        return first_occurrences(self.codes)
+        again = self.repeats[0][0]
+        return ~np.isin(np.arange(len(self)), again) if again.size else None
 
     def without_duplicates(
         self, duplicates: OnProblem, *, where: Callable[[int], str] | None = None
@@ -190,21 +206,13 @@ class TrialList:
         check_choice("duplicates", duplicates)
         if not self.has_ids:
             return self
-        first = self.first_occurrence
-        name_row = where or (lambda row: f"{self.name}, row {row + 1}")
-        count = 0 if first is None else int((~first).sum())
-        if first is not None and duplicates == "error":
-            again = int(np.flatnonzero(~first)[0])
-            earlier = int(np.flatnonzero(self.codes == self.codes[again])[0])
-            raise problems.repeated(name_row(again), self.trial(again), name_row(earlier), count)
-        if self.label is not None:
-            rows = np.arange(len(self))
-            wrong, known = contradictions([codes_of_pairs(self.ids)], rows, self.label)
-            if wrong.size:
-                at, earlier = int(wrong[0]), int(known[0])
-                places = name_row(at), self.trial(at), name_row(earlier)
-                raise problems.contradiction(*places, wrong.size)
-        return self if first is None else self.select(first)._left_out(duplicates=count)
+        gone: list[IntArray] = []
+        where = where or (lambda row: f"{self.name}, row {row + 1}")
+        check_repeats(self, duplicates, where, gone.append)
+        if not (gone and gone[0].size):
+            return self
+        kept = np.delete(np.arange(len(self)), gone[0])
+        return self.select(kept)._left_out(duplicates=gone[0].size)
 
     def trial(self, row: int) -> str:
         """Names of the trial in a row, for messages."""
@@ -214,7 +222,7 @@ class TrialList:
     @cached_property
     def digest(self) -> str:
         """Eight hex digits that name this set of labelled trials, whatever its order."""
-        return digest_of(trial_hashes(self.ids), self.label)
+        return str(Digest().add(trial_hashes(self.ids), self.label))
 
     def with_speakers(self, speakers: Speakers) -> Self:
         """Name the speakers of both sides; ``speakers`` as in :func:`read_scores`."""
@@ -284,7 +292,7 @@ def joint_codes(first: TrialList, second: TrialList) -> tuple[IntArray, IntArray
     if (ids[2] is None) != (other_ids[2] is None):
         ids, other_ids = (*ids[:2], None), (*other_ids[:2], None)
         for trials, sideless in ((first, ids), (second, other_ids)):
-            if trials.side is not None and first_occurrences(trial_codes(sideless)) is not None:
+            if trials.side is not None and repeats([trial_codes(sideless)])[0].size:
                 raise problems.side_in_one(trials.name)
     return trial_codes(ids), trial_codes(other_ids, ids)
 
@@ -354,12 +362,17 @@ class Scores(TrialList):
         systems: dict[str, FloatArray] = dict(zip(names[0], first.systems.values(), strict=True))
         merged = first
         for table, own in zip(others, names[1:], strict=True):
-            ordered = table.select(_rows(first, table))
+            for one in (first, table):
+                if not one.has_ids:
+                    raise problems.no_identifiers(one.name, problems.TRIAL_BY_TRIAL)
+                if one.first_occurrence is not None:
+                    raise InputError(one.name, "each trial once", "duplicates")
+            met, partners, *alone = paired(match(*joint_codes(first, table)), len(table))
+            ordered = table.select(partners)
             label = ordered.label if merged.label is None else merged.label
-            if label is not None and ordered.label is not None:
-                conflict = int((label != ordered.label).sum())
-                if conflict:
-                    raise problems.other_labels(table.name, first.name, conflict)
+            meeting = Meeting(first, table)
+            meeting.add(*alone, labels=(label if label is None else label[met], ordered.label))
+            meeting.check_same()
             systems |= zip(own, ordered.systems.values(), strict=True)
             sources = tuple(dict.fromkeys((*merged.sources, *table.sources)))
             speakers = (merged if merged.has_speakers else ordered)._speakers
@@ -372,7 +385,7 @@ class Scores(TrialList):
         """Eight hex digits that name the labelled trials, or scores without names, in any order."""
         if self.has_ids:
             return super().digest
-        return digest_of(score_hashes([*self.systems.values()]), self.label)
+        return str(Digest().add(score_hashes([*self.systems.values()]), self.label))
 
     def scores(self, system: str | None = None) -> FloatArray:
         """Scores of one system; the name may be left out where there is only one."""
@@ -420,45 +433,107 @@ class Scores(TrialList):
         """
         self = self.without_duplicates(duplicates)
         trials = trials.without_duplicates(duplicates)
-        codes = joint_codes(self, trials)
-        rows = match(*codes)
-        without_label = rows < 0
-        n_unlabelled = int(without_label.sum())
-        n_unscored = len(trials) - (len(rows) - n_unlabelled)
-        if missing == "error" and (n_unlabelled or n_unscored):
-            sides = _first(self, without_label), _first(trials, match(*codes[::-1]) < 0)
-            raise problems.mismatch(self.name, trials.name, *sides)
-        scores = self.select(~without_label) if n_unlabelled else self
-        key = trials.select(rows[rows >= 0])
-        if not len(scores):
-            raise problems.nothing_in_common(self.name, len(self), trials.name)
-        if scores.label is not None:
-            conflict = int((scores.label != key.label).sum())
-            if conflict:
-                raise problems.other_labels(self.name, trials.name, conflict)
-        scores, key = scores._left_out(missing=n_unlabelled), key._left_out(missing=n_unscored)
+        rows, partners, *alone = paired(match(*joint_codes(self, trials)), len(trials))
+        scores = self.select(rows) if alone[0].size else self
+        key = trials.select(partners)
+        meeting = Meeting(self, trials)
+        meeting.add(*alone, labels=(scores.label, key.label))
+        meeting.check_key(missing)
+        scores = scores._left_out(missing=meeting.alone[0])
+        key = key._left_out(missing=meeting.alone[1])
         speakers = (key if key.has_speakers else scores)._speakers
         columns, sources = {**key.columns, **scores.columns}, (*scores.sources, *key.sources)
         return replace(scores, label=key.label, columns=columns, sources=sources, **speakers)
 
 
-def _first(trials: TrialList, bad: BoolArray) -> tuple[int, int, str]:
-    """How many trials a mask marks, of how many, and the first of them."""
-    if not bad.any():
-        return 0, len(trials), ""
-    return int(bad.sum()), len(trials), trials.trial(int(np.flatnonzero(bad)[0]))
+def check_repeats(
+    trials: TrialList | SpooledTrials,
+    duplicates: OnProblem,
+    where: Callable[[int], str],
+    drop: Callable[[IntArray], object],
+) -> None:
+    """Refuse trials that came before, or ``drop`` them; refuse two labels of one trial, either way
+    round.
+    """
+
+    def repeated() -> Iterator[Again]:
+        for again, earlier in trials.repeats:
+            if duplicates == "skip":
+                drop(again)
+            yield again, earlier
+
+    checks = [repeated(), trials.contradictions]
+    for found in checks if duplicates == "error" else checks[::-1]:
+        some = [(int(rows[0]), before, rows.size) for rows, before in found if rows.size]
+        if not some or (found is checks[0] and duplicates == "skip"):
+            continue
+        row, before, _ = min(some)
+        count, trial = sum(size for *_, size in some), trials.trial(row)
+        earlier = where(before).rsplit(", ", 1)[-1]
+        if found is checks[0]:
+            raise InputError(
+                f"{where(row)}: expected each trial once, found {trial} again, first in {earlier} "
+                f"({count} duplicates in all); duplicates='skip' keeps the first"
+            )
+        expected = f"{trial}, in either order, labelled as in {earlier}"
+        raise InputError(where(row), expected, f"another label ({count} such trials in all)")
 
 
-def _rows(first: Scores, other: Scores) -> IntArray:
-    """Row of ``other`` for each trial of ``first``; both must hold the same trials."""
-    for table in (first, other):
-        if not table.has_ids:
-            raise problems.no_identifiers(table.name, problems.TRIAL_BY_TRIAL)
-        if table.first_occurrence is not None:
-            raise InputError(table.name, "each trial once", "duplicates")
-    rows = match(*joint_codes(first, other))
-    lacking = int((rows < 0).sum())
-    surplus = len(other) - (len(first) - lacking)
-    if lacking or surplus:
-        raise problems.other_trials(first.name, other.name, lacking, surplus)
-    return rows
+def paired(partner: IntArray, size: int) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """Which trials have a ``partner`` among ``size`` others, and which; and those that only one
+    side has.
+    """
+    met, alone = np.flatnonzero(partner >= 0), np.flatnonzero(partner < 0)
+    others = partner[met]
+    left = np.ones(size, bool)
+    left[others] = False
+    return met, others, alone, np.flatnonzero(left)
+
+
+class Meeting:
+    """How two lists fit: how many trials either has ``alone``, and how many they label unlike."""
+
+    def __init__(self, first: TrialList | SpooledTrials, second: TrialList | SpooledTrials) -> None:
+        self.lists = first, second
+        self._sizes = len(first), len(second)
+        self.alone, self._rows, self._conflicts = [0, 0], [1 << 62, 1 << 62], 0
+
+    def add(self, *alone: IntArray, labels: tuple[Labels | None, Labels | None]) -> None:
+        """Rows that one list has alone, and labels of those that both have, in a part of them."""
+        for side, rows in enumerate(alone):
+            self._rows[side] = int(rows.min(initial=self._rows[side]))
+            self.alone[side] += rows.size
+        if labels[0] is not None and labels[1] is not None:
+            self._conflicts += int((labels[0] != labels[1]).sum())
+
+    def check_key(self, missing: OnProblem) -> None:
+        """Refuse scores that do not fit their key."""
+        (scores, key), (lacking, surplus), (size, others) = self.lists, self.alone, self._sizes
+        said = []
+        if lacking and missing == "error":
+            first = scores.trial(self._rows[0])
+            said.append(f"{lacking} of its {size} trials are not in {key.name} (first: {first})")
+        if surplus and missing == "error":
+            text = f"{surplus} of the {others} trials of {key.name} have no score"
+            said.append(f"{text} (first: {key.trial(self._rows[1])})")
+        if said:
+            raise InputError(
+                f"{scores.name}: {'; '.join(said)}; missing='skip' goes on without them"
+            )
+        if lacking == size:
+            raise InputError(f"{scores.name}: none of its {size} trials is in {key.name}")
+        self._check_labels(scores.name, key.name)
+
+    def check_same(self) -> None:
+        """Refuse lists that are not of the same labelled trials."""
+        names = [table.name for table in self.lists]
+        sides = zip(self.alone, names, names[::-1], strict=True)
+        said = [f"{n} trials of {own} are not in {other}" for n, own, other in sides if n]
+        if said:
+            raise InputError(f"expected the same trials, found that {' and '.join(said)}")
+        self._check_labels(names[1], names[0])
+
+    def _check_labels(self, name: str, reference: str) -> None:
+        if self._conflicts:
+            actual = f"{self._conflicts} trials labelled otherwise"
+            raise InputError(name, f"the labels of {reference}", actual)

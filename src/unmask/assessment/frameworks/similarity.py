@@ -38,7 +38,7 @@ def _steps(study: Study) -> Plan:
         speech = inputs.speech[name]
         taught = pairs_of(speech.learnt) or (voices[0], speech.known.get("own", protected))
         if taught[1].n_speakers >= similar.LEAST_PEOPLE:
-            what = f"distinctiveness of {name}, retrained"
+            what = f"distinctiveness of {name}, back-end retrained"
             anew[name] = Step.of(what, similar.retrained, *voices, *taught, **how)
         groups = {} if config.quick else _groups(voices[0], config.verification.by)
         for group, people in groups.items():

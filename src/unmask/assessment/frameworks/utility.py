@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -12,21 +12,23 @@ import numpy as np
 
 from unmask import utility as costs
 from unmask.assessment.cache import Step
-from unmask.assessment.config import ORIGINAL, Config, Heard
-from unmask.assessment.runs import recordings_of
+from unmask.assessment.config import ORIGINAL, Config, Heard, UtilityConfig
+from unmask.assessment.runs import recordings_of, seconds_each, workers
 from unmask.assessment.study import Framework, Plan, Study
 from unmask.errors import InputError
 from unmask.run import content_digest
 from unmask.speech import Recording
 
 UTILITY = "utility"
+_RATING = 0.4
+"""Seconds that DNSMOS takes for a recording."""
 
 
 def check_code(config: Config, *, allow_code: bool) -> None:
     """A config may name a command or a model to fetch only where its user allows code."""
     named = config.utility.recogniser
     if config.utility.given and costs.runs_code(named) and not allow_code:
-        code = f"{named}, which names code to run: --allow-code lets a config do so"
+        code = f"{named}, which is code to run: add --allow-code if you trust it"
         raise InputError("utility.recogniser", "pocketsphinx", code)
 
 
@@ -53,8 +55,24 @@ def _steps(study: Study) -> Plan:
         with suppress(InputError):  # what is wrong with it costs this section alone
             params["recogniser"] = repr(costs.recogniser(how.recogniser, grammar=how.grammar))
     measure = partial(_measured, study.config, original, protected)
-    step = Step(what, data, params, measure, weight=0.1 * len(every))
-    return {UTILITY: {UTILITY: step}}
+    weight = (1.0 if how.transcripts else 0.1) * len(every) / workers()
+    timed = partial(_seconds, how, original, protected)
+    return {UTILITY: {UTILITY: Step(what, data, params, measure, weight, timed=timed)}}
+
+
+def _seconds(
+    how: UtilityConfig, original: Sequence[Recording], protected: Mapping[str, Sequence[Recording]]
+) -> float:
+    """About how long measuring takes: two utterances are tried, but for DNSMOS."""
+    measure = _measure(how)
+
+    def do(one: Recording) -> None:
+        same = {n: [x for x in f if x.utterance == one.utterance] for n, f in protected.items()}
+        measure([one], same)
+
+    rated = min(how.dnsmos * len({one.speaker for one in original}), len(original))
+    each, files = seconds_each(original, do), rated * (1 + len(protected))
+    return (each * len(original) + _RATING * files) / workers()
 
 
 def _word_steps(study: Study) -> dict[tuple[str, str], Step]:
@@ -122,13 +140,16 @@ def _read(path: Path, names: Sequence[str], drawn: Mapping[str, Any]) -> costs.U
 def _measured(
     config: Config, original: Sequence[Recording], protected: Mapping[str, Sequence[Recording]]
 ) -> costs.Utility:
-    how = config.utility
+    measured = _measure(config.utility)(original, protected, mos=config.utility.dnsmos)
+    return costs.utility_of(measured, **config.drawn)
+
+
+def _measure(how: UtilityConfig) -> Callable[..., costs.Measurements]:
     words: dict[str, Any] = {}
     if how.transcripts is not None:
         words["transcripts"] = costs.read_transcripts(how.transcripts)
         words["recogniser"] = costs.recogniser(how.recogniser, grammar=how.grammar)
-    measured = costs.measure(original, protected, pitched=how.melody, mos=how.dnsmos, **words)
-    return costs.utility_of(measured, **config.drawn)
+    return partial(costs.measure, pitched=how.melody, **words)
 
 
 FRAMEWORK = Framework(UTILITY, steps=_steps, main=UTILITY)

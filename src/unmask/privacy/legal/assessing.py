@@ -14,7 +14,7 @@ import polars as pl
 from unmask.base import FloatArray, IntArray, Sampling
 from unmask.errors import InputError
 from unmask.estimate import Notice
-from unmask.privacy.attack import READINGS, Attacker, Reading, lacking, not_tried, with_groups
+from unmask.privacy.attack import READINGS, Attacker, Reading, not_tried, with_groups
 from unmask.privacy.legal.conversations import USUAL, LegalProtocol
 from unmask.privacy.legal.curve import (
     BOTH_SIDES,
@@ -278,16 +278,12 @@ def curve_of(
 
 def _untried(attackers: Sequence[Attacker], variants: Sequence[str]) -> tuple[Notice, ...]:
     """Back-ends that no attacker on protected speech tried, and readings not asked for."""
-
-    def why(backend: str) -> str:
-        able = any(one.allows(backend) for one in attackers)
-        return "not asked for" if able else f"need {lacking(backend)}"
-
     used = (one.backend for one in attackers)
     tried = {one if isinstance(one, str) else one.name for one in used}
     missing = [str(reading) for reading in READINGS if reading not in (Reading.PLAIN, *variants)]
     readings = [f"scores read {', '.join(missing)} (not asked for)"] * bool(missing)
-    return (not_tried(tried, why, *readings),) if attackers else ()
+    able = lambda named: any(one.allows(named.name) for one in attackers)  # noqa: E731
+    return (not_tried(tried, able, *readings),) if attackers else ()
 
 
 def fitting_lengths(

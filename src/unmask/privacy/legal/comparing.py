@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from unmask.base import Sampling
 from unmask.engine import Comparison, Difference
 from unmask.privacy.legal.conversations import refuse_shared
 from unmask.privacy.legal.from_scores import linkability_difference
@@ -41,19 +40,12 @@ def _every_pair(enrol: Embeddings, test: Embeddings) -> Trials:
     return Trials(Ids(models.astype(np.int32), here.names), uttered.take(row), label)
 
 
-def with_linkability(
-    comparison: Comparison,
-    *,
-    replicates: int | None = None,
-    level: float = Sampling.level,
-    seed: int = 0,
-) -> Comparison:
+def with_linkability(comparison: Comparison, **drawn: Any) -> Comparison:
     """The same with the difference of Linkability, where the trials compare every enrolled speaker
-    with every recording; ``replicates`` of 0 means no interval.
+    with every recording; ``drawn`` as in :func:`linkability_difference`, or None for the usual.
     """
-    how: Any = {"level": level, "seed": seed}
-    how |= {} if replicates is None else {"replicates": replicates}
     names, scores = (comparison.first, comparison.second), comparison.scores
+    how = {name: one for name, one in drawn.items() if one is not None}
     made = scores and linkability_difference(scores, *names, **how)
     if not made:
         return comparison

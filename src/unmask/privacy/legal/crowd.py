@@ -126,18 +126,12 @@ def extrapolate_linkability(
 
     Parameters
     ----------
-    enrol, test
-        Speech of known voices, at least 20 people, and the speech that is attacked.
+    enrol, test, length, backend, protocol
+        Those of :func:`linkability`; at least 20 people, and no columns of side information.
     counts
         Numbers N' of people, all above those who are enrolled.
-    length
-        Utterances of a conversation.
     seed
         Draws utterances and groups of people.
-    backend
-        ``"cosine"``, the name of another that needs no training, or a trained one.
-    protocol
-        What is enrolled and allowed; columns of side information are refused.
     level
         Level of the interval: a jackknife over groups of people on both sides, each time refitted,
         wider where few people carry the tail.

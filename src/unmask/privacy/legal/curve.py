@@ -5,6 +5,7 @@ Scores can be read as they are, negated, centred, centred and negated; none need
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self, TypeVar
 
@@ -25,6 +26,18 @@ TITLES = {"singling_out": "Singling Out", "linkability": "Linkability", "one_min
 C = TypeVar("C", bound="Curve")
 _DECILE_REPLICATES = 200
 _LEAST_RECORDINGS = 1.5
+
+
+def no_better(curves: Sequence[Curve], at_chance: BoolArray) -> BoolArray:
+    """Where the best of some readings is no better than chance: as permuted names tell, if they do,
+    else as is said.
+    """
+    made = np.array(at_chance, dtype=bool)
+    for i in range(len(made)):
+        luck = luck_of((one.permuted, i) for one in curves)
+        if luck is not None and luck.decides(len(curves[0].speakers)):
+            made[i] = not luck.beyond
+    return made
 
 
 def residual(value: FloatArray, chance: FloatArray) -> FloatArray:
@@ -77,12 +90,7 @@ class Curve(Tabular):
         """
         low = self._sure_low
         least = np.where(np.isnan(low), self.value, low)
-        at = np.asarray(~(least > self.chance), dtype=bool)
-        for i in range(len(at)):
-            luck = luck_of([(self.permuted, i)])
-            if luck is not None and luck.decides(len(self.speakers)):
-                at[i] = not luck.beyond
-        return np.asarray(at & (self.chance < 1))
+        return no_better([self], ~(least > self.chance)) & (self.chance < 1)
 
     @property
     def _sure_low(self) -> FloatArray:
@@ -253,10 +261,12 @@ class RiskCurve(Curve):
             return None
         risks = self.per_speaker[np.argsort(base.in_order(self.speakers.to_list())), i]
         noise = float(self.noise[i]) * (1 / self.recordings).mean()
+        number = min(how.replicates, _DECILE_REPLICATES)
 
         def end(people: FloatArray, noise: float, tail: float) -> float:
-            deciles = _worst_decile(_samples(people, how), noise)
-            return float(np.quantile(deciles, tail, method="inverted_cdf"))
+            times = base.draws(len(people), number, how.seed).astype(int)
+            samples = np.repeat(np.tile(people, number), times.ravel()).reshape(times.shape)
+            return float(np.quantile(_worst_decile(samples, noise), tail, method="inverted_cdf"))
 
         low = end(risks, noise, (1 - how.level) / 2)
         high = end(np.append(risks, 1.0), 0.0, (1 + how.level) / 2)
@@ -274,12 +284,6 @@ class RiskCurve(Curve):
         interval = limits and Interval(*limits, how.level, PERCENTILE, drawn, how.seed)
         more = replace(self.estimate(i), metric=name, value=worst, interval=interval)
         return (*super().details(i), more)
-
-
-def _samples(risks: FloatArray, how: Sampling) -> FloatArray:
-    """The risks of the speakers drawn in each replicate (rows)."""
-    times = base.draws(len(risks), min(how.replicates, _DECILE_REPLICATES), how.seed).astype(int)
-    return np.repeat(np.tile(risks, len(times)), times.ravel()).reshape(times.shape)
 
 
 def _worst_decile(risks: FloatArray, noise: FloatArray | float) -> FloatArray:

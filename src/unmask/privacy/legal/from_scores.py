@@ -171,13 +171,7 @@ def singling_out_from_scores(
     return np.asarray(outcome.success[0].mean(axis=0))
 
 
-def matrix_risks(
-    scores: Scores,
-    *,
-    level: float = Sampling.level,
-    replicates: int = Sampling.replicates,
-    seed: int = 0,
-) -> dict[str, tuple[Estimate, ...]]:
+def matrix_risks(scores: Scores, **drawn: Any) -> dict[str, tuple[Estimate, ...]]:
     """Linkability and Singling Out of each system of ``scores``; nothing of those that are not a
     matrix of enrolled speakers × recordings.
 
@@ -185,14 +179,14 @@ def matrix_risks(
     of Vauquier 2025; a tie is a failure); recordings of people who are not enrolled are left out.
     Singling Out is that of :func:`singling_out`, one recording a conversation, among all speakers
     with two recordings or more, enrolled or not; it is left out where these are fewer than two. The
-    score or its negation counts, whichever gives more. Intervals have ``level``, none without
-    ``replicates``; ``seed`` draws the folds of Singling Out.
+    score or its negation counts, whichever gives more. ``drawn`` are ``level``, ``replicates`` (no
+    interval without), and ``seed``, which draws the folds of Singling Out.
     """
     matrix = _matrix(scores)
     if matrix is None:
         return {}
     order, place, whose = matrix
-    how = Sampling(replicates, level, seed)
+    how = Sampling(**drawn)
     return {
         system: (
             _linked(values[order], place, how, scores.digest),
@@ -229,30 +223,26 @@ def _matrix(scores: Scores) -> tuple[IntArray, IntArray, IntArray] | None:
 
 
 def linkability_difference(
-    scores: Scores,
-    first: str,
-    second: str,
-    *,
-    level: float = Sampling.level,
-    replicates: int = Sampling.replicates,
-    seed: int = 0,
+    scores: Scores, first: str, second: str, **drawn: Any
 ) -> tuple[Estimate, Estimate, Estimate] | None:
     """Linkability of two systems of ``scores`` as of :func:`matrix_risks`, and how much more the
     ``second`` has, paired by speaker; None where the trials are no matrix.
 
-    Each is read as it is or negated, whichever gives more. ``replicates`` of 0 means no interval.
+    Each is read as it is or negated, whichever gives more. ``drawn`` are ``level``, ``replicates``
+    (none: no interval) and ``seed``.
     """
     matrix = _matrix(scores)
     if matrix is None:
         return None
     order, place, _ = matrix
-    how, ends = Sampling(replicates, level, seed), None
+    how, ends = Sampling(**drawn), None
     values = [scores.scores(name)[order] for name in (first, second)]
     one, two = (_linked(own, place, how, scores.digest) for own in values)
     shares = [max(_linked_shares(own, place).values(), key=np.mean) for own in values]
-    if replicates > 0 and len(shares[0]) > 1:
-        ends = Interval(*paired_interval(*shares, level=level), level, PAIRED, 0, seed)
-    why = "" if ends else "one speaker only" if replicates > 0 else _NOT_ASKED
+    if how.replicates > 0 and len(shares[0]) > 1:
+        limits = paired_interval(*shares, level=how.level)
+        ends = Interval(*limits, how.level, PAIRED, 0, how.seed)
+    why = "" if ends else "one speaker only" if how.replicates > 0 else _NOT_ASKED
     made = replace(one, value=float(two.value) - float(one.value), interval=ends, chance=0.0)
     params = {**one.params, "variant": None, "of": f"{second} − {first}"}
     return one, two, replace(made, params=params, no_interval=why)

@@ -105,21 +105,15 @@ def singling_out(
 
     Parameters
     ----------
-    enrol, test
-        Speech of known voices, and the speech that is attacked.
+    enrol, test, length, backend, protocol
+        Those of :func:`linkability`.
     counts
         Numbers N of test speakers, the enrolled one always among them.
-    length
-        Utterances of a conversation.
     folds, draws, max_enrol
         Folds, draws of N test speakers, most enrolled speakers; by default the protocol's, which
         are 10, 5 and 495.
     seed
         Draws speakers, folds and utterances.
-    backend
-        ``"cosine"``, the name of another that needs no training, or a trained one.
-    protocol
-        What is enrolled, known and allowed.
     level, replicates
         Level of the score interval over the speakers of both sides; none where ``replicates`` is 0.
 

@@ -11,7 +11,7 @@ import numpy as np
 from unmask.base import FEW_SPEAKERS, Tabular, estimate_row, few_speakers, lazy
 from unmask.estimate import Estimate, Notice
 from unmask.privacy.attack import CENTRED
-from unmask.privacy.legal.curve import TITLES, Curve, base_name, residual, spoken
+from unmask.privacy.legal.curve import TITLES, Curve, base_name, no_better, residual, spoken
 from unmask.privacy.legal.linking import Ranks
 from unmask.privacy.legal.probe import Inference
 from unmask.privacy.legal.strongest import STRONG_ENOUGH, Strongest, extent, strongest_of
@@ -321,11 +321,7 @@ class LegalSweep(Tabular):
         for (name, metric, length), readings in variants.items():
             if name in self.words:
                 continue
-            at_chance = np.all([one.at_chance for one in readings], axis=0)
-            for i in range(len(at_chance)):
-                luck = luck_of((one.permuted, i) for one in readings)
-                if luck is not None and luck.decides(len(readings[0].speakers)):
-                    at_chance[i] = not luck.beyond
+            at_chance = no_better(readings, np.all([one.at_chance for one in readings], axis=0))
             control = variants.get((str(self.original), metric, length), [])
             verdicts: dict[str, list[str]] = {}
             what = "the voice alone" if "+ words" in name else "the same attack"

@@ -6,10 +6,9 @@ from unmask._doors import open_door
 
 if TYPE_CHECKING:
     from unmask.privacy.similarity.attackers import SpeakerProtection
-    from unmask.privacy.similarity.differences import safeguard_differences
     from unmask.privacy.similarity.distortion import CalibrationDistortion, calibration_distortion
     from unmask.privacy.similarity.distortion import distortions
-    from unmask.privacy.similarity.lists import speaker_trials
+    from unmask.privacy.similarity.lists import safeguard_differences, speaker_trials
     from unmask.privacy.similarity.matrix import MatrixView, SimilaritySet, single
     from unmask.privacy.similarity.api import ALL, PrivacyAssessment, SafeguardRow, deid_gaps
     from unmask.privacy.similarity.api import compare_safeguards, pseudonymisation, read_matrices

@@ -26,11 +26,11 @@ from unmask.privacy.attack import (
     PLAIN,
     WORDS,
     Attacker,
-    lacking,
     not_tried,
     with_groups,
 )
 from unmask.privacy.recordings import column_of, first_half, of_people, people_by_group
+from unmask.privacy.similarity.attackers import SETS
 from unmask.privacy.similarity.distortion import (
     UNTAUGHT,
     CalibrationDistortion,
@@ -45,14 +45,13 @@ from unmask.privacy.similarity.matrix import similarity_sets
 from unmask.privacy.similarity.pairs import (
     Block,
     MatrixPairs,
-    PairSource,
     Segments,
     aligned,
     double_centred,
     prepared,
     segments_of,
 )
-from unmask.privacy.similarity.result import LISTED, SETS, Pseudonymisation, assessed
+from unmask.privacy.similarity.result import LISTED, Pseudonymisation, assessed
 from unmask.privacy.similarity.session_pairs import SessionAssessment, compare_sessions
 from unmask.run import load_arrays, part, progress
 from unmask.scoring import (
@@ -62,7 +61,6 @@ from unmask.scoring import (
     Rule,
     Sides,
     backend_named,
-    known_backend,
 )
 from unmask.trials import Embeddings, Ids, Scores, refuse_encoders, text_ids
 
@@ -191,11 +189,11 @@ def pseudonymisation(
     if len(data) == 4:
         ids = text_ids(data[3], "speakers", "matrices")
         segments = segments_of(ids)
-        squares: dict[str, PairSource] = {
+        squares = {
             name: MatrixPairs(_square(scores, name.upper(), len(ids)), segments)
             for name, scores in zip(SETS, data, strict=False)
         }
-        if (attack := double_centred(squares["op"], segments)) is not None:
+        if (attack := double_centred(squares["op"])) is not None:
             squares[DOUBLE_CENTRED] = attack
         rule = _rule(segments, setup)
         pairs_of = {name: [segments.pairs(source, rule)] for name, source in squares.items()}
@@ -428,14 +426,8 @@ class PrivacyAssessment(Tabular):
         backend = self.safeguards[0].result.backend
         if backend is None:
             return Notice("not-tried", "", _GIVEN)
-
         given = {one.needs for one in BACKENDS.values() if one.is_free or one.name == backend}
-
-        def why(name: str) -> str:
-            able = known_backend(name).needs in given
-            return "not asked for" if able else f"need {lacking(name)}"
-
-        return not_tried({backend, *ALIGNMENTS}, why, _ENROLMENT)
+        return not_tried({backend, *ALIGNMENTS}, lambda named: named.needs in given, _ENROLMENT)
 
 
 @overload

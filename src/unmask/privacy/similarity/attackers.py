@@ -22,7 +22,7 @@ from unmask.privacy.luck import best_by_luck
 from unmask.privacy.similarity.matrix import AttackedMatrix, Comparisons, speaker_dominance
 from unmask.privacy.similarity.renamed import SIGNED, lucks_of_trials
 
-OWN_SETS = ("oo", "op", "pp")
+SETS = ("oo", "op", "pp")
 """The three of the papers; any other is an attack on the OP comparisons."""
 LEAST_DIFFERENCE = 0.01
 _FALSELY_NAMED = 0.05
@@ -32,7 +32,7 @@ _PLACES = 9
 def attacks_of(made: Comparisons) -> dict[str, AttackedMatrix]:
     """All attacks that the sets allow, the plain one first."""
     attacks: dict[str, AttackedMatrix] = {}
-    for name in ("op", *(name for name in made.readings if name not in OWN_SETS)):
+    for name in ("op", *(name for name in made.readings if name not in SETS)):
         labels = (str(PLAIN), str(NEGATED)) if name == "op" else (name, f"{name} {NEGATED}")
         attacks |= zip(labels, made.readings[name], strict=True)
     return attacks
@@ -135,7 +135,7 @@ def protection_of(name: str, attack: AttackedMatrix, made: Comparisons) -> Speak
         low,
         high,
         standing_out(attack.matrix) & below,
-        {name: sets[name].self_similarity for name in OWN_SETS},
+        {name: sets[name].self_similarity for name in SETS},
         op.speaker_d_ece,
         op.speaker_l_w,
     )

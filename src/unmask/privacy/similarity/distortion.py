@@ -244,11 +244,10 @@ def _intervals(
     coarse = _distortion(*runs, np.ones(first.speakers), method, laplace)
     drawn = np.array([_distortion(*runs, row, method, laplace) for row in times])
     drawn += np.subtract(exact, coarse)
+    bounds, number = {"c_ece": (-np.inf, LARGEST_D_ECE), "cllr": POSITIVE}, setup.replicates
     statistics = {
-        name: Statistic(exact[n], drawn[:, n], setup.replicates, bounds=bounds)
-        for n, (name, bounds) in enumerate(
-            (("c_ece", (-np.inf, LARGEST_D_ECE)), ("cllr", POSITIVE))
-        )
+        name: Statistic(value, column, number, bounds=bounds[name])
+        for name, value, column in zip(bounds, exact, drawn.T, strict=True)
     }
     intervals = setup.intervals(statistics, first.speakers)
     return intervals.get("c_ece"), intervals.get("cllr")
@@ -355,8 +354,7 @@ def retrained(
             rows[here] = backend_named(BACKEND, others).sides(vectors[here]).enrol
         pairs[name] = [segments.pairs(Sides(rows, rows), Rule(halves, "=="))]
     made = similarity_sets(pairs, setup, once=tuple(pairs))
-    if made.sets["oo"].d_diag == 0:
-        raise InputError("OO: D_diag is 0, original voices cannot be told apart")
+    made.check_original("oo")
     statistics = {}
     if setup.replicates:
         pp = made.readings["pp"][0]

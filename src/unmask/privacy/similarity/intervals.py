@@ -27,9 +27,8 @@ MOST_LEFT_OUT = 200
 _LEAST_SPREAD = 1e-5
 
 Ends = tuple[float, float]
-Bounds = tuple[float, float]
-ANY: Bounds = (-np.inf, np.inf)
-POSITIVE: Bounds = (0.0, np.inf)
+ANY: Ends = (-np.inf, np.inf)
+POSITIVE: Ends = (0.0, np.inf)
 LARGEST_D_ECE = 1 / (2 * np.log(2))
 
 
@@ -125,7 +124,7 @@ class Statistic:
     drawn: FloatArray
     replicates: int
     read: Callable[[Ends], Ends] = same
-    bounds: Bounds = ANY
+    bounds: Ends = ANY
     evidence: Statistic | None = None
     chance: float = 0.0
 

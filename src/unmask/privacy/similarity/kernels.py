@@ -74,16 +74,15 @@ class PairSums:
     """Per ordered pair of speakers: how many comparisons, and all sums over them.
 
     ``log_sigmoid`` and ``llr`` are sums over oracle LLRs with Laplace. ``disclosure`` is the sum of
-    Z(l) within speakers and of Z(−l) between them, without Laplace (Noé 2022, eq. 13); ``lowest``
-    and ``highest`` are the extreme LLRs with Laplace, NaN where two speakers were not compared.
+    Z(l) within speakers and of Z(−l) between them, without Laplace (Noé 2022, eq. 13); ``extreme``
+    is the largest |LLR| with Laplace, NaN where two speakers were not compared.
     """
 
     count: IntArray
     log_sigmoid: FloatArray
     llr: FloatArray
     disclosure: FloatArray
-    lowest: FloatArray
-    highest: FloatArray
+    extreme: FloatArray
 
     def mirrored(self) -> PairSums:
         """Both orders of two speakers pooled."""
@@ -92,8 +91,7 @@ class PairSums:
             pooled(self.log_sigmoid),
             pooled(self.llr),
             pooled(self.disclosure),
-            np.fmin(self.lowest, self.lowest.T),
-            np.fmax(self.highest, self.highest.T),
+            np.fmax(self.extreme, self.extreme.T),
         )
 
 
@@ -140,20 +138,22 @@ class PavTables:
         """Index of the entry for pairs that are not compared."""
         return self.llr.size - 1
 
-    def llr_of(self, step: npt.NDArray[np.integer[Any]]) -> FloatArray:
-        """LLR with Laplace of a block; NaN for "not compared", from either end."""
-        known = (step >= 0) & (step < self.none)
-        return np.where(known, self.llr[step], np.nan)
+    @property
+    def extreme(self) -> FloatArray:
+        """|LLR| of each block; −1 for "not compared"."""
+        return np.append(np.abs(self.llr[:-1]), -1.0)
 
 
 @dataclass(frozen=True, eq=False)
 class Calibrated:
     """Pairs with the tables of their calibration: what adding up shares. ``negated`` are those of
-    the negated scores, where they are wanted, ``layout`` that of counts in bins, where it is.
+    the negated scores, where they are wanted, ``layout`` that of counts in bins, where it is;
+    ``extreme`` is the |LLR| of each block.
     """
 
     pairs: PairGrid
     tables: PavTables
+    extreme: FloatArray
     negated: PavTables | None
     layout: BinLayout | None
 
@@ -168,24 +168,22 @@ def sums_of(
     counted once.
     """
     layout = BinLayout.of(roc, pairs.enrol.size) if setup.replicates else None
-    tables = PavTables.of(roc)
-    calibrated = Calibrated(pairs, tables, PavTables.of(roc.negated()) if negated else None, layout)
+    tables, opposite = PavTables.of(roc), PavTables.of(roc.negated()) if negated else None
+    extreme = (PavTables.of(halved(roc)) if once else tables).extreme
+    calibrated = Calibrated(pairs, tables, extreme, opposite, layout)
     sums = _zeros(calibrated, pairs.enrol.size)
     ranges = pairs.ranges(TRIALS)
     for rows, part in zip(ranges, run(sum_rows, calibrated, ranges), strict=True):
         spoken = pairs.enrol.within(*rows)
         _add(sums, part, slice(spoken.start, spoken.stop), slice(None))
-    extremes = PavTables.of(halved(roc)) if once else tables
-    lowest = extremes.llr_of(np.minimum(sums["lowest"], extremes.none))
-    means = sums["count"], sums["log_sigmoid"], sums["llr"]
-    plain = PairSums(*means, sums["disclosure"], lowest, extremes.llr_of(sums["highest"]))
-    opposite = (sums[_NEGATED[0]], sums[_NEGATED[1]]) if negated else None
     binned = None if layout is None else Binned.of(sums.pop("bins"), layout, mirror=setup.mirror)
-    return plain, opposite, binned
+    turned = (sums.pop(_NEGATED[0]), sums.pop(_NEGATED[1])) if negated else None
+    sums["extreme"] = np.where(sums["extreme"] < 0, np.nan, sums["extreme"])
+    return PairSums(**sums), turned, binned
 
 
 def _zeros(calibrated: Calibrated, rows: int) -> Arrays:
-    """Empty sums of so many speakers against all; the extremes are PAV blocks."""
+    """Empty sums of so many speakers against all."""
     shape, layout = (rows, calibrated.pairs.enrol.size), calibrated.layout
     real = ("log_sigmoid", "llr", "disclosure", *(_NEGATED if calibrated.negated else ()))
     bins = {} if layout is None else {"bins": np.zeros(layout.shape(rows), np.int32)}
@@ -193,17 +191,14 @@ def _zeros(calibrated: Calibrated, rows: int) -> Arrays:
         **bins,
         "count": np.zeros(shape, np.int64),
         **{name: np.zeros(shape) for name in real},
-        "lowest": np.full(shape, np.iinfo(np.int32).max, np.int32),
-        "highest": np.full(shape, -1, np.int32),
+        "extreme": np.full(shape, -1.0),
     }
 
 
 def _add(sums: Arrays, part: Arrays, rows: slice, columns: slice) -> None:
     for name, table in sums.items():
         cells = table[rows] if name == "bins" else table[rows, columns]
-        if name == "lowest":
-            np.minimum(cells, part[name], out=cells)
-        elif name == "highest":
+        if name == "extreme":
             np.maximum(cells, part[name], out=cells)
         else:
             cells += part[name]
@@ -236,13 +231,12 @@ def _tile_sums(tile: Tile, calibrated: Calibrated) -> dict[str, Any]:
         "count": tile.count(fold),
         "log_sigmoid": fold(at(tables.log_sigmoid, step)),
         "llr": fold(at(tables.llr, step)),
-        "lowest": fold(step, "min"),
+        "extreme": fold(at(calibrated.extreme, step), "max"),
     }
     values = at(tables.z_nontarget, step)
     for own in tile.own():
         values[own] = at(tables.z_target, step[own])
     sums["disclosure"] = fold(values)
-    sums["highest"] = fold(tile.skip(step, -1), "max")
     if negated is not None:
         step = tile.skip(xp.among(negated.lookup, -tile.scores), negated.none)
         for name, table in zip(_NEGATED, (negated.log_sigmoid, negated.llr), strict=True):

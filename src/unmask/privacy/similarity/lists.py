@@ -1,8 +1,10 @@
-"""Similarity matrices from lists of scored trials."""
+"""Similarity matrices from lists of scored trials, and what one safeguard has more than another on
+the same trials.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +14,10 @@ import polars as pl
 from unmask.base import BoolArray, FloatArray, IntArray
 from unmask.engine import Roc
 from unmask.errors import InputError
-from unmask.estimate import Notice
+from unmask.estimate import Estimate, Notice
 from unmask.privacy.attack import DOUBLE_CENTRED
-from unmask.privacy.similarity.intervals import Setup
+from unmask.privacy.similarity.attackers import SETS
+from unmask.privacy.similarity.intervals import NOT_ASKED, UNDEFINED, Setup, Statistic, gain, ratio
 from unmask.privacy.similarity.kernels import PairSums, PavTables
 from unmask.privacy.similarity.matrix import Comparisons
 from unmask.privacy.similarity.renamed import renamed_list
@@ -137,13 +140,15 @@ def _add(
 @dataclass(frozen=True, eq=False)
 class Counted:
     """Trials of known speakers; those ``kept`` do not compare a segment with itself, and of them
-    ``enrol`` and ``test`` are the speakers, ``same`` where they are one.
+    ``enrol`` and ``test`` are the speakers, ``same`` where they are one, and ``segments`` those on
+    both sides, in one numbering, None if unnamed.
     """
 
     scores: Scores
     kept: BoolArray
     enrol: IntArray
     test: IntArray
+    segments: tuple[IntArray, IntArray] | None
 
     @classmethod
     def of(cls, scores: Scores, name: str, names: tuple[str, ...]) -> Counted:
@@ -163,23 +168,16 @@ class Counted:
                     f"{name.upper()}: {wrong.size} trials are labelled against their speakers, the"
                     f" first is trial {int(wrong[0]) + 1}"
                 )
-        kept = np.ones(same.size, dtype=bool)
+        kept, segments = np.ones(same.size, dtype=bool), None
         if scores.enrol is not None and scores.test is not None:
-            a, b = share(scores.enrol, scores.test)
-            kept = np.asarray(a.codes != b.codes)
-        return cls(scores, kept, enrol[kept], test[kept])
+            a, b = (ids.codes.astype(np.int64) for ids in share(scores.enrol, scores.test))
+            kept = a != b
+            segments = a[kept], b[kept]
+        return cls(scores, kept, enrol[kept], test[kept], segments)
 
     @property
     def same(self) -> BoolArray:
         return np.asarray(self.enrol == self.test)
-
-    @property
-    def segments(self) -> tuple[IntArray, IntArray] | None:
-        """The segments on both sides, in one numbering; None if unnamed."""
-        if self.scores.enrol is None or self.scores.test is None:
-            return None
-        enrol, test = share(self.scores.enrol, self.scores.test)
-        return enrol.codes[self.kept].astype(np.int64), test.codes[self.kept].astype(np.int64)
 
 
 def _centred(values: FloatArray, enrol: IntArray, test: IntArray) -> FloatArray:
@@ -224,10 +222,8 @@ def list_sums(
     shape = (speakers, speakers)
     within = pair // speakers == pair % speakers
     disclosure = np.where(within, tables.z_target[step], tables.z_nontarget[step])
-    lowest = np.full(speakers * speakers, extremes.none)
-    highest = np.full(speakers * speakers, -1)
-    np.minimum.at(lowest, pair, reached)
-    np.maximum.at(highest, pair, reached)
+    extreme = np.full(speakers * speakers, np.nan)
+    np.fmax.at(extreme, pair, extremes.extreme[reached])
 
     def added(values: FloatArray | None) -> FloatArray:
         table = np.bincount(pair, values, minlength=speakers * speakers).reshape(shape)
@@ -238,8 +234,7 @@ def list_sums(
         added(tables.log_sigmoid[step]),
         added(tables.llr[step]),
         added(disclosure),
-        extremes.llr_of(lowest).reshape(shape),
-        extremes.llr_of(highest).reshape(shape),
+        extreme.reshape(shape),
     )
 
 
@@ -252,3 +247,51 @@ def _refuse_missing(count: IntArray, names: tuple[str, ...], name: str) -> None:
     if i == j:
         raise InputError(f"{message} {names[i]} with itself: a second segment is needed")
     raise InputError(f"{message} {names[i]} against {names[j]}: pairs=upper pools both orders")
+
+
+_READ: dict[str, tuple[str, str, Callable[[FloatArray], FloatArray]]] = {
+    "deid": ("op", "%", lambda left: 1 - np.abs(left)),
+    "g_vd": ("pp", "dB", lambda left: gain(np.abs(left))),
+}
+"""Of each metric the set whose dominance over that of OO it is read off, its unit, and how."""
+
+
+def safeguard_differences(*lists: Scores, **how: Any) -> tuple[Estimate, ...]:
+    """``deid_difference`` and ``g_vd_difference``: what the second of two safeguards has more.
+
+    ``lists`` are OO, OP, PP of the first and of the second, trials of the same speakers. Each
+    replicate draws the same speakers for both and calibrates either anew, so that what they share
+    cancels out. ``how`` are the options of :func:`pseudonymisation`.
+    """
+    setup = Setup(**how)
+    both = [
+        sets_of_lists(dict(zip(SETS, one, strict=True)), setup, system=None)[0]
+        for one in (lists[:3], lists[3:])
+    ]
+    people = [one.sets["oo"].speakers for one in both]
+    if set(people[0]) != set(people[1]):
+        raise InputError("lists", "the same speakers of both safeguards", "others")
+    made = []
+    for metric, (name, unit, read) in _READ.items():
+        one, two = (_over_oo(own, name) for own in both)
+        with np.errstate(invalid="ignore"):
+            value = float(read(np.array(two[0])) - read(np.array(one[0])))
+            drawn = read(two[1]) - read(one[1])
+        if people[0] != people[1]:  # speakers are left out in another order
+            drawn = drawn[: setup.replicates]
+        ends = setup.intervals({metric: Statistic(value, drawn, setup.replicates)}, len(people[0]))
+        why = "" if ends else UNDEFINED if setup.replicates else NOT_ASKED
+        n = {"speakers": len(people[0])}
+        params = {"mean": setup.mean, "pairs": setup.pairs}
+        difference = f"{metric}_difference"
+        about = difference, value, unit, ends.get(metric), 0.0, n, params
+        made.append(Estimate(*about, no_interval=why))
+    return tuple(made)
+
+
+def _over_oo(made: Comparisons, name: str) -> tuple[float, FloatArray]:
+    """The signed dominance of a set over that of OO, and those of the replicates."""
+    own, whole = (made.readings[one][0] for one in (name, "oo"))
+    if not made.setup.replicates:
+        return own.signed / whole.signed, np.empty(0)
+    return ratio(own.signed, whole.signed, own.draws.signed, whole.draws.signed)

@@ -15,7 +15,7 @@ from unmask.base import FloatArray, IntArray
 from unmask.engine import Roc, Zebra, zebra_of
 from unmask.errors import InputError
 from unmask.privacy.luck import Permuted
-from unmask.privacy.similarity.intervals import Ends, Setup, Statistic, ratio, same
+from unmask.privacy.similarity.intervals import LARGEST_D_ECE, Ends, Setup, Statistic, ratio, same
 from unmask.privacy.similarity.kernels import PairSums, halved, pooled, statistic_of, sums_of
 from unmask.privacy.similarity.renamed import Renamed, renamed
 from unmask.privacy.similarity.resampling import Binned, PairDraws, resampled
@@ -143,7 +143,7 @@ class SimilaritySet:
     @cached_property
     def speaker_l_w(self) -> FloatArray:
         """Largest |LLR| in base 10 among each speaker's trials; the largest of them is l_w."""
-        extreme = np.fmax(np.abs(self.sums.lowest), np.abs(self.sums.highest))
+        extreme = self.sums.extreme
         return np.asarray(np.nanmax(np.fmax(extreme, extreme.T), axis=1) / np.log(10))
 
 
@@ -192,7 +192,7 @@ class AttackedMatrix:
         whole = np.exp(np.mean(np.log(matrices), axis=0))
         resampled, renamed = self.resampled, self.renamed
         if resampled is not None and other.resampled is not None:
-            both = resampled.mean_with(other.resampled)
+            both = resampled.joined(lambda one, two: (one + two) / 2, other.resampled)
             moved = dominance(whole) - np.mean([dominance(one) for one in matrices])
             shares = speaker_dominance(whole) - np.mean(
                 [speaker_dominance(one) for one in matrices], axis=0
@@ -215,6 +215,13 @@ class Comparisons:
     sets: dict[str, SimilaritySet] = field(default_factory=dict)
     readings: dict[str, tuple[AttackedMatrix, ...]] = field(default_factory=dict)
 
+    def check_original(self, *names: str, why: str = "") -> None:
+        """Original voices can be told apart by their scores, or nothing can be said of others."""
+        for name in names:
+            if self.sets[name].d_diag == 0:
+                apart = "D_diag is 0, original voices cannot be told apart"
+                raise InputError(f"{name.upper()}: {apart}{why}")
+
     def over_oo(
         self, value: float, drawn: FloatArray, read: Callable[[Ends], Ends] = same, oo: str = "oo"
     ) -> Statistic:
@@ -222,6 +229,13 @@ class Comparisons:
         whole = self.readings[oo][0]
         number = ratio(value, whole.signed, drawn, whole.draws.signed)
         return Statistic(*number, self.setup.replicates, read)
+
+    def disclosed(self, attack: AttackedMatrix) -> tuple[Statistic, Statistic]:
+        """D_ECE and EER of an attack, which reach chance where its dominance does."""
+        number, drawn = self.setup.replicates, attack.draws
+        alike = Statistic(attack.signed, drawn.signed, number, bounds=(-1.0, 1.0))
+        bits = Statistic(attack.d_ece, drawn.d_ece, number, same, (0.0, LARGEST_D_ECE), alike)
+        return bits, Statistic(attack.eer, drawn.eer, number, same, (0.0, 0.5), alike, 0.5)
 
     def read(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -81,7 +81,11 @@ def aligned(
             " its utterances"
         )
     if original.utterances is not None and protected.utterances is not None:
-        order = _matched(original, protected)
+        mine, theirs = share(original.utterances, protected.utterances)
+        _same_names(mine, theirs, "utterance", original, protected)
+        row_of = np.empty(len(mine.names), dtype=np.int64)
+        row_of[theirs.codes] = np.arange(len(protected))
+        order = row_of[mine.codes]
     elif len(original) != len(protected):
         raise InputError(
             f"original and protected segments cannot be matched: {len(original)} and"
@@ -108,16 +112,6 @@ def segments_of(speakers: Ids) -> Segments:
     return Segments.of(rank[dense], tuple(str(speakers.names[int(code)]) for code in used[order]))
 
 
-def _matched(original: Embeddings, protected: Embeddings) -> IntArray:
-    assert original.utterances is not None
-    assert protected.utterances is not None
-    o, p = share(original.utterances, protected.utterances)
-    _same_names(o, p, "utterance", original, protected)
-    row_of = np.empty(len(o.names), dtype=np.int64)
-    row_of[p.codes] = np.arange(len(p))
-    return np.asarray(row_of[o.codes])
-
-
 def _same_names(a: Ids, b: Ids, what: str, original: Embeddings, protected: Embeddings) -> None:
     sides = ((a, b, original, "original"), (b, a, protected, "protected"))
     for mine, other, embeddings, role in sides:
@@ -134,13 +128,12 @@ def _same_names(a: Ids, b: Ids, what: str, original: Embeddings, protected: Embe
 class MatrixPairs:
     """A square matrix of scores that exists already; no copy of it is made.
 
-    ``row_means`` and ``column_means`` of sorted segments are subtracted where they are given.
+    ``means`` of the rows and columns of sorted segments are subtracted where they are given.
     """
 
     matrix: Block
     segments: Segments
-    row_means: FloatArray | None = None
-    column_means: FloatArray | None = None
+    means: tuple[FloatArray, FloatArray] | None = None
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -155,8 +148,8 @@ class MatrixPairs:
         else:
             block = self.matrix[order[slice(*rows), None], order[None, slice(*columns)]]
         scores = xp.put(block)
-        if self.row_means is not None and self.column_means is not None:
-            row_means, column_means = xp.put(self.row_means), xp.put(self.column_means)
+        if self.means is not None:
+            row_means, column_means = map(xp.put, self.means)
             scores = scores - row_means[slice(*rows), None] - column_means[slice(*columns)]
         if out is None or isinstance(xp, Torch):
             return scores
@@ -178,7 +171,7 @@ def prepared(
     return segments, order, o, sides_of(backend, protected.vectors).take(order)
 
 
-def double_centred(source: PairSource, segments: Segments) -> PairSource | None:
+def double_centred(source: MatrixPairs) -> MatrixPairs | None:
     """The same comparisons with their scores double-centred; None where a mean is infinite.
 
     That is s(a, b) − mean s(a, ·) − mean s(·, b), no pair of a segment with itself among the means.
@@ -186,35 +179,18 @@ def double_centred(source: PairSource, segments: Segments) -> PairSource | None:
     (less a constant). It needs no labels, so any attacker can do it, and it undoes whatever a
     safeguard adds to all voices alike.
     """
-    if isinstance(source, Sides):
-        return _centred_products(source)
-    rows, columns = _means(source, len(segments))
-    if not (np.isfinite(rows).all() and np.isfinite(columns).all()):
-        return None
-    return MatrixPairs(source.matrix, segments, rows, columns)
-
-
-def _centred_products(sides: Sides) -> Sides:
-    """Means of products are products with means: two more columns take them off."""
-    enrol, test = sides.enrol, sides.test
-    number, both = len(enrol) - 1, (enrol * test).sum(axis=1)
-    rows = (enrol @ test.sum(axis=0) - both) / number
-    columns = (test @ enrol.sum(axis=0) - both) / number
-    one = np.ones(len(enrol))
-    return Sides(np.column_stack([enrol, -rows, one]), np.column_stack([test, one, -columns]))
-
-
-def _means(source: MatrixPairs, size: int) -> tuple[FloatArray, FloatArray]:
-    """Mean score of every row and of every column, self-comparisons and NaN left out."""
-    rows, columns, number = np.zeros(size), np.zeros(size), np.zeros((2, size))
+    size = len(source.segments)
+    sums, number = np.zeros((2, size)), np.zeros((2, size))
     with np.errstate(invalid="ignore"):
         for top, bottom in ranges_of(size, WIDE[0]):
             block = np.array(source.scores(NUMPY, (top, bottom), (0, size)), dtype=np.float64)
             block[np.arange(bottom - top), np.arange(top, bottom)] = np.nan
             known = ~np.isnan(block)
             block[~known] = 0.0
-            rows[top:bottom] = block.sum(axis=1)
-            columns += block.sum(axis=0)
-            number[0, top:bottom] = known.sum(axis=1)
-            number[1] += known.sum(axis=0)
-        return rows / np.maximum(number[0], 1), columns / np.maximum(number[1], 1)
+            for total, values in ((sums, block), (number, known)):
+                total[0, top:bottom] = values.sum(axis=1)
+                total[1] += values.sum(axis=0)
+        rows, columns = sums / np.maximum(number, 1)
+    if not (np.isfinite(rows).all() and np.isfinite(columns).all()):
+        return None
+    return replace(source, means=(rows, columns))

@@ -8,7 +8,7 @@ every pair of speakers counted in fine bins, its statistic is a weighted sum of 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -193,19 +193,15 @@ class PairDraws:
     eer: FloatArray
     share: FloatArray
 
-    def mean_with(self, other: PairDraws) -> PairDraws:
-        """The mean of two, replicate by replicate."""
-        both = {f.name: (getattr(self, f.name) + getattr(other, f.name)) / 2 for f in fields(self)}
-        return PairDraws(**both)
+    def joined(self, how: Any, *others: PairDraws) -> PairDraws:
+        """Each number joined with those of ``others``."""
+        each = zip(*(vars(one).values() for one in (self, *others)), strict=True)
+        made = PairDraws(*(how(*values) for values in each))
+        return replace(made, share=made.share.astype(np.float32))
 
     def moved(self, exact: PairDraws, coarse: PairDraws) -> PairDraws:
         """Less what the bins move: ``exact`` minus ``coarse``, which are those of all speakers."""
-        moved = {
-            one.name: getattr(self, one.name)
-            + (getattr(exact, one.name) - getattr(coarse, one.name))
-            for one in fields(self)
-        }
-        return PairDraws(**moved | {"share": moved["share"].astype(np.float32)})
+        return self.joined(lambda drawn, right, rough: drawn + (right - rough), exact, coarse)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,12 +10,11 @@ import numpy as np
 
 from unmask.base import FloatArray, Tabular, few_speakers
 from unmask.engine import negated_notices
-from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Luck, Notice, Parameter
 from unmask.privacy.attack import CENTRED, DOUBLE_CENTRED, NEGATED, PLAIN, READINGS, WORDS
 from unmask.privacy.similarity.attackers import (
     LEAST_DIFFERENCE,
-    OWN_SETS,
+    SETS,
     SpeakerProtection,
     StrongestAttack,
     attacks_of,
@@ -24,7 +23,6 @@ from unmask.privacy.similarity.attackers import (
     strongest_of,
 )
 from unmask.privacy.similarity.intervals import (
-    LARGEST_D_ECE,
     NOT_ASKED,
     POSITIVE,
     UNDEFINED,
@@ -46,7 +44,6 @@ from unmask.privacy.similarity.matrix import (
     view_of,
 )
 
-SETS = OWN_SETS
 GIVEN = "given scores"
 UTTERANCES, LISTED = "utterance pairs", "trials of people on both sides"
 """What the numbers of a result compare."""
@@ -424,11 +421,7 @@ def assessed(
 ) -> Pseudonymisation:
     """The result of three sets, with all that its resamples say; of replicates DeID is kept."""
     sets, setup = made.sets, made.setup
-    if sets["oo"].d_diag == 0:
-        raise InputError(
-            "OO: D_diag is 0, original voices cannot be told apart by these scores:"
-            " DeID and G_VD are not defined"
-        )
+    made.check_original("oo", why=" by these scores: DeID and G_VD are not defined")
     attacks = attacks_of(made)
     attacks.pop(f"{WORDS} {NEGATED}", None)
     said = {WORDS: attacks.pop(WORDS)} if WORDS in attacks else {}
@@ -476,7 +469,6 @@ def _statistics(
     logs = {name: (sets[name].signed_log, own[name].signed_log) for name in SETS}
     signed = {name: (sets[name].signed, own[name].signed) for name in SETS}
     evidence = {name: Statistic(*signed[name], number, bounds=(-1.0, 1.0)) for name in SETS}
-    bits = 0.0, LARGEST_D_ECE
 
     def over_oo(pairs: Numbers, name: str) -> tuple[float, FloatArray]:
         return ratio(pairs[name][0], pairs["oo"][0], pairs[name][1], pairs["oo"][1])
@@ -486,8 +478,8 @@ def _statistics(
 
     statistics = {
         "g_vd": Statistic(*over_oo(signed, "pp"), number, decibels),
-        "d_ece": Statistic(*disclosed["op"], number, bounds=bits, evidence=evidence["op"]),
-        "d_ece_oo": Statistic(*disclosed["oo"], number, bounds=bits, evidence=evidence["oo"]),
+        "d_ece": made.disclosed(made.readings["op"][0])[0],
+        "d_ece_oo": made.disclosed(made.readings["oo"][0])[0],
         "deid_d_ece": twin(disclosed, "op", lost),
         "deid_min_cllr": twin(information, "op", lost),
         "g_d_ece": twin(disclosed, "pp", decibels),
@@ -503,17 +495,10 @@ def _statistics(
         statistics[_metric(name)] = made.over_oo(attack.signed, attack.draws.signed, lost)
     most = max(attacks.values(), key=lambda attack: attack.d_ece)
     least = min(attacks.values(), key=lambda attack: attack.eer)
-    for of, name, attack, limits, chance in (
-        ("strongest", "d_ece", most, bits, 0.0),
-        ("strongest", "eer", least, (0.0, 0.5), 0.5),
-        *((of, "d_ece", one, bits, 0.0) for of, one in said.items()),
-        *((of, "eer", one, (0.0, 0.5), 0.5) for of, one in said.items()),
-    ):
-        value, drawn = getattr(attack, name), getattr(attack.draws, name)
-        alike = Statistic(attack.signed, attack.draws.signed, number, bounds=(-1.0, 1.0))
-        statistics[f"{name}_{of}"] = Statistic(
-            value, drawn, number, bounds=limits, evidence=alike, chance=chance
-        )
+    statistics["d_ece_strongest"], _ = made.disclosed(most)
+    _, statistics["eer_strongest"] = made.disclosed(least)
+    for of, attack in said.items():
+        statistics[f"d_ece_{of}"], statistics[f"eer_{of}"] = made.disclosed(attack)
     return statistics
 
 

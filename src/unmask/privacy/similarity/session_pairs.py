@@ -25,13 +25,13 @@ from unmask.privacy.attack import (
     NEGATED,
     PLAIN,
     Attacker,
+    with_backends,
     within_release,
 )
 from unmask.privacy.luck import Permuted, best_by_luck
 from unmask.privacy.recordings import of_people
 from unmask.privacy.similarity.attackers import LEAST_DIFFERENCE
 from unmask.privacy.similarity.intervals import (
-    LARGEST_D_ECE,
     Ends,
     Setup,
     Statistic,
@@ -55,7 +55,7 @@ from unmask.scoring import (
     wasserstein_procrustes,
     whitening,
 )
-from unmask.trials import Embeddings
+from unmask.trials import Embeddings, Ids
 
 if TYPE_CHECKING:
     from unmask.privacy.legal import Strongest
@@ -247,9 +247,7 @@ def compare_sessions(
         pairs[f"pp_between, {reading}"] = [segments.pairs(sides, rules["between"])]
     attacked = [name for name in pairs if name.startswith("pp_between")]
     made = similarity_sets(pairs, setup, negated=attacked, once=tuple(pairs))
-    for name in ("oo_within", "oo_between"):
-        if made.sets[name].d_diag == 0:
-            raise InputError(f"{name}: D_diag is 0, original voices cannot be told apart")
+    made.check_original("oo_within", "oo_between")
     whole = made.sets["oo_between"].d_diag
     read_so: dict[str, AttackedMatrix] = {}
     for name in attacked:
@@ -261,12 +259,13 @@ def compare_sessions(
     if replicates:
         luck = _luck([pairs[name][0] for name in attacked], codes, whole, mean, seed)
         statistics = _statistics(made, strongest)
+    linked_within, linked = _linked_largest(protected, protected.sessions, setup)
     return SessionAssessment(
         sets=made.sets,
         intervals=setup.intervals(statistics, segments.size),
         attacks={label: 1 - abs(one.signed) / whole for label, one in read_so.items()},
-        linked=_between_largest(protected, setup),
-        linked_within=_within_largest(protected, setup),
+        linked=linked,
+        linked_within=linked_within,
         luck=luck,
         notes=notes,
         backend=scorer.name,
@@ -320,53 +319,34 @@ def _readings(
     return made, ()
 
 
-def _between_largest(protected: Embeddings, setup: Setup) -> Strongest | None:
-    """Linkability between the two largest sessions by the strongest attack; None for too few."""
-    assert protected.sessions is not None
-    codes = protected.sessions.codes
-    first, second = np.argsort(-np.bincount(codes), kind="stable")[:2]
-    sides = [protected.select(codes == one) for one in (first, second)]
-    shared = set(sides[0].speakers.to_series()) & set(sides[1].speakers.to_series())
-    if len(shared) < 2:
-        return None
-    attackers = {}
-    for a, b in ((0, 1), (1, 0)):
-        names = [str(protected.sessions.names[int((first, second)[one])]) for one in (a, b)]
-        for backend in ("cosine", *ALIGNMENTS):
-            label = f"{' to '.join(names)} ({backend})"
-            attackers[label] = Attacker(
-                sides[a], of_people(sides[b], shared), backend, release=True
-            )
-    return _strongest(attackers, setup)
-
-
-def _within_largest(protected: Embeddings, setup: Setup) -> Strongest | None:
-    """Linkability within the largest session, both ways; None where too few have two there."""
-    assert protected.sessions is not None
-    codes = protected.sessions.codes
-    here = protected.select(codes == np.bincount(codes).argmax())
-    if (np.unique(here.speakers.codes, return_counts=True)[1] > 1).sum() < 2:
-        return None
-    whole = within_release(replace(here, sessions=None))
-    backends = ("cosine", *ALIGNMENTS)
-    return _strongest({f"within ({b})": replace(whole, backend=b) for b in backends}, setup)
-
-
-def _strongest(attackers: Mapping[str, Attacker], setup: Setup) -> Strongest:
-    """The attacker that links most from one recording."""
+def _linked_largest(
+    protected: Embeddings, sessions: Ids, setup: Setup
+) -> tuple[Strongest | None, Strongest | None]:
+    """Linkability from one recording by the strongest attack, within the largest session and
+    between the two largest, all ways; None where too few have two there.
+    """
     from unmask.privacy.legal import assess_attackers
 
-    swept = assess_attackers(attackers, lengths=[1], metrics=["linkability"], **setup.options)
-    return swept.worst("linkability")
+    largest = np.argsort(-np.bincount(sessions.codes), kind="stable")[:2]
+    sides = [protected.select(sessions.codes == one) for one in largest]
+    attacks: list[dict[str, Attacker]] = [{}, {}]
+    if (np.unique(sides[0].speakers.codes, return_counts=True)[1] > 1).sum() > 1:
+        attacks[0]["within"] = within_release(replace(sides[0], sessions=None))
+    shared = set(sides[0].speakers.to_series()) & set(sides[1].speakers.to_series())
+    for a, b in ((0, 1), (1, 0)) if len(shared) > 1 else ():
+        label = " to ".join(str(sessions.names[int(largest[one])]) for one in (a, b))
+        attacks[1][label] = Attacker(sides[a], of_people(sides[b], shared), release=True)
+    found: list[Strongest | None] = []
+    for some in attacks:
+        tried = with_backends(some, ("cosine", *ALIGNMENTS))
+        how: Any = {"lengths": [1], "metrics": ["linkability"], **setup.options}
+        found.append(assess_attackers(tried, **how).worst("linkability") if tried else None)
+    return found[0], found[1]
 
 
 def _statistics(made: Comparisons, strongest: AttackedMatrix) -> dict[str, Statistic]:
     """What intervals are made from, by metric."""
     within, own = (made.readings[f"pp_{kind}"][0] for kind in ("within", "between"))
-    number, bits, half = made.setup.replicates, (0.0, LARGEST_D_ECE), (0.0, 0.5)
-    alike = Statistic(own.signed, own.draws.signed, number, bounds=(-1.0, 1.0))
-    disclosed = Statistic(own.d_ece, own.draws.d_ece, number, bounds=bits, evidence=alike)
-    errors = Statistic(own.eer, own.draws.eer, number, bounds=half, evidence=alike, chance=0.5)
 
     def over(one: AttackedMatrix, kind: str, read: Callable[[Ends], Ends]) -> Statistic:
         return made.over_oo(one.signed, one.draws.signed, read, f"oo_{kind}")
@@ -375,8 +355,7 @@ def _statistics(made: Comparisons, strongest: AttackedMatrix) -> dict[str, Stati
         "g_vd_within": over(within, "within", decibels),
         "unlinkability_between": over(own, "between", lost),
         "unlinkability_strongest": over(strongest, "between", lost),
-        "d_ece_between": disclosed,
-        "eer_between": errors,
+        **dict(zip(("d_ece_between", "eer_between"), made.disclosed(own), strict=True)),
     }
 
 

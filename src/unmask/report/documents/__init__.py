@@ -19,7 +19,7 @@ from unmask.trials import Source
 SCHEMA = "unmask/1"
 _OF_INPUTS = (
     "name", "sha256", "format", "target", "nontarget", "missing", "duplicates", "speakers",
-    "encoder", "sound",
+    "encoder", "sound", "role",
 )  # fmt: skip
 
 

@@ -31,6 +31,7 @@ CURVE = "one_minus_eer"
 """Shown as a curve beside the risks; its strongest attack stands among verification errors."""
 
 ALONE = "by words alone"
+EACH = "each attacker"
 
 
 @figures_of.register(law.LegalSweep)
@@ -50,7 +51,8 @@ class LegalResults:
 
     ``sweeps`` are by safeguard and attacker, ``probes`` by safeguard and attribute. ``whole`` has
     all attackers of a safeguard in one sweep, ``shown`` for each of them the curve of the variant
-    that is strongest among most speakers, and ``told`` the curves on which the largest risks lie.
+    that is strongest among most speakers, ``told`` the curves on which the largest risks lie,
+    and ``each`` the largest Linkability of every attacker.
     ``points`` has the largest risk of a metric, that of the fewest utterances among all candidates,
     and the largest one with the interval of verdicts.
     """
@@ -73,6 +75,7 @@ class LegalResults:
         self.shown: dict[str, dict[tuple[str, str, int], law.Curve]] = {}
         self.points: dict[tuple[str, str], dict[str, law.Strongest]] = {}
         self.told: dict[str, dict[tuple[str, str, int], law.Curve]] = {}
+        self.each: dict[str, list[law.Strongest]] = {}
         for name in dict.fromkeys(name for name, _ in sweeps):
             by = {who: one for (safeguard, who), one in sweeps.items() if safeguard == name}
             curves = {key: curve for one in by.values() for key, curve in one.curves.items()}
@@ -83,6 +86,8 @@ class LegalResults:
                 crowds[one.length] = max(held, one, key=lambda crowd: crowd.measured[0])
             whole = law.LegalSweep(curves, ranks, {}, None, None, self.seed, crowds=crowds)
             self.whole[name], self.shown[name], self.told[name] = whole, {}, {}
+            linking = [sweep for sweep in by.values() if "linkability" in sweep.metrics]
+            self.each[name] = [sweep.worst("linkability") for sweep in linking]
             for who, metric, length in product(by, self.metrics, whole.lengths):
                 best = by[who].strongest(metric, length)
                 self.shown[name][who, metric, length] = curves[best.attacker, metric, length]
@@ -264,6 +269,9 @@ def tables(results: LegalResults) -> list[TableBlock]:
         for (name, point), sweep in results.release.items()
         for metric in sweep.metrics
     ]
+    each = [
+        _row(name, KNOWN, EACH, risk) for name in results.safeguards for risk in results.each[name]
+    ]
     words = [
         _row(name, setting, ALONE, sweep.worst(metric))
         for (name, setting), sweep in results.words.items()
@@ -284,6 +292,7 @@ def tables(results: LegalResults) -> list[TableBlock]:
             for metric, rows in strongest.items()
             if metric != CURVE
         ),
+        TableBlock("Linkability by each attacker", each),
         TableBlock("Linkability beyond the people at hand", _beyond(results), note=note("crowds")),
         TableBlock("Inference of attributes", probes),
         TableBlock("Linked within the release", released, note=note("release")),

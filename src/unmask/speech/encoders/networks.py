@@ -27,21 +27,26 @@ BLOCKS = ((12, 1), (24, 2), (16, 2))
 @dataclass(frozen=True)
 class FrameMask:
     """Which of T frames the rows of a padded batch have: ``mask`` (batch, 1, T) of ones and zeros,
-    the ``share`` of ones among all frames, (batch, 1, 1), and among those of each segment.
+    the ``share`` of ones among all frames, (batch, 1, 1), and among those of each segment; every
+    row has the frames before ``shortest``.
     """
 
     mask: Tensor
     share: Tensor
     segments: Tensor
+    shortest: int
 
     @classmethod
-    def of(cls, mask: Tensor) -> FrameMask:
+    def of(cls, mask: Tensor, shortest: int) -> FrameMask:
         """All of it from the mask."""
-        return cls(mask, mask.mean(-1, keepdim=True), segment_means(mask).clamp(min=1e-3))
+        share, segments = mask.mean(-1, keepdim=True), segment_means(mask).clamp(min=1e-3)
+        return cls(mask, share, segments, shortest)
 
     def only(self, x: Tensor) -> Tensor:
         """Zeros in place of what stands beyond the end of a row, as beyond that of a recording."""
-        return x.mul_(self.mask if x.ndim == 3 else self.mask[:, None])
+        tail = self.mask[..., self.shortest :]
+        x[..., self.shortest :].mul_(tail if x.ndim == 3 else tail[:, None])
+        return x
 
 
 _HEARD: ContextVar[Mapping[int, FrameMask] | None] = ContextVar("frames of a batch", default=None)
@@ -55,11 +60,11 @@ def padded(frames: Sequence[int], longest: int, device: torch.device) -> Iterato
     """
     heard: dict[int, FrameMask] = {}
     if min(frames) < longest:
-        ends = torch.tensor(frames)[:, None, None]
+        ends, shortest = torch.tensor(frames)[:, None, None], min(frames)
         mask = (torch.arange(longest) < ends).float().to(device)
         while mask.shape[-1] not in heard:
-            heard[mask.shape[-1]] = FrameMask.of(mask)
-            mask = mask[..., ::2]
+            heard[mask.shape[-1]] = FrameMask.of(mask, shortest)
+            mask, shortest = mask[..., ::2], -(-shortest // 2)
     before = _HEARD.set(heard)
     try:
         yield
@@ -111,7 +116,7 @@ def named(**layers: nn.Module) -> nn.Sequential:
 
 def activation(channels: int) -> nn.Sequential:
     """Batch normalisation and rectifier."""
-    return named(batchnorm=nn.BatchNorm1d(channels), relu=nn.ReLU())
+    return named(batchnorm=nn.BatchNorm1d(channels), relu=nn.ReLU(inplace=True))
 
 
 class Basic(nn.Module):
@@ -202,10 +207,9 @@ class Statistics(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         mean, heard = mean_over_time(x), heard_of(x)
-        if heard is None:
-            return torch.cat((mean, x.std(-1, keepdim=True)), dim=1)
-        square = heard.only(x - mean).square().sum(-1, keepdim=True)
-        return torch.cat((mean, (square / (heard.mask.sum(-1, True) - 1)).sqrt()), dim=1)
+        frames = x.shape[-1] if heard is None else heard.mask.sum(-1, True)
+        square = only_heard(x - mean).square().sum(-1, keepdim=True)
+        return torch.cat((mean, (square / (frames - 1)).sqrt()), dim=1)
 
 
 class CamPlusPlus(nn.Module):

@@ -22,7 +22,7 @@ from unmask.stress.extrapolation import base
 from unmask.stress.extrapolation.base import MeasuredFloor, Model, Stack, StartValues
 from unmask.stress.extrapolation.fitted import Extrapolation
 from unmask.stress.extrapolation.models import MODELS, checked_name, fit_model, fits_rates
-from unmask.stress.impostors.pair_scores import PairScores, Proxy, as_counts, as_pairs
+from unmask.stress.impostors.pair_scores import PairScores, Proxy, as_counts, speaker_pairs
 from unmask.stress.impostors.rates import Rates, crossed_rates, worst_case_false_alarms
 from unmask.stress.impostors.uncertainty import GROUPS, CrossFitted, Jackknife
 
@@ -104,7 +104,7 @@ def extrapolate(
     >>> print(fitted.name, fitted.predict([50, 1000], [2.0])[:, 0].round(2))
     mean of ls-target+, ls+ [0.53 0.82]
     """
-    crossed = CrossFitted.of(as_pairs(scores), proxy, split=split, seed=seed)
+    crossed = CrossFitted.of(speaker_pairs(scores).checked(), proxy, split=split, seed=seed)
     return ModelFitter(crossed, Jackknife(groups, seed=seed), max_count=max_count).fitted(model)
 
 
@@ -282,7 +282,7 @@ def compare_models(
     hold and judged where a larger population is known. ``split`` is that of
     :func:`worst_case`.
     """
-    pairs = as_pairs(scores)
+    pairs = speaker_pairs(scores).checked()
     crossed = CrossFitted.of(pairs, split=split)
     if truth is None:
         largest = max_count or max(int(HELD_OUT * pairs.max_count), 3)

@@ -89,15 +89,7 @@ class PairScores(Targets):
         """From targets × impostors × scores-per-pair; ``present`` (same shape, or without the last
         axis) marks what exists: for a square array of one set of speakers, all but the diagonal.
         """
-        try:
-            cube = as_numbers(scores, "pair scores")
-        except InputError as error:
-            if "uneven" not in str(error):
-                raise
-            raise InputError(
-                "pair scores: expected an array targets × impostors × scores, found uneven lists"
-                " (PairScores.from_trials takes pairs of different sizes)"
-            ) from None
+        cube = as_numbers(scores, "pair scores")
         if cube.ndim != 3:
             raise InputError("pair scores", "targets × impostors × scores", f"shape {cube.shape}")
         mask = np.asarray(True if present is None else present, dtype=np.bool_)
@@ -348,12 +340,6 @@ class PairScores(Targets):
     def _pair_name(self, pair: int) -> str:
         target = self.target_names[self.target[pair]]
         return f"target {target}, impostor {self.impostor_names[self.impostor[pair]]}"
-
-
-def as_pairs(scores: PairScores | npt.ArrayLike) -> PairScores:
-    """Checked pairs from pairs or from an array of targets × impostors × scores."""
-    pairs = scores if isinstance(scores, PairScores) else PairScores.from_array(scores)
-    return pairs.checked()
 
 
 def from_zero(sizes: IntArray | BoolArray) -> IntArray:

@@ -24,7 +24,7 @@ from unmask.errors import InputError
 from unmask.estimate import Notice, Parameter
 from unmask.run import NUMPY, Arrays, Range, Xp, part, run
 from unmask.stress.impostors import uncertainty
-from unmask.stress.impostors.pair_scores import PairScores, Proxy, Targets, as_pairs, from_zero
+from unmask.stress.impostors.pair_scores import PairScores, Proxy, Targets, from_zero, speaker_pairs
 from unmask.stress.impostors.uncertainty import FEW, Band, CrossFitted, Jackknife, Leaving
 
 SCORES = 1 << 21
@@ -72,7 +72,7 @@ def worst_case_false_alarms(
     >>> print(rates[:, 0].round(2))
     [0.08 0.33 0.54]
     """
-    flat = FlatPairs.of(as_pairs(scores).chosen_by(proxy), thresholds, counts)
+    flat = FlatPairs.of(speaker_pairs(scores).checked().chosen_by(proxy), thresholds, counts)
     targets = len(flat.pairs.target_names)
     totals: dict[int, FloatArray] = {}
     for rates, _ in flat.ranked(NUMPY, (0, targets)):
