@@ -234,7 +234,8 @@ def _values(lists: ListCounts, how: Sampling) -> FloatArray:
         roc = Roc(knots, target, nontarget[1::2].astype(float), nontarget[::2].astype(float))
         values[0, :, n] = 1 - roc.eer(), 1 - roc.negated().eer()
     if drawn:
-        pair_bins = np.cumsum(sum(part["pair_bins"].astype(np.int64) for part in parts), axis=0)
+        short = np.int64 if counts[-1].sum() >> 31 else np.int32
+        pair_bins = sum(part["pair_bins"].astype(short) for part in parts)
         resampled = _resampled(lists, own, pair_bins, joining_score, how)
         values[1:] = resampled.intervals(values[0], level=how.level)
     return values
@@ -260,25 +261,26 @@ def _resampled(
     groups, bins = lists.groups, lists.bins
     target = np.zeros((groups, bins), dtype=np.int64)
     np.add.at(target, (lists.test_group, lists.bin_of_code[2 * own + 1]), 1)
-    for n, (nontarget, codes) in enumerate(zip(pair_bins, joining_score, strict=True)):
+    for n, codes in enumerate(joining_score):  # who joins a list may be in the next one anyhow
         more = codes >= 0
         joined = lists.enrol_group[lists.list_sizes[n]]
-        np.add.at(nontarget, (lists.test_group[more], joined, lists.bin_of_code[codes[more]]), 1)
+        cells = lists.test_group[more], joined, lists.bin_of_code[codes[more]]
+        for counted, one in zip(pair_bins[n : n + 2], (1, -1), strict=False):
+            np.add.at(counted, cells, one)
     times = np.vstack([np.ones(groups), how.times(groups)])
-    return ListDraws(
-        times, target, narrow(pair_bins.reshape(len(pair_bins), groups * groups, bins))
-    )
+    return ListDraws(times, target, pair_bins.reshape(len(pair_bins), groups * groups, bins))
 
 
 @dataclass(frozen=True, eq=False)
 class ListDraws:
     """How often each group of speakers is drawn in every replicate (``times``), its targets in bins
-    of scores, and the nontargets of each pair of groups (N' × pairs × bins).
+    of scores, and the nontargets of each pair of groups that a list has more than the one before
+    (N' × pairs × bins).
     """
 
     times: FloatArray
     target: IntArray
-    nontarget: npt.NDArray[np.unsignedinteger]
+    nontarget: npt.NDArray[np.signedinteger]
 
     def intervals(self, values: FloatArray, *, level: float) -> tuple[FloatArray, FloatArray]:
         """Intervals of 1 − EER and of the negated score's (rows) for every N' (columns).
@@ -311,12 +313,15 @@ def errors_of(xp: Xp, resampled: ListDraws, replicates: Range) -> Arrays:
     times = resampled.times[slice(*replicates)]
     target = times @ resampled.target
     # Whole numbers, which single precision holds exactly up to 2²⁴.
-    most = times.shape[1] ** 2 * int(resampled.nontarget.max(initial=0))
-    exact = np.float32 if most < 1 << 24 else np.float64
-    pairs = (times[:, :, None] * times[:, None, :]).reshape(len(times), -1).astype(exact)
-    errors = np.full((len(times), 2, len(resampled.nontarget)), np.nan)
-    for n, counted in enumerate(resampled.nontarget):
-        nontarget = (pairs @ counted.astype(exact)).astype(np.float64)
+    counts = resampled.nontarget
+    most = times.shape[1] ** 2 * max(int(counts.max(initial=0)), -int(counts.min(initial=0)))
+    short = times.astype(np.float32 if most < 1 << 24 else np.float64)
+    pairs = (short[:, :, None] * short[:, None, :]).reshape(len(times), -1)
+    errors = np.full((len(times), 2, len(counts)), np.nan)
+    nontarget = np.zeros(target.shape)
+    for n, more in enumerate(counts):
+        real = more.any(axis=1)
+        nontarget += pairs[:, real] @ more[real].astype(short.dtype)
         some = nontarget.any(axis=1)
         errors[some, 0, n] = equal_errors(target[some], nontarget[some])
         errors[some, 1, n] = equal_errors(target[some, ::-1], nontarget[some, ::-1])

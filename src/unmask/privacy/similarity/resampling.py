@@ -8,12 +8,12 @@ every pair of speakers counted in fine bins, its statistic is a weighted sum of 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
 from scipy.special import expit
 
 from unmask.base import FloatArray, IntArray, Lookup, lazy
@@ -26,6 +26,9 @@ _MOST_TOGETHER = 128
 CELLS = 1 << 25
 FEWEST, MOST = 96, 512
 _LEAST_PARTNERS = 32
+_NAN = np.full(1, np.nan)
+_EMPTY = Pav(np.zeros(0), _NAN, _NAN, np.nan, np.nan)
+"""Of a row in which a class has no score."""
 
 Counts = npt.NDArray[np.int32]
 Table = npt.NDArray[np.float32]
@@ -154,11 +157,15 @@ class Binned:
         """How many comparisons each pair has."""
         return np.asarray(self.other.sum(axis=1, dtype=np.float64))
 
-    def table(self, values: FloatArray) -> csr_array:
-        """Values of the pairs, the first speakers as rows, the second as columns."""
-        speakers = len(self.own)
-        first = np.searchsorted(self.first, np.arange(speakers + 1))
-        return csr_array((values, self.second, first), shape=(speakers, speakers))
+    def ahead(self, values: FloatArray, times: FloatArray) -> FloatArray:
+        """For each first speaker the sum over the second ones of the values of pairs, times how
+        often these are drawn.
+        """
+        return np.bincount(self.first, values * times[self.second], len(self.own))
+
+    def back(self, values: FloatArray, times: FloatArray) -> FloatArray:
+        """The same for each second speaker, over the first ones."""
+        return np.bincount(self.second, values * times[self.first], len(self.own))
 
     def weighted(self, weight: Table) -> FloatArray:
         """Comparisons of two speakers in each bin, weighted (replicates × bins): whole numbers."""
@@ -244,14 +251,13 @@ def replicate_rows(xp: Xp, shared: Resampling, rows: Range) -> Arrays:
     weight = short[:, binned.first]
     weight *= short[:, binned.second]
     target, nontarget = times @ binned.own, binned.weighted(weight)
-    compared = binned.table(np.ones(len(binned.other)))
     result: Arrays = {}
     for sign in (1, -1) if shared.negated else (1,):
         oracles = Oracles.of(target, nontarget, shared.mean, sign)
         with np.errstate(invalid="ignore", divide="ignore"):
             own = (oracles.per_bin @ binned.own.T) / binned.own.sum(axis=1)
             dominances = [
-                _dominances(shared, m, mine, total / binned.number, compared)
+                _dominances(binned, m, mine, total / binned.number, shared.mean)
                 for m, mine, total in zip(times, own, binned.summed(oracles.per_bin), strict=True)
             ]
         signed, logs, share = (np.array(column) for column in zip(*dominances, strict=True))
@@ -261,25 +267,26 @@ def replicate_rows(xp: Xp, shared: Resampling, rows: Range) -> Arrays:
 
 
 def _dominances(
-    shared: Resampling, times: FloatArray, own: FloatArray, other: FloatArray, compared: csr_array
+    binned: Binned, times: FloatArray, own: FloatArray, other: FloatArray, mean: str
 ) -> tuple[float, float, FloatArray]:
     """Dominance of the similarities and of their log2, and speakers' shares, of a replicate."""
-
-    def dominance(within: FloatArray, between: FloatArray) -> float:
-        means = times @ within / times.sum(), times @ (between @ times) / (times @ partners)
-        return float(means[0] - means[1])
-
-    table, partners = shared.binned.table, compared @ times
-    if shared.mean == "arithmetic":
+    everyone = np.ones(len(other))
+    partners = binned.ahead(everyone, times)
+    if mean == "arithmetic":
         own, other = expit(own), expit(other)
         logs = np.log2(own), np.log2(other)
     else:
         logs = own / np.log(2), other / np.log(2)
         own, other = np.exp(own), np.exp(other)
-    between = table(other)
-    total = between @ times + times @ between
-    share = own - total / (partners + times @ compared)
-    return dominance(own, between), dominance(logs[0], table(logs[1])), share
+
+    def dominance(within: FloatArray, between: FloatArray) -> float:
+        means = times @ within / times.sum(), times @ between / (times @ partners)
+        return float(means[0] - means[1])
+
+    between = binned.ahead(other, times)
+    total = between + binned.back(other, times)
+    share = own - total / (partners + binned.back(everyone, times))
+    return dominance(own, between), dominance(logs[0], binned.ahead(logs[1], times)), share
 
 
 @dataclass(frozen=True, eq=False)
@@ -301,20 +308,33 @@ class Oracles:
         """Calibrate every row; negated scores (−1) have the same bins from high to low."""
         target, nontarget = target[:, ::sign], nontarget[:, ::sign]
         rows = [_oracle(*row) for row in zip(target, nontarget, strict=True)]
-        llr, bare, eer = (np.stack(column) for column in zip(*rows, strict=True))
-        per_bin = (llr if mean == "arithmetic" else -information.softplus(-llr))[:, ::sign]
-        return cls(llr, per_bin, *_disclosed(bare, target, nontarget), eer)
+        pavs, eer = zip(*rows, strict=True)
+        smooth = [pav if pav is _EMPTY else pav.with_laplace() for pav in pavs]
+        blocks, place = _blocks(smooth, target.shape[1])
+        per_block = blocks if mean == "arithmetic" else -information.softplus(-blocks)
+        disclosed = _disclosed(pavs, target, nontarget)
+        return cls(blocks[place], per_block[place][:, ::sign], *disclosed, np.array(eer))
+
+
+def _blocks(pavs: Sequence[Pav], bins: int) -> tuple[FloatArray, IntArray]:
+    """LLRs of the blocks of all rows, and which of them each bin of a row is in."""
+    first = np.cumsum([0, *(len(pav.llr) for pav in pavs)])
+    place = np.zeros((len(pavs), bins), dtype=np.int64)
+    place[:, 0] = first[:-1]
+    for row, pav in zip(place, pavs, strict=True):
+        row[pav.boundaries.astype(np.int64)] = 1
+    return np.concatenate([pav.llr for pav in pavs]), np.cumsum(place, axis=1)
 
 
 def _disclosed(
-    llr: FloatArray, target: FloatArray, nontarget: FloatArray
+    pavs: Sequence[Pav], target: FloatArray, nontarget: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """D_ECE and C_llr^min in bits of every row of LLRs without Laplace."""
+    """D_ECE and C_llr^min in bits of every row, calibrated without Laplace."""
+    llr, place = _blocks(pavs, target.shape[1])
 
     def mean(weight: FloatArray, values: FloatArray) -> FloatArray:
-        return np.asarray(
-            np.where(weight > 0, weight * values, 0.0).sum(axis=1) / weight.sum(axis=1)
-        )
+        weighted = np.where(weight > 0, weight * values[place], 0.0)
+        return np.asarray(weighted.sum(axis=1) / weight.sum(axis=1))
 
     with np.errstate(invalid="ignore"):
         both = (target, llr), (nontarget, -llr)
@@ -323,14 +343,12 @@ def _disclosed(
     return np.maximum(d_ece, 0.0) / (2 * np.log(2)), np.asarray(cllr) / (2 * np.log(2))
 
 
-def _oracle(target: FloatArray, nontarget: FloatArray) -> tuple[FloatArray, FloatArray, float]:
-    """LLR of every bin with Laplace and without, and the EER; NaN if a class is empty."""
+def _oracle(target: FloatArray, nontarget: FloatArray) -> tuple[Pav, float]:
+    """PAV of counts in bins, and the EER; NaN if a class is empty."""
     if not (target.any() and nontarget.any()):
-        nothing = np.full(target.size, np.nan)
-        return nothing, nothing, np.nan
-    pav, every = pav_of(target, nontarget), np.arange(target.size, dtype=np.float64)
-    hull = Polygon.of(pav.target, pav.nontarget)
-    return pav.with_laplace().apply(every), pav.apply(every), equal_error(hull)[0]
+        return _EMPTY, np.nan
+    pav = pav_of(target, nontarget)
+    return pav, equal_error(Polygon.of(pav.target, pav.nontarget))[0]
 
 
 def pav_of(target: FloatArray, nontarget: FloatArray) -> Pav:
