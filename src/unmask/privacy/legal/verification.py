@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from unmask import base
-from unmask.base import HULL, SKEWED, FloatArray, Groups, IntArray, Lookup, Sampling
+from unmask.base import HULL, SKEWED, BoolArray, FloatArray, Groups, IntArray, Lookup, Sampling
 from unmask.engine import Roc, equal_errors
 from unmask.privacy.legal.conversations import USUAL, LegalProtocol, Rows, as_counts, attack_data
 from unmask.privacy.legal.curve import Curve, with_negated
@@ -282,6 +283,17 @@ class ListDraws:
     target: IntArray
     nontarget: npt.NDArray[np.signedinteger]
 
+    @base.lazy
+    def added(self) -> list[tuple[BoolArray, FloatArray]]:
+        """For every N' which pairs of groups have further nontargets, and these, in single
+        precision where that holds whole numbers exactly: up to 2²⁴.
+        """
+        pairs, counts = self.times.shape[1] ** 2, self.nontarget
+        most = pairs * max(int(counts.max(initial=0)), -int(counts.min(initial=0)))
+        kind: Any = np.float32 if most < 1 << 24 else np.float64
+        real = [(one.max(axis=1) > 0) | (one.min(axis=1) < 0) for one in counts]
+        return [(some, one[some].astype(kind)) for some, one in zip(real, counts, strict=True)]
+
     def intervals(self, values: FloatArray, *, level: float) -> tuple[FloatArray, FloatArray]:
         """Intervals of 1 − EER and of the negated score's (rows) for every N' (columns).
 
@@ -312,17 +324,13 @@ def errors_of(xp: Xp, resampled: ListDraws, replicates: Range) -> Arrays:
     """
     times = resampled.times[slice(*replicates)]
     target = times @ resampled.target
-    # Whole numbers, which single precision holds exactly up to 2²⁴.
-    counts = resampled.nontarget
-    most = times.shape[1] ** 2 * max(int(counts.max(initial=0)), -int(counts.min(initial=0)))
-    short = times.astype(np.float32 if most < 1 << 24 else np.float64)
+    short = times.astype(resampled.added[0][1].dtype)
     pairs = (short[:, :, None] * short[:, None, :]).reshape(len(times), -1)
-    errors = np.full((len(times), 2, len(counts)), np.nan)
+    errors = np.full((len(times), 2, len(resampled.added)), np.nan)
     nontarget = np.zeros(target.shape)
-    for n, more in enumerate(counts):
-        real = more.any(axis=1)
-        nontarget += pairs[:, real] @ more[real].astype(short.dtype)
-        some = nontarget.any(axis=1)
+    for n, (where, more) in enumerate(resampled.added):
+        nontarget += pairs[:, where] @ more
+        some = nontarget.max(axis=1) > 0
         errors[some, 0, n] = equal_errors(target[some], nontarget[some])
         errors[some, 1, n] = equal_errors(target[some, ::-1], nontarget[some, ::-1])
     return {"errors": errors}
