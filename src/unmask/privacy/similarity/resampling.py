@@ -8,7 +8,6 @@ every pair of speakers counted in fine bins, its statistic is a weighted sum of 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -16,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from unmask.base import FloatArray, IntArray, Lookup, lazy
-from unmask.engine import Pav, Polygon, Roc, equal_error, first_of_blocks, information
+from unmask.base import BoolArray, FloatArray, IntArray, Lookup, lazy
+from unmask.engine import Pav, Roc, equal_errors, first_of_blocks, information
 from unmask.run import Arrays, Range, Xp, progress, ranges_of, run
 
 _ENTRIES = 1 << 22
@@ -26,9 +25,7 @@ _MOST_TOGETHER = 128
 CELLS = 1 << 25
 FEWEST, MOST = 96, 512
 _LEAST_PARTNERS = 32
-_NAN = np.full(1, np.nan)
-_EMPTY = Pav(np.zeros(0), _NAN, _NAN, np.nan, np.nan)
-"""Of a row in which a class has no score."""
+_SIDES: tuple[Any, ...] = ("left", "right")
 
 Counts = npt.NDArray[np.int32]
 Table = npt.NDArray[np.float32]
@@ -307,48 +304,99 @@ class Oracles:
     ) -> Oracles:
         """Calibrate every row; negated scores (−1) have the same bins from high to low."""
         target, nontarget = target[:, ::sign], nontarget[:, ::sign]
-        rows = [_oracle(*row) for row in zip(target, nontarget, strict=True)]
-        pavs, eer = zip(*rows, strict=True)
-        smooth = [pav if pav is _EMPTY else pav.with_laplace() for pav in pavs]
-        blocks, place = _blocks(smooth, target.shape[1])
-        per_block = blocks if mean == "arithmetic" else -information.softplus(-blocks)
-        disclosed = _disclosed(pavs, target, nontarget)
-        return cls(blocks[place], per_block[place][:, ::sign], *disclosed, np.array(eer))
+        bare = _Blocks.of(target, nontarget)
+        smooth = bare.with_laplace()
+        llr, place = smooth.llr(target, nontarget), smooth.place(target.shape)
+        per_block = llr if mean == "arithmetic" else -information.softplus(-llr)
+        disclosed = _disclosed(bare, target, nontarget)
+        return cls(llr[place], per_block[place][:, ::sign], *disclosed, bare.eer(len(target)))
 
 
-def _blocks(pavs: Sequence[Pav], bins: int) -> tuple[FloatArray, IntArray]:
-    """LLRs of the blocks of all rows, and which of them each bin of a row is in."""
-    first = np.cumsum([0, *(len(pav.llr) for pav in pavs)])
-    place = np.zeros((len(pavs), bins), dtype=np.int64)
-    place[:, 0] = first[:-1]
-    for row, pav in zip(place, pavs, strict=True):
-        row[pav.boundaries.astype(np.int64)] = 1
-    return np.concatenate([pav.llr for pav in pavs]), np.cumsum(place, axis=1)
+@dataclass(frozen=True, eq=False)
+class _Blocks:
+    """PAV of rows of counts, of those that have both classes: the ``row`` of each block, the bin in
+    which it begins (a row's first one reaches down to bin 0), and what was pooled.
+    """
+
+    row: IntArray
+    start: IntArray
+    target: FloatArray
+    nontarget: FloatArray
+
+    @classmethod
+    def of(cls, target: FloatArray, nontarget: FloatArray) -> _Blocks:
+        real = (target > 0) | (nontarget > 0)
+        real &= (target.any(axis=1) & nontarget.any(axis=1))[:, None]
+        return cls(*np.nonzero(real), target[real], nontarget[real]).pooled()
+
+    def pooled(self) -> _Blocks:
+        """Neighbours of a row pooled; those that begin below 0 go where nothing else is pooled."""
+        if not self.row.size:
+            return self
+        first = first_of_blocks(self.target, self.nontarget, self.row)
+        real = np.maximum.reduceat(self.start, first) >= 0
+        sums = (np.add.reduceat(one, first)[real] for one in (self.target, self.nontarget))
+        return _Blocks(self.row[first][real], self.start[first][real], *sums)
+
+    def with_laplace(self) -> _Blocks:
+        """One target, then one nontarget, added at each end of a row."""
+        rows = np.unique(self.row)
+        order = np.argsort(np.concatenate([rows, rows, self.row, rows, rows]), kind="stable")
+        one, none = np.ones(rows.size), np.zeros(rows.size)
+
+        def added(more: FloatArray, own: Any, last: FloatArray) -> Any:
+            return np.concatenate([more, last, own, more, last])[order]
+
+        start = added(none - 1, self.start, none - 1).astype(np.int64)
+        counts = added(one, self.target, none), added(none, self.nontarget, one)
+        return _Blocks(added(rows, self.row, rows), start, *counts).pooled()
+
+    @property
+    def further(self) -> BoolArray:
+        """Which blocks are not the first of their row."""
+        return np.diff(self.row, prepend=-1) == 0
+
+    def llr(self, target: FloatArray, nontarget: FloatArray) -> FloatArray:
+        """Natural-log LLR of every block of these rows of counts; NaN after the last."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            prior = np.log(target.sum(axis=1) / nontarget.sum(axis=1))
+            llr = np.log(self.target) - np.log(self.nontarget) - prior[self.row]
+        return np.append(llr, np.nan)
+
+    def place(self, shape: tuple[int, ...]) -> IntArray:
+        """The number of the block of every bin of the rows, behind the last where there is none."""
+        begins, further = np.zeros(shape, dtype=np.int64), self.further
+        begins[self.row[further], self.start[further]] = 1
+        first, end = (np.searchsorted(self.row, np.arange(len(begins)), s) for s in _SIDES)
+        begins[:, 0] = np.where(first < end, first, self.row.size)
+        return np.cumsum(begins, axis=1)
+
+    def eer(self, rows: int) -> FloatArray:
+        """EER on the hull of every row; NaN without both classes."""
+        known, number = np.unique(self.row, return_inverse=True)
+        column = np.arange(self.row.size) - np.searchsorted(self.row, self.row)
+        counts = np.zeros((2, known.size, int(column.max(initial=0)) + 1))
+        counts[:, number, column] = self.target, self.nontarget
+        eer = np.full(rows, np.nan)
+        eer[known] = equal_errors(*counts)
+        return eer
 
 
 def _disclosed(
-    pavs: Sequence[Pav], target: FloatArray, nontarget: FloatArray
+    blocks: _Blocks, target: FloatArray, nontarget: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """D_ECE and C_llr^min in bits of every row, calibrated without Laplace."""
-    llr, place = _blocks(pavs, target.shape[1])
+    llr, place = blocks.llr(target, nontarget), blocks.place(target.shape)
 
     def mean(weight: FloatArray, values: FloatArray) -> FloatArray:
-        weighted = np.where(weight > 0, weight * values[place], 0.0)
-        return np.asarray(weighted.sum(axis=1) / weight.sum(axis=1))
+        with np.errstate(invalid="ignore"):
+            weighted = np.where(weight > 0, weight * values[place], 0.0)
+            return np.asarray(weighted.sum(axis=1) / weight.sum(axis=1))
 
-    with np.errstate(invalid="ignore"):
-        both = (target, llr), (nontarget, -llr)
-        d_ece = sum(mean(weight, information.z(values)) for weight, values in both)
-        cllr = sum(mean(weight, information.softplus(-values)) for weight, values in both)
+    both = (target, llr), (nontarget, -llr)
+    d_ece = sum(mean(weight, information.z(values)) for weight, values in both)
+    cllr = sum(mean(weight, information.softplus(-values)) for weight, values in both)
     return np.maximum(d_ece, 0.0) / (2 * np.log(2)), np.asarray(cllr) / (2 * np.log(2))
-
-
-def _oracle(target: FloatArray, nontarget: FloatArray) -> tuple[Pav, float]:
-    """PAV of counts in bins, and the EER; NaN if a class is empty."""
-    if not (target.any() and nontarget.any()):
-        return _EMPTY, np.nan
-    pav = pav_of(target, nontarget)
-    return pav, equal_error(Polygon.of(pav.target, pav.nontarget))[0]
 
 
 def pav_of(target: FloatArray, nontarget: FloatArray) -> Pav:
