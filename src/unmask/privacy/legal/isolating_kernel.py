@@ -123,8 +123,8 @@ def isolated(
 @dataclass(frozen=True, eq=False)
 class BestFirst:
     """Conversations of attacks, best first (places × attacks): exact ``scores``, the ``owner`` and
-    its ``slot`` of each; ``slots`` are the test entries of every fold by speaker, draws × speakers × folds,
-    ``draw`` tells which draw an attack is of, ``rank`` is k.
+    its ``slot`` of each; ``slots`` are the test entries of every fold by speaker, draws × speakers
+    × folds, ``draw`` tells which draw an attack is of, ``rank`` is k.
     """
 
     scores: FloatArray
@@ -171,7 +171,7 @@ class BestFirst:
         near = self.owner[:wide].T
         first = ~(np.tril(near[:, :, None] == near[:, None, :], -1)).any(axis=2)
         first &= (np.arange(wide) <= deepest[:, None]) & (near != own[:, None])
-        first &= self.scores[:wide].T > -np.inf
+        first &= ~np.isneginf(self.scores[:wide].T)
         attack, at = np.nonzero(first)
         gone = near[attack, at]
         most = size + 2 * (self.rank + 1) + _BEYOND

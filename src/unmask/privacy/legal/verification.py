@@ -236,7 +236,7 @@ def _values(lists: ListCounts, how: Sampling) -> FloatArray:
         values[0, :, n] = 1 - roc.eer(), 1 - roc.negated().eer()
     if drawn:
         short = np.int64 if counts[-1].sum() >> 31 else np.int32
-        pair_bins = sum(part["pair_bins"].astype(short) for part in parts)
+        pair_bins: Any = np.sum([part["pair_bins"] for part in parts], axis=0, dtype=short)
         resampled = _resampled(lists, own, pair_bins, joining_score, how)
         values[1:] = resampled.intervals(values[0], level=how.level)
     return values

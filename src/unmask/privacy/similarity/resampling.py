@@ -158,11 +158,11 @@ class Binned:
         """For each first speaker the sum over the second ones of the values of pairs, times how
         often these are drawn.
         """
-        return np.bincount(self.first, values * times[self.second], len(self.own))
+        return np.bincount(self.first, values * times[self.second], len(self.own)).astype(float)
 
     def back(self, values: FloatArray, times: FloatArray) -> FloatArray:
         """The same for each second speaker, over the first ones."""
-        return np.bincount(self.second, values * times[self.first], len(self.own))
+        return np.bincount(self.second, values * times[self.first], len(self.own)).astype(float)
 
     def weighted(self, weight: Table) -> FloatArray:
         """Comparisons of two speakers in each bin, weighted (replicates × bins): whole numbers."""
@@ -326,8 +326,9 @@ class _Blocks:
     @classmethod
     def of(cls, target: FloatArray, nontarget: FloatArray) -> _Blocks:
         real = (target > 0) | (nontarget > 0)
-        real &= (target.any(axis=1) & nontarget.any(axis=1))[:, None]
-        return cls(*np.nonzero(real), target[real], nontarget[real]).pooled()
+        real &= np.any(target, axis=1, keepdims=True) & np.any(nontarget, axis=1, keepdims=True)
+        row, start = np.nonzero(real)
+        return cls(row, start, target[real], nontarget[real]).pooled()
 
     def pooled(self) -> _Blocks:
         """Neighbours of a row pooled; those that begin below 0 go where nothing else is pooled."""
@@ -335,8 +336,9 @@ class _Blocks:
             return self
         first = first_of_blocks(self.target, self.nontarget, self.row)
         real = np.maximum.reduceat(self.start, first) >= 0
-        sums = (np.add.reduceat(one, first)[real] for one in (self.target, self.nontarget))
-        return _Blocks(self.row[first][real], self.start[first][real], *sums)
+        target, nontarget = (np.add.reduceat(one, first) for one in (self.target, self.nontarget))
+        first = first[real]
+        return _Blocks(self.row[first], self.start[first], target[real], nontarget[real])
 
     def with_laplace(self) -> _Blocks:
         """One target, then one nontarget, added at each end of a row."""
@@ -344,7 +346,7 @@ class _Blocks:
         order = np.argsort(np.concatenate([rows, rows, self.row, rows, rows]), kind="stable")
         one, none = np.ones(rows.size), np.zeros(rows.size)
 
-        def added(more: FloatArray, own: Any, last: FloatArray) -> Any:
+        def added(more: Any, own: Any, last: Any) -> Any:
             return np.concatenate([more, last, own, more, last])[order]
 
         start = added(none - 1, self.start, none - 1).astype(np.int64)
@@ -354,7 +356,7 @@ class _Blocks:
     @property
     def further(self) -> BoolArray:
         """Which blocks are not the first of their row."""
-        return np.diff(self.row, prepend=-1) == 0
+        return np.asarray(np.diff(self.row, prepend=-1) == 0)
 
     def llr(self, target: FloatArray, nontarget: FloatArray) -> FloatArray:
         """Natural-log LLR of every block of these rows of counts; NaN after the last."""
