@@ -109,7 +109,8 @@ def isolated(
     calibration = calibrates.astype(kind)
     for above, here in pairwise(calibration):  # a sum over places takes ten times as long
         here += above
-    ended, attack = np.vstack([scores, np.full(scores.shape[1], -np.inf)]), np.arange(len(scores.T))
+    ended = np.vstack([scores, np.full_like(scores[:1], -np.inf)])
+    attack = np.arange(scores.shape[1])
     nth = []
     for n in (rank, rank + 1):
         at = (calibration < n).astype(kind).sum(axis=0, dtype=kind)
