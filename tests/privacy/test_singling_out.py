@@ -72,6 +72,16 @@ def test_equals_the_definition(sizes, levels):
     assert result.tolist() == expected
 
 
+def test_a_threshold_has_the_precision_of_the_scores():
+    step = np.finfo(np.float32).eps
+    scores = np.array([[1 + 2 * step], [1 + 2 * step], [1 + step]], dtype=np.float32)
+    is_test = np.array([True, False, False])[:, None, None]
+    for kind, won in ((np.float32, False), (np.float64, True)):  # halfway rounds up to 1 + 2 steps
+        found = isolating_kernel.isolated(scores.astype(kind), is_test, ~is_test, 1)
+        assert found[0].tolist() == [[won]]
+        assert found[1].dtype == kind
+
+
 def test_side_information_equals_the_definition():
     people = Groups(np.repeat(np.arange(300), 5))
     rng = np.random.default_rng(0)

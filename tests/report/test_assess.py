@@ -34,7 +34,7 @@ from unmask.report.documents import Row
 from unmask.report.headline import attempts, find, largest, verdict
 from unmask.report.html import merged, symbols
 from unmask.report.writing import browser, write_report
-from unmask.run import run_on
+from unmask.run import job, read_arrays, run_on
 from unmask.trials import Embeddings, read_embeddings
 
 NUMBER = re.compile(r'<span class="num[^"]*" data-n="(\d+)" title="([^"]*)"><b>([^<]*)</b>')
@@ -344,6 +344,61 @@ def test_a_killed_run_goes_on_and_gives_the_same_bytes(small):
         assert files(out) == {}
     run(folder, out, changes=SMALL)
     assert files(out) == files(whole)
+
+
+def test_a_run_killed_within_a_step_goes_on_there(small, monkeypatch):
+    folder, _, whole = small
+    out = folder / "within"
+    kept = cache.cache_of(out)
+    monkeypatch.setattr(job, "SAVE_EVERY", 0.0)
+
+    def killed(what, done, total):
+        if len([*kept.glob("*.jobs/*/*.npz")]) > 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(folder, out, listener=killed, changes=SMALL)
+    found = {path.parent for path in kept.glob("*.jobs/*/*.npz")}
+    read = []
+    monkeypatch.setattr(
+        job, "read_arrays", lambda path, *how: read.append(path) or read_arrays(path, *how)
+    )
+    run(folder, out, changes=SMALL)
+    assert {path.parent for path in read} == found
+    assert files(out) == files(whole)
+    assert not [*kept.glob("*.jobs")]
+
+
+@pytest.mark.parametrize("summed", [False, True])
+def test_long_jobs_of_a_killed_step_are_not_done_again(summed, monkeypatch, tmp_path):
+    tried = []
+
+    def blocks(xp, numbers, rows):
+        tried.append(rows)
+        if len(tried) == 5:
+            raise KeyboardInterrupt
+        return {"sum": numbers[0][slice(*rows)]}
+
+    def compute():
+        numbers, ranges = (np.arange(80.0),), job.ranges_of(80, 10)
+        if summed:
+            start = {"sum": np.zeros(10)}
+            add = lambda total, part, rows: np.add(total["sum"], part["sum"], out=total["sum"])  # noqa: E731
+            return job.accumulate(blocks, numbers, ranges, start, add)["sum"]
+        return sum(part["sum"] for part in job.run(blocks, numbers, ranges))
+
+    step = cache.Step("sums", [], {}, compute)
+    for every, again in ((0.0, 4), (60.0, 8)):
+        tried.clear()
+        monkeypatch.setattr(job, "SAVE_EVERY", every)
+        work = cache.Work(tmp_path / str(every))
+        with run_on(workers=1), pytest.raises(KeyboardInterrupt):
+            work.run(step)
+        tried[:] = [None] * 9
+        with run_on(workers=1):
+            assert work.run(step).tolist() == np.arange(80.0).reshape(8, 10).sum(axis=0).tolist()
+        assert len(tried) == 9 + again
+        assert [path.suffix for path in work.folder.iterdir()] == [".npz"]
 
 
 def test_damaged_steps_are_computed_again(small):

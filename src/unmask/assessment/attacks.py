@@ -187,7 +187,7 @@ class AttackRun:
     @cached_property
     def _models(self) -> pl.Series:
         """Names of the enrolled speakers, in the order of their codes."""
-        return self.data.enrol.speakers.names.gather(self.data.enrol.speakers.used)
+        return self.data.enrol.speakers.present
 
     @cached_property
     def _first(self) -> IntArray:

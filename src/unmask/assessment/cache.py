@@ -7,7 +7,7 @@ import json
 import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from importlib import resources
@@ -20,6 +20,9 @@ from unmask.run import (
     cache_directory,
     check_writable,
     content_digest,
+    current_place,
+    keeping,
+    locked,
     make_folder,
     one_blas_thread,
     private_folder,
@@ -33,7 +36,7 @@ from unmask.trials import Embeddings, Scores
 Listener = Callable[[str, float, float], None]
 """What is being done, how much of the work is done, and how much there is."""
 ASSESSMENTS, REPORTS = "assessments", "reports.json"
-_FOLDERS = ("runs", "extractors", "figures", "inputs")
+_FOLDERS = re.compile(r"runs|extractors|figures|inputs|(quick-)?[0-9a-f]{16}\.jobs")
 _FILES = re.compile(
     rf"(quick-)?[0-9a-f]{{16}}\.npz|{REPORTS}|redaction-key|\.unmask-.*|\.redaction-key\..*"
 )
@@ -155,7 +158,8 @@ class Work:
             self.total += step.weight
         check_writable(self.folder)
         # Fits are small: threads of BLAS would wait for each other longer than they work.
-        with self.doing(step.what, step.weight, expected=True), one_blas_thread():
+        state = path.with_suffix(".jobs")
+        with self.doing(step.what, step.weight, expected=True), one_blas_thread(), _resumed(state):
             result = store.to_bytes(step.compute())
             make_folder(self.folder, private=True)
             write_whole(path, result, private=True)
@@ -214,7 +218,7 @@ class Kept:
     def clear(self) -> None:
         """Remove the steps, and the folder if nothing else is in it."""
         for path in self.folder.iterdir():
-            if path.is_dir() and path.name in _FOLDERS:
+            if path.is_dir() and _FOLDERS.fullmatch(path.name):
                 shutil.rmtree(path)
             elif _FILES.fullmatch(path.name):
                 path.unlink()
@@ -236,6 +240,27 @@ def kept_assessments(*folders: str | Path) -> list[Kept]:
             raise InputError(name, "a report or a folder of which steps are kept", "none")
         kept += map(Kept.at, places)
     return kept
+
+
+@contextmanager
+def _resumed(state: Path) -> Iterator[None]:
+    """Meanwhile jobs that take long keep in a folder what is done, and find what a killed run did;
+    it goes when all is done. Where another run is at the same step, or jobs keep it elsewhere or in
+    other processes, this one keeps nothing.
+    """
+    with ExitStack() as stack:
+        place = current_place()
+        if place.here and place.state is None:
+            make_folder(state, private=True)
+            with suppress(InputError):
+                stack.enter_context(locked(state))
+                stack.enter_context(keeping(state, late=not any(state.iterdir())))
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                state.rmdir()
+    shutil.rmtree(state, ignore_errors=True)
 
 
 def _reports(folder: Path) -> tuple[Path, ...]:

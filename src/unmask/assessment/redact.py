@@ -97,9 +97,9 @@ class Labels:
         def seen(part: Embeddings | Scores) -> Embeddings | Scores:
             for column, kind in _NAMES.items():
                 ids = getattr(part, column, None)
-                names[kind].update(() if ids is None else ids.names.gather(ids.used))
+                names[kind].update(() if ids is None else ids.present)
             for column, ids in part.columns.items():
-                groups.setdefault(_group(column), set()).update(ids.names.gather(ids.used))
+                groups.setdefault(_group(column), set()).update(ids.present)
             return part
 
         mapped(value, seen)

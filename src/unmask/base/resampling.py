@@ -13,16 +13,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from unmask.base.arrays import FloatArray, IntArray
+from unmask.base.arrays import FloatArray, IntArray, read_only
 from unmask.base.intervals import MetricRange, Side, bias_corrected
 from unmask.errors import InputError
 from unmask.estimate import Interval
 
 MOST_REPLICATES = 1_000_000
+_FEW = 1 << 20
 
 
 def check_replicates(replicates: int, *, least: int = 2) -> None:
@@ -71,8 +73,14 @@ class Sampling:
         return {"replicates": self.replicates, "level": self.level, "seed": self.seed}
 
     def times(self, units: int) -> FloatArray:
-        """How often each of some units is drawn in every replicate (rows)."""
-        return draws(units, self.replicates, self.seed)
+        """How often each of some units is drawn in every replicate (rows); few are kept."""
+        of = _kept if units * self.replicates <= _FEW else draws
+        return of(units, self.replicates, self.seed)
+
+
+@lru_cache(maxsize=8)
+def _kept(units: int, replicates: int, seed: int) -> FloatArray:
+    return read_only(draws(units, replicates, seed))
 
 
 def jackknife_error(without: FloatArray) -> FloatArray:

@@ -343,7 +343,7 @@ def _apart(train: Scores, scores: Scores) -> list[Notice]:
         given = [[getattr(table, side) for side in columns] for table in (train, scores)]
         if any(column is None for table in given for column in table):
             continue
-        names = [pl.concat([ids.names.gather(ids.used) for ids in table]) for table in given]
+        names = [pl.concat([ids.present for ids in table]) for table in given]
         shared = names[0].filter(names[0].is_in(names[1].implode())).unique(maintain_order=True)
         if len(shared):
             wanted = f"a development list of other {what} than {scores.name}"

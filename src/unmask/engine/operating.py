@@ -301,9 +301,12 @@ class Pav:
         return self.llr[np.searchsorted(self.boundaries, scores, side="right")]
 
 
-def first_of_blocks(target: FloatArray, nontarget: FloatArray) -> IntArray:
+def first_of_blocks(
+    target: FloatArray, nontarget: FloatArray, row: IntArray | None = None
+) -> IntArray:
     """Isotonic regression of target/(target + nontarget) over consecutive score ranges, none of
-    them empty: the index of the first range of each block of equal fit.
+    them empty: the index of the first range of each block of equal fit. Ranges of every ``row``,
+    ascending numbers, are fitted by themselves.
 
     A block after the first can only begin where targets lie: pure nontargets would violate the
     order with the block before them.
@@ -312,8 +315,12 @@ def first_of_blocks(target: FloatArray, nontarget: FloatArray) -> IntArray:
 
     kind = np.where(nontarget == 0, 1, np.where(target == 0, 0, 2))
     change = (kind[1:] != kind[:-1]) | (kind[1:] == 2)
+    if row is not None:
+        change |= row[1:] != row[:-1]
     runs = np.concatenate([[0], np.flatnonzero(change) + 1])
     weight = np.add.reduceat(target + nontarget, runs)
     share = np.add.reduceat(target, runs) / weight
+    if row is not None:
+        share += 2.0 * row[runs]  # beyond all of the row before
     fitted = isotonic_regression(share, weights=weight)
     return np.asarray(runs[fitted.blocks[:-1]], dtype=np.int64)

@@ -173,10 +173,19 @@ def require(things: Sized, chart: str, what: str = "system") -> None:
         raise InputError(f"{chart}: expected at least one {what}, found none")
 
 
+class _Rows(alt.InlineData):
+    """Rows that never change: altair copies all data of a chart each time that it is laid on
+    another.
+    """
+
+    def __deepcopy__(self, memo: Any) -> _Rows:
+        return self
+
+
 def _inline(rows: list[dict[str, Any]]) -> alt.InlineData:
     """Rows as chart data, without altair's check of every cell: they are plain by construction."""
     with debug_mode(False):
-        return alt.InlineData(rows)
+        return _Rows(rows)
 
 
 def _is_single(column: Any) -> bool:

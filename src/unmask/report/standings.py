@@ -252,4 +252,4 @@ def _people(scores: Scores) -> frozenset[str]:
     if scores.enrol_speaker is None or scores.test_speaker is None:
         return frozenset()
     sides = (scores.enrol_speaker, scores.test_speaker)
-    return frozenset(name for ids in sides for name in ids.names.gather(ids.used))
+    return frozenset(name for ids in sides for name in ids.present)

@@ -47,7 +47,8 @@ class Lost(InputError):
 @dataclass(frozen=True)
 class Place:
     """Where jobs run, and a folder to go on from after a fault; :func:`run_on` makes it. One that
-    cannot be used is refused here, before any work.
+    cannot be used is refused here, before any work. ``late``: jobs of this process keep nothing
+    before they have taken some seconds, and look for nothing that is kept.
     """
 
     on: str = "local"
@@ -56,6 +57,7 @@ class Place:
     devices: tuple[str, ...] = ()
     stack: ExitStack | None = field(default=None, repr=False, compare=False)
     opened: list[Pool] = field(default_factory=list, repr=False, compare=False)
+    late: bool = False
 
     def __post_init__(self) -> None:
         known = self.on in ("local", "processes", "dask", "cuda")
@@ -157,9 +159,9 @@ def within(place: Place) -> Iterator[Place]:
         _CURRENT.reset(token)
 
 
-def keeping(folder: Path) -> AbstractContextManager[Place]:
+def keeping(folder: Path, *, late: bool = False) -> AbstractContextManager[Place]:
     """Meanwhile jobs run where they would, and keep what is done in a folder."""
-    return within(replace(current_place(), state=folder))
+    return within(replace(current_place(), state=folder, late=late))
 
 
 def current_place() -> Place:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
@@ -62,8 +62,8 @@ def accumulate(
     ranges; ``total`` is what to begin with.
     """
     job = _Job(work, shared, ranges, current_place())
-    with job.folder() as folder:
-        ledger = Total(folder, total)
+    with job.folder() as folder, ExitStack() as stack:
+        ledger = Total(folder, total, job.later(stack))
         try:
             for rows, result in job.rest(ledger, folder):
                 add(ledger.total, result, rows)
@@ -84,10 +84,18 @@ class _Job(Generic[S, T]):
     place: Place
 
     def folder(self) -> AbstractContextManager[Path | None]:
-        """Where the job, named by all that it works on, keeps what is done; None in memory."""
+        """Where the job keeps what is done from the start on; None in memory."""
+        in_memory = self.place.here and (self.place.state is None or self.place.late)
+        return nullcontext() if in_memory else self._named()
+
+    def later(self, stack: ExitStack) -> Callable[[], Path] | None:
+        """Opens the folder of a job that keeps what is done once it has taken long."""
+        late = self.place.here and self.place.late
+        return (lambda: stack.enter_context(self._named())) if late else None
+
+    def _named(self) -> AbstractContextManager[Path]:
+        """A folder named by all that the job works on."""
         state, function, options = self.place.state, self.work, ""
-        if self.place.here and state is None:
-            return nullcontext()
         if isinstance(function, partial):
             options = repr((function.args, sorted(function.keywords.items())))
             function = function.func
@@ -97,8 +105,8 @@ class _Job(Generic[S, T]):
 
     def results(self) -> Iterator[Arrays]:
         """Results of all ranges, those of an earlier run first."""
-        with self.folder() as folder:
-            ledger = Ledger(folder)
+        with self.folder() as folder, ExitStack() as stack:
+            ledger = Ledger(folder, self.later(stack))
             yield from ledger.kept()
             try:
                 for _, result in self.rest(ledger, folder):
@@ -161,10 +169,12 @@ def _whole(path: Path) -> Iterator[None]:
 
 
 class Ledger:
-    """Results in the order of their ranges; those of a few seconds share a file."""
+    """Results in the order of their ranges; those of a few seconds share a file. Without a folder
+    ``later`` opens one after as long.
+    """
 
-    def __init__(self, folder: Path | None) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path | None, later: Callable[[], Path] | None = None) -> None:
+        self._folder, self._later = folder, later
         self._fresh: list[Arrays] = []
         self._saved = time.monotonic()
         self.done = 0
@@ -189,7 +199,7 @@ class Ledger:
     def add(self, result: Arrays) -> None:
         """The next range is done."""
         self.done += 1
-        if self._folder is None:
+        if self._folder is None and self._later is None:
             return
         self._keep(result)
         if time.monotonic() - self._saved >= SAVE_EVERY:
@@ -197,6 +207,9 @@ class Ledger:
 
     def save(self) -> None:
         """Bring to the disk what is not there yet, whole or not at all."""
+        long = time.monotonic() - self._saved >= SAVE_EVERY
+        if self._folder is None and self._later is not None and self._fresh and long:
+            self._folder = self._later()
         if self._folder is not None and self._folder.exists() and self._fresh:
             self._write(self._folder)
             self._fresh = []
@@ -216,8 +229,10 @@ class Ledger:
 class Total(Ledger):
     """The running sum of results, and how many are in it."""
 
-    def __init__(self, folder: Path | None, total: Arrays) -> None:
-        super().__init__(folder)
+    def __init__(
+        self, folder: Path | None, total: Arrays, later: Callable[[], Path] | None = None
+    ) -> None:
+        super().__init__(folder, later)
         self.total = total
         path = None if folder is None else folder / "total.npz"
         if path is not None and path.exists():

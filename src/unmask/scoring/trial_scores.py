@@ -228,7 +228,7 @@ def _named(
 ) -> tuple[IntArray, Codes]:
     """Which of the ``known`` a column names, and which each row is; an unknown one is an error."""
     at = np.full(len(column.names), -1, np.int32)
-    at[column.used] = lookup(column.names.gather(column.used), known)
+    at[column.used] = lookup(column.present, known)
     row = at[column.codes]
     if (unknown := row < 0).any():
         first, names = int(unknown.argmax()), int((at[column.used] < 0).sum())

@@ -255,7 +255,7 @@ def _speaker_vectors(
         embeddings = result.embeddings
     wanted, ids = {one.speaker for one in recordings}, embeddings.speakers
     means = average_groups(embeddings.vectors, ids.codes)
-    known = dict(zip(ids.names.gather(ids.used).to_list(), means, strict=True))
+    known = dict(zip(ids.present.to_list(), means, strict=True))
     missing = sorted(wanted - known.keys())
     if missing:
         raise InputError("pool", "an embedding of every speaker", f"none of {missing[0]}")

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from unmask.base import Codes, FloatArray, IntArray, Labels, as_index, read_only, visible
+from unmask.base import Codes, FloatArray, IntArray, Labels, as_index, lazy, read_only, visible
 from unmask.errors import InputError
 
 _FEW = 2000
@@ -122,13 +122,26 @@ class Ids:
 
     def alphabetical(self) -> Ids:
         """The same identifiers with the names that occur, in order: codes are their ranks."""
-        names = self.names.gather(self.used)
-        order = names.arg_sort().to_numpy()
+        return self._in_order
+
+    @lazy
+    def _in_order(self) -> Ids:
+        order = self.present.arg_sort().to_numpy()
         rank = np.zeros(len(self.names), np.int32)
         rank[self.used[order]] = np.arange(len(order), dtype=np.int32)
-        return Ids(rank[self.codes], names.gather(order))
+        return Ids(rank[self.codes], self.present.gather(order))
 
-    @property
+    @lazy
+    def present(self) -> pl.Series:
+        """The names that occur, in the order of their codes."""
+        return self.names.gather(self.used)
+
+    @lazy
+    def has_odd(self) -> bool:
+        """Whether a name has blanks where names have none, or letters beyond ASCII."""
+        return bool(self.names.str.contains(_ODD).any())
+
+    @lazy
     def used(self) -> IntArray:
         """Codes that occur, ascending."""
         return np.flatnonzero(np.bincount(self.codes, minlength=len(self.names)))
@@ -197,14 +210,14 @@ def text_ids(values: Any, what: str, name: str, *, each: bool = True) -> Ids:
 
 def check_names(what: str, name: str, *columns: Ids) -> None:
     """Refuse rows without an identifier, and identifiers that look the same."""
-    if not any(ids.names.str.contains(_ODD).any() for ids in columns):
+    if not any(ids.has_odd for ids in columns):
         return
     for ids in columns:
         blank = (_seen(ids.names) == "").to_numpy()[ids.codes]
         if blank.any():
             place = f"{name}, row {int(blank.argmax()) + 1}"
             raise InputError(place, f"an identifier in {what}", f"none ({blank.sum()} in all)")
-    refuse_twins(pl.concat([ids.names.gather(ids.used) for ids in columns]), what, name)
+    refuse_twins(pl.concat([ids.present for ids in columns]), what, name)
 
 
 def refuse_twins(names: pl.Series, what: str, name: str) -> None:

@@ -313,7 +313,7 @@ def _scores(
     if speakers is not None:
         scores = scores.with_speakers(speakers)
     elif scores.has_ids and not scores.has_speakers:
-        rule = voxceleb_rule(*(ids.names.gather(ids.used) for ids in scores.ids[:2]))
+        rule = voxceleb_rule(*(ids.present for ids in scores.ids[:2]))
         scores = scores.spoken(rule, rule) if rule else scores
     return scores.counted()
 

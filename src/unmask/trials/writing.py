@@ -180,7 +180,7 @@ def _lines(trials: TrialList, path: str | Path, target: Format, system: str | No
                 raise InputError(f"{path}: {target.name} cannot hold the side of a segment")
             enrol, test, _ = trials.ids
             ids = enrol if role == "enrol" else test
-            _check_names(ids.names.gather(ids.used), path)
+            _check_names(ids.present, path)
             columns[role] = ids.to_series()
     return pl.DataFrame(columns)
 

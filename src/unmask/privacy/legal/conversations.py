@@ -332,7 +332,7 @@ def attack_data(
         refuse_shared(enrol, test, allow)
     strangers = 0
     if metric != "singling_out":
-        names = enrol.speakers.names.gather(enrol.speakers.used)
+        names = enrol.speakers.present
         own = lookup(test.speakers.names, names)[test.speakers.codes] >= 0
         strangers = test.n_speakers - len(np.unique(test.speakers.codes[own]))
         if not own.any():
@@ -365,7 +365,7 @@ def attack_data(
         "resampling": how,
     }
     codes = side_codes(both, side) if side else None
-    everyone = test.speakers.names.gather(test.speakers.used)
+    everyone = test.speakers.present
     return AttackData(enrolled, tested, scorer, codes, seeds[2:], fields, everyone)
 
 
@@ -373,7 +373,7 @@ def refuse_shared(enrol: Embeddings, test: Embeddings, allow: str = "") -> None:
     """No utterance is on both sides; ``allow`` says how this could be let pass."""
     if enrol.utterances is None or test.utterances is None:
         return
-    here, there = (ids.names.gather(ids.used) for ids in (enrol.utterances, test.utterances))
+    here, there = (ids.present for ids in (enrol.utterances, test.utterances))
     leak = here.filter(here.is_in(there.implode()))
     if len(leak):
         actual = f"{len(leak)} in enrolment and in test (first: {leak[0]})"

@@ -6,8 +6,9 @@ again in double precision: the counts are those of double precision, whatever pl
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice, repeat
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +38,7 @@ ROWS = 1280
 _STRIP = 240
 _DEVICE_SCORES = 1 << 28
 _CHANCE_DRAWS = 200
+_AT_ONCE = 1 << 18
 _PLACES = 12
 _RANK_METRICS = {"identification_rate": "%", "mean_d": "bit", "max_d": "bit"}
 ENOUGH_PER_RANK = 5
@@ -397,25 +399,26 @@ def ranks_of(
     sizes = np.bincount(owner)
     share = (1 / sizes)[owner]
 
-    def spread(numbers: IntArray, weights: FloatArray) -> FloatArray:
-        return np.bincount(numbers, weights, candidates) / len(sizes)
+    def disclosed(numbers: Iterable[IntArray], weights: Iterable[FloatArray]) -> FloatArray:
+        """MeanD and MaxD of ranks, from 0 on, and of their weights, for every two rows."""
+        pairs, made = zip(numbers, weights, strict=False), [np.empty((0, 2))]
+        while some := list(islice(pairs, max(1, _AT_ONCE // candidates))):
+            spread = [np.bincount(*pair, candidates) for pair in some]
+            made.append(np.stack(disclosure(np.array(spread) / len(sizes)), axis=1))
+        return np.concatenate(made)
 
-    distribution = spread(array - 1, share)
+    distribution = np.bincount(array - 1, share, candidates) / len(sizes)
     mean_d, max_d = map(float, disclosure(distribution))
     rate = float(distribution[0])
     blind = np.random.default_rng(np.random.SeedSequence(how.seed).spawn(1)[0])
-    uniform = np.array(
-        [
-            disclosure(spread(blind.integers(0, candidates, array.size), share))
-            for _ in range(_CHANCE_DRAWS)
-        ]
-    )
+    alike = (blind.integers(0, candidates, array.size) for _ in range(_CHANCE_DRAWS))
+    uniform = disclosed(alike, repeat(share))
     ends = [(np.nan, np.nan)] * 3
     if len(sizes) > 1 and how.replicates > 0:
         first = np.bincount(owner, np.where(array == 1, share, 0.0))
         low, high = base.mean_interval(np.asarray(first[:, None], float), level=how.level)
         times = how.times(len(sizes))
-        drawn = np.array([disclosure(spread(array - 1, one[owner] * share)) for one in times])
+        drawn = disclosed(repeat(array - 1), (one[owner] * share for one in times))
         usual = mean_d <= np.quantile(uniform[:, 0], (1 + how.level) / 2)
         bits = _bits((mean_d, max_d), drawn, len(sizes), candidates, bool(usual), how.level)
         ends = [(float(low[0]), float(high[0])), *bits]

@@ -185,6 +185,11 @@ def dealt(shared: Predicates, count: int, seed: int) -> Deals:
     every = (0, len(shared.enrol)), (0, len(shared.test))
     scores = shared.scores(NUMPY, *every).astype(np.float32)
     entries = [_Entries.of(attempts, count, int(rank)) for rank in np.unique(attempts.ranks)]
+    most = max(one.members.shape[2] for one in entries)
+    order_of = np.empty(scores.shape, np.int32 if len(population) * most >> 31 == 0 else np.int64)
+    for place, row in zip(order_of, scores, strict=True):
+        place[row.argsort()] = np.arange(len(row))
+        row.sort()
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_STREAM,)))
     side = np.zeros(len(population), np.int64) if shared.codes is None else shared.codes[1]
     success = np.empty((2, DEALS + 1))
@@ -196,7 +201,7 @@ def dealt(shared: Predicates, count: int, seed: int) -> Deals:
             order[some] = rng.permutation(some)
         won = np.zeros((2, len(attempts.speakers)))
         for one in entries:
-            for s, (isolates, person) in enumerate(one.tried(scores, order)):
+            for s, (isolates, person) in enumerate(one.tried(scores, order_of, order)):
                 won[s, one.speakers] = isolates.mean(axis=(1, 2))
                 if not deal:
                     e, d, f = np.nonzero(isolates)
@@ -259,43 +264,58 @@ class _Entries:
             members[e, d, : len(rows)] = rows
         owner = population.codes[members].astype(np.int64)
         slot = population.slot[members]
-        tests = np.empty((*people.shape[:2], attempts.slots.shape[1], most), dtype=bool)
+        tests = np.empty((*members.shape, attempts.slots.shape[1]), dtype=bool)
         for d, slots in enumerate(attempts.slots):
-            tests[:, d] = np.moveaxis(slots[:, owner[:, d]], 0, 1) == slot[:, d, None]
-        tests &= (members >= 0)[:, :, None]
+            tests[:, d] = slots.T[owner[:, d]] == slot[:, d, :, None]
         made = cls(rank, count, speakers, members, owner, tests, people)
         if attempts.kept:
             attempts.kept[count, rank] = made
         return made
 
-    def tried(self, scores: Row, order: IntArray) -> Iterator[tuple[BoolArray, IntArray]]:
+    def tried(
+        self, ascending: Row, places_of: IntArray, order: IntArray
+    ) -> Iterator[tuple[BoolArray, IntArray]]:
         """Whether each attempt isolates (speakers × draws × folds), and whom, under the score and
-        the negated one; place c of the population holds conversation ``order[c]``.
+        the negated one; place c of the population holds conversation ``order[c]``, whose score is
+        number ``places_of`` of those of an enrolment speaker, ``ascending``.
         """
-        there = self.members >= 0
-        rows = self.speakers[:, None, None]
-        drawn = np.where(there, scores[rows, order[self.members]], -np.inf)
-        flat, shape = drawn.reshape(-1, drawn.shape[-1]), self.tests.shape[:3]
-        for values in (flat, np.where(np.isneginf(flat), flat, -flat)):
-            won, person, below = self._top(values, slice(None), self.rank + 1 + NEAR)
+        size = self.members.shape[2]
+        numbers = places_of.take(order[self.members] + (self.speakers * len(order))[:, None, None])
+        numbers[self.members < 0] = -1
+        entries = (numbers * size + np.arange(size, dtype=numbers.dtype)).reshape(-1, size)
+        entries.sort(axis=1)
+        lowest = np.isneginf(ascending).sum(axis=1)[self.speakers].repeat(self.members.shape[1])
+        known = (entries >= size * lowest[:, None]).sum(axis=1)
+        shape = (*self.members.shape[:2], -1)
+        for sign in (1, -1):
+            ends = ascending, entries, known, sign
+            won, person, below = self._top(*ends, np.arange(len(known)), self.rank + 1 + NEAR)
             short = np.flatnonzero((below == -np.inf).any(axis=1))
             if short.size:
-                whole = self._top(values[short], short, self.rank + 1 + self.count)
+                whole = self._top(*ends, short, self.rank + 1 + self.count)
                 won[short], person[short] = whole[:2]
             yield won.reshape(shape), person.reshape(shape)
 
     def _top(
-        self, values: FloatArray, rows: Any, most: int
+        self,
+        ascending: Row,
+        entries: IntArray,
+        known: IntArray,
+        sign: int,
+        rows: IntArray,
+        most: int,
     ) -> tuple[BoolArray, IntArray, FloatArray]:
         """Whether the best scores of attempts isolate, whom, and the (k+1)-th that calibrates."""
-        most = min(most, values.shape[1])
-        best = np.argpartition(-values, most - 1, axis=1)[:, :most]
-        best = np.take_along_axis(best, np.argsort(-np.take_along_axis(values, best, 1)), 1)
-        top = np.take_along_axis(values, best, axis=1)
-        tests = self.tests.reshape(-1, *self.tests.shape[2:])[rows]
-        is_test = np.take_along_axis(tests, best[:, None], axis=2)
-        known = (top > -np.inf)[:, None]
-        won, below, _ = isolated(top, is_test & known, ~is_test & known, self.rank)
-        first = np.take_along_axis(best, is_test.argmax(axis=2), axis=1)
-        owner = self.owner.reshape(-1, self.owner.shape[2])[rows]
-        return won, np.take_along_axis(owner, first, axis=1), below
+        size, draws = self.members.shape[2], self.members.shape[1]
+        at = np.arange(min(most, size))[:, None]
+        last = size - 1 - at if sign > 0 else np.minimum(size - known[rows] + at, size - 1)
+        number, member = np.divmod(entries[rows, last], size)
+        there = at < known[rows]
+        top = np.where(there, sign * ascending[self.speakers[rows // draws], number], -np.inf)
+        member += rows * size
+        is_test = self.tests.reshape(-1, self.tests.shape[3]).take(member, axis=0)
+        won, below, _ = isolated(
+            top, is_test & there[:, :, None], ~is_test & there[:, :, None], self.rank
+        )
+        first = member[is_test.argmax(axis=0), np.arange(len(rows))[:, None]]
+        return won, self.owner.reshape(-1)[first], below

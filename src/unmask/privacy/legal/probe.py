@@ -207,7 +207,7 @@ def _predictions(
 ) -> _Predictions:
     refuse_zeros(embeddings, "probe")
     column = _column(embeddings, attribute, bands)
-    classes = tuple(str(name) for name in column.names.gather(column.used))
+    classes = tuple(str(name) for name in column.present)
     labels = np.searchsorted(column.used, column.codes)
     if len(classes) < 2:
         raise InputError(f"{attribute}: expected at least 2 values, found {len(classes)}")

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from unmask import base
-from unmask.base import HULL, SKEWED, FloatArray, Groups, IntArray, Lookup, Sampling
+from unmask.base import HULL, SKEWED, BoolArray, FloatArray, Groups, IntArray, Lookup, Sampling
 from unmask.engine import Roc, equal_errors
 from unmask.privacy.legal.conversations import USUAL, LegalProtocol, Rows, as_counts, attack_data
 from unmask.privacy.legal.curve import Curve, with_negated
@@ -234,7 +235,8 @@ def _values(lists: ListCounts, how: Sampling) -> FloatArray:
         roc = Roc(knots, target, nontarget[1::2].astype(float), nontarget[::2].astype(float))
         values[0, :, n] = 1 - roc.eer(), 1 - roc.negated().eer()
     if drawn:
-        pair_bins = np.cumsum(sum(part["pair_bins"].astype(np.int64) for part in parts), axis=0)
+        short = np.int64 if counts[-1].sum() >> 31 else np.int32
+        pair_bins: Any = np.sum([part["pair_bins"] for part in parts], axis=0, dtype=short)
         resampled = _resampled(lists, own, pair_bins, joining_score, how)
         values[1:] = resampled.intervals(values[0], level=how.level)
     return values
@@ -260,25 +262,37 @@ def _resampled(
     groups, bins = lists.groups, lists.bins
     target = np.zeros((groups, bins), dtype=np.int64)
     np.add.at(target, (lists.test_group, lists.bin_of_code[2 * own + 1]), 1)
-    for n, (nontarget, codes) in enumerate(zip(pair_bins, joining_score, strict=True)):
+    for n, codes in enumerate(joining_score):  # who joins a list may be in the next one anyhow
         more = codes >= 0
         joined = lists.enrol_group[lists.list_sizes[n]]
-        np.add.at(nontarget, (lists.test_group[more], joined, lists.bin_of_code[codes[more]]), 1)
+        cells = lists.test_group[more], joined, lists.bin_of_code[codes[more]]
+        for counted, one in zip(pair_bins[n : n + 2], (1, -1), strict=False):
+            np.add.at(counted, cells, one)
     times = np.vstack([np.ones(groups), how.times(groups)])
-    return ListDraws(
-        times, target, narrow(pair_bins.reshape(len(pair_bins), groups * groups, bins))
-    )
+    return ListDraws(times, target, pair_bins.reshape(len(pair_bins), groups * groups, bins))
 
 
 @dataclass(frozen=True, eq=False)
 class ListDraws:
     """How often each group of speakers is drawn in every replicate (``times``), its targets in bins
-    of scores, and the nontargets of each pair of groups (N' × pairs × bins).
+    of scores, and the nontargets of each pair of groups that a list has more than the one before
+    (N' × pairs × bins).
     """
 
     times: FloatArray
     target: IntArray
-    nontarget: npt.NDArray[np.unsignedinteger]
+    nontarget: npt.NDArray[np.signedinteger]
+
+    @base.lazy
+    def added(self) -> list[tuple[BoolArray, FloatArray]]:
+        """For every N' which pairs of groups have further nontargets, and these, in single
+        precision where that holds whole numbers exactly: up to 2²⁴.
+        """
+        pairs, counts = self.times.shape[1] ** 2, self.nontarget
+        most = pairs * max(int(counts.max(initial=0)), -int(counts.min(initial=0)))
+        kind: Any = np.float32 if most < 1 << 24 else np.float64
+        real = [(one.max(axis=1) > 0) | (one.min(axis=1) < 0) for one in counts]
+        return [(some, one[some].astype(kind)) for some, one in zip(real, counts, strict=True)]
 
     def intervals(self, values: FloatArray, *, level: float) -> tuple[FloatArray, FloatArray]:
         """Intervals of 1 − EER and of the negated score's (rows) for every N' (columns).
@@ -310,14 +324,13 @@ def errors_of(xp: Xp, resampled: ListDraws, replicates: Range) -> Arrays:
     """
     times = resampled.times[slice(*replicates)]
     target = times @ resampled.target
-    # Whole numbers, which single precision holds exactly up to 2²⁴.
-    most = times.shape[1] ** 2 * int(resampled.nontarget.max(initial=0))
-    exact = np.float32 if most < 1 << 24 else np.float64
-    pairs = (times[:, :, None] * times[:, None, :]).reshape(len(times), -1).astype(exact)
-    errors = np.full((len(times), 2, len(resampled.nontarget)), np.nan)
-    for n, counted in enumerate(resampled.nontarget):
-        nontarget = (pairs @ counted.astype(exact)).astype(np.float64)
-        some = nontarget.any(axis=1)
+    short = times.astype(resampled.added[0][1].dtype)
+    pairs = (short[:, :, None] * short[:, None, :]).reshape(len(times), -1)
+    errors = np.full((len(times), 2, len(resampled.added)), np.nan)
+    nontarget = np.zeros(target.shape)
+    for n, (where, more) in enumerate(resampled.added):
+        nontarget += pairs[:, where] @ more
+        some = nontarget.max(axis=1) > 0
         errors[some, 0, n] = equal_errors(target[some], nontarget[some])
         errors[some, 1, n] = equal_errors(target[some, ::-1], nontarget[some, ::-1])
     return {"errors": errors}

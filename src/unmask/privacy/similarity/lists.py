@@ -44,9 +44,7 @@ class RunScores:
 
 def speakers_of_lists(lists: Mapping[str, Scores]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The speakers that are in all lists and on both sides of each, and those that are not."""
-    sides = [
-        ids.names.gather(ids.used) for name, scores in lists.items() for ids in _sides(scores, name)
-    ]
+    sides = [ids.present for name, scores in lists.items() for ids in _sides(scores, name)]
     every = pl.concat(sides).unique(maintain_order=True)
     shared = set(every).intersection(*map(set, sides))
     known = tuple(name for name in every if name in shared)

@@ -13,11 +13,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
 from scipy.special import expit
 
-from unmask.base import FloatArray, IntArray, Lookup, lazy
-from unmask.engine import Pav, Polygon, Roc, equal_error, first_of_blocks, information
+from unmask.base import BoolArray, FloatArray, IntArray, Lookup, lazy
+from unmask.engine import Pav, Roc, equal_errors, first_of_blocks, information
 from unmask.run import Arrays, Range, Xp, progress, ranges_of, run
 
 _ENTRIES = 1 << 22
@@ -26,6 +25,7 @@ _MOST_TOGETHER = 128
 CELLS = 1 << 25
 FEWEST, MOST = 96, 512
 _LEAST_PARTNERS = 32
+_SIDES: tuple[Any, ...] = ("left", "right")
 
 Counts = npt.NDArray[np.int32]
 Table = npt.NDArray[np.float32]
@@ -154,11 +154,15 @@ class Binned:
         """How many comparisons each pair has."""
         return np.asarray(self.other.sum(axis=1, dtype=np.float64))
 
-    def table(self, values: FloatArray) -> csr_array:
-        """Values of the pairs, the first speakers as rows, the second as columns."""
-        speakers = len(self.own)
-        first = np.searchsorted(self.first, np.arange(speakers + 1))
-        return csr_array((values, self.second, first), shape=(speakers, speakers))
+    def ahead(self, values: FloatArray, times: FloatArray) -> FloatArray:
+        """For each first speaker the sum over the second ones of the values of pairs, times how
+        often these are drawn.
+        """
+        return np.bincount(self.first, values * times[self.second], len(self.own)).astype(float)
+
+    def back(self, values: FloatArray, times: FloatArray) -> FloatArray:
+        """The same for each second speaker, over the first ones."""
+        return np.bincount(self.second, values * times[self.first], len(self.own)).astype(float)
 
     def weighted(self, weight: Table) -> FloatArray:
         """Comparisons of two speakers in each bin, weighted (replicates × bins): whole numbers."""
@@ -240,14 +244,13 @@ def replicate_rows(xp: Xp, shared: Resampling, rows: Range) -> Arrays:
     weight = short[:, binned.first]
     weight *= short[:, binned.second]
     target, nontarget = times @ binned.own, binned.weighted(weight)
-    compared = binned.table(np.ones(len(binned.other)))
     result: Arrays = {}
     for sign in (1, -1) if shared.negated else (1,):
         oracles = Oracles.of(target, nontarget, shared.mean, sign)
         with np.errstate(invalid="ignore", divide="ignore"):
             own = (oracles.per_bin @ binned.own.T) / binned.own.sum(axis=1)
             dominances = [
-                _dominances(shared, m, mine, total / binned.number, compared)
+                _dominances(binned, m, mine, total / binned.number, shared.mean)
                 for m, mine, total in zip(times, own, binned.summed(oracles.per_bin), strict=True)
             ]
         signed, logs, share = (np.array(column) for column in zip(*dominances, strict=True))
@@ -257,25 +260,26 @@ def replicate_rows(xp: Xp, shared: Resampling, rows: Range) -> Arrays:
 
 
 def _dominances(
-    shared: Resampling, times: FloatArray, own: FloatArray, other: FloatArray, compared: csr_array
+    binned: Binned, times: FloatArray, own: FloatArray, other: FloatArray, mean: str
 ) -> tuple[float, float, FloatArray]:
     """Dominance of the similarities and of their log2, and speakers' shares, of a replicate."""
-
-    def dominance(within: FloatArray, between: FloatArray) -> float:
-        means = times @ within / times.sum(), times @ (between @ times) / (times @ partners)
-        return float(means[0] - means[1])
-
-    table, partners = shared.binned.table, compared @ times
-    if shared.mean == "arithmetic":
+    everyone = np.ones(len(other))
+    partners = binned.ahead(everyone, times)
+    if mean == "arithmetic":
         own, other = expit(own), expit(other)
         logs = np.log2(own), np.log2(other)
     else:
         logs = own / np.log(2), other / np.log(2)
         own, other = np.exp(own), np.exp(other)
-    between = table(other)
-    total = between @ times + times @ between
-    share = own - total / (partners + times @ compared)
-    return dominance(own, between), dominance(logs[0], table(logs[1])), share
+
+    def dominance(within: FloatArray, between: FloatArray) -> float:
+        means = times @ within / times.sum(), times @ between / (times @ partners)
+        return float(means[0] - means[1])
+
+    between = binned.ahead(other, times)
+    total = between + binned.back(other, times)
+    share = own - total / (partners + binned.back(everyone, times))
+    return dominance(own, between), dominance(logs[0], binned.ahead(logs[1], times)), share
 
 
 @dataclass(frozen=True, eq=False)
@@ -296,37 +300,101 @@ class Oracles:
     ) -> Oracles:
         """Calibrate every row; negated scores (−1) have the same bins from high to low."""
         target, nontarget = target[:, ::sign], nontarget[:, ::sign]
-        rows = [_oracle(*row) for row in zip(target, nontarget, strict=True)]
-        llr, bare, eer = (np.stack(column) for column in zip(*rows, strict=True))
-        per_bin = (llr if mean == "arithmetic" else -information.softplus(-llr))[:, ::sign]
-        return cls(llr, per_bin, *_disclosed(bare, target, nontarget), eer)
+        bare = _Blocks.of(target, nontarget)
+        smooth = bare.with_laplace()
+        llr, place = smooth.llr(target, nontarget), smooth.place(target.shape)
+        per_block = llr if mean == "arithmetic" else -information.softplus(-llr)
+        disclosed = _disclosed(bare, target, nontarget)
+        return cls(llr[place], per_block[place][:, ::sign], *disclosed, bare.eer(len(target)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Blocks:
+    """PAV of rows of counts, of those that have both classes: the ``row`` of each block, the bin in
+    which it begins (a row's first one reaches down to bin 0), and what was pooled.
+    """
+
+    row: IntArray
+    start: IntArray
+    target: FloatArray
+    nontarget: FloatArray
+
+    @classmethod
+    def of(cls, target: FloatArray, nontarget: FloatArray) -> _Blocks:
+        real = (target > 0) | (nontarget > 0)
+        real &= np.any(target, axis=1, keepdims=True) & np.any(nontarget, axis=1, keepdims=True)
+        row, start = np.nonzero(real)
+        return cls(row, start, target[real], nontarget[real]).pooled()
+
+    def pooled(self) -> _Blocks:
+        """Neighbours of a row pooled; those that begin below 0 go where nothing else is pooled."""
+        if not self.row.size:
+            return self
+        first = first_of_blocks(self.target, self.nontarget, self.row)
+        real = np.maximum.reduceat(self.start, first) >= 0
+        target, nontarget = (np.add.reduceat(one, first) for one in (self.target, self.nontarget))
+        first = first[real]
+        return _Blocks(self.row[first], self.start[first], target[real], nontarget[real])
+
+    def with_laplace(self) -> _Blocks:
+        """One target, then one nontarget, added at each end of a row."""
+        rows = np.unique(self.row)
+        order = np.argsort(np.concatenate([rows, rows, self.row, rows, rows]), kind="stable")
+        one, none = np.ones(rows.size), np.zeros(rows.size)
+
+        def added(more: Any, own: Any, last: Any) -> Any:
+            return np.concatenate([more, last, own, more, last])[order]
+
+        start = added(none - 1, self.start, none - 1).astype(np.int64)
+        counts = added(one, self.target, none), added(none, self.nontarget, one)
+        return _Blocks(added(rows, self.row, rows), start, *counts).pooled()
+
+    @property
+    def further(self) -> BoolArray:
+        """Which blocks are not the first of their row."""
+        return np.asarray(np.diff(self.row, prepend=-1) == 0)
+
+    def llr(self, target: FloatArray, nontarget: FloatArray) -> FloatArray:
+        """Natural-log LLR of every block of these rows of counts; NaN after the last."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            prior = np.log(target.sum(axis=1) / nontarget.sum(axis=1))
+            llr = np.log(self.target) - np.log(self.nontarget) - prior[self.row]
+        return np.append(llr, np.nan)
+
+    def place(self, shape: tuple[int, ...]) -> IntArray:
+        """The number of the block of every bin of the rows, behind the last where there is none."""
+        begins, further = np.zeros(shape, dtype=np.int64), self.further
+        begins[self.row[further], self.start[further]] = 1
+        first, end = (np.searchsorted(self.row, np.arange(len(begins)), s) for s in _SIDES)
+        begins[:, 0] = np.where(first < end, first, self.row.size)
+        return np.cumsum(begins, axis=1)
+
+    def eer(self, rows: int) -> FloatArray:
+        """EER on the hull of every row; NaN without both classes."""
+        known, number = np.unique(self.row, return_inverse=True)
+        column = np.arange(self.row.size) - np.searchsorted(self.row, self.row)
+        counts = np.zeros((2, known.size, int(column.max(initial=0)) + 1))
+        counts[:, number, column] = self.target, self.nontarget
+        eer = np.full(rows, np.nan)
+        eer[known] = equal_errors(*counts)
+        return eer
 
 
 def _disclosed(
-    llr: FloatArray, target: FloatArray, nontarget: FloatArray
+    blocks: _Blocks, target: FloatArray, nontarget: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """D_ECE and C_llr^min in bits of every row of LLRs without Laplace."""
+    """D_ECE and C_llr^min in bits of every row, calibrated without Laplace."""
+    llr, place = blocks.llr(target, nontarget), blocks.place(target.shape)
 
     def mean(weight: FloatArray, values: FloatArray) -> FloatArray:
-        return np.asarray(
-            np.where(weight > 0, weight * values, 0.0).sum(axis=1) / weight.sum(axis=1)
-        )
+        with np.errstate(invalid="ignore"):
+            weighted = np.where(weight > 0, weight * values[place], 0.0)
+            return np.asarray(weighted.sum(axis=1) / weight.sum(axis=1))
 
-    with np.errstate(invalid="ignore"):
-        both = (target, llr), (nontarget, -llr)
-        d_ece = sum(mean(weight, information.z(values)) for weight, values in both)
-        cllr = sum(mean(weight, information.softplus(-values)) for weight, values in both)
+    both = (target, llr), (nontarget, -llr)
+    d_ece = sum(mean(weight, information.z(values)) for weight, values in both)
+    cllr = sum(mean(weight, information.softplus(-values)) for weight, values in both)
     return np.maximum(d_ece, 0.0) / (2 * np.log(2)), np.asarray(cllr) / (2 * np.log(2))
-
-
-def _oracle(target: FloatArray, nontarget: FloatArray) -> tuple[FloatArray, FloatArray, float]:
-    """LLR of every bin with Laplace and without, and the EER; NaN if a class is empty."""
-    if not (target.any() and nontarget.any()):
-        nothing = np.full(target.size, np.nan)
-        return nothing, nothing, np.nan
-    pav, every = pav_of(target, nontarget), np.arange(target.size, dtype=np.float64)
-    hull = Polygon.of(pav.target, pav.nontarget)
-    return pav.with_laplace().apply(every), pav.apply(every), equal_error(hull)[0]
 
 
 def pav_of(target: FloatArray, nontarget: FloatArray) -> Pav:
