@@ -250,10 +250,11 @@ def _tile_counts(tile: Tile, layout: BinLayout) -> Any:
     """How many scores of each pair of speakers lie in each bin, by the speakers of the rows."""
     xp, (top, left) = tile.xp, tile.speakers
     one, other = np.arange(top.start, top.stop), np.arange(left.start, left.stop)
-    cells = xp.put(layout.cells(one[:, None], other, top.start))
-    rows, columns = (xp.repeat(xp.put(np.diff(edges))) for edges in tile.cuts)
-    cell = tile.skip(cells[rows[:, None], columns], -1)
     shape = layout.shape(len(top))
     size = int(np.prod(shape))
-    cell = xp.where(cell < 0, size, cell + xp.among(layout.lookup, tile.scores))
-    return xp.host(xp.bincount(cell, size + 1))[:size].astype(np.int32).reshape(shape)
+    cells = layout.cells(one[:, None], other, top.start)
+    rows, columns = (xp.repeat(xp.put(np.diff(edges))) for edges in tile.cuts)
+    cell = xp.put(np.where(cells < 0, size, cells))[:, columns][rows]
+    cell += xp.among(layout.lookup, tile.scores)
+    counts = xp.bincount(tile.skip(cell, size), size + layout.bins)
+    return xp.host(counts)[:size].astype(np.int32).reshape(shape)
