@@ -178,6 +178,9 @@ def test_notes_are_of_what_is_shown_and_differences_of_every_attacker(year_2024,
     assert "Differences from mcadams are paired by speaker; more protective: EER above 0" in said
     rates = [line for line in overview.asides if ", EER [%] of " in line]
     assert [line.partition(",")[0] for line in rates] == ["mcadams", "ours"]
+    words = assessed(tmp_path / "tree", only, 'table.columns=["wer"]').overview
+    assert words.notes == ["WER: from the tree's own files, which have no intervals"]
+    assert not words.asides
 
 
 def test_a_system_differs_from_itself_by_nothing(tmp_path):

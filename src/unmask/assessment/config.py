@@ -547,7 +547,7 @@ class Config(_Part):
             for one in self.safeguards
             if not one.hidden or one.name in {other.again for other in self.safeguards}
         ]
-        own = any(one.keyless or one.again or one.per == "utterance" for one in used)
+        own = any(one.keyless or one.again for one in used)
         return self.model_copy(
             update={
                 "title": f"Quick look: {self.title}",

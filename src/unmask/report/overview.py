@@ -272,7 +272,7 @@ def _notes(
         least = min(rates, key=lambda name: float(rates[name].value), default=one.attacker)
         if least != one.attacker:
             yield f"{one.system}: the attacker {least} finds more, EER {with_level(rates[least])}"
-    if len(of.weights) > 1:
+    if len(of.weights) > 1 and there & {*COMPARED}:
         uneven = len(set(of.weights.values())) > 1
         weighed = " (common sentences weigh a quarter of the others)" if uneven else ""
         yield f"Means over {', '.join(of.weights)}{weighed}"
