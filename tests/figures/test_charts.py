@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import unmask as um
-from unmask.engine.curves import DetCurve, PavMap
+from unmask.engine.curves import DetCurve, PavMap, reliability
 from unmask.errors import InputError
 from unmask.figures import (
     calibration_plot,
@@ -216,6 +216,18 @@ def test_calibration_holds_shares_and_intervals(three):
     drawn = rows(calibration_plot(three.reliability).spec(), system="T10-2")
     for name in ("predicted", "observed", "low", "high", "count"):
         assert column(drawn, name) == pytest.approx(getattr(curve, name), rel=1e-5)
+
+
+def test_overconfident_scores_lie_where_the_caption_says(three):
+    rng = np.random.default_rng(0)
+    llrs = rng.normal(2, 2, 4000), rng.normal(-2, 2, 12000)  # calibrated: the mean is σ²/2
+    curve = reliability(*(3 * one for one in llrs), bins=8)
+    bins = rows(calibration_plot({"system": curve}).spec(), system="system")
+    left, right = ([r for r in bins if (r["predicted"] < 0.25) == side] for side in (True, False))
+    assert all(row["observed"] > row["predicted"] for row in left)
+    assert all(row["observed"] < row["predicted"] for row in right)
+    caption = calibration_plot(three.reliability).caption
+    assert "Overconfident: above it left of the prior, below it right of the prior." in caption
 
 
 def test_differences_beyond_the_edge_are_named():

@@ -12,7 +12,7 @@ import numpy as np
 from unmask.base import BoolArray
 from unmask.figures import draw
 from unmask.figures.figure import Figure, captioned, join, require, table
-from unmask.figures.theme import DASHED, PALETTE, SEQUENTIAL, SOLID, is_wide
+from unmask.figures.theme import DASHED, MUTED, PALETTE, SEQUENTIAL, SOLID, is_wide
 from unmask.stress import Prediction, WorstCase, WorstCaseStudy
 
 Rates = WorstCase | Prediction
@@ -129,14 +129,18 @@ def worst_case_map(study: WorstCaseStudy) -> Figure:
             legend=draw.legend("False alarms (%)", direction=direction),
         ),
     )
-    at_hand = table(count=float(study.empirical.impostors))
     chart = draw.in_panel(
         draw.mark(cells, "rect", *channels, draw.tips("worst_case_map"), stroke=None),
-        draw.dashed(at_hand, alt.X("count:Q"), color="white", strokeWidth=1.4),
+        _at_hand(study, color="white", strokeWidth=1.4),
         ratio=_RATIO,
     )
     impostors, model = study.empirical.impostors, study.predicted.model
     return captioned("worst_case_map", chart, impostors=impostors, model=model)
+
+
+def _at_hand(study: WorstCaseStudy, **style: Any) -> alt.Chart:
+    """A rule at the impostors that were measured."""
+    return draw.dashed(table(count=float(study.empirical.impostors)), alt.X("count:Q"), **style)
 
 
 def _edges(centres: np.ndarray) -> np.ndarray:
@@ -147,22 +151,27 @@ def _edges(centres: np.ndarray) -> np.ndarray:
 
 
 def needed_thresholds(study: WorstCaseStudy) -> Figure:
-    """For each rate of ``study.limits``, the threshold needed against N."""
-    counts = study.predicted.counts
+    """For each rate of ``study.limits``, the threshold needed against N: measured, and beyond."""
+    counts, impostors = study.predicted.counts, study.empirical.impostors
     lines = {f"{100 * rate:g} %": needed for rate, needed in study.limits.items()}
+    parts = {_EXACT: counts <= impostors, _PREDICTED: counts >= impostors}
     rows = join(
-        table(rate=label, count=counts[known], threshold=needed[known])
+        table(rate=label, line=line, count=counts[known], threshold=needed[known])
         for label, needed in lines.items()
-        for known in [np.isfinite(needed)]
+        for line, some in parts.items()
+        for known in [some & np.isfinite(needed)]
     )
     channels = (
         _impostors(float(counts[-1])),
         alt.Y("threshold:Q", title="Threshold needed", scale=alt.Scale(zero=False)),
         _coloured("rate", lines, "Worst case at most"),
+        draw.line_kind(_DASHES),
         draw.tips("worst_case_thresholds"),
     )
-    chart = draw.in_panel(draw.mark(rows, "line", *channels), ratio=_RATIO)
-    return captioned("worst_case_thresholds", chart, impostors=study.empirical.impostors)
+    rule = _at_hand(study, color=MUTED, strokeWidth=1)
+    chart = draw.in_panel(draw.mark(rows, "line", *channels), rule, ratio=_RATIO)
+    model = study.predicted.model
+    return captioned("worst_case_thresholds", chart, impostors=impostors, model=model)
 
 
 def worst_case_models(study: WorstCaseStudy) -> Figure:
