@@ -12,8 +12,8 @@ from unmask.errors import InputError
 from unmask.trials.formats import Format
 
 LABEL = (
-    "a label (target/nontarget, tgt/imp, tar/non, 1/0, true/false, same/different, SS/DS, H1/H2"
-    " or spoof)"
+    "a label (target/nontarget, tgt/imp, tar/non, 1/0, true/false, same/different, SS/DS, H1/H2,"
+    " Hp/Hd or spoof)"
 )
 TRIAL_BY_TRIAL = "compare systems trial by trial"
 
