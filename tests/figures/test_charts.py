@@ -245,11 +245,15 @@ def test_differences_beyond_the_edge_are_named():
     comparison = um.compare(frame, replicates=20)
     labels = [row.first.metric for row in comparison.differences]
     figure = difference_intervals(comparison, labels)
-    assert "Beyond the edge:" in figure.caption
-    assert "cllr (-" in figure.caption
-    assert [scale["domain"][0] for scale in every(figure.spec(), "scale") if "clamp" in scale] == [
-        -150.0
-    ]
+    assert "Arrows, beyond the edge:" in figure.caption
+    assert "cllr (−" in figure.caption
+    assert figure.title.endswith("(by EER): raw against calibrated")
+    [axis] = [one for one in every(figure.spec(), "axis") if one and "values" in one]
+    assert axis["values"][0] == -150
+    assert 0 in axis["values"]
+    shapes = {row["metric"]: row["where"] for row in rows(figure.spec()) if "where" in row}
+    assert shapes["cllr"] == "left"
+    assert shapes["eer"] == "within"
     assert figure.caption.endswith("since calibrated has 0 or there is no interval: l_w.")
     turned = difference_intervals(dataclasses.replace(comparison, privacy=True), labels)
     assert "to the right of 0 raw protects more" in turned.caption

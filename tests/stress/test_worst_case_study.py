@@ -295,7 +295,7 @@ def test_a_population_below_one_is_refused(score_file: Path) -> None:
 def test_lists_without_speakers_are_refused() -> None:
     from unmask.trials import Scores
 
-    with pytest.raises(InputError, match="expected the speaker of each side"):
+    with pytest.raises(InputError, match=r"trial \(--speakers utt2spk\), found none"):
         speaker_pairs(Scores.from_arrays([1.0], [0.0]))
 
 

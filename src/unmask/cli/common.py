@@ -135,7 +135,9 @@ class Output(Where):
     width: Literal["column", "page"] = option(
         "Width of the figures in a paper: 3.5 or 7.2 inches.", default="page"
     )
-    bare: bool = option("Figures without title and caption.", default=False)
+    bare: bool = option(
+        "Figures without title and caption, which go to captions.txt.", default=False
+    )
     font: Literal["sans", "serif"] = option("Letters of the figures.", default="sans")
 
     def __post_init__(self) -> None:
@@ -163,7 +165,7 @@ class Output(Where):
         from unmask.figures import save_all
 
         assert self.figures is not None
-        save_all(figures, self.figures, formats=tuple(self.figure_formats.split(",")))
+        save_all(figures, self.figures, formats=self.figure_formats)
         self.remark(f"figures in {self.figures}")
 
     def give(self, document: Document) -> None:

@@ -18,6 +18,7 @@ from unmask.stress import Prediction, WorstCase, WorstCaseStudy
 Rates = WorstCase | Prediction
 _EXACT, _PREDICTED = "measured", "extrapolated"
 _DASHES = {_EXACT: SOLID, _PREDICTED: DASHED}
+_RIVALS, _DOTTED = "models that fit as well", (1.5, 2)
 _RATIO = 0.72
 
 
@@ -76,22 +77,27 @@ def worst_case_curves(study: WorstCaseStudy, *, rivals: bool = False) -> Figure:
     )
     beyond = far.counts >= exact.impostors
     others = [
-        table(threshold=label, model=model, count=far.counts[beyond], rate=100 * values[beyond, t])
+        table(
+            line=_RIVALS,
+            threshold=label,
+            model=model,
+            count=far.counts[beyond],
+            rate=100 * values[beyond, t],
+        )
         for t, label in enumerate(names)
         for model, values in (far.rivals if rivals else {}).items()
     ]
     colour = _coloured("threshold", names, "Threshold")
     x = _impostors(float(max(far.counts[-1], exact.counts[-1])))
     y = draw.axis(alt.Y, "rate", "Worst-case false-alarm rate (%)", (0, 100))
-    dash = draw.line_kind(_DASHES)
+    dash = draw.line_kind({**_DASHES, **({_RIVALS: _DOTTED} if others else {})})
     layers = [
         draw.band(rows, x, y, colour, alt.Detail("line:N"), opacity=0.16),
         draw.mark(rows, "line", x, y, colour, dash, draw.tips("worst_case_curves"), clip=True),
     ]
     if others:
-        dotted = {"strokeWidth": 0.9, "strokeDash": [1.5, 2], "opacity": 0.8}
-        channels = (x, y, colour, alt.Detail("model:N"), draw.tips("worst_case_rivals"))
-        layers.insert(1, draw.mark(join(others), "line", *channels, **dotted))
+        channels = (x, y, colour, dash, alt.Detail("model:N"), draw.tips("worst_case_rivals"))
+        layers.insert(1, draw.mark(join(others), "line", *channels, strokeWidth=0.9, opacity=0.8))
     return captioned(
         "worst_case_curves",
         draw.in_panel(*layers, ratio=_RATIO),

@@ -68,7 +68,8 @@ def no_trials(name: str) -> InputError:
 
 
 def unlabelled(name: str) -> InputError:
-    return InputError(f"{name}: the trials have no labels; give a key (--key)")
+    cure = 'name their column, columns={"label": …}, or give a key' if name == "table" else ""
+    return InputError(f"{name}: the trials have no labels; {cure or 'give a key (--key)'}")
 
 
 def only_a_key(name: str, format: Format) -> InputError:

@@ -269,7 +269,8 @@ class TextSample:
             raise InputError(f"{name}, line 1", wanted, actual)
         listed = [f"{layout.name} ({layout.layout})" for layout in usable or fitting]
         if not usable:
-            raise InputError(name, role, " or ".join(listed))
+            swapped = "; are FILE and --key swapped?" if role == "a key" else ""
+            raise InputError(name, role, " or ".join(listed) + swapped)
         options = " or ".join(f"--format-in {layout.name}" for layout in usable)
         fits = " and ".join(listed)
         raise InputError(f"{name}: the layout is ambiguous, it fits {fits}; choose with {options}")
