@@ -209,6 +209,18 @@ def test_inverted_lrs_are_said_first_and_in_the_words_of_the_field():
     assert um.render(um.document(result)).startswith(f"warning: {result.warnings[0]}")
 
 
+def test_lrs_are_told_and_drawn_in_the_words_of_the_field():
+    result = um.forensic(drawn(1), scores_are="ln", replicates=0)
+    assert um.document(result).notes[0].startswith("60 same-speaker and 170 different-speaker tri")
+    figures = result.figures()
+    said = " ".join(f"{one.title} {one.caption}" for one in figures.values())
+    for word in ("Oracle", "oracle", "nontarget", "{"):
+        assert word not in said
+    drawn_rows = figures["ece_profile"].spec()["datasets"].values()
+    lines = {row.get("line") for rows in drawn_rows for row in rows}
+    assert lines == {"after PAV", "LRs as they are"}
+
+
 def test_units_are_the_same_lrs_and_wrong_ones_are_said():
     target, nontarget = drawn(3)
     numbers = [

@@ -218,7 +218,9 @@ def worst_case_growth(lines: Sequence[GrowthLine], *, colours: draw.Colours = No
     highest = np.concatenate([part[field] for _, part in parts for field in ("high", "rate")])
     top = min(1.0, np.ceil(10 * float(np.nanmax(highest))) / 10)
     x = _impostors(max(last, 2.0))
-    y = draw.axis(alt.Y, "rate", "False alarms", (0, top), format="~%", tickCount=5)
+    ticks = np.arange(0, 11)[:: 1 if top <= 0.5 else 2] / 10
+    named = "Worst-case false-alarm rate (%)"
+    y = draw.percent_axis(alt.Y, "rate", named, ends=(0, top), ticks=ticks[ticks <= top].tolist())
     colour = draw.system_colour(list(shades), shades)
     far = any(line.predicted is not None for line in lines)
     dash = draw.line_kind(_DASHES) if far else draw.line_kind({_EXACT: SOLID}).legend(None)
