@@ -384,6 +384,7 @@ def latex(document: Document) -> str:
     label = re.sub(r"[^a-z0-9]+", "-", document.title.lower()).strip("-") or "unmask"
     caption = " ".join(f"{part.rstrip('.')}." for part in (document.title, *document.notes) if part)
     lines = [
+        r"% needs \usepackage{booktabs}",
         rf"\begin{{{name}}}",
         r"\centering",
         *([r"\footnotesize\setlength{\tabcolsep}{3pt}"] if small else []),
