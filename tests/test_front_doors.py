@@ -44,6 +44,22 @@ def test_an_unknown_option_is_refused_by_the_function_called():
         um.evaluate(data, n_boot=3)
     with pytest.raises(TypeError, match="did you mean 'level'"):
         um.evaluate(data, leve=0.9)
+    for given in (([1.0], [0.0]), data):
+        with pytest.raises(TypeError, match=r"mean battery=um.Battery\(p_target=…\)"):
+            um.evaluate(given, ptarget=0.1)
+    pairs = {"a": ([1.0], [0.0]), "b": ([1.0], [0.0])}
+    with pytest.raises(TypeError, match=r"^compare\(\) has no option 'bootstrap'.*'replicates'"):
+        um.compare(pairs, bootstrap=10)
+    with pytest.raises(um.InputError, match=r"two systems, such as \{.*found system"):
+        um.compare(([1.0], [0.0]), ([1.0], [0.0]))
+    with pytest.raises(um.InputError, match=r"columns=\{.label.: …\}"):
+        um.evaluate(pl.DataFrame({"enrol": ["a"], "test": ["b"], "score": [1.0], "same": ["SS"]}))
+
+
+def test_formats_of_figures_are_a_list_or_words(tmp_path):
+    drawn = um.evaluate(([1.0, 2.0], [0.0, 1.5]), replicates=0).figures()
+    paths = drawn.save(tmp_path, formats="json,svg")
+    assert {path.suffix for path in paths} == {".json", ".svg"}
 
 
 def test_maps_of_two_arrays_are_those_of_their_table():

@@ -107,7 +107,11 @@ def _near(function: Any, unknown: str) -> str:
     from difflib import get_close_matches
 
     known = [name for name in signature(function).parameters if name != "options"]
-    meant = _ELSEWHERE.get(unknown) or next(iter(get_close_matches(unknown, known, 1)), None)
+    of = import_module("unmask.engine").Battery.__dataclass_fields__ if "battery" in known else {}
+    near = get_close_matches(unknown, [*known, *of], 1)
+    meant = _ELSEWHERE.get(unknown) or next(iter(near), None)
+    if meant in of:
+        return f"; did you mean battery=um.Battery({meant}=…)?"
     return f"; did you mean {meant!r}?" if meant in known else ""
 
 

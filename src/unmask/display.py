@@ -181,7 +181,9 @@ class Part(Tabular):
 class Figures(dict[str, Any]):
     """Charts by name; a notebook draws all of them."""
 
-    def save(self, folder: Any, *, formats: Sequence[str] = ("png", "svg", "html")) -> list[Any]:
+    def save(
+        self, folder: Any, *, formats: str | Sequence[str] = ("png", "svg", "html")
+    ) -> list[Any]:
         """Write each as ``folder/name.format`` (also ``pdf``, ``json``); return the paths."""
         return [path for one in self.values() for path in one.save(folder, formats=formats)]
 

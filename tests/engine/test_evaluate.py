@@ -101,10 +101,10 @@ def test_notices_name_the_group_and_the_system_they_are_about():
     scores = make_scores()
     turned = replace(scores, systems={"good": -scores.systems["good"]})
     result = evaluate(turned, by="sex", replicates=0)
-    negated = [notice for notice in result.notices if notice.code == "negated"]
+    negated = [notice for notice in result.notices if notice.code == "inverted"]
     assert [notice.subject for notice in negated] == ["good", "group f: good", "group m: good"]
-    assert all(notice.sentence.startswith("the negated score") for notice in negated)
-    assert {notice.code for notice in result.notices} == {"negated", "swapped", "group-left-out"}
+    assert all(notice.sentence.startswith("scores look inverted") for notice in negated)
+    assert {notice.code for notice in result.notices} == {"inverted", "group-left-out"}
     assert result.warnings == tuple(notice.line for notice in result.notices)
 
 
@@ -279,6 +279,24 @@ def test_names_say_that_systems_are_safeguards(name, protected):
             assert "read as" not in " ".join(asked.warnings)
 
 
+def test_bands_of_misses_fall_with_more_false_alarms():
+    for band in um.engine.det_bands(make_scores(), replicates=60).values():
+        assert (np.diff(band.low) <= 0).all()
+        assert (np.diff(band.high) <= 0).all()
+        assert (band.low <= band.high).all()
+
+
+def test_a_share_that_the_interval_contradicts_is_explained():
+    result = compare(make_scores(), replicates=50)
+    eer, *others = result.differences
+    wide = replace(eer.interval, low=-0.4, high=0.4)
+    for share, said in ((1.0, True), (0.9, False)):
+        row = replace(eer, interval=wide, second_better=share if eer.value < 0 else 1 - share)
+        verdict = replace(result, differences=(row, *others)).verdict
+        assert "includes 0" in verdict
+        assert ("which resamples show too little" in verdict) == said
+
+
 def test_comparison_needs_two_names():
     scores = make_scores()
     with pytest.raises(um.InputError, match="two systems by name"):
@@ -317,6 +335,14 @@ def test_results_show_themselves():
     assert frame.filter(frame["metric"] == "tag")["text"].to_list() == [
         one["tag"].value for one in result
     ]
+
+
+def test_comparisons_print_what_they_rest_on_and_the_verdict():
+    result = compare(make_scores(), replicates=50)
+    for text in (repr(result), result._repr_html_()):
+        assert result.verdict in text
+        assert "8 speakers" in text
+        assert "95 % confidence intervals over speakers (50 bootstrap replicates" in text
 
 
 def test_comparisons_show_themselves():

@@ -42,6 +42,24 @@ def frame(rows):
     return pl.DataFrame(rows)
 
 
+@given(SCORES, SCORES, st.sets(st.sampled_from([-2.0, -0.5, 0.1, 0.2, 0.5, 0.6, 3.0])))
+def test_the_threshold_of_the_eer_does_not_depend_on_what_else_is_asked(target, nontarget, at):
+    plain = um.Roc.from_scores(target, nontarget)
+    more = um.Roc.from_scores(target, nontarget, thresholds=at)
+    for estimator in ("rocch", "raw"):
+        first, second = (one.eer_point(estimator=estimator) for one in (plain, more))
+        np.testing.assert_allclose(second, first, rtol=1e-12)
+        np.testing.assert_equal(second.threshold, first.threshold)
+
+
+def test_a_demanded_rate_leaves_the_threshold_of_the_eer():
+    rng = np.random.default_rng(1)
+    lists = rng.normal(2, 1, 40), rng.normal(0, 1, 4000)
+    batteries = um.Battery(), um.Battery(far=(0.01, 0.1, 0.2), threshold=(0.9, 1.0, 1.1))
+    points = [um.evaluate(*lists, battery=one, replicates=0)["eer"].threshold for one in batteries]
+    assert points[0] == points[1]
+
+
 @given(SCORES, SCORES, st.sampled_from([-1.0, 0.5, 0.6, 3.0]))
 @pytest.mark.filterwarnings("ignore")
 def test_errors_at_a_threshold_accept_scores_that_equal_it(target, nontarget, at):

@@ -198,6 +198,29 @@ def test_a_case_beyond_the_data_is_said_and_lrs_as_given_have_no_interval():
     assert (given.value, given.interval) == (pytest.approx(1.5), None)
 
 
+def test_inverted_lrs_are_said_first_and_in_the_words_of_the_field():
+    target, nontarget = drawn(1)
+    result = um.forensic((nontarget, target), scores_are="ln", replicates=0)
+    turned = 100 * um.eer(target, nontarget)
+    assert result.warnings[0] == (
+        f"scores look inverted (EER {turned:.2f} % with the sign turned): are H1 (same) and H2"
+        " (different) swapped?"
+    )
+    assert um.render(um.document(result)).startswith(f"warning: {result.warnings[0]}")
+
+
+def test_lrs_are_told_and_drawn_in_the_words_of_the_field():
+    result = um.forensic(drawn(1), scores_are="ln", replicates=0)
+    assert um.document(result).notes[0].startswith("60 same-speaker and 170 different-speaker tri")
+    figures = result.figures()
+    said = " ".join(f"{one.title} {one.caption}" for one in figures.values())
+    for word in ("Oracle", "oracle", "nontarget", "{"):
+        assert word not in said
+    drawn_rows = figures["ece_profile"].spec()["datasets"].values()
+    lines = {row.get("line") for rows in drawn_rows for row in rows}
+    assert lines == {"after PAV", "LRs as they are"}
+
+
 def test_units_are_the_same_lrs_and_wrong_ones_are_said():
     target, nontarget = drawn(3)
     numbers = [

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import unmask as um
-from unmask.engine.curves import DetCurve, PavMap
+from unmask.engine.curves import DetCurve, PavMap, reliability
 from unmask.errors import InputError
 from unmask.figures import (
     calibration_plot,
@@ -218,6 +218,18 @@ def test_calibration_holds_shares_and_intervals(three):
         assert column(drawn, name) == pytest.approx(getattr(curve, name), rel=1e-5)
 
 
+def test_overconfident_scores_lie_where_the_caption_says(three):
+    rng = np.random.default_rng(0)
+    llrs = rng.normal(2, 2, 4000), rng.normal(-2, 2, 12000)  # calibrated: the mean is σ²/2
+    curve = reliability(*(3 * one for one in llrs), bins=8)
+    bins = rows(calibration_plot({"system": curve}).spec(), system="system")
+    left, right = ([r for r in bins if (r["predicted"] < 0.25) == side] for side in (True, False))
+    assert all(row["observed"] > row["predicted"] for row in left)
+    assert all(row["observed"] < row["predicted"] for row in right)
+    caption = calibration_plot(three.reliability).caption
+    assert "Overconfident: above it left of the prior, below it right of the prior." in caption
+
+
 def test_differences_beyond_the_edge_are_named():
     rng = np.random.default_rng(2)
     scores = np.concatenate([rng.normal(2, 1, 60), rng.normal(0, 1, 90)])
@@ -233,11 +245,15 @@ def test_differences_beyond_the_edge_are_named():
     comparison = um.compare(frame, replicates=20)
     labels = [row.first.metric for row in comparison.differences]
     figure = difference_intervals(comparison, labels)
-    assert "Beyond the edge:" in figure.caption
-    assert "cllr (-" in figure.caption
-    assert [scale["domain"][0] for scale in every(figure.spec(), "scale") if "clamp" in scale] == [
-        -150.0
-    ]
+    assert "Arrows, beyond the edge:" in figure.caption
+    assert "cllr (−" in figure.caption
+    assert figure.title.endswith("(by EER): raw against calibrated")
+    [axis] = [one for one in every(figure.spec(), "axis") if one and "values" in one]
+    assert axis["values"][0] == -150
+    assert 0 in axis["values"]
+    shapes = {row["metric"]: row["where"] for row in rows(figure.spec()) if "where" in row}
+    assert shapes["cllr"] == "left"
+    assert shapes["eer"] == "within"
     assert figure.caption.endswith("since calibrated has 0 or there is no interval: l_w.")
     turned = difference_intervals(dataclasses.replace(comparison, privacy=True), labels)
     assert "to the right of 0 raw protects more" in turned.caption

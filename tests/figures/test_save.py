@@ -163,6 +163,27 @@ def test_a_bare_figure_has_the_width_of_print_and_no_words(width, inches, tmp_pa
     assert "<figcaption></figcaption>" in save(figure, tmp_path / "det.html").read_text("utf-8")
 
 
+def test_bare_figures_keep_their_keys_and_leave_captions_beside_them(tmp_path, three):
+    with layout(width="column", bare=True):
+        figures = det(three.det), ece_profile(three.ece)
+    for figure in figures:
+        figure.save(tmp_path, formats="svg,json")
+    det_drawn, ece_drawn = (
+        (tmp_path / f"{figure.name}.svg").read_text("utf-8") for figure in figures
+    )
+    keys = "measured (ROC polygon)", "convex hull", "minimum DCF", "equal error rate (hull)"
+    for words in keys:
+        assert f">{words}</text>" in det_drawn
+    for words in ("oracle (calibrated)", "actual (scores as LLRs)"):
+        assert f">{words}</text>" in ece_drawn
+    said = [f"{one.name}\n{one.title}\n{one.caption}" for one in figures]
+    for _ in range(2):
+        assert (tmp_path / "captions.txt").read_text("utf-8") == "\n\n".join(said) + "\n"
+        figures[0].save(tmp_path, formats="json")
+    det(three.det).save(tmp_path / "captioned", formats=["json"])
+    assert [path.name for path in (tmp_path / "captioned").iterdir()] == ["det.json"]
+
+
 def test_symbols_have_sub_and_superscripts_and_names_of_systems_do_not():
     drawn = typeset("<text>C_llr^min of asv_anon (bits)</text><g aria-label='D_ECE'/>")
     assert re.sub(r"<tspan[^>]*>|</tspan>", "", drawn) == (

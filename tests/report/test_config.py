@@ -126,3 +126,6 @@ def test_starter_names_what_is_there(study):
 def test_starter_of_an_empty_folder(tmp_path):
     with pytest.raises(InputError, match="expected embeddings, recordings or scores"):
         starter_config(tmp_path)
+    (tmp_path / "a.flac").write_bytes(b"fLaC")
+    with pytest.raises(InputError, match=r"found a\.flac in no speaker's folder \(SAFEGUARD/SPEA"):
+        starter_config(tmp_path)

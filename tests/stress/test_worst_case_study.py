@@ -12,7 +12,7 @@ from studies.coverage.known_voices import Population
 from unmask.cli import app
 from unmask.engine import Roc
 from unmask.errors import InputError
-from unmask.figures import layout, save
+from unmask.figures import layout, needed_thresholds, save
 from unmask.figures.worst_case import worst_case_figures
 from unmask.report import document as document_of, render
 from unmask.stress import (
@@ -32,6 +32,7 @@ from unmask.stress.study import (
 )
 from unmask.trials import Embeddings, read_scores
 
+KINDS = ("measured", "extrapolated")
 pytestmark = pytest.mark.usefixtures("quick_extrapolation")
 
 
@@ -294,7 +295,7 @@ def test_a_population_below_one_is_refused(score_file: Path) -> None:
 def test_lists_without_speakers_are_refused() -> None:
     from unmask.trials import Scores
 
-    with pytest.raises(InputError, match="expected the speaker of each side"):
+    with pytest.raises(InputError, match=r"trial \(--speakers utt2spk\), found none"):
         speaker_pairs(Scores.from_arrays([1.0], [0.0]))
 
 
@@ -468,3 +469,21 @@ def test_options_without_use_for_scores_are_refused(score_file: Path) -> None:
     for given in (("--per-pair", "20"), ("--backend", "cosine")):
         with pytest.raises(InputError, match=f"{given[0]}: is for embeddings, found scores"):
             run("worstcase", str(score_file), *given)
+
+
+def test_needed_thresholds_are_measured_up_to_the_impostors_at_hand(population, study):
+    counts, needed = study.predicted.counts, study.limits[0.05]
+    near = np.flatnonzero((counts < study.empirical.impostors) & np.isfinite(needed))
+    rates = worst_case(population.pairs(), needed[near], counts=counts[near], groups=0)
+    assert np.diag(rates.values) == pytest.approx(np.full(near.size, 0.05), abs=0.01)
+    assert (np.diff(needed[np.isfinite(needed)]) >= 0).all()
+
+
+def test_the_chart_of_needed_thresholds_parts_what_is_measured_from_what_is_not(study):
+    figure = needed_thresholds(study)
+    rows = [row for data in figure.spec()["datasets"].values() for row in data]
+    lines = {name: [r["count"] for r in rows if r.get("line") == name] for name in KINDS}
+    at_hand = study.empirical.impostors
+    assert max(lines["measured"]) == min(lines["extrapolated"]) == at_hand
+    assert {"count": float(at_hand)} in rows
+    assert "at which the estimated acceptance" in figure.caption

@@ -529,3 +529,42 @@ def test_speakers_of_one_side_are_not_used(tmp_path: Path) -> None:
     result = read_scores(put(tmp_path / "x.tsv", ["enrol\ttest\ttest_spk\ts", "a\tb\tB\t1"]))
     assert not result.has_speakers
     assert "speakers known on one side only" in result.sources[0].detected
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "reference,questioned,LR,hypothesis",
+        "Reference;Questioned;log10LR;origin",
+        "known\tdisputed\tlog10 LR\tground truth",
+    ],
+)
+def test_headers_of_forensic_tables_are_known(tmp_path, header):
+    mark = next(one for one in "\t;," if one in header)
+    truth = [("Hd", "hp")[label] for label in L]
+    lines = [mark.join(map(str, row)) for row in zip(E, T, S, truth, strict=True)]
+    path = put(tmp_path / "case.csv", [header, *lines])
+    scores = read_scores(path)
+    check(scores)
+    assert list(scores.systems) == ["case"]
+
+
+@pytest.mark.parametrize("mark", [",", ";", "\t"])
+def test_a_header_of_unknown_names_is_told_how_to_be_named(tmp_path, mark):
+    header = ["known_file", "disputed_file", "strength", "truth"]
+    rows = zip(E, T, S, [("DS", "SS")[label] for label in L], strict=True)
+    path = put(tmp_path / "case.csv", [mark.join(map(str, row)) for row in [header, *rows]])
+    columns = "enrol=known_file,test=disputed_file,label=truth,score=strength"
+    with pytest.raises(InputError) as refused:
+        read_scores(path)
+    assert str(refused.value) == (
+        f"{path}, line 1: expected a header with known names, found {', '.join(header)}; name its"
+        f" columns, as in --columns {columns}"
+    )
+    check(read_scores(path, columns=columns))
+
+
+def test_blanks_in_a_header_do_not_separate_columns(tmp_path):
+    lines = ["known file,strength,truth", *(f"{e},{s},SS" for e, s in zip(E, S, strict=True))]
+    with pytest.raises(InputError, match="found known file, strength, truth; name its columns"):
+        read_scores(put(tmp_path / "case.csv", lines))

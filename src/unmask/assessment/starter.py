@@ -89,7 +89,11 @@ def _of_files(where: Path, start: Path) -> str:
     paths = embeddings or audio
     if not paths and not scores:
         known = "embeddings, recordings or scores, or a VoicePrivacy or Kaldi tree below it"
-        raise InputError(where, known, "none")
+        loose = [path.name for path in sorted(where.iterdir()) if path.suffix.lower() in _SOUND]
+        actual = (
+            f"{loose[0]} in no speaker's folder (SAFEGUARD/SPEAKER/{loose[0]})" if loose else ""
+        )
+        raise InputError(where, known, actual or "none")
     first = next(iter(paths), None)
     original = next((name for name in paths if name.lower().startswith(_ORIGINAL)), first)
     safeguards = [

@@ -148,7 +148,7 @@ class Output(Where):
         from unmask.figures import save_all
 
         assert self.figures is not None
-        save_all(figures, self.figures, formats=tuple(self.figure_formats.split(",")))
+        save_all(figures, self.figures, formats=self.figure_formats)
         self.remark(f"figures in {self.figures}")
 
     def give(self, document: Document) -> None:

@@ -143,8 +143,6 @@ def evaluate(
             evaluation = replace(evaluation, notices=(*evaluation.notices, *more))
     _refuse_groups(evaluation)
     output.sources(evaluation.sources)
-    for one in (notice.subject for notice in evaluation.notices if notice.code == "negated"):
-        output.remark(f"{one}: scores look inverted: is higher = more similar, is the key right?")
     output.draw(evaluation, p_target=battery.p_target[0])
     output.give(document(evaluation))
 
@@ -178,6 +176,10 @@ def compare(
         output.sources(table.sources)
         privacy = True if privacy is None else privacy
     names = system or tuple(table.systems)
+    if len(names) == 1:
+        raise InputError(
+            f"compare needs two systems: give a second file (new=FILE); found {names[0]}"
+        )
     if len(names) != 2:
         raise InputError(
             "compare needs two systems: name them with --system; "

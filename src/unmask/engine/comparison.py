@@ -10,11 +10,12 @@ from dataclasses import dataclass, replace
 from math import isnan
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
+from unmask._drawing import WRITERS
 from unmask.base import Tabular, estimate_row
 from unmask.engine.battery import Battery
 from unmask.engine.evaluating import ReadOptions, ScoreData, table_of
 from unmask.engine.evaluation import UNMOVED, Analysis, SystemResult, group_masks
-from unmask.engine.metrics import negated_notices
+from unmask.engine.metrics import inverted_notices, negated_notices
 from unmask.engine.roc import Roc
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
@@ -109,6 +110,10 @@ class Comparison(Tabular):
             )
         return rows
 
+    def _warned(self) -> list[str]:
+        """What numbers rest on and the verdict, then warnings."""
+        return [*WRITERS[0](self).notes, *super()._warned()]
+
     def worsens(self, metric: str) -> list[Difference]:
         """Differences of a ``metric`` by which the second system is worse: the interval excludes 0
         on the side of more errors or, of safeguards, of less protection.
@@ -159,6 +164,9 @@ class Comparison(Tabular):
             f"{interval.over}"
         )
         level = f"{100 * interval.level:g} % confidence interval"
+        surer = ""
+        if not clear and sure > (1 + interval.level) / 2:
+            surer = f", as it allows for so few {interval.over}, which resamples show too little"
         if clear and self.privacy:
             return (
                 f"{better} recognises speakers better (EER {below}, {level} {ends[0]:.2f} to "
@@ -168,7 +176,7 @@ class Comparison(Tabular):
         return (
             f"{f'{better} recognises speakers better' if clear else none}: the EER of {better} is "
             f"{below}, and {drawn}; the {level} of the difference "
-            f"{'excludes' if clear else 'includes'} 0."
+            f"{'excludes' if clear else 'includes'} 0{surer}."
         )
 
 
@@ -238,6 +246,9 @@ def compare(
     if first is None and second is None and len(names) == 2:
         first, second = names
     if first is None or second is None or first == second:
+        if len(names) == 1:
+            wanted = 'two systems, such as {"a": (targets, nontargets), "b": …} or two files'
+            raise InputError("compare", wanted, names[0])
         raise InputError(f"compare needs two systems by name: there are {', '.join(names)}")
     pair = scores.select_systems([first, second])
     if pair.counts["other"]:
@@ -263,13 +274,14 @@ def compare(
         rows.append(Difference(**vars(delta), **sides, lower_is_better=about.lower_is_better))
     files = [source.name for source in scores.sources]
     told = read_as_safeguards([first, second, *files]) if privacy is None else ()
+    privacy = bool(privacy or told)
     turned = [
         notice.about(name)
         for name, roc in zip((first, second), measured.rocs, strict=True)
-        for notice in negated_notices(roc)
+        for notice in (negated_notices if privacy else inverted_notices)(roc)
     ]
-    about = scores.sources, (*told, *turned, *measured.notices), seed, pair, measured.rocs
-    made = Comparison(first, second, tuple(rows), *about, bool(privacy or told))
+    about = scores.sources, (*turned, *told, *measured.notices), seed, pair, measured.rocs
+    made = Comparison(first, second, tuple(rows), *about, privacy)
     if by is None:
         return made
     from unmask.engine.groups import gaps_of

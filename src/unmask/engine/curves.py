@@ -274,6 +274,7 @@ def det_bands(
 ) -> Mapping[str, DetBand]:
     """The band of every system of ``scores``: intervals of confidence ``level``, point by point, of
     the joint speaker bootstrap with so many ``replicates`` from ``seed``; none of one unit only.
+    Misses fall with more false alarms, and so do both ends: each is moved outwards if need be.
     """
     units, _ = units_of(scores)
     if units.count < 2:
@@ -289,6 +290,7 @@ def det_bands(
     for row, name in enumerate(scores.systems):
         ends = [drawn.interval(key, level=level, system=row) for key in keys]
         low, high = (np.array([getattr(end, side) for end in ends]) for side in ("low", "high"))
+        low, high = np.minimum.accumulate(low), np.maximum.accumulate(high[::-1])[::-1]
         bands[name] = DetBand(np.array(RATES), low, high)
     return bands
 

@@ -176,7 +176,9 @@ def table_of(data: Any, **options: Any) -> Scores | None:
         return read_scores(data, **options)
     data = of_arrays(data)
     if isinstance(data, Scores) and options:
-        raise TypeError(f"evaluate: no option {', '.join(options)} for a table of scores")
+        if unknown := sorted(set(options).difference(DataOptions.__annotations__)):
+            raise TypeError(f"unexpected keyword argument '{unknown[0]}'")
+        raise TypeError(f"no option {', '.join(options)} for a table of scores")
     return data if isinstance(data, Scores) else None
 
 

@@ -29,7 +29,7 @@ from unmask.engine.bootstrap import (
     trial_count,
     units_of,
 )
-from unmask.engine.metrics import ALONE, negated_notices, refuse_labels
+from unmask.engine.metrics import ALONE, inverted_notices, negated_notices, refuse_labels
 from unmask.engine.operating import OperatingPoint, SpoofCost, as_read
 from unmask.engine.roc import Roc
 from unmask.errors import InputError
@@ -392,7 +392,7 @@ def evaluate_groups(
     together, by name; groups that lack a class are left out.
     """
     results: list[SystemResult] = []
-    notices, whole = list(told), groups[None]
+    notices, turned, whole = list(told), list[Notice](), groups[None]
     needed = [kind for kind in ("target", "nontarget") if whole.counts[kind]]
     margins: dict[str, Estimate] = {}
     for index, (group, trials) in enumerate(groups.items()):
@@ -407,14 +407,12 @@ def evaluate_groups(
             notices += [notice.about(of_group) for notice in measured.notices]
             made = [measured.result(name, group, row) for row, name in enumerate(names)]
             for one in made:
-                more = list(negated_notices(one.roc))
-                if more and not whole.sources:
-                    more.append(Notice("swapped", "", "are target and nontarget scores swapped?"))
-                notices += [notice.about(one.system).about(of_group) for notice in more]
+                told = inverted_notices(one.roc)
+                turned += [notice.about(one.system).about(of_group) for notice in told]
             if group is None:
                 margins = margins or measured.margins(made)
             results += made
-    about = whole.sources, tuple(dict.fromkeys(notices)), seed, whole, margins
+    about = whole.sources, tuple(dict.fromkeys([*turned, *notices])), seed, whole, margins
     return Evaluation(tuple(results), *about)
 
 

@@ -377,3 +377,12 @@ def negated_notices(roc: Roc, negated: Roc | None = None) -> tuple[Notice, ...]:
         "same-speaker scores lie below different-speaker scores"
     )
     return (Notice("negated", "", sentence),)
+
+
+def inverted_notices(
+    roc: Roc, ask: str = "are higher scores more similar, and are the labels right?"
+) -> tuple[Notice, ...]:
+    """The same in the words of verification, where one would ``ask`` what went wrong."""
+    told = negated_notices(roc, turned := roc.negated())
+    rate = f"EER {100 * turned.eer():.2f} % with the sign turned"
+    return (Notice("inverted", "", f"scores look inverted ({rate}): {ask}"),) if told else ()

@@ -16,7 +16,7 @@ from unmask.engine.battery import Battery
 from unmask.engine.binned_bootstrap import FirstOrder, edges_of
 from unmask.engine.bootstrap import AUTO_TRIALS, SortedTrials, Units
 from unmask.engine.evaluation import Analysis, Evaluation
-from unmask.engine.metrics import negated_notices
+from unmask.engine.metrics import inverted_notices
 from unmask.engine.roc import Roc
 from unmask.errors import InputError
 from unmask.run import current_place, part, progress, run_on
@@ -88,7 +88,7 @@ def cross_pairing(
             roc, drawn_from, trials=order.digest, speakers=order.speakers
         )
     sources = tuple(shard.source for shard in order.shards if shard.source is not None)
-    notices = [*(notice.about(scoring.name) for notice in negated_notices(roc)), *measured.notices]
+    notices = [*(notice.about(scoring.name) for notice in inverted_notices(roc)), *measured.notices]
     return Evaluation((measured.result(scoring.name),), sources, tuple(notices), seed)
 
 

@@ -207,12 +207,14 @@ class Roc:
         return np.where(bins == 0, -np.inf, np.where(bins % 2 == 0, gap, at))
 
     def _point(self, value: float, vertex: int) -> OperatingPoint:
-        bins = self._segments[2]
+        target, _, bins = self._segments
         threshold = np.inf
         if vertex == 0:
             threshold = -np.inf
         elif vertex < bins.size:
             threshold = float(self._start(bins[vertex : vertex + 1])[0])
+            if not target[vertex] and target[vertex - 1]:
+                threshold = float(np.nextafter(self.scores[bins[vertex - 1] // 2], np.inf))
         elif self.scores[-1] == np.inf:
             threshold = np.nan
         polygon = self.polygon
@@ -225,6 +227,12 @@ class Roc:
         """The ROC polygon: a point at every distinct score and at ±inf; ties are diagonals."""
         target, nontarget, _ = self._segments
         return Polygon.of(target, nontarget)
+
+    @property
+    def _corners(self) -> IntArray:
+        """The points of the polygon that are there whatever further thresholds are counted at."""
+        alone = self._segments[0] == 0
+        return np.flatnonzero(np.concatenate([[True], ~(alone[:-1] & alone[1:]), [True]]))
 
     @lazy
     def _first(self) -> IntArray:
@@ -281,7 +289,9 @@ class Roc:
         if estimator == "kaldi":
             value, row = operating.kaldi_error(self.target, self.below, self.nontargets)
             return self.at_threshold(float(self.scores[row]))._replace(value=value)
-        crossing, vertex = operating.equal_error(self.polygon)
+        crossing, corners = operating.equal_error(self.polygon)[0], self._corners
+        points = Polygon(self.polygon.p_fa[corners], self.polygon.p_miss[corners])
+        vertex = int(corners[operating.equal_error(points)[1]])
         if estimator == "rocch":
             crossing = operating.equal_error(self.hull)[0]
         elif estimator != "raw":

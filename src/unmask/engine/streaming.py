@@ -16,7 +16,7 @@ from unmask.engine.binned_bootstrap import BinnedTrials, FirstOrder, count_speak
 from unmask.engine.bootstrap import AUTO_TRIALS, SortedTrials, System, Units, counted
 from unmask.engine.evaluation import Analysis, Evaluation, SystemResult, evaluate_table
 from unmask.engine.information import SummedSoftplus, histogram_edges
-from unmask.engine.metrics import negated_notices
+from unmask.engine.metrics import inverted_notices
 from unmask.engine.operating import as_read, far_marks
 from unmask.engine.roc import Roc
 from unmask.errors import InputError
@@ -92,7 +92,7 @@ def evaluate_files(
                 speakers=scores.speaker_count,
             )
             results.append(measured.result(name))
-            notices += [notice.about(name) for notice in negated_notices(roc)]
+            notices += [notice.about(name) for notice in inverted_notices(roc)]
         more = measured.notices if measured else ()
         return Evaluation(tuple(results), scores.sources, (*notices, *more), analysis.seed)
 

@@ -17,7 +17,7 @@ from unmask.engine.bootstrap import NOT_ASKED, units_of
 from unmask.engine.evaluating import of_arrays
 from unmask.engine.evaluation import UNMOVED, Analysis
 from unmask.engine.fusion import Fitting, Fusion, Map, calibrated, mapped
-from unmask.engine.metrics import cllr, negated_notices
+from unmask.engine.metrics import cllr, inverted_notices
 from unmask.engine.roc import Roc
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Notice
@@ -228,7 +228,8 @@ def forensic(
         numbers[f"strongest_{name}"] = Estimate(
             f"strongest_{name}", value, "log10", **none, **about
         )
-    notices = [*measured.notices, *negated_notices(roc), *(made.notices if made else ())]
+    turned = inverted_notices(roc, "are H1 (same) and H2 (different) swapped?")
+    notices = [*turned, *measured.notices, *(made.notices if made else ())]
     if not fitted:
         notices += unit_notices(llrs, {next(iter(llrs.systems)): roc}, scores_are)
     if case is not None:
@@ -250,7 +251,7 @@ def _table(data: Any, scores_are: Units, options: dict[str, Any]) -> Scores:
     if not isinstance(data, Scores):
         return read_scores(data, scores_are=scores_are, **options)
     if options:
-        raise TypeError(f"forensic: no option {', '.join(options)} for a table of scores")
+        raise TypeError(f"no option {', '.join(options)} for a table of scores")
     where = f"{data.name}, row {{}}".format
     logs = {
         name: natural(values, scores_are, lambda row: where(row + 1))

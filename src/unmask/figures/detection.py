@@ -28,12 +28,14 @@ from unmask.figures.figure import Figure, Layers, captioned, join, require, tabl
 from unmask.figures.theme import (
     DASHED,
     INK,
+    MUTED,
     NARROW,
     NONTARGET,
     ORIGINAL,
     PALETTE,
     SOLID,
     TARGET,
+    is_bare,
     is_wide,
     shorten,
     width,
@@ -80,8 +82,8 @@ def det(
     grid: Array = ndtr(np.linspace(ends[0], ends[1], _STEPS))
     grid[[0, -1]] = LOWEST, HIGHEST
     lines = _LINES if hull else {_POLYGON: SOLID}
-    # The caption tells dashes and marks.
-    dash = draw.line_kind(lines).legend(None)
+    dash = draw.line_kind(lines)
+    dash = dash if is_bare() and hull else dash.legend(None)  # the caption tells
     channels = (x, y, colour, dash, alt.Order("step:Q"), draw.tips("det"))
     diagonal = _on_axes(table(p_fa=[LOWEST, HIGHEST], p_miss=[LOWEST, HIGHEST]))
     chart = draw.in_panel(
@@ -162,7 +164,9 @@ def _marks(
         table(system=n, point=_DCF, **{field: getattr(c, own) for field, own in fields.items()})
         for n, c in curves.items()
     ]
-    shape = draw.by(alt.Shape, "point", {_EER: "circle", _DCF: "diamond"})
+    shapes = {_EER: "circle", _DCF: "diamond"} if least else {_EER: "circle"}
+    named = draw.legend("Point", symbolFillColor=MUTED, symbolStrokeWidth=0) if is_bare() else None
+    shape = draw.by(alt.Shape, "point", shapes, legend=named)
     channels = (x, y, colour, shape, draw.tips("det_marks"))
     points = _on_axes(join(equal + costs if least else equal))
     return draw.dots(points, *channels, size=64, stroke="white", strokeWidth=1)
@@ -202,6 +206,8 @@ def roc_hull(curves: Mapping[str, DetCurve], *, colours: draw.Colours = None) ->
 
 _MORE_IS_BETTER = ("d_ece", "d_sys", "tpr_at_fpr", "l_w")
 _EDGE = 150.0
+_STEPS_OF_GAINS = (1, 2, 5, 10, 20, 25, 50, 100)
+_PLACES = {"within": "circle", "left": "triangle-left", "right": "triangle-right"}
 _VERDICT = re.compile(r" \(EER .*")
 
 
@@ -210,7 +216,7 @@ def difference_intervals(comparison: Comparison, labels: Sequence[str]) -> Figur
     second recognises better, or as a safeguard protects more. The axis ends at ±150 %, and what
     lies beyond is named, as is what has no share or interval.
     """
-    names, ends, left_out, calibrated, level = [], [], [], [], 0.95
+    names, ends, left_out, calibrated, level, whole = [], [], [], [], 0.95, False
     for label, row in zip(labels, comparison.differences, strict=True):
         if comparison.privacy and row.first.metric in CALIBRATED:
             calibrated.append(label)
@@ -224,11 +230,13 @@ def difference_intervals(comparison: Comparison, labels: Sequence[str]) -> Figur
         share = (100 if more else -100) / first
         names.append(label)
         low, high = sorted((share * interval.low, share * interval.high))
+        whole = whole or (high > 100 and not more)
         ends.append((low, share * float(row.value), high))
     lows, values, highs = zip(*ends, strict=True) if ends else ((), (), ())
     words = {True: "excludes 0", False: "includes 0"}
     clear = [words[low > 0 or high < 0] for low, _, high in ends]
-    rows = table(metric=names, low=lows, value=values, high=highs, clear=clear)
+    sides = [list(_PLACES)[(abs(v) > _EDGE) * (1 + (v > 0))] for v in values]
+    rows = table(metric=names, low=lows, value=values, high=highs, clear=clear, where=sides)
     gained = f"{comparison.second} {comparison.gains} by, relative to {comparison.first} (%)"
     y = alt.Y("metric:N", sort=names, title=None)
     shades = alt.Scale(domain=list(words.values()), range=["#0072B2", "#9ca3af"])
@@ -236,23 +244,28 @@ def difference_intervals(comparison: Comparison, labels: Sequence[str]) -> Figur
     tips = draw.tips("compare_differences")
     beyond = [f"{n} ({v:+,.0f} %)" for n, v in zip(names, values, strict=True) if abs(v) > _EDGE]
     edges = [max(min(lows, default=0.0), -_EDGE), min(max(highs, default=0.0), _EDGE)]
-    scale = alt.Scale(domain=edges, clamp=True, nice=True)
-    spans = (alt.X("low:Q", title=gained, scale=scale), alt.X2("high:Q"))
+    step = next(s for s in _STEPS_OF_GAINS if edges[1] - edges[0] <= s * (8 if is_wide() else 4))
+    first, last = math.floor(edges[0] / step), math.ceil(edges[1] / step)
+    reach, ticks = (step * first, step * last), [step * i for i in range(first, last + 1)]
+    spans = (draw.axis(alt.X, "low", gained, reach, clamp=True, values=ticks), alt.X2("high:Q"))
+    shape = draw.by(alt.Shape, "where", _PLACES)
     chart = draw.in_panel(
         draw.mark(table(at=[0.0]), "rule", alt.X("at:Q"), color=INK, strokeWidth=1),
         draw.mark(rows, "rule", *spans, y, colour, tips, strokeWidth=2.4),
-        draw.dots(rows, alt.X("value:Q"), y, colour, tips, size=60),
+        draw.dots(rows, alt.X("value:Q"), y, colour, shape, tips, size=60),
         ratio=0.5,
     )
+    verdict = _VERDICT.sub(" and protects less", comparison.verdict).partition(":")[0]
     return captioned(
         "compare_differences",
         chart,
-        verdict=_VERDICT.sub(" and protects less", comparison.verdict).partition(":")[0],
+        verdict=verdict if "EER" in verdict else f"{verdict} (by EER)",
         gains=comparison.gains,
         first=comparison.first,
         second=comparison.second,
         level=100 * level,
-        beyond=beyond,
+        whole=whole,
+        beyond=[one.replace("-", "−") for one in beyond],
         left_out=left_out,
         calibrated=calibrated,
     )

@@ -16,6 +16,7 @@ from unmask.figures.theme import (
     INK,
     MUTED,
     SOLID,
+    is_bare,
     is_wide,
     shorten,
     system_colours,
@@ -102,9 +103,9 @@ def system_colour(
 def line_kind(dashes: Mapping[str, Sequence[float]]) -> alt.StrokeDash:
     """Dash by the field ``line``: ``{what the line is: its dash}``.
 
-    Narrow charts have no room for this legend: their captions say what the dashes mean.
+    Narrow charts have no room for this legend beside a caption that says what the dashes mean.
     """
-    named = legend("Line", symbolType="stroke") if is_wide() else None
+    named = legend("Line", symbolType="stroke") if is_wide() or is_bare() else None
     return by(alt.StrokeDash, "line", {n: list(d) for n, d in dashes.items()}, legend=named)
 
 

@@ -180,8 +180,8 @@ def pav_map(
         draw.dots(edge, alt.X("score:Q"), y, colour, shape, tips, size=70),
         ratio=0.85,
     )
-    facts = {"natural": not log10, "infinite": bool(edge.values)}
-    return captioned("pav_map", chart, systems=curves, **facts)
+    words = "pav_map_of_lrs" if log10 else "pav_map"
+    return captioned(words, chart, systems=curves, infinite=bool(edge.values)).called("pav_map")
 
 
 def _score_range(curves: Mapping[str, PavMap]) -> tuple[float, float]:
@@ -232,8 +232,8 @@ def _written(llr: float) -> str:
 
 HIGHEST = 1.08
 _RATIO = 0.78
-_NO_SCORES = "prior alone, no scores"
-_ORACLE, _ACTUAL = "oracle (calibrated)", "actual (scores as LLRs)"
+_LINES = "oracle (calibrated)", "actual (scores as LLRs)", "prior alone, no scores"
+_LINES_OF_LRS = "after PAV", "LRs as they are", "prior alone, no LRs"
 
 
 def _axes(title: str, ends: tuple[float, float]) -> tuple[alt.X, alt.Y]:
@@ -255,11 +255,12 @@ def ece_profile(
     if log10:
         curves = {n: replace(one, log_odds=one.log_odds / _TEN) for n, one in curves.items()}
     reference = next(iter(curves.values()))
-    lines = [(_NO_SCORES, _ORACLE, reference.log_odds, reference.prior)]
+    oracle, actual, prior = _LINES_OF_LRS if log10 else _LINES
+    lines = [(prior, oracle, reference.log_odds, reference.prior)]
     for system, curve in curves.items():
         lines += [
-            (system, _ORACLE, curve.log_odds, curve.oracle),
-            (system, _ACTUAL, curve.log_odds, curve.actual),
+            (system, oracle, curve.log_odds, curve.oracle),
+            (system, actual, curve.log_odds, curve.actual),
         ]
     rows = join(table(system=s, line=line, log_odds=x, bits=y) for s, line, x, y in lines)
     odds = np.concatenate([curve.log_odds for curve in curves.values()])
@@ -270,20 +271,21 @@ def ece_profile(
             else "Prior log-odds of a target (natural log)",
             (float(odds.min()), float(odds.max())),
         ),
-        draw.system_colour(list(curves), colours, first=_NO_SCORES),
-        draw.line_kind({_ORACLE: SOLID, _ACTUAL: DASHED}),
+        draw.system_colour(list(curves), colours, first=prior),
+        draw.line_kind({oracle: SOLID, actual: DASHED}),
         draw.tips("ece_profile"),
     )
     even = alt.Chart(rows).transform_filter("abs(datum.log_odds) < 1e-9")
-    even = even.transform_filter(alt.datum.system != _NO_SCORES)
+    even = even.transform_filter(alt.datum.system != prior)
     chart = draw.in_panel(
         draw.mark(rows, "line", *channels, clip=True),
         draw.dots(even, *channels, clip=True, size=46),
         ratio=_RATIO,
     )
     cut = [shorten(name) for name, curve in curves.items() if not np.all(curve.actual <= HIGHEST)]
-    facts = {"natural": not log10, "ten": log10, "highest": HIGHEST, "cut": cut}
-    return captioned("ece_profile", chart, systems=curves, **facts)
+    words = "ece_profile_of_lrs" if log10 else "ece_profile"
+    made = captioned(words, chart, systems=curves, highest=HIGHEST, cut=cut)
+    return made.called("ece_profile")
 
 
 _PRIOR = "perfect privacy"

@@ -89,9 +89,12 @@ class Figure:
         return hashlib.sha256(drawn.encode()).hexdigest()
 
     def save(
-        self, folder: str | os.PathLike[str], *, formats: Sequence[str] = ("png", "svg", "html")
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        formats: str | Sequence[str] = ("png", "svg", "html"),
     ) -> list[Path]:
-        """Write ``folder/name.format`` in every format; return the paths."""
+        """Write ``folder/name.format`` in every format; see :func:`~unmask.figures.save_all`."""
         from unmask.figures.image import save_all
 
         return save_all([self], folder, formats=formats)

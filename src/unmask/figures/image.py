@@ -359,17 +359,26 @@ def save_all(
     figures: Iterable[Figure],
     directory: str | os.PathLike[str],
     *,
-    formats: Sequence[str] = ("png", "svg", "html"),
+    formats: str | Sequence[str] = ("png", "svg", "html"),
 ) -> list[Path]:
-    """Write every figure in every format as ``directory/name.format``; return the paths."""
-    figures = list(figures)
+    """Write every figure in every format (``"png,pdf"`` or a list) as ``directory/name.format``;
+    return the paths. Titles and captions of bare figures go into ``directory/captions.txt``.
+    """
+    figures, formats = list(figures), formats.split(",") if isinstance(formats, str) else formats
     names = [figure.name for figure in figures]
     for name in names:
         if names.count(name) > 1:
             raise InputError(f"figures: expected one figure for each name, found {name!r} twice")
     suffixes = [f".{kind.lstrip('.')}" for kind in formats]
-    return [
+    paths = [
         path
         for figure in figures
         for path in _save(figure, [Path(directory) / f"{figure.name}{end}" for end in suffixes])
     ]
+    if bare := [figure for figure in figures if figure.layout.bare]:
+        file = Path(directory) / "captions.txt"
+        known = file.read_text(encoding="utf-8").split("\n\n") if file.exists() else []
+        every = {one.partition("\n")[0]: one.strip() for one in known}
+        every |= {one.name: f"{one.name}\n{one.title}\n{one.caption}" for one in bare}
+        write_whole(file, ("\n\n".join(every.values()) + "\n").encode())
+    return paths

@@ -63,6 +63,11 @@ def is_wide() -> bool:
     return width() > NARROW
 
 
+def is_bare() -> bool:
+    """Whether charts stand without the captions that say what their lines and marks are."""
+    return LAYOUT.get().bare
+
+
 INK: Final = "#111827"
 ON_BRIGHT: Final = "#0c111b"  # ink on the bright colours of maps, by day and by night
 ON_DARK: Final = "#fefefe"

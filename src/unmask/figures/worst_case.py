@@ -12,12 +12,13 @@ import numpy as np
 from unmask.base import BoolArray
 from unmask.figures import draw
 from unmask.figures.figure import Figure, captioned, join, require, table
-from unmask.figures.theme import DASHED, PALETTE, SEQUENTIAL, SOLID, is_wide
+from unmask.figures.theme import DASHED, MUTED, PALETTE, SEQUENTIAL, SOLID, is_wide
 from unmask.stress import Prediction, WorstCase, WorstCaseStudy
 
 Rates = WorstCase | Prediction
 _EXACT, _PREDICTED = "measured", "extrapolated"
 _DASHES = {_EXACT: SOLID, _PREDICTED: DASHED}
+_RIVALS, _DOTTED = "models that fit as well", (1.5, 2)
 _RATIO = 0.72
 
 
@@ -75,22 +76,27 @@ def worst_case_curves(study: WorstCaseStudy, *, rivals: bool = False) -> Figure:
     )
     beyond = far.counts >= exact.impostors
     others = [
-        table(threshold=label, model=model, count=far.counts[beyond], rate=100 * values[beyond, t])
+        table(
+            line=_RIVALS,
+            threshold=label,
+            model=model,
+            count=far.counts[beyond],
+            rate=100 * values[beyond, t],
+        )
         for t, label in enumerate(names)
         for model, values in (far.rivals if rivals else {}).items()
     ]
     colour = _coloured("threshold", names, "Threshold")
     x = _impostors(float(max(far.counts[-1], exact.counts[-1])))
     y = draw.axis(alt.Y, "rate", "Worst-case false-alarm rate (%)", (0, 100))
-    dash = draw.line_kind(_DASHES)
+    dash = draw.line_kind({**_DASHES, **({_RIVALS: _DOTTED} if others else {})})
     layers = [
         draw.band(rows, x, y, colour, alt.Detail("line:N"), opacity=0.16),
         draw.mark(rows, "line", x, y, colour, dash, draw.tips("worst_case_curves"), clip=True),
     ]
     if others:
-        dotted = {"strokeWidth": 0.9, "strokeDash": [1.5, 2], "opacity": 0.8}
-        channels = (x, y, colour, alt.Detail("model:N"), draw.tips("worst_case_rivals"))
-        layers.insert(1, draw.mark(join(others), "line", *channels, **dotted))
+        channels = (x, y, colour, dash, alt.Detail("model:N"), draw.tips("worst_case_rivals"))
+        layers.insert(1, draw.mark(join(others), "line", *channels, strokeWidth=0.9, opacity=0.8))
     return captioned(
         "worst_case_curves",
         draw.in_panel(*layers, ratio=_RATIO),
@@ -128,14 +134,18 @@ def worst_case_map(study: WorstCaseStudy) -> Figure:
             legend=draw.legend("False alarms (%)", direction=direction),
         ),
     )
-    at_hand = table(count=float(study.empirical.impostors))
     chart = draw.in_panel(
         draw.mark(cells, "rect", *channels, draw.tips("worst_case_map"), stroke=None),
-        draw.dashed(at_hand, alt.X("count:Q"), color="white", strokeWidth=1.4),
+        _at_hand(study, color="white", strokeWidth=1.4),
         ratio=_RATIO,
     )
     impostors, model = study.empirical.impostors, study.predicted.model
     return captioned("worst_case_map", chart, impostors=impostors, model=model)
+
+
+def _at_hand(study: WorstCaseStudy, **style: Any) -> alt.Chart:
+    """A rule at the impostors that were measured."""
+    return draw.dashed(table(count=float(study.empirical.impostors)), alt.X("count:Q"), **style)
 
 
 def _edges(centres: np.ndarray) -> np.ndarray:
@@ -146,22 +156,27 @@ def _edges(centres: np.ndarray) -> np.ndarray:
 
 
 def needed_thresholds(study: WorstCaseStudy) -> Figure:
-    """For each rate of ``study.limits``, the threshold needed against N."""
-    counts = study.predicted.counts
+    """For each rate of ``study.limits``, the threshold needed against N: measured, and beyond."""
+    counts, impostors = study.predicted.counts, study.empirical.impostors
     lines = {f"{100 * rate:g} %": needed for rate, needed in study.limits.items()}
+    parts = {_EXACT: counts <= impostors, _PREDICTED: counts >= impostors}
     rows = join(
-        table(rate=label, count=counts[known], threshold=needed[known])
+        table(rate=label, line=line, count=counts[known], threshold=needed[known])
         for label, needed in lines.items()
-        for known in [np.isfinite(needed)]
+        for line, some in parts.items()
+        for known in [some & np.isfinite(needed)]
     )
     channels = (
         _impostors(float(counts[-1])),
         alt.Y("threshold:Q", title="Threshold needed", scale=alt.Scale(zero=False)),
         _coloured("rate", lines, "Worst case at most"),
+        draw.line_kind(_DASHES),
         draw.tips("worst_case_thresholds"),
     )
-    chart = draw.in_panel(draw.mark(rows, "line", *channels), ratio=_RATIO)
-    return captioned("worst_case_thresholds", chart, impostors=study.empirical.impostors)
+    rule = _at_hand(study, color=MUTED, strokeWidth=1)
+    chart = draw.in_panel(draw.mark(rows, "line", *channels), rule, ratio=_RATIO)
+    model = study.predicted.model
+    return captioned("worst_case_thresholds", chart, impostors=impostors, model=model)
 
 
 def worst_case_models(study: WorstCaseStudy) -> Figure:
@@ -202,7 +217,9 @@ def worst_case_growth(lines: Sequence[GrowthLine], *, colours: draw.Colours = No
     highest = np.concatenate([part[field] for _, part in parts for field in ("high", "rate")])
     top = min(1.0, np.ceil(10 * float(np.nanmax(highest))) / 10)
     x = _impostors(max(last, 2.0))
-    y = draw.axis(alt.Y, "rate", "False alarms", (0, top), format="~%", tickCount=5)
+    ticks = np.arange(0, 11)[:: 1 if top <= 0.5 else 2] / 10
+    named = "Worst-case false-alarm rate (%)"
+    y = draw.percent_axis(alt.Y, "rate", named, ends=(0, top), ticks=ticks[ticks <= top].tolist())
     colour = draw.system_colour(list(shades), shades)
     far = any(line.predicted is not None for line in lines)
     dash = draw.line_kind(_DASHES) if far else draw.line_kind({_EXACT: SOLID}).legend(None)

@@ -418,7 +418,9 @@ def limits(cards: Sequence[Card], study: Study, sections: Sequence[Section] = ()
     if inputs.original is not None and not _several_sessions(inputs.original):
         yield note("no_sessions")
     if not inputs.protected:
-        turned = list(dict.fromkeys(one.line for one in noticed if one.code == "negated"))
+        turned = list(
+            dict.fromkeys(one.line for one in noticed if one.code in ("negated", "inverted"))
+        )
         more = f" ({len(turned) - 1} more like this)" if len(turned) > 1 else ""
         yield from (f"{line}{more}." for line in turned[:1])
 

@@ -9,6 +9,7 @@ import re
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib import resources
 from typing import Any, Self
 
@@ -223,11 +224,15 @@ def text(document: Document, *, width: int | None = None) -> str:
         if width is None:
             across = max(across, *(sum(_sizes(one)) + _GAP * len(one.header) for one in whole))
     parts = [_rich(part, across) for one in whole for part in _split(one, across)]
-    warned = (f"warning: {line}" for line in document.warnings)
-    lines = [*document.notes, *document.asides, *bare, *reasons(document), *warned]
+    urgent, later = (
+        [f"warning: {line}" for line in document.warnings if (line in document.urgent) == first]
+        for first in (True, False)
+    )
+    lines = [*document.notes, *document.asides, *bare, *reasons(document), *later]
     if width is not None:
-        lines = [textwrap.fill(line, max(width, 20), break_long_words=False) for line in lines]
-    return "\n".join([*parts, *lines]) + "\n"
+        fill = partial(textwrap.fill, width=max(width, 20), break_long_words=False)
+        urgent, lines = [*map(fill, urgent)], [*map(fill, lines)]
+    return "\n".join([*urgent, *parts, *lines]) + "\n"
 
 
 def _stacked(whole: Sequence[Grid], width: int | None) -> tuple[list[Grid], list[str]]:
@@ -373,6 +378,7 @@ def latex(document: Document) -> str:
     label = re.sub(r"[^a-z0-9]+", "-", document.title.lower()).strip("-") or "unmask"
     caption = " ".join(f"{part.rstrip('.')}." for part in (document.title, *document.notes) if part)
     lines = [
+        r"% needs \usepackage{booktabs}",
         rf"\begin{{{name}}}",
         r"\centering",
         *([r"\footnotesize\setlength{\tabcolsep}{3pt}"] if small else []),

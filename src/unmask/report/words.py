@@ -35,7 +35,7 @@ def note(name: str, **values: Any) -> str:
 def shown(estimate: Estimate, digits: int, *, scale: float = 1.0) -> str:
     """Value and interval as sentences have them."""
     text = f"{scale * float(estimate.value):.{digits}f}"
-    if estimate.interval is not None:
+    if estimate.interval is not None and not isnan(estimate.interval.low):
         low, high = scale * estimate.interval.low, scale * estimate.interval.high
         text += f" [{low:.{digits}f}, {high:.{digits}f}]"
     return text.replace("-", "−")

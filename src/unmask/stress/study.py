@@ -13,6 +13,7 @@ from unmask.base import FloatArray, IntArray, Part, Tabular, estimate_row
 from unmask.engine import Roc
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
+from unmask.run import progress, run_on
 from unmask.stress.extrapolation.choose import ModelFitter
 from unmask.stress.extrapolation.fitted import Extrapolation, Prediction
 from unmask.stress.extrapolation.models import checked_name
@@ -68,9 +69,9 @@ class WorstCaseStudy(Tabular):
     :func:`worst_case_study` makes it. ``empirical`` and ``predicted`` are over ``operating``
     thresholds; ``surface`` is predicted over ``predicted.counts`` × ``levels``, the range in which
     anything happens; ``needed`` are the thresholds asked for, ``limits`` those that keep the worst
-    case at a rate for every count. ``sample`` says so where the model was fitted to some of the
-    scores; ``empirical`` never is. ``compared`` are the predictions of other models that were asked
-    for, each with its interval.
+    case at a rate for every count, measured below the impostors at hand, predicted from there on.
+    ``sample`` says so where the model was fitted to some of the scores; ``empirical`` never is.
+    ``compared`` are the predictions of other models that were asked for, each with its interval.
     """
 
     operating: tuple[Operating, ...]
@@ -296,7 +297,7 @@ def worst_case_study(
         grid,
         fitted.predict(reach, grid),
         tuple(_needed(rate, reached, fitted, roc, level) for rate in target_rates),
-        {rate: fitted.thresholds_for(rate, reach) for rate in target_rates or LIMITS},
+        _limits(target_rates or LIMITS, reach, ready, fitted),
         fitted,
         crossed.pairs.skipped,
         sample,
@@ -371,6 +372,27 @@ def _needed(rate: float, count: int, fitted: Extrapolation, roc: Roc, level: flo
         if np.isfinite(threshold):
             high = float(fitted.predict_interval([count], [threshold], level=level).high[0, 0])
     return Needed(count, rate, threshold, misses(threshold), high, safe, misses(safe))
+
+
+def _limits(
+    wanted: Sequence[float], counts: IntArray, fitter: ModelFitter, fitted: Extrapolation
+) -> dict[float, FloatArray]:
+    """The lowest thresholds at which rates are at most those ``wanted``: measured below the
+    impostors at hand, and predicted.
+    """
+    near = counts < fitted.max_count
+    levels = np.union1d(fitter.surface.thresholds, fitted.thresholds[1])
+    with run_on(), progress(None):
+        some = near.any()
+        rates = crossed_rates(fitter.crossed, levels, counts[near], None).values if some else ()
+
+    def measured(row: FloatArray, rate: float) -> float:
+        at = int(np.argmax(row <= rate))  # of the highest score of all the rate is 0
+        ends = [at, at - 1]
+        return float(np.interp(rate, row[ends], levels[ends])) if at else -np.inf
+
+    beyond = {rate: fitted.thresholds_for(rate, counts[~near]) for rate in wanted}
+    return {r: np.append([measured(row, r) for row in rates], far) for r, far in beyond.items()}
 
 
 def spaced_counts(last: int, size: int) -> IntArray:

@@ -22,8 +22,8 @@ TARGET, NONTARGET, OTHER = 1, 0, -1
 UNKNOWN = -2
 DIGITS = {"1": TARGET, "0": NONTARGET}
 WORDS = {
-    **dict.fromkeys(("target", "tgt", "tar", "true", "same", "ss", "h1", "bonafide"), TARGET),
-    **dict.fromkeys(("nontarget", "imp", "non", "false", "different", "ds", "h2"), NONTARGET),
+    **dict.fromkeys(("target", "tgt", "tar", "true", "same", "ss", "h1", "hp", "bonafide"), TARGET),
+    **dict.fromkeys(("nontarget", "imp", "non", "false", "different", "ds", "h2", "hd"), NONTARGET),
     "spoof": OTHER,
 }
 VOCABULARY = {**DIGITS, **WORDS}

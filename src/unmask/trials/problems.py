@@ -12,8 +12,8 @@ from unmask.errors import InputError
 from unmask.trials.formats import Format
 
 LABEL = (
-    "a label (target/nontarget, tgt/imp, tar/non, 1/0, true/false, same/different, SS/DS, H1/H2"
-    " or spoof)"
+    "a label (target/nontarget, tgt/imp, tar/non, 1/0, true/false, same/different, SS/DS, H1/H2,"
+    " Hp/Hd or spoof)"
 )
 TRIAL_BY_TRIAL = "compare systems trial by trial"
 
@@ -68,7 +68,8 @@ def no_trials(name: str) -> InputError:
 
 
 def unlabelled(name: str) -> InputError:
-    return InputError(f"{name}: the trials have no labels; give a key (--key)")
+    cure = 'name their column, columns={"label": …}, or give a key' if name == "table" else ""
+    return InputError(f"{name}: the trials have no labels; {cure or 'give a key (--key)'}")
 
 
 def only_a_key(name: str, format: Format) -> InputError:

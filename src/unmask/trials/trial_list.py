@@ -392,7 +392,7 @@ class Scores(TrialList):
         if system is None and len(self.systems) == 1:
             return next(iter(self.systems.values()))
         if system is None or system not in self.systems:
-            asked = "no name" if system is None else repr(system)
+            asked = "no name (system=…)" if system is None else repr(system)
             raise InputError(self.name, f"one of the systems {', '.join(self.systems)}", asked)
         return self.systems[system]
 

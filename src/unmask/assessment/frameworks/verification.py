@@ -10,7 +10,7 @@ from unmask.assessment.cache import Step
 from unmask.assessment.config import Config
 from unmask.assessment.inputs import GENDER
 from unmask.assessment.study import Framework, Plan, Study, compared
-from unmask.engine import Evaluation, compare, evaluate
+from unmask.engine import Evaluation, compare, evaluate, negated_notices
 from unmask.estimate import Estimate
 from unmask.privacy.legal import linkability_difference, matrix_risks
 from unmask.trials import Scores
@@ -83,8 +83,12 @@ def _group_step(attack: AttackRun, variant: Variant, config: Config, by: str) ->
     def compute() -> Evaluation:
         whole = evaluate(compared(attack.scores(variant), variant), by=by, **how)
         parts = tuple(one for one in whole if one.group is not None)
-        told = tuple(one for one in whole.notices if one.subject.startswith("group "))
-        return Evaluation(parts, (), told, config.seed, gaps=whole.gaps)
+        told = [one for one in whole.notices if one.subject.startswith("group ")]
+        told = [one for one in told if one.code != "inverted"]
+        for one in parts:
+            turned = (notice.about(one.system) for notice in negated_notices(one.roc))
+            told += [notice.about(f"group {one.group}") for notice in turned]
+        return Evaluation(parts, (), tuple(told), config.seed, gaps=whole.gaps)
 
     what = f"groups of {by} under {attack.safeguard}, {attack.attacker}"
     params = {**how, "by": by, "variant": [variant.fitted, variant.reading]}

@@ -49,7 +49,8 @@ class Document:
 
     ``conditions`` hold what all rows share; ``notes`` are sentences that belong to the result, such
     as a verdict, ``asides`` those too long for a caption, while ``warnings`` tell what to be
-    careful about, trials of ``inputs`` that were left out among it. ``title`` heads it in print.
+    careful about, trials of ``inputs`` that were left out among it, the ``urgent`` ones before all
+    else. ``title`` heads it in print.
     ``tables`` are what people are shown, where that is not all ``rows`` in one table; ``stacked``
     ones have intervals below their values, and stay in one piece.
     """
@@ -64,6 +65,7 @@ class Document:
     tables: Sequence[Sequence[Row]] = ()
     stacked: bool = False
     asides: Sequence[str] = ()
+    urgent: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         left_out = [
@@ -81,7 +83,9 @@ class Document:
     @classmethod
     def of(cls, result: Any, rows: Sequence[Row], **more: Any) -> Document:
         """Rows of a result, with its sources, its warnings and its seed."""
-        return cls(rows, result.sources, warnings=result.warnings, seed=result.seed, **more)
+        urgent = [notice.line for notice in result.notices if notice.code == "inverted"]
+        about = {"warnings": result.warnings, "urgent": urgent, "seed": result.seed}
+        return cls(rows, result.sources, **about, **more)
 
     @property
     def shown(self) -> list[Sequence[Row]]:

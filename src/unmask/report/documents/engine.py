@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import isnan
 
@@ -99,12 +99,17 @@ def _(points: Thresholds) -> Document:
     return replace(whole, rows=rows, tables=[shown], title="Operating points")
 
 
-def counts(estimate: Estimate) -> list[str]:
-    """What the numbers rest on and how the intervals were made, in one sentence each."""
+_CLASSES = {name: name for name in ("target", "nontarget", "spoof")}
+
+
+def counts(estimate: Estimate, classes: Mapping[str, str] = _CLASSES) -> list[str]:
+    """What the numbers rest on and how the intervals were made, in one sentence each; ``classes``
+    are those of trials, by their names.
+    """
     n, made = estimate.n, estimate.interval
     speakers = f", {n['speakers']:,} speakers" if "speakers" in n else ""
-    classes = [f"{n[kind]:,} {kind}" for kind in ("target", "nontarget", "spoof") if kind in n]
-    listed = " and ".join(filter(None, (", ".join(classes[:-1]), classes[-1])))
+    sizes = [f"{n[kind]:,} {name}" for kind, name in classes.items() if kind in n]
+    listed = " and ".join(filter(None, (", ".join(sizes[:-1]), sizes[-1])))
     notes = [f"{listed} trials{speakers}, trial list {estimate.trials}."]
     if made is not None and not isnan(made.low):
         first_order = ", first order" if "first order" in made.method else ""

@@ -28,6 +28,7 @@ from unmask.engine import (
     SpoofRoc,
     curves,
     det_bands,
+    negated_notices,
 )
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
@@ -293,8 +294,8 @@ def notices_of(trialled: Mapping[str, Sequence[Trialled]], metric: str) -> list[
         notice if notice.code == "not-fitted" else notice.about(one.name)
         for variants in trialled.values()
         for one in _leaders(variants, metric)
-        for notice in one.notices
-        if notice.code != "swapped"
+        for notice in (*negated_notices(one.result.roc), *one.notices)
+        if notice.code != "inverted"
     ]
 
 

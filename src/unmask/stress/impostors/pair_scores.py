@@ -440,7 +440,8 @@ def speaker_pairs(
     if is_table(data):
         data = as_table(cast(Table, data), "worst case")
         if data.enrol_speaker is None or data.test_speaker is None:
-            raise InputError("worst case: expected the speaker of each side of a trial, found none")
+            cure = "the speaker of each side of a trial (--speakers utt2spk)"
+            raise InputError(data.name, cure, "none")
         rows = np.flatnonzero(data.is_nontarget)
         sides = data.enrol_speaker.take(rows), data.test_speaker.take(rows)
         scores = data.scores(how.system)[rows]

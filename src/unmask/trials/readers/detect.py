@@ -18,9 +18,9 @@ from unmask.trials.readers.files import Input
 from unmask.trials.readers.text import Dialect, TextTable, sample_lines
 
 EITHER = ("scores", "scores or a key")
-GENERIC_SCORES = frozenset({"score", "scores", "llr", "sc"})
 with open(Path(__file__).with_name("columns.csv"), encoding="utf-8") as _file:
     COLUMNS = {row["role"]: tuple(row["names"].split()) for row in csv.DictReader(_file)}
+GENERIC_SCORES = frozenset(name for name in COLUMNS["score"] if not name.endswith("_score"))
 TRIAL_ROLES = ("enrol", "test", "label", "enrol_speaker", "test_speaker", "side", "score")
 EMBEDDING_ROLES = ("vectors", "utterances", "speakers", "sessions")
 _PREFIX = re.compile(r"^(enrol|enroll|enrolment|enrollment|test|trial|model|segment|claimed)_")
@@ -198,7 +198,7 @@ class TextSample:
                 table = _columns(lines, dialect, name)
                 return cls(source, dialect, tuple(fields), [one[1:] for one in table], True)
         dialect = Dialect(" ")
-        if len(first.split()) == 1:
+        if any(len(line.split()) == 1 for line in lines):
             dialect = next((one for one in dialects[1:] if one.separator in first), dialect)
         numbers = tuple(str(number + 1) for number in range(len(dialect.split(first))))
         if wanted and not wanted <= set(numbers):
@@ -255,6 +255,7 @@ class TextSample:
             others = [layout.name for layout in fitting if layout is not usable[0]]
             return usable[0], f"read as {role}, so not as {' or '.join(others)}" if others else ""
         if not fitting:
+            self._refuse_unknown_header()
             self._refuse_odd_line(allowed)
             width, widths = len(unique), sorted({len(layout.roles) for layout in allowed})
             if width not in widths:
@@ -268,10 +269,27 @@ class TextSample:
             raise InputError(f"{name}, line 1", wanted, actual)
         listed = [f"{layout.name} ({layout.layout})" for layout in usable or fitting]
         if not usable:
-            raise InputError(name, role, " or ".join(listed))
+            swapped = "; are FILE and --key swapped?" if role == "a key" else ""
+            raise InputError(name, role, " or ".join(listed) + swapped)
         options = " or ".join(f"--format-in {layout.name}" for layout in usable)
         fits = " and ".join(listed)
         raise InputError(f"{name}: the layout is ambiguous, it fits {fits}; choose with {options}")
+
+    def _refuse_unknown_header(self) -> None:
+        """Say how to name columns that have words in line 1 and numbers or labels below."""
+        first, *rows = zip(*self.columns, strict=True)
+        if any(is_number(word) or word.lower() in VOCABULARY for word in first):
+            return
+        below = {name: set(values) for name, *values in self.columns}
+        labels = [n for n, values in below.items() if _fits("label", values)]
+        scores = [n for n, values in below.items() if n not in labels and _fits("score", values)]
+        if rows and scores:
+            sides = (name for name in first if name not in {*labels, *scores})
+            told = [*zip(("enrol", "test"), sides, strict=False), *(("label", n) for n in labels)]
+            told += [("score", name) for name in scores]
+            named = ",".join(f"{role}={name}" for role, name in told)
+            actual = f"{', '.join(first)}; name its columns, as in --columns {named}"
+            raise InputError(f"{self.source.name}, line 1", "a header with known names", actual)
 
     def _refuse_odd_line(self, allowed: Sequence[Format]) -> None:
         """Name the line that keeps the file from a layout which at least half of the lines fit."""
