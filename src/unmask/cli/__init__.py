@@ -20,7 +20,7 @@ from unmask._version import __version__
 from unmask.errors import InputError
 
 COMMANDS: Final = {
-    "demo": "Assess seven safeguards on seventy real voices, with every framework (a few minutes).",
+    "demo": "Assess seven safeguards on sixty real voices, with every framework (a few minutes).",
     "init": "Look into a folder and write a config for unmask assess.",
     "assess": "Assess safeguards with every framework and write one report folder.",
     "cache": "List or clear the intermediate results of assessments.",

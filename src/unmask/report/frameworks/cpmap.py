@@ -88,11 +88,15 @@ def section(study: Study, results: Results) -> Section:
     answer: list[str] = []
     for number, (name, result) in enumerate(assessments.items(), start=1):
         worst, cp = max(result.maps.items(), key=lambda m: m[1].hardest_decile - m[1].full)
+        if not max(map(_errors, result.maps.values())):
+            answer.append(f"{name}: no errors to map.")
+            continue
+        rate = "EER" if cp.metric.name == "eer" else "minDCF"
         hard, every = (
-            f"{100 * value:.1f} %" if cp.metric.name == "eer" else f"{value:.3f}"
+            f"{100 * value:.1f} %" if rate == "EER" else f"{value:.3f}"
             for value in (cp.hardest_decile, cp.full)
         )
-        title = f"{name}: hard trials cost most under {worst}, {hard} instead of {every}"
+        title = f"{name}, {worst}: {rate} goes from {every} to {hard} on the hardest trials"
         lines, drawn = _contours(result), f"cp_map_{number}"
         figures.append(charts.cp_map_figure(result.maps, contours=lines).called(drawn, title))
         answer += [line for delta in result.deltas for line in _everywhere(delta)]
@@ -129,6 +133,11 @@ def section(study: Study, results: Results) -> Section:
         TableBlock("Who stands in the hardest tenth", hardest, folded=True, note=note("hardest")),
     ]
     return Section("cpmap", answer, figures, blocks, noted(assessments))
+
+
+def _errors(cp: CpMap) -> float:
+    """The most errors of a map, on all trials or on the hardest."""
+    return max(cp.full, cp.hardest_decile)
 
 
 def _attacker(study: Study, table: str, system: str) -> str:
