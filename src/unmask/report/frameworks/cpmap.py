@@ -87,8 +87,14 @@ def section(study: Study, results: Results) -> Section:
     deltas: list[Row] = []
     answer: list[str] = []
     for number, (name, result) in enumerate(assessments.items(), start=1):
+        maps, _, compared = map_rows(result, table=name)
+        for row in (same(name, one) for one in maps):
+            by = _attacker(study, name, row.conditions["system"])
+            more = {"attacker": by, "trials": MODELS} if by else {}
+            rows.append(replace(row, conditions={**row.conditions, **more}))
+        deltas += compared
         worst, cp = max(result.maps.items(), key=lambda m: m[1].hardest_decile - m[1].full)
-        if not max(map(_errors, result.maps.values())):
+        if not any((one.values > 0).any() for one in result.maps.values()):
             answer.append(f"{name}: no errors to map.")
             continue
         rate = "EER" if cp.metric.name == "eer" else "minDCF"
@@ -108,12 +114,6 @@ def section(study: Study, results: Results) -> Section:
             )
             drawn = f"delta_cp_map_{number}"
             figures.append(charts.delta_cp_map_figure(mixed).called(drawn, f"{name}: {won}"))
-        maps, _, compared = map_rows(result, table=name)
-        for row in (same(name, one) for one in maps):
-            by = _attacker(study, name, row.conditions["system"])
-            more = {"attacker": by, "trials": MODELS} if by else {}
-            rows.append(replace(row, conditions={**row.conditions, **more}))
-        deltas += compared
     answer[:0] = [
         f"{', '.join(row.conditions[k] for k in ('system', 'attacker') if k in row.conditions)}:"
         f" raw EER {with_level(full)} on all trials, {with_level(hardest)} on the hardest tenth of"
@@ -133,11 +133,6 @@ def section(study: Study, results: Results) -> Section:
         TableBlock("Who stands in the hardest tenth", hardest, folded=True, note=note("hardest")),
     ]
     return Section("cpmap", answer, figures, blocks, noted(assessments))
-
-
-def _errors(cp: CpMap) -> float:
-    """The most errors of a map, on all trials or on the hardest."""
-    return max(cp.full, cp.hardest_decile)
 
 
 def _attacker(study: Study, table: str, system: str) -> str:
