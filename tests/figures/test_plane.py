@@ -33,10 +33,12 @@ def test_a_plane_is_drawn():
         PlanePoint("worse", 0.95, 0.5),
         PlanePoint("silence", 0.05, 1.0, anchor=True),
     ]
-    figure = cost_plane(points, chance=0.05)
+    figure = cost_plane(points, chance=0.05, missing=["Pooling"])
     spec = figure.spec()
     assert "B2: risk 90 %, cost 30" in spec["description"]
     assert "Dominated: worse." in figure.caption
+    assert figure.caption.endswith("(no audio, no transcripts): Pooling.")
+    assert "Not drawn" not in cost_plane(points).caption
     assert len(spec["layer"]) == 7
     with pytest.raises(InputError, match="at least one safeguard"):
         cost_plane([])

@@ -662,7 +662,7 @@ def test_attackers_that_align_and_learn_compete():
     direct = pseudonymisation(o @ o.T, scores, p @ p.T, original.speakers, replicates=0)
     assert result.attacks["fusion"] == pytest.approx(direct.deid, abs=1e-9)
     text = next(line for line in result.warnings if "procrustes" in line)
-    assert "procrustes brings originals and protected voices together" in text
+    assert "procrustes aligns protected with original voices" in text
 
 
 def test_noise_is_not_taken_for_an_attack():

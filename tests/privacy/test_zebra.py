@@ -97,7 +97,7 @@ def test_a_linear_map_that_says_little_is_told():
     apart = [5.0, 6.0], [1.0, 2.0]
     assert "do not overlap" in calibration_distortion(apart, apart).warnings[0]
     turned = [0.0, 1.0, 2.0], [1.5, 3.0, 4.0]
-    assert "turns the sign" in calibration_distortion(turned, turned).warnings[0]
+    assert "inverts the scores" in calibration_distortion(turned, turned).warnings[0]
     with pytest.raises(InputError, match="linear or isotonic"):
         calibration_distortion(apart, apart, method="deep")
 

@@ -130,8 +130,8 @@ def test_the_first_screen_tells_risks_with_interval_chance_and_attacker(done):
         )
         labels = [*linked, *isolated, "Inference", "Resemblance left", "Evidence"]
         assert [h.label for h in card.numbers] == labels
-        assert "candidates, by an attacker who" in card.sentences[0]
-        assert "Chance is 8 %" in card.sentences[0]
+        assert ", by someone who " in card.verdict
+        assert card.sentences[0].startswith("Chance among 12 candidates is 8 %; the luckiest of ")
         for headline in card.numbers:
             assert headline.estimate.interval is not None
         assert card.numbers[0].attacker
@@ -168,18 +168,13 @@ def test_the_first_screen_states_the_strongest_attack_that_the_results_hold(done
         low, high = math.floor(total * low + 1e-9), math.ceil(total * high - 1e-9)
         value = worst["value"]
         # Nearly all are never told as all.
-        nearly = value < 1 and round(total * value) == total
-        count = f"{min(total * value, total - 0.1):.1f}" if nearly else f"{total * value:.0f}"
-        told = f"{100 * value:.0f} % of attempts, {count} of {total} "
-        told += f"(95 % confidence interval {low} to {high})"
-        where = spoken(int(worst["conditions"]["utterances"]))
-        where = f"rom {where}, among {worst['conditions']['speakers']} candidates"
-        words = (
-            [f"linked to each other in {told}, f{where}"] if setting == within else [told, where]
-        )
+        exactly = f" ({100 * value:.1f} %)" if value < 1 and round(total * value) == total else ""
+        told = f"{total * value:.0f} of {total} attempts{exactly} succeed"
+        ends, where = f" ({low} to {high})", spoken(int(worst["conditions"]["utterances"]))
         start = f"<dt>{name}</dt>" if setting == within else f"</span>{name}</h3>"
         line = first.partition(start)[2].partition("</dd>" if setting == within else "</ol>")[0]
-        assert all(said in line.replace("\u00a0", " ") for said in words)
+        bold = "" if setting == within else "</b>"
+        assert f"{told}{bold}{ends} from {where}" in line.replace("\u00a0", " ")
         card = numbers.partition(f"</span>{name}</h3>")[2].partition("</article>")[0]
         assert f'data-n="{index}"' in card
         assert f"by {worst['conditions']['attacker']}" in card
@@ -199,7 +194,7 @@ def test_of_equal_risks_the_surer_one_is_told():
 
     rows = [at(1.0, 0.937, 1.0), at(0.9993, 0.974, 0.9999), at(0.98, 0.979, 0.981)]
     assert largest(find(rows, "linkability")).estimate is rows[1].estimates[0]
-    told = "more than 99 % of attempts, 59.9 of 60 (95 % confidence interval 58 to 60)"
+    told = "60 of 60 attempts (99.9 %) succeed (58 to 60)"
     assert attempts(rows[1].estimates[0]) == told
     clear = at(1.0, 0.98, 1.0)
     assert largest(find([*rows, clear], "linkability")).estimate is clear.estimates[0]
@@ -208,11 +203,11 @@ def test_of_equal_risks_the_surer_one_is_told():
 def test_an_interval_that_holds_chance_does_not_prove_protection():
     """Where an interval reaches from chance to nearly everybody, nothing is concluded from it."""
     for low, extent, words in (
-        (0.1, "chance", "Recognition beyond chance is not shown: 40 % of attempts, 5 of 12 "),
-        (0.2, "some", "At least some attempts succeed: 40 % of attempts, 5 of 12 "),
-        (0.6, "most", "Most attempts succeed: 40 % of attempts, 5 of 12 "),
+        (0.1, "chance", "Success beyond chance is not shown: "),
+        (0.2, "some", "At least some succeed: "),
+        (0.6, "most", ""),
     ):
-        words += f"(95 % confidence interval {int(12 * low)} to 11)"
+        words += f"5 of 12 attempts succeed ({int(12 * low)} to 11) from 1 utterance, by someone"
         made = Interval(low, 0.9, 0.95, "speaker", 20, 0)
         linked = Estimate("linkability", 0.4, "%", made, 0.1, n={"speakers": 12})
         where = {"safeguard": "x", "point": "headline", "speakers": "10"}
@@ -300,9 +295,7 @@ def test_cards_take_the_worst_point_and_count_people_with_an_interval(done):
         assert card.numbers[0].estimate.value == worst.estimate.value
         assert card.numbers[0].attacker == worst.attacker
         low, high = worst.estimate.interval.low, worst.estimate.interval.high
-        assert (
-            f"95 % confidence interval {int(12 * low)} to {math.ceil(12 * high)})" in card.verdict
-        )
+        assert f" succeed ({int(12 * low)} to {math.ceil(12 * high)}) from" in card.verdict
 
 
 def test_a_speaker_called_script_is_only_an_odd_name(done):

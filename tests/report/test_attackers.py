@@ -127,7 +127,9 @@ def test_stable_new_voices_are_linked_within_the_release_and_to_nobody(ideal):
     card = result.cards[0]
     assert card.extent == "chance"
     assert "Linkability, within the release" in [number.label for number in card.numbers]
-    assert any(line.startswith("Within the release, recordings of one") for line in card.sentences)
+    assert any(
+        line.startswith("Within the release, to another recording") for line in card.sentences
+    )
 
 
 def test_calibration_comes_from_another_run_only(ideal):
@@ -153,8 +155,8 @@ def test_attackers_without_their_data_are_named_as_not_run(ideal):
         assert f"Attacker {name}" not in facts
         assert f'"attacker": "{name}' not in written
     assert {notice.code for notice in result.cards[0].notices} == {"attacker-not-run"}
-    said = "The ignorant, informed and informed with originals attackers were not run, no run of"
-    assert any(line.startswith(said) for line in result.limits), result.limits
+    said = "the ignorant, informed and informed with originals attackers, since no run of"
+    assert any(said in line for line in result.limits), result.limits
     assert said in " ".join(summary_table(result).split())
 
 
@@ -165,10 +167,11 @@ def test_without_a_key_the_attackers_run_is_the_safeguards_own(ideal):
     assert result.attackers == tuple(others)
     (worst,) = find(rows_of(result, "legal"), "linkability", safeguard="new voice", point=WORST)
     assert worst.estimate.value > 0.9
-    said = result.cards[0].sentences[0]
-    assert "candidates, by an attacker who can run the safeguard. Chance is 5 %; without" in said
-    assert said.endswith("p = 0.005.")
-    assert " of 32 (95 % confidence interval " in result.cards[0].verdict
+    card = result.cards[0]
+    assert card.sentences[0].startswith("Chance among 20 candidates is 5 %; the luckiest of ")
+    assert card.sentences[0].endswith("p = 0.005.")
+    assert " of 32 attempts succeed (" in card.verdict
+    assert card.verdict.endswith("by someone who can run the safeguard")
 
 
 def test_a_voice_turned_round_is_found_by_the_negated_score(tmp_path):

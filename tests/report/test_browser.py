@@ -193,6 +193,43 @@ def test_axe_finds_nothing_serious(browser, report):
     page.close()
 
 
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_link_leads_to_its_section_however_charts_above_it_grow(browser, report, width):
+    page = browser.new_page(viewport={"width": width, "height": 700})
+    page.goto(report.as_uri())
+    if width < 1200:
+        page.locator("nav .menu summary").click()
+    page.locator("nav.side a[href='#similarity']").click()
+    seen = "(f) => f.checkVisibility() && !f.querySelector('[data-drawn] canvas')"
+    page.wait_for_function(
+        f"![...document.querySelectorAll('figure.chart')].some({seen})", timeout=60_000
+    )
+    page.wait_for_timeout(1_000)
+    top = "document.getElementById('similarity').getBoundingClientRect().top"
+    assert 0 <= page.evaluate(top) <= 60
+    page.mouse.wheel(0, 400)  # a reader who scrolls is left alone
+    page.wait_for_function(f"{top} < -300")
+    page.evaluate("document.querySelector('#summary').style.paddingBottom = '500px'")
+    page.wait_for_timeout(300)
+    assert abs(page.evaluate(top)) > 100
+    page.locator("nav.side a[href='#words']").evaluate("(link) => link.click()")
+    assert page.locator("#words dl").is_visible()
+    page.close()
+
+
+def test_a_safeguard_has_the_colour_of_the_charts_by_night(browser, report):
+    page = browser.new_page(color_scheme="dark")
+    page.goto(report.as_uri())
+    dots = page.locator(".line-of h3 .dot")
+    for index in range(dots.count()):
+        style = dots.nth(index).evaluate_handle("(dot) => getComputedStyle(dot)")
+        colour = style.evaluate("(one) => one.getPropertyValue('--night').trim()")
+        red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+        shown = style.evaluate("(one) => one.backgroundColor")
+        assert shown == f"rgb({red}, {green}, {blue})"
+    page.close()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_contrast_width_and_menu_on_a_phone(browser, report, scheme):
     page = browser.new_page(viewport={"width": 390, "height": 800}, color_scheme=scheme)

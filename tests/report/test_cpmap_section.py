@@ -73,6 +73,16 @@ def test_the_answer_carries_intervals():
     assert "mean rank over all systems" in made.words["method"][0]["text"]
 
 
+def test_maps_without_errors_are_left_out():
+    clean, table = study(), scores()
+    apart = {name: s + 100.0 * table.is_target for name, s in table.systems.items()}
+    clean.tables["table"] = replace(table, systems=apart)
+    made = section(clean, {"maps": {"table": found_by(clean)}, "tables": {}})
+    assert "table: no errors to map." in made.answer
+    assert made.figures == []
+    assert made.rows
+
+
 def hard_study(redact=False):
     """Two of the eight people are recognised by nobody, both women, of whom there are three."""
     table = scores()

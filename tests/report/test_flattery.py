@@ -167,7 +167,7 @@ def test_people_without_protected_speech_are_counted(tmp_path):
     result = run(tmp_path, protected=absent, more=more, again=among(speech(3), 4))
     said = "4 of 12 people, 24 of 72 recordings, have no protected version and were not attacked"
     assert f"V: {said} (first: s00-0)." in result.limits
-    assert result.line.startswith(f"8 of 12 speakers, 72 utterances. V: {said}")
+    assert result.line.startswith("8 of 12 speakers, 72 utterances. 1 safeguard.")
     assert dict(result.facts)["Attacked"] == "24 utterances of 8 people"
     assert result.cards[0].extent == "most"
     assert any(line.startswith("Only 8 people were tested") for line in result.limits)

@@ -101,7 +101,7 @@ def test_a_second_run_is_known_by_its_name_or_told(folder):
     done = run("original.npz", "b2.npz", "--again", "b2-again.npz", "--validate")
     assert "ignorant (cosine, wccn, whitened); informed (" in done.stdout
     assert re.search(r"A run takes about \d+ s\.", done.stdout)
-    assert "semi-informed attacker was not run" in done.stdout
+    assert "the semi-informed attacker, since no related safeguard" in done.stdout
     assert "Hidden" not in done.stdout
     (folder / "copy.npz").write_bytes((folder / "b2.npz").read_bytes())
     done = run("original.npz", "b2.npz", "--again", "copy.npz", "--validate")
@@ -193,7 +193,7 @@ def test_a_quick_look_says_so_everywhere_and_shares_no_number_with_a_whole_run(f
     assert {one["interval"] and one["level"] for one in results["results"]} == {None, 0.95}
     for name in ("report.html", "filing.html"):
         page = (folder / "report" / name).read_text(encoding="utf-8")
-        assert "Quick look: Assessment of b2" in page
+        assert "Quick look: Assessment of the safeguard &#39;b2&#39;" in page
         assert "A quick look: six fixed attacks" in page
         assert "vega" not in page
     assert not list((folder / "report" / "figures").iterdir())

@@ -5,11 +5,20 @@ from __future__ import annotations
 import pytest
 
 from unmask.assessment.toml import load_config
-from unmask.estimate import Estimate, Interval
+from unmask.estimate import Estimate, Interval, Luck, Notice
 from unmask.report.assessment import run_assessment as assess
 from unmask.report.documents import Row
-from unmask.report.headline import Card, conclusion, find, of_tables, verdict, weak_control
-from unmask.report.html import render_html
+from unmask.report.headline import (
+    Card,
+    by_luck,
+    conclusion,
+    doubts,
+    find,
+    of_tables,
+    verdict,
+    weak_control,
+)
+from unmask.report.html import render_html, together
 from unmask.report.words import with_level
 
 
@@ -36,8 +45,8 @@ def test_a_system_errs_least_only_by_a_paired_difference():
     none = Estimate("eer_difference", 0.002, "%", None, params={"of": "b − a"})
     for margin in (unclear, none):
         (card,) = of_tables(scored(margin))
-        assert card.verdict == "No clear winner among 2 systems"
-        assert "a 0.6 % (95 % confidence interval 0.2 to 1.0), b 0.8 %" in card.sentences[0]
+        assert card.verdict == "a and b are not told apart"
+        assert card.sentences[0] == "Equal error rate in %: a 0.6 [0.2, 1.0], b 0.8 [0.4, 1.2]."
         assert card.sentences[1].endswith("b − a.")
         assert "least" not in " ".join(card.sentences)
     (card,) = of_tables(scored()[:1])
@@ -92,10 +101,11 @@ def test_verdicts_go_by_95_percent_whatever_level_is_shown(levels):
         for card in levels[level].cards:
             same = usual[card.safeguard]
             assert card.extent == same.extent
-            assert card.verdict.partition(":")[0] == same.verdict.partition(":")[0]
+            start, _, rest = same.verdict.partition(" succeed (")
+            assert card.verdict.startswith(start)
             assert words in card.verdict
-            ends = same.verdict.partition(" (")[2].rstrip(")")
-            assert card.verdict.endswith(f"; this goes by the {ends}")
+            ends = rest.partition(")")[0]
+            assert f"; this goes by the 95 % one, {ends}) from " in card.verdict
     assert not any("this goes by" in card.verdict for card in usual.values())
 
 
@@ -113,9 +123,9 @@ def test_the_level_alone_would_turn_the_verdict():
     sure = linked("headline, for the verdict", 0.2, 0.95)
     assert verdict([wide, sure], "x", {})[:2] == (
         "some",
-        "At least some attempts succeed: 30 % of attempts, 18 of 60"
-        " (99.999999 % confidence interval 0 to 36);"
-        " this goes by the 95 % confidence interval 12 to 36",
+        "At least some succeed: 18 of 60 attempts succeed"
+        " (99.999999 % confidence interval 0 to 36; this goes by the 95 % one, 12 to 36)"
+        " from 1 utterance, by someone",
     )
 
 
@@ -156,14 +166,78 @@ def test_the_raw_equal_error_rate_has_one_interval(study):
 
 
 def test_the_title_claims_no_more_than_the_intervals_show():
-    def card(extent: str) -> Card:
-        return Card("x", "", "", (), extent)
+    def card(name: str, extent: str) -> Card:
+        return Card(name, "", "", (), extent)
 
-    every = [card("most"), card("most"), card("chance")]
+    every = [card("a", "most"), card("b", "most"), card("c", "chance")]
     assert conclusion(every) == (
-        "Most attempts succeed against 2 of 3 safeguards; success beyond chance is not shown"
-        " against 1."
+        "Most attempts succeed against two of three safeguards."
+        " Against c, success beyond chance is not shown."
     )
-    assert conclusion(every[2:]) == "Success beyond chance is not shown against x."
-    assert conclusion(every[:2]) == "Most attempts succeed against all 2 safeguards."
-    assert conclusion([card("unknown")]).startswith("Nothing can be concluded")
+    assert conclusion(every[2:]) == "Success beyond chance is not shown against c."
+    assert conclusion(every[:2]) == "Most attempts succeed against all two safeguards."
+    mixed = [card("a", "some"), *(card(name, "chance") for name in "bcde")]
+    assert conclusion(mixed) == (
+        "At least some attempts succeed against one of five safeguards."
+        " Against four others, success beyond chance is not shown."
+    )
+    assert conclusion([card("x", "unknown")]).startswith("Nothing can be concluded")
+
+
+def linked_card(name: str, value: float, ends: tuple[float, float], length: int, **more) -> Card:
+    made = Interval(*ends, 0.95, "speaker,score", 0, 0)
+    luck = more.pop("luck", None)
+    risk = Estimate("linkability", value, "%", made, 0.05, {"speakers": 60}, luck=luck)
+    where = {"safeguard": name, "point": "headline", "speakers": "20", "utterances": str(length)}
+    rows = [Row(where, [risk])]
+    extent, said, sentences = verdict(rows, name, {"": "who listens"})
+    (worst,) = find(rows, "linkability")
+    return Card(name, "", said, sentences, extent, worst=worst, **more)
+
+
+def test_safeguards_of_which_the_same_is_said_share_a_line():
+    same = [linked_card(name, 1.0, (0.97, 1.0), n) for name, n in (("a", 5), ("b", 1))]
+    other = linked_card("c", 0.9973, (0.97, 1.0), 5)
+    doubted = linked_card("d", 1.0, (0.97, 1.0), 5, doubts=["But."])
+    who = "by someone who listens"
+    assert [
+        ([card.safeguard for card in some], said) for some, said in together([*same, other])
+    ] == [
+        (["a", "b"], f"60 of 60 attempts succeed (58 to 60) from 1 to 5 utterances, {who}"),
+        (["c"], f"60 of 60 attempts (99.7 %) succeed (58 to 60) from 5 utterances, {who}"),
+    ]
+    assert len(together([*same, doubted])) == 2
+
+
+def test_chance_and_luck_are_told_once_with_their_range():
+    lucks = [Luck(0.081, 0.005, 42, 199, 60), Luck(0.0912, 0.453, 150, 199, 60)]
+    told = [linked_card("a", 1.0, (0.97, 1.0), 5, luck=luck) for luck in lucks]
+    assert by_luck(told) == (
+        "Guessing gives 5 %; the luckiest of 42 to 150 attacks without any information would reach"
+        " about 8 to 9 %."
+    )
+    assert by_luck([linked_card("a", 1.0, (0.97, 1.0), 5)]) == ""
+
+
+@pytest.mark.parametrize(
+    ("code", "high", "extent", "said"),
+    [
+        ("weak-own-run", 0.14, "chance", "The attackers also fail where they should succeed"),
+        ("weak-own-run", 0.87, "most", "The risk is a lower bound: attackers fail even on speech"),
+        ("learning-rises", 0.87, "some", "The risk is a lower bound: more training speech"),
+        ("learning-rises", 0.999, "most", ""),
+        ("weak-own-run", 0.14, "unknown", ""),
+    ],
+)
+def test_a_lower_bound_stands_on_the_card_unless_it_is_nearly_all(code, high, extent, said):
+    worst = linked_card("a", 0.1, (0.05, high), 3).worst
+    noticed = [Notice(code, "a, informed (plda)", "…"), Notice(code, "b, informed (plda)", "…")]
+    found = list(doubts("a", extent, worst, noticed))
+    assert [line.startswith(said) for line in found] == ([True] if said else [])
+
+
+def test_what_rounds_to_nothing_has_no_sign():
+    made = Interval(-0.011, 0.011, 0.95, "speaker", 10, 0)
+    assert with_level(Estimate("deid", -0.00004, "%", made)) == (
+        "0.0 % (95 % confidence interval −1.1 to 1.1)"
+    )

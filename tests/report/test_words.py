@@ -109,8 +109,8 @@ def test_sentences_say_of_what_a_number_is(made):
     result = made[0]
     for page in (render_html(result), filing_html(result)):
         plain = re.sub(r"</?(sub|sup)>", "", page)
-        assert "DECE of enrolled models: what a comparison tells of identity" in plain
-        assert "1 − DeID of utterance pairs: how far" in plain
+        assert "DECE of enrolled models: average evidence of identity per comparison" in plain
+        assert "1 − DeID of utterance pairs: how strongly" in plain
         assert re.search(r"by the strongest of 8: [a-z]", plain)
     answers = {section.key: section.answer for section in result.sections}
     assert all("D_ECE of enrolled models" in line for line in answers["zebra"])

@@ -67,10 +67,10 @@ def test_single_scores_and_lonely_targets_are_left_out_by_number() -> None:
     assert "1 of 12 targets have fewer than 3 impostors, left out" in text
     shown = section(study(table(single=True)), {"growth": {("table", "a"): result}})
     assert len(shown.figures) == 1
-    assert "one closest of" in shown.answer[0]
+    assert "the most similar of" in shown.answer[0]
     at = len(one.operating) * (len(one.measured.counts) - 1) + 1
     rate = with_level(one.measured.estimates[at])
-    assert f"in one attempt, {rate} of the time" in shown.answer[0]
+    assert f"impostors is accepted {rate} of the time" in shown.answer[0]
 
 
 def test_a_table_of_single_scores_does_not_end_the_report() -> None:

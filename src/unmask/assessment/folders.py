@@ -97,7 +97,9 @@ def config_of(
             one |= {"again": f"{name}-again", "keyless": told.keyless}
         safeguards.append(one)
     safeguards += _at_levels(told, kind, safeguards)
-    title = f"Assessment of {', '.join(one['name'] for one in safeguards) or told.sweep}"
+    names = ", ".join(f"'{one['name']}'" for one in safeguards)
+    which = f"the safeguard{'s' if safeguards[1:] else ''} {names}" if names else told.sweep
+    title = f"Assessment of {which}"
     safeguards += _swept(told, kind, safeguards)
     safeguards += [
         {"name": f"{name}-again", kind: path, "hidden": True, **whose}

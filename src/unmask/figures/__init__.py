@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from unmask.figures.legal import rank_histograms, risk_comparison, speaker_risks, speaker_strip
     from unmask.figures.privacy import PlanePoint, Point, cost_plane, distinctiveness, level_trade
     from unmask.figures.privacy import pareto, similarity_matrices, speaker_protection, zoo_plots
-    from unmask.figures.theme import NARROW, ORIGINAL, WIDE, Layout, layout, system_colours
+    from unmask.figures.theme import NARROW, NIGHT, ORIGINAL, WIDE, Layout, layout, system_colours
     from unmask.figures.worst_case import GrowthLine, needed_thresholds, worst_case_curves
     from unmask.figures.worst_case import worst_case_figures, worst_case_growth, worst_case_map
     from unmask.figures.worst_case import worst_case_of_systems

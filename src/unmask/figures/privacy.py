@@ -377,12 +377,13 @@ def cost_plane(
     scale: float = 100.0,
     more_is_better: bool = False,
     chance: float | None = None,
+    missing: Sequence[str] = (),
     colours: draw.Colours = None,
 ) -> Figure:
     """One point per safeguard with both intervals, anchors, and the front nobody beats.
 
     ``cost`` is the title of the axis along, its values times ``scale``; ``chance`` a dashed line of
-    the risk by guessing.
+    the risk by guessing, ``missing`` safeguards of which the cost is not known.
     """
     require(points, "plane", "safeguard")
     front = pareto(points, more_is_better=more_is_better)
@@ -428,6 +429,7 @@ def cost_plane(
         each=each,
         useful="right" if more_is_better else "left",
         chance=chance is not None,
+        missing=missing,
         beaten=[shorten(s) for s, one in zip(systems, front, strict=True) if not one],
     )
 

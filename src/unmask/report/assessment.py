@@ -46,7 +46,6 @@ from unmask.report.headline import (
     extractor_note,
     find,
     limits,
-    listed,
     next_steps,
     numbers_of,
     of_tables,
@@ -304,7 +303,8 @@ def _assessment(run: Run, sections: Sequence[Section]) -> Assessment:
     strip, least = (None, []) if config.quick else _least(study)
     rows = {section.key: section.rows for section in sections}
     every = standings(study, rows)
-    made = [*cards(study, rows), *conclusions(study, rows, every)]
+    noticed = [notice for section in sections for notice in section.notices]
+    made = [*cards(study, rows, noticed), *conclusions(study, rows, every)]
     limiting = [*([note("quick")] if config.quick else []), *limits(made, study, sections)]
     told = ("not-read", *COMPARED, *BELIEVED)
     notices = [one for one in inputs.notices if one.code not in told]
@@ -381,8 +381,8 @@ def _least(study: Study) -> tuple[Figure | None, list[TableBlock]]:
     table = TableBlock("Every speaker, the least protected first", rows, folded=True)
     counts = ", ".join(f"{s.system} {int((s.risk >= 0.5).sum())}" for s in strips)
     title = (
-        "People recognised in half of their recordings or more, of"
-        f" {max(len(s.speakers) for s in strips):,}: {counts}"
+        f"From a single recording, among all {max(len(s.speakers) for s in strips):,}:"
+        f" people recognised in at least half of their recordings: {counts}"
     )
     return speaker_strip(strips, colours=colours_of(study)).called(title=title).plain(), [table]
 
@@ -454,9 +454,6 @@ def _line(study: Study) -> str:
         everyone = f"{speech.n_speakers:,}"
         fewer = f"{study.people} of " if study.attacks and study.people != everyone else ""
         parts.append(f"{fewer}{everyone} speakers, {len(speech):,} utterances")
-        absent = (one for one in study.inputs.notices if one.code == "absent")
-        of = grouped((one.sentence.partition(" (first")[0], one.subject) for one in absent)
-        parts += [f"{listed(names)}: {what}" for what, names in of.items()]
     every = {"safeguard": study.inputs.safeguards, "attacker": study.attackers}
     for what, names in every.items():
         parts += [_counted(names, what)] if names else []

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from unmask.assessment import COMPARED, ORIGINAL, Inputs
-from unmask.base import few_speakers, grouped
+from unmask.base import VERDICT, few_speakers, grouped
 from unmask.estimate import Estimate, Notice
 from unmask.privacy.legal import RELEASE, STRONG_ENOUGH, extent, spoken
 from unmask.report.documents import Row
 from unmask.report.section import Section, colours_of
-from unmask.report.words import labels, note, title, whole_percent, with_level
+from unmask.report.words import (
+    in_words,
+    labels,
+    note,
+    one_decimal,
+    shown,
+    title,
+    whole_percent,
+    with_level,
+)
 from unmask.trials import Embeddings
 
 if TYPE_CHECKING:
@@ -30,10 +38,14 @@ SURE = "headline, for the verdict"
 """Points of a curve: the two that a card tells of, where unprotected speech is compared, and, with
 an interval of the level of all verdicts, the first where another level is shown.
 """
-BELIEVED = ("absent", "not-matched", "length-left-out", "people-drawn")
-"""Notices on the inputs that a reader of the conclusion has to know."""
+BELIEVED = ("absent", "not-matched", "people-drawn", "length-left-out")
+"""Notices on the inputs that a reader of the conclusion has to know, the last told last."""
 LOWER_BOUND = ("overfitted", "weak-own-run", "learning-rises")
 """Notices on trained attackers that make the risk a lower bound."""
+_NAMED = 3
+"""Most safeguards that the title names."""
+_NEARLY_ALL = 0.95
+"""A risk that may be as large is told without what makes it a lower bound."""
 _OPEN = 0.5  # an interval this wide leaves a risk open
 READABLE = 0.5
 """Share of what chance leaves open that a guessed attribute must reach to be called readable."""
@@ -91,7 +103,8 @@ class Card:
     """What the first screen says of one safeguard or score table, which has no colour.
 
     ``description`` is what the safeguard is, ``extent`` tells programs how many people are
-    recognised, ``verdict`` tells people.
+    recognised, ``verdict`` tells people, ``doubts`` what stands against it. ``worst`` is the attack
+    that it tells of.
     """
 
     safeguard: str
@@ -102,11 +115,14 @@ class Card:
     numbers: Sequence[Headline] = ()
     notices: Sequence[Notice] = ()
     colour: str = ""
+    doubts: Sequence[str] = ()
+    worst: Match | None = None
 
     @property
     def lines(self) -> list[str]:
         """The verdict and what follows, each after the name."""
-        said = [f"{self.verdict}.", *self.sentences] if self.verdict else self.sentences
+        verdict = [f"{self.verdict}."] if self.verdict else []
+        said = [*verdict, *self.doubts, *self.sentences]
         return [f"{self.safeguard}: {sentence}" for sentence in said]
 
     @property
@@ -170,7 +186,7 @@ def numbers_of(rows: Rows, name: str) -> Iterator[Headline]:
         yield Headline("Inference", what, best.estimate, control, by, subject=attribute)
     for match in find(rows.get("similarity", ()), "deid_strongest", safeguard=name)[:1]:
         of = match.conditions["trials"]
-        what = f"1 − DeID of {of}: how far the protected voice still points to its owner"
+        what = f"1 − DeID of {of}: how strongly the protected voice still resembles its owner"
         by = f"the {match.attacker}"
         yield Headline("Resemblance left", what, match.estimate, None, by, complement=True)
     if most := largest(find(zebra, "d_ece", safeguard=name)):
@@ -179,7 +195,7 @@ def numbers_of(rows: Rows, name: str) -> Iterator[Headline]:
         tags = find(zebra, "tag", safeguard=name, attacker=most.attacker)
         tag = tags[0].estimate if tags else None
         of = most.conditions["trials"]
-        what = f"D_ECE of {of}: what a comparison tells of identity, of at most 0.721 bit"
+        what = f"D_ECE of {of}: average evidence of identity per comparison, of at most 0.721 bit"
         yield Headline("Evidence", what, most.estimate, control, most.attacker, tag)
 
 
@@ -189,31 +205,33 @@ def residual(estimate: Estimate) -> float:
     return (float(estimate.value) - chance) / (1 - chance) if chance < 1 else 0.0
 
 
-def attempts(estimate: Estimate) -> str:
-    """``65 % of attempts, 39 of 60 (95 % confidence interval 35 to 43)``: as if each
-    person were tried once, nearly all never told as all; ends of intervals are rounded outwards.
+def attempts(estimate: Estimate, more: str = "") -> str:
+    """``60 of 60 attempts (99.7 %) succeed (58 to 60)``: as if each person were tried once. In
+    percent too where nearly all or hardly any are told as all or none; ends of intervals are
+    rounded outwards. ``more`` stands beside the interval.
     """
     total, value = int(estimate.n["speakers"]), float(estimate.value)
-    count = f"{total * value:.0f}"
-    if 0 < value < 1 and count in ("0", str(total)):
-        count = f"{min(max(total * value, 0.1), total - 0.1):.1f}"
-    text = f"{whole_percent(value)} of attempts, {count} of {total:,}"
-    return f"{text} ({span})" if (span := _span(estimate)) else text
+    count = round(total * value)
+    exactly = f" ({one_decimal(value)})" if 0 < value < 1 and count in (0, total) else ""
+    text = f"{count:,} of {total:,} attempts{exactly} succeed"
+    return f"{text} ({span}{more})" if (span := _span(estimate)) else text
 
 
 def _span(estimate: Estimate) -> str:
+    """``58 to 60``, with the level where it is not that of verdicts."""
     made, total = estimate.interval, int(estimate.n["speakers"])
     if made is None or math.isnan(made.low):
         return ""
     low, high = math.floor(total * made.low + 1e-9), math.ceil(total * made.high - 1e-9)
-    return f"{100 * made.level:.10g} % confidence interval {low:,} to {high:,}"
+    level = "" if made.level == VERDICT else f"{100 * made.level:.10g} % confidence interval "
+    return f"{level}{low:,} to {high:,}"
 
 
 def verdict(
     rows: Sequence[Row], name: str, known: Mapping[str, str]
 ) -> tuple[Extent, str, list[str]]:
-    """The conclusion on a safeguard in a few words, as far as the interval goes; then what the
-    strongest attack does, among 20 candidates and among all.
+    """The conclusion on a safeguard: what the strongest attack does, and how sure that is; then by
+    chance and by luck, within the release, among all candidates and beyond.
 
     ``known`` tells what each attacker knows.
     """
@@ -221,59 +239,86 @@ def verdict(
     every = largest(find(rows, "linkability", safeguard=name, point=ALL))
     if worst is None:
         return "untried", "", []
-    who = f"an attacker {known.get(worst.attacker, '')}".rstrip()
-    lines = [note("links", who=who, **_linked(worst))]
+    lines = [note("chance", **_linked(worst))]
     if within := largest(find(rows, "linkability", safeguard=name, point=RELEASE)):
         lines.append(note("within", **_linked(within)))
-    if every is not None and {**every.conditions, "point": WORST} != worst.conditions:
+    if every is not None and every.conditions["speakers"] != worst.conditions["speakers"]:
         lines.append(note("among_all", **_linked(every)))
     if more := largest(find(rows, "linkability_extrapolated", safeguard=name)):
         from_, ends = spoken(int(more.conditions["utterances"])), more.estimate.interval
         wide = ends is not None and ends.high - ends.low > _OPEN
         said, people = "beyond_open" if wide else "beyond", more.conditions["speakers"]
         lines.append(note(said, people=people, share=with_level(more.estimate), spoken=from_))
-    if weak_control(rows):
-        return "unknown", note("nothing").rstrip("."), lines
     sure = largest(find(rows, "linkability", safeguard=name, point=SURE)) or worst
+    beside = "" if sure is worst else f"; this goes by the 95 % one, {_span(sure.estimate)}"
+    who = f"someone {known.get(worst.attacker, '')}".rstrip()
+    counted = {**_linked(worst), "attempts": attempts(worst.estimate, beside)}
+    said = note("links", who=who, **counted)
+    if weak_control(rows):
+        return "unknown", f"{note('nothing').rstrip('.')}: {said}", lines
     low, made = residual(sure.estimate), sure.estimate.interval
     if made is not None and not math.isnan(made.low):
         low = residual(replace(sure.estimate, value=made.low))
-    counted = attempts(worst.estimate)
     luck = worst.estimate.luck
     if luck is not None and luck.decides(int(worst.estimate.n["speakers"])):
         low = max(low, np.nextafter(0, 1)) if luck.beyond else min(low, 0.0)
-    if sure is not worst:
-        counted += f"; this goes by the {_span(sure.estimate)}"
     if low >= STRONG_ENOUGH:
-        return "most", f"Most attempts succeed: {counted}", lines
+        return "most", said, lines
     if low > 0:
-        return "some", f"At least some attempts succeed: {counted}", lines
-    return "chance", f"Recognition beyond chance is not shown: {counted}", lines
+        return "some", f"At least some succeed: {said}", lines
+    return "chance", f"Success beyond chance is not shown: {said}", lines
 
 
 def conclusion(cards: Sequence[Card]) -> str:
     """What the picture shows, as far as the intervals go: against how many safeguards attempts
-    succeed.
+    succeed, and against which they do not.
     """
-    counts = Counter(str(card.extent) for card in cards)
-    if counts["unknown"]:
+    shares = labels("shares")
+    found = {one: [c.safeguard for c in cards if c.extent == one] for one in ("unknown", *shares)}
+    if found.pop("unknown"):
         return note("nothing")
-    found = [(words, counts[one]) for one, words in labels("shares").items() if counts[one]]
-    if not found:
+    (first, names), *others = [(one, some) for one, some in found.items() if some] or [("", [])]
+    if not names:
         return note("untried")
-    (words, number), *others = found
-    whom = f"{number} of {len(cards)} safeguards" if others else f"all {number} safeguards"
-    first = f"{words} {whom if len(cards) > 1 else cards[0].safeguard}"
-    return "; ".join([first, *(f"{w[:1].lower()}{w[1:]} {n}" for w, n in others)]) + "."
+    whom = f"{in_words(len(names))} of {in_words(len(cards))} safeguards"
+    if len(names) == len(cards):
+        whom = f"all {in_words(len(cards))} safeguards" if len(cards) > 1 else names[0]
+    told = [f"{shares[first].capitalize()} against {whom}."]
+    for one, some in others:
+        named = listed(some) if len(some) <= _NAMED else f"{in_words(len(some))} others"
+        told.append(f"Against {named}, {shares[one]}.")
+    return " ".join(told)
+
+
+def by_luck(cards: Sequence[Card]) -> str:
+    """What guessing and the luckiest of as many attacks would reach, over all safeguards."""
+    told = [card.worst.estimate for card in cards if card.worst is not None]
+    lucks = [one.luck for one in told if one.luck is not None]
+    if not lucks:
+        return ""
+    attacks, shares = ([getattr(one, name) for one in lucks] for name in ("attacks", "value"))
+    chance = [float(one.chance or 0.0) for one in told]
+    return note(
+        "luck",
+        chance=f"{_range([100 * one for one in chance])} %",
+        attacks=_range(attacks),
+        share=f"{_range([100 * one for one in shares])} %",
+    )
+
+
+def _range(values: Sequence[float]) -> str:
+    """``8 to 9``, or ``8`` where all read the same."""
+    return " to ".join(dict.fromkeys(f"{one:,.0f}" for one in (min(values), max(values))))
 
 
 def _linked(match: Match) -> dict[str, str]:
     """How many attempts succeed, among whom and from what, and how many would by chance."""
-    where, estimate = match.conditions, match.estimate
+    where, estimate, luck = match.conditions, match.estimate, match.estimate.luck
+    lucky = {} if luck is None else {"attacks": f"{luck.attacks:,}", "luck": estimate.luck_shown}
     return {
         "attempts": attempts(estimate),
         "chance": whole_percent(float(estimate.chance or 0.0)),
-        "luck": "" if estimate.luck is None else f"; {estimate.by_luck}",
+        "luck": note("luckiest", **lucky) if lucky else "",
         "candidates": where["speakers"],
         "spoken": spoken(int(where["utterances"])),
     }
@@ -291,8 +336,8 @@ def weak_control(rows: Sequence[Row]) -> list[str]:
     return [note("weak_attackers", **_linked(control))]
 
 
-def cards(study: Study, rows: Rows) -> list[Card]:
-    """A card for each safeguard from the rows of the sections, the worst first."""
+def cards(study: Study, rows: Rows, noticed: Sequence[Notice] = ()) -> list[Card]:
+    """A card for each safeguard from the rows and notices of the sections, the worst first."""
     legal, inputs = rows.get("legal", ()), study.inputs
     described = {one.name: one.description for one in study.config.safeguards}
     made = []
@@ -309,8 +354,27 @@ def cards(study: Study, rows: Rows) -> list[Card]:
                 words += "; attackers who run the safeguard were not tried"
         beside = list(_beside(study, name, weak_control(legal)))
         colour = colours_of(study)[name]
-        made.append(Card(name, described[name], words, said, extent, numbers, beside, colour))
+        worst = largest(find(legal, "linkability", safeguard=name, point=WORST))
+        against = list(doubts(name, extent, worst, noticed))
+        about: Any = {"extent": extent, "numbers": numbers, "notices": beside, "colour": colour}
+        made.append(Card(name, described[name], words, said, doubts=against, worst=worst, **about))
     return sorted(made, key=lambda card: card.risk, reverse=True)
+
+
+def doubts(
+    name: str, extent: Extent, worst: Match | None, noticed: Sequence[Notice]
+) -> Iterable[str]:
+    """What makes the risk of a safeguard a lower bound, unless it may be nearly 1 as it is."""
+    if worst is None or extent == "unknown":
+        return
+    made = worst.estimate.interval
+    if float(worst.estimate.value if made is None else made.high) >= _NEARLY_ALL:
+        return
+    codes = {one.code for one in noticed if one.subject.startswith(f"{name}, ")}
+    for code in LOWER_BOUND:
+        if code in codes:
+            failed = extent == "chance" and code == "weak-own-run"
+            yield note("own-run-fails" if failed else f"bound-{code}")
 
 
 def _beside(study: Study, name: str, weak: Iterable[str]) -> Iterable[Notice]:
@@ -339,25 +403,26 @@ def of_tables(rows: Sequence[Row]) -> Iterable[Card]:
         best = min(rates, key=lambda one: float(rates[one].value))
         said = {one: with_level(estimate) for one, estimate in rates.items()}
         others = ", ".join(f"{one} {rate}" for one, rate in said.items() if one != best)
-        margins = [match.estimate for match in find(rows, "eer_difference", table=name)]
+        margins = find(rows, "eer_difference", table=name)
+        behind = {m.conditions["system"] for m in margins if clear([m.estimate])}
         verdict, beside = f"Equal error rate of {best}: {said[best]}", []
-        if others and clear(margins):
+        if others and behind == {*said} - {best}:
             beside = [f"It errs least of {len(said)} systems; {others}."]
         elif others:
-            verdict = f"No clear winner among {len(said)} systems"
-            unclear = listed([str(one.params["of"]) for one in margins if not clear([one])])
-            beside = [
-                f"Equal error rate of {best} {said[best]}, {others}.",
-                note("tie", of=unclear),
-            ]
+            tied, worse = ([n for n in said if (n in behind) == more] for more in (False, True))
+            errs = f"; {listed(worse)} {'err' if len(worse) > 1 else 'errs'} more" if worse else ""
+            verdict = f"{listed(tied)} are not told apart{errs}"
+            of = listed([str(m.estimate.params["of"]) for m in margins if not clear([m.estimate])])
+            rest = ", ".join(f"{n} {shown(e, 1, scale=100)}" for n, e in rates.items())
+            beside = [f"Equal error rate in %: {rest}.", note("tie", of=of)]
         yield Card(name, "scores of verification", verdict, beside)
 
 
 def untried(study: Study) -> Iterable[str]:
     """Whom and what the data or the config leave out: known before anything is computed."""
     config, inputs = study.config, study.inputs
-    for said in _alike_said(inputs.notices, BELIEVED):
-        yield f"{said[:1].upper()}{said[1:]}"
+    *believed, left_out = ([*_alike_said(inputs.notices, [code])] for code in BELIEVED)
+    yield from (f"{said[:1].upper()}{said[1:]}" for some in believed for said in some)
     for what, some in () if config.quick else study.left_out.items():
         named = [title(one) if what == "frameworks" else one for one in some]
         yield note("left_out", what=what, named=", ".join(named))
@@ -369,8 +434,8 @@ def untried(study: Study) -> Iterable[str]:
     for (attackers, why), names in _alike(
         ((name, attacker), why) for (name, attacker), why in study.missing.items()
     ):
-        several = "attackers were" if len(attackers) > 1 else "attacker was"
-        yield f"The {listed(attackers)} {several} {why} ({listed(names)})."
+        who = f"{listed(attackers)} attacker{'s' if len(attackers) > 1 else ''}"
+        yield f"Not run on {listed(names)}: the {who}, since {why.removeprefix('not run, ')}."
     lacking = (
         ((name, backend), f"of the {who} attacker, which learn {why}")
         for (name, who), attack in study.every.items()
@@ -378,6 +443,7 @@ def untried(study: Study) -> Iterable[str]:
     )
     for (backends, why), names in _alike(lacking):
         yield f"Not tried: {listed(backends)} {why} ({listed(names)})."
+    yield from (f"{said[:1].upper()}{said[1:]}" for said in left_out)
 
 
 def _alike(
@@ -390,33 +456,41 @@ def _alike(
 
 
 def limits(cards: Sequence[Card], study: Study, sections: Sequence[Section] = ()) -> Iterable[str]:
-    """What was not tried, how few people there are, what the data cannot tell."""
+    """How few people there are, what the data cannot tell, what was not tried; what weighs most
+    comes first.
+    """
     inputs = study.inputs
-    yield from _alike_said(inputs.notices, COMPARED)
-    yield from untried(study)
     noticed = [notice for section in sections for notice in section.notices]
+    weak = dict.fromkeys(notice.sentence for notice in _notices(cards, "weak-control"))
+    yield from (f"{sentence[:1].upper()}{sentence[1:]}." for sentence in weak)
+    yield from _alike_said(inputs.notices, COMPARED)
+    for one in (one for one in noticed if one.code == "words" and one.subject in inputs.protected):
+        yield f"{one.subject}: {one.sentence}."
+    if inputs.original is not None and inputs.protected:
+        far = any(find(section.rows, "linkability_extrapolated") for section in sections)
+        beyond = "extrapolated, " if far else ""
+        few = _notices(cards, "few-speakers")
+        people = f"{study.people} people were tested{' (fewer than 30)' if few else ''}"
+        yield note("few" if few else "crowd", people=people, how=f"{beyond}not measured")
+        if not inputs.trained:
+            yield note("no_extractor")
+    else:
+        said = dict.fromkeys(notice.sentence for notice in _notices(cards, "few-speakers"))
+        yield from (f"{sentence}." for sentence in said)
+    if inputs.original is not None and not _several_sessions(inputs.original):
+        yield note("no_sessions")
+    aligned: dict[str, list[str]] = {}
+    for card in cards:
+        for number in card.numbers:
+            if "(wasserstein" in number.attacker:
+                aligned.setdefault(number.label, []).append(card.safeguard)
+    if aligned:
+        which = (f"{label} of {listed(names)}" for label, names in aligned.items())
+        yield note("equal_shares", which="; ".join(which))
+    yield from untried(study)
     unfitted = grouped((one.sentence, one.subject) for one in noticed if one.code == "not-fitted")
     for sentence, subjects in unfitted.items():
         yield f"{sentence} ({listed(list(dict.fromkeys(subjects)))})."
-    for one in (one for one in noticed if one.code == "words" and one.subject in inputs.protected):
-        yield f"{one.subject}: {one.sentence}."
-    for code in LOWER_BOUND:
-        weak = [one.subject for one in noticed if one.code == code]
-        if names := [n for n in inputs.protected if any(w.startswith(f"{n}, ") for w in weak)]:
-            yield note(f"bound-{code}", names=listed(names))
-    if aligned := [
-        c.safeguard for c in cards if any("(wasserstein" in n.attacker for n in c.numbers)
-    ]:
-        yield note("equal_shares", names=listed(aligned))
-    if inputs.original is not None and inputs.protected:
-        if not inputs.trained:
-            yield note("no_extractor")
-        yield note("crowd", people=study.people)
-    for code in ("weak-control", "few-speakers"):
-        said = dict.fromkeys(notice.sentence for notice in _notices(cards, code))
-        yield from (f"{sentence[:1].upper()}{sentence[1:]}." for sentence in said)
-    if inputs.original is not None and not _several_sessions(inputs.original):
-        yield note("no_sessions")
     if not inputs.protected:
         turned = list(
             dict.fromkeys(one.line for one in noticed if one.code in ("negated", "inverted"))

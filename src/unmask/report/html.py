@@ -17,11 +17,19 @@ from unmask._version import __version__
 from unmask.assessment import SPELLED, spelled
 from unmask.base import grouped
 from unmask.estimate import Estimate, Notice
-from unmask.figures import POLICY, STYLE, Figure, fragment, javascript, svg
-from unmask.privacy.legal import RELEASE
+from unmask.figures import NIGHT, POLICY, STYLE, Figure, fragment, javascript, svg
+from unmask.privacy.legal import RELEASE, spoken
 from unmask.report.assessment import Assessment
 from unmask.report.documents import Document, Row
-from unmask.report.headline import LARGEST_D_ECE, Card, Headline, conclusion, listed
+from unmask.report.headline import (
+    LARGEST_D_ECE,
+    Card,
+    Headline,
+    attempts,
+    by_luck,
+    conclusion,
+    listed,
+)
 from unmask.report.section import Choice, Section, TableBlock, figures_in
 from unmask.report.table import (
     EXPLANATIONS,
@@ -33,10 +41,10 @@ from unmask.report.table import (
     reasons,
     shown_value,
 )
-from unmask.report.words import labels, note
+from unmask.report.words import labels, note, words
 from unmask.trials import Source, short_encoder
 
-SHOWN_ANSWERS, SHOWN_CARDS = 2, 3
+SHOWN_ANSWERS, SHOWN_CARDS, SHOWN_LIMITS = 2, 5, 8
 PRINTED = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 """The policy of the filing copy."""
 MOST_COLUMNS = 7
@@ -222,7 +230,13 @@ def _environment() -> jinja2.Environment:
     )  # fmt: skip
     environment.tests["choice"] = lambda value: isinstance(value, Choice)
     environment.filters["symbols"] = symbols
+    environment.filters["shade"] = shade
     return environment
+
+
+def shade(colour: str) -> str:
+    """The colour of a safeguard by day and by night, as charts have them."""
+    return f"--colour:{colour};--night:{NIGHT.get(colour, colour)}"
 
 
 def template_part(name: str) -> str:
@@ -247,10 +261,11 @@ def bar(headline: Headline) -> dict[str, float | None]:
 class Picture:
     """The first screen's chart: for each safeguard, worst first, a number or none on each track.
 
-    ``tracks`` are (title, question, numbers of the axis).
+    ``tracks`` are (title, question, numbers of the axis), ``chance`` is what guessing means.
     """
 
     title: str
+    chance: str
     tracks: Sequence[tuple[str, str, Sequence[str]]]
     rows: Sequence[tuple[Card, Sequence[Headline | None]]]
 
@@ -266,7 +281,31 @@ class Picture:
             (*labels("tracks")[one], BITS if one == "Evidence" else PERCENT) for one in chosen
         ]
         rows = [[own.get(one) for one in chosen] for own in numbers]
-        return cls(conclusion(cards), tracks, list(zip(cards, rows, strict=True)))
+        crowds = {card.worst.conditions["speakers"] for card in cards if card.worst is not None}
+        of = f", 1 of {crowds.pop()} candidates" if len(crowds) == 1 and chosen[0] in FIRST else ""
+        return cls(conclusion(cards), f"chance{of}", tracks, list(zip(cards, rows, strict=True)))
+
+
+_FROM = re.compile(r"(?<= from )(\d+) utterances?")
+
+
+def together(cards: Sequence[Card]) -> list[tuple[Sequence[Card], str]]:
+    """Cards of which the same is said but for the number of utterances, and what is said."""
+    same: dict[tuple[str, ...], list[Card]] = {}
+    for card in cards:
+        same.setdefault((_FROM.sub("", card.verdict), *card.doubts), []).append(card)
+    return [(some, _FROM.sub(_utterances(some), some[0].verdict)) for some in same.values()]
+
+
+def _counted(card: Card) -> str:
+    """How many attempts succeed, or what else a card tells."""
+    return attempts(card.worst.estimate).partition(" attempts")[0] if card.worst else card.verdict
+
+
+def _utterances(cards: Sequence[Card]) -> str:
+    """``1 to 5 utterances``."""
+    lengths = sorted({int(n) for card in cards for n in _FROM.findall(card.verdict)})
+    return f"{lengths[0]} to {spoken(lengths[-1])}" if lengths[1:] else spoken(*lengths or [1])
 
 
 def file_table(sources: Sequence[Source]) -> list[list[str]]:
@@ -295,9 +334,13 @@ def _rendered(template: str, assessment: Assessment, **more: Any) -> str:
         return number(headline.shown, 1 if headline.estimate.unit == "%" else 3)
 
     def view(section: Section) -> dict[str, Any]:
-        """What a template needs of a section; a notice that is an answer is said once."""
+        """What a template needs of a section; what is an answer, or limits all, is said once."""
         said = {line.rstrip(".") for line in section.answer}
-        notices = (one for one in section.notices if one.line.rstrip(".") not in said)
+        notices = (
+            one
+            for one in section.notices
+            if one.code != "few-speakers" and one.line.rstrip(".") not in said
+        )
         return {
             "section": section,
             "tables": [table_view(block, number) for block in section.tables],
@@ -310,6 +353,10 @@ def _rendered(template: str, assessment: Assessment, **more: Any) -> str:
         attackers = f"{note('attackers')} {assessment.extractor}"
         settings = ("Two settings", note("two_settings"))
         method = [("Attackers", attackers), settings, *method]
+    groups = together(assessment.lines)
+    alike = {_counted(card): card.safeguard for card in reversed(assessment.cards)}
+    leading = set(alike.values())
+    shown = sorted(assessment.cards, key=lambda card: card.safeguard not in leading)
     page = _environment().get_template(template)
     return page.render(
         a=assessment,
@@ -319,6 +366,11 @@ def _rendered(template: str, assessment: Assessment, **more: Any) -> str:
         risk=risk,
         bar=bar,
         picture=Picture.of(assessment.cards),
+        groups=groups,
+        luck=by_luck(assessment.lines),
+        cards=shown,
+        shown_cards=min(len(leading), SHOWN_CARDS),
+        terms=words()["terms"],
         views=[view(section) for section in assessment.sections],
         files=file_table(assessment.document.inputs),
         least=[table_view(block, number) for block in assessment.least],
@@ -343,7 +395,7 @@ def render_html(assessment: Assessment) -> str:
         script=Markup(drawing + "\n" + template_part("report.js")),
         figure=lambda figure: Markup(fragment(figure)),
         shown_answers=SHOWN_ANSWERS,
-        shown_cards=SHOWN_CARDS,
+        shown_limits=SHOWN_LIMITS,
     )
 
 

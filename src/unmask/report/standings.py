@@ -188,7 +188,7 @@ def conclusions(study: Study, rows: Rows, every: Sequence[Standing]) -> list[Car
             continue
         strong, rate = min(tried, key=lambda pair: float(pair[1].value))
         over = f", mean of {len(strong.weights)} sets" if len(strong.weights) > 1 else ""
-        said = [f"Attacker: {strong.attacker}; 50 % is a coin toss."]
+        said = [f"Attacker: {strong.attacker}; 50 % is chance."]
         said += [f"Unprotected speech: {with_level(r)}." for one, r in own if one.part == "oo"][:1]
         if linked := strong.mean("linkability"):
             said.append(f"Linkability: {with_level(linked)}.")

@@ -10,6 +10,11 @@ from typing import Any
 
 from unmask.estimate import Estimate
 
+_NUMBERS = (
+    *("no", "one", "two", "three", "four", "five", "six"),
+    *("seven", "eight", "nine", "ten", "eleven", "twelve"),
+)
+
 
 @cache
 def words() -> dict[str, dict[str, Any]]:
@@ -32,13 +37,28 @@ def note(name: str, **values: Any) -> str:
     return str(words()["notes"][name]).format(**values)
 
 
+def in_words(number: int) -> str:
+    """``seven``: a number as titles have it."""
+    return _NUMBERS[number] if number < len(_NUMBERS) else f"{number:,}"
+
+
+def one_decimal(risk: float) -> str:
+    """``99.7 %``, never 0.0 or 100.0 of a risk between them."""
+    return f"{min(max(100 * risk, 0.1), 99.9):.1f} %"
+
+
 def shown(estimate: Estimate, digits: int, *, scale: float = 1.0) -> str:
     """Value and interval as sentences have them."""
-    text = f"{scale * float(estimate.value):.{digits}f}"
+    text = fixed(scale * float(estimate.value), digits)
     if estimate.interval is not None and not isnan(estimate.interval.low):
         low, high = scale * estimate.interval.low, scale * estimate.interval.high
-        text += f" [{low:.{digits}f}, {high:.{digits}f}]"
-    return text.replace("-", "−")
+        text += f" [{fixed(low, digits)}, {fixed(high, digits)}]"
+    return text
+
+
+def fixed(value: float, digits: int) -> str:
+    """So many digits after the point; what rounds to 0 has no sign."""
+    return f"{round(value, digits) + 0.0:.{digits}f}".replace("-", "−")
 
 
 def whole_percent(risk: float) -> str:
@@ -51,8 +71,9 @@ def whole_percent(risk: float) -> str:
 def with_level(estimate: Estimate) -> str:
     """``65.0 % (95 % confidence interval 58.1 to 71.7)``: a number, how sure it is."""
     scale, digits = (100.0, 1) if estimate.unit == "%" else (1.0, 3)
-    value, made = f"{scale * float(estimate.value):.{digits}f} {estimate.unit}", estimate.interval
+    value = f"{fixed(scale * float(estimate.value), digits)} {estimate.unit}"
+    made = estimate.interval
     if made is None or isnan(made.low):
         return value
-    low, high = (f"{scale * end:.{digits}f}".replace("-", "−") for end in (made.low, made.high))
+    low, high = (fixed(scale * end, digits) for end in (made.low, made.high))
     return f"{value} ({100 * made.level:.10g} % confidence interval {low} to {high})"

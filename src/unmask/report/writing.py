@@ -33,6 +33,7 @@ from unmask.report.assessment import Assessment, run_assessment
 from unmask.report.documents import Document
 from unmask.report.html import filing_html, page_html, render_html
 from unmask.report.table import render, text
+from unmask.report.words import note
 from unmask.run import (
     locked,
     make_folder,
@@ -246,7 +247,8 @@ def summary_table(assessment: Assessment, *, width: int | None = None) -> str:
     what limits it.
     """
     cards, whole = assessment.cards, assessment.overview
-    notes = (line for card in cards for line in card.lines)
+    notes = [note("attempts")] if any(card.worst for card in cards) else []
+    notes += [line for card in cards for line in card.lines]
     failures = (notice.sentence for notice in assessment.failures)
     read = (notice.line for notice in assessment.notices)
     warnings = (*failures, *assessment.limits, *read)

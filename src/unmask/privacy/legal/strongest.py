@@ -301,11 +301,11 @@ class LearningCurve(Tabular):
             return ()
         value, low, high = (100 * part for part in self.rise)
         gain = f"{value:+.1f} [{low:+.1f}, {high:+.1f}] points".replace("-", "−")
-        last = f"the last step to {self.people[-1]:,} people gained {gain}"
+        last = f"going from {self.people[-2]:,} to {self.people[-1]:,} training people added {gain}"
         sentence = (
-            f"more training speech would link more: {last}; the risk is a lower bound"
+            f"still improving: {last}, so the true risk is probably higher"
             if self.verdict == RISES
-            else f"whether more training speech would link more cannot be told: {last}"
+            else f"whether the attacker still improves cannot be told: {last}"
         )
         return (Notice(f"learning-{self.verdict}", "linkability", sentence),)
 

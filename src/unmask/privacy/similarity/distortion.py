@@ -148,7 +148,7 @@ def calibration_distortion(
             sentence = "the first run's classes do not overlap: the linear scale is arbitrary"
             notices.append(Notice("separable", "", sentence))
         if calibration.scale < 0:
-            sentence = "the linear calibration turns the sign of the scores"
+            sentence = "calibration inverts the scores: the lower, the more likely the same speaker"
             notices.append(Notice("turned-sign", "", sentence))
     assert two.cllr is not None
     with np.errstate(divide="ignore"):

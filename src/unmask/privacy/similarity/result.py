@@ -388,7 +388,7 @@ _EVIDENCE: dict[str, tuple[str, float | None]] = {
     "eer": ("%", 0.5),
 }
 """Unit and chance level of what an attack discloses."""
-_COMMON = "what all voices of a side have in common hides whose they are, and is easily taken out"
+_COMMON = "a shift common to all protected voices masks identity but is easily removed"
 _WHY: dict[str, str] = {PLAIN: "", CENTRED: _COMMON, DOUBLE_CENTRED: _COMMON}
 _UNCLEAR = "resampling the speakers does not tell the two apart"
 
@@ -396,7 +396,7 @@ _UNCLEAR = "resampling the speakers does not tell the two apart"
 def _why(attacker: str) -> str:
     """Why an attacker finds more than the plain score."""
     base = attacker.removesuffix(NEGATED).strip() or PLAIN
-    brings = f"{base} brings originals and protected voices together"
+    brings = f"{base} aligns protected with original voices"
     reasons = [_WHY.get(base, "what is said tells who speaks" if WORDS in base else brings)]
     if attacker.endswith(NEGATED):
         reasons.append(

@@ -87,12 +87,22 @@ def section(study: Study, results: Results) -> Section:
     deltas: list[Row] = []
     answer: list[str] = []
     for number, (name, result) in enumerate(assessments.items(), start=1):
+        maps, _, compared = map_rows(result, table=name)
+        for row in (same(name, one) for one in maps):
+            by = _attacker(study, name, row.conditions["system"])
+            more = {"attacker": by, "trials": MODELS} if by else {}
+            rows.append(replace(row, conditions={**row.conditions, **more}))
+        deltas += compared
         worst, cp = max(result.maps.items(), key=lambda m: m[1].hardest_decile - m[1].full)
+        if not any((one.values > 0).any() for one in result.maps.values()):
+            answer.append(f"{name}: no errors to map.")
+            continue
+        rate = "EER" if cp.metric.name == "eer" else "minDCF"
         hard, every = (
-            f"{100 * value:.1f} %" if cp.metric.name == "eer" else f"{value:.3f}"
+            f"{100 * value:.1f} %" if rate == "EER" else f"{value:.3f}"
             for value in (cp.hardest_decile, cp.full)
         )
-        title = f"{name}: hard trials cost most under {worst}, {hard} instead of {every}"
+        title = f"{name}, {worst}: {rate} goes from {every} to {hard} on the hardest trials"
         lines, drawn = _contours(result), f"cp_map_{number}"
         figures.append(charts.cp_map_figure(result.maps, contours=lines).called(drawn, title))
         answer += [line for delta in result.deltas for line in _everywhere(delta)]
@@ -104,12 +114,6 @@ def section(study: Study, results: Results) -> Section:
             )
             drawn = f"delta_cp_map_{number}"
             figures.append(charts.delta_cp_map_figure(mixed).called(drawn, f"{name}: {won}"))
-        maps, _, compared = map_rows(result, table=name)
-        for row in (same(name, one) for one in maps):
-            by = _attacker(study, name, row.conditions["system"])
-            more = {"attacker": by, "trials": MODELS} if by else {}
-            rows.append(replace(row, conditions={**row.conditions, **more}))
-        deltas += compared
     answer[:0] = [
         f"{', '.join(row.conditions[k] for k in ('system', 'attacker') if k in row.conditions)}:"
         f" raw EER {with_level(full)} on all trials, {with_level(hardest)} on the hardest tenth of"

@@ -111,7 +111,7 @@ def section(study: Study, results: Results) -> Section:
     matrices, speakers, zoos = {}, {}, {}
     for name, result in told.items():
         left, against = whole_percent(_left(result)), f"against {result.named(result.attacker)}"
-        title = f"{name}: {left} of what ties a voice to its owner is left {against}"
+        title = f"{name} leaves {left} of the resemblance to the owner, {against}"
         views = {name: similar.quadrants(result)}
         matrices[name] = charts.similarity_matrices(views).called(title=title)
         own, people = 100 * result.per_speaker.deid, {name: result.per_speaker}
@@ -166,7 +166,7 @@ def section(study: Study, results: Results) -> Section:
             Choice.of("Matrices of", "similarity", matrices),
             plane.called(title=cost.replace("-", "−")),
             Choice.of("Speakers under", "speaker_protection", speakers),
-            Choice.of("Zoo of", "zoo", zoos),
+            Choice.of("Which speakers are easy or hard to recognise (zoo) under", "zoo", zoos),
             *group_choice(gaps, "groups_deid"),
         ],
         tables=[
@@ -229,8 +229,8 @@ def _left(result: Pseudonymisation) -> float:
 def _answer(name: str, result: Pseudonymisation) -> str:
     deid = result.strongest.deid
     return (
-        f"Under this recogniser {name} takes {with_level(deid)} of the diagonal dominance that"
-        f" ties a voice to its owner (DeID of {result.compared}, {result.attacker_of(deid)}"
+        f"Judged by this recogniser, {name} removes {with_level(deid)} of the resemblance to the"
+        f" original speaker (DeID of {result.compared}, {result.attacker_of(deid)}"
         f"{'' if deid.luck is None else f'; {deid.by_luck}'}); {_distinct(result)}."
     ).replace("-", "−")
 

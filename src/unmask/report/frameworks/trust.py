@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 
 from unmask import figures as charts
@@ -16,6 +17,7 @@ from unmask.report.words import note, shown
 
 _OVERFIT = 0.1
 _WEAK = {"unprotected": "weak-control", "own_run": "weak-own-run"}
+_VERDICTS = {"rises": "still improve", "steady": "do not", "unclear": "may or may not"}
 """Controls at which an attacker must succeed, and the code of what it means where it does not."""
 
 
@@ -41,8 +43,10 @@ def section(study: Study, results: Results) -> Section:
         for one in rising
         for notice in one.curve.notices
     ]
-    steady = sum(one.curve.verdict == "steady" for one in attackers.values())
-    answer.append(note("curves", every=len(attackers), rising=len(rising), steady=steady))
+    drawn_of = [one.curve for one in attackers.values() if len(one.curve.people) > 1]
+    counts = Counter(curve.verdict for curve in drawn_of)
+    told = ", ".join(f"{counts[one]} {words}" for one, words in _VERDICTS.items() if counts[one])
+    answer.append(note("curves", every=len(drawn_of), told=told) if told else note("no_curves"))
     tables = [
         TableBlock("What trained attackers reach", rows, note=note("controls")),
         TableBlock("Learning curves", curves, folded=True),

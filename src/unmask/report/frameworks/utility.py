@@ -72,7 +72,7 @@ def _of_words(study: Study, every: Mapping[tuple[str, str], Sequence[costs.Utili
         rates = [e for e in own.estimates_of[of_set] if e.metric.startswith("wer")]
         rows.append(Row(where, rates))
         shares = [shown(e, 1, scale=100) for e in rates[:2]]
-        wrong = f"{shares[0]} % of words wrong, {shares[1]} % unprotected"
+        wrong = f"word error rate {shares[0]} % ({shares[1]} % unprotected)"
         answer.append(f"{system}, {of_set}: {wrong}.")
         for other in others:
             beside = [e for e in other.estimates_of[of_set] if e.metric == "wer_difference"]
@@ -91,10 +91,10 @@ def _said(result: costs.Utility, name: str) -> str:
     bare = result.estimate(ORIGINAL, "wer")
     if wer is not None and bare is not None:
         parts.append(
-            f"{shown(wer, 1, scale=100)} % of words wrong, {shown(bare, 1, scale=100)} % of"
-            f" unprotected ones ({result.recogniser})"
+            f"word error rate {shown(wer, 1, scale=100)} % ({shown(bare, 1, scale=100)} %"
+            f" unprotected; {result.recogniser})"
         )
-    parts += [f"pitch correlated by {shown(rho, 2)}"] if rho is not None else []
+    parts += [f"pitch correlation {shown(rho, 2)}"] if rho is not None else []
     parts += [f"DNSMOS {shown(mos, 2)}"] if mos is not None else []
     return f"{name}: {'; '.join(parts)}." if parts else ""
 
@@ -129,5 +129,6 @@ def plane_of(study: Study, rows: Rows) -> charts.Figure | None:
         scale=scale,
         more_is_better=better,
         chance=min(chances),
+        missing=[n for n in study.inputs.safeguards if not find(utility, metric, safeguard=n)],
         colours={**colours_of(study), SILENCE: "#000000"},
     ).plain()

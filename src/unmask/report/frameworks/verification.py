@@ -53,6 +53,8 @@ _GRID = 50
 MOST_SETS = 4
 _FIRST = ("eer", "min_dcf", "min_cllr", "d_ece", "l_w", "tag")
 _REST = ("eer_raw", "act_dcf", "cllr", "d_sys", "tpr_at_fpr")
+_SIGNS = ("inverted", "negated")
+"""Codes of notices that scores of the other sign tell more."""
 _ERRORS = ("eer", "min_dcf", "act_dcf", "cllr", "d_sys", "tpr_at_fpr", "eer_raw")
 
 
@@ -173,7 +175,7 @@ def section(study: Study, results: Results) -> Section:
     notices: list[Notice] = []
     answer = [
         f"{named(one)}: equal error rate of {MODELS} {shown(one.result['eer'], 1, scale=100)} %"
-        f"{of_many(with_luck(one, trialled[name], 'eer')['eer'])}; 50 % is a coin toss."
+        f"{of_many(with_luck(one, trialled[name], 'eer')['eer'])}; 50 % is chance."
         for name, one in chosen.items()
     ]
     if chosen:
@@ -295,8 +297,14 @@ def notices_of(trialled: Mapping[str, Sequence[Trialled]], metric: str) -> list[
         for variants in trialled.values()
         for one in _leaders(variants, metric)
         for notice in (*negated_notices(one.result.roc), *one.notices)
-        if notice.code != "inverted"
+        if notice.code not in (_SIGNS[:1] if _beyond_luck(variants, metric) else _SIGNS)
     ]
+
+
+def _beyond_luck(variants: Sequence[Trialled], metric: str) -> bool:
+    """Whether the strongest attack reads more than luck, as far as that is known."""
+    luck = with_luck(strongest(variants, metric), variants, metric)[metric].luck
+    return luck is None or luck.beyond
 
 
 def variant_blocks(

@@ -32,7 +32,7 @@ def section(study: Study, results: Results) -> Section:
         most = max(growth.systems, key=lambda one: float(one.measured.values[-1, _CHART]))
         passed = whole_percent(float(most.measured.values[-1, _CHART]))
         title = (
-            f"{name}: the closest of {most.measured.counts[-1]:,} voices passes up to"
+            f"{name}: the most similar of {most.measured.counts[-1]:,} impostors is accepted up to"
             f" {passed} of the time ({most.system})"
         )
         own = colours if all(one.system in colours for one in growth.systems) else None
@@ -71,8 +71,8 @@ def _answer(one: SystemGrowth) -> str:
     """How often the closest of all voices passes."""
     name, last = one.operating[_CHART].name, _CHART - len(one.operating)
     text = (
-        f"{one.system}: at {name} ({labels('thresholds').get(name, 'as asked')}), the one closest"
-        f" of {int(one.measured.counts[-1]):,} voices passes, in one attempt,"
+        f"{one.system}: at {name} ({labels('thresholds').get(name, 'as asked')}), the most"
+        f" similar of {int(one.measured.counts[-1]):,} impostors is accepted"
         f" {with_level(one.measured.estimates[last])} of the time"
     )
     far = one.predicted

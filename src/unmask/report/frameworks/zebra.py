@@ -26,7 +26,7 @@ def section(study: Study, results: Results) -> Section:
     disclosures = {n: disclosure_of(one.result.roc, system=n) for n, one in chosen.items()}
     shares = {n: one.value("d_ece") / LARGEST_D_ECE for n, one in chosen.items()}
     each = ", ".join(f"{name} {whole_percent(share)}" for name, share in shares.items())
-    title = f"Evidence that the strongest attacker's scores give away, of all there is: {each}"
+    title = f"Share of the available evidence disclosed to the strongest attacker: {each}"
     colours = {name: colours_of(study)[name] for name in chosen}
     of = f"{MODELS}, by the strongest attacker on each"
     figures: list[charts.Figure | Choice] = [
@@ -54,8 +54,8 @@ def section(study: Study, results: Results) -> Section:
         key="zebra",
         answer=[
             f"{named(one)}: D_ECE of {MODELS} {shown(one.result['d_ece'], 3)} bit of at most 0.721;"
-            f" at worst the odds change by a factor of 10^{one.value('l_w'):.1f}, tag"
-            f" {one.result['tag'].value}"
+            " in the worst case a comparison changes the odds"
+            f" {_fold(one.value('l_w'))}, tag {one.result['tag'].value}"
             f"{of_many(with_luck(one, trialled[name], 'd_ece')['d_ece'])}."
             for name, one in chosen.items()
         ],
@@ -68,3 +68,8 @@ def section(study: Study, results: Results) -> Section:
         ],
         notices=list(dict.fromkeys([*notices_of(trialled, "d_ece"), *learnt])),
     )
+
+
+def _fold(power: float) -> str:
+    """``34,000-fold``: a power of ten to two digits."""
+    return f"{float(f'{10**power:.2g}'):,.0f}-fold"

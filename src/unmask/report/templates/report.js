@@ -38,7 +38,16 @@ const menu = document.querySelector("nav.side .menu");
 const narrow = window.matchMedia("(max-width: 74.99rem)");
 menu.open = !narrow.matches;
 narrow.addEventListener("change", () => { menu.open = !narrow.matches; });
-menu.addEventListener("click", (event) => {
-  if (narrow.matches && event.target.closest("a")) menu.open = false;
+// What a link leads to stays in place while charts above it are drawn, until the reader moves.
+let goal = document.getElementById(location.hash.slice(1));
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("a[href^='#']");
+  if (!link) return;
+  goal = document.getElementById(link.hash.slice(1));
+  if (narrow.matches && menu.contains(link)) menu.open = false;
+  if (goal.id === "words") goal.querySelector("details").open = true;
 });
+for (const move of ["wheel", "touchmove", "keydown", "pointerdown"])
+  window.addEventListener(move, () => { goal = null; }, { passive: true });
+new ResizeObserver(() => goal?.scrollIntoView({ behavior: "instant" })).observe(document.body);
 if (window.unmaskDraw) window.unmaskDraw();
