@@ -204,7 +204,6 @@ def roc_hull(curves: Mapping[str, DetCurve], *, colours: draw.Colours = None) ->
     return captioned("roc_hull", draw.in_panel(*layers, ratio=1), rates=_equal_errors(curves))
 
 
-_MORE_IS_BETTER = ("d_ece", "d_sys", "tpr_at_fpr", "l_w")
 _EDGE = 150.0
 _STEPS_OF_GAINS = (1, 2, 5, 10, 20, 25, 50, 100)
 _PLACES = {"within": "circle", "left": "triangle-left", "right": "triangle-right"}
@@ -226,7 +225,7 @@ def difference_intervals(comparison: Comparison, labels: Sequence[str]) -> Figur
         if interval is None or not math.isfinite(interval.low) or not 0 < first < math.inf:
             left_out.append(label)
             continue
-        more = (row.first.metric in _MORE_IS_BETTER) != comparison.privacy
+        more = row.lower_is_better == comparison.privacy
         share = (100 if more else -100) / first
         names.append(label)
         low, high = sorted((share * interval.low, share * interval.high))
