@@ -81,7 +81,7 @@ def _telling(function: Any) -> Any:
 
     @wraps(function)
     def call(*args: Any, **options: Any) -> Any:
-        if of_voices and any(type(one).__name__ in _FRAMES for one in args):
+        if of_voices and any(type(arg).__name__ in _FRAMES for arg in args):
             cure = "a data frame (um.read_embeddings(frame) turns it into embeddings)"
             raise _InputError(name, "embeddings", cure)
         try:
@@ -94,7 +94,7 @@ def _telling(function: Any) -> Any:
                 f"{name}() has no option {unknown!r}{_near(function, unknown)}"
             ) from None
         notices = getattr(result, "notices", ())
-        for line in _told(one for one in notices if one.severity == "warning"):
+        for line in _told(notice for notice in notices if notice.severity == "warning"):
             warnings.warn(line, UnmaskWarning, stacklevel=2)
         return result
 

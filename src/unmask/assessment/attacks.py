@@ -181,7 +181,7 @@ class AttackRun:
 
     def hold(self, *variants: Variant) -> None:
         """Let go of all scores but those of ``variants``."""
-        for key in self._scored.keys() - {_scored(one) for one in variants}:
+        for key in self._scored.keys() - {_scored(variant) for variant in variants}:
             del self._scored[key]
 
     @cached_property
@@ -203,7 +203,7 @@ class AttackRun:
     def trials(self) -> str:
         """Digest of models and tests in their order: the same for attacks on one list of trials."""
         tests = utterances(self.data.test), self.data.test.speakers.to_series()
-        names = [self._models.to_list(), *(one.to_list() for one in tests)]
+        names = [self._models.to_list(), *(test.to_list() for test in tests)]
         return hashlib.sha256(json.dumps(names).encode()).hexdigest()
 
     def permuted(self, variant: Variant, *, seed: int) -> Permuted:
@@ -262,7 +262,7 @@ def attacks_of(config: Config, inputs: Inputs) -> tuple[Attacks, dict[tuple[str,
         return {}, {}
     original = inputs.enrolment(inputs.original)
     control = law.of_people(inputs.attacked(inputs.original), set(original.speakers.to_series()))
-    named = dict.fromkeys(b for one in config.attackers for b in one.backends)
+    named = dict.fromkeys(b for attacker in config.attackers for b in attacker.backends)
     backends = tuple(b for b in named if not law.known_backend(b).apart)
     unprotected = law.Attacker(original, control, train=original, release=False)
     of: dict[str, tuple[AttackRun, ...]] = {
@@ -273,15 +273,15 @@ def attacks_of(config: Config, inputs: Inputs) -> tuple[Attacks, dict[tuple[str,
     missing = {}
     for name, given in inputs.speech.items():
         attacks = []
-        for one in config.attackers:
-            speech = inputs.trained.get((name, one.name)) if one.trains else given
-            lacking = [NOT_GIVEN[data] for data in one.needs if data not in given.known]
+        for attacker in config.attackers:
+            speech = inputs.trained.get((name, attacker.name)) if attacker.trains else given
+            lacking = [NOT_GIVEN[data] for data in attacker.needs if data not in given.known]
             if speech is None:
-                missing[name, one.name] = f"not run, {inputs.untrained[name, one.name]}"
-            elif lacking and not one.trains:
-                missing[name, one.name] = f"not run, {' and '.join(lacking)}"
+                missing[name, attacker.name] = f"not run, {inputs.untrained[name, attacker.name]}"
+            elif lacking and not attacker.trains:
+                missing[name, attacker.name] = f"not run, {' and '.join(lacking)}"
             else:
-                attack = _attack(name, one, inputs, speech)
+                attack = _attack(name, attacker, inputs, speech)
                 attacks.append(replace(attack, side=config.legal.side))
         if not attacks:
             reasons = "; ".join(f"{who}: {why}" for (n, who), why in missing.items() if n == name)

@@ -87,9 +87,9 @@ class Step:
         **options: Any,
     ) -> Step:
         """``function(*data, **options)``, known by the options and by the digests of the data."""
-        more = {n: one for n, one in options.items() if isinstance(one, Embeddings | Scores)}
+        more = {n: table for n, table in options.items() if isinstance(table, Embeddings | Scores)}
         params = {name: value for name, value in options.items() if name not in more}
-        inputs = [digest_of(one) for one in (*data, *more.values())]
+        inputs = [digest_of(table) for table in (*data, *more.values())]
         return cls(what, inputs, params, partial(function, *data, **options), weight)
 
     @property
@@ -100,7 +100,7 @@ class Step:
         known = [list(self.inputs), dict(self.params)]
         named = (*self.params.get("backends", ()), *self.params.get("attackers", ()))
         named = (*named, self.params.get("backend"))
-        own = [one.token for name in named if (one := BACKENDS.get(name)) and one.token]
+        own = [backend.token for name in named if (backend := BACKENDS.get(name)) and backend.token]
         return store.digest(known, self.what, code_digest(), *own)
 
 
@@ -207,13 +207,13 @@ class Kept:
     def at(cls, folder: Path) -> Kept:
         """What is kept in a folder."""
         files = [path.lstat() for path in folder.rglob("*") if not path.is_dir()]
-        last = max((one.st_mtime for one in files), default=folder.stat().st_mtime)
-        return cls(folder, _reports(folder), sum(one.st_size for one in files), last)
+        last = max((file.st_mtime for file in files), default=folder.stat().st_mtime)
+        return cls(folder, _reports(folder), sum(file.st_size for file in files), last)
 
     @property
     def gone(self) -> bool:
         """Whether it is known of which reports the steps are, and none of them is there."""
-        return bool(self.reports) and not any(one.exists() for one in self.reports)
+        return bool(self.reports) and not any(path.exists() for path in self.reports)
 
     def clear(self) -> None:
         """Remove the steps, and the folder if nothing else is in it."""

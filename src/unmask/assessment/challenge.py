@@ -58,7 +58,7 @@ class TrialSet(NamedTuple):
 def shown_sets(names: Iterable[str]) -> dict[str, TrialSet]:
     """The lists that challenges rank by: those of the test split, all where there is none."""
     sets = {name: TrialSet.of(name) for name in names}
-    tests = {name: one for name, one in sets.items() if one.split == "test"}
+    tests = {name: trial_set for name, trial_set in sets.items() if trial_set.split == "test"}
     return tests or sets
 
 
@@ -69,12 +69,12 @@ def ranked_sets(names: Iterable[str]) -> dict[str, float]:
     of common sentences (2020, 2022) weigh a quarter of the others of their corpus.
     """
     sets = shown_sets(names)
-    both = {one[:2] for one in sets.values() if one.sex == "mixed"}
-    common = {one[:3] for one in sets.values() if one.common}
+    both = {trial_set[:2] for trial_set in sets.values() if trial_set.sex == "mixed"}
+    common = {trial_set[:3] for trial_set in sets.values() if trial_set.common}
     return {
-        name: 0.2 if one.common else 0.8 if one[:3] in common else 1.0
-        for name, one in sets.items()
-        if one.sex == "mixed" or one[:2] not in both
+        name: 0.2 if trial_set.common else 0.8 if trial_set[:3] in common else 1.0
+        for name, trial_set in sets.items()
+        if trial_set.sex == "mixed" or trial_set[:2] not in both
     }
 
 

@@ -175,7 +175,7 @@ class SafeguardConfig(VoicesConfig):
 
     @model_validator(mode="after")
     def _something(self) -> Self:
-        names = [one.label(self.name) for one in self.scores]
+        names = [score.label(self.name) for score in self.scores]
         if len(set(names)) < len(names):
             raise ValueError("scores: expected another set or extractor for each list of trials")
         if not self.given and not self.scores:
@@ -297,7 +297,7 @@ STANDARD: dict[str, AttackerConfig] = {}
 """The usual attackers by name, which are reserved for what they mean."""
 _USUAL = tomllib.loads(Path(__file__).with_name("attackers.toml").read_text(encoding="utf-8"))
 ATTACKERS = tuple(AttackerConfig(**one) for one in _USUAL["attackers"])
-STANDARD.update({one.name: one for one in ATTACKERS})
+STANDARD.update({attacker.name: attacker for attacker in ATTACKERS})
 QUICK = tuple(AttackerConfig(**one) for one in _USUAL["quick"])
 """Who attacks in a quick look, in ten readings; the second only where there is an own run."""
 _QUICK_FRAMEWORKS: tuple[Framework, ...] = (
@@ -526,7 +526,7 @@ class Config(_Part):
     ) -> tuple[AttackerConfig, ...]:
         if not info.data.get("standard_attackers", True):
             return given
-        own = {one.name: one for one in given}
+        own = {attacker.name: attacker for attacker in given}
         return tuple({**STANDARD, **own}.values())
 
     @property
@@ -547,7 +547,7 @@ class Config(_Part):
             for one in self.safeguards
             if not one.hidden or one.name in {other.again for other in self.safeguards}
         ]
-        own = any(one.keyless or one.again for one in used)
+        own = any(safeguard.keyless or safeguard.again for safeguard in used)
         return self.model_copy(
             update={
                 "title": f"Quick look: {self.title}",
@@ -565,9 +565,9 @@ class Config(_Part):
         """The levels of one pseudonym that are compared: all safeguards, each named after what
         shares a voice; none where others are among them.
         """
-        shown = [one for one in self.safeguards if not one.hidden]
-        told = len(shown) > 1 and all(one.name == one.per for one in shown)
-        return tuple(one.name for one in shown) if told else ()
+        shown = [safeguard for safeguard in self.safeguards if not safeguard.hidden]
+        told = len(shown) > 1 and all(safeguard.name == safeguard.per for safeguard in shown)
+        return tuple(safeguard.name for safeguard in shown) if told else ()
 
     @property
     def voices(self) -> tuple[str, ...]:
@@ -585,7 +585,7 @@ class Config(_Part):
         """What this file drops of the usual attackers, their back-ends, frameworks, metrics and
         lengths, by what it is.
         """
-        voices = any(one.given for one in self.safeguards)
+        voices = any(safeguard.given for safeguard in self.safeguards)
         needs = {"legal": voices, "trust": voices, "similarity": bool(self.safeguards)}
         needs["utility"] = self.utility.given
         wanted = self.frameworks or FRAMEWORKS
@@ -595,9 +595,9 @@ class Config(_Part):
             named, usual = {one.name: one for one in self.attackers}, Legal()
             drops["attackers"] = [name for name in STANDARD if name not in named]
             for name in (one for one in STANDARD if one in named):
-                one = named[name]
-                lost = [str(b) for b in STANDARD[name].backends if b not in one.backends]
-                lost += ["the extractor as it was given"] * one.trains
+                attacker = named[name]
+                lost = [str(b) for b in STANDARD[name].backends if b not in attacker.backends]
+                lost += ["the extractor as it was given"] * attacker.trains
                 drops[f"back-ends of the {name} attacker"] = lost
             if "legal" in wanted:
                 drops["metrics"] = [m for m in usual.metrics if m not in self.legal.metrics]
@@ -643,14 +643,14 @@ class Config(_Part):
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
-        if not any(not one.hidden for one in self.safeguards) and not self.scores:
+        if not any(not safeguard.hidden for safeguard in self.safeguards) and not self.scores:
             raise ValueError("expected safeguards or scores to assess, found neither")
-        if any(one.given for one in self.safeguards) and not self.original.given:
+        if any(safeguard.given for safeguard in self.safeguards) and not self.original.given:
             raise ValueError("original: expected embeddings or audio to compare with, found none")
-        made = [one.name for one in self.safeguards if one.made]
+        made = [safeguard.name for safeguard in self.safeguards if safeguard.made]
         if made and self.original.audio is None:
             raise ValueError(f"original: expected audio to make {made[0]} of, found none")
-        scored = [one.name for one in self.safeguards if one.scores]
+        scored = [safeguard.name for safeguard in self.safeguards if safeguard.scores]
         if not scored and self.table != TableConfig():
             raise ValueError("table: expected safeguards with scores, found none")
         rows = [name for name in self.table.rows if name not in (ORIGINAL, "attackers")]

@@ -74,7 +74,7 @@ def config_of(
     for path in others:
         if (found := _KINDS[_kind(path)]) != _KINDS[kind]:
             raise InputError(path, f"{_KINDS[kind]} like {original}", found)
-        if sum(path.resolve() == one.resolve() for one in (Path(original), *others)) > 1:
+        if sum(path.resolve() == file.resolve() for file in (Path(original), *others)) > 1:
             raise InputError(path, "different folders or files", "the same twice")
     if unknown := next((name for name in again if name not in named), None):
         raise InputError("--again", f"one of {', '.join(named)}", unknown)
@@ -97,7 +97,7 @@ def config_of(
             one |= {"again": f"{name}-again", "keyless": told.keyless}
         safeguards.append(one)
     safeguards += _at_levels(told, kind, safeguards)
-    names = ", ".join(f"'{one['name']}'" for one in safeguards)
+    names = ", ".join(f"'{safeguard['name']}'" for safeguard in safeguards)
     which = f"the safeguard{'s' if safeguards[1:] else ''} {names}" if names else told.sweep
     title = f"Assessment of {which}"
     safeguards += _swept(told, kind, safeguards)

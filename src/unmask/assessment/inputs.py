@@ -95,14 +95,14 @@ class Inputs:
     @property
     def protected(self) -> dict[str, Embeddings]:
         """What is attacked, by safeguard."""
-        return {name: one.protected for name, one in self.speech.items()}
+        return {name: speech.protected for name, speech in self.speech.items()}
 
     @property
     def again(self) -> dict[str, Embeddings]:
         """Runs of the attacker's own, by safeguard; those without a key have none."""
-        own = {name: one.known.get("own") for name, one in self.speech.items()}
+        own = {name: speech.known.get("own") for name, speech in self.speech.items()}
         same = self.keyless | self.renewed
-        return {n: one for n, one in own.items() if one is not None and n not in same}
+        return {n: voices for n, voices in own.items() if voices is not None and n not in same}
 
     @property
     def safeguards(self) -> tuple[str, ...]:
@@ -113,7 +113,7 @@ class Inputs:
     def lists(self) -> dict[str, Scores]:
         """The lists of scores of all safeguards by name."""
         sets = self.sets.items()
-        return {list_name(n, part): one for n, own in sets for part, one in own.items()}
+        return {list_name(n, part): table for n, own in sets for part, table in own.items()}
 
     def enrolment(self, embeddings: Embeddings) -> Embeddings:
         """The utterances that enrol."""
@@ -152,18 +152,18 @@ class Inputs:
         """Only those attacked who are in all sets, and a notice on the others; releases whole."""
         released: dict[str, Attacker] = {}
         lone = []
-        for name, one in self.speech.items():
+        for name, spoken in self.speech.items():
             try:
-                released[name] = self._within(one.protected)
+                released[name] = self._within(spoken.protected)
             except InputError:
                 sentence = "nobody has two protected recordings to link to each other"
                 lone.append(Notice("absent", name, sentence))
-        speech = {name: self.attackable(name, one) for name, one in self.speech.items()}
-        trained = {key: self.attackable(key[0], one) for key, one in self.trained.items()}
+        speech = {name: self.attackable(name, spoken) for name, spoken in self.speech.items()}
+        trained = {key: self.attackable(key[0], spoken) for key, spoken in self.trained.items()}
         absent = [
             notice
-            for name, one in speech.items()
-            for notice in self._absent(name, one.protected, name_them=name_them)
+            for name, spoken in speech.items()
+            for notice in self._absent(name, spoken.protected, name_them=name_them)
         ]
         notices = (*self.notices, *absent, *lone)
         return replace(self, speech=speech, trained=trained, released=released, notices=notices)
@@ -214,7 +214,7 @@ class Inputs:
 
 def check_speakers(known: Embeddings, other: Embeddings, key: str) -> None:
     """Somebody is in both sets."""
-    here, there = (sorted(set(one.speakers.to_series())) for one in (known, other))
+    here, there = (sorted(set(voices.speakers.to_series())) for voices in (known, other))
     if not set(here) & set(there):
         some = [", ".join(names[:2]) + (" …" if len(names) > 2 else "") for names in (there, here)]
         raise InputError(f"no speaker of {key} is in original ({some[0]} against {some[1]})")
@@ -261,7 +261,7 @@ def read_inputs(
         return speech
 
     def located(scores: Scores) -> Scores:
-        named = [replace(one, name=relative(one.name, base)) for one in scores.sources]
+        named = [replace(source, name=relative(source.name, base)) for source in scores.sources]
         sources.extend(named)
         return replace(scores, sources=tuple(named))
 
@@ -269,16 +269,16 @@ def read_inputs(
         sources.append(Source(relative(str(file), base), content_digest(file), kind))
 
     original = voices(config.original, "original") if config.original.given else None
-    given = [one for one in config.safeguards if one.given]
+    given = [safeguard for safeguard in config.safeguards if safeguard.given]
     every = {one.name: voices(one, f"safeguards.{one.name}") for one in given}
-    for one in given if not work.dry else ():
-        if one.per == "session" and every[one.name].sessions is None:
-            raise InputError(f"safeguards.{one.name}", SESSIONS, "none")
+    for safeguard in given if not work.dry else ():
+        if safeguard.per == "session" and every[safeguard.name].sessions is None:
+            raise InputError(f"safeguards.{safeguard.name}", SESSIONS, "none")
     runs = {
-        f"{one.name}.{kind}": str(getattr(one, kind))
-        for one in given
+        f"{safeguard.name}.{kind}": str(getattr(safeguard, kind))
+        for safeguard in given
         for kind in ("again", "related")
-        if getattr(one, kind) is not None
+        if getattr(safeguard, kind) is not None
     }
     for key, path in runs.items():
         if path not in every:
@@ -286,12 +286,12 @@ def read_inputs(
     if unread and original is not None:
         readable = partial(only, names=unread, what="can be read", inside=False)
         original, every = readable(original), {name: readable(one) for name, one in every.items()}
-    tables = {one.name: located(_table(one)) for one in config.scores}
+    tables = {table.name: located(_table(table)) for table in config.scores}
     scored = [one for one in config.safeguards if one.scores and not one.hidden]
     sets = {
-        given.label(one.name): {name: located(s) for name, s in _sets(given).items()}
-        for one in scored
-        for given in one.scores
+        given.label(safeguard.name): {name: located(s) for name, s in _sets(given).items()}
+        for safeguard in scored
+        for given in safeguard.scores
     }
     stated: dict[str, tuple[Stated, ...]] = {}
     for one in scored:
@@ -305,7 +305,7 @@ def read_inputs(
         said = [place / "text" for words in one.heard for place in words.data]
         for file in (*one.results, *said, *written):
             source(file, "results" if file in one.results else "transcripts")
-    keyless = frozenset(one.name for one in config.safeguards if one.keyless)
+    keyless = frozenset(safeguard.name for safeguard in config.safeguards if safeguard.keyless)
     renewed = frozenset(
         one.name for one in config.safeguards if one.per == "utterance" and one.again is None
     )
@@ -365,8 +365,8 @@ def _hearing(inputs: Inputs, config: Config) -> Inputs:
     words = read_words(*config.said, speakers=config.original.speakers)
     if words is None or inputs.original is None:
         return inputs
-    for one in (inputs.original, *inputs.protected.values()):
-        words.told(one)
+    for voices in (inputs.original, *inputs.protected.values()):
+        words.told(voices)
     told = partial(words.told, optional=True)
     heard: Inputs = mapped(inputs, lambda one: told(one) if isinstance(one, Embeddings) else one)
     return replace(heard, words=words)
@@ -385,10 +385,10 @@ def _with_attackers(
     """
     config, training, original = runs.config, runs.config.training, inputs.original
     given = {name: runs.safeguards[name] for name in inputs.speech}
-    recorded = [n for n, one in given.items() if one.audio and config.original.audio]
+    recorded = [n for n, safeguard in given.items() if safeguard.audio and config.original.audio]
     runnable = [name for name in recorded if runs.allowed(given[name])]
-    trains = [one for one in config.attackers if one.trains]
-    pairs = [(one, attacker) for one in given.values() for attacker in trains]
+    trains = [attacker for attacker in config.attackers if attacker.trains]
+    pairs = [(safeguard, attacker) for safeguard in given.values() for attacker in trains]
     why = {(a.name, b.name): extractors.why_not(a, b) for a, b in pairs}
     able = [(a, b) for a, b in pairs if why[a.name, b.name] is None]
     for pair in able:
@@ -399,7 +399,7 @@ def _with_attackers(
     if others is not None:
         check_names(original, others, "training")
         refuse_attacked(others.speakers.to_series(), original.speakers.to_series())
-        attacked = {f"safeguards.{n}": one.protected for n, one in inputs.speech.items()}
+        attacked = {f"safeguards.{n}": spoken.protected for n, spoken in inputs.speech.items()}
         refuse_copies({"original": original, **attacked}, others, "training")
     for name in runnable:
         known = held[name].known
@@ -409,17 +409,17 @@ def _with_attackers(
             held[name] = replace(held[name], known=own_too)
     if others is not None:
         made = {
-            name: voices(VoicesConfig(embeddings=one.training), f"safeguards.{name}.training")
-            for name, one in given.items()
-            if one.training is not None
+            name: voices(VoicesConfig(embeddings=safeguard.training), f"safeguards.{name}.training")
+            for name, safeguard in given.items()
+            if safeguard.training is not None
         }
         for name, protected in made.items():
             check_names(others, protected, f"safeguards.{name}.training", whose="training")
         for name in runnable if training.audio is not None else ():
             if name not in made:
                 made[name] = runs.embedded_run(given[name], training=True)
-        for name, one in given.items():
-            which = {"own": name, "related": str(one.related)}
+        for name, safeguard in given.items():
+            which = {"own": name, "related": str(safeguard.related)}
             learnt = {data: made[run] for data, run in which.items() if run in made}
             held[name] = replace(held[name], learnt={"original": others, **learnt})
     elif trains and config.original.audio is not None:
@@ -440,11 +440,11 @@ def _with_attackers(
 def _role(config: Config, key: str) -> str:
     """What the set of this key is to an assessment."""
     name = key.removeprefix("safeguards.")
-    for one in config.safeguards:
-        if name in (f"{one.name}.again", one.again):
-            return f"attacker's own run of {one.name}"
-        if name in (f"{one.name}.related", one.related):
-            return f"related to {one.name}"
+    for safeguard in config.safeguards:
+        if name in (f"{safeguard.name}.again", safeguard.again):
+            return f"attacker's own run of {safeguard.name}"
+        if name in (f"{safeguard.name}.related", safeguard.related):
+            return f"related to {safeguard.name}"
     return f"protected by {name}" if name != key else key
 
 

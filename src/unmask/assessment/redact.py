@@ -33,7 +33,7 @@ _NAMES = {
 """What the columns of voices and of scores name."""
 _ORDER = ("utterances", "speakers", "test", "enrol")
 """Columns by which rows are put in order, the last first."""
-_ENDINGS = SUFFIXES.union(*(one.extensions for one in FORMATS))
+_ENDINGS = SUFFIXES.union(*(layout.extensions for layout in FORMATS))
 _PLAIN = {*"fmxyn", "female", "male", "woman", "man", "women", "men", "yes", "no", "true", "false"}
 """Values of a column that name nobody, as numbers do."""
 T = TypeVar("T")

@@ -57,14 +57,14 @@ def expected(study: Study, work: Work) -> float:
     """
     wanted = [f for f in FRAMEWORKS if f.key in (study.config.frameworks or KEYS)]
     plans = [plan for one in wanted for plan in (one.steps(study), one.later(study))]
-    tried = study.trials().values() if any(one.trials for one in wanted) else ()
+    tried = study.trials().values() if any(framework.trials for framework in wanted) else ()
     steps = [*tried, *(step for plan in plans for some in plan.values() for step in some.values())]
-    left = {one.key: one for one in steps if not work.path(one).is_file()}.values()
+    left = {step.key: step for step in steps if not work.path(step).is_file()}.values()
     timed: float = work.total + sum(one.timed() for one in left if one.timed)
     weights: float = sum(one.weight for one in left if not one.timed)
     figures = 0 if study.config.quick else len(study.config.figures)
     page = figures * _FIGURES * (2 + len(study.inputs.safeguards))
-    page += sum(_A_SECTION + (one.key == "trust") * len(study.every) for one in wanted)
+    page += sum(_A_SECTION + (framework.key == "trust") * len(study.every) for framework in wanted)
     return timed + _pace() * (weights + page)
 
 
@@ -95,24 +95,24 @@ class Run:
 
     def __init__(self, study: Study, work: Work) -> None:
         self.study, self.work, self.reason = study, work, ""
-        unread = (one for one in study.inputs.notices if one.code == "not-read")
-        self.failures = [replace(one, sentence=one.line) for one in unread]
+        unread = (notice for notice in study.inputs.notices if notice.code == "not-read")
+        self.failures = [replace(notice, sentence=notice.line) for notice in unread]
 
     def frameworks(self) -> Iterator[Done]:
         """Each framework that has something to report, as soon as its steps are done."""
         study = self.study
         wanted = [f for f in FRAMEWORKS if f.key in (study.config.frameworks or KEYS)]
-        plans = {one.key: one.steps(study) for one in wanted}
-        trials = study.trials() if any(one.trials for one in wanted) else {}
+        plans = {framework.key: framework.steps(study) for framework in wanted}
+        trials = study.trials() if any(framework.trials for framework in wanted) else {}
         self._expect({TRIALS: trials}, *plans.values())
         tried = self.compute(TRIALS, trials)
         study.tried(tried)
-        later = {one.key: one.later(study) for one in wanted}
+        later = {framework.key: framework.later(study) for framework in wanted}
         self._expect(*later.values())
-        for one in wanted:
-            plan = {**plans[one.key], **later[one.key]}
-            results = {group: self.compute(one.key, steps) for group, steps in plan.items()}
-            if one.trials:
+        for framework in wanted:
+            plan = {**plans[framework.key], **later[framework.key]}
+            results = {group: self.compute(framework.key, steps) for group, steps in plan.items()}
+            if framework.trials:
                 plan, results = {TRIALS: trials, **plan}, {TRIALS: tried, **results}
             done = [
                 step
@@ -120,8 +120,8 @@ class Run:
                 for name, step in steps.items()
                 if name in results[group]
             ]
-            if done and (one.main is None or results.get(one.main)):
-                yield Done(one.key, done, results)
+            if done and (framework.main is None or results.get(framework.main)):
+                yield Done(framework.key, done, results)
 
     def _expect(self, *plans: Plan) -> None:
         self.work.expect([step for p in plans for group in p.values() for step in group.values()])

@@ -61,7 +61,7 @@ class Runs:
 
     def __init__(self, config: Config, work: Work, *, allow_code: bool = False) -> None:
         self.config, self.work, self.allow_code = config, work, allow_code
-        self.safeguards = {one.name: one for one in config.safeguards}
+        self.safeguards = {safeguard.name: safeguard for safeguard in config.safeguards}
 
     @cached_property
     def recordings(self) -> tuple[Recording, ...]:
@@ -74,14 +74,14 @@ class Runs:
         train. Their order is a hash of seed and name, so that whoever is added moves few.
         """
         config = self.config
-        if config.training.given or not any(one.trains for one in config.attackers):
+        if config.training.given or not any(attacker.trains for attacker in config.attackers):
             return frozenset()
         order = self.by_lot(self.recordings, "apart")
         return frozenset(order[: round(config.training.share * len(order))])
 
     def by_lot(self, files: Iterable[Recording], what: str) -> list[str]:
         """The people of recordings in an order of their own for each seed and purpose."""
-        people = {one.speaker for one in files}
+        people = {recording.speaker for recording in files}
         return sorted(people, key=lambda name: joint_digest(self.config.seed, what, name))
 
     @cached_property
@@ -91,7 +91,7 @@ class Runs:
             files = recordings_of(self.config.training)
             refuse_attacked((x.speaker for x in files), (x.speaker for x in self.recordings))
             return files
-        return tuple(one for one in self.recordings if one.speaker in self.apart)
+        return tuple(recording for recording in self.recordings if recording.speaker in self.apart)
 
     @cached_property
     def tested(self) -> tuple[Recording, ...]:
@@ -135,7 +135,7 @@ class Runs:
         """The folder of a run under a ``key``, and its recordings."""
         from unmask.speech import External, anonymise, safeguard as method_named
 
-        if safeguard.per == "session" and not all(one.session for one in files):
+        if safeguard.per == "session" and not all(recording.session for recording in files):
             raise InputError(f"safeguards.{safeguard.name}", SESSIONS, "none")
         low, high = safeguard.ends or (None, None)
         if safeguard.command is not None:
@@ -143,7 +143,7 @@ class Runs:
         else:
             how: Any = {"per": safeguard.per or "speaker", "low": low, "high": high}
             chosen = method_named(str(safeguard.method), seed=key, **how)
-        content = [(repr(one), one.digest) for one in files]
+        content = [(repr(recording), recording.digest) for recording in files]
         identity = json.dumps([chosen.describe(key=True), content])
         root = self.work.folder / "runs" / joint_digest(identity, code_digest())[:16]
         made = tuple(replace(one, path=root / f"{one.place}.flac") for one in files)
@@ -191,7 +191,7 @@ def embedded(
     from unmask.speech import embed, load_encoder
     from unmask.speech.encoders import fingerprint_of
 
-    content = joint_digest(*(one.digest for one in files))
+    content = joint_digest(*(recording.digest for recording in files))
 
     def compute() -> tuple[Embeddings, dict[str, str], FloatArray]:
         result = embed(files, encoder)
@@ -199,7 +199,7 @@ def embedded(
             raise InputError(f"{result.failures[0]} ({len(result.failures)} recordings failed)")
         made = result.embeddings
         read = set(utterances(made))
-        unread = [one.utterance for one in files if one.utterance not in read]
+        unread = [recording.utterance for recording in files if recording.utterance not in read]
         named = Source(source or what, content, "audio", encoder=made.encoder)
         named = replace(named, sound=medians(result.sounds))
         failures = dict(zip(unread, result.failures, strict=True))
@@ -209,7 +209,7 @@ def embedded(
     inputs, by = [content, *names], {"depends on": fingerprint_of(encoder)}
     if work.dry and not work.rate:
         loaded = load_encoder(encoder)
-        work.rate = seconds_each(files, lambda one: embed([one], loaded))
+        work.rate = seconds_each(files, lambda recording: embed([recording], loaded))
     weight = (work.rate or _A_FILE) * len(files) / workers()
     step = Step(f"embedding {what}", inputs, by, compute, weight, read=True)
     work.expect([step])
@@ -246,8 +246,8 @@ def check_names(known: Embeddings, other: Embeddings, key: str, *, whose: str = 
     of the other; ``key`` is what ``other`` is.
     """
     here, there = (
-        pl.DataFrame({"utterance": utterances(one), "speaker": one.speakers.to_series()})
-        for one in (known, other)
+        pl.DataFrame({"utterance": utterances(voices), "speaker": voices.speakers.to_series()})
+        for voices in (known, other)
     )
     for what in here.columns:
         refuse_twins(pl.concat([here[what], there[what]]), f"{what}s", f"{whose} and {key}")
@@ -265,14 +265,14 @@ def refuse_copies(known: Mapping[str, Embeddings | None], other: Embeddings, key
     """A run of the attacker's own, a related one or training speech is none of the ``known`` sets:
     few of its vectors, if any, are vectors of theirs.
     """
-    for whose, one in known.items():
-        if one is None or one.dimension != other.dimension:
+    for whose, voices in known.items():
+        if voices is None or voices.dimension != other.dimension:
             continue
         if other.dimension < 2:  # Nothing was embedded.
-            if one.source and other.source and one.source.sha256 == other.source.sha256:
+            if voices.source and other.source and voices.source.sha256 == other.source.sha256:
                 raise InputError(key, f"another run than {whose}", "the same bytes")
             continue
-        same = int(np.isin(other.marks, one.marks).sum())
+        same = int(np.isin(other.marks, voices.marks).sum())
         if 2 * same > len(other):
             wanted = "other vectors than those of " + whose
             raise InputError(key, wanted, f"the same in {same:,} of {len(other):,} rows")
@@ -293,7 +293,7 @@ def recordings_of(part: VoicesConfig) -> tuple[Recording, ...]:
     files = recordings(part.audio, speakers=part.speakers or "folder")
     if part.sessions is None:
         return files
-    named = sessions_of(part.sessions, [one.utterance for one in files])
+    named = sessions_of(part.sessions, [recording.utterance for recording in files])
     return tuple(replace(one, session=name) for one, name in zip(files, named, strict=True))
 
 

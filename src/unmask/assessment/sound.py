@@ -91,7 +91,7 @@ def spelled(sound: Sound) -> tuple[str, ...]:
 
 def encoder_notices(read: Mapping[str, Embeddings]) -> Iterator[Notice]:
     """Which of several sets do not tell their encoder."""
-    untold = [name.removeprefix(_SAFEGUARDS) for name, one in read.items() if not one.encoder]
+    untold = [name.removeprefix(_SAFEGUARDS) for name, voices in read.items() if not voices.encoder]
     if untold and len(read) > 1:
         yield Notice(ENCODER, "", _UNTOLD.format(", ".join(untold)))
 
@@ -106,13 +106,13 @@ def sound_notices(sounds: Mapping[str, Sounds]) -> Iterator[Notice]:
 
 def repeated_notices(read: Mapping[str, Embeddings], *, name_them: bool) -> Iterator[Notice]:
     """In which sets several utterances have one vector."""
-    for name, one in read.items():
-        _, of, count = np.unique(one.marks, return_inverse=True, return_counts=True)
+    for name, voices in read.items():
+        _, of, count = np.unique(voices.marks, return_inverse=True, return_counts=True)
         again = len(of) - len(count)
-        if again > FEW and one.dimension > 1 and one.utterances is not None:
+        if again > FEW and voices.dimension > 1 and voices.utterances is not None:
             pair = np.flatnonzero(of == of[(count[of] > 1).argmax()])[:2]
-            first = " and ".join(one.utterances.decode(int(row)) for row in pair)
-            some = f"{again:,} of {len(one):,}"
+            first = " and ".join(voices.utterances.decode(int(row)) for row in pair)
+            some = f"{again:,} of {len(voices):,}"
             words = f"{some} vectors are those of another utterance of the same set"
             words += f" (first: {first})" if name_them else ""
             yield Notice(REPEATED, name.removeprefix(_SAFEGUARDS), words)
@@ -120,11 +120,11 @@ def repeated_notices(read: Mapping[str, Embeddings], *, name_them: bool) -> Iter
 
 def run_notices(speech: Mapping[str, Speech]) -> Iterator[Notice]:
     """Which runs of the attacker's own do not keep of people what the attacked run keeps."""
-    for name, one in speech.items():
-        for whose, held in (("", one.known), (" of training people", one.learnt)):
+    for name, spoken in speech.items():
+        for whose, held in (("", spoken.known), (" of training people", spoken.learnt)):
             some = [held.get("own"), held.get("original")]
-            if all(x is not None and x.dimension == one.protected.dimension for x in some):
-                attacked = _kept(one.known["original"], one.protected)
+            if all(x is not None and x.dimension == spoken.protected.dimension for x in some):
+                attacked = _kept(spoken.known["original"], spoken.protected)
                 own = _kept(held["original"], held["own"])
                 for what, here, there in zip(_KEPT, attacked, own, strict=True):
                     if _unlike(here, there):

@@ -54,8 +54,8 @@ def enrolling(
     names = utterances(original)
     order = [hashlib.sha256(f"{config.seed}\0{name}".encode()).digest() for name in names]
     held = np.zeros(len(names), dtype=np.int64)
-    for one in others.values():
-        held += names.is_in(utterances(one).implode()).to_numpy()
+    for voices in others.values():
+        held += names.is_in(utterances(voices).implode()).to_numpy()
     alike = ("speaker", "held")
     rows = pl.DataFrame(
         {"name": names, "order": order, "speaker": original.speakers.codes, "held": held}

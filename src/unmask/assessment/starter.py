@@ -349,7 +349,7 @@ def _above(place: Path, folder: Path) -> str:
 def _states_utility(path: Path) -> bool:
     """Whether a result file has word error rates or recalls, which those of EERs have not."""
     try:
-        return any(one.metric in ("wer", "uar") for one in read_results(path))
+        return any(read_result.metric in ("wer", "uar") for read_result in read_results(path))
     except InputError:
         return False
 
@@ -378,6 +378,6 @@ def _lists_of(name: str, data: dict[str, Path]) -> Files:
     files = {"key": "trials", "speakers": "utt2spk"}
     files |= {"genders": "spk2gender"} if name.endswith("_mixed") else {}
     return {
-        what: next((one / file for one in same if (one / file).is_file()), None)
+        what: next((path / file for path in same if (path / file).is_file()), None)
         for what, file in files.items()
     }

@@ -98,8 +98,8 @@ def _trial_step(attack: AttackRun, config: Config) -> Step:
             alike = [one for one in chosen if one.by == by]
             again = evaluate(compared(attack.scores(*alike), alike[0]), **how)
             for variant, result in zip(alike, again, strict=True):
-                one = trialled[variant]
-                trialled[variant] = replace(one, result=result, notices=again.notices)
+                tried = trialled[variant]
+                trialled[variant] = replace(tried, result=result, notices=again.notices)
         lost = tuple(
             Notice("not-fitted", attack.safeguard, f"{attack.attacker} ({name}): not tried, {why}")
             for name, why in unfitted.items()
@@ -116,7 +116,7 @@ def _trial_step(attack: AttackRun, config: Config) -> Step:
 def strongest(trialled: Sequence[Trialled], metric: str) -> Trialled:
     """The attack that discloses most by a metric; the first of equals."""
     sign = MOST.get(metric, 1.0)
-    return max(trialled, key=lambda one: sign * one.value(metric))
+    return max(trialled, key=lambda tried: sign * tried.value(metric))
 
 
 def with_luck(one: Trialled, tried: Sequence[Trialled], metric: str) -> SystemResult:
@@ -212,7 +212,7 @@ class Study:
     @property
     def every(self) -> dict[tuple[str, str], AttackRun]:
         """All attacks by safeguard and attacker, in order."""
-        return {(one.safeguard, one.attacker): one for n in self.attacks for one in self.attacks[n]}
+        return {(run.safeguard, run.attacker): run for n in self.attacks for run in self.attacks[n]}
 
     @cached_property
     def tested(self) -> dict[tuple[str, str], AttackRun]:
@@ -220,23 +220,23 @@ class Study:
         would be too many trials, among the same people of all.
         """
         every, most = self.every, self.config.verification.max_trials
-        sizes = [(one.size, one.data.enrol.n_speakers) for one in every.values()]
+        sizes = [(run.size, run.data.enrol.n_speakers) for run in every.values()]
         fewest = min((int(n * (most / size) ** 0.5) for size, n in sizes if size > most), default=0)
         if not fewest:
             return every
-        people = drawn_people((one.data.enrol for one in every.values()), fewest, self.config.seed)
-        return {key: one.among(people) for key, one in every.items()}
+        people = drawn_people((run.data.enrol for run in every.values()), fewest, self.config.seed)
+        return {key: run.among(people) for key, run in every.items()}
 
     @property
     def fewer(self) -> tuple[Notice, ...]:
         """What is measured among some of the people only."""
-        people = {one.data.enrol.n_speakers for one in self.every.values()}
+        people = {run.data.enrol.n_speakers for run in self.every.values()}
         most, drawn = max(people, default=0), []
         if self.tested != self.every:
-            some = max(one.data.enrol.n_speakers for one in self.tested.values())
+            some = max(run.data.enrol.n_speakers for run in self.tested.values())
             what = "detection metrics, ZEBRA, C-P maps and the worst case"
             drawn.append(("verification.max_trials", some, what))
-        voices = max((one.n_speakers for one in self.inputs.protected.values()), default=0)
+        voices = max((vectors.n_speakers for vectors in self.inputs.protected.values()), default=0)
         if voices > (some := self.config.similarity.max_people):
             drawn.append(("similarity.max_people", some, "voice similarity"))
         return tuple(
@@ -253,14 +253,14 @@ class Study:
     def people(self) -> str:
         """How many people were attacked; several numbers where safeguards differ."""
         return _span(
-            one.data.test.n_speakers for (n, _), one in self.every.items() if n != ORIGINAL
+            run.data.test.n_speakers for (n, _), run in self.every.items() if n != ORIGINAL
         )
 
     @property
     def utterances(self) -> str:
         """How many utterances were attacked."""
         return _span(
-            len(one.data.test) for (name, _), one in self.every.items() if name != ORIGINAL
+            len(run.data.test) for (name, _), run in self.every.items() if name != ORIGINAL
         )
 
     def trials(self) -> dict[tuple[str, str], Step]:
@@ -269,7 +269,7 @@ class Study:
 
     def tried(self, done: Mapping[tuple[str, str], Sequence[Trialled]]) -> None:
         """Take the tried attacks; of their scores only those of the strongest are held."""
-        self.trialled = grouped((name, one) for (name, _), some in done.items() for one in some)
+        self.trialled = grouped((name, tried) for (name, _), some in done.items() for tried in some)
         self.is_tried = True
         best = {id(attack): [variant] for attack, variant in self.strongest().values()}
         for attack in self.tested.values():
@@ -281,9 +281,9 @@ class Study:
         """
         if not self.is_tried:
             first = {n: self.tested[n, some[0].attacker] for n, some in self.attacks.items()}
-            return {n: (one, Variant(one.backends[0])) for n, one in first.items()}
+            return {n: (run, Variant(run.backends[0])) for n, run in first.items()}
         best = {name: strongest(trialled, "eer") for name, trialled in self.trialled.items()}
-        return {n: (self.tested[n, one.attacker], one.variant) for n, one in best.items()}
+        return {n: (self.tested[n, tried.attacker], tried.variant) for n, tried in best.items()}
 
     @property
     def lists(self) -> dict[str, tuple[str, ScoreSets, str]]:
@@ -317,7 +317,7 @@ class Study:
         groups: dict[Any, dict[str, tuple[AttackRun, Variant]]] = {}
         for name, (attack, variant) in self.strongest().items():
             groups.setdefault((attack.trials, variant.by), {})[name] = (attack, variant)
-        references = {one.name: one.reference for one in self.config.scores}
+        references = {table.name: table.reference for table in self.config.scores}
         given = [
             _given_table(name, scores, references.get(name, ()))
             for name, scores in self.tables.items()
@@ -328,7 +328,7 @@ class Study:
 
 def drawn_people(sets: Iterable[Embeddings], most: int, seed: int) -> set[str]:
     """As many as ``most`` of the people in all ``sets``, the same for one seed."""
-    names = set.intersection(*(set(one.speakers.to_series()) for one in sets))
+    names = set.intersection(*(set(voices.speakers.to_series()) for voices in sets))
     order = np.random.default_rng(seed).permutation(len(names))[:most]
     return {sorted(names)[i] for i in order}
 

@@ -121,7 +121,7 @@ def _index(place: Any, part: str, key: str) -> int | str:
 
 def resolved(config: Config, folder: Path) -> Config:
     """The same with every path made absolute; files and folders that are missing are errors."""
-    known = {one.name for one in config.safeguards}
+    known = {safeguard.name for safeguard in config.safeguards}
 
     def walk(value: Any, key: str) -> Any:
         if isinstance(value, Path):
@@ -177,7 +177,7 @@ def to_toml(config: Config, *, base: Path | None) -> str:
     """
     import tomli_w
 
-    own = _WORDS | {one.name for one in config.safeguards}
+    own = _WORDS | {safeguard.name for safeguard in config.safeguards}
 
     def plain(value: Any, key: str = "") -> Any:
         if isinstance(value, BaseModel):

@@ -44,7 +44,7 @@ class Extractors:
     def why_not(self, safeguard: SafeguardConfig, attacker: AttackerConfig) -> str | None:
         """Why an attacker's extractor cannot be trained; None if it can."""
         training = self.config.training if self.config.training.given else self.config.original
-        if any(one.audio is None for one in (self.config.original, safeguard, training)):
+        if any(voices.audio is None for voices in (self.config.original, safeguard, training)):
             return NO_RECORDINGS
         runs = {"own": safeguard, "related": self.runs.safeguards.get(safeguard.related or "")}
         for data in sorted(runs.keys() & {*attacker.train, attacker.enrol}):
@@ -70,10 +70,10 @@ class Extractors:
         people = self.runs.by_lot(self.runs.training, "share")
         chosen = set(people[: max(2, round(share * len(people)))])
         return [
-            replace(one, utterance=f"{data} {one.utterance}")
+            replace(recording, utterance=f"{data} {recording.utterance}")
             for data, some in sets.items()
-            for one in some
-            if one.speaker in chosen
+            for recording in some
+            if recording.speaker in chosen
         ]
 
     def trained(self, safeguard: SafeguardConfig, attacker: AttackerConfig) -> Speech:
@@ -91,7 +91,7 @@ class Extractors:
 
         def through(share: float) -> Speech:
             taught = self._taught(sets, share)
-            chosen = {one.speaker for one in taught}
+            chosen = {recording.speaker for recording in taught}
             place, start = self._place(name, taught), self._start
             what = f"training the extractor of {name}, {share:.0%} of the people"
             if not self.work.dry:
@@ -126,7 +126,7 @@ class Extractors:
 
         sets = self._sets(safeguard, attacker, make=False)
         name = f"{attacker.name} on {safeguard.name}"
-        left = sum(not one.file.is_file() for files in sets.values() for one in files)
+        left = sum(not recording.file.is_file() for files in sets.values() for recording in files)
         waiting = [
             share
             for share in self.shares
@@ -134,7 +134,7 @@ class Extractors:
         ]
         if not waiting or not self.work.dry:
             return
-        people = len({one.speaker for one in self.runs.training})
+        people = len({recording.speaker for recording in self.runs.training})
         rows = sum(map(len, sets.values()))
         seconds = sum(
             training_seconds(
@@ -169,7 +169,7 @@ class Extractors:
     def _place(self, name: str, taught: Sequence[Recording]) -> Path:
         from unmask.speech import run_name
 
-        if self.work.dry and not all(one.path.is_file() for one in taught):
+        if self.work.dry and not all(recording.path.is_file() for recording in taught):
             return self.work.folder / "extractors" / "to be trained"
         identity = json.dumps(run_name(self._recipe, taught, start=self._start))
         return self.work.folder / "extractors" / joint_digest(name, identity, code_digest())[:16]

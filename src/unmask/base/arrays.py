@@ -79,7 +79,7 @@ def weighted_sum(values: FloatArray, weights: FloatArray) -> float:
 def as_array(values: Any, name: str) -> npt.NDArray[Any]:
     """An array of values or tensors; masks and complex numbers have no plain values: an error."""
     if isinstance(values, list | tuple) and any(map(_is_more, values[:1])):
-        values = [as_array(one, name) for one in values]
+        values = [as_array(value, name) for value in values]
     if isinstance(values, np.ma.MaskedArray) and values.mask.any():
         masked = f"{values.mask.sum()} of {values.size} masked: leave them out"
         raise InputError(name, "numbers without a mask", masked)

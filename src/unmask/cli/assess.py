@@ -208,8 +208,8 @@ def list_kept(
     folders: list[Path] | None = argument(default=None),
 ) -> None:
     """List caches with their size, their age, and whether the report still exists."""
-    for one in assessment.kept_assessments(*folders or ()):
-        print(visible(_line(one)))
+    for kept in assessment.kept_assessments(*folders or ()):
+        print(visible(_line(kept)))
 
 
 @cache.command("clear")
@@ -222,10 +222,10 @@ def clear_kept(
     """Delete caches; the next run computes everything again, and redacted labels change."""
     if bool(folders) + gone + all_ != 1:
         raise InputError("cache clear", "folders, --gone or --all", "none or several of these")
-    for one in assessment.kept_assessments(*folders or ()):
-        if one.gone or not gone:
-            one.clear()
-            print(visible(f"removed {_line(one)}"))
+    for kept in assessment.kept_assessments(*folders or ()):
+        if kept.gone or not gone:
+            kept.clear()
+            print(visible(f"removed {_line(kept)}"))
 
 
 def _line(kept: assessment.Kept) -> str:

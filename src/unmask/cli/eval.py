@@ -137,8 +137,8 @@ def evaluate(
             )
         if tables.scores_are and evaluation.scores is not None:
             known = evaluation.scores.systems
-            every = (one for one in evaluation if one.group is None)
-            rocs = {one.system: one.roc for one in every if one.system in known}
+            every = (result for result in evaluation if result.group is None)
+            rocs = {result.system: result.roc for result in every if result.system in known}
             more = engine.unit_notices(evaluation.scores, rocs, tables.scores_are)
             evaluation = replace(evaluation, notices=(*evaluation.notices, *more))
     _refuse_groups(evaluation)

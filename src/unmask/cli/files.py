@@ -148,8 +148,8 @@ def _voices(source: Path) -> Any:
     from unmask.speech import recordings
 
     found = recordings(source)
-    columns = {"utterance": [one.utterance for one in found]}
-    columns["speaker"] = [one.speaker for one in found]
-    if all(one.session is not None for one in found):
-        columns["session"] = [str(one.session) for one in found]
+    columns = {"utterance": [recording.utterance for recording in found]}
+    columns["speaker"] = [recording.speaker for recording in found]
+    if all(recording.session is not None for recording in found):
+        columns["session"] = [str(recording.session) for recording in found]
     return pl.DataFrame(columns)

@@ -68,7 +68,7 @@ def flat(command: Callable[..., None]) -> Callable[..., None]:
         else:
             changes = {} if default is parameter.empty else default
             members, fixed = _members(kind, changes, command.__name__)
-            members = {each: one for each, one in members.items() if each not in own}
+            members = {each: member for each, member in members.items() if each not in own}
             groups[name] = kind, fixed, list(members)
             offered |= members
     repeated = {name for name, (kind, _) in offered.items() if get_origin(kind) is tuple}
@@ -79,7 +79,7 @@ def flat(command: Callable[..., None]) -> Callable[..., None]:
     for name, (_, default) in given.items():
         if isinstance(default, OptionInfo) and (default.param_decls or default.default is False):
             letters = tuple(default.param_decls or ())
-            if not any(one.startswith("--") for one in letters):
+            if not any(letter.startswith("--") for letter in letters):
                 default.param_decls = (f"--{name.replace('_', '-')}", *letters)
 
     def run(**values: Any) -> None:

@@ -63,7 +63,7 @@ _ENROLS: dict[str, dict[str, Any]] = {
 
 def _named(*needs: str) -> str:
     """The names of back-ends that need one of these."""
-    return ", ".join(one.name for one in law.BACKENDS.values() if one.needs in needs)
+    return ", ".join(backend.name for backend in law.BACKENDS.values() if backend.needs in needs)
 
 
 def privacy(
@@ -192,7 +192,7 @@ def legal(
         options |= {"asked": asked, "variants": variants.split(",")}
     else:
         names = list(named_files(attacker, "--attacker"))
-        others = ", ".join(one for one in law.SCENARIOS if one not in names)
+        others = ", ".join(scenario for scenario in law.SCENARIOS if scenario not in names)
         usual = others and any(name in law.SCENARIOS for name in names)
         untried = f"not tried: attackers called {others} (none was given)"
         missing = (Notice("other-attackers", "", untried),) if usual else ()

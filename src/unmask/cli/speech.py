@@ -195,7 +195,7 @@ def anonymise(
         else whole_number(seed, "--seed", "a whole number or random")
     )
     files = recorded.read(source)
-    if per == "session" and any(one.session is None for one in files):
+    if per == "session" and any(recording.session is None for recording in files):
         raise InputError(f"{source}: --per session needs a session for every recording")
     if method in ("b1", "b2r", "b2w") and seed != "random":
         recorded.remark(

@@ -343,7 +343,7 @@ def _inverted(
     made = [
         replicates.interval(f"far@{far}#{i}", level=level, system=system) for i in range(at.size)
     ]
-    low, high = (np.array([getattr(one, end) for one in made]) for end in ("low", "high"))
+    low, high = (np.array([getattr(interval, end) for interval in made]) for end in ("low", "high"))
     if np.isnan(low).all():
         return made[0]
     above, kept = np.flatnonzero(low >= far), np.flatnonzero(high <= far)

@@ -207,9 +207,9 @@ def _judged(
     wanted = ("eer", "min_dcf", "threshold")
     points = {
         name: {
-            _named(one): float(one.threshold)
-            for one in first[name].estimates
-            if one.metric in wanted and one.threshold is not None
+            _named(estimate): float(estimate.threshold)
+            for estimate in first[name].estimates
+            if estimate.metric in wanted and estimate.threshold is not None
         }
         for name in names
     }
@@ -231,8 +231,8 @@ def _named(point: Estimate) -> str:
 def _shared_speakers(table: Scores, dev: Scores) -> tuple[Notice, ...]:
     """Refuse a development list with speakers of the evaluation; say where nobody can know."""
     sides = [
-        [ids for ids in (one.enrol_speaker, one.test_speaker) if ids is not None]
-        for one in (table, dev)
+        [ids for ids in (scores.enrol_speaker, scores.test_speaker) if ids is not None]
+        for scores in (table, dev)
     ]
     if not all(sides):
         sentence = "speakers are not known: thresholds are too good if both lists share some"
@@ -447,7 +447,7 @@ def group_gaps(
     chosen = None if system is None else [system]
     whole = evaluate(data, systems=chosen, battery=battery, dev=dev, replicates=0, **options)
     if whole.scores is None or len(whole.scores.systems) > 1:
-        systems = ", ".join(dict.fromkeys(one.system for one in whole))
+        systems = ", ".join(dict.fromkeys(result.system for result in whole))
         raise InputError("system", "one system, in memory", systems)
     group_masks(whole.scores, by)
     analysis = dataclasses.replace(Analysis.of(battery, replicates, level, seed), alpha=alpha)

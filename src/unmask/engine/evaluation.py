@@ -225,15 +225,15 @@ class Measurement:
 
     def margins(self, results: Sequence[SystemResult]) -> dict[str, Estimate]:
         """By how much the EER of every other system is above the lowest, by paired differences."""
-        rates = [one["eer"] for one in results]
+        rates = [result["eer"] for result in results]
         best = min(range(len(rates)), key=lambda row: float(rates[row].value))
         made = {}
-        for row, one in enumerate(results):
+        for row, result in enumerate(results):
             if row != best:
-                of = f"{one.system} − {results[best].system}"
+                of = f"{result.system} − {results[best].system}"
                 sides = rates[best], rates[row]
                 delta = self.difference("eer", best, row, sides, of, VERDICT)
-                made[one.system] = replace(delta, metric="eer_difference")
+                made[result.system] = replace(delta, metric="eer_difference")
         return made
 
 
@@ -406,9 +406,9 @@ def evaluate_groups(
         for names, measured in every:
             notices += [notice.about(of_group) for notice in measured.notices]
             made = [measured.result(name, group, row) for row, name in enumerate(names)]
-            for one in made:
-                told = inverted_notices(one.roc)
-                turned += [notice.about(one.system).about(of_group) for notice in told]
+            for result in made:
+                told = inverted_notices(result.roc)
+                turned += [notice.about(result.system).about(of_group) for notice in told]
             if group is None:
                 margins = margins or measured.margins(made)
             results += made
@@ -461,8 +461,8 @@ class Detection(SystemResult):
     @property
     def tpr_at_fpr(self) -> dict[Parameter, float]:
         """Share of targets accepted, by false-positive rate."""
-        rates = [one for one in self.estimates if one.metric == "tpr_at_fpr"]
-        return {one.params["fpr"]: float(one.value) for one in rates}
+        rates = [estimate for estimate in self.estimates if estimate.metric == "tpr_at_fpr"]
+        return {estimate.params["fpr"]: float(estimate.value) for estimate in rates}
 
     @property
     def targets(self) -> int:

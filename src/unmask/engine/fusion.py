@@ -133,8 +133,8 @@ class CalibratedScores:
         how: dict[str, Any] = {"replicates": replicates, "level": level, "seed": seed}
         table = replace(self.raw, systems=both)
         made = compare(table, self.best, after, battery=battery, privacy=False, **how)
-        shown = [one for one in made.differences if one.first.metric in SHOWN]
-        kept = tuple(replace(one, second_better=None) for one in shown)
+        shown = [difference for difference in made.differences if difference.first.metric in SHOWN]
+        kept = tuple(replace(difference, second_better=None) for difference in shown)
         return replace(made, differences=kept, notices=(*self.notices, *made.notices))
 
 

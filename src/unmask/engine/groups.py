@@ -89,7 +89,7 @@ class GroupGaps(Tabular):
     @property
     def estimates(self) -> tuple[Estimate, ...]:
         """The gaps, then the numbers of each group."""
-        return (*self.gaps, *(one for group in self.groups for one in group.estimates))
+        return (*self.gaps, *(estimate for group in self.groups for estimate in group.estimates))
 
     def rows(self) -> list[dict[str, Any]]:
         """A row for each number of each group, then the gaps."""
@@ -104,7 +104,7 @@ class GroupGaps(Tabular):
 
     def of(self, metric: str) -> dict[str, Estimate]:
         """A number of all and of each group that has it, by name."""
-        every = ((row.name, one) for row in self.groups for one in row.estimates)
+        every = ((row.name, estimate) for row in self.groups for estimate in row.estimates)
         return {name: one for name, one in every if one.metric == metric and name != ACROSS}
 
     def ends(self, metric: str) -> tuple[str, str]:
@@ -389,7 +389,7 @@ def gaps_of(
         code = "conditions" if varies or not scores.has_speakers else "no-gaps"
         return (), (Notice(code, "no gaps between groups", str(error), "note"),)
     made = []
-    for result in (one for one in results if one.group is None):
+    for result in (system_result for system_result in results if system_result.group is None):
         both = scores.targets(result.system), scores.nontargets(result.system)
         read = [as_read(one, estimator=analysis.battery.eer) for one in both]
         for name, at in _points(result, analysis).items():
@@ -403,8 +403,8 @@ def gaps_of(
 def _points(result: SystemResult, analysis: Analysis) -> dict[str, float]:
     """Thresholds given, set by a demanded FAR, or by the EER, on other trials where there are."""
     points = {f"{one:g}": one for one in analysis.battery.threshold}
-    for one in (one for one in result.estimates if one.metric == "threshold"):
-        points[f"FAR ≤ {100 * float(one.params['far'] or 0):g} %"] = float(one.value)
+    for estimate in (one for one in result.estimates if one.metric == "threshold"):
+        points[f"FAR ≤ {100 * float(estimate.params['far'] or 0):g} %"] = float(estimate.value)
     points = points or {"EER": float(result["eer"].threshold or 0.0)}
     judged = ((str(one.params.get("set_by")), one.threshold) for one in result.estimates)
     points |= {name: at for name, at in judged if name in points and at is not None}

@@ -71,7 +71,7 @@ class SpoofRoc(Roc):
         cls, sv: Roc, spf: Roc, cm: Mapping[str, Roc] | None = None, rows: IntArray | None = None
     ) -> SpoofRoc:
         """From the statistics of two classes each."""
-        own = {one.name: getattr(sv, one.name) for one in fields(Roc)}
+        own = {field.name: getattr(sv, field.name) for field in fields(Roc)}
         return cls(**own, spf=spf, cm=cm or {}, rows=rows)
 
     @lazy
@@ -210,9 +210,9 @@ class SpoofTrials:
     together = property(lambda self: self.parts[0].together)
     draws = property(lambda self: self.parts[0].draws)
     first_order = property(lambda self: self.parts[0].first_order)
-    wider = property(lambda self: max(one.wider for one in self.parts))
-    roc = lazy(lambda self: self._joined(*(one.roc for one in self.parts)))
-    whole = property(lambda self: self._joined(*(one.whole for one in self.parts)))
+    wider = property(lambda self: max(part.wider for part in self.parts))
+    roc = lazy(lambda self: self._joined(*(part.roc for part in self.parts)))
+    whole = property(lambda self: self._joined(*(part.whole for part in self.parts)))
 
     @lazy
     def _rows(self) -> IntArray | None:
@@ -234,11 +234,11 @@ class SpoofTrials:
         and system, which numbers of replicates beyond all others give.
         """
         drawn: list[Iterator[Roc | None]] = []
-        for row, one in enumerate(self.parts):
+        for row, part in enumerate(self.parts):
             own = times
-            if isinstance(one, BinnedTrials):
+            if isinstance(part, BinnedTrials):
                 own = [(seed, index + row * MOST_REPLICATES) for seed, index in times]
-            drawn.append(one.replicates(xp, own))
+            drawn.append(part.replicates(xp, own))
         return starmap(self._joined, zip(*drawn, strict=True))
 
 
@@ -288,7 +288,7 @@ class SpoofMeasurement(Measurement):
         if not isinstance(made.roc, SpoofRoc):
             return replace(made, estimates=(replace(two[0], metric="cm_eer", n=self.n), *two))
         if "sasv" in name.lower():
-            three = [one for one in three if "cm" not in one.params]
+            three = [estimate for estimate in three if "cm" not in estimate.params]
         return replace(made, estimates=(*three, *([] if self.attack else two)))
 
 
@@ -305,7 +305,7 @@ def spoof_measurements(
         refuse_two_speakers(scores)
     spoof, counts, thresholds = scores.label == OTHER, scores.counts, analysis.battery.thresholds
     units = spoof_units(scores) if analysis.replicates else None
-    few = min(one.count for one in units[0 if names else 2 :]) if units else 0
+    few = min(unit.count for unit in units[0 if names else 2 :]) if units else 0
     bins = analysis.auto and len(scores) > AUTO_TRIALS and few > 1
 
     def trials(name: str, sides: Sequence[tuple[FloatArray, FloatArray]], first: int) -> list[Any]:
@@ -346,7 +346,7 @@ def spoof_measurements(
         (cms, analysis, heard, listening),
     ):
         if some:
-            rocs = tuple(systems if units is None else (one.roc for one in systems))
+            rocs = tuple(systems if units is None else (system.roc for system in systems))
             drawn = None if units is None else how.drawn(systems)
             about = scores.digest, speakers, drawn
             made.append((some, SpoofMeasurement(how, rocs, *about, n=n, attack=attack)))
@@ -418,6 +418,6 @@ def evaluate_spoofed(
     kept = scores.select_systems(asv or cms)
     if not asv:
         kept = replace(kept, label=np.where(bona_fide, TARGET, NONTARGET))
-    sources = tuple(replace(one, spoof=0) for one in scores.sources)
+    sources = tuple(replace(source, spoof=0) for source in scores.sources)
     cost = _A_DCF.changed("a_dcf", analysis.a_dcf)
     return replace(made, sources=sources, scores=kept, spoof_cost=cost)

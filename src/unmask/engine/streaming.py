@@ -60,7 +60,7 @@ def evaluate_files(
     paths = list(files.values() if isinstance(files, Mapping) else files)
     if stream is None:
         in_memory = by is not None or analysis.equalise is not None
-        stream = not in_memory and any(is_large(one) for one in paths)
+        stream = not in_memory and any(is_large(file) for file in paths)
     if not stream:
         return evaluate_table(read_scores(files, **options), analysis, by=by)
     if by is not None:

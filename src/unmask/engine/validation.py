@@ -292,14 +292,14 @@ def _ranged(numbers: dict[str, Estimate], roc: Roc, steps: range) -> dict[str, E
     nearer = dict(zip(("lr_smallest", "lr_largest"), elub(roc, steps, 1 + _UNSEEN), strict=True))
     most = {"lr_smallest": -_STEP * steps[0], "lr_largest": _STEP * steps[-1]}
     for name in ("cllr_cal", *nearer):
-        one, sign = numbers[name], -1 if name == "lr_smallest" else 1
-        made, value, why = one.interval, float(one.value), one.no_interval
+        estimate, sign = numbers[name], -1 if name == "lr_smallest" else 1
+        made, value, why = estimate.interval, float(estimate.value), estimate.no_interval
         if made is not None and why in ("", UNMOVED):
             low = max(0.0, float(np.nanmin([made.low, value, nearer.get(name, value)])))
             high = min(float(np.nanmax([made.high, value])), most.get(name, np.inf))
             ends = sorted((sign * low, sign * high))
             made, why = replace(made, low=ends[0], high=ends[1]), ""
-        ranged[name] = replace(one, value=sign * value, interval=made, no_interval=why)
+        ranged[name] = replace(estimate, value=sign * value, interval=made, no_interval=why)
     return ranged
 
 

@@ -274,7 +274,7 @@ def _side_for(count: int, columns: int) -> float:
 def _cells(cells: Sequence[CpMap | DeltaCpMap], side: float) -> dict[str, Any]:
     """Cells along an axis behind one that is drawn, 0 if all are; whether some are undefined."""
     step = Panel.of(cells[0], side=side).step
-    hatched = not all(one.well_defined.all() for one in cells)
+    hatched = not all(cell.well_defined.all() for cell in cells)
     return {"thinned": step if step > 1 else 0, "hatched": hatched}
 
 

@@ -401,7 +401,7 @@ def t_eer_paths(paths: Mapping[tuple[str, str], SpoofCurve]) -> Figure:
     shades = NONTARGET, PALETTE[2], _SPOOF
     percent = "format(100 * datum.value, '~r')"
     chart = _panels("t_eer_path", panels, fields, shades, named, labelExpr=percent, tickCount=5)
-    return captioned("t_eer_path", chart, systems=[f"{one} with {cm}" for one, cm in paths])
+    return captioned("t_eer_path", chart, systems=[f"{path} with {cm}" for path, cm in paths])
 
 
 def _panels(
@@ -472,10 +472,10 @@ def group_intervals(gaps: GroupGaps) -> Figure:
 def _panel(gaps: GroupGaps, metric: str, labels: dict[str, str], worst: str | None) -> Layers:
     found = gaps.of(metric)
     every = found.pop("all", None)
-    ends = [one.interval for one in found.values()]
+    ends = [estimate.interval for estimate in found.values()]
     rows = table(
         group=list(found),
-        value=[100 * float(one.value) for one in found.values()],
+        value=[100 * float(estimate.value) for estimate in found.values()],
         low=[None if made is None else 100 * made.low for made in ends],
         high=[None if made is None else 100 * made.high for made in ends],
         people=[labels[name] for name in found],

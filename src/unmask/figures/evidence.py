@@ -133,8 +133,8 @@ def pav_map(
     require(curves, "PAV map")
     base = _TEN if log10 else 1.0
     curves = {
-        name: replace(one, low=one.low / base, high=one.high / base, llr=one.llr / base)
-        for name, one in curves.items()
+        name: replace(pav, low=pav.low / base, high=pav.high / base, llr=pav.llr / base)
+        for name, pav in curves.items()
     }
     left, right = _score_range(curves)
     ticks = _llr_ticks(curves)

@@ -379,6 +379,6 @@ def save_all(
         file = Path(directory) / "captions.txt"
         known = file.read_text(encoding="utf-8").split("\n\n") if file.exists() else []
         every = {one.partition("\n")[0]: one.strip() for one in known}
-        every |= {one.name: f"{one.name}\n{one.title}\n{one.caption}" for one in bare}
+        every |= {chart.name: f"{chart.name}\n{chart.title}\n{chart.caption}" for chart in bare}
         write_whole(file, ("\n\n".join(every.values()) + "\n").encode())
     return paths

@@ -232,7 +232,7 @@ def risk_comparison(
     shades = {line.safeguard: colours[line.safeguard] for line in lines}
     panels = [
         _risk_panel(
-            [one for one in lines if (one.metric, one.length) == (metric, length)],
+            [line for line in lines if (line.metric, line.length) == (metric, length)],
             shades,
             room=inner,
             first=length == lengths[0] or across == 1,
@@ -251,8 +251,8 @@ def _risk_panel(
     lines: Sequence[RiskLine], colours: Mapping[str, str], *, room: float, first: bool
 ) -> Layers:
     metric, most = lines[0].metric, max((one.curve for one in lines), key=lambda c: c.counts.max())
-    crowds = {one.safeguard: one.beyond for one in lines if one.beyond is not None}
-    every = [*(one.curve for one in lines), *crowds.values()]
+    crowds = {line.safeguard: line.beyond for line in lines if line.beyond is not None}
+    every = [*(line.curve for line in lines), *crowds.values()]
     x = _counts("Speakers (log scale)", every, room, grid=False)
     y = draw.percent_axis(alt.Y, "value", _TITLES.get(metric, (metric,))[0] if first else None)
     columns = 0 if is_wide() else 2
@@ -264,8 +264,8 @@ def _risk_panel(
     chance = table(**_chance(most, *crowds.values()))
     further = [
         layer
-        for name, one in crowds.items()
-        for layer in _continued(_beyond(one, system=name), x, y, colour)
+        for name, crowd in crowds.items()
+        for layer in _continued(_beyond(crowd, system=name), x, y, colour)
     ]
     return alt.layer(
         *_of_paper(most, x, y),
@@ -282,9 +282,9 @@ def learning_curves(curves: Mapping[str, LearningCurve]) -> Figure:
     """A line per attack with its interval; chance dashed."""
     require(curves, "learning curves", "attack")
     rows = join(
-        table(attack=label, count=one.people, value=one.value, low=low, high=high)
-        for label, one in curves.items()
-        for low, high in [one.limits]
+        table(attack=label, count=curve.people, value=curve.value, low=low, high=high)
+        for label, curve in curves.items()
+        for low, high in [curve.limits]
     )
     people = sorted({int(n) for curve in curves.values() for n in curve.people})
     ends = (people[0] / 1.1, people[-1] * 1.1)

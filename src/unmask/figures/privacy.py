@@ -407,7 +407,7 @@ def cost_plane(
     colour = draw.system_colour(systems, colours).legend(None)
     shape = draw.by(alt.Shape, "kind", {"safeguard": "circle", "anchor": "diamond"})
     pairs = list(zip(costs["cost"], risks["risk"], front, strict=True))
-    steps = sorted((along, up) for along, up, one in pairs if one)
+    steps = sorted((along, up) for along, up, pair in pairs if pair)
     edge = table(order=range(len(steps)), cost=[s[0] for s in steps], risk=[s[1] for s in steps])
     stair: draw.Style = {"strokeWidth": 1, "interpolate": "step-after", "strokeDash": [2, 2]}
     named = (x, alt.Y("name_at:Q"), colour, alt.Text("shown:N"))
@@ -493,7 +493,7 @@ def _of_levels(numbers: Numbers) -> alt.InlineData:
     rows = [(level, what, one) for level, own in numbers.items() for what, one in own.items()]
     every = [_spans("value", [(float(e.value), e.interval)], scale=_scale(e)) for *_, e in rows]
     columns = {name: [one[name][0] for one in every] for name in every[0]}
-    chances = [_scale(one) * float(one.chance or 0) for *_, one in rows]
+    chances = [_scale(estimate) * float(estimate.chance or 0) for *_, estimate in rows]
     levels, whats, _ = zip(*rows, strict=True)
     return table(level=levels, what=whats, chance=chances, **columns)
 

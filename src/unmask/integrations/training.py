@@ -45,4 +45,4 @@ class DetectionMetric(Metric):
         both = [dim_zero_cat(state).cpu().numpy() for state in (self.target, self.nontarget)]
         roc = Roc.from_scores(*both, thresholds=self.battery.thresholds, cllr=True)
         values = self.battery.values(roc)
-        return {key: torch.tensor(one, dtype=torch.float64) for key, one in values.items()}
+        return {key: torch.tensor(value, dtype=torch.float64) for key, value in values.items()}

@@ -198,17 +198,17 @@ class Attacker:
         named = self._named if isinstance(self.backend, str) else None
         if named is None:
             return replace(self, backend=backend_named(self.backend, self.train))
-        people = [set(one.speakers.to_series()) for one in (self.test, self.enrol)]
+        people = [set(voices.speakers.to_series()) for voices in (self.test, self.enrol)]
         # Pairs of enrolled people, made by the attacker's own run, are enrolment.
         strange = people[0] - people[1] if named.needs == "pairs" else people[0]
-        for one in self._taught:
-            shared = strange & set(one.speakers.to_series())
+        for voices in self._taught:
+            shared = strange & set(voices.speakers.to_series())
             if shared and named.apart:
                 raise InputError(
                     f"back-end {named.name}: training and test speakers must differ, found"
                     f" {len(shared)} in both (first: {min(shared)})"
                 )
-            refuse_versions(one, self.test, f"back-end {named.name}: training speech")
+            refuse_versions(voices, self.test, f"back-end {named.name}: training speech")
         if named.aligns:
             refuse_dimensions(self.enrol, self.test)
         made = fitted(
@@ -217,7 +217,7 @@ class Attacker:
         if not named.aligns:
             return replace(self, backend=made)
         sides = zip(made, (self.enrol, self.test), strict=True)
-        enrol, test = (replace(one, vectors=apply(one.vectors)) for apply, one in sides)
+        enrol, test = (replace(side, vectors=apply(side.vectors)) for apply, side in sides)
         return replace(self, enrol=enrol, test=test, backend=AlignedCosine(named.name))
 
     @property
@@ -231,12 +231,12 @@ class Attacker:
         """Ready within each group on both sides; where it does not align, vectors tell it."""
         name = f"back-end {self.backend if isinstance(self.backend, str) else self.backend.name}"
         name = f"{name} by {' and '.join(self.by)}"
-        both = [groups_of(one, self.by) for one in (self.enrol, self.test)]
+        both = [groups_of(voices, self.by) for voices in (self.enrol, self.test)]
         shared = sorted(set(both[0]) & set(both[1]))
         if not shared:
             raise InputError(name, "a group that is on both sides", "none")
         parts = [self._within(group, name) for group in shared]
-        backends = [one.backend_in_use for one in parts]
+        backends = [attacker.backend_in_use for attacker in parts]
         label = f"{backends[0].name} by {' and '.join(self.by)}"
         aligns = isinstance(backends[0], AlignedCosine)
         sides = []
@@ -279,7 +279,7 @@ class Attacker:
         """
         if not self.by:
             return None
-        both = [groups_of(one, self.by).to_numpy() for one in (self.enrol, self.test)]
+        both = [groups_of(voices, self.by).to_numpy() for voices in (self.enrol, self.test)]
         codes = np.unique(np.concatenate(both).astype(str), return_inverse=True)[1]
         return codes[: len(both[0])], codes[len(both[0]) :]
 
@@ -352,25 +352,25 @@ class Attacker:
 
     def _becomes_nothing(self) -> str:
         """Where less the mean no voice, or no vector, is left; empty where some are everywhere."""
-        for name, one in self._sides.items():
-            people = min(len(set(one.speakers.codes[here])) for here in _means(one, self.by))
+        for name, side in self._sides.items():
+            people = min(len(set(side.speakers.codes[here])) for here in _means(side, self.by))
             if people < LEAST_SPEAKERS:
                 of = " in a group" if self.by else ""
                 return f"{name} has fewer than {LEAST_SPEAKERS} speakers{of}"
         taught = dict(zip(["training"], self._taught, strict=False))
-        for name, one in {**self._sides, **taught}.items():
-            left = np.linalg.norm(centred(one, self.by).vectors, axis=1) <= _NOTHING
+        for name, voices in {**self._sides, **taught}.items():
+            left = np.linalg.norm(centred(voices, self.by).vectors, axis=1) <= _NOTHING
             if left.any():
                 return f"{left.sum()} vectors of {name} become zero"
         return ""
 
     def talkative(self) -> Iterator[str]:
         """Sides of which one speaker has more than half: less their mean that voice is gone."""
-        for name, one in self._sides.items():
-            for here in _means(one, self.by):
-                counts = np.bincount(one.speakers.codes[here])
+        for name, side in self._sides.items():
+            for here in _means(side, self.by):
+                counts = np.bincount(side.speakers.codes[here])
                 if 2 * counts.max() > counts.sum():
-                    yield f"{one.speakers.names[int(counts.argmax())]} in {name}"
+                    yield f"{side.speakers.names[int(counts.argmax())]} in {name}"
 
     @property
     def _sides(self) -> dict[str, Embeddings]:
@@ -385,7 +385,7 @@ class Attacker:
         train = self.train
         if train is not None and train in self._taught:
             train = centred(train, self.by).normalised()
-        enrol, test = (centred(one, self.by).normalised() for one in self._sides.values())
+        enrol, test = (centred(side, self.by).normalised() for side in self._sides.values())
         return replace(self, enrol=enrol, test=test, train=train)
 
     @property
@@ -435,7 +435,7 @@ class Attacker:
         if backends is None:
             usable = ("nothing",) if self.train is None else ("nothing", "training")
             tried = (one for one in BACKENDS.values() if one.needs in usable and not one.apart)
-            backends = [one.name for one in tried]
+            backends = [backend.name for backend in tried]
         names = sorted(set(self.test.speakers.to_series()) & set(self.enrol.speakers.to_series()))
         if len(names) < 2 * folds or folds < 1:
             wanted = "at least 2 speakers per fold in enrolment and test"
@@ -508,17 +508,17 @@ class Attack:
         of just these, then the other way round: no fit sees two versions of one recording.
         """
         ways = []
-        one = self.attacker
+        attacker = self.attacker
         for here in (first, ~first):
-            sides = one.enrol.select(enrol[here]), one.test.select(test[~here])
-            half = replace(one, enrol=sides[0], test=sides[1])
+            sides = attacker.enrol.select(enrol[here]), attacker.test.select(test[~here])
+            half = replace(attacker, enrol=sides[0], test=sides[1])
             ways.append(Attack(half.without_versions(), self.reading).sides())
         return ways[0], ways[1]
 
     def scores(self) -> tuple[FloatArray, FloatArray]:
         """Target and nontarget scores of all pairs of an enrolment and a test utterance."""
         enrol, test = self.attacker.enrol, self.attacker.test
-        own, tested = (one.speakers.to_series().to_numpy() for one in (enrol, test))
+        own, tested = (voices.speakers.to_series().to_numpy() for voices in (enrol, test))
         same = own[:, None] == tested[None]
         scores = self._scores(self._used.enrol.vectors)
         return scores[same], scores[~same]
@@ -684,11 +684,11 @@ def not_tried(tried: Collection[str], able: Callable[[Named], bool], *others: st
     beyond enrolment and test, and ``others``.
     """
     reasons: dict[str, list[str]] = {}
-    for one in BACKENDS.values():
-        if one.name not in tried:
-            more = ", as it is and protected" * (one.needs == "pairs")
-            why = "not asked for" if able(one) else f"need training speech{more}"
-            reasons.setdefault(why, []).append(one.name)
+    for backend in BACKENDS.values():
+        if backend.name not in tried:
+            more = ", as it is and protected" * (backend.needs == "pairs")
+            why = "not asked for" if able(backend) else f"need training speech{more}"
+            reasons.setdefault(why, []).append(backend.name)
     parts = [f"{', '.join(names)} ({reason})" for reason, names in reasons.items()]
     what = "; ".join([*parts, *others, "any extractor but that of these embeddings"])
     sentence = f"not tried: {what}. `unmask assess` tries all that its data allow"
@@ -704,12 +704,12 @@ def _fusion(
     for what it learnt by heart.
     """
     data = pooled(pairs) if train is None else train
-    names = sorted(set.intersection(*(set(one.speakers.to_series()) for one in pairs)))
+    names = sorted(set.intersection(*(set(pair.speakers.to_series()) for pair in pairs)))
     if len(names) < 8:
         raise InputError(f"back-end fusion: expected 8 training speakers, found {len(names)}")
     weighed = names[:: max(2, math.ceil(math.sqrt(len(pairs[0]) * len(pairs[1]) / 1e6)))]
     members = [backend_named(name, of_people(data, weighed, inside=False)) for name in MEMBERS]
-    known, tested = (of_people(one, weighed) for one in pairs)
+    known, tested = (of_people(pair, weighed) for pair in pairs)
     made = [score_matrix(member, known.vectors, tested.vectors) for member in members]
     weights = trial_weights(made, known, tested)
     return Fused([backend_named(name, data) for name in MEMBERS], weights)
@@ -721,9 +721,9 @@ def trial_weights(
     """Weights of ``scores`` of all pairs of two sets, but of one utterance with itself, or of one
     value of the column ``told``.
     """
-    speakers = [one.speakers.to_series().to_numpy() for one in (known, tested)]
+    speakers = [voices.speakers.to_series().to_numpy() for voices in (known, tested)]
     same, other = speakers[0][:, None] == speakers[1], np.ones(scores[0].shape, dtype=bool)
-    ids = [one.columns[told] if told else one.utterances for one in (known, tested)]
+    ids = [voices.columns[told] if told else voices.utterances for voices in (known, tested)]
     if ids[0] is not None and ids[1] is not None:
         other = ids[0].to_series().to_numpy()[:, None] != ids[1].to_series().to_numpy()
     trials = np.stack(scores, axis=-1)

@@ -86,10 +86,10 @@ def some_people(people: int, most: int, seed: int) -> IntArray:
 def luck_of(points: Iterable[tuple[Permuted | None, int]]) -> Luck | None:
     """What luck reads of the largest of some attacks; None where names were not permuted alike."""
     asked = list(points)
-    tried = [one for one, _ in asked if one is not None]
-    if len(tried) < len(asked) or len({len(one.values) for one in tried}) != 1:
+    tried = [permuted for permuted, _ in asked if permuted is not None]
+    if len(tried) < len(asked) or len({len(permuted.values) for permuted in tried}) != 1:
         return None
-    columns = [one.values[:, i] for one, (_, i) in zip(tried, asked, strict=True)]
+    columns = [permuted.values[:, i] for permuted, (_, i) in zip(tried, asked, strict=True)]
     return best_by_luck(np.max(columns, axis=0), tried)
 
 
@@ -101,7 +101,7 @@ def best_by_luck(
     if not np.isfinite(best).all():
         return None
     reached = int((others <= found + _TIE if least else others >= found - _TIE).sum())
-    all_tried = all(one.exhaustive for one in attacks)
+    all_tried = all(permuted.exhaustive for permuted in attacks)
     share = reached / len(others) if all_tried else (1 + reached) / (1 + len(others))
-    people = min(one.people for one in attacks)
+    people = min(permuted.people for permuted in attacks)
     return Luck(float(others.mean()), share, len(attacks), len(others), people)

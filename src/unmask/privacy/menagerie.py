@@ -120,8 +120,8 @@ class Zoo(Tabular):
         """How many speakers each corner holds, beside what chance would put there."""
         n, reason = {"speakers": len(self.speakers)}, "a count: the corner has its p-value"
         return tuple(
-            Estimate(name, float(one.count), chance=one.expected, n=n, no_interval=reason)
-            for name, one in self.corners.items()
+            Estimate(name, float(corner.count), chance=corner.expected, n=n, no_interval=reason)
+            for name, corner in self.corners.items()
         )
 
     def rows(self) -> list[dict[str, Any]]:

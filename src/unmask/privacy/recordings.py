@@ -51,11 +51,11 @@ def pooled(sets: Sequence[Embeddings]) -> Embeddings:
     """
     if len(sets) == 1:
         return sets[0]
-    told = {one.encoder for one in sets}
-    shared = set.intersection(*(set(one.columns) for one in sets))
+    told = {voices.encoder for voices in sets}
+    shared = set.intersection(*(set(voices.columns) for voices in sets))
     return Embeddings(
-        np.concatenate([one.vectors for one in sets]),
-        [name for one in sets for name in one.speakers.to_series()],
+        np.concatenate([voices.vectors for voices in sets]),
+        [name for voices in sets for name in voices.speakers.to_series()],
         columns={c: Ids.concatenate([one.columns[c] for one in sets]) for c in sorted(shared)},
         encoder=told.pop() if len(told) == 1 else "",
     )

@@ -95,7 +95,7 @@ class Words:
 
     def limits(self, name: str, *sets: Embeddings) -> tuple[Notice, ...]:
         """That there are too many texts for all their terms."""
-        number = len(np.unique(np.concatenate([spoken_in(one) for one in sets])))
+        number = len(np.unique(np.concatenate([spoken_in(voices) for voices in sets])))
         sentence = f"{number:,} different texts: only the {MOST:,} terms that most have count"
         return (Notice("words-limited", name, sentence),) * (bool(self.texts) and number > MOST)
 
@@ -103,12 +103,12 @@ class Words:
         """A row at length one for each utterance of the ``sets``, all in one space; weights and
         terms are those of what is said in ``fit``.
         """
-        numbers = [spoken_in(one) for one in sets]
+        numbers = [spoken_in(voices) for voices in sets]
         every, at = np.unique(np.concatenate(numbers), return_inverse=True)
         if self.vectors is not None:
             rows = self.vectors[every]
         else:
-            known = np.unique(np.concatenate([spoken_in(one) for one in fit]))
+            known = np.unique(np.concatenate([spoken_in(voices) for voices in fit]))
             rows = tf_idf(*([self.texts[n] for n in some] for some in (known, every)))
         return np.split(rows[at], np.cumsum([len(some) for some in numbers])[:-1])
 
@@ -178,14 +178,14 @@ def with_words(
             if texts not in said:
                 chosen[f"{WORDS}, {name}" if said else WORDS] = replace(told, backend=WORDS)
                 said.add(texts)
-    every = (way for one in attackers.values() for way in one.ways)
+    every = (way for attacker in attackers.values() for way in attacker.ways)
     words.refuse_unknown(x for o in every for x in (o.enrol, o.test, o.train, *(o.parallel or ())))
     return chosen
 
 
 def hearing(attacker: Attacker, words: Words) -> Attacker:
     """An attacker who knows what is said, in training speech only where all of that is told."""
-    pairs = [words.told(one, optional=True) for one in attacker.parallel or ()]
+    pairs = [words.told(voices, optional=True) for voices in attacker.parallel or ()]
     return replace(
         attacker,
         enrol=words.told(attacker.enrol),
@@ -214,8 +214,8 @@ def listening(attacker: Attacker) -> Attacker:
     used = replace(attacker, backend=name.removesuffix(BESIDE))
     voice = used.ready()
     enrol, test = (
-        replace(one, vectors=np.hstack([one.normalised().vectors, rows]))
-        for one, rows in ((voice.enrol, known), (voice.test, tested))
+        replace(voices, vectors=np.hstack([voices.normalised().vectors, rows]))
+        for voices, rows in ((voice.enrol, known), (voice.test, tested))
     )
     weights = _weights(used, voice, attacker.words, fit)
     ends = voice.enrol.dimension, enrol.dimension
@@ -232,7 +232,7 @@ def _weights(
     """
     backend, pairs, learns = voice.backend_in_use, (voice.enrol, voice.enrol), False
     others = attacker.parallel or (attacker.train and (attacker.train, attacker.train))
-    if others and all(WORDS in one.columns for one in others):
+    if others and all(WORDS in voices.columns for voices in others):
         people = sorted(set(others[0].speakers.to_series()))
         apart = not set(people) & set(attacker.test.speakers.to_series())
         learns = apart and len(people) >= _LEAST_PEOPLE and not isinstance(backend, AlignedCosine)
@@ -246,7 +246,7 @@ def _weights(
     scores = [by_voice, score_matrix(Cosine(), *words.rows(fit, known, tested))]
     if learns:
         return trial_weights(scores, known, tested, WORDS)
-    who = [one.speakers.to_series().to_numpy() for one in (known, tested)]
+    who = [voices.speakers.to_series().to_numpy() for voices in (known, tested)]
     strangers = np.stack(scores)[:, who[0][:, None] != who[1]]
     deviation = strangers.std(axis=1) if strangers.size else np.ones(2)
     return np.asarray(1 / np.where(deviation > 0, deviation, 1.0))

@@ -108,7 +108,7 @@ class Assessment(Tabular):
     @property
     def estimates(self) -> tuple[Estimate, ...]:
         """Every number of the report."""
-        return tuple(one for row in self.document.rows for one in row.estimates)
+        return tuple(estimate for row in self.document.rows for estimate in row.estimates)
 
     @property
     def parts(self) -> dict[str, Part]:
@@ -177,7 +177,7 @@ def run_assessment(
     folder = Path(output)
     kept = Path(cache) if cache is not None else cache_of(folder)
     work = Work(kept, report=folder.resolve(), listener=listener, quick=config.quick)
-    recorded = any(one.audio for one in (config.original, *config.safeguards))
+    recorded = any(voices.audio for voices in (config.original, *config.safeguards))
     dry = Work(kept, dry=True, quick=config.quick)
     if say is not None and recorded:
         plain = config.model_copy(update={"redact": False})
@@ -189,7 +189,7 @@ def run_assessment(
     run = Run(study, work)
     sections = list(_sections(run))
     if sections and study.config.levels:
-        rows = {one.key: one.rows for one in sections}
+        rows = {section.key: section.rows for section in sections}
         sections.insert(0, _finished(study, levels.section(study, rows)))
     if not sections:
         none = "frameworks: none of those named can be run on these data"
@@ -230,7 +230,7 @@ def check_inputs(
         counts = scores.counts
         lines.append(f"{name}: {counts['target']:,} target and {counts['nontarget']:,} nontarget")
     for name, attacks in study.attacks.items():
-        who = (f"{one.attacker} ({', '.join(one.backends)})" for one in attacks)
+        who = (f"{run.attacker} ({', '.join(run.backends)})" for run in attacks)
         lines += [] if name == ORIGINAL else [f"attackers of {name}: {'; '.join(who)}"]
     seconds = expected(study, work)
     lines += [note("quick")] if config.quick else []
@@ -270,7 +270,7 @@ def _worst_first(study: Study, results: Results) -> Study:
         for name in study.inputs.speech
     }
     names = sorted(risk, key=lambda name: risk[name], reverse=True)
-    given = {one.name: one for one in study.config.safeguards}
+    given = {safeguard.name: safeguard for safeguard in study.config.safeguards}
     made = copy(study)
     made.config = study.config.model_copy(
         update={"safeguards": tuple(worst_first(given, names).values())}
@@ -290,11 +290,11 @@ def _of_quick_look(section: Section) -> Section:
     """A section of a quick look: no figures, and every number says so in its signature."""
 
     def marked(row: Row) -> Row:
-        params = ({**one.params, "quick": True} for one in row.estimates)
+        params = ({**estimate.params, "quick": True} for estimate in row.estimates)
         both = zip(row.estimates, params, strict=True)
-        return replace(row, estimates=[replace(one, params=more) for one, more in both])
+        return replace(row, estimates=[replace(estimate, params=more) for estimate, more in both])
 
-    tables = [replace(one, rows=list(map(marked, one.rows))) for one in section.tables]
+    tables = [replace(table, rows=list(map(marked, table.rows))) for table in section.tables]
     return replace(section, figures=[], tables=tables)
 
 
@@ -307,7 +307,7 @@ def _assessment(run: Run, sections: Sequence[Section]) -> Assessment:
     made = [*cards(study, rows, noticed), *conclusions(study, rows, every)]
     limiting = [*([note("quick")] if config.quick else []), *limits(made, study, sections)]
     told = ("not-read", *COMPARED, *BELIEVED)
-    notices = [one for one in inputs.notices if one.code not in told]
+    notices = [notice for notice in inputs.notices if notice.code not in told]
     found = {"speakers": [row for block in least for row in block.rows], **rows}
     return Assessment(
         config,
@@ -334,7 +334,7 @@ def _assessment(run: Run, sections: Sequence[Section]) -> Assessment:
             conditions={"assessment": config.title, **({"run": "quick"} if config.quick else {})},
             notes=[line for card in made for line in card.lines],
             warnings=[
-                *(one.line for one in notices),
+                *(notice.line for notice in notices),
                 *(notice.sentence for notice in run.failures),
                 *limiting,
                 *(f"{s.words['title']}: {line}" for s in sections for line in s.warnings),
@@ -344,7 +344,7 @@ def _assessment(run: Run, sections: Sequence[Section]) -> Assessment:
         overview=overview(study, rows, every),
         ranks={
             name: result_for_rank(
-                [one for one in every if one.system == name], rates, _date(config)
+                [standing for standing in every if standing.system == name], rates, _date(config)
             )
             for name, rates in inputs.stated.items()
         },

@@ -293,16 +293,16 @@ def conclusion(cards: Sequence[Card]) -> str:
 def by_luck(cards: Sequence[Card]) -> str:
     """What guessing and the luckiest of as many attacks would reach, over all safeguards."""
     told = [card.worst.estimate for card in cards if card.worst is not None]
-    lucks = [one.luck for one in told if one.luck is not None]
+    lucks = [estimate.luck for estimate in told if estimate.luck is not None]
     if not lucks:
         return ""
-    attacks, shares = ([getattr(one, name) for one in lucks] for name in ("attacks", "value"))
-    chance = [float(one.chance or 0.0) for one in told]
+    attacks, shares = ([getattr(luck, name) for luck in lucks] for name in ("attacks", "value"))
+    chance = [float(estimate.chance or 0.0) for estimate in told]
     return note(
         "luck",
         chance=f"{_range([100 * one for one in chance])} %",
         attacks=_range(attacks),
-        share=f"{_range([100 * one for one in shares])} %",
+        share=f"{_range([100 * share for share in shares])} %",
     )
 
 
@@ -339,18 +339,18 @@ def weak_control(rows: Sequence[Row]) -> list[str]:
 def cards(study: Study, rows: Rows, noticed: Sequence[Notice] = ()) -> list[Card]:
     """A card for each safeguard from the rows and notices of the sections, the worst first."""
     legal, inputs = rows.get("legal", ()), study.inputs
-    described = {one.name: one.description for one in study.config.safeguards}
+    described = {safeguard.name: safeguard.description for safeguard in study.config.safeguards}
     made = []
     for name in inputs.protected:
         numbers = list(numbers_of(rows, name))
         attacks = study.attacks.get(name, ())
-        known = {one.label(variant): one.description for one in attacks for variant in one.variants}
+        known = {run.label(variant): run.description for run in attacks for variant in run.variants}
         extent, words, said = verdict(legal, name, known)
         if numbers and not words:
             words = f"{numbers[0].label}: {with_level(numbers[0].shown)}"
         if study.config.quick and extent == "chance":
             words = words.replace("not shown", "not shown by this quick look")
-            if not any(one.enrols_own for one in attacks):
+            if not any(run.enrols_own for run in attacks):
                 words += "; attackers who run the safeguard were not tried"
         beside = list(_beside(study, name, weak_control(legal)))
         colour = colours_of(study)[name]
@@ -370,7 +370,7 @@ def doubts(
     made = worst.estimate.interval
     if float(worst.estimate.value if made is None else made.high) >= _NEARLY_ALL:
         return
-    codes = {one.code for one in noticed if one.subject.startswith(f"{name}, ")}
+    codes = {notice.code for notice in noticed if notice.subject.startswith(f"{name}, ")}
     for code in LOWER_BOUND:
         if code in codes:
             failed = extent == "chance" and code == "weak-own-run"
@@ -389,7 +389,7 @@ def _beside(study: Study, name: str, weak: Iterable[str]) -> Iterable[Notice]:
 
 def clear(margins: Iterable[Estimate]) -> bool:
     """Whether a system errs least: every other errs more by a paired difference above 0."""
-    return all(one.interval is not None and one.interval.low > 0 for one in margins)
+    return all(estimate.interval is not None and estimate.interval.low > 0 for estimate in margins)
 
 
 def of_tables(rows: Sequence[Row]) -> Iterable[Card]:
@@ -401,7 +401,7 @@ def of_tables(rows: Sequence[Row]) -> Iterable[Card]:
             tables.setdefault(where["table"], {}).setdefault(where["system"], match.estimate)
     for name, rates in tables.items():
         best = min(rates, key=lambda one: float(rates[one].value))
-        said = {one: with_level(estimate) for one, estimate in rates.items()}
+        said = {rate: with_level(estimate) for rate, estimate in rates.items()}
         others = ", ".join(f"{one} {rate}" for one, rate in said.items() if one != best)
         margins = find(rows, "eer_difference", table=name)
         behind = {m.conditions["system"] for m in margins if clear([m.estimate])}
@@ -428,7 +428,7 @@ def untried(study: Study) -> Iterable[str]:
         yield note("left_out", what=what, named=", ".join(named))
     if changed := config.changed:
         yield note("changed", named=", ".join(changed))
-    held = {run for one in config.safeguards for run in (one.again, one.related)}
+    held = {run for safeguard in config.safeguards for run in (safeguard.again, safeguard.related)}
     if hidden := [s.name for s in config.safeguards if s.hidden and s.given and s.name not in held]:
         yield note("hidden", names=listed(hidden))
     for (attackers, why), names in _alike(
@@ -521,7 +521,7 @@ def _several_sessions(speech: Embeddings) -> bool:
 
 def _alike_said(notices: Iterable[Notice], codes: Collection[str]) -> Iterable[str]:
     """What notices of these codes say, once for all of whom the same is said."""
-    alike = grouped((one.sentence, one.subject) for one in notices if one.code in codes)
+    alike = grouped((notice.sentence, notice.subject) for notice in notices if notice.code in codes)
     for said, subjects in alike.items():
         names = listed(list(filter(None, subjects)))
         yield f"{names}: {said}." if names else f"{said[:1].upper()}{said[1:]}."

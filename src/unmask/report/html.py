@@ -117,7 +117,7 @@ def table_view(block: TableBlock, numbers: Numbers) -> TableView:
         rows = [replace(row, conditions=own) for row, own in zip(rows, bare, strict=True)]
     rows, kinds = zip(*map(compared, rows), strict=True)
     named = [
-        {_head(one, rows, of): one for one in row.estimates}
+        {_head(estimate, rows, of): estimate for estimate in row.estimates}
         for row, of in zip(rows, kinds, strict=True)
     ]
     first = {head: one for own in reversed(named) for head, one in own.items()}
@@ -272,7 +272,7 @@ class Picture:
     @classmethod
     def of(cls, cards: Sequence[Card]) -> Picture | None:
         """The two headlines side by side; where nobody was linked, resemblance and evidence."""
-        numbers = [{one.label: one for one in card.numbers} for card in cards]
+        numbers = [{headline.label: headline for headline in card.numbers} for card in cards]
         held = {name for own in numbers for name in own}
         chosen = [one for one in FIRST if one in held] or [one for one in SECOND if one in held]
         if not chosen:
@@ -337,9 +337,9 @@ def _rendered(template: str, assessment: Assessment, **more: Any) -> str:
         """What a template needs of a section; what is an answer, or limits all, is said once."""
         said = {line.rstrip(".") for line in section.answer}
         notices = (
-            one
-            for one in section.notices
-            if one.code != "few-speakers" and one.line.rstrip(".") not in said
+            notice
+            for notice in section.notices
+            if notice.code != "few-speakers" and notice.line.rstrip(".") not in said
         )
         return {
             "section": section,

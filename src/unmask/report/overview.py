@@ -56,7 +56,7 @@ def overview(study: Study, rows: Rows, every: Sequence[Standing]) -> Document:
     all_rows = (*models, *pairs, *standing, *costs.rows, *made)
     kept = [_only(row, ("system", "set", "trials", "attacker")) for row in all_rows]
     about: Any = {"tables": [participants, differences, *shown], "stacked": bool(participants)}
-    there = {one.metric for row in (*participants, *differences) for one in row.estimates}
+    there = {estimate.metric for row in (*participants, *differences) for estimate in row.estimates}
     about["notes"] = list(_notes(study, costs, every, chosen, there)) if chosen else []
     if rows.get("levels"):
         about = {"tables": [rows["levels"]], "stacked": True, "notes": [note("of_levels")]}
@@ -130,7 +130,7 @@ class Costs:
 
     def beside(self, listed: Sequence[Standing], there: Collection[str]) -> Iterator[str]:
         """Word error rates in the tree's own files beside those computed here."""
-        for system in dict.fromkeys(one.system for one in listed):
+        for system in dict.fromkeys(standing.system for standing in listed):
             both = [key for key in self.own if key in self.stated and key[:2] == (system, "PP")]
             sets = shown_sets(key[3] for key in both)
             theirs, here = (
@@ -147,21 +147,21 @@ def _differences(
 ) -> list[Row]:
     """One row a system: how much more than the baseline each number is under the same attacker."""
     rows = []
-    bases = {one.attacker: one for one in every if one.system == how.baseline}
-    for one in chosen:
-        base = bases.get(one.attacker)
+    bases = {standing.attacker: standing for standing in every if standing.system == how.baseline}
+    for standing in chosen:
+        base = bases.get(standing.attacker)
         named = [name for name in how.rows if name != ATTACKERS]
-        if base is None or one is base or (named and one.system not in named):
+        if base is None or standing is base or (named and standing.system not in named):
             continue
         names = {m: f"{m}_difference" for m in COMPARED}
-        cells = {m: _source(one, every, how, n).mean(n) for m, n in names.items()}
-        cells |= {m: costs.difference(one, base, m) for m in ("wer", "uar")}
+        cells = {m: _source(standing, every, how, n).mean(n) for m, n in names.items()}
+        cells |= {m: costs.difference(standing, base, m) for m in ("wer", "uar")}
         wanted = [m for m in cells if not how.columns or m in how.columns]
         there = {m: e for m in wanted if (e := cells[m]) is not None}
         heads = [label(replace(e, metric=m, params={})) for m, e in there.items()]
         bared = [replace(e, params={}, no_interval="") for e in there.values()]
-        where = {"system": f"{one.system} − {base.system}"}
-        where |= {"attacker": one.attacker} if ATTACKERS in how.rows else {}
+        where = {"system": f"{standing.system} − {base.system}"}
+        where |= {"attacker": standing.attacker} if ATTACKERS in how.rows else {}
         rows.append(Row(where, bared, heads))
     return rows
 
@@ -172,29 +172,29 @@ def _participants(
     """One row a system: EERs of sets and their mean, other frameworks, word errors and recalls."""
     how = study.config.table
     wanted = [name for name in how.rows if name != ATTACKERS]
-    order = wanted or [ORIGINAL, *dict.fromkeys(one.system for one in chosen)]
-    used = dict.fromkeys(name for one in chosen for name in one.sets)
-    bare = [one for one in every if one.part == "oo"]
-    first = [_within(one, used) for one in bare[:1]] if ORIGINAL in order else []
+    order = wanted or [ORIGINAL, *dict.fromkeys(standing.system for standing in chosen)]
+    used = dict.fromkeys(name for standing in chosen for name in standing.sets)
+    bare = [standing for standing in every if standing.part == "oo"]
+    first = [_within(standing, used) for standing in bare[:1]] if ORIGINAL in order else []
     listed = [*first, *(one for name in order for one in chosen if one.system == name)]
     sets = shown_sets(used)
     means = _grouping(sets, listed) if how.means == "auto" else how.means
-    alike = len({one.attacker for one in chosen}) == 1
+    alike = len({standing.attacker for standing in chosen}) == 1
     rows = []
-    for one in listed:
-        system = ORIGINAL if one.part == "oo" else one.system
+    for standing in listed:
+        system = ORIGINAL if standing.part == "oo" else standing.system
         cells: dict[str, Estimate | None] = {}
         if not how.columns or "eer" in how.columns:
-            cells |= _rates(one, means, sets)
-        own = {m: _source(one, every, how, m).mean(m) for m in COMPARED[1:]}
-        own |= {metric: costs.mean(one, metric) for metric in ("wer", "uar")}
+            cells |= _rates(standing, means, sets)
+        own = {m: _source(standing, every, how, m).mean(m) for m in COMPARED[1:]}
+        own |= {metric: costs.mean(standing, metric) for metric in ("wer", "uar")}
         cells |= {
             label(replace(e, params={})): e
             for m, e in own.items()
             if e is not None and (not how.columns or m in how.columns)
         }
         there = {head: e for head, e in cells.items() if e is not None}
-        where = {"system": system} if alike else {"system": system, "attacker": one.attacker}
+        where = {"system": system} if alike else {"system": system, "attacker": standing.attacker}
         bared = [replace(e, params={}, no_interval="") for e in there.values()]
         rows.append(Row(where, bared, list(there)))
     return rows
@@ -212,7 +212,7 @@ def _grouping(sets: Mapping[str, TrialSet], listed: Sequence[Standing]) -> str:
         return "set"
     if 1 < len({one.language for one in sets.values() if one.language}) <= MOST_SETS:
         return "language"
-    return "sex" if all(one.of_sex(sex) for one in listed for sex in "fm") else "none"
+    return "sex" if all(standing.of_sex(sex) for standing in listed for sex in "fm") else "none"
 
 
 def _rates(one: Standing, means: str, sets: Mapping[str, TrialSet]) -> dict[str, Estimate | None]:
@@ -233,7 +233,7 @@ def _rates(one: Standing, means: str, sets: Mapping[str, TrialSet]) -> dict[str,
 
 def _short(sets: Mapping[str, TrialSet]) -> dict[str, str]:
     """What tells a set from the others, in few letters."""
-    differ = [i for i in range(4) if len({one[i] for one in sets.values()}) > 1]
+    differ = [i for i in range(4) if len({trial_set[i] for trial_set in sets.values()}) > 1]
     return {name: " ".join(filter(None, (one[i] for i in differ))) for name, one in sets.items()}
 
 
@@ -258,8 +258,8 @@ def _notes(
     config, of = study.config, chosen[0]
     columns: dict[str, list[str]] = {}
     for metric in (one for one in COMPARED if one in there):
-        sources = (_source(one, every, config.table, metric) for one in chosen)
-        who = {one.attacker for one in sources if one.mean(metric) is not None}
+        sources = (_source(standing, every, config.table, metric) for standing in chosen)
+        who = {standing.attacker for standing in sources if standing.mean(metric) is not None}
         if len(who) == 1:
             columns.setdefault(who.pop(), []).append(LABELS[metric])
     whole = len(columns) == 1
@@ -299,14 +299,14 @@ def _notes(
 
 def _stated_rates(shown: Sequence[Standing], there: Collection[str]) -> Iterator[str]:
     """EERs in the tree's own files beside those made here."""
-    for one in shown if "eer" in there else ():
-        names = [name for name in shown_sets(one.sets) if "eer_stated" in one.sets[name]]
+    for standing in shown if "eer" in there else ():
+        names = [name for name in shown_sets(standing.sets) if "eer_stated" in standing.sets[name]]
         theirs, own = (
-            ", ".join(shown_value(float(one.sets[n][metric].value), "%") for n in names)
+            ", ".join(shown_value(float(standing.sets[n][metric].value), "%") for n in names)
             for metric in ("eer_stated", "eer_challenge")
         )
         if names:
-            which = f"{one.system}, {one.attacker}, EER [%] of {', '.join(names)}"
+            which = f"{standing.system}, {standing.attacker}, EER [%] of {', '.join(names)}"
             yield f"{which}: in the tree's files {theirs}, here by the challenge's rule {own}"
 
 

@@ -39,11 +39,11 @@ class Choice:
     def of(cls, title: str, stem: str, figures: Mapping[str, charts.Figure]) -> Choice:
         """Figures by the name of what is chosen; their files have numbers after ``stem``."""
         numbered = enumerate(figures.items(), start=1)
-        return cls(title, [(name, one.called(f"{stem}_{n}")) for n, (name, one) in numbered])
+        return cls(title, [(name, figure.called(f"{stem}_{n}")) for n, (name, figure) in numbered])
 
     def plain(self) -> Choice:
         """The same with figures of plain values."""
-        return replace(self, figures=[(name, one.plain()) for name, one in self.figures])
+        return replace(self, figures=[(name, figure.plain()) for name, figure in self.figures])
 
 
 def figures_in(part: charts.Figure | Choice) -> list[charts.Figure]:
@@ -128,9 +128,9 @@ def group_figures(gaps: Sequence[GroupGaps]) -> list[charts.Figure]:
 
 def group_choice(gaps: Sequence[GroupGaps], stem: str = "groups") -> list[Choice]:
     """The same as one choice, whose title tells whether any group stands out."""
-    brief = [next(iter(one.conditions.values()), one.system) for one in gaps]
+    brief = [next(iter(group_gaps.conditions.values()), group_gaps.system) for group_gaps in gaps]
     if len(set(brief)) < len(gaps):
-        brief = [f"{one.system}, {one.point}" for one in gaps]
+        brief = [f"{group_gaps.system}, {group_gaps.point}" for group_gaps in gaps]
     drawn = {name: charts.group_intervals(one) for name, one in zip(brief, gaps, strict=True)}
     clear = any(e.luck is not None and e.luck.beyond for one in gaps for e in one.gaps)
     title = f"Groups of speakers{'' if clear else ' (none stands out)'} under"
@@ -148,4 +148,4 @@ def group_blocks(gaps: Sequence[GroupGaps]) -> list[TableBlock]:
 
 def noted(results: Mapping[str, HasNotices]) -> list[Notice]:
     """What results warn of, each about the name of its result."""
-    return [notice.about(name) for name, one in results.items() for notice in one.notices]
+    return [notice.about(name) for name, result in results.items() for notice in result.notices]

@@ -59,7 +59,7 @@ class Standing:
         """The mean of a metric over the ranked sets, or those ``chosen``; None if one lacks it."""
         names = list(self.weights if chosen is None else chosen)
         found = [self.sets[name].get(metric) for name in names]
-        estimates = [one for one in found if one is not None]
+        estimates = [estimate for estimate in found if estimate is not None]
         if not names or len(estimates) < len(names):
             return None
         return mean(
@@ -79,7 +79,7 @@ class Standing:
     def of_sex(self, sex: str) -> Estimate | None:
         """The mean EER of the lists of one sex; of that sex within lists of both, without such."""
         sets = shown_sets(self.sets)
-        weights = ranked_sets(name for name, one in sets.items() if one.sex == sex)
+        weights = ranked_sets(name for name, trial_set in sets.items() if trial_set.sex == sex)
         if not weights:
             return self.mean(f"eer {sex}")
         return replace(self, weights=weights).mean("eer")
@@ -92,7 +92,7 @@ class Standing:
             for end in dict.fromkeys(key.partition(" ")[2] for key in own):
                 some = [own[k] for m in KEPT if (k := f"{m} {end}".rstrip()) in own]
                 yield Row({**where, "set": f"{name}, {end}" if end else name}, some)
-        means = [one for one in map(self.mean, AVERAGED) if one is not None]
+        means = [estimate for estimate in map(self.mean, AVERAGED) if estimate is not None]
         if len(self.weights) > 1 and means:
             yield Row({**where, "set": f"{MEAN} of {', '.join(self.weights)}"}, means)
 
@@ -107,7 +107,7 @@ def standings(study: Study, rows: Rows) -> list[Standing]:
         if "set" in where:
             own = numbers.setdefault((where["system"], where["attacker"], where["set"]), {})
             end = f" {where['group']}" if "group" in where else ""
-            own |= {f"{one.metric}{end}": one for one in row.estimates}
+            own |= {f"{estimate.metric}{end}": estimate for estimate in row.estimates}
     systems, ranks = list(study.inputs.safeguards), list(ATTACKERS)
     made: dict[tuple[int, int], Standing] = {}
     for system, given, part in study.lists.values():
@@ -124,10 +124,10 @@ def standings(study: Study, rows: Rows) -> list[Standing]:
         beside = [find(rows.get("similarity", ()), m, safeguard=label)[:1] for m in _FROM[part]]
         own |= {match.estimate.metric: match.estimate for found in beside for match in found}
         empty = Standing(system, ATTACKERS[by], *by, {}, {}, {})
-        one = made.get(key := (systems.index(system), ranks.index(by)), empty)
-        people = {**one.people, name: _people(study.inputs.sets[label][part])}
-        sets = {**one.sets, name: own}
-        made[key] = replace(one, sets=sets, people=people, weights=ranked_sets(sets))
+        standing = made.get(key := (systems.index(system), ranks.index(by)), empty)
+        people = {**standing.people, name: _people(study.inputs.sets[label][part])}
+        sets = {**standing.sets, name: own}
+        made[key] = replace(standing, sets=sets, people=people, weights=ranked_sets(sets))
     return [made[key] for key in sorted(made)]
 
 
@@ -166,8 +166,8 @@ def mean(
 def ranked(protected: Sequence[Standing]) -> list[Standing]:
     """Each system under the attacker that is ranked: the best informed one."""
     first: dict[str, Standing] = {}
-    for one in protected:
-        first.setdefault(one.system, one)
+    for standing in protected:
+        first.setdefault(standing.system, standing)
     return list(first.values())
 
 
@@ -176,14 +176,14 @@ def conclusions(study: Study, rows: Rows, every: Sequence[Standing]) -> list[Car
     first; of a single set also what the sections say of it.
     """
     made: list[tuple[float, Card]] = []
-    known = {one.name: one for one in study.config.safeguards}
-    for chosen in ranked([one for one in every if one.part != "oo"]):
+    known = {safeguard.name: safeguard for safeguard in study.config.safeguards}
+    for chosen in ranked([standing for standing in every if standing.part != "oo"]):
         own = [
-            (one, rate)
-            for one in every
-            if one.system == chosen.system and (rate := one.mean("eer"))
+            (standing, rate)
+            for standing in every
+            if standing.system == chosen.system and (rate := standing.mean("eer"))
         ]
-        tried = [(one, rate) for one, rate in own if one.part != "oo"]
+        tried = [(standing, rate) for standing, rate in own if standing.part != "oo"]
         if not tried:
             continue
         strong, rate = min(tried, key=lambda pair: float(pair[1].value))
@@ -222,12 +222,12 @@ def result_for_rank(every: Sequence[Standing], stated: Sequence[Stated], date: s
         blocks[name] += sorted(
             (
                 *(of.corpus, of.split, "_".join(filter(None, of[2:]))),
-                *(kinds[letter] for letter in one.part),
+                *(kinds[letter] for letter in standing.part),
                 f"{100 * float(own['eer_challenge'].value):.3f}",
             )
-            for one in every
-            if one.extractor == extractor and (extractor == "given" or one.part == "pp")
-            for of, own in ((TrialSet.of(of_set), own) for of_set, own in one.sets.items())
+            for standing in every
+            if standing.extractor == extractor and (extractor == "given" or standing.part == "pp")
+            for of, own in ((TrialSet.of(of_set), own) for of_set, own in standing.sets.items())
         )
     lines = [f"---- Time: {date or 'not told'} ----"]
     for name, rows in blocks.items():

@@ -189,7 +189,7 @@ def grid(rows: Sequence[Row], *, turn: bool = True) -> Grid:
     """
     bare, cells = [], []
     for row, of in map(compared, rows):
-        heads = row.columns or [label(one, of) for one in row.estimates]
+        heads = row.columns or [label(estimate, of) for estimate in row.estimates]
         bare.append(row)
         cells.append(dict(zip(heads, map(cell, row.estimates), strict=True)))
     whole = Grid.of(bare, cells, "")
@@ -241,15 +241,15 @@ def _stacked(whole: Sequence[Grid], width: int | None) -> tuple[list[Grid], list
     def each(change: str) -> list[Grid]:
         return [
             replace(
-                one,
-                header=[_UNIT.sub(r"\1\n\2", str(head)) for head in one.header],
-                rows=[[_INTERVAL.sub(change, str(value)) for value in row] for row in one.rows],
+                grid,
+                header=[_UNIT.sub(r"\1\n\2", str(head)) for head in grid.header],
+                rows=[[_INTERVAL.sub(change, str(value)) for value in row] for row in grid.rows],
             )
-            for one in whole
+            for grid in whole
         ]
 
     made = each(r"\1\n\2")
-    if width is None or all(sum(_sizes(one)) + _GAP * len(one.header) <= width for one in made):
+    if width is None or all(sum(_sizes(grid)) + _GAP * len(grid.header) <= width for grid in made):
         return made, []
     return each(r"\1"), ["Confidence intervals: in tables/overview, or on a wider terminal"]
 

@@ -121,7 +121,7 @@ def assess(
         if cache is None:
             cache = stack.enter_context(scratch_folder()) if out is None else cache_of(Path(out))
         if isinstance(protected, Mapping) and not isinstance(data, Config):
-            versions = {name: _path(one, Path(cache)) for name, one in protected.items()}
+            versions = {name: _path(path, Path(cache)) for name, path in protected.items()}
             config = config_of(_path(data, Path(cache)), versions, Beside(**beside))
             if say is not None:
                 say("\n".join(assumptions(config)))
@@ -199,9 +199,9 @@ def _make(assessment: Assessment, made: Path, folder: Path, tell: Listener) -> N
         whole = [Document([row for block in blocks for row in block.rows])]
         apart = [Document(block.rows, title=block.title) for block in blocks if block.rows]
         for format, suffix in _SUFFIXES.items():
-            parts = [render(one, format) for one in (whole if format == "csv" else apart)]
+            parts = [render(document, format) for document in (whole if format == "csv" else apart)]
             if format == "md":
-                titles = (_MARKS.sub(r"\\\1", one.title) for one in apart)
+                titles = (_MARKS.sub(r"\\\1", document.title) for document in apart)
                 parts = [
                     f"**{title}**\n\n{part}" for title, part in zip(titles, parts, strict=True)
                 ]

@@ -170,7 +170,7 @@ def content_digest(path: str | os.PathLike[str]) -> str:
     """SHA-256 of a file, read again whenever it may have changed; of all files of a folder."""
     place = Path(path)
     if place.is_dir():
-        inside = sorted(one for one in place.rglob("*") if one.is_file())
+        inside = sorted(file for file in place.rglob("*") if file.is_file())
         named = [f"{one.relative_to(place).as_posix()}\0{content_digest(one)}\n" for one in inside]
         return hashlib.sha256("".join(named).encode(errors="surrogateescape")).hexdigest()
     try:

@@ -226,7 +226,7 @@ def _encode(
         return {"$": "mapping", "v": [[encoded(k), encoded(v)] for k, v in value.items()]}
     kind = type(value)
     if is_dataclass(value) and kind.__module__.startswith(_PACKAGE):
-        parts = {one.name: encoded(getattr(value, one.name)) for one in fields(value)}
+        parts = {field.name: encoded(getattr(value, field.name)) for field in fields(value)}
         return {"$": "object", "of": f"{kind.__module__}:{kind.__qualname__}", "v": parts}
     raise TypeError(f"a {kind.__module__}.{kind.__qualname__} cannot be stored")
 

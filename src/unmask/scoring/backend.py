@@ -192,9 +192,9 @@ class Fused:
         parts: Sequence[npt.ArrayLike] = [vectors] * len(self.members)
         if self.ends:
             parts = np.split(as_vectors(vectors), self.ends[:-1], axis=1)
-        rows = [sides_of(one, part) for one, part in zip(self.members, parts, strict=True)]
-        left = [w * one.enrol for w, one in zip(self.weights, rows, strict=True)]
-        return Sides(np.hstack(left), np.hstack([one.test for one in rows]))
+        rows = [sides_of(backend, part) for backend, part in zip(self.members, parts, strict=True)]
+        left = [w * sides.enrol for w, sides in zip(self.weights, rows, strict=True)]
+        return Sides(np.hstack(left), np.hstack([sides.test for sides in rows]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,8 +217,8 @@ class ByGroup:
         # Where a group has no rows, another's tell how wide they are.
         rows = [np.flatnonzero(of) if of.any() else np.array([0]) for of in own.T]
         made = [
-            sides_of(one, length_normalised(given[some, :size]))
-            for one, some in zip(self.members, rows, strict=True)
+            sides_of(backend, length_normalised(given[some, :size]))
+            for backend, some in zip(self.members, rows, strict=True)
         ]
         sides = np.zeros((2, len(given), max(one.enrol.shape[1] for one in made)))
         for of, some, one in zip(own.T, rows, made, strict=True):

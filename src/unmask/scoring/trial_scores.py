@@ -94,13 +94,13 @@ def score(
     rule = speakers if str(speakers).startswith("pattern:") else None
     enrolled = _voices(enrol, speakers)
     tested = enrolled if test is None else _voices(test, speakers)
-    taught, others = (None if one is None else _voices(one, rule) for one in (train, cohort))
+    taught, others = (None if path is None else _voices(path, rule) for path in (train, cohort))
     sets = {"enrolment": enrolled, "test": tested, "training": taught, "cohort": others}
     refuse_encoders(sets)
-    for one in sets.values():
-        if one is not None and one.dimension != enrolled.dimension:
+    for voices in sets.values():
+        if voices is not None and voices.dimension != enrolled.dimension:
             wanted = f"{enrolled.dimension} dimensions as in {enrolled.name}"
-            raise InputError(one.name, wanted, one.dimension)
+            raise InputError(voices.name, wanted, voices.dimension)
     known = _Models.read(models, enrolled) if models else _Models.of(enrolled)
     used, model = _named(listed.ids[0], known.names, where, known.wanted)
     uttered, row = _named(

@@ -94,7 +94,7 @@ def recordings(
         rows = _from_folder(place, speakers)
     if not rows:
         kinds = " ".join(sorted(SUFFIXES))
-        endings = Counter(one.suffix for one in place.rglob("*") if one.is_file())
+        endings = Counter(path.suffix for path in place.rglob("*") if path.is_file())
         found = ", ".join(f"{n:,} {end or 'without ending'}" for end, n in endings.most_common(3))
         raise InputError(f"{place}: expected audio files ({kinds}), found {found or 'none'}")
     seen: dict[str, Path] = {}

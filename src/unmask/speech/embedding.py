@@ -93,8 +93,8 @@ def embed(
         raise InputError(f"device {device}: expected one, or an encoder that is named")
     loaded = load_encoder(encoder, device="cpu" if several else device)
     options = extraction or Extraction()
-    paths = tuple(str(one.path) for one in recordings)
-    shared = paths, tuple(one.digest for one in recordings), options, loaded.fingerprint
+    paths = tuple(str(recording.path) for recording in recordings)
+    shared = paths, tuple(recording.digest for recording in recordings), options, loaded.fingerprint
     ranges = ranges_of(len(recordings), shard or (512 if there else 64))
     state = current_place().state
     if parts is not None:
@@ -318,7 +318,7 @@ def case_study_subset() -> dict[str, Embeddings]:
     whole, arrays, people = case_study(), _arrays("subset.npz"), _people()
     each = len(arrays["b1"]) // whole["original"].n_speakers
     first = people.select(pl.int_range(pl.len()).over("speaker") < each).to_series()
-    some = {n: one.select(first.to_numpy()) for n, one in whole.items() if n[:4] != "pool"}
+    some = {n: voices.select(first.to_numpy()) for n, voices in whole.items() if n[:4] != "pool"}
     more = {name: _voices(one, people.filter(first), ENCODERS[0]) for name, one in arrays.items()}
     return some | more
 

@@ -253,7 +253,7 @@ def _speaker_vectors(
         if result.embeddings is None or result.failures:
             raise InputError(result.failures[0] if result.failures else "pool: no recordings")
         embeddings = result.embeddings
-    wanted, ids = {one.speaker for one in recordings}, embeddings.speakers
+    wanted, ids = {recording.speaker for recording in recordings}, embeddings.speakers
     means = average_groups(embeddings.vectors, ids.codes)
     known = dict(zip(ids.present.to_list(), means, strict=True))
     missing = sorted(wanted - known.keys())
@@ -264,19 +264,19 @@ def _speaker_vectors(
 
 def _first(recordings: Sequence[Recording]) -> tuple[Recording, ...]:
     """At most so many recordings of each speaker, in the order given."""
-    rows = first_of_each((one.speaker for one in recordings), MOST_RECORDINGS)
+    rows = first_of_each((recording.speaker for recording in recordings), MOST_RECORDINGS)
     return tuple(recordings[row] for row in rows)
 
 
 def _voices(recordings: Sequence[Recording]) -> dict[str, Voice]:
-    files = tuple((str(one.path), one.digest) for one in recordings)
+    files = tuple((str(recording.path), recording.digest) for recording in recordings)
     sums: dict[str, FloatArray] = {}
     with file_workers(alone=len(files) < 2):
         results = run(_measured, files, ranges_of(len(files), 1))
-        for one, result in zip(recordings, results, strict=True):
+        for recording, result in zip(recordings, results, strict=True):
             if "failure" in result:
                 raise InputError(str(result["failure"]))
-            sums[one.speaker] = sums.get(one.speaker, 0.0) + result["moments"]
+            sums[recording.speaker] = sums.get(recording.speaker, 0.0) + result["moments"]
     voices = {}
     for one in recordings:
         if (voice := voice_of(sums[one.speaker])) is None:

@@ -292,16 +292,16 @@ def anonymise(
     only with ``keep_key``.
     """
     root = Path(output)
-    targets = [root / f"{one.place}{suffix}" for one in recordings]
+    targets = [root / f"{recording.place}{suffix}" for recording in recordings]
     first: dict[Path, Recording] = {}
-    for one, target in zip(recordings, targets, strict=True):
-        other = first.setdefault(target, one)
-        if other is not one:
+    for recording, target in zip(recordings, targets, strict=True):
+        other = first.setdefault(target, recording)
+        if other is not recording:
             raise InputError(
                 f"{target}: expected one recording, found two that would be written there:"
-                f" {other.path} and {one.path}"
+                f" {other.path} and {recording.path}"
             )
-        if target.resolve() == one.path.resolve():
+        if target.resolve() == recording.path.resolve():
             raise InputError(f"{target}: expected another output folder, found the input's")
     for folder in sorted({target.parent for target in targets}):
         run.make_folder(folder)
@@ -323,8 +323,8 @@ def anonymise(
         for n, row in zip(lost, again, strict=True):
             rows[n] = row
     done = [
-        (one, Protected(**row["protected"]))
-        for one, row in zip(recordings, rows, strict=True)
+        (recording, Protected(**row["protected"]))
+        for recording, row in zip(recordings, rows, strict=True)
         if "failure" not in row
     ]
     audio = (p for p in root.rglob("*") if p.suffix.lower() in SUFFIXES and p.name[0] != ".")
@@ -335,7 +335,7 @@ def anonymise(
         done=len(done),
         failures=tuple(row["failure"] for row in rows if "failure" in row),
         remarks=(
-            *(f"{one.path}: {text}" for one, result in done for text in result.remarks),
+            *(f"{recording.path}: {text}" for recording, result in done for text in result.remarks),
             *(f"{one}: of no recording of this run ({len(older)} such files)" for one in older[:1]),
         ),
         seconds=sum(result.seconds for _, result in done),
@@ -373,10 +373,10 @@ def _protect(
 ) -> Arrays:
     """Protect one recording: what was done and made, or the line of its failure."""
     path, utterance, speaker, session, target, _ = shared[0][rows[0]]
-    one = Recording(Path(path), utterance, speaker, session)
+    recording = Recording(Path(path), utterance, speaker, session)
     done: dict[str, Any]
     try:
-        done = {"protected": asdict(safeguard.protect(one, Path(target)))}
+        done = {"protected": asdict(safeguard.protect(recording, Path(target)))}
         done["made"] = run.content_digest(target)
     except Exception as error:
         kept = f"; {target} is of an earlier run" if os.path.exists(target) else ""

@@ -23,7 +23,7 @@ def is_table(data: Any) -> bool:
     several = data.values() if isinstance(data, Mapping) else data
     files = list(several) if isinstance(data, Mapping | list | tuple) and data else [data]
     known = isinstance(data, Scores) or is_frame(data)
-    return known or all(isinstance(one, str | Path) for one in files)
+    return known or all(isinstance(file, str | Path) for file in files)
 
 
 def as_table(data: Table, what: str) -> Scores:

@@ -178,13 +178,13 @@ def _ids(
 
 def refuse_encoders(sets: Mapping[str, Embeddings | None]) -> None:
     """Vectors of different encoders have no score; ``sets`` by name, those that tell none pass."""
-    known = {name: one for name, one in sets.items() if one is not None and one.encoder}
-    for name, one in known.items():
+    known = {name: voices for name, voices in sets.items() if voices is not None and voices.encoder}
+    for name, voices in known.items():
         first, expected = next(iter(known.items()))
-        if one.encoder != expected.encoder:
-            where = f"{one.source.name}, {name}" if one.source else name
+        if voices.encoder != expected.encoder:
+            where = f"{voices.source.name}, {name}" if voices.source else name
             wanted = f"vectors of the encoder of {first}, {short_encoder(expected.encoder)}"
-            raise InputError(where, wanted, f"those of {short_encoder(one.encoder)}")
+            raise InputError(where, wanted, f"those of {short_encoder(voices.encoder)}")
 
 
 def short_encoder(fingerprint: str) -> str:

@@ -228,10 +228,10 @@ def _voices(voices: Voices) -> tuple[str, dict[str, Ids]]:
     roles = {column: role for role, column in embedding_columns(voices.columns).items()}
     if not {"utterances", "speakers"} <= set(roles.values()):
         raise InputError("table", "columns utterance and speaker", ", ".join(voices.columns))
-    names = {one: roles[one] if roles.get(one) != "sessions" else "session" for one in roles}
+    names = {role: roles[role] if roles.get(role) != "sessions" else "session" for role in roles}
     ids = {
-        names.get(one, normalise(one)): text_ids(voices[one], one, "table")
-        for one in voices.columns
+        names.get(column, normalise(column)): text_ids(voices[column], column, "table")
+        for column in voices.columns
     }
     refuse_repeated(ids["utterances"], "table")
     return "voices", ids

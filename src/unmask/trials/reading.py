@@ -100,7 +100,7 @@ def read_scores(
         options |= {"key": key, "speakers": speakers, "systems": systems}
         options |= {"columns": columns, "scores_are": scores_are}
         files = path.values() if isinstance(path, Mapping) else path
-        tables = [read_scores(one, **options) for one in files]
+        tables = [read_scores(file, **options) for file in files]
         for row, name in enumerate(path) if isinstance(path, Mapping) else ():
             own = tables[row].systems
             named = {name if len(own) == 1 else f"{name} {x}": own[x] for x in own}
@@ -502,14 +502,14 @@ def _from_hdf5(source: Input) -> tuple[str, dict[str, Any]]:
     if not data:
         raise InputError(f"{source.name}: the file holds no vectors")
     vectors: list[np.ndarray] = []
-    for name, one in data.items():
-        vector = one.values.squeeze()
+    for name, dataset in data.items():
+        vector = dataset.values.squeeze()
         like = (vectors or [vector])[0]
-        is_vector = one.kind == "numbers" and vector.ndim == 1 and vector.dtype.kind == "f"
+        is_vector = dataset.kind == "numbers" and vector.ndim == 1 and vector.dtype.kind == "f"
         if not is_vector or vector.shape != like.shape:
-            actual = f"{one.kind} {one.values.dtype} {one.values.shape}"
+            actual = f"{dataset.kind} {dataset.values.dtype} {dataset.values.shape}"
             raise InputError(source.name, f"a vector like the first for {name}", actual)
         vectors.append(vector)
     content = {"vectors": np.stack(vectors), "utterances": list(data)}
-    speakers = [one.speaker for one in data.values()]
+    speakers = [dataset.speaker for dataset in data.values()]
     return "embeddings-hdf5", content | ({} if None in speakers else {"speakers": speakers})

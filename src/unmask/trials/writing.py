@@ -23,7 +23,7 @@ DIGITS = pl.Series(["", "0", "1"])
 LARGEST_MATRIX = 400_000_000
 VECTORS_WRITTEN = ("embeddings-npz", "embeddings-parquet", "embeddings-hdf5", "kaldi-ark")
 TRIALS_WRITTEN = (
-    *(one.name for one in LAYOUTS if not {"number", "test_speaker"} & set(one.roles)),
+    *(layout.name for layout in LAYOUTS if not {"number", "test_speaker"} & set(layout.roles)),
     *("long", "long-key", "parquet", "npz", "bosaris", "bosaris-key"),
 )
 

@@ -167,7 +167,7 @@ def measure(
     workers of the current place; with ``state`` what is done is kept there, and a second call goes
     on from it.
     """
-    names = tuple(one.utterance for one in original)
+    names = tuple(recording.utterance for recording in original)
     conditions = {ORIGINAL: tuple(original)}
     for name, files in protected.items():
         if name == ORIGINAL:
@@ -223,7 +223,7 @@ def measure(
             notices.append(Notice("clipped", name, sentence))
     return Measurements(
         names,
-        tuple(one.speaker for one in original),
+        tuple(recording.speaker for recording in original),
         values,
         "" if references is None else "given" if listens is None else listens.name,
         *labelled,
@@ -279,9 +279,9 @@ def _paired(
     original: Sequence[Recording], files: Sequence[Recording], name: str
 ) -> tuple[Recording, ...]:
     """The protected recordings in the order of the originals; the lists must be equal."""
-    by_name = {one.utterance: one for one in files}
+    by_name = {recording.utterance: recording for recording in files}
     paired = _of_all(by_name, original, f"a version protected by {name}")
-    more = set(by_name) - {one.utterance for one in original}
+    more = set(by_name) - {recording.utterance for recording in original}
     if more:
         first = by_name[min(more)]
         raise InputError(
@@ -294,10 +294,10 @@ def _paired(
 
 
 def _of_all(known: Mapping[str, T], files: Sequence[Recording], what: str) -> tuple[T, ...]:
-    missing = [one for one in files if one.utterance not in known]
+    missing = [recording for recording in files if recording.utterance not in known]
     if missing:
         raise InputError(missing[0].path, what, f"none ({len(missing)} of {len(files)} missing)")
-    return tuple(known[one.utterance] for one in files)
+    return tuple(known[recording.utterance] for recording in files)
 
 
 def _foreign(
@@ -327,11 +327,11 @@ def _foreign(
 
 def _chosen(original: Sequence[Recording], most: int | None) -> tuple[bool, ...]:
     """Which utterances DNSMOS is asked about: the first of each speaker by name."""
-    ordered = sorted(original, key=lambda one: one.utterance)
+    ordered = sorted(original, key=lambda recording: recording.utterance)
     most = len(ordered) if most is None else most
-    places = speech.first_of_each((one.speaker for one in ordered), most)
+    places = speech.first_of_each((recording.speaker for recording in ordered), most)
     chosen = {ordered[place].utterance for place in places}
-    return tuple(one.utterance in chosen for one in original)
+    return tuple(recording.utterance in chosen for recording in original)
 
 
 def _labels(

@@ -72,7 +72,7 @@ class Utility(Tabular):
     @property
     def estimates(self) -> tuple[Estimate, ...]:
         """All estimates, condition by condition."""
-        return tuple(one for some in self.estimates_of.values() for one in some)
+        return tuple(estimate for some in self.estimates_of.values() for estimate in some)
 
     @property
     def parts(self) -> dict[str, Part]:
@@ -82,7 +82,7 @@ class Utility(Tabular):
     def estimate(self, condition: str, metric: str) -> Estimate | None:
         """One number; None where it was not measured."""
         some = self.estimates_of.get(condition, ())
-        return next((one for one in some if one.metric == metric), None)
+        return next((estimate for estimate in some if estimate.metric == metric), None)
 
     def rows(self) -> Sequence[Mapping[str, Any]]:
         parts = self.estimates_of.items()
@@ -112,7 +112,7 @@ def utility_of(
         if (of[1].sum(axis=0) > 0).all():
             sums[metric] = of
             counts[metric] = {how.of or "utterances": int(of[1][:, 0].sum())}
-        elif any(np.isfinite(one[how.over]).any() for one in measurements.values.values()):
+        elif any(np.isfinite(value[how.over]).any() for value in measurements.values.values()):
             sentence = "measured of no utterance in every condition: left out"
             notices.append(Notice("not-compared", metric, sentence))
     if measurements.labels is not None:
@@ -132,9 +132,9 @@ def utility_of(
     )
     estimates = {
         name: tuple(
-            one
+            estimate
             for metric in sums
-            for one in _estimates(measurements, made, metric, n, counts[metric], level)
+            for estimate in _estimates(measurements, made, metric, n, counts[metric], level)
         )
         for n, name in enumerate(conditions)
     }

@@ -142,7 +142,7 @@ def _rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, str, str]]:
     rows = _json(path, lines) if kind == ".jsonl" else sheet(path, lines, _MARKS[kind])
     head = next(rows, (1, {}))[1]
     first = next((one for one in UTTERANCE if one in head), None)
-    second = next((one for one in columns if one in head), None)
+    second = next((column for column in columns if column in head), None)
     if first is None or second is None:
         raise InputError(
             f"{path}, line 1", f"columns {UTTERANCE[0]} and {columns[0]}", ", ".join(head) or "none"

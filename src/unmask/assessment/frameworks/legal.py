@@ -60,7 +60,7 @@ def _fitting(lengths: tuple[int, ...], attacks: Iterable[AttackRun]) -> tuple[in
 def _options(config: Config, people: int = 0) -> dict[str, Any]:
     """Options of a sweep but attributes; with enrolled ``people``, how far beyond them it goes."""
     options = config.legal.model_dump(exclude={"attributes"})
-    known = {one.name for one in fields(law.LegalProtocol)} & set(options)
+    known = {field.name for field in fields(law.LegalProtocol)} & set(options)
     protocol = law.LegalProtocol(**{name: options.pop(name) for name in known})
     protocol = replace(protocol, extrapolate=_reach(config.legal, people))
     return {**options, "protocol": protocol, **config.drawn}
@@ -95,10 +95,10 @@ def legal_attackers(
     for name, released in inputs.released.items():
         prefix = "" if len(others) == 1 else f"{name}, "
         within = _within(replace(released, words=inputs.words), WITHIN)
-        attackers |= {f"{prefix}{label}": one for label, one in within.items()}
+        attackers |= {f"{prefix}{label}": attacker for label, attacker in within.items()}
         if inputs.words is not None:
             attackers[f"{prefix}{law.WORDS}"] = replace(attacks[name][0].data, backend=law.WORDS)
-    tests = [way.test for one in attackers.values() for way in one.ways]
+    tests = [way.test for attacker in attackers.values() for way in attacker.ways]
     lengths = law.fitting_lengths(tests, config.legal.lengths)
     options = _options(config, control.data.enrol.n_speakers) | {"lengths": lengths}
     lacking = tuple(
@@ -159,7 +159,7 @@ def _steps(study: Study) -> Plan:
     nameless = tuple(one for one in within if law.known_backend(one).is_free)
     said = [] if inputs.words is None else [inputs.words.digest]
     held = {(name, KNOWN): study.attacks[name][0].data for name in inputs.protected}
-    held |= {(name, RELEASE): one for name, one in inputs.released.items()}
+    held |= {(name, RELEASE): attacker for name, attacker in inputs.released.items()}
     for (name, setting), one in held.items() if said else ():
         fits = law.fitting_lengths([way.test for way in one.ways], legal.lengths)
         how = _options(config) | {"lengths": fits}
@@ -178,7 +178,7 @@ def _steps(study: Study) -> Plan:
         for what, backends, some in ((RELEASE, within, how), (RECORDS, nameless, single)):
             release[name, what] = Step(
                 f"{what} of {name}",
-                [*said, *(digest_of(one) for way in ways for one in (way.enrol, way.test))],
+                [*said, *(digest_of(voices) for way in ways for voices in (way.enrol, way.test))],
                 {**some, "backends": backends, "ways": len(ways)},
                 partial(law.assess_attackers, _within(released, backends), **some),
                 weight=len(some["metrics"])

@@ -33,7 +33,7 @@ def _steps(study: Study) -> Plan:
         if protected.n_speakers > config.similarity.max_people:
             people = drawn_people(voices, config.similarity.max_people, config.seed)
             voices = of_people(voices[0], people), of_people(voices[1], people)
-            rivals = {label: one.among(people) for label, one in rivals.items()}
+            rivals = {label: attacker.among(people) for label, attacker in rivals.items()}
         matrices[name] = _compared(f"voice similarity of {name}", voices, rivals, all_pairs)
         speech = inputs.speech[name]
         taught = pairs_of(speech.learnt) or (voices[0], speech.known.get("own", protected))
@@ -43,7 +43,7 @@ def _steps(study: Study) -> Plan:
         groups = {} if config.quick else _groups(voices[0], config.verification.by)
         for group, people in groups.items():
             some = of_people(voices[0], people), of_people(voices[1], people)
-            among = {label: one.among(people) for label, one in rivals.items()}
+            among = {label: attacker.among(people) for label, attacker in rivals.items()}
             what = f"voice similarity of {name}, {group}"
             grouped[name, group] = _compared(what, some, among, {**all_pairs, **config.of_trials})
         if protected.sessions is not None and protected.sessions.n_unique > 1:
@@ -87,7 +87,7 @@ def _over_sessions(
         sentence = f"{lacking:,} people without two sessions, or two recordings in one, left out"
         notes.append(Notice("left-out", "sessions", sentence))
     protected = replace(protected, sessions=Ids.from_strings(rows["session"]))
-    sets = (of_people(one, able.to_list()) for one in (original, protected))
+    sets = (of_people(voices, able.to_list()) for voices in (original, protected))
     made = similar.compare_sessions(*sets, **how)
     return replace(made, notes=(*made.notes, *notes))
 
@@ -100,10 +100,10 @@ def _compared(
 ) -> Step:
     people = voices[1].n_speakers
     held = [x for one in rivals.values() for x in (one.enrol, one.test, one.train) if x]
-    said = {one.words.digest for one in rivals.values() if one.words is not None}
+    said = {attacker.words.digest for attacker in rivals.values() if attacker.words is not None}
     return Step(
         what,
-        [*(digest_of(one) for one in (*voices, *held)), *said],
+        [*(digest_of(vectors) for vectors in (*voices, *held)), *said],
         {**how, "attackers": list(rivals), "backends": [one.backend for one in rivals.values()]},
         partial(_compare, *voices, attackers=rivals, **how),
         weight=(1 + len(rivals)) / 3 * (1 + how["replicates"] * (2e-3 + 1.5e-4 * people))

@@ -66,7 +66,7 @@ def trusted(
         if people & set(trained.speakers.to_series()):
             seen = attacker.among(people).trained_on(people)
         else:
-            known = [inputs.enrolment(one) for one in speech.known.values()]
+            known = [inputs.enrolment(voices) for voices in speech.known.values()]
             seen = replace(best, train=law.pooled(known)) if backend in ("wccn", "plda") else None
     curve = law.learning_curve(dict(sorted(series.items())), level=level)
     people = set(best.test.speakers.to_series())
@@ -110,11 +110,11 @@ def _later(study: Study) -> Plan:
         extractor = study.inputs.trained.get((name, who))
         speech = extractor or study.inputs.speech[name]
         variants = [
-            one
-            for one in study.trialled.get(name, ())
-            if one.attacker == who
-            and not (one.variant.by or one.variant.backend.endswith(law.BESIDE))
-            and (extractor or not law.known_backend(one.variant.backend).is_free)
+            tried
+            for tried in study.trialled.get(name, ())
+            if tried.attacker == who
+            and not (tried.variant.by or tried.variant.backend.endswith(law.BESIDE))
+            and (extractor or not law.known_backend(tried.variant.backend).is_free)
         ]
         if variants:
             backend = strongest(variants, "eer").variant.backend

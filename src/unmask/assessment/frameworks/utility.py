@@ -46,9 +46,9 @@ def _steps(study: Study) -> Plan:
     if study.config.original.audio is None or not voices:
         raise InputError("utility: expected audio of the original and of safeguards, found none")
     original = recordings_of(study.config.original)
-    protected = {name: recordings_of(one) for name, one in voices.items()}
-    every = [one for files in (original, *protected.values()) for one in files]
-    data = [f"{one!r} {one.digest}" for one in every]
+    protected = {name: recordings_of(safeguard) for name, safeguard in voices.items()}
+    every = [recording for files in (original, *protected.values()) for recording in files]
+    data = [f"{recording!r} {recording.digest}" for recording in every]
     params = {**drawn, **how.model_dump(mode="json"), "names": [*protected]}
     if how.transcripts is not None:
         data.append(content_digest(how.transcripts))
@@ -70,7 +70,7 @@ def _seconds(
         same = {n: [x for x in f if x.utterance == one.utterance] for n, f in protected.items()}
         measure([one], same)
 
-    rated = min(how.dnsmos * len({one.speaker for one in original}), len(original))
+    rated = min(how.dnsmos * len({recording.speaker for recording in original}), len(original))
     each, files = seconds_each(original, do), rated * (1 + len(protected))
     return (each * len(original) + _RATING * files) / workers()
 
@@ -79,12 +79,12 @@ def _word_steps(study: Study) -> dict[tuple[str, str], Step]:
     """Word error rates of each system and set of which somebody wrote down what was heard."""
     sets = {(one.name, of.set): of for one in study.config.safeguards for of in one.heard}
     steps = {}
-    for (name, of_set), one in sets.items():
+    for (name, of_set), recogniser in sets.items():
         base = study.config.table.baseline
         other = sets.get((base, of_set)) if base and base != name else None
-        files = [*(place / file for place in one.data for file in ("text", "utt2spk"))]
-        files += [one.original, one.protected, *([other.protected] if other else [])]
-        heard = partial(heard_words, one, other, **study.config.drawn)
+        files = [*(place / file for place in recogniser.data for file in ("text", "utt2spk"))]
+        files += [recogniser.original, recogniser.protected, *([other.protected] if other else [])]
+        heard = partial(heard_words, recogniser, other, **study.config.drawn)
         data = [content_digest(file) for file in files]
         what = f"words of {name}, {of_set}"
         steps[name, of_set] = Step(what, data, study.config.drawn, heard, weight=1.0)

@@ -26,16 +26,16 @@ def _difference(first: Scores, second: Scores, **options: Any) -> tuple[Estimate
     """How much higher EER and, of a matrix, Linkability of the second list of a system are."""
     names = ("first", "second")
     tables = (
-        replace(one, systems={name: one.scores()})
-        for name, one in zip(names, (first, second), strict=True)
+        replace(table, systems={name: table.scores()})
+        for name, table in zip(names, (first, second), strict=True)
     )
     both = Scores.merged(*tables)
     whole = compare(both, *names, privacy=True, **options)
-    made = [next(one for one in whole.differences if one.metric == "eer")]
+    made = [next(difference for difference in whole.differences if difference.metric == "eer")]
     linked = linkability_difference(both, *names, **options)
     return tuple(
         Estimate(
-            **{one.name: getattr(each, one.name) for one in fields(Estimate)}
+            **{field.name: getattr(each, field.name) for field in fields(Estimate)}
             | {"metric": f"{each.metric}_difference"}
         )
         for each in (*made, *(linked or ())[2:])
@@ -82,12 +82,12 @@ def _group_step(attack: AttackRun, variant: Variant, config: Config, by: str) ->
 
     def compute() -> Evaluation:
         whole = evaluate(compared(attack.scores(variant), variant), by=by, **how)
-        parts = tuple(one for one in whole if one.group is not None)
-        told = [one for one in whole.notices if one.subject.startswith("group ")]
-        told = [one for one in told if one.code != "inverted"]
-        for one in parts:
-            turned = (notice.about(one.system) for notice in negated_notices(one.roc))
-            told += [notice.about(f"group {one.group}") for notice in turned]
+        parts = tuple(result for result in whole if result.group is not None)
+        told = [notice for notice in whole.notices if notice.subject.startswith("group ")]
+        told = [notice for notice in told if notice.code != "inverted"]
+        for result in parts:
+            turned = (notice.about(result.system) for notice in negated_notices(result.roc))
+            told += [notice.about(f"group {result.group}") for notice in turned]
         return Evaluation(parts, (), tuple(told), config.seed, gaps=whole.gaps)
 
     what = f"groups of {by} under {attack.safeguard}, {attack.attacker}"

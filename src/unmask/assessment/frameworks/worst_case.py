@@ -77,26 +77,26 @@ def growth_of(
             if far:
                 reach: dict[str, Any] = {"population": population, "model": model}
                 study = stress.worst_case_study(pairs, target=own, **reach, **options)
-                one = SystemGrowth(system, study.operating, study.empirical, study.predicted)
+                growth = SystemGrowth(system, study.operating, study.empirical, study.predicted)
             else:
                 points = stress.thresholds_of_roc(Roc.from_scores(own, pairs.scores))
                 wanted = [n for n in counts or default_counts(most) if n <= most]
                 levels = [point.threshold for point in points]
                 measured = stress.worst_case(pairs, levels, counts=wanted, **options)
-                one = SystemGrowth(system, points, measured)
-        systems.append(one)
-        both = (one.measured, one.predicted) if one.predicted else (one.measured,)
+                growth = SystemGrowth(system, points, measured)
+        systems.append(growth)
+        both = (growth.measured, growth.predicted) if growth.predicted else (growth.measured,)
         notices += [notice.about(system) for rates in both for notice in rates.notices]
     return Growth(tuple(systems), tuple(notices))
 
 
 def by_table(parts: Mapping[tuple[str, str], Growth]) -> dict[str, Growth]:
     """All systems of each table, from the growth of every system of it."""
-    tables = grouped((name, one) for (name, _), one in parts.items())
+    tables = grouped((name, growth) for (name, _), growth in parts.items())
     return {
         name: Growth(
-            tuple(system for one in some for system in one.systems),
-            tuple(dict.fromkeys(notice for one in some for notice in one.notices)),
+            tuple(system for growth in some for system in growth.systems),
+            tuple(dict.fromkeys(notice for growth in some for notice in growth.notices)),
         )
         for name, some in tables.items()
     }

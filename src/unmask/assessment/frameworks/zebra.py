@@ -33,7 +33,7 @@ def _steps(study: Study) -> Plan:
             learnt: AttackRun = learnt, attacked: AttackRun = attacked
         ) -> tuple[CalibrationDistortion, ...]:
             sides = {"first run": learnt, "second run": attacked}
-            lists = (one.scores(Variant(LEARNT), names=[LEARNT]) for one in sides.values())
+            lists = (run.scores(Variant(LEARNT), names=[LEARNT]) for run in sides.values())
             return distortions_of(*speaker_trials(dict(zip(sides, lists, strict=True))), **how)
 
         what, data = f"calibration of {name} by another run", [*attacked.inputs, *learnt.inputs]

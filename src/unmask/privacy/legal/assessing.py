@@ -237,7 +237,7 @@ def _crowd(
     curve = sweep.curves[best, "linkability", length]
     assert isinstance(curve, Linkability)
     ready = [one.read(curve.variant).ready for one in attackers[base_name(best, curve)].ways]
-    ways = possible([one for one in ready if one is not None], length, people=1)
+    ways = possible([attacker for attacker in ready if attacker is not None], length, people=1)
     most = protocol.extrapolate or 0
     counts = [n for n in default_counts(most) if n > curve.above.others + 1] or [most]
     return crowd_of(ways, curve, counts, protocol=protocol, attacker=best)
@@ -278,11 +278,11 @@ def curve_of(
 
 def _untried(attackers: Sequence[Attacker], variants: Sequence[str]) -> tuple[Notice, ...]:
     """Back-ends that no attacker on protected speech tried, and readings not asked for."""
-    used = (one.backend for one in attackers)
+    used = (attacker.backend for attacker in attackers)
     tried = {one if isinstance(one, str) else one.name for one in used}
     missing = [str(reading) for reading in READINGS if reading not in (Reading.PLAIN, *variants)]
     readings = [f"scores read {', '.join(missing)} (not asked for)"] * bool(missing)
-    able = lambda named: any(one.allows(named.name) for one in attackers)  # noqa: E731
+    able = lambda named: any(attacker.allows(named.name) for attacker in attackers)  # noqa: E731
     return (not_tried(tried, able, *readings),) if attackers else ()
 
 
@@ -293,11 +293,11 @@ def fitting_lengths(
     many ``conversations``; in place of longer ones the longest that half of the people have. The
     shortest where none fits, and the metrics tell why.
     """
-    counts = [np.bincount(one.speakers.codes) for one in tests]
-    recordings = [-np.sort(-one[one > 0]) for one in counts]
+    counts = [np.bincount(test.speakers.codes) for test in tests]
+    recordings = [-np.sort(-count[count > 0]) for count in counts]
     enough = [min(HEADLINE, max(2, -(-len(one) // 2)), len(one)) for one in recordings]
     most = min(int(r[n - 1]) // conversations for r, n in zip(recordings, enough, strict=True))
-    usual = min(int(np.median(one)) // conversations for one in recordings)
+    usual = min(int(np.median(recording)) // conversations for recording in recordings)
     kept = [length for length in lengths if length <= most]
     if len(kept) < len(lengths) and usual > max(kept, default=0):
         kept.append(usual)
@@ -332,30 +332,30 @@ def averaged(curves: Sequence[Curve], ways: Sequence[Attacker], needed: int) -> 
     """
     if len(ways) == 1:
         return curves[0]
-    codes = [one.speakers.codes for way in ways for one in (way.enrol, way.test)]
+    codes = [voices.speakers.codes for way in ways for voices in (way.enrol, way.test)]
     everyone = np.unique(np.concatenate(codes))
     most = np.max([np.bincount(some, minlength=everyone[-1] + 1) for some in codes[1::2]], axis=0)
     left_out = everyone.size - int((most >= needed).sum())
-    negated = [one.negated for one in curves if one.negated is not None]
+    negated = [curve.negated for curve in curves if curve.negated is not None]
     mean = _mean(curves, left_out)
     return replace(mean, negated=_mean(negated, left_out)) if negated else mean
 
 
 def _mean(curves: Sequence[Curve], left_out: int) -> Curve:
     first = curves[0]
-    speakers = pl.concat([one.speakers for one in curves]).unique().sort()
+    speakers = pl.concat([curve.speakers for curve in curves]).unique().sort()
     made: dict[str, Any] = {
         **{name: _over(curves, name).mean(axis=0) for name in ("value", "low", "high", "chance")},
         "attacks": _over(curves, "attacks").sum(axis=0),
-        "short": max(one.short for one in curves),
-        "permuted": _blind([one.permuted for one in curves]),
+        "short": max(curve.short for curve in curves),
+        "permuted": _blind([curve.permuted for curve in curves]),
     }
-    risky = [one for one in curves if isinstance(one, RiskCurve)]
+    risky = [curve for curve in curves if isinstance(curve, RiskCurve)]
     if risky:
-        at = [lookup(one.speakers, speakers).astype(np.int64) for one in risky]
+        at = [lookup(curve.speakers, speakers).astype(np.int64) for curve in risky]
         made |= _risks(risky, at, len(speakers))
         if isinstance(first, Linkability):
-            made |= _ranked([one for one in risky if isinstance(one, Linkability)], at)
+            made |= _ranked([curve for curve in risky if isinstance(curve, Linkability)], at)
         if isinstance(first, SinglingOut):
             made["threshold_rank"] = _over(curves, "threshold_rank").mean(axis=0)
             made["hits"] = _blind([o.hits for o in curves if isinstance(o, SinglingOut)])
@@ -364,16 +364,16 @@ def _mean(curves: Sequence[Curve], left_out: int) -> Curve:
 
 def _blind(ways: Sequence[Permuted | None]) -> Permuted | None:
     """The mean of all ways under the same renaming, or the same number of a deal."""
-    known = [one for one in ways if one is not None]
-    if len(known) < len(ways) or len({one.values.shape for one in known}) > 1:
+    known = [permuted for permuted in ways if permuted is not None]
+    if len(known) < len(ways) or len({permuted.values.shape for permuted in known}) > 1:
         return None
-    values = np.mean([one.values for one in known], axis=0)
+    values = np.mean([permuted.values for permuted in known], axis=0)
     people, exhaustive = min(o.people for o in known), all(o.exhaustive for o in known)
     return Permuted(values, people, exhaustive)
 
 
 def _over(curves: Sequence[Curve], field: str) -> FloatArray:
-    return np.stack([getattr(one, field) for one in curves])
+    return np.stack([getattr(curve, field) for curve in curves])
 
 
 def _risks(curves: Sequence[RiskCurve], at: Sequence[IntArray], speakers: int) -> dict[str, Any]:
@@ -381,14 +381,14 @@ def _risks(curves: Sequence[RiskCurve], at: Sequence[IntArray], speakers: int) -
     first = curves[0]
     outcomes = np.full((len(curves), speakers, len(first.counts)), np.nan)
     recordings = np.zeros(speakers, dtype=np.int64)
-    for n, (one, where) in enumerate(zip(curves, at, strict=True)):
-        outcomes[n, where] = one.per_speaker
-        recordings[where] += one.recordings
+    for n, (curve, where) in enumerate(zip(curves, at, strict=True)):
+        outcomes[n, where] = curve.per_speaker
+        recordings[where] += curve.recordings
     per_speaker = np.nanmean(outcomes, axis=0)
     variance = mean_variance(per_speaker)
     if first.method == BOTH_SIDES:
         variance = np.fmax(variance, np.sqrt(_over(curves, "variance")).mean(axis=0) ** 2)
-    free = np.array([int((one.recordings - 1).sum()) for one in curves])
+    free = np.array([int((curve.recordings - 1).sum()) for curve in curves])
     noise = np.full(len(first.counts), np.nan)
     if free.any():
         noise = free @ np.nan_to_num(_over(curves, "noise")) / free.sum()
@@ -400,13 +400,13 @@ def _risks(curves: Sequence[RiskCurve], at: Sequence[IntArray], speakers: int) -
 
 def _ranked(curves: Sequence[Linkability], at: Sequence[IntArray]) -> dict[str, Any]:
     """The conversations of all ways together, for the ranks."""
-    counted = [one.above for one in curves]
-    allowed = [one.allowed for one in counted if one.allowed is not None]
+    counted = [linkability.above for linkability in curves]
+    allowed = [counts.allowed for counts in counted if counts.allowed is not None]
     above = Above(
-        np.concatenate([one.at_or_above for one in counted]),
-        np.concatenate([one.above for one in counted]),
+        np.concatenate([counts.at_or_above for counts in counted]),
+        np.concatenate([counts.above for counts in counted]),
         counted[0].others,
         np.concatenate(allowed) if allowed else None,
     )
-    owner = [where[one.owner] for one, where in zip(curves, at, strict=True)]
+    owner = [where[linkability.owner] for linkability, where in zip(curves, at, strict=True)]
     return {"above": above, "owner": np.concatenate(owner)}

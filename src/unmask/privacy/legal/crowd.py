@@ -185,8 +185,8 @@ def crowd_of(
         )
         parts.append(Strangers.of(data, sign))
     whole = [part.fit() for part in parts]
-    links = [one.links(sizes) for one in whole]
-    value = np.mean([one.mean(axis=0) for one in links], axis=0)
+    links = [fitted.links(sizes) for fitted in whole]
+    value = np.mean([link.mean(axis=0) for link in links], axis=0)
     groups = min(_GROUPS, people)
     lot = np.random.default_rng(how.seed).permutation(people) % groups
     without = np.array(
@@ -195,12 +195,12 @@ def crowd_of(
             for gone in range(groups if how.replicates > 0 else 0)
         ]
     )
-    carriers = min(one.carriers for one in whole)
+    carriers = min(fitted.carriers for fitted in whole)
     low, high = np.full((2, sizes.size), np.nan)
     if len(without):
         error = base.jackknife_error(_odds(without)) * (people / carriers) ** _WIDER
         reach = base.quantile_t(groups, how.level) * error
-        variance = np.mean([one.var(axis=0, ddof=1) / len(one) for one in links], axis=0)
+        variance = np.mean([link.var(axis=0, ddof=1) / len(link) for link in links], axis=0)
         least = risk_interval(value, variance, len(links[0]), how)
         low = np.minimum(expit(_odds(value) - reach), least[0])
         high = np.maximum(expit(_odds(value) + reach), least[1])
@@ -212,8 +212,8 @@ def crowd_of(
     high = np.maximum(np.minimum.accumulate(high), value)
     low = np.minimum(np.maximum.accumulate(low[::-1])[::-1], value)
     place = np.searchsorted(sizes, asked)
-    gaussian = np.mean([one.links(asked, gaussian=True).mean(axis=0) for one in whole], axis=0)
-    kept = {one.name: getattr(measured, one.name) for one in fields(Curve)}
+    gaussian = np.mean([crowd.links(asked, gaussian=True).mean(axis=0) for crowd in whole], axis=0)
+    kept = {field.name: getattr(measured, field.name) for field in fields(Curve)}
     return ExtrapolatedLinkability(
         **kept
         | {
@@ -233,7 +233,7 @@ def crowd_of(
         attacker=attacker or measured.backend,
         people=people,
         measured=start,
-        shape=float(np.mean([tail.shape for one in whole for tail in one.tails])),
+        shape=float(np.mean([tail.shape for fitted in whole for tail in fitted.tails])),
         gaussian=gaussian,
         carriers=float(carriers),
     )

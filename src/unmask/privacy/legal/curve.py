@@ -34,7 +34,7 @@ def no_better(curves: Sequence[Curve], at_chance: BoolArray) -> BoolArray:
     """
     made = np.array(at_chance, dtype=bool)
     for i in range(len(made)):
-        luck = luck_of((one.permuted, i) for one in curves)
+        luck = luck_of((curve.permuted, i) for curve in curves)
         if luck is not None and luck.decides(len(curves[0].speakers)):
             made[i] = not luck.beyond
     return made

@@ -47,7 +47,7 @@ def risk_gaps(
             one = curve if reading == reading.scored else curve.negated
             assert isinstance(one, RiskCurve)
             curves[name] = one
-        rows = [GroupRow(n, len(one.speakers), (one.estimate(0),)) for n, one in curves.items()]
+        rows = [GroupRow(n, len(risk.speakers), (risk.estimate(0),)) for n, risk in curves.items()]
         del curves["all"]
         gaps, told = gaps_between({metric: _spread(curves)}, own.resampling, params={"by": by})
         at = f"{spoken(worst.length)}, {count} candidates"
@@ -58,15 +58,15 @@ def risk_gaps(
 def _spread(curves: Mapping[str, RiskCurve]) -> Spread:
     """Risks of the groups, and replicates of them that vary as much as their curves say."""
     every = list(curves.values())
-    people = np.array([len(one.speakers) for one in every])
+    people = np.array([len(curve.speakers) for curve in every])
     member = np.repeat(np.arange(len(every)), people)
     adds = np.zeros((len(every), len(member)))
-    for group, one in enumerate(every):
-        more = one.variance[0] / max(mean_variance(one.per_speaker)[0], 1e-300)
-        away = (one.per_speaker[:, 0] - one.value[0]) / len(one.speakers)
+    for group, curve in enumerate(every):
+        more = curve.variance[0] / max(mean_variance(curve.per_speaker)[0], 1e-300)
+        away = (curve.per_speaker[:, 0] - curve.value[0]) / len(curve.speakers)
         adds[group, member == group] = np.sqrt(max(more, 1.0)) * away
-    order = np.argsort(in_order([name for one in every for name in one.speakers]))
-    value = np.array([one.value[0] for one in every])
+    order = np.argsort(in_order([name for curve in every for name in curve.speakers]))
+    value = np.array([curve.value[0] for curve in every])
     drawn = replicates_of(value, adds[:, order], member[order], every[0].resampling)
-    cases = np.array([one.recordings @ one.per_speaker[:, 0] for one in every])
+    cases = np.array([curve.recordings @ curve.per_speaker[:, 0] for curve in every])
     return Spread(value, *drawn, cases, people)

@@ -418,7 +418,7 @@ def ranks_of(
         first = np.bincount(owner, np.where(array == 1, share, 0.0))
         low, high = base.mean_interval(np.asarray(first[:, None], float), level=how.level)
         times = how.times(len(sizes))
-        drawn = disclosed(repeat(array - 1), (one[owner] * share for one in times))
+        drawn = disclosed(repeat(array - 1), (time[owner] * share for time in times))
         usual = mean_d <= np.quantile(uniform[:, 0], (1 + how.level) / 2)
         bits = _bits((mean_d, max_d), drawn, len(sizes), candidates, bool(usual), how.level)
         ends = [(float(low[0]), float(high[0])), *bits]

@@ -314,7 +314,7 @@ class LearningCurve(Tabular):
         """Linkability at each number of training people, then the gain of the last step."""
         chance = 1 / self.candidates
         points = zip(self.value, *self.limits, self.people, strict=True)
-        rows = [("linkability", one[:3], SCORE, chance, one[3]) for one in points]
+        rows = [("linkability", point[:3], SCORE, chance, point[3]) for point in points]
         if not np.isnan(self.rise[0]):
             rows.append(("learning_gain", self.rise, _PAIRED, 0.0, self.people[-1]))
         return tuple(

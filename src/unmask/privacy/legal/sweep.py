@@ -157,7 +157,7 @@ class LegalSweep(Tabular):
         every = first.intersection(*others) or first.union(*others)
         count = min(every, key=lambda n: (abs(n - HEADLINE), n))
         rivals = {
-            length: [(one.permuted, i) for one in some if (i := one.index(count)) is not None]
+            length: [(curve.permuted, i) for curve in some if (i := curve.index(count)) is not None]
             for length, some in curves.items()
         }
         points = [self.strongest(metric, n, count, attackers) for n, some in rivals.items() if some]
@@ -225,8 +225,8 @@ class LegalSweep(Tabular):
                 within = self.worst(metric, self.release)
                 lines.append(self._sentence(within, "within the release, "))
             alone = [self.worst(metric, [name]) for name in self.words]
-            lines += [self._sentence(one, "by words alone, ") for one in alone]
-        return (*lines, *(one.sentence for one in self.crowds.values()))
+            lines += [self._sentence(strongest, "by words alone, ") for strongest in alone]
+        return (*lines, *(crowd.sentence for crowd in self.crowds.values()))
 
     def _sentence(self, best: Strongest, what: str = "") -> str:
         metric, length, count = best.estimate.metric, best.length, best.count
@@ -261,7 +261,7 @@ class LegalSweep(Tabular):
             *self._at_chance(),
             *self._isolated(),
             *self._of_parts(),
-            *(notice for one in self.crowds.values() for notice in one.notices),
+            *(notice for crowd in self.crowds.values() for notice in crowd.notices),
             *self.untried,
         ]
         return tuple(dict.fromkeys(notices))
@@ -282,14 +282,14 @@ class LegalSweep(Tabular):
         ]
         conditions: dict[Notice, dict[str, list[int]]] = {}
         for name, lengths, notices in said:
-            for one in notices:
-                conditions.setdefault(one, {}).setdefault(name, []).extend(lengths)
-        for one, names in conditions.items():
+            for notice in notices:
+                conditions.setdefault(notice, {}).setdefault(name, []).extend(lengths)
+        for notice, names in conditions.items():
             alike: dict[str, list[str]] = {}
             for name, lengths in names.items():
                 alike.setdefault(f", {spoken(*lengths)}" if lengths else "", []).append(name)
             subject = "; ".join(f"{', '.join(some)}{length}" for length, some in alike.items())
-            yield one.about(subject)
+            yield notice.about(subject)
 
     def _own(self) -> dict[tuple[str, str, int], Curve]:
         """The curves under the names of their attackers."""

@@ -208,7 +208,7 @@ def count_lists(xp: Xp, lists: ListCounts, rows: Range) -> Arrays:
                 joining_score[s, within] = np.where(lists.true[test] < stop, joined, -1)
     shape = (len(segments), groups, groups, bins) if lists.bins else (len(segments), 0, 0, 1)
     return {
-        "counts": narrow(np.stack([xp.host(one)[:-1] for one in counts])),
+        "counts": narrow(np.stack([xp.host(count)[:-1] for count in counts])),
         "pair_bins": narrow(np.stack([xp.host(one) for one in pair_bins]).reshape(shape)[..., :-1]),
         "joining_score": joining_score,
     }
@@ -291,8 +291,8 @@ class ListDraws:
         pairs, counts = self.times.shape[1] ** 2, self.nontarget
         most = pairs * max(int(counts.max(initial=0)), -int(counts.min(initial=0)))
         kind: Any = np.float32 if most < 1 << 24 else np.float64
-        real = [(one.max(axis=1) > 0) | (one.min(axis=1) < 0) for one in counts]
-        return [(some, one[some].astype(kind)) for some, one in zip(real, counts, strict=True)]
+        real = [(count.max(axis=1) > 0) | (count.min(axis=1) < 0) for count in counts]
+        return [(some, count[some].astype(kind)) for some, count in zip(real, counts, strict=True)]
 
     def intervals(self, values: FloatArray, *, level: float) -> tuple[FloatArray, FloatArray]:
         """Intervals of 1 − EER and of the negated score's (rows) for every N' (columns).

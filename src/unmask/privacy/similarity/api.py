@@ -218,28 +218,28 @@ def _of_embeddings(
     whole = {name: [segments.pairs(source, rule)] for name, source in own.items()}
     crossed: dict[str, list[PairGrid]] = {}
     first, notes = first_half(original)[segments.order], []
-    for name, one in {"": Attacker(original, protected, backend), **attackers}.items():
-        refuse_encoders({"the enrolment": one.enrol, "the test": one.test})
+    for name, attacker in {"": Attacker(original, protected, backend), **attackers}.items():
+        refuse_encoders({"the enrolment": attacker.enrol, "the test": attacker.test})
         e, t = (
             aligned(original, side, compared=False)[1][segments.order]
-            for side in (one.enrol, one.test)
+            for side in (attacker.enrol, attacker.test)
         )
         for reading in (PLAIN, CENTRED):
             label = reading.of(name) if name else str(reading)
             if label == PLAIN:
                 continue
             try:
-                groups = _groups(one, e, t) if one.by else None
-                if reading not in one.readings:
-                    if not one.centres:
-                        why = f"not tried, {one.uncentred}"
+                groups = _groups(attacker, e, t) if attacker.by else None
+                if reading not in attacker.readings:
+                    if not attacker.centres:
+                        why = f"not tried, {attacker.uncentred}"
                         notes.append(Notice("not-centred", label, why))
                     continue
-                if reading == CENTRED and (who := ", ".join(one.talkative())):
+                if reading == CENTRED and (who := ", ".join(attacker.talkative())):
                     told = f"more than half of a side are of one speaker ({who}), whose voice goes"
                     notes.append(Notice("talkative", label, told))
-                attack = one.read(reading)
-                if one.fits or reading == CENTRED:
+                attack = attacker.read(reading)
+                if attacker.fits or reading == CENTRED:
                     crossed[label] = [
                         segments.crossed(way, here, groups)
                         for way, here in zip(
@@ -377,22 +377,22 @@ class PrivacyAssessment(Tabular):
     def rows(self) -> list[dict[str, Any]]:
         """The table: every estimate with its set and its safeguard."""
         return [
-            estimate_row(estimate, dataset=one.dataset, system=one.system)
-            for one in self.safeguards
-            for estimate in one.estimates
+            estimate_row(estimate, dataset=row.dataset, system=row.system)
+            for row in self.safeguards
+            for estimate in row.estimates
         ]
 
     @property
     def parts(self) -> dict[Any, SafeguardRow]:
         """The first safeguard of each name, and that of each pair (system, dataset)."""
-        first = {one.system: one for one in reversed(self.safeguards)}
+        first = {row.system: row for row in reversed(self.safeguards)}
         ordered = {name: first[name] for name in self.systems}
-        return ordered | {(one.system, one.dataset): one for one in self.safeguards}
+        return ordered | {(row.system, row.dataset): row for row in self.safeguards}
 
     @property
     def estimates(self) -> tuple[Estimate, ...]:
         """Those of every safeguard."""
-        return tuple(estimate for one in self.safeguards for estimate in one.estimates)
+        return tuple(estimate for row in self.safeguards for estimate in row.estimates)
 
     def __iter__(self) -> Iterator[SafeguardRow]:
         return iter(self.safeguards)
@@ -589,13 +589,13 @@ def deid_gaps(system: str, by: str, groups: Mapping[str, Pseudonymisation]) -> G
     """DeID of the plain score in each group of a column, and the gaps between the groups."""
     from unmask.engine import GroupGaps, GroupRow, Spread, gaps_between
 
-    first, drawn = next(iter(groups.values())), [one.drawn for one in groups.values()]
+    first, drawn = next(iter(groups.values())), [result.drawn for result in groups.values()]
     how = Sampling(first.replicates, first.level, first.seed)
     table = np.array([np.empty(0) if one is None else one for one in drawn])
-    values, people = np.array([(one.deid, len(one.speakers)) for one in groups.values()]).T
+    values, people = np.array([(result.deid, len(result.speakers)) for result in groups.values()]).T
     spreads = {"deid": Spread(values, table, table, people.astype(int), people.astype(int))}
     gaps, notices = gaps_between(spreads, how, params={"by": by})
-    rows = [GroupRow(n, len(one.speakers), one.estimates[:1]) for n, one in groups.items()]
+    rows = [GroupRow(n, len(result.speakers), result.estimates[:1]) for n, result in groups.items()]
     return GroupGaps(system, by, "plain score", tuple(rows), gaps, notices, how.seed)
 
 

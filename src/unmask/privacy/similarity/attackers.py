@@ -61,10 +61,10 @@ def lucks_of(
     """What luck reads of the strongest of all attacks, by metric; l_w is that of the attack with
     the largest D_ECE. ``of`` ends the names of the metrics.
     """
-    blind = [one.permuted for one in attacks.values() if one.permuted is not None]
+    blind = [matrix.permuted for matrix in attacks.values() if matrix.permuted is not None]
     if len(blind) < len(attacks):
         return {}
-    signed = np.max([one.values[:, SIGNED] for one in blind], axis=0)
+    signed = np.max([permuted.values[:, SIGNED] for permuted in blind], axis=0)
     deid = best_by_luck(1 - signed / made.sets["oo"].d_diag, blind, least=True)
     others = {f"{name}_{of}": luck for name, luck in lucks_of_trials(blind).items()}
     return others if deid is None else {f"deid_{of}": deid, **others}

@@ -309,7 +309,7 @@ class Retrained(SimilarityResult):
     def said(self, given: Estimate) -> str:
         """Whose fault a loss of distinctiveness is that the ``given`` recogniser sees."""
         (own,) = self.estimates
-        first, second = (f"{float(one.value):+.1f} dB" for one in (given, own))
+        first, second = (f"{float(estimate.value):+.1f} dB" for estimate in (given, own))
         told = f"G_VD is {first}, and {second} by a recogniser retrained on protected speech"
         if given.interval is None or own.interval is None:
             verdict = "without intervals neither can be blamed"

@@ -193,9 +193,9 @@ class AttackedMatrix:
         resampled, renamed = self.resampled, self.renamed
         if resampled is not None and other.resampled is not None:
             both = resampled.joined(lambda one, two: (one + two) / 2, other.resampled)
-            moved = dominance(whole) - np.mean([dominance(one) for one in matrices])
+            moved = dominance(whole) - np.mean([dominance(matrix) for matrix in matrices])
             shares = speaker_dominance(whole) - np.mean(
-                [speaker_dominance(one) for one in matrices], axis=0
+                [speaker_dominance(matrix) for matrix in matrices], axis=0
             )
             share = (both.share + shares).astype(np.float32)
             resampled = replace(both, signed=both.signed + moved, share=share)

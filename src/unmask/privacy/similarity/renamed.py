@@ -208,7 +208,7 @@ def renamed_trials(
 
 def lucks_of_trials(attacks: Sequence[Permuted]) -> dict[str, Luck]:
     """What luck reads of the strongest of some attacks: D_ECE, its l_w, and the lowest EER."""
-    table = np.stack([one.values for one in attacks])
+    table = np.stack([permuted.values for permuted in attacks])
     most, rows = table[:, :, D_ECE].argmax(axis=0), np.arange(table.shape[1])
     best = {
         "d_ece": (table[most, rows, D_ECE], False),

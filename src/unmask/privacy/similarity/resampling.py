@@ -230,7 +230,7 @@ def resampled(
         parts = list(run(replicate_rows, shared, ranges_of(len(times), together)))
     every = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     return [
-        PairDraws(*(every[f"{one.name} {sign}"] for one in fields(PairDraws)))
+        PairDraws(*(every[f"{field.name} {sign}"] for field in fields(PairDraws)))
         for sign in ((1, -1) if negated else (1,))
     ]
 

@@ -171,10 +171,10 @@ class SessionAssessment(SimilarityResult):
 
 def _linked(**found: Strongest | None) -> Iterator[Estimate]:
     """Linkability within and between sessions, with the names of the strongest attacks."""
-    for where, one in found.items():
-        if one is not None:
-            params = {**one.estimate.params, "attacker": one.attacker}
-            yield replace(one.estimate, metric=f"linkability_{where}", params=params)
+    for where, strongest in found.items():
+        if strongest is not None:
+            params = {**strongest.estimate.params, "attacker": strongest.attacker}
+            yield replace(strongest.estimate, metric=f"linkability_{where}", params=params)
 
 
 def compare_sessions(
@@ -254,7 +254,7 @@ def compare_sessions(
         label = name.removeprefix("pp_between, ") if name != "pp_between" else str(PLAIN)
         opposite = str(NEGATED) if label == PLAIN else f"{label} {NEGATED}"
         read_so |= zip((label, opposite), made.readings[name], strict=True)
-    strongest = max(read_so.values(), key=lambda one: abs(one.signed))
+    strongest = max(read_so.values(), key=lambda matrix: abs(matrix.signed))
     luck, statistics = None, {}
     if replicates:
         luck = _luck([pairs[name][0] for name in attacked], codes, whole, mean, seed)
@@ -263,7 +263,7 @@ def compare_sessions(
     return SessionAssessment(
         sets=made.sets,
         intervals=setup.intervals(statistics, segments.size),
-        attacks={label: 1 - abs(one.signed) / whole for label, one in read_so.items()},
+        attacks={label: 1 - abs(matrix.signed) / whole for label, matrix in read_so.items()},
         linked=linked,
         linked_within=linked_within,
         luck=luck,
@@ -290,7 +290,7 @@ def _luck(
         blind += renamed_between(grid, *units, mean=mean, seed=seed) or ()
     if not blind:
         return None
-    most = np.max([one.values[:, SIGNED] for one in blind], axis=0)
+    most = np.max([permuted.values[:, SIGNED] for permuted in blind], axis=0)
     return best_by_luck(1 - most / whole, blind, least=True)
 
 

@@ -74,9 +74,9 @@ class Document:
             for one in self.inputs
             if one.missing or one.duplicates
         ] + [
-            f"{one.name}: {one.spoof:,} spoof trials were set aside"
-            for one in self.inputs
-            if one.spoof
+            f"{source.name}: {source.spoof:,} spoof trials were set aside"
+            for source in self.inputs
+            if source.spoof
         ][:1]
         object.__setattr__(self, "warnings", tuple(dict.fromkeys([*self.warnings, *left_out])))
 

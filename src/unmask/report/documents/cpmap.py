@@ -15,13 +15,13 @@ from unmask.stress import CpAssessment
 def _(assessment: CpAssessment, *, further: Sequence[CpAssessment] = ()) -> Document:
     """Rows per map, config placed on it and comparison; ``further`` ones by another metric."""
     every = (assessment, *further)
-    parts = [map_rows(one, several=bool(further)) for one in every]
+    parts = [map_rows(assessed, several=bool(further)) for assessed in every]
     return Document(
         [row for kinds in zip(*parts, strict=True) for rows in kinds for row in rows],
         tables=[rows for kinds in parts for rows in kinds],
         inputs=assessment.sources,
-        notes=list(dict.fromkeys(note for one in every for note in _notes(one))),
-        warnings=list(dict.fromkeys(line for one in every for line in one.warnings)),
+        notes=list(dict.fromkeys(note for assessed in every for note in _notes(assessed))),
+        warnings=list(dict.fromkeys(line for assessed in every for line in assessed.warnings)),
         seed=assessment.seed,
     )
 

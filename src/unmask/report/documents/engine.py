@@ -51,9 +51,9 @@ def _(evaluation: Evaluation) -> Document:
 
 def _tandems(evaluation: Evaluation) -> list[str]:
     """Which systems are countermeasures, and what numbers of a tandem rest on."""
-    every = [(result.system, one) for result in evaluation for one in result.estimates]
-    cms = ", ".join(dict.fromkeys(name for name, one in every if one.metric == "cm_eer"))
-    forms = {one.params["form"] for _, one in every if one.metric == "min_t_dcf"}
+    every = [(result.system, estimate) for result in evaluation for estimate in result.estimates]
+    cms = ", ".join(dict.fromkeys(name for name, estimate in every if estimate.metric == "cm_eer"))
+    forms = {estimate.params["form"] for _, estimate in every if estimate.metric == "min_t_dcf"}
     told = [f"Bona fide against spoof, as a countermeasure: {cms}."] if cms else []
     if not cms and any(source.spoof for source in evaluation.sources):
         from unmask.engine import is_countermeasure

@@ -20,8 +20,8 @@ def _(sweep: LegalSweep) -> Document:
         candidates = () if ranks is None else (ranks.candidates,)
         for count in sorted({*sweep.counts(length), *candidates}):
             measured = {m: sweep.estimate(attacker, m, length, count) for m in sweep.metrics}
-            estimates = [one for one in measured.values() if one is not None]
-            for metric in (m for m, one in measured.items() if one is not None):
+            estimates = [estimate for estimate in measured.values() if estimate is not None]
+            for metric in (m for m, estimate in measured.items() if estimate is not None):
                 estimates += sweep.details(attacker, metric, length, count)
             if ranks is not None and ranks.candidates == count:
                 estimates += ranks.estimates
@@ -49,7 +49,7 @@ def _shown(sweep: LegalSweep) -> list[list[Row]]:
     order = sorted(risks, key=lambda key: key[0] == "chance")
     names = ("attacker", "utterances", "speakers")
     inferred = _inferences(sweep)
-    guessed = {one: result for (_, one), result in sweep.inferences.items()}
+    guessed = {inference: result for (_, inference), result in sweep.inferences.items()}
     inferred += [
         Row({"attacker": "chance", "attribute": one}, (_by_chance(result.estimates[0]),))
         for one, result in guessed.items()
@@ -65,9 +65,9 @@ def _shown(sweep: LegalSweep) -> list[list[Row]]:
 def _crowds(sweep: LegalSweep, length: str, count: str, written: str) -> list[Row]:
     """Linkability among more people than there are, apart from what is measured."""
     return [
-        Row({"attacker": one.attacker, length: str(n), count: f"{people:{written}}"}, [estimate])
-        for n, one in sweep.crowds.items()
-        for people, estimate in zip(one.counts, one.estimates, strict=True)
+        Row({"attacker": crowd.attacker, length: str(n), count: f"{people:{written}}"}, [estimate])
+        for n, crowd in sweep.crowds.items()
+        for people, estimate in zip(crowd.counts, crowd.estimates, strict=True)
     ]
 
 
@@ -94,7 +94,7 @@ def _how(sweep: LegalSweep) -> list[str]:
         if made is not None
     ]
     lines = [note("splits", splits=SPLITS)]
-    made = next((one for one in over.values() if one is not None), None)
+    made = next((interval for interval in over.values() if interval is not None), None)
     if made is not None:
         about = f"{100 * made.level:g} % confidence intervals, {'; '.join(parts)}"
         lines.insert(0, f"In brackets: {about} (seed {made.seed}).")

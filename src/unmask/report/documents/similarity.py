@@ -32,7 +32,7 @@ def _(
             rows += by_attacker(named, safeguard.result, tuple(unique.values()))
         named = {**where, "system": "original"}
         rows += by_attacker(named, chosen[0].result, _original(chosen[0]))
-    tables = apart(rows, {one.system: one.result for one in assessment})[::-1]
+    tables = apart(rows, {row.system: row.result for row in assessment})[::-1]
     about: Any = {"warnings": assessment.warnings, "seed": assessment.seed, "tables": tables}
     made = Document(rows, inputs=inputs, notes=_notes(assessment), **about)
     return with_groups(made, assessment.gaps)
@@ -42,7 +42,7 @@ def by_attacker(
     where: Mapping[str, str], result: Pseudonymisation, estimates: Sequence[Estimate]
 ) -> list[Row]:
     """A row for each attacker, that of the plain score first and the strongest after it."""
-    rows = grouped((result.attacker_of(one), one) for one in estimates)
+    rows = grouped((result.attacker_of(estimate), estimate) for estimate in estimates)
     return [
         Row({**where, "attacker": attacker, "trials": result.compared}, some)
         for attacker, some in rows.items()
@@ -53,7 +53,7 @@ def apart(
     rows: Sequence[Row], results: Mapping[str, Pseudonymisation]
 ) -> tuple[list[Row], list[Row]]:
     """Rows of the plain scores, and of all other attacks."""
-    names = {one.named() for one in results.values()}
+    names = {result.named() for result in results.values()}
     plain, others = (
         [row for row in rows if (row.conditions["attacker"] in names) == own]
         for own in (True, False)
@@ -110,7 +110,7 @@ def _notes(assessment: similar.PrivacyAssessment) -> list[str]:
             if said := "; ".join(f"{label(e).partition(' [')[0]} {e.luck_shown}" for e in some):
                 read = "read" if some is alone else "reads"
                 notes.append(f"{safeguard.system}{where}: {who} {read} without information {said}.")
-    tried = ("; ".join(map(one.result.named, one.result.attacks)) for one in assessment)
+    tried = ("; ".join(map(row.result.named, row.result.attacks)) for row in assessment)
     notes += [f"Attacks tried: {some}." for some in dict.fromkeys(tried)]
     result = next(iter(assessment)).result
     notes.append(note("lowest_deid"))

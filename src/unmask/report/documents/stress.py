@@ -43,7 +43,7 @@ def _(studies: Mapping[str, stress.WorstCaseStudy], *, inputs: tuple[Source, ...
         ]
         at = f" at N = {study.population:,}: "
         notes += [f"{said}{name}{at}{_rates(study, far)}." for name, far in study.compared.items()]
-        notices += [one.about(where.get("group", "")) for one in study.notices]
+        notices += [notice.about(where.get("group", "")) for notice in study.notices]
     seed = next(iter(studies.values())).extrapolation.seed
     warnings = [notice.line for notice in notices]
     return Document(rows, inputs=inputs, notes=notes, warnings=warnings, seed=seed)

@@ -12,6 +12,6 @@ def _(result: costs.Utility) -> Document:
     return Document(
         [Row({"safeguard": name}, some) for name, some in result.estimates_of.items()],
         conditions={"recogniser": result.recogniser} if result.recogniser else {},
-        warnings=[one.line for one in result.notices],
+        warnings=[notice.line for notice in result.notices],
         seed=result.seed,
     )

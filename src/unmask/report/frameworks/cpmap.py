@@ -43,12 +43,12 @@ def _(assessment: CpAssessment, *, further: Sequence[CpAssessment] = ()) -> list
             title, drawn = f"Trial bias: {name} on other trials", f"trial_bias_{number}"
             figures.append(charts.trial_bias_figure(bias).called(drawn, title))
     if assessment.deltas:
-        paired = zip(*(one.deltas for one in every.values()), strict=True)
+        paired = zip(*(assessed.deltas for assessed in every.values()), strict=True)
         figures.append(charts.delta_cp_map_figure([delta for pair in paired for delta in pair]))
     return figures + [
-        charts.roadmap_figure(one.roadmap).called(f"cp_roadmap{end}")
-        for end, one in every.items()
-        if one.roadmap is not None
+        charts.roadmap_figure(assessed.roadmap).called(f"cp_roadmap{end}")
+        for end, assessed in every.items()
+        if assessed.roadmap is not None
     ]
 
 
@@ -61,7 +61,7 @@ def _known_rates(
 ) -> dict[tuple[str, str], Estimate]:
     """Raw EERs by table and system: those of attacks stand under no table."""
     chosen = {name: strongest(tried, "eer").result for name, tried in study.trialled.items()}
-    raw = {("", name): one["eer_raw"] for name, one in chosen.items()}
+    raw = {("", name): result["eer_raw"] for name, result in chosen.items()}
     for name, table in evaluated.items():
         raw |= {(name, one.system): one["eer_raw"] for one in table if one.group is None}
     return raw

@@ -77,9 +77,9 @@ class LegalResults:
         self.told: dict[str, dict[tuple[str, str, int], law.Curve]] = {}
         self.each: dict[str, list[law.Strongest]] = {}
         for name in dict.fromkeys(name for name, _ in sweeps):
-            by = {who: one for (safeguard, who), one in sweeps.items() if safeguard == name}
-            curves = {key: curve for one in by.values() for key, curve in one.curves.items()}
-            ranks = {key: rank for one in by.values() for key, rank in one.ranks.items()}
+            by = {who: sweep for (safeguard, who), sweep in sweeps.items() if safeguard == name}
+            curves = {key: curve for sweep in by.values() for key, curve in sweep.curves.items()}
+            ranks = {key: rank for sweep in by.values() for key, rank in sweep.ranks.items()}
             crowds: dict[int, law.ExtrapolatedLinkability] = {}
             for one in (crowd for sweep in by.values() for crowd in sweep.crowds.values()):
                 held = crowds.setdefault(one.length, one)
@@ -96,11 +96,11 @@ class LegalResults:
                 worst = whole.worst(metric)
                 self.points[name, metric] = {WORST: worst, ALL: most}
                 key = worst.attacker, metric, worst.length
-                who = next(who for who, one in by.items() if key in one.curves)
+                who = next(who for who, sweep in by.items() if key in sweep.curves)
                 self.told[name][who, *key[1:]] = curves[key]
             if "linkability" in self.metrics and config.intervals.level != VERDICT:
                 linked = {k: one for k, one in curves.items() if isinstance(one, law.Linkability)}
-                sure = {key: one.at_level(VERDICT) for key, one in linked.items()}
+                sure = {key: linkability.at_level(VERDICT) for key, linkability in linked.items()}
                 sure_of = replace(whole, curves=sure).worst("linkability")
                 self.points[name, "linkability"][SURE] = sure_of
         self.safeguards = tuple(name for name in self.whole if name != ORIGINAL)
@@ -203,10 +203,10 @@ def section(study: Study, groups: Results) -> Section:
             *results.unfitted,
             *noted(sweeps),
             *(
-                Notice(one.code, name, one.sentence)
+                Notice(notice.code, name, notice.sentence)
                 for (name, setting), sweep in results.words.items()
-                for one in sweep.notices
-                if setting == KNOWN and one.code in ("words", "words-limited")
+                for notice in sweep.notices
+                if setting == KNOWN and notice.code in ("words", "words-limited")
             ),
         ],
         options=_method(study.config.legal),
@@ -310,11 +310,11 @@ def _beyond(results: LegalResults) -> list[Row]:
     """Linkability of the strongest attack on each safeguard among the most people asked about."""
     rows = []
     for name, whole in results.whole.items():
-        for length, one in whole.crowds.items():
-            last = int(one.counts.argmax())
-            where = {"safeguard": name, "attacker": one.attacker, "setting": KNOWN}
-            where |= {"utterances": str(length), "speakers": f"{one.counts[last]:,}"}
-            rows.append(Row(where, [one.estimate(last)]))
+        for length, crowd in whole.crowds.items():
+            last = int(crowd.counts.argmax())
+            where = {"safeguard": name, "attacker": crowd.attacker, "setting": KNOWN}
+            where |= {"utterances": str(length), "speakers": f"{crowd.counts[last]:,}"}
+            rows.append(Row(where, [crowd.estimate(last)]))
     return rows
 
 

@@ -81,7 +81,7 @@ def _of_set(
         figures = [charts.similarity_matrices(views)]
     else:
         each = {name: charts.similarity_matrices({name: view}) for name, view in views.items()}
-        figures = [one.called(f"{one.name}_{_plain(system)}") for system, one in each.items()]
+        figures = [chart.called(f"{chart.name}_{_plain(system)}") for system, chart in each.items()]
     of = f"{first.compared}, by {first.named()}"
     figures.append(charts.disclosure_profiles(disclosures, negated=negated, colours=colours, of=of))
     figures.append(charts.speaker_protection(speakers, colours=colours))
@@ -90,7 +90,7 @@ def _of_set(
         matrices = {name: similar.single(own, order=order) for name, own in sets.items()}
         drawn = charts.zoo_plots(placed, matrices=matrices)
         figures.append(drawn.called(f"zoo_{_plain(system)}"))
-    for s in (one for one in chosen if one.distortions):
+    for s in (row for row in chosen if row.distortions):
         drawn = charts.calibration_profiles(s.distortions, of=of)
         figures.append(drawn.called(f"calibration_distortion_{_plain(s.system)}"))
     return figures
@@ -144,7 +144,7 @@ def section(study: Study, results: Results) -> Section:
         for row in by_attacker(
             {"safeguard": name, "group": group},
             result,
-            [one for one in result.estimates if one.metric in _GROUPED],
+            [estimate for estimate in result.estimates if estimate.metric in _GROUPED],
         )
     ]
     parted = {name: {g: r for (n, g), r in groups.items() if n == name} for name, _ in groups}
@@ -214,10 +214,10 @@ def section(study: Study, results: Results) -> Section:
 def _told(study: Study) -> set[str]:
     """What is drawn and told: safeguards of voices, and the first ranked of lists of scores."""
     first: dict[str, str] = {}
-    for one in study.config.safeguards:
-        ranked = next(iter(ranked_sets(given.set or "" for given in one.scores)), None)
-        for given in (given for given in one.scores if (given.set or "") == ranked):
-            first.setdefault(one.name, given.label(one.name))
+    for safeguard in study.config.safeguards:
+        ranked = next(iter(ranked_sets(given.set or "" for given in safeguard.scores)), None)
+        for given in (given for given in safeguard.scores if (given.set or "") == ranked):
+            first.setdefault(safeguard.name, given.label(safeguard.name))
     return {*study.inputs.protected, *first.values()}
 
 

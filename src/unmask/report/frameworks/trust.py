@@ -25,25 +25,25 @@ def section(study: Study, results: Results) -> Section:
     """What trained attackers reach where they must succeed, and how they learn."""
     attackers: Mapping[tuple[str, str], Trusted] = results["trusted"]
     curves_of: dict[str, dict[str, law.LearningCurve]] = {}
-    for (name, _), one in attackers.items():
-        curves_of.setdefault(name, {})[one.label] = one.curve
+    for (name, _), trusted in attackers.items():
+        curves_of.setdefault(name, {})[trusted.label] = trusted.curve
     drawn = {name: charts.learning_curves(some) for name, some in curves_of.items()}
     panels = Choice.of("Learning curves on", "learning_curves", drawn)
     rows, curves = [], []
-    for one in attackers.values():
-        where = {"safeguard": one.safeguard, "attacker": one.label}
-        rows.append(Row(where, list(one.controls.values())))
+    for trusted in attackers.values():
+        where = {"safeguard": trusted.safeguard, "attacker": trusted.label}
+        rows.append(Row(where, list(trusted.controls.values())))
         curves += [
             Row({**where, "people trained on": str(estimate.params["trained_on"])}, [estimate])
-            for estimate in one.curve.estimates
+            for estimate in trusted.curve.estimates
         ]
-    rising = [one for one in attackers.values() if one.curve.verdict == "rises"]
+    rising = [trusted for trusted in attackers.values() if trusted.curve.verdict == "rises"]
     answer = [
-        f"{one.safeguard}, {one.label}: {notice.sentence}."
-        for one in rising
-        for notice in one.curve.notices
+        f"{trusted.safeguard}, {trusted.label}: {notice.sentence}."
+        for trusted in rising
+        for notice in trusted.curve.notices
     ]
-    drawn_of = [one.curve for one in attackers.values() if len(one.curve.people) > 1]
+    drawn_of = [trusted.curve for trusted in attackers.values() if len(trusted.curve.people) > 1]
     counts = Counter(curve.verdict for curve in drawn_of)
     told = ", ".join(f"{counts[one]} {words}" for one, words in _VERDICTS.items() if counts[one])
     answer.append(note("curves", every=len(drawn_of), told=told) if told else note("no_curves"))
@@ -51,7 +51,7 @@ def section(study: Study, results: Results) -> Section:
         TableBlock("What trained attackers reach", rows, note=note("controls")),
         TableBlock("Learning curves", curves, folded=True),
     ]
-    notices = [notice for one in attackers.values() for notice in _doubts(one)]
+    notices = [notice for trusted in attackers.values() for notice in _doubts(trusted)]
     return Section("trust", answer, [panels], tables, notices)
 
 

@@ -78,7 +78,7 @@ def _(evaluation: Evaluation, *, p_target: float = 0.01) -> list[charts.Figure]:
     trials = {n: (scores.targets(n), scores.nontargets(n)) for n in rocs}
 
     def each(curve: Callable[..., Any], *of: Mapping[str, Roc]) -> dict[str, Any]:
-        return {name: curve(*one, *(roc[name] for roc in of)) for name, one in trials.items()}
+        return {name: curve(*trial, *(roc[name] for roc in of)) for name, trial in trials.items()}
 
     return [
         *spoofed,
@@ -100,7 +100,7 @@ def _spoof_figures(
     drawn, costs, paths = [], {}, dict[tuple[str, str], curves.SpoofCurve]()
     for number, (system, roc) in enumerate(spoofed.items()):
         sides = zip(charts.SPOOF_SHADES, (roc, roc.spf, roc.sasv), strict=True)
-        lines = {name: curves.det_curve(one, p_target=p_target) for name, one in sides}
+        lines = {name: curves.det_curve(side, p_target=p_target) for name, side in sides}
         made = charts.det(lines, colours=charts.SPOOF_SHADES, hull=False, spoofs_of=system)
         drawn.append(made.called(f"det_spoof_{number + 1}" if number else None))
         costs[system] = curves.cost_curve(roc, evaluation.spoof_cost)
@@ -160,7 +160,7 @@ def _(gaps: GroupGaps) -> list[charts.Figure]:
 
 def _leaders(trialled: Sequence[Trialled], metric: str) -> tuple[Trialled, ...]:
     """The strongest variant of each attacker by a metric, in the order of the attackers."""
-    names = dict.fromkeys(one.attacker for one in trialled)
+    names = dict.fromkeys(tried.attacker for tried in trialled)
     return tuple(strongest([o for o in trialled if o.attacker == name], metric) for name in names)
 
 
@@ -174,14 +174,14 @@ def section(study: Study, results: Results) -> Section:
     blocks: list[TableBlock] = []
     notices: list[Notice] = []
     answer = [
-        f"{named(one)}: equal error rate of {MODELS} {shown(one.result['eer'], 1, scale=100)} %"
-        f"{of_many(with_luck(one, trialled[name], 'eer')['eer'])}; 50 % is chance."
-        for name, one in chosen.items()
+        f"{named(tried)}: equal error rate of {MODELS} {shown(tried.result['eer'], 1, scale=100)} %"
+        f"{of_many(with_luck(tried, trialled[name], 'eer')['eer'])}; 50 % is chance."
+        for name, tried in chosen.items()
     ]
     if chosen:
-        rates = ", ".join(f"{n} {100 * one.value('eer'):.1f} %" for n, one in chosen.items())
+        rates = ", ".join(f"{n} {100 * tried.value('eer'):.1f} %" for n, tried in chosen.items())
         title = f"Equal error rate of the strongest attacker, {MODELS}: {rates}"
-        lines = {name: det_curve(one.result.roc) for name, one in chosen.items()}
+        lines = {name: det_curve(tried.result.roc) for name, tried in chosen.items()}
         colours = {name: colours_of(study)[name] for name in chosen}
         figures.append(charts.det(lines, colours=colours).called("det_attacks", title))
         title, said = "Attackers as verification systems", f"{note('chosen')} {note('two_rates')}"
@@ -199,7 +199,7 @@ def section(study: Study, results: Results) -> Section:
     given = {name: one for name, one in tables.items() if name not in study.lists}
     for number, (name, evaluation) in enumerate(given.items(), start=1):
         whole = [result for result in evaluation if result.group is None]
-        best = min(whole, key=lambda one: float(one["eer"].value))
+        best = min(whole, key=lambda result: float(result["eer"].value))
         rate = f"equal error rate {100 * float(best['eer'].value):.1f} %"
         title = f"{name}: {rate}"
         if evaluation.margins:
@@ -208,12 +208,12 @@ def section(study: Study, results: Results) -> Section:
                 f"{best.system} errs least" if sure else f"no clear winner, {best.system} lowest"
             )
             title = f"{name}: {least}, {rate}"
-        lines = {one.system: det_curve(one.roc) for one in whole}
+        lines = {result.system: det_curve(result.roc) for result in whole}
         figures.append(charts.det(lines).called(f"det_scores_{number}", title))
         blocks += _table_blocks(name, evaluation, results["risks"].get(name, {}))
         answer += [
-            f"{name}, {one.system}: equal error rate {shown(one['eer'], 2, scale=100)} %."
-            for one in whole
+            f"{name}, {result.system}: equal error rate {shown(result['eer'], 2, scale=100)} %."
+            for result in whole
         ]
     gaps = [
         replace(gap, system=f"{name}, {gap.system}", conditions={of: name, who: gap.system})
@@ -293,10 +293,10 @@ def of_many(estimate: Estimate) -> str:
 def notices_of(trialled: Mapping[str, Sequence[Trialled]], metric: str) -> list[Notice]:
     """What the evaluation of the strongest variant of each attacker warns of."""
     return [
-        notice if notice.code == "not-fitted" else notice.about(one.name)
+        notice if notice.code == "not-fitted" else notice.about(tried.name)
         for variants in trialled.values()
-        for one in _leaders(variants, metric)
-        for notice in (*negated_notices(one.result.roc), *one.notices)
+        for tried in _leaders(variants, metric)
+        for notice in (*negated_notices(tried.result.roc), *tried.notices)
         if notice.code not in (_SIGNS[:1] if _beyond_luck(variants, metric) else _SIGNS)
     ]
 
@@ -321,14 +321,14 @@ def variant_blocks(
     def rows(every: Iterable[Trialled], metrics: Sequence[str]) -> list[Row]:
         return [
             Row(
-                {"safeguard": one.safeguard, "attacker": one.label, "trials": MODELS},
-                ordered(with_luck(one, trialled[one.safeguard], metric).estimates, metrics),
+                {"safeguard": tried.safeguard, "attacker": tried.label, "trials": MODELS},
+                ordered(with_luck(tried, trialled[tried.safeguard], metric).estimates, metrics),
             )
-            for one in every
+            for tried in every
         ]
 
-    first = [one for variants in trialled.values() for one in _leaders(variants, metric)]
-    others = [one for variants in trialled.values() for one in variants if one not in first]
+    first = [tried for variants in trialled.values() for tried in _leaders(variants, metric)]
+    others = [tried for variants in trialled.values() for tried in variants if tried not in first]
     rest = () if wide is None else metrics[wide:]
     return [
         TableBlock(title, rows(first, metrics[:wide]), note=note),
@@ -341,12 +341,12 @@ def _table_blocks(
     name: str, evaluation: Evaluation, risks: Mapping[str, tuple[Estimate, ...]]
 ) -> list[TableBlock]:
     first, rest = [], []
-    for one in evaluation:
-        where = {"table": name, "system": one.system}
-        where |= {} if one.group is None else {"group": one.group}
-        attacked = risks.get(one.system, ()) if one.group is None else ()
-        first.append(Row(where, (*ordered(one.estimates, _FIRST), *attacked)))
-        rest.append(Row(where, ordered(one.estimates, _REST)))
+    for result in evaluation:
+        where = {"table": name, "system": result.system}
+        where |= {} if result.group is None else {"group": result.group}
+        attacked = risks.get(result.system, ()) if result.group is None else ()
+        first.append(Row(where, (*ordered(result.estimates, _FIRST), *attacked)))
+        rest.append(Row(where, ordered(result.estimates, _REST)))
     margins = [
         Row({"table": name, "system": system}, [margin])
         for system, margin in evaluation.margins.items()

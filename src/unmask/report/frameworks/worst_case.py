@@ -26,25 +26,25 @@ def section(study: Study, results: Results) -> Section:
         if not growth.systems:
             continue
         lines = [
-            charts.GrowthLine(one.system, one.measured, _CHART, one.predicted)
-            for one in growth.systems
+            charts.GrowthLine(system.system, system.measured, _CHART, system.predicted)
+            for system in growth.systems
         ]
-        most = max(growth.systems, key=lambda one: float(one.measured.values[-1, _CHART]))
+        most = max(growth.systems, key=lambda system: float(system.measured.values[-1, _CHART]))
         passed = whole_percent(float(most.measured.values[-1, _CHART]))
         title = (
             f"{name}: the most similar of {most.measured.counts[-1]:,} impostors is accepted up to"
             f" {passed} of the time ({most.system})"
         )
-        own = colours if all(one.system in colours for one in growth.systems) else None
+        own = colours if all(system.system in colours for system in growth.systems) else None
         drawn = f"worst_case_{number}"
         figures.append(charts.worst_case_growth(lines, colours=own).called(drawn, title))
-        for one in growth.systems:
-            answers.append(_answer(one))
-            measured, width = _growth_rows(one, name, one.measured), len(one.operating)
+        for system in growth.systems:
+            answers.append(_answer(system))
+            measured, width = _growth_rows(system, name, system.measured), len(system.operating)
             largest += measured[-width:]
             rest += measured[:-width]
-            if one.predicted is not None:
-                beyond += _growth_rows(one, name, one.predicted)[-width:]
+            if system.predicted is not None:
+                beyond += _growth_rows(system, name, system.predicted)[-width:]
     weights = "; ".join(f"{name}, {words}" for name, words in labels("thresholds").items())
     names = f"Thresholds of least cost at even odds: {weights}."
     blocks = [

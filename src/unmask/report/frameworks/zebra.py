@@ -23,8 +23,8 @@ def section(study: Study, results: Results) -> Section:
     trialled = study.trialled
     distortions: Mapping[str, Sequence[CalibrationDistortion]] = results["distortions"]
     chosen = {name: strongest(variants, "d_ece") for name, variants in trialled.items()}
-    disclosures = {n: disclosure_of(one.result.roc, system=n) for n, one in chosen.items()}
-    shares = {n: one.value("d_ece") / LARGEST_D_ECE for n, one in chosen.items()}
+    disclosures = {n: disclosure_of(tried.result.roc, system=n) for n, tried in chosen.items()}
+    shares = {n: tried.value("d_ece") / LARGEST_D_ECE for n, tried in chosen.items()}
     each = ", ".join(f"{name} {whole_percent(share)}" for name, share in shares.items())
     title = f"Share of the available evidence disclosed to the strongest attacker: {each}"
     colours = {name: colours_of(study)[name] for name in chosen}
@@ -44,7 +44,7 @@ def section(study: Study, results: Results) -> Section:
     none = "is deterministic: a second run is the same, and there is none to learn from."
     said = " ".join(f"{name} {none}" for name in sorted(study.inputs.keyless))
     rows = [
-        Row({"safeguard": name, **by}, [e for one in some for e in one.estimates])
+        Row({"safeguard": name, **by}, [e for distortion in some for e in distortion.estimates])
         for name, some in distortions.items()
     ]
     learnt = [

@@ -113,11 +113,13 @@ class Recipe:
                 raise InputError(f"{name}: expected {words}")
         if _ONLY.get(self.network, self.pooling) != self.pooling:
             raise InputError("pooling", f"{_ONLY[self.network]} for {self.network}", self.pooling)
-        for one in fields(self):
-            low, high = one.metadata.get("ends", (None, None))
-            value = getattr(self, one.name)
+        for member in fields(self):
+            low, high = member.metadata.get("ends", (None, None))
+            value = getattr(self, member.name)
             if None not in (low, value) and not low <= value <= high:
-                raise InputError(f"{one.name}: expected {low:g} to {high:g}, found {value!s:.20}")
+                raise InputError(
+                    f"{member.name}: expected {low:g} to {high:g}, found {value!s:.20}"
+                )
         if self.network == "ecapa" and (self.channels or 0) % 8:
             raise InputError(f"channels: expected a multiple of 8, found {self.channels}")
         if self.network == "campplus" and self.bins % 8:
@@ -140,7 +142,7 @@ class Recipe:
     @classmethod
     def from_dict(cls, values: Any) -> Recipe:
         """The recipe of a card; ``values`` are those of :meth:`to_dict`."""
-        known = {one.name: str(one.type) for one in fields(cls)}
+        known = {field.name: str(field.type) for field in fields(cls)}
         if not isinstance(values, dict) or not set(values) <= set(known):
             raise InputError(f"recipe: expected {', '.join(sorted(known))}, found others")
         given: dict[str, Any] = {}

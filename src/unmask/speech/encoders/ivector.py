@@ -149,7 +149,7 @@ def ivectors(
     """I-vectors of recordings, one after another."""
     device = tensors["matrix"].device
     with inference(device):
-        samples = (torch.from_numpy(one).to(device) for one in recordings)
+        samples = (torch.from_numpy(recording).to(device) for recording in recordings)
         stats = statistics(Mixture.of(tensors), map(front, samples))
         return posterior(tensors["matrix"], stats)[0].float().cpu().numpy()
 

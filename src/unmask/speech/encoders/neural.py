@@ -182,7 +182,7 @@ def by_length(
     """Vectors of recordings, in the order given; those of like length at once, padded, which moves
     no number of a vector but by rounding.
     """
-    sizes = [1 + (one.size - FRAME) // HOP for one in recordings]
+    sizes = [1 + (recording.size - FRAME) // HOP for recording in recordings]
     order: list[int] = []
     vectors: list[Tensor] = []
     with inference(device):
@@ -241,11 +241,11 @@ class ResemblyzerEncoder(Published):
     window, step, least_cover = 160, 77, 0.75
 
     def encode(self, recordings: Sequence[Float32Array]) -> Float32Array:
-        windows = [self._windows(without_pauses(levelled(one))) for one in recordings]
+        windows = [self._windows(without_pauses(levelled(recording))) for recording in recordings]
         with inference(self.device):
             mels = torch.from_numpy(np.concatenate(windows)).to(self.device)
             parts = np.asarray(self.network(mels).cpu().numpy())
-        ends = np.cumsum([len(one) for one in windows])[:-1]
+        ends = np.cumsum([len(window) for window in windows])[:-1]
         means = np.stack([part.mean(axis=0) for part in np.split(parts, ends)])
         return np.asarray(means / np.linalg.norm(means, axis=1, keepdims=True))
 

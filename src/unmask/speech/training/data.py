@@ -98,7 +98,7 @@ class Corpus:
     @property
     def names(self) -> list[str]:
         """Who speaks, whatever the speed."""
-        return sorted({one.speaker for one in self.recordings})
+        return sorted({recording.speaker for recording in self.recordings})
 
     @property
     def card(self) -> dict[str, Any]:
@@ -111,7 +111,7 @@ def decode(recordings: Sequence[Recording], folder: Path, recipe: Recipe | None 
     """Decode recordings, at the speeds of a recipe too, or use what an earlier run decoded."""
     speeds = recipe.speeds if recipe is not None else ()
     every = (1.0, *speeds)
-    named = tuple((str(one.path), one.digest) for one in recordings)
+    named = tuple((str(recording.path), recording.digest) for recording in recordings)
     folder = run.make_folder(folder / run.store.digest((named, every)))
     shared = (named, every, str(folder))
     ranges = run.ranges_of(len(recordings), SHARD)
@@ -130,11 +130,11 @@ def decode(recordings: Sequence[Recording], folder: Path, recipe: Recipe | None 
             starts.append(np.cumsum(flat) - flat)
             sizes.append(flat)
             shards.append(np.asarray(np.memmap(_file(folder, rows), dtype="<i2", mode="r")))
-    kept = tuple(one for n, one in enumerate(recordings) if n not in failures)
+    kept = tuple(recording for n, recording in enumerate(recordings) if n not in failures)
     if not kept:
         line = failures[min(failures)] if failures else ""
         raise InputError(f"none of {len(recordings)} recordings could be read: {line}")
-    names, codes = np.unique([one.speaker for one in kept], return_inverse=True)
+    names, codes = np.unique([recording.speaker for recording in kept], return_inverse=True)
     speakers, labels = names.tolist(), np.repeat(codes, len(every))
     if recipe is not None and recipe.speeds_are_speakers:
         labels = labels + len(speakers) * np.tile(np.arange(len(every)), len(kept))
@@ -171,7 +171,7 @@ def _decode_rows(xp: Xp, shared: _Shared, rows: Range) -> Arrays:
             failures[n] = failure(path, error)
             continue
         pieces += versions
-        sizes.append([one.size for one in versions])
+        sizes.append([version.size for version in versions])
         hashes.append(hashlib.sha256(versions[0].tobytes()).digest())
     joined = np.concatenate(pieces) if pieces else np.zeros(0, np.int16)
     run.write_whole(_file(folder, rows), joined.tobytes())
@@ -215,24 +215,24 @@ def split(
     recordings: Sequence[Recording], recipe: Recipe, validation: Sequence[Recording] | None = None
 ) -> tuple[tuple[Recording, ...], tuple[Recording, ...]]:
     """Recordings to train on, and of speakers apart: ``validation``, or drawn with the seed."""
-    counts = Counter(one.speaker for one in recordings)
+    counts = Counter(recording.speaker for recording in recordings)
     if validation is not None:
-        both = sorted(counts.keys() & {one.speaker for one in validation})
+        both = sorted(counts.keys() & {recording.speaker for recording in validation})
         if both:
             raise InputError(
                 f"validation: expected other speakers than those trained on, found {both[0]}"
                 f" ({len(both)} in both)"
             )
-        apart = {one.speaker for one in validation}
+        apart = {recording.speaker for recording in validation}
         kept = tuple(validation)
     else:
         apart = _drawn(counts, recipe)
-        kept = tuple(one for one in recordings if one.speaker in apart)
-    training = tuple(one for one in recordings if one.speaker not in apart)
-    speakers = len({one.speaker for one in training})
+        kept = tuple(recording for recording in recordings if recording.speaker in apart)
+    training = tuple(recording for recording in recordings if recording.speaker not in apart)
+    speakers = len({recording.speaker for recording in training})
     if speakers < 2:
         raise InputError(f"training: expected at least 2 speakers, found {speakers}")
-    counts = Counter(one.speaker for one in kept)
+    counts = Counter(recording.speaker for recording in kept)
     if kept and (len(counts) < _FEWEST or max(counts.values()) < 2):
         raise InputError(
             "validation: expected two speakers and a speaker with two recordings, found"
@@ -262,7 +262,7 @@ def _drawn(counts: Counter[str], recipe: Recipe) -> set[str]:
 def remarks_on(corpus: Corpus, recipe: Recipe) -> tuple[str, ...]:
     """What a reader should know about the training recordings."""
     recordings, sizes = corpus.recordings, corpus.samples.sizes[:: 1 + len(recipe.speeds)].tolist()
-    counts = Counter(one.speaker for one in recordings)
+    counts = Counter(recording.speaker for recording in recordings)
     single = sorted(name for name, count in counts.items() if count == 1)
     short = [one for one, size in zip(recordings, sizes, strict=True) if size < recipe.crop_samples]
     lines = []

@@ -79,9 +79,9 @@ def cp_intervals(
     counted, ``tolerance`` is that of :func:`delta_cp_map`.
     """
     sampling = sampling or Sampling()
-    listed = tuple(one for one in scores if isinstance(one, Listed))
+    listed = tuple(score for score in scores if isinstance(score, Listed))
     if not listed:
-        pairs = [one for one in scores if not isinstance(one, Listed)]
+        pairs = [score for score in scores if not isinstance(score, Listed)]
         if compared and all(one is None for one in hardness):
             hardness = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
         listed = Listed.every(pairs, hardness, combine)
@@ -95,7 +95,7 @@ def cp_intervals(
         tolerance,
     )
     expected = units.target.size, units.nontarget_first.size
-    for sizes in (one.sizes for one in plan.systems if one.sizes != expected):
+    for sizes in (trials.sizes for trials in plan.systems if trials.sizes != expected):
         raise InputError(
             "bootstrap: speakers are known for {} target and {} nontarget trials, scores given for"
             " {} and {}".format(*expected, *sizes)
@@ -135,8 +135,8 @@ class MapPlan:
             for old, new in self.compared
         ]
         positions = [
-            (1.0, 1.0, full) if config.whole else self._position(one, times, config)
-            for one, full in zip(self.systems, cells[:, -2], strict=True)
+            (1.0, 1.0, full) if config.whole else self._position(listed, times, config)
+            for listed, full in zip(self.systems, cells[:, -2], strict=True)
             for config in self.configs
         ]
         return {
@@ -308,12 +308,12 @@ class _Spread:
 
     def of_position(self, system: int, config: int) -> PositionIntervals:
         """Intervals of where a config stands, of its metric, and of its gap to all trials."""
-        one = self.plan.configs[config]
+        cpmap = self.plan.configs[config]
         x, y, value = (float(number) for number in self.sample["positions"][system, config])
         drawn = self.positions[:, system, config]
-        smaller = min(int(one.target.sum()), int(one.nontarget.sum()))
+        smaller = min(int(cpmap.target.sum()), int(cpmap.nontarget.sum()))
         metric = self._of_metric(value, drawn[:, 2], 0.5 / smaller)
-        if one.whole:
+        if cpmap.whole:
             return PositionIntervals(None, None, metric, None)
         gap = value - float(self.sample["cells"][system, -2])
         return PositionIntervals(

@@ -222,11 +222,11 @@ class Listed:
     ) -> Listed:
         scores = [as_scores(one, name) for one, name in zip(pair, _CLASSES, strict=True)]
         target, nontarget = (
-            ordered(one, hard, combine=combine, name=name)
-            for one, hard, name in zip(scores, hardness, _CLASSES, strict=True)
+            ordered(score, hard, combine=combine, name=name)
+            for score, hard, name in zip(scores, hardness, _CLASSES, strict=True)
         )
         gaps = Lookup(np.unique(scores[0]), "both")
-        of_target, of_nontarget = (gaps(one).astype(np.int32) for one in scores)
+        of_target, of_nontarget = (gaps(score).astype(np.int32) for score in scores)
         codes = of_target[target.hardest_first], of_nontarget[nontarget.hardest_first]
         return cls((target, nontarget), codes, 2 * gaps.boundaries.size + 1)
 
@@ -237,7 +237,7 @@ class Listed:
 
     def is_tabular(self, *cells: IntArray) -> bool:
         """Whether tables of the prefixes of these ``cells`` are no larger than lists of trials."""
-        prefixes = sum(len(np.unique(one)) for one in cells)
+        prefixes = sum(len(np.unique(cell)) for cell in cells)
         return prefixes * self.size <= _CELLS_PER_TRIAL * sum(self.sizes)
 
     def eer(self, targets: IntArray, nontargets: IntArray, times: Times | None) -> FloatArray:

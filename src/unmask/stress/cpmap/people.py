@@ -52,6 +52,6 @@ def hardest_people(
                 ends = Interval(*both, level, "speaker,corrected", replicates, seed)
             if share > TENTH:
                 why = "" if ends else ALONE
-                one = Estimate("hardest", share, "%", ends, TENTH, n=n, no_interval=why)
-                found.append((kind, name, one))
+                estimate = Estimate("hardest", share, "%", ends, TENTH, n=n, no_interval=why)
+                found.append((kind, name, estimate))
     return sorted(found, key=lambda one: -float(one[2].value))

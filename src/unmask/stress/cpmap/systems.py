@@ -137,7 +137,7 @@ class CpAssessment(Tabular):
     @property
     def estimates(self) -> tuple[Estimate, ...]:
         """Summary numbers of all maps."""
-        return tuple(one for system in self.maps for one in self.estimates_of(system))
+        return tuple(estimate for system in self.maps for estimate in self.estimates_of(system))
 
     def estimates_of(self, system: str) -> tuple[Estimate, ...]:
         """Summary numbers of one system's map."""
@@ -159,7 +159,7 @@ class CpAssessment(Tabular):
                 ("cp_cell", position.cell, metric.unit, None),
             ]
         values.append(("cp_gap", position.gap, metric.unit, intervals and intervals.gap))
-        estimates = (Estimate(*one, n=n, params=metric.params) for one in values)
+        estimates = (Estimate(*value, n=n, params=metric.params) for value in values)
         return self._signed(tuple(estimates))
 
     def _signed(self, estimates: tuple[Estimate, ...]) -> tuple[Estimate, ...]:
@@ -171,11 +171,11 @@ def cells_table(assessments: Sequence[CpAssessment]) -> pl.DataFrame:
     several.
     """
     tables = []
-    for one in assessments:
-        maps = [(name, cp.cells()) for name, cp in one.maps.items()]
-        maps += [(f"{delta.reference} → {delta.test}", delta.cells()) for delta in one.deltas]
+    for assessed in assessments:
+        maps = [(name, cp.cells()) for name, cp in assessed.maps.items()]
+        maps += [(f"{delta.reference} → {delta.test}", delta.cells()) for delta in assessed.deltas]
         for name, cells in maps:
-            names = [pl.lit(name).alias("system"), pl.lit(one.metric.name).alias("metric")]
+            names = [pl.lit(name).alias("system"), pl.lit(assessed.metric.name).alias("metric")]
             tables.append(cells.select(*names[: len(assessments)], pl.all()))
     return pl.concat(tables, how="diagonal")
 

@@ -241,22 +241,22 @@ class ModelComparison(Tabular):
     def rows(self) -> list[dict[str, Any]]:
         """The table: both errors and the seconds of every model."""
         names, where = ("model", "mae", "mae_hard", "seconds"), {"population": self.population}
-        return [where | {name: getattr(one, name) for name in names} for one in self.errors]
+        return [where | {name: getattr(error, name) for name in names} for error in self.errors]
 
     @property
     def parts(self) -> dict[str, ModelError]:
         """The errors of each model."""
-        return {one.model: one for one in self.errors}
+        return {error.model: error for error in self.errors}
 
     @property
     def estimates(self) -> tuple[Estimate, ...]:
         """Those of all models."""
-        return tuple(one for error in self.errors for one in self.estimates_of(error))
+        return tuple(estimate for error in self.errors for estimate in self.estimates_of(error))
 
     @property
     def best(self) -> str:
         """The model with the lowest error on hard thresholds."""
-        return min(self.errors[1:], key=lambda one: one.mae_hard).model
+        return min(self.errors[1:], key=lambda error: error.mae_hard).model
 
     def estimates_of(self, error: ModelError) -> tuple[Estimate, ...]:
         """The two errors and the seconds of one model."""

@@ -90,7 +90,7 @@ class Extrapolation:
     def name(self) -> str:
         """The model's name; of a mean of models, the names of its members."""
         if isinstance(self.model, Stack):
-            return f"mean of {', '.join(one.name for one in self.model.members)}"
+            return f"mean of {', '.join(model.name for model in self.model.members)}"
         return self.model.name
 
     def predict(self, counts: npt.ArrayLike, thresholds: npt.ArrayLike) -> FloatArray:

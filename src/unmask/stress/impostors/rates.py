@@ -282,7 +282,7 @@ def crossed_rates(
 ) -> Rates:
     """The middle of the rates that all scores of a pair choose and those that others choose."""
     parts = crossed.whole, *crossed.folds
-    jobs = [FlatPairs.of(one, thresholds, counts, groups) for one in parts]
+    jobs = [FlatPairs.of(part, thresholds, counts, groups) for part in parts]
     return rates_of(jobs, crossed.whole.sizes, crossed.whole.per_pair)
 
 

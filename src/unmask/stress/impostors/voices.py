@@ -205,7 +205,7 @@ class SpeakerMeans(Ranked):
         ranges = ranges_of(speakers, max(1, _PAIRS // speakers))
         with progress(None), run_on() if speakers <= FEW_SPEAKERS else nullcontext():
             parts = list(run(similarity_range, self, ranges))
-        low, high = (max(float(one[end]) for one in parts) for end in ("-low", "high"))
+        low, high = (max(float(part[end]) for part in parts) for end in ("-low", "high"))
         return replace(self, tie=TIE * (high + low))
 
     def above(self, xp: Xp, targets: Range) -> Any:

@@ -44,7 +44,7 @@ def parse_npz(source: Input, wanted: Wanted) -> Parsed:
     for pair in CLASSES if columns is None else ():
         if set(pair) <= arrays.keys():
             parts = [_numbers(arrays[one], name, f"{one} scores") for one in pair]
-            label = np.repeat(np.array([TARGET, NONTARGET], np.int8), [len(one) for one in parts])
+            label = np.repeat(np.array([TARGET, NONTARGET], np.int8), [len(part) for part in parts])
             return _unnamed(source, np.concatenate(parts), label, "scores of the two classes")
     scores, labels = arrays.get("scores"), arrays.get("labels")
     if scores is not None and scores.ndim == 2 and {"enrol", "test"} <= arrays.keys():
@@ -247,7 +247,7 @@ def parse_bosaris(source: Input, *, as_key: bool) -> Parsed:
         return next((data[name] for name in names if name in data), None)
 
     try:
-        rows, columns = (one.strings for one in map(first, (ROWS, COLUMNS)) if one)
+        rows, columns = (dataset.strings for dataset in map(first, (ROWS, COLUMNS)) if dataset)
         scores, mask, labels = first(SCORES), first(MASKS), None
         chosen = mask.numbers if mask else None
         if "tar_mask" in data and "non_mask" in data:

@@ -236,7 +236,7 @@ class TextSample:
         """The one layout that fits and serves as ``role``, and a remark if the role decided."""
         source, name = self.source, self.source.name
         needed = {"label", "digit", "word", "test_speaker"} if role == "a key" else {"score"}
-        allowed = [one for one in LAYOUTS if role in EITHER or needed & set(one.roles)]
+        allowed = [layout for layout in LAYOUTS if role in EITHER or needed & set(layout.roles)]
         unique = [set(values) for values in self.columns]
         fitting = candidates(unique)
         if len([layout for layout in fitting if layout in allowed]) > 1 and not source.drained:
