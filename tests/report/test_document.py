@@ -10,8 +10,11 @@ import jsonschema
 import pytest
 from tests.helpers.latex import compiled, has_tex
 
+import unmask as um
 from unmask import Estimate, InputError, Interval, render
+from unmask.engine import Battery
 from unmask.report import Document, Row, json_schema
+from unmask.report.frameworks.verification import _table_blocks
 from unmask.report.html import Number, TableView, table_view
 from unmask.report.section import TableBlock
 from unmask.report.table import WIDTH, cell, label
@@ -32,6 +35,15 @@ SOURCE = Source("scores.txt", "0" * 64, "kaldi-scores", 10, 20, 0, 0, None)
 
 def document(*rows, **more):
     return Document(tuple(rows), inputs=(SOURCE,), **more)
+
+
+def test_a_metric_that_a_battery_adds_is_among_all_metrics_of_a_report(monkeypatch):
+    measured = Battery.measured
+    new = measured(Battery())["min_dcf@0.01"]._replace(metric="fnmr")
+    monkeypatch.setattr(Battery, "measured", lambda self: measured(self) | {"fnmr": new})
+    result = um.evaluate([1.0, 2.0, 3.0], [0.0, 1.5, 0.5], replicates=0)
+    table = next(t for t in _table_blocks("a", result, {}) if t.title == "a: all metrics")
+    assert [e.metric for e in table.rows[0].estimates].count("fnmr") == 1
 
 
 @pytest.mark.parametrize(("count", "turned"), [(5, True), (6, False), (7, False), (9, False)])

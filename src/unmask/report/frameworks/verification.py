@@ -52,7 +52,6 @@ POPULATION = 100_000
 _GRID = 50
 MOST_SETS = 4
 _FIRST = ("eer", "min_dcf", "min_cllr", "d_ece", "l_w", "tag")
-_REST = ("eer_raw", "act_dcf", "cllr", "d_sys", "tpr_at_fpr")
 _SIGNS = ("inverted", "negated")
 """Codes of notices that scores of the other sign tell more."""
 _ERRORS = ("eer", "min_dcf", "act_dcf", "cllr", "d_sys", "tpr_at_fpr", "eer_raw")
@@ -239,7 +238,7 @@ def _list_blocks(study: Study, results: Results) -> list[TableBlock]:
                 continue
             risks = results["risks"].get(name, {}).get(one.system, ())
             first.append(Row(where, (*ordered(one.estimates, _FIRST), *risks)))
-            rest.append(Row(where, ordered(one.estimates, _REST)))
+            rest.append(Row(where, [e for e in one.estimates if e.metric not in _FIRST]))
         if name in results["differences"]:
             differences.append(Row(where, results["differences"][name]))
     base = study.config.table.baseline
@@ -346,7 +345,7 @@ def _table_blocks(
         where |= {} if result.group is None else {"group": result.group}
         attacked = risks.get(result.system, ()) if result.group is None else ()
         first.append(Row(where, (*ordered(result.estimates, _FIRST), *attacked)))
-        rest.append(Row(where, ordered(result.estimates, _REST)))
+        rest.append(Row(where, [e for e in result.estimates if e.metric not in _FIRST]))
     margins = [
         Row({"table": name, "system": system}, [margin])
         for system, margin in evaluation.margins.items()
