@@ -153,4 +153,4 @@ def test_assess_names_the_command(folder, unmask):
     done = unmask("assess", "a.toml", "-o", "out", "--set", "figures=[]")
     assert "intermediate results (they contain names and voiceprints) are cached in" in done.stderr
     (told,) = re.findall(r"to delete them: unmask (cache clear .+)", done.stderr)
-    assert unmask(*told.split()).exit_code == 0
+    assert unmask(*told.split()).returncode == 0

@@ -17,6 +17,7 @@ from unmask.cli.assess import _logged, versions
 from unmask.cli.common import Terminal
 from unmask.report import check_inputs, document
 from unmask.run import run_on
+from unmask.scoring import BACKENDS
 from unmask.speech import METADATA
 
 PEOPLE, PER = 8, 4
@@ -84,7 +85,8 @@ def test_two_files_become_a_report_and_the_config_of_the_same_report(folder):
         " --again, --keyless or --safeguard"
     )
     assert re.fullmatch(r"the whole assessment takes about \d+ s", said[2])
-    assert any(re.fullmatch(r" +\d+\.\d s  voice similarity of b2", line) for line in said)
+    steps = [line for line in said if re.match(r" +\d+\.\d s  ", line)]
+    assert all(float(line.split()[0]) >= 0.5 for line in steps)
     first = (folder / "report" / "results.json").read_bytes()
     again = run("report/assessment.toml", "-o", "report")
     assert again.exit_code == 0, again.output
@@ -215,12 +217,12 @@ def test_a_quick_look_takes_an_own_run_and_says_what_it_did_not_try(folder):
         )
     )
     assert alone.attackers == ("original enrolment",)
-    assert alone.cards[0].verdict.startswith("Recognition beyond chance is not shown by this quick")
+    assert alone.cards[0].verdict.startswith("Success beyond chance is not shown by this quick")
     assert alone.cards[0].verdict.endswith("; attackers who run the safeguard were not tried")
     for one in (keyless, again):
         assert one.attackers == ("original enrolment", "informed")
         assert "strongest of 10" in str(one)
-        assert one.cards[0].verdict.startswith("Most attempts succeed: 100 %")
+        assert one.cards[0].verdict.startswith("8 of 8 attempts succeed (4 to 8)")
     assert "more rows" not in str(keyless)
     assert str(keyless).count("fewer than 30") == 1
 
@@ -233,6 +235,7 @@ def test_a_module_has_back_ends_of_its_own(folder):
     words = ["assess", "original.npz", "b2.npz", "--quick", *sets, "-o", "r", "--validate"]
     assert "back-end: expected cosine" in str(CliRunner().invoke(app, words).exception)
     assert CliRunner().invoke(app, ["--import", "backends_here", *words]).exit_code == 0
+    BACKENDS.pop("of-a-module")
 
 
 def test_a_sweep_is_in_the_order_of_its_values():

@@ -243,7 +243,7 @@ def test_names_in_commands_recognisers_grammars_and_recordings(tmp_path, monkeyp
         assert re.search(rf'^{key} = "withheld(\.csv)?"', text, re.MULTILINE), key
     assert 'start = "campplus"' in text
     page = (out / "report.html").read_text(encoding="utf-8")
-    assert "(a recogniser)" in page
+    assert "unprotected; a recogniser)" in page
 
 
 def test_grammars_are_withheld_unless_they_are_words_of_ours(tmp_path):
