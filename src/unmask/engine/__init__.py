@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from unmask.engine.evaluating import Thresholds, evaluate, group_gaps, of_arrays
     from unmask.engine.evaluating import operating_point
     from unmask.engine.spoofing import SpoofRoc, is_countermeasure
+    from unmask.engine.information import LARGEST_D_ECE
     from unmask.engine.metrics import Zebra, act_dcf, cllr, d_sys, ece, eer
     from unmask.engine.metrics import min_cllr, min_dcf, negated_notices, tpr_at_fpr, zebra
     from unmask.engine.metrics import zebra_of

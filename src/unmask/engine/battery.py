@@ -32,7 +32,7 @@ _RAW_EER = MetricRange(0.0, 1.0, longer="high")
 _EER = MetricRange(0.0, 0.5, HULL, "high")
 _CLLR = MetricRange(0.0, np.inf, longer="high")
 _MIN_CLLR = MetricRange(0.0, 1.0, HULL, "high")
-_D_ECE = MetricRange(0.0, information.MOST, HULL, "low")
+_D_ECE = MetricRange(0.0, information.LARGEST_D_ECE, HULL, "low")
 _D_SYS = MetricRange(0.0, 1.0, HULL, "low")
 _ERRORS = MetricRange(0.0, 1.0, longer="high")
 CONVENTIONS: Mapping[str, Mapping[str, Any]] = {

@@ -11,6 +11,7 @@ import numpy as np
 
 from unmask.assessment import COMPARED, ORIGINAL, Inputs
 from unmask.base import VERDICT, few_speakers, grouped
+from unmask.engine import LARGEST_D_ECE
 from unmask.estimate import Estimate, Notice
 from unmask.privacy.legal import RELEASE, STRONG_ENOUGH, extent, spoken
 from unmask.report.documents import Row
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
 Rows = Mapping[str, Sequence[Row]]
 """Rows of all sections, by framework."""
-LARGEST_D_ECE = 0.7213475204444817
 WORST, ALL, CONTROL = "headline", "all candidates", "control"
 SURE = "headline, for the verdict"
 """Points of a curve: the two that a card tells of, where unprotected speech is compared, and, with

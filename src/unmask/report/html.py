@@ -16,13 +16,13 @@ from markupsafe import Markup, escape
 from unmask._version import __version__
 from unmask.assessment import SPELLED, spelled
 from unmask.base import grouped
+from unmask.engine import LARGEST_D_ECE
 from unmask.estimate import Estimate, Notice
 from unmask.figures import NIGHT, POLICY, STYLE, Figure, fragment, javascript, svg
 from unmask.privacy.legal import RELEASE, spoken
 from unmask.report.assessment import Assessment
 from unmask.report.documents import Document, Row
 from unmask.report.headline import (
-    LARGEST_D_ECE,
     Card,
     Headline,
     attempts,

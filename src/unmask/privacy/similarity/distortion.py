@@ -15,6 +15,7 @@ import numpy as np
 
 from unmask.base import FloatArray, IntArray, Tabular, in_order, weighted_sum
 from unmask.engine import (
+    LARGEST_D_ECE,
     IsotonicCalibration,
     LinearCalibration,
     Roc,
@@ -27,7 +28,6 @@ from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Notice, Parameter
 from unmask.privacy.recordings import of_people
 from unmask.privacy.similarity.intervals import (
-    LARGEST_D_ECE,
     NOT_ASKED,
     POSITIVE,
     UNDEFINED,

@@ -29,7 +29,6 @@ _LEAST_SPREAD = 1e-5
 Ends = tuple[float, float]
 ANY: Ends = (-np.inf, np.inf)
 POSITIVE: Ends = (0.0, np.inf)
-LARGEST_D_ECE = 1 / (2 * np.log(2))
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ import numpy as np
 from scipy.special import expit
 
 from unmask.base import FloatArray, IntArray
-from unmask.engine import Roc, Zebra, zebra_of
+from unmask.engine import LARGEST_D_ECE, Roc, Zebra, zebra_of
 from unmask.errors import InputError
 from unmask.privacy.luck import Permuted
-from unmask.privacy.similarity.intervals import LARGEST_D_ECE, Ends, Setup, Statistic, ratio, same
+from unmask.privacy.similarity.intervals import Ends, Setup, Statistic, ratio, same
 from unmask.privacy.similarity.kernels import PairSums, halved, pooled, statistic_of, sums_of
 from unmask.privacy.similarity.renamed import Renamed, renamed
 from unmask.privacy.similarity.resampling import Binned, PairDraws, resampled

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from unmask import figures as charts
 from unmask.assessment import Results, Study, strongest, with_luck
 from unmask.assessment.frameworks import LEARNT
+from unmask.engine import LARGEST_D_ECE
 from unmask.privacy import CalibrationDistortion, disclosure_of
 from unmask.report.documents import Row
 from unmask.report.frameworks.verification import named, notices_of, of_many, variant_blocks
-from unmask.report.headline import LARGEST_D_ECE
 from unmask.report.section import Choice, Section, TableBlock, colours_of
 from unmask.report.table import MODELS
 from unmask.report.words import note, shown, whole_percent
