@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 import unmask as um
@@ -16,20 +18,50 @@ def speakers_with_noise(
     *,
     noise: float | np.ndarray,
     means: Seed | np.ndarray,
-    draws: Seed,
+    draws: Seed | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Gaussian means of speakers plus Gaussian noise, and the speaker of every row.
 
-    ``means`` and ``draws`` are seeds, or generators: one for both draws the means first; means may
-    be given as they are. ``noise`` is one number, or one of each direction, or of each row
-    (rows, 1).
+    ``means`` and ``draws`` are seeds, or generators; without ``draws``, that of the means goes on.
+    Means may be given as they are. ``noise`` is one number, or one of each direction, or of each
+    row (rows, 1).
     """
     centres = means
     if not isinstance(means, np.ndarray):
-        centres = np.random.default_rng(means).normal(size=(speakers, dimension))
+        means = np.random.default_rng(means)
+        centres = means.normal(size=(speakers, dimension))
     owner = np.repeat(np.arange(speakers), np.broadcast_to(each, speakers))
-    random = np.random.default_rng(draws)
+    random = np.random.default_rng(means if draws is None else draws)
     return centres[owner] + noise * random.normal(size=(len(owner), dimension)), owner
+
+
+def named_speakers(
+    speakers: int,
+    each: int | list[int] | np.ndarray,
+    dimension: int,
+    *,
+    noise: float | np.ndarray,
+    means: Seed | np.ndarray,
+    draws: Seed | None = None,
+    speaker: str = "s{:02}",
+    utterance: str | None = "{name}-{n}",
+    dtype: type = np.float64,
+    **more: Any,
+) -> um.Embeddings:
+    """Speakers with noise as embeddings; ``more`` goes to them as it is.
+
+    ``utterance`` is made of the speaker's ``name``, ``n`` among the speaker's own, and the ``row``.
+    """
+    vectors, owner = speakers_with_noise(
+        speakers, each, dimension, noise=noise, means=means, draws=draws
+    )
+    names = [speaker.format(k) for k in owner]
+    own = np.arange(owner.size) - np.searchsorted(owner, owner)
+    utterances = utterance and [
+        utterance.format(name=name, n=n, row=row)
+        for row, (name, n) in enumerate(zip(names, own, strict=True))
+    ]
+    return um.Embeddings(vectors.astype(dtype, copy=False), names, utterances, **more)
 
 
 def population(
@@ -47,14 +79,19 @@ def population(
     """Speaker vectors depend on ``dimension`` and ``signal`` only; ``seed`` and ``tag`` vary."""
     centres = signal * np.random.default_rng(1234).normal(size=(speakers, dimension))
     draws = np.random.default_rng([seed, sum(map(ord, tag))])
-    vectors, owner = speakers_with_noise(
-        speakers, utterances, dimension, noise=noise, means=centres, draws=draws
-    )
     more = {}
     if columns:
-        more = {
-            "gender": np.where(centres[owner, 0] > 0, "f", "m"),
-            "age": (30 + 10 * centres[owner, 1]).round(1).astype(str),
-        }
-    names = [f"{tag}-{i}" for i in range(len(owner))] if named else None
-    return um.Embeddings(vectors, [f"s{i}" for i in owner], names, columns=more)
+        gender = np.where(centres[:, 0] > 0, "f", "m")
+        age = (30 + 10 * centres[:, 1]).round(1).astype(str)
+        more = {"gender": np.repeat(gender, utterances), "age": np.repeat(age, utterances)}
+    return named_speakers(
+        speakers,
+        utterances,
+        dimension,
+        noise=noise,
+        means=centres,
+        draws=draws,
+        speaker="s{}",
+        utterance=f"{tag}-{{row}}" if named else None,
+        columns=more,
+    )
