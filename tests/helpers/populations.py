@@ -95,3 +95,25 @@ def population(
         utterance=f"{tag}-{{row}}" if named else None,
         columns=more,
     )
+
+
+def trials_with_effects(
+    draws: Seed,
+    speakers: int,
+    *,
+    targets: int = 3,
+    nontargets: int = 2,
+    within: bool = False,
+) -> tuple[np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Scores with a random effect of each speaker: targets, nontargets, codes of speakers.
+
+    So many ``targets`` of each speaker and ``nontargets`` of each pair, and one more of each
+    speaker with itself where ``within``.
+    """
+    random = np.random.default_rng(draws)
+    effect = random.normal(0, 0.5, speakers)
+    everyone = np.arange(speakers)
+    own, extra = np.repeat(everyone, targets), everyone[: speakers * within]
+    a, b = (np.append(np.repeat(side, nontargets), extra) for side in np.triu_indices(speakers, 1))
+    target = 2 + effect[own] + random.normal(0, 1, own.size)
+    return target, effect[a] + effect[b] + random.normal(0, 1, a.size), (own, a, b)
