@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.helpers import other_content
-from tests.helpers.populations import speakers_with_noise
+from tests.helpers.populations import named_speakers
 from tests.scoring.jobs import NUMBERS, RANGES, total
 
 import unmask as um
@@ -116,13 +116,9 @@ def test_back_ends_registered_under_one_name(tmp_path):
     rng = np.random.default_rng(0)
     means = rng.normal(size=(8, 12))
     for name in ("o", "p"):
-        vectors, who = speakers_with_noise(8, 6, 12, noise=0.4, means=means, draws=rng)
-        one = um.Embeddings(
-            vectors,
-            [f"s{k}" for k in who],
-            [f"u{i}" for i in range(len(who))],
-            columns={"sex": np.array(["f", "m"])[who % 2]},
-        )
+        sex = {"sex": np.repeat(["f", "m"] * 4, 6)}
+        names = {"speaker": "s{}", "utterance": "u{row}", "columns": sex}
+        one = named_speakers(8, 6, 12, noise=0.4, means=means, draws=rng, **names)
         um.write(one, tmp_path / f"{name}.npz")
     (tmp_path / "a.toml").write_text(
         'figures = []\nframeworks = ["similarity", "verification", "cpmap"]\n'
