@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -117,3 +118,37 @@ def trials_with_effects(
     a, b = (np.append(np.repeat(side, nontargets), extra) for side in np.triu_indices(speakers, 1))
     target = 2 + effect[own] + random.normal(0, 1, own.size)
     return target, effect[a] + effect[b] + random.normal(0, 1, a.size), (own, a, b)
+
+
+def two_systems(
+    seed: int, speakers: int, each: int, *, noise: float
+) -> tuple[list[str], list[str], list[str]]:
+    """Lines of scores of all trials, of the same scores with noise, and of their key."""
+    rng = np.random.default_rng(seed)
+    plain, noisy, key = [], [], []
+    for enrol, test in np.ndindex(speakers, speakers * each):
+        same = enrol == test // each
+        score = rng.normal(3 if same else 0)
+        trial = f"s{enrol}-e s{test // each}-u{test}"
+        plain.append(f"{trial} {score:.4f}")
+        noisy.append(f"{trial} {score + rng.normal(0, noise):.4f}")
+        key.append(f"{trial} {'target' if same else 'nontarget'}")
+    return plain, noisy, key
+
+
+def write_release(
+    folder: Path, rng: np.random.Generator, speakers: int, each: int, dimension: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """``o.npz``, ``p.npz`` with noise, and ``trials`` and ``scores`` of all pairs of ``o``."""
+    vectors, owner = speakers_with_noise(speakers, each, dimension, noise=0.5, means=rng)
+    utterances = [f"u{i}" for i in range(owner.size)]
+    names = {"utt_ids": utterances, "speaker_ids": [f"s{c}" for c in owner]}
+    for name, noise in (("o", 0.0), ("p", 0.7)):
+        drawn = vectors + noise * rng.normal(size=vectors.shape)
+        np.savez(folder / name, embeddings=drawn, **names)
+    pairs = [(i, j) for i in range(owner.size) for j in range(i)]
+    key = [f"u{i} u{j} {'' if owner[i] == owner[j] else 'non'}target\n" for i, j in pairs]
+    scores = [f"u{i} u{j} {vectors[i] @ vectors[j]:.4f}\n" for i, j in pairs]
+    (folder / "trials").write_text("".join(key))
+    (folder / "scores").write_text("".join(scores))
+    return vectors, owner
