@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -152,3 +153,31 @@ def write_release(
     (folder / "trials").write_text("".join(key))
     (folder / "scores").write_text("".join(scores))
     return vectors, owner
+
+
+def some_trials(seed: int, number: int, names: int) -> dict[str, Any]:
+    """Some of all trials of ``names`` models and as many utterances, ten of each speaker."""
+    rng = np.random.default_rng(seed)
+    enrol, test = np.divmod(rng.choice(names * names, number, replace=False), names)
+    same = (enrol - test) % (names // 10) == 0
+    return {
+        "enrol": [f"e{i}" for i in enrol],
+        "test": [f"t{i}" for i in test],
+        "score": np.round(rng.normal(0, 1, number) + 2 * same, 2),
+        "label": np.where(same, "target", "nontarget"),
+    }
+
+
+def score_matrices(
+    draws: Seed, speakers: Sequence[str] | np.ndarray, *gaps: float, digits: int | None = None
+) -> list[np.ndarray]:
+    """A score of each pair of utterances, higher by each of the ``gaps`` within a speaker."""
+    random, same = np.random.default_rng(draws), np.equal.outer(speakers, speakers)
+    made = [random.normal(size=same.shape) + gap * same for gap in gaps]
+    return made if digits is None else [np.round(one, digits) for one in made]
+
+
+def cube(targets: int, impostors: int, size: int, seed: int = 0) -> np.ndarray:
+    """So many scores of each target with each impostor, around a mean of the pair."""
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(targets, impostors, 1)) + rng.normal(size=(targets, impostors, size))
