@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.helpers import other_content
-from tests.helpers.populations import named_speakers
+from tests.helpers.populations import hum, named_speakers
 from tests.scoring.jobs import NUMBERS, RANGES, total
 
 import unmask as um
@@ -45,14 +45,6 @@ RATE = 16_000
 def _one_worker():
     with run_on(workers=1):
         yield
-
-
-def hum(pitch: float, seed: int, seconds: float = 0.75) -> np.ndarray:
-    """A buzzing voice with its own pitch and colour."""
-    rng = np.random.default_rng(seed)
-    time = np.arange(round(seconds * RATE)) / RATE
-    tones = sum(np.sin(2 * np.pi * pitch * k * time + rng.random()) / k for k in range(1, 20))
-    return 0.1 * tones + 0.01 * rng.normal(size=time.size)
 
 
 def speak(folder: Path, *, people: int = 4, each: int = 2, turn: int = 0) -> Path:

@@ -181,3 +181,11 @@ def cube(targets: int, impostors: int, size: int, seed: int = 0) -> np.ndarray:
     """So many scores of each target with each impostor, around a mean of the pair."""
     rng = np.random.default_rng(seed)
     return rng.normal(size=(targets, impostors, 1)) + rng.normal(size=(targets, impostors, size))
+
+
+def hum(pitch: float, seed: int, *, seconds: float = 0.75) -> np.ndarray:
+    """A buzzing voice with its own pitch and colour, at 16 kHz."""
+    rng = np.random.default_rng(seed)
+    time = np.arange(round(seconds * 16_000)) / 16_000
+    tones = sum(np.sin(2 * np.pi * pitch * k * time + rng.random()) / k for k in range(1, 20))
+    return 0.1 * tones + 0.01 * rng.normal(size=time.size)
