@@ -21,11 +21,10 @@ SPOKEN = (100, 1_000, 10_000, 100_000)
 MATCHED = (200, 2_000, 20_000)
 ASSESSED = (240, 2_400, 24_000)
 VOICE = """
-from tests.helpers.populations import speakers_with_noise
+from tests.helpers.populations import named_speakers
 def voices(speakers, each, seed, noise=1.0):
-    vectors, code = speakers_with_noise(speakers, each, 192, noise=noise, means=0, draws=seed)
-    rows = [f"{seed}-{i}" for i in range(code.size)]
-    return um.Embeddings(vectors.astype(np.float32), [f"s{c}" for c in code], rows)
+    more = {"speaker": "s{}", "utterance": f"{seed}-{{row}}", "dtype": np.float32}
+    return named_speakers(speakers, each, 192, noise=noise, means=0, draws=seed, **more)
 """
 
 PRODUCTS = 16 * 960 * 20_480

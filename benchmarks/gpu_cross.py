@@ -21,7 +21,7 @@ from unmask.scoring.pairs import ALL, UNORDERED, PairGrid
 def population(speakers: int, utterances: int, *, unordered: bool) -> PairGrid:
     """Rows of a Gaussian population; with fixed enrolment the first utterance of each speaker."""
     rng = np.random.default_rng(0)
-    rows, code = speakers_with_noise(speakers, utterances, 192, noise=2.0, means=rng, draws=rng)
+    rows, code = speakers_with_noise(speakers, utterances, 192, noise=2.0, means=rng)
     rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
     first = np.arange(code.size) % utterances == 0
     if unordered:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from tests.helpers.populations import speakers_with_noise
+from tests.helpers.populations import named_speakers
 
 import unmask as um
 from unmask.run import run_on
@@ -25,11 +25,8 @@ Workload = Callable[[], Named]
 
 def voices(speakers: int, each: int, *, noise: float, seed: int, tag: str = "u") -> um.Embeddings:
     """A Gaussian population whose speakers have the same means whatever the seed."""
-    vectors, code = speakers_with_noise(speakers, each, 192, noise=noise, means=0, draws=seed)
-    names = [f"s{c:05d}" for c in code]
-    return um.Embeddings(
-        vectors.astype(np.float32), names, [f"{tag}{row:06d}" for row in range(code.size)]
-    )
+    more = {"speaker": "s{:05}", "utterance": f"{tag}{{row:06}}", "dtype": np.float32}
+    return named_speakers(speakers, each, 192, noise=noise, means=0, draws=seed, **more)
 
 
 def numbers(estimates: Any) -> Named:

@@ -315,7 +315,7 @@ def voices(folder, **columns):
     for name in ("original", "protected"):
         np.savez(
             folder / f"{name}.npz",
-            embeddings=speakers_with_noise(8, 4, 4, noise=1.0, means=rng, draws=rng)[0],
+            embeddings=speakers_with_noise(8, 4, 4, noise=1.0, means=rng)[0],
             utt_ids=[f"u{i:02d}" for i in range(32)],
             speaker_ids=speakers,
             session=[f"{speakers[i]}-{i // 2}" for i in range(32)],

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.helpers import other_content
-from tests.helpers.populations import speakers_with_noise
+from tests.helpers.populations import hum, named_speakers
 from tests.scoring.jobs import NUMBERS, RANGES, total
 
 import unmask as um
@@ -45,14 +45,6 @@ RATE = 16_000
 def _one_worker():
     with run_on(workers=1):
         yield
-
-
-def hum(pitch: float, seed: int, seconds: float = 0.75) -> np.ndarray:
-    """A buzzing voice with its own pitch and colour."""
-    rng = np.random.default_rng(seed)
-    time = np.arange(round(seconds * RATE)) / RATE
-    tones = sum(np.sin(2 * np.pi * pitch * k * time + rng.random()) / k for k in range(1, 20))
-    return 0.1 * tones + 0.01 * rng.normal(size=time.size)
 
 
 def speak(folder: Path, *, people: int = 4, each: int = 2, turn: int = 0) -> Path:
@@ -116,13 +108,9 @@ def test_back_ends_registered_under_one_name(tmp_path):
     rng = np.random.default_rng(0)
     means = rng.normal(size=(8, 12))
     for name in ("o", "p"):
-        vectors, who = speakers_with_noise(8, 6, 12, noise=0.4, means=means, draws=rng)
-        one = um.Embeddings(
-            vectors,
-            [f"s{k}" for k in who],
-            [f"u{i}" for i in range(len(who))],
-            columns={"sex": np.array(["f", "m"])[who % 2]},
-        )
+        sex = {"sex": np.repeat(["f", "m"] * 4, 6)}
+        names = {"speaker": "s{}", "utterance": "u{row}", "columns": sex}
+        one = named_speakers(8, 6, 12, noise=0.4, means=means, draws=rng, **names)
         um.write(one, tmp_path / f"{name}.npz")
     (tmp_path / "a.toml").write_text(
         'figures = []\nframeworks = ["similarity", "verification", "cpmap"]\n'

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 from jsonschema import Draft202012Validator
-from tests.helpers.populations import speakers_with_noise
+from tests.helpers.populations import named_speakers
 
 import unmask as um
 from unmask.engine import evaluate
@@ -17,9 +17,8 @@ from unmask.notices import Notice, told
 
 
 def voices(seed, *, tag="", noise=1.0):
-    vectors, owner = speakers_with_noise(12, 4, 16, noise=noise, means=0, draws=seed)
-    names = [f"{tag}{row:02d}" for row in range(48)]
-    return um.Embeddings(vectors, [f"s{k:02d}" for k in owner], names)
+    names = f"{tag}{{row:02}}"
+    return named_speakers(12, 4, 16, noise=noise, means=0, draws=seed, utterance=names)
 
 
 ORIGINAL, PROTECTED, OTHER = voices(1), voices(2, noise=2.0), voices(2, tag="x", noise=2.0)

@@ -11,13 +11,13 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
-from tests.helpers.populations import speakers_with_noise
+from tests.helpers.populations import named_speakers
 
 from unmask.cli import _memory_is_limited
 from unmask.errors import InputError
 from unmask.run import executors, files
+from unmask.trials import write
 
 # threadpoolctl asks for the maps where there is Linux, and for something else elsewhere.
 WITHOUT = """
@@ -118,13 +118,7 @@ def test_interrupts_are_left_alone_where_they_cannot_be_blocked(monkeypatch):
 
 
 def test_a_command_runs_without_what_linux_alone_has(tmp_path):
-    rng = np.random.default_rng(0)
-    vectors, speaker = speakers_with_noise(6, 5, 4, noise=0.5, means=rng, draws=rng)
-    names = {
-        "utt_ids": [f"u{i}" for i in range(30)],
-        "speaker_ids": [f"s{c}" for c in speaker],
-    }
-    np.savez(tmp_path / "o", embeddings=vectors, **names)
+    write(named_speakers(6, 5, 4, noise=0.5, means=0), tmp_path / "o.npz")
     program = WITHOUT + (
         "from unmask.cli import main\n"
         "sys.argv = 'unmask eval --pairs all o.npz --ci 20 --state kept -o table'.split()\n"

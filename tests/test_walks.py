@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.helpers.populations import speakers_with_noise
+from tests.helpers.populations import write_release
 from tests.test_house import ORDER, SOURCE
 
 from unmask.cli import main
@@ -21,21 +21,7 @@ SMALL = ("errors.py", "_extras.py", "estimate.py", "notices.py", "arrays.py")
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    rng = np.random.default_rng(0)
-    vectors, codes = speakers_with_noise(6, 4, 4, noise=0.5, means=rng, draws=rng)
-    names = {
-        "utt_ids": [f"u{i}" for i in range(codes.size)],
-        "speaker_ids": [f"s{c}" for c in codes],
-    }
-    for name, noise in (("o", 0.0), ("p", 0.7)):
-        np.savez(
-            tmp_path / name, embeddings=vectors + noise * rng.normal(size=vectors.shape), **names
-        )
-    trials = [(i, j) for i in range(codes.size) for j in range(i)]
-    key = [f"u{i} u{j} {'' if codes[i] == codes[j] else 'non'}target" for i, j in trials]
-    scores = [f"u{i} u{j} {vectors[i] @ vectors[j]:.4f}" for i, j in trials]
-    (tmp_path / "trials").write_text("\n".join(key) + "\n")
-    (tmp_path / "scores").write_text("\n".join(scores) + "\n")
+    write_release(tmp_path, np.random.default_rng(0), 6, 4, 4)
     monkeypatch.chdir(tmp_path)
 
 

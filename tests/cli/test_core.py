@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 import pytest
-from tests.helpers.populations import speakers_with_noise
+from tests.helpers.populations import write_release
 
 HIDDEN = """
 import builtins, contextlib, importlib.abc, io, json, sys
@@ -60,19 +60,13 @@ REFUSED = ("assess config.toml", "demo", "init .", "eval scores --key trials --f
 @pytest.fixture
 def folder(tmp_path):
     rng = np.random.default_rng(0)
-    voices, speaker = speakers_with_noise(8, 6, 6, noise=0.5, means=rng, draws=rng)
-    utterances = [f"u{i}" for i in range(speaker.size)]
-    names = {"utt_ids": utterances, "speaker_ids": [f"s{c}" for c in speaker]}
-    for name, noise in (("o", 0.0), ("p", 0.7)):
-        drawn = voices + noise * rng.normal(size=voices.shape)
-        np.savez(tmp_path / name, embeddings=drawn, **names)
-    pairs = [(i, j) for i in range(speaker.size) for j in range(i)]
+    voices, speaker = write_release(tmp_path, rng, 8, 6, 6)
     lines = {
-        "trials": [
-            f"u{i} u{j} {'' if speaker[i] == speaker[j] else 'non'}target" for i, j in pairs
+        "others": [
+            f"u{i} u{j} {voices[i] @ voices[j] + rng.normal():.4f}"
+            for i in range(speaker.size)
+            for j in range(i)
         ],
-        "scores": [f"u{i} u{j} {voices[i] @ voices[j]:.4f}" for i, j in pairs],
-        "others": [f"u{i} u{j} {voices[i] @ voices[j] + rng.normal():.4f}" for i, j in pairs],
         "utt2spk": [f"u{i} s{c}" for i, c in enumerate(speaker)],
         "config.toml": ["[original]"],
     }

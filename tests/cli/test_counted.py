@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from tests.helpers.populations import speakers_with_noise
+from tests.helpers.populations import named_speakers
 
 import unmask as um
 
@@ -12,13 +12,8 @@ import unmask as um
 @pytest.fixture
 def folder(tmp_path):
     rng = np.random.default_rng(0)
-    vectors, speaker = speakers_with_noise(20, 5, 16, noise=0.8, means=rng, draws=rng)
-    np.savez(
-        tmp_path / "set.npz",
-        embeddings=vectors.astype(np.float32),
-        speaker_ids=np.array([f"s{code}" for code in speaker]),
-        utt_ids=np.array([f"u{row}" for row in range(100)]),
-    )
+    names = {"speaker": "s{}", "utterance": "u{row}", "dtype": np.float32}
+    um.write(named_speakers(20, 5, 16, noise=0.8, means=rng, **names), tmp_path / "set.npz")
     lines = [
         f"{rng.normal(2 if i % 9 == 0 else 0):.3f} {'target' if i % 9 == 0 else 'nontarget'}"
         for i in range(500)

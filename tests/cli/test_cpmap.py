@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import jsonschema
-import numpy as np
 import polars as pl
 import pytest
+from tests.helpers.populations import two_systems
 from typer.testing import CliRunner
 
 import unmask as um
@@ -16,16 +16,7 @@ from unmask.cli import app
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    rng = np.random.default_rng(3)
-    lines, other, key = [], [], []
-    for enrol in range(12):
-        for test in range(60):
-            same = enrol == test // 5
-            score = rng.normal(3 if same else 0)
-            trial = f"s{enrol}-e s{test // 5}-u{test}"
-            lines.append(f"{trial} {score + rng.normal(0, 1):.4f}")
-            other.append(f"{trial} {score:.4f}")
-            key.append(f"{trial} {'target' if same else 'nontarget'}")
+    other, lines, key = two_systems(3, 12, 5, noise=1)
     (tmp_path / "old").write_text("\n".join(lines) + "\n")
     (tmp_path / "new").write_text("\n".join(other[::-1]) + "\n")
     (tmp_path / "trials").write_text("\n".join(key) + "\n")

@@ -9,22 +9,14 @@ import sys
 import jsonschema
 import numpy as np
 import pytest
+from tests.helpers.populations import two_systems
 
 import unmask as um
 
 
 @pytest.fixture
 def folder(tmp_path):
-    rng = np.random.default_rng(0)
-    lines, key, other = [], [], []
-    for enrol in range(6):
-        for test in range(18):
-            same = enrol == test // 3
-            score = rng.normal(3 if same else 0)
-            trial = f"s{enrol}-e s{test // 3}-u{test}"
-            lines.append(f"{trial} {score:.4f}")
-            other.append(f"{trial} {score + rng.normal(0, 2):.4f}")
-            key.append(f"{trial} {'target' if same else 'nontarget'}")
+    lines, other, key = two_systems(0, 6, 3, noise=2)
     (tmp_path / "scores").write_text("\n".join(lines) + "\n")
     (tmp_path / "other").write_text("\n".join(reversed(other)) + "\n")
     (tmp_path / "trials").write_text("\n".join(key[::-1]) + "\n")

@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.helpers.populations import speakers_with_noise
+from tests.helpers.populations import named_speakers
 from typer.testing import CliRunner
 
 import unmask as um
 from unmask.cli import app
 from unmask.errors import InputError
-from unmask.trials import Embeddings, read_embeddings, write
+from unmask.trials import read_embeddings, write
 
 QUICK = ["--draws", "2", "--folds", "3", "--ci", "50", "--quiet"]
 
@@ -21,16 +21,12 @@ def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("legal")
     rng = np.random.default_rng(0)
     centres = rng.normal(size=(24, 12))
+    gender = {"gender": np.repeat(np.where(centres[:, 0] > 0, "f", "m"), 6)}
     for name, noise in (("original", 0.4), ("informed", 1.5)):
         for side in ("enrol", "test"):
-            vectors = np.repeat(centres, 6, axis=0)
-            np.savez(
-                folder / f"{name}-{side}.npz",
-                embeddings=vectors + noise * rng.normal(size=vectors.shape),
-                speaker_ids=np.repeat([f"s{i}" for i in range(24)], 6),
-                utt_ids=[f"{name}-{side}-{i}" for i in range(144)],
-                gender=np.repeat(np.where(centres[:, 0] > 0, "f", "m"), 6),
-            )
+            names = {"speaker": "s{}", "utterance": f"{name}-{side}-{{row}}", "columns": gender}
+            made = named_speakers(24, 6, 12, noise=noise, means=centres, draws=rng, **names)
+            write(made, folder / f"{name}-{side}.npz")
     return folder
 
 
@@ -243,12 +239,9 @@ def test_alignments_and_pairs_from_files(tmp_path):
     turn = np.linalg.qr(rng.normal(size=(8, 8)))[0]
     paths = {}
     for part, prefix in (("known", "s"), ("others", "t")):
-        voices, owner = speakers_with_noise(20, 4, 8, noise=0.3, means=rng, draws=rng)
-        names = [f"{prefix}{n:02}" for n in owner]
-        utterances = [f"{name}-{n % 4}" for n, name in enumerate(names)]
         half = np.arange(80) % 4 < 2
-        whole = Embeddings(voices, names, utterances)
-        turned = Embeddings(voices @ turn, names, utterances)
+        whole = named_speakers(20, 4, 8, noise=0.3, means=rng, speaker=f"{prefix}{{:02}}")
+        turned = replace(whole, vectors=whole.vectors @ turn)
         sets = (whole.select(half), turned.select(~half)) if part == "known" else (whole, turned)
         for kind, one in zip(("plain", "turned"), sets, strict=True):
             paths[part, kind] = tmp_path / f"{part}-{kind}.npz"

@@ -29,7 +29,7 @@ def fails(*arguments):
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
-    vectors, codes = speakers_with_noise(SPEAKERS, EACH, 6, noise=0.3, means=rng, draws=rng)
+    vectors, codes = speakers_with_noise(SPEAKERS, EACH, 6, noise=0.3, means=rng)
     noise = [vectors + rng.normal(size=vectors.shape) for _ in range(2)]
     for name, rows in (("o", vectors), ("p", noise[0]), ("again", noise[1]), ("q", -vectors)):
         np.savez(

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
+from tests.helpers.populations import trials_with_effects
 
 from unmask import InputError, Roc
 from unmask.base import Replicates, intervals
@@ -15,21 +16,10 @@ from unmask.run import NUMPY, progress, run_on
 BATTERY = Battery()
 
 
-def trials(rng, speakers, per_pair=2, spread=0.5):
-    """Scores with a random effect of each speaker: (target, nontarget, codes)."""
-    effect = rng.normal(0, spread, speakers)
-    target_speaker = np.repeat(np.arange(speakers), 3)
-    a, b = np.triu_indices(speakers, 1)
-    a, b = np.repeat(a, per_pair), np.repeat(b, per_pair)
-    target = 2 + effect[target_speaker] + rng.normal(0, 1, target_speaker.size)
-    nontarget = effect[a] + effect[b] + rng.normal(0, 1, a.size)
-    return target, nontarget, (target_speaker, a, b)
-
-
 @given(st.integers(0, 2**32 - 1), st.integers(2, 6))
 def test_a_replicate_weighs_trials_by_the_multiplicities(seed, speakers):
     rng = np.random.default_rng(seed)
-    target, nontarget, codes = trials(rng, speakers)
+    target, nontarget, codes = trials_with_effects(rng, speakers)
     target, nontarget = np.round(target, 1), np.round(nontarget, 1)
     units = Units.speakers(*codes)
     times = units.draw(seed, 0)
@@ -69,7 +59,7 @@ def test_trial_draws_keep_the_size_of_each_class():
 
 
 def test_workers_and_seeds():
-    target, nontarget, codes = trials(np.random.default_rng(8), 12)
+    target, nontarget, codes = trials_with_effects(8, 12)
     units = Units.speakers(*codes)
     prepared = [SortedTrials.of(target, nontarget, units, thresholds=BATTERY.thresholds)]
 
@@ -91,7 +81,7 @@ def test_all_places_draw_the_same(on, kind, tmp_path, shared_place):
     if on == "dask":
         pytest.importorskip("distributed")
     rng = np.random.default_rng(5)
-    target, nontarget, codes = trials(rng, 12)
+    target, nontarget, codes = trials_with_effects(rng, 12)
     nontarget[0] = -np.inf
     units = Units.speakers(*codes) if kind == "speakers" else Units.trials(36, nontarget.size)
     prepared = [
@@ -108,7 +98,7 @@ def test_all_places_draw_the_same(on, kind, tmp_path, shared_place):
 @pytest.mark.parametrize("kind", ["speakers", "trials", "few speakers"])
 def test_a_device_draws_the_same(kind):
     pytest.importorskip("torch")
-    target, nontarget, codes = trials(np.random.default_rng(6), 12)
+    target, nontarget, codes = trials_with_effects(6, 12)
     nontarget[:2] = -np.inf, np.inf
     codes[1][3] = codes[2][3]
     units = Units.speakers(*codes) if kind == "speakers" else Units.trials(36, nontarget.size)
@@ -124,7 +114,7 @@ def test_a_device_draws_the_same(kind):
 
 
 def test_two_systems_share_their_draws():
-    target, nontarget, codes = trials(np.random.default_rng(9), 10)
+    target, nontarget, codes = trials_with_effects(9, 10)
     units = Units.speakers(*codes)
     same = [
         SortedTrials.of(target, nontarget, units, thresholds=BATTERY.thresholds) for _ in range(2)
@@ -137,7 +127,7 @@ def test_two_systems_share_their_draws():
 
 
 def test_progress_is_told_and_few_replicates_are_refused():
-    target, nontarget, codes = trials(np.random.default_rng(10), 5)
+    target, nontarget, codes = trials_with_effects(10, 5)
     units = Units.speakers(*codes)
     prepared = [SortedTrials.of(target, nontarget, units, thresholds=BATTERY.thresholds)]
     steps = []
@@ -160,12 +150,12 @@ def test_infinite_losses_count_only_when_drawn():
 def test_intervals_cover_the_truth_about_as_often_as_they_say():
     """Speakers with random effects: the speaker bootstrap covers, the trial bootstrap does not."""
     truth_rng = np.random.default_rng(11)
-    target, nontarget, _ = trials(truth_rng, 700, per_pair=1)
+    target, nontarget, _ = trials_with_effects(truth_rng, 700, nontargets=1)
     truth = Roc.from_scores(target, nontarget).eer(estimator="raw")
     covered = {"speaker": 0, "trial": 0}
     runs = 40
     for seed in range(runs):
-        target, nontarget, codes = trials(np.random.default_rng(1000 + seed), 25)
+        target, nontarget, codes = trials_with_effects(1000 + seed, 25)
         for units in (Units.speakers(*codes), Units.trials(target.size, nontarget.size)):
             prepared = [SortedTrials.of(target, nontarget, units)]
             drawn = bootstrap(

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.helpers.populations import speakers_with_noise
+from tests.helpers.populations import named_speakers, trials_with_effects
 
 import unmask as um
 from unmask.base import BySpeaker
@@ -30,8 +30,8 @@ def population(speakers, utterances, seed=0, spread=0.3):
     """Speakers who differ in how constant their voice is."""
     rng = np.random.default_rng(seed)
     scale = 1.2 * np.exp(spread * rng.normal(size=(speakers, 1))).repeat(utterances, axis=0)
-    vectors, code = speakers_with_noise(speakers, utterances, 24, noise=scale, means=rng, draws=rng)
-    return um.Embeddings(vectors.astype(np.float32), [f"s{c:03d}" for c in code])
+    more = {"speaker": "s{:03}", "utterance": None, "dtype": np.float32}
+    return named_speakers(speakers, utterances, 24, noise=scale, means=rng, **more)
 
 
 def trials(embeddings, *, enrolled=None):
@@ -201,16 +201,9 @@ def test_replicates_that_leave_a_class_empty_are_told(counted, monkeypatch):
     assert re.search(r"\d+ of 200 replicates left a class empty", " ".join(said))
 
 
-def listed(seed=0, speakers=150, own=2):
-    """A list of trials with effects of speakers, some nontargets within one speaker."""
-    rng = np.random.default_rng(seed)
-    effect = rng.normal(0, 0.5, speakers)
-    who = np.repeat(np.arange(speakers), 6)
-    a, b = np.triu_indices(speakers, 1)
-    a, b = np.append(a, np.arange(speakers)), np.append(b, np.arange(speakers))
-    target = 2 + effect[who] + rng.normal(0, 1, who.size)
-    nontarget = effect[a] + effect[b] + rng.normal(0, 1, a.size)
-    return target, nontarget, (who, a, b)
+def listed():
+    """Some nontargets are within one speaker."""
+    return trials_with_effects(0, 150, targets=6, nontargets=1, within=True)
 
 
 def scores_of(target, nontarget, codes, *, systems=1, named=True):

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 from streams import compare, make_batches_tiny
+from tests.helpers.populations import some_trials
 
 import unmask as um
 from unmask.engine import evaluation, streaming
@@ -26,18 +27,7 @@ def small_batches(monkeypatch):
 
 @pytest.fixture(scope="module")
 def trials():
-    rng = np.random.default_rng(0)
-    pairs = rng.choice(60 * 60, 2000, replace=False)
-    enrol, test = np.divmod(pairs, 60)
-    same = enrol % 6 == test % 6
-    return pl.DataFrame(
-        {
-            "enrol": [f"e{i}" for i in enrol],
-            "test": [f"t{i}" for i in test],
-            "score": np.round(rng.normal(0, 1, 2000) + 2 * same, 2),
-            "label": np.where(same, "target", "nontarget"),
-        }
-    )
+    return pl.DataFrame(some_trials(0, 2000, 60))
 
 
 def text(frame, *columns, header=False, separator=" "):

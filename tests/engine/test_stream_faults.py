@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 from streams import compare, content, make_batches_tiny
+from tests.helpers.populations import some_trials
 
 import unmask as um
 from unmask.trials import large, spool
@@ -24,15 +25,7 @@ def small_batches(monkeypatch):
 
 
 def rows(n=N):
-    rng = np.random.default_rng(1)
-    pairs = rng.choice(50 * 50, n, replace=False)
-    enrol, test = np.divmod(pairs, 50)
-    same = enrol % 5 == test % 5
-    scores = np.round(rng.normal(0, 1, n) + 2 * same, 2)
-    return [
-        [f"e{a}", f"t{b}", str(score), "target" if c else "nontarget"]
-        for a, b, c, score in zip(enrol, test, same, scores, strict=True)
-    ]
+    return [[*map(str, row)] for row in zip(*some_trials(1, n, 50).values(), strict=True)]
 
 
 HEADER = ["enrol", "test", "plda", "label"]

@@ -151,7 +151,7 @@ def test_a_tippett_plot_of_many_lrs_keeps_its_ends():
 def people(count, seed=0):
     """All pairs of four utterances of some people."""
     rng = np.random.default_rng(seed)
-    voice, speaker = speakers_with_noise(count, 4, 3, noise=0.6, means=rng, draws=rng)
+    voice, speaker = speakers_with_noise(count, 4, 3, noise=0.6, means=rng)
     one, other = np.triu_indices(speaker.size, 1)
     names = np.array([f"s{k:02d}" for k in range(count)])[speaker]
     both = um.Ids.from_strings(np.concatenate([names[one], names[other]]))

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from tests.helpers.populations import score_matrices
 
 from unmask import InputError, pseudonymisation, zoo
 from unmask.estimate import Interval
@@ -23,11 +24,8 @@ from unmask.report import figures_of
 
 @pytest.fixture(scope="module")
 def result():
-    rng = np.random.default_rng(0)
     speakers = np.repeat([f"s{i}" for i in range(12)], 3)
-    same = np.equal.outer(speakers, speakers)
-    sets = [rng.normal(size=same.shape) + s * same for s in (3.0, 1.0, 2.0)]
-    return pseudonymisation(*sets, speakers, replicates=50)
+    return pseudonymisation(*score_matrices(0, speakers, 3.0, 1.0, 2.0), speakers, replicates=50)
 
 
 def test_quadrants_hold_the_three_matrices(result):

@@ -17,9 +17,7 @@ def voices(*, speakers=34, least=2, most=7, dimension=12, spread=1.0, seed=0):
     rng = np.random.default_rng(seed)
     sizes = rng.integers(least, most + 1, speakers)
     sizes[1], sizes[5] = sizes[0], sizes[4]
-    vectors, code = speakers_with_noise(
-        speakers, sizes, dimension, noise=spread, means=rng, draws=rng
-    )
+    vectors, code = speakers_with_noise(speakers, sizes, dimension, noise=spread, means=rng)
     for twin in (0, 4):
         vectors[code == twin + 1] = vectors[code == twin]
     order = rng.permutation(code.size)

@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 import pytest
-from tests.helpers.populations import speakers_with_noise
+from tests.helpers.populations import named_speakers
 
 import unmask as um
 from unmask.errors import InputError
@@ -19,10 +19,7 @@ LEARNT = tuple(one.name for one in BACKENDS.values() if one.apart)
 
 
 def people(seed, prefix="s", *, speakers=SPEAKERS):
-    rng = np.random.default_rng(seed)
-    vectors, owner = speakers_with_noise(speakers, PER, D, noise=0.5, means=rng, draws=rng)
-    names = [f"{prefix}{n:02}" for n in owner]
-    return Embeddings(vectors, names, [f"{n}-{i % PER}" for i, n in enumerate(names)])
+    return named_speakers(speakers, PER, D, noise=0.5, means=seed, speaker=f"{prefix}{{:02}}")
 
 
 def changed(voices, matrix, shift=0.0, noise=0.0, seed=9):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.helpers.populations import speakers_with_noise
+from tests.helpers.populations import named_speakers
 
 import unmask as um
 from unmask.base import Groups, Sampling
@@ -18,11 +18,11 @@ Sides = tuple[um.Embeddings, um.Embeddings]
 def people(number: int, *, each: int = 2, seed: int = 0, dimension: int = 12) -> Sides:
     rng = np.random.default_rng(seed)
     means = rng.normal(size=(number, dimension))
-    sets = [
-        speakers_with_noise(number, each, dimension, noise=1.0, means=means, draws=rng)
+    names = {"speaker": "s{:03}", "utterance": None}
+    enrol, test = (
+        named_speakers(number, each, dimension, noise=1.0, means=means, draws=rng, **names)
         for _ in "et"
-    ]
-    enrol, test = (um.Embeddings(rows, [f"s{n:03}" for n in owner]) for rows, owner in sets)
+    )
     return enrol, test
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.helpers.populations import named_speakers
 
 import unmask as um
 from unmask.privacy.similarity.distortion import cross_scores
@@ -9,14 +10,11 @@ from unmask.privacy.similarity.distortion import cross_scores
 
 def test_the_map_is_learnt_on_the_attackers_run_and_judged_on_the_published_one():
     rng = np.random.default_rng(0)
-    people = np.repeat(rng.normal(size=(12, 8)), 5, axis=0)
-    names = [f"s{i // 5:02d}" for i in range(60)]
-
-    def voices(noise):
-        vectors = people + noise * rng.normal(size=people.shape)
-        return um.Embeddings(vectors, names, [f"u{i}" for i in range(60)])
-
-    original, published, own = voices(0.3), voices(0.6), voices(3.0)
+    means = rng.normal(size=(12, 8))
+    original, published, own = (
+        named_speakers(12, 5, 8, noise=noise, means=means, draws=rng, utterance="u{row}")
+        for noise in (0.3, 0.6, 3.0)
+    )
     (row,) = um.compare_safeguards(original, {"x": published}, again={"x": own}, replicates=0)
     linear = row.distortions[0]
     runs = [cross_scores(original, run) for run in (own, published)]

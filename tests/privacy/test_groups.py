@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
-from tests.helpers.populations import speakers_with_noise
+from tests.helpers.populations import named_speakers
 
 import unmask as um
 from unmask.engine import Roc
@@ -40,14 +40,12 @@ def voices(seed, tag="", *, prefix="s", shift=0.0, names=("f", "m"), unrelated=F
     """Twelve women and twelve men; ``shift`` moves either sex by a vector of its own."""
     rng = np.random.default_rng(seed)
     means = rng if unrelated else 7 + 100 * (prefix != "s")
-    vectors, who = speakers_with_noise(SPEAKERS, PER, D, noise=0.5, means=means, draws=rng)
+    who = np.repeat(np.arange(SPEAKERS), PER) % 2
+    more = {"columns": {"sex": np.array(names)[who]}, "speaker": f"{prefix}{{:02}}"}
+    more["utterance"] = f"{{name}}-{tag}{{n}}"
+    made = named_speakers(SPEAKERS, PER, D, noise=0.5, means=means, draws=rng, **more)
     moved = np.random.default_rng(9).normal(size=(2, D)) * shift
-    return Embeddings(
-        vectors + moved[who % 2],
-        [f"{prefix}{k:02}" for k in who],
-        [f"{prefix}{k:02}-{tag}{i % PER}" for i, k in enumerate(who)],
-        columns={"sex": np.array(names)[who % 2]},
-    )
+    return replace(made, vectors=made.vectors + moved[who])
 
 
 def of(sets, prefix="x"):
@@ -454,15 +452,14 @@ def test_risks_and_deid_by_group():
     """One group keeps more of its voice: it is linked more often, and DeID is lower."""
     rng = np.random.default_rng(0)
     people = [f"s{k:02}" for k in range(40)]
-    voices, names = rng.normal(size=(40, 16)), np.repeat(people, 6)
+    voices = rng.normal(size=(40, 16))
     sexes = np.array(["f", "m"])[np.arange(40) % 4 // 2]
     kept = np.where(sexes == "m", 0.9, 0.3)
 
     def said(kept, seed, tag=""):
-        noise = np.random.default_rng(seed).normal(size=(240, 16))
-        vectors = np.repeat(kept[:, None] * voices, 6, axis=0) + noise
-        names_of = [f"{tag}{name}-{i % 6}" for i, name in enumerate(names)]
-        return um.Embeddings(vectors, names, names_of, columns={"sex": np.repeat(sexes, 6)})
+        more = {"utterance": f"{tag}{{name}}-{{n}}", "columns": {"sex": np.repeat(sexes, 6)}}
+        means = kept[:, None] * voices
+        return named_speakers(40, 6, 16, noise=1.0, means=means, draws=seed, **more)
 
     original, protected = said(np.full(40, 1.5), 1), said(kept, 2)
     held = {"ignorant": um.Attacker(said(np.full(40, 1.5), 3, "e"), protected, enrols="original")}

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from tests.helpers.populations import speakers_with_noise
+from tests.helpers.populations import named_speakers
 
 import unmask as um
 from unmask.engine import eer
@@ -11,7 +13,7 @@ from unmask.privacy.legal import SCENARIOS, Attacker, attack_scenarios, every_se
 from unmask.scoring import Whitening
 from unmask.trials import Embeddings
 
-SPEAKERS, PER, DIMENSION = 40, 6, 30
+SHAPE = SPEAKERS, PER, DIMENSION = 40, 6, 30
 
 
 def voices(seed: int = 0, *, shift: float = 0.0, key: int = 0, prefix: str = "s") -> Embeddings:
@@ -19,14 +21,11 @@ def voices(seed: int = 0, *, shift: float = 0.0, key: int = 0, prefix: str = "s"
 
     Two runs of the safeguard share the speaker and the residual and differ in that noise.
     """
-    generator = np.random.default_rng(seed)
-    vectors, owner = speakers_with_noise(
-        SPEAKERS, PER, DIMENSION, noise=0.35, means=generator, draws=generator
-    )
+    made = named_speakers(*SHAPE, noise=0.35, means=seed, speaker=f"{prefix}{{:02}}")
     noise = np.random.default_rng([seed, key]).standard_normal((SPEAKERS, 4))
-    vectors[:, :4] += shift * np.repeat(noise, PER, axis=0)
-    names = [f"{prefix}{n:02}" for n in owner]
-    return Embeddings(vectors, names, [f"{name}-{n % PER}" for n, name in enumerate(names)])
+    moved = made.vectors.copy()
+    moved[:, :4] += shift * np.repeat(noise, PER, axis=0)
+    return replace(made, vectors=moved)
 
 
 def test_folds_cover_every_speaker_once_and_no_utterance_meets_itself():
@@ -88,15 +87,8 @@ def test_who_knows_the_safeguard_sees_through_it():
 
 def test_a_key_of_its_own_does_not_open_an_unrelated_voice():
     rng = np.random.default_rng(5)
-
-    def run():
-        centres = np.repeat(rng.standard_normal((SPEAKERS, DIMENSION)), PER, axis=0)
-        vectors = centres + 0.35 * rng.standard_normal(centres.shape)
-        return Embeddings(vectors, original.speakers, original.utterances)
-
-    original = voices()
-    protected = run()
-    result = attack_scenarios(original, protected, own=(run(),), related=(run(),))
+    protected, own, related = (named_speakers(*SHAPE, noise=0.35, means=rng) for _ in range(3))
+    result = attack_scenarios(voices(), protected, own=(own,), related=(related,))
     for name, attacker in result.items():
         if name != "original":
             assert eer(*attacker.held_out().scores()) > 0.35, name

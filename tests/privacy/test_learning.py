@@ -7,23 +7,19 @@ from math import comb
 
 import numpy as np
 import pytest
-from tests.helpers.populations import speakers_with_noise
+from tests.helpers.populations import named_speakers
 
 from unmask.errors import InputError
 from unmask.privacy import LearningCurve, learning_curve, linkability, on_fewer, overlaps
 from unmask.privacy.legal import Attacker
-from unmask.trials import Embeddings
 
 SPEAKERS, PER, D = 40, 6, 20
 
 
 def voices(seed, prefix="s", *, noisy=12, speakers=SPEAKERS):
     """Speakers who differ in few directions; all vary much in others, which WCCN learns."""
-    rng = np.random.default_rng(seed)
     spread = np.where(np.arange(D) < noisy, 4.0, 0.3)
-    vectors, owner = speakers_with_noise(speakers, PER, D, noise=spread, means=rng, draws=rng)
-    names = [f"{prefix}{n:02}" for n in owner]
-    return Embeddings(vectors, names, [f"{n}-{i % PER}" for i, n in enumerate(names)])
+    return named_speakers(speakers, PER, D, noise=spread, means=seed, speaker=f"{prefix}{{:02}}")
 
 
 def attack(backend="wccn", seed=0):
@@ -144,11 +140,8 @@ def test_bad_curves_are_refused():
 
 
 def curve_of(seed, spread=1.0, *, speakers=SPEAKERS):
-    rng = np.random.default_rng(seed)
-    mine = np.repeat(rng.normal(size=(speakers, 8)), PER, axis=0)
     noise = np.repeat(np.linspace(0.1, 3 * spread, speakers), PER)[:, None]
-    names = np.repeat([f"s{n:02}" for n in range(speakers)], PER)
-    result = Embeddings(mine + noise * rng.normal(size=mine.shape), names)
+    result = named_speakers(speakers, PER, 8, noise=noise, means=seed, utterance=None)
     first = np.arange(len(result)) % PER < 3
     return linkability(result.select(first), result.select(~first), counts=[5, 20], replicates=0)
 

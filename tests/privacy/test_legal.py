@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from studies.coverage.strongest import COUNT, curves_of
-from tests.helpers.populations import population, speakers_with_noise
+from tests.helpers.populations import named_speakers, population
 
 import unmask as um
 from unmask.privacy import default_counts
@@ -235,10 +235,8 @@ def test_singling_out_with_sides_swapped():
 def pseudonyms(key, tag, speakers=60, each=8):
     """Every speaker gets an unrelated new voice that a secret key decides."""
     draws = np.random.default_rng([key, ord(tag)])
-    rows, owner = speakers_with_noise(speakers, each, 16, noise=0.1, means=key, draws=draws)
-    return um.Embeddings(
-        rows, [f"s{i}" for i in owner], [f"{key}{tag}{i}" for i in range(len(rows))]
-    )
+    names = {"speaker": "s{}", "utterance": f"{key}{tag}{{row}}"}
+    return named_speakers(speakers, each, 16, noise=0.1, means=key, draws=draws, **names)
 
 
 def test_an_ideal_pseudonymiser_protects_against_every_attacker():

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.helpers.populations import named_speakers
 from typer.testing import CliRunner
 
 import unmask as um
@@ -16,16 +17,11 @@ PEOPLE, PER = 12, 4
 def folder(tmp_path, monkeypatch):
     """Original voices that enrol, and two protected versions of other recordings."""
     rng = np.random.default_rng(4)
-    means = np.repeat(rng.normal(size=(PEOPLE, 6)), PER, axis=0)
-    people = np.repeat([f"s{n:02}" for n in range(PEOPLE)], PER)
-
-    def voices(noise, name):
-        names = [f"{who}-{name}{n}" for n, who in enumerate(people)]
-        return um.Embeddings(means + noise * rng.normal(size=means.shape), people, names)
-
-    um.write(voices(0.1, "a"), tmp_path / "original.npz")
-    um.write(voices(2.0, "b"), tmp_path / "strong.npz")
-    um.write(voices(0.3, "b"), tmp_path / "weak.npz")
+    means = rng.normal(size=(PEOPLE, 6))
+    for file, noise, name in (("original", 0.1, "a"), ("strong", 2.0, "b"), ("weak", 0.3, "b")):
+        names = f"{{name}}-{name}{{row}}"
+        made = named_speakers(PEOPLE, PER, 6, noise=noise, means=means, draws=rng, utterance=names)
+        um.write(made, tmp_path / f"{file}.npz")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -8,7 +8,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from tests.helpers.populations import speakers_with_noise
+from tests.helpers.populations import named_speakers
 
 import unmask as um
 from unmask.engine import Roc
@@ -32,9 +32,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::unmask.UnmaskWarning")
 
 def speech(rng, people, each, tag, *, own=None, dim=16, noise=0.8):
     means = rng if own is None else own
-    vectors, codes = speakers_with_noise(people, each, dim, noise=noise, means=means, draws=rng)
-    names = [f"s{code:02d}" for code in codes]
-    return um.Embeddings(vectors, names, [f"{tag}{i:04d}" for i in range(codes.size)])
+    names = f"{tag}{{row:04}}"
+    return named_speakers(people, each, dim, noise=noise, means=means, draws=rng, utterance=names)
 
 
 def test_all_permutations_of_up_to_five_people_are_tried_and_200_of_more():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tests.engine.brute import oracle_llrs
+from tests.helpers.populations import speakers_with_noise
 
 import unmask as um
 from unmask import InputError
@@ -18,8 +19,8 @@ NAMES = [f"u{n:03d}" for n in range(PEOPLE * EACH)]
 
 def voices(spread=1.0, *, people=PEOPLE):
     """A voice of its own for each person; ``spread`` tells how far they lie apart."""
-    own = np.repeat(RNG.normal(size=(people, SIZE)), EACH, axis=0)
-    return spread * own + 0.5 * RNG.normal(size=own.shape)
+    means = spread * RNG.normal(size=(people, SIZE))
+    return speakers_with_noise(people, EACH, SIZE, noise=0.5, means=means, draws=RNG)[0]
 
 
 def speech(vectors):

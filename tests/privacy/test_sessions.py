@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.helpers.populations import named_speakers
 
 import unmask as um
 from unmask import InputError, compare_sessions
@@ -12,10 +13,9 @@ SPEAKERS, SESSIONS, EACH, DIMENSION = 10, 3, 4, 24
 
 def original(rng):
     speaker, session, _ = (part.reshape(-1) for part in np.indices((SPEAKERS, SESSIONS, EACH)))
-    vectors = rng.normal(size=(SPEAKERS, DIMENSION))[speaker]
-    vectors += 0.4 * rng.normal(size=(speaker.size, DIMENSION))
-    names = [f"u{i}" for i in range(speaker.size)]
-    return Embeddings(vectors, speaker.astype(str), names, session.astype(str)), speaker, session
+    names = {"speaker": "{}", "utterance": "u{row}", "sessions": session.astype(str)}
+    shape = SPEAKERS, SESSIONS * EACH, DIMENSION
+    return named_speakers(*shape, noise=0.4, means=rng, **names), speaker, session
 
 
 def protected_like(embeddings, vectors):

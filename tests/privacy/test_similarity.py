@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from scipy.optimize import isotonic_regression
 from scipy.special import expit, logit
-from tests.helpers.populations import speakers_with_noise
+from tests.helpers.populations import named_speakers, score_matrices
 
 from unmask import InputError, Plda, Whitening
 from unmask.engine import Roc
@@ -94,12 +94,9 @@ def score_sets(draw):
     speakers = np.repeat([f"s{i}" for i in range(len(counts))], counts)
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     speakers = rng.permutation(speakers)
-    same = np.equal.outer(speakers, speakers)
     sign = draw(st.sampled_from([1.0, -1.0, 0.0]))
     digits = draw(st.sampled_from([0, 1, 6]))
-    return speakers.tolist(), [
-        np.round(rng.normal(size=same.shape) + shift * same, digits) for shift in (2.0, sign, 1.0)
-    ]
+    return speakers.tolist(), score_matrices(rng, speakers, 2.0, sign, 1.0, digits=digits)
 
 
 @settings(max_examples=40, deadline=None)
@@ -144,11 +141,8 @@ def test_reference_values(mean, pairs):
 
 
 def population(rng, speakers=12, each=6, dimension=8, within=0.5):
-    vectors, codes = speakers_with_noise(
-        speakers, each, dimension, noise=within, means=rng, draws=rng
-    )
-    names = [f"spk{c}" for c in codes]
-    return Embeddings(vectors, names, [f"u{i}" for i in range(codes.size)])
+    names = {"speaker": "spk{}", "utterance": "u{row}"}
+    return named_speakers(speakers, each, dimension, noise=within, means=rng, **names)
 
 
 def like(original, vectors, **changes):
@@ -309,10 +303,8 @@ def scores_of(matrix, speakers, *, order=None, label=None):
 
 @pytest.fixture
 def matrices():
-    rng = np.random.default_rng(4)
     speakers = ["b"] * 3 + ["a"] * 2 + ["c"] * 4
-    same = np.equal.outer(speakers, speakers)
-    return [rng.normal(size=same.shape) + s * same for s in (2.0, 0.5, 1.0)], speakers
+    return score_matrices(4, speakers, 2.0, 0.5, 1.0), speakers
 
 
 @pytest.mark.parametrize("pairs", ["all", "upper"])
@@ -456,8 +448,7 @@ def drawn(monkeypatch):
 def test_replicates_are_those_of_an_explicit_resampling(mean, pairs, drawn):
     rng = np.random.default_rng(9)
     speakers = rng.permutation(np.repeat(list("abcde"), [2, 4, 3, 5, 4]))
-    same = np.equal.outer(speakers, speakers)
-    sets = [np.round(rng.normal(size=same.shape) + s * same, 1) for s in (2.0, 0.7, 1.0)]
+    sets = score_matrices(rng, speakers, 2.0, 0.7, 1.0, digits=1)
     for matrix in (sets[0], sets[2]):
         matrix[:] = (matrix + matrix.T) / 2
     result = pseudonymisation(*sets, speakers, mean=mean, pairs=pairs, replicates=12, seed=3)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.helpers.populations import named_speakers
 
 import unmask as um
 from unmask.errors import InputError
@@ -34,11 +35,8 @@ def talk(rng, *, topics=True):
 
 
 def speech(rng, side, *, voices=None):
-    names = np.repeat([f"s{p:02}" for p in range(PEOPLE)], EACH)
-    ids = [f"{side}-{name}-{n}" for n, name in enumerate(names)]
-    voices = rng.normal(size=(PEOPLE, 16)) if voices is None else voices
-    vectors = np.repeat(voices, EACH, axis=0) + 0.5 * rng.normal(size=(len(names), 16))
-    return um.Embeddings(vectors, names, ids)
+    means, names = rng if voices is None else voices, f"{side}-{{name}}-{{row}}"
+    return named_speakers(PEOPLE, EACH, 16, noise=0.5, means=means, draws=rng, utterance=names)
 
 
 def ids(*sets):

@@ -4,6 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from tests.helpers.populations import score_matrices
 
 from unmask import InputError, pseudonymisation, zoo
 from unmask.privacy import Zoo
@@ -80,11 +81,8 @@ def test_means_are_those_of_the_trials():
 
 
 def test_the_zoo_of_a_matrix_holds_oracle_llrs():
-    rng = np.random.default_rng(2)
     speakers = np.repeat(list("abcd"), 3)
-    same = np.equal.outer(speakers, speakers)
-    sets = [rng.normal(size=same.shape) + s * same for s in (3.0, 0.0, 2.0)]
-    result = pseudonymisation(*sets, speakers)
+    result = pseudonymisation(*score_matrices(2, speakers, 3.0, 0.0, 2.0), speakers)
     outcome, sums = zoo(result.sets["op"]), result.sets["op"].sums
     np.testing.assert_allclose(outcome.target, np.diag(sums.llr / sums.count))
     assert outcome.score == "oracle LLR"

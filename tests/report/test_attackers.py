@@ -37,7 +37,7 @@ embeddings = "protected.npz"
 def crowd(seed: int) -> np.ndarray:
     """Voices of as many people as there are speakers, whoever they are."""
     rng = np.random.default_rng(seed)
-    return speakers_with_noise(SPEAKERS, PER, DIMENSION, noise=0.3, means=rng, draws=rng)[0]
+    return speakers_with_noise(SPEAKERS, PER, DIMENSION, noise=0.3, means=rng)[0]
 
 
 def put(folder, **sets):

@@ -6,8 +6,8 @@ import contextlib
 import json
 import shutil
 
-import numpy as np
 import pytest
+from tests.helpers.populations import hum
 
 from unmask.assessment import config_of
 from unmask.assessment.starter import starter_config
@@ -21,14 +21,6 @@ soundfile = pytest.importorskip("soundfile")
 pytest.importorskip("torch")
 
 
-def hum(pitch: float, seed: int) -> np.ndarray:
-    """A second of a buzzing voice with its own pitch and colour."""
-    rng = np.random.default_rng(seed)
-    time = np.arange(16_000) / 16_000
-    tones = sum(np.sin(2 * np.pi * pitch * k * time + rng.random()) / k for k in range(1, 20))
-    return 0.1 * tones + 0.01 * rng.normal(size=time.size)
-
-
 def test_recordings_become_a_report(tmp_path):
     if not weights_of("campplus").installed:
         pytest.skip("the weights of campplus are not installed")
@@ -37,7 +29,7 @@ def test_recordings_become_a_report(tmp_path):
             target = tmp_path / folder / speaker
             target.mkdir(parents=True)
             for i in range(4):
-                voice = hum(shift * pitch * (1 + 0.01 * i), i)
+                voice = hum(shift * pitch * (1 + 0.01 * i), i, seconds=1.0)
                 soundfile.write(target / f"{speaker}_{i}.wav", voice, 16_000)
     (tmp_path / "assessment.toml").write_text(starter_config(tmp_path), encoding="utf-8")
     changes = ["intervals.replicates=20", "figures=[]", 'frameworks=["legal", "similarity"]']
@@ -60,7 +52,7 @@ def test_a_config_names_no_code_unless_allowed(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     for folder in ("original", "protected"):
         (tmp_path / folder / "ann").mkdir(parents=True)
-        soundfile.write(tmp_path / folder / "ann" / "a.wav", hum(200.0, 1), 16_000)
+        soundfile.write(tmp_path / folder / "ann" / "a.wav", hum(200.0, 1, seconds=1.0), 16_000)
     (tmp_path / "a.toml").write_text(
         'title = "x"\n[original]\naudio = "original"\nencoder = "payload:encode"\n'
         '[[safeguards]]\nname = "p"\naudio = "protected"\nencoder = "payload:encode"\n'

@@ -8,7 +8,7 @@ from importlib import resources
 import numpy as np
 import polars as pl
 import pytest
-from tests.helpers.populations import speakers_with_noise
+from tests.helpers.populations import named_speakers
 
 import unmask as um
 from unmask.assessment import load_config
@@ -50,9 +50,7 @@ def alone():
 
 
 def speech(seed: int = 1, *, spread: float = 0.2) -> Embeddings:
-    vectors, owner = speakers_with_noise(SPEAKERS, EACH, DIM, noise=spread, means=0, draws=seed)
-    names = [f"s{s:02d}" for s in owner]
-    return Embeddings(vectors, names, [f"{n}-{i % EACH}" for i, n in enumerate(names)])
+    return named_speakers(SPEAKERS, EACH, DIM, noise=spread, means=0, draws=seed)
 
 
 def turned(embeddings: Embeddings) -> Embeddings:

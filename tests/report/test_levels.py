@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+from tests.helpers.populations import hum
 from typer.testing import CliRunner
 
 import unmask as um
@@ -184,13 +185,6 @@ def test_levels_are_a_property_of_the_config_and_others_have_none():
     assert levels(*named[:2], {"name": "again", "hidden": True}) == LEVELS[:2]
 
 
-def hum(pitch: float, seed: int) -> np.ndarray:
-    rng = np.random.default_rng(seed)
-    time = np.arange(6_400) / 16_000
-    tones = sum(np.sin(2 * np.pi * pitch * k * time + rng.random()) / k for k in range(1, 20))
-    return 0.1 * tones + 0.01 * rng.normal(size=time.size)
-
-
 def spectrum(samples: np.ndarray) -> np.ndarray:
     """Stands for an encoder: the long-term spectrum."""
     power = np.abs(np.fft.rfft(samples[:6_400])) ** 2
@@ -203,7 +197,7 @@ def test_a_method_makes_the_levels_of_recordings(tmp_path, monkeypatch):
             folder = tmp_path / "original" / f"s{n}" / session
             folder.mkdir(parents=True)
             for i in range(2):
-                voice = hum(100 + 30 * n + i, 10 * n + i)
+                voice = hum(100 + 30 * n + i, 10 * n + i, seconds=0.4)
                 soundfile.write(folder / f"s{n}{session}{i}.wav", voice, 16_000)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("UNMASK_CACHE", str(tmp_path / "cache"))
@@ -226,13 +220,13 @@ def test_a_method_makes_the_levels_of_recordings(tmp_path, monkeypatch):
     assert {"g_vd_within", "linked_between"} <= {one["metric"] for one in rows}
     flat = tmp_path / "flat" / "s0"
     flat.mkdir(parents=True)
-    soundfile.write(flat / "a.wav", hum(100, 1), 16_000)
+    soundfile.write(flat / "a.wav", hum(100, 1, seconds=0.4), 16_000)
     said = refused("flat", "--levels", "speaker,session", "--method", "b2r")
     assert "safeguards.session: expected the session of every recording" in said
 
 
 def test_a_manifest_keeps_sessions_where_a_safeguard_puts_its_output(tmp_path):
-    soundfile.write(tmp_path / "a.wav", hum(100, 1), 16_000)
+    soundfile.write(tmp_path / "a.wav", hum(100, 1, seconds=0.4), 16_000)
     (tmp_path / "metadata.csv").write_text("file_name,speaker,session\na.wav,ann,monday\n")
     (one,) = um.speech.recordings(tmp_path)
     assert one.place.as_posix() == "ann/monday/a"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.helpers.populations import speakers_with_noise
+from tests.helpers.populations import named_speakers
 
 import unmask as um
 from unmask.assessment import load_config
@@ -37,14 +37,9 @@ embeddings = "mixed.npz"
 
 
 def voices(seed: int, noise: float) -> um.Embeddings:
-    vectors, owner = speakers_with_noise(PEOPLE, EACH, DIMENSION, noise=noise, means=0, draws=seed)
-    names = [f"s{n:02}" for n in owner]
-    return um.Embeddings(
-        vectors,
-        names,
-        [f"{name}-{n % EACH}" for n, name in enumerate(names)],
-        columns={"gender": np.where(np.arange(len(names)) // EACH % 3, "f", "m")},
-    )
+    gender = {"gender": np.where(np.arange(PEOPLE * EACH) // EACH % 3, "f", "m")}
+    shape = PEOPLE, EACH, DIMENSION
+    return named_speakers(*shape, noise=noise, means=0, draws=seed, columns=gender)
 
 
 def run(folder: Path, *, changes=(), more=""):

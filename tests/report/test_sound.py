@@ -8,7 +8,7 @@ from dataclasses import astuple, replace
 import jsonschema
 import numpy as np
 import pytest
-from tests.helpers.populations import speakers_with_noise
+from tests.helpers.populations import named_speakers
 
 from unmask.assessment.sound import sound_notices
 from unmask.assessment.toml import load_config
@@ -173,9 +173,8 @@ def test_the_table_of_files_tells_what_recordings_are_like(recorded):
 
 
 def vectors(seed: int, encoder: str, prefix: str = "s") -> Embeddings:
-    rows, owner = speakers_with_noise(8, 4, 6, noise=0.3, means=0, draws=seed)
-    names = [f"{prefix}{n}" for n in range(32)]
-    return Embeddings(rows, [f"{prefix}{n}" for n in owner], names, encoder=encoder)
+    names = {"speaker": f"{prefix}{{}}", "utterance": f"{prefix}{{row}}"}
+    return named_speakers(8, 4, 6, noise=0.3, means=0, draws=seed, encoder=encoder, **names)
 
 
 def sets(folder, **encoders: str) -> dict[str, str]:

@@ -6,9 +6,9 @@ import json
 import shutil
 import sys
 
-import numpy as np
 import pytest
 from fuzz.faults import state_of, watched
+from tests.helpers.populations import hum
 from typer.testing import CliRunner
 
 from unmask.assessment import Beside, config_of as config_of_folders
@@ -65,13 +65,6 @@ def alone():
     """One process: starting workers takes longer than these recordings."""
     with run_on(workers=1):
         yield
-
-
-def hum(pitch: float, seed: int) -> np.ndarray:
-    rng = np.random.default_rng(seed)
-    time = np.arange(12_000) / 16_000
-    tones = sum(np.sin(2 * np.pi * pitch * k * time + rng.random()) / k for k in range(1, 20))
-    return 0.1 * tones + 0.01 * rng.normal(size=time.size)
 
 
 @pytest.fixture(scope="module")

@@ -7,19 +7,13 @@ from tests.helpers.populations import speakers_with_noise
 import unmask as um
 
 
-def population(speakers, utterances, dimension=24, *, noise=1.2, seed=0):
-    rng = np.random.default_rng(seed)
-    vectors, code = speakers_with_noise(
-        speakers, utterances, dimension, noise=noise, means=rng, draws=rng
-    )
+@pytest.fixture(scope="session")
+def embeddings():
+    rng = np.random.default_rng(0)
+    vectors, code = speakers_with_noise(250, 10, 24, noise=1.2, means=rng)
     order = rng.permutation(code.size)
     return um.Embeddings(
         vectors[order].astype(np.float32),
         [f"s{c:04d}" for c in code[order]],
         [f"s{code[i]:04d}-{i:05d}" for i in order],
     )
-
-
-@pytest.fixture(scope="session")
-def embeddings():
-    return population(250, 10)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
-from tests.helpers.populations import speakers_with_noise
+from tests.helpers.populations import named_speakers
 
 from unmask.errors import InputError
 from unmask.scoring import AsNorm, Cosine, Fused, Plda, Whitening, score_matrix
@@ -16,7 +16,6 @@ from unmask.scoring.alignment import (
     wasserstein_procrustes,
     whitening,
 )
-from unmask.trials import Embeddings
 
 D = 6
 
@@ -99,9 +98,7 @@ def test_wasserstein_procrustes_takes_sides_of_unequal_size():
 
 
 def labelled(seed=0, speakers=12, per=4):
-    rng = np.random.default_rng(seed)
-    vectors, owner = speakers_with_noise(speakers, per, D, noise=0.4, means=rng, draws=rng)
-    return Embeddings(vectors, [f"s{n:02}" for n in owner])
+    return named_speakers(speakers, per, D, noise=0.4, means=seed, utterance=None)
 
 
 def test_as_norm_is_its_definition():

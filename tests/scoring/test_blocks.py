@@ -31,7 +31,7 @@ class Set:
 @pytest.fixture(scope="module")
 def data():
     rng = np.random.default_rng(0)
-    return Set(*speakers_with_noise(120, 5, 16, noise=0.3, means=rng, draws=rng))
+    return Set(*speakers_with_noise(120, 5, 16, noise=0.3, means=rng))
 
 
 @pytest.fixture(scope="module", params=["cosine", "wccn", "whitening", "plda", "lda-plda"])

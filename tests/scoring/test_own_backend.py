@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.helpers.populations import speakers_with_noise
+from tests.helpers.populations import named_speakers
 
 import unmask as um
 from unmask.assessment.config import AttackerConfig, config_schema
@@ -27,13 +27,8 @@ class Distance:
 
 
 def voices(tag, seed, *, noise=0.8, speakers=14, each=5):
-    vectors, code = speakers_with_noise(speakers, each, 6, noise=noise, means=9, draws=seed)
-    return um.Embeddings(
-        vectors,
-        [f"s{k:02}" for k in code],
-        [f"{tag}{row}" for row in range(code.size)],
-        [f"d{row % 2}" for row in range(code.size)],
-    )
+    more = {"utterance": f"{tag}{{row}}", "sessions": [f"d{n % 2}" for n in range(speakers * each)]}
+    return named_speakers(speakers, each, 6, noise=noise, means=9, draws=seed, **more)
 
 
 def squared(a, b):

@@ -27,7 +27,7 @@ class Set:
 
 def population(rng, speakers=40, each=6, dimension=5, between=1.0, within=0.4):
     share = within / between
-    rows, codes = speakers_with_noise(speakers, each, dimension, noise=share, means=rng, draws=rng)
+    rows, codes = speakers_with_noise(speakers, each, dimension, noise=share, means=rng)
     return Set(2.0 + between * rows, Ids(codes))
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.helpers.populations import speakers_with_noise
+from tests.helpers.populations import named_speakers
 
 from unmask.errors import InputError
 from unmask.speech import pool_voices
@@ -10,14 +10,9 @@ from unmask.trials import Embeddings
 
 
 def voices(count, per, prefix, seed, *, spread=0.3):
-    generator = np.random.default_rng(seed)
-    vectors, owner = speakers_with_noise(
-        count, per, 12, noise=spread, means=generator, draws=generator
-    )
-    names = [f"{prefix}{n}" for n in owner]
-    gender = ["mf"[n % 2] for n in owner]
-    utterances = [f"{name}_{n}" for n, name in enumerate(names)]
-    return Embeddings(vectors, names, utterances, columns={"gender": gender})
+    names = {"speaker": f"{prefix}{{}}", "utterance": "{name}_{row}"}
+    gender = {"gender": ["mf"[n // per % 2] for n in range(count * per)]}
+    return named_speakers(count, per, 12, noise=spread, means=seed, columns=gender, **names)
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from studies.sholokhov2020 import closeness, simulate_worst_case
+from tests.helpers.populations import cube
 
 from unmask.errors import InputError
 from unmask.stress import (
@@ -20,11 +21,6 @@ from unmask.stress.impostors.rates import closest_weights
 from unmask.trials import Embeddings
 
 LEVELS = np.linspace(-2.5, 2.5, 9)
-
-
-def cube(targets: int, impostors: int, size: int, seed: int = 0) -> np.ndarray:
-    rng = np.random.default_rng(seed)
-    return rng.normal(size=(targets, impostors, 1)) + rng.normal(size=(targets, impostors, size))
 
 
 def test_equally_close_impostors_have_one_place() -> None:

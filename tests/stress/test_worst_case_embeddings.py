@@ -8,7 +8,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from tests.helpers.populations import speakers_with_noise
+from tests.helpers.populations import named_speakers
 from tests.helpers.worst_case import COUNTS, FEW, MANY, same, voices
 
 import unmask as um
@@ -81,10 +81,7 @@ def test_neither_the_order_of_rows_nor_the_block_matters(monkeypatch):
 
 @pytest.mark.parametrize("thresholds", [FEW, MANY], ids=["few", "many"])
 def test_a_speaker_may_have_more_utterances_than_a_byte_or_a_block_holds(thresholds):
-    rng = np.random.default_rng(6)
-    sizes = [700, 3, 300, 2, 5]
-    vectors, code = speakers_with_noise(5, sizes, 6, noise=1.0, means=rng, draws=rng)
-    data = um.Embeddings(vectors, [f"s{k}" for k in code])
+    data = named_speakers(5, [700, 3, 300, 2, 5], 6, noise=1.0, means=6, utterance=None)
     options = {"counts": [1, 2, 4], "protocol": PLAIN}
     wanted = um.worst_case(um.stress.speaker_pairs(data), thresholds, **options)
     same(um.worst_case(data, thresholds, **options), wanted)
@@ -184,9 +181,7 @@ def test_the_scores_kept_use_every_utterance_before_one_recurs():
 
 
 def test_a_sample_of_scores_does_not_move_the_worst_case():
-    rng = np.random.default_rng(11)
-    vectors, code = speakers_with_noise(150, 6, 16, noise=1.5, means=rng, draws=rng)
-    data = um.Embeddings(vectors, [f"s{k}" for k in code])
+    data = named_speakers(150, 6, 16, noise=1.5, means=11, speaker="s{}", utterance=None)
     exact = um.worst_case(data, [0.3], counts=[1, 30, 149], protocol=PLAIN)
     some = um.worst_case_false_alarms(
         um.stress.speaker_pairs(data, per_pair=6), [0.3], counts=[1, 30, 149]

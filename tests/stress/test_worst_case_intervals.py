@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from studies.coverage.study import Study, cell
 from studies.coverage.worst_case import Law, measured, near_truth
+from tests.helpers.populations import cube
 
 from unmask.errors import InputError
 from unmask.stress import PairScores, worst_case, worst_case_false_alarms
@@ -21,8 +22,7 @@ from unmask.stress.impostors.uncertainty import (
 
 
 def square(speakers: int, size: int, seed: int = 0) -> PairScores:
-    rng = np.random.default_rng(seed)
-    scores = rng.normal(size=(speakers, speakers, 1)) + rng.normal(size=(speakers, speakers, size))
+    scores = cube(speakers, speakers, size, seed)
     return PairScores.from_array(scores, present=~np.eye(speakers, dtype=bool))
 
 
