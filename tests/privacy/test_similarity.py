@@ -11,12 +11,12 @@ from scipy.special import expit, logit
 from tests.helpers.populations import named_speakers, score_matrices
 
 from unmask import InputError, Plda, Whitening
-from unmask.engine import Roc
+from unmask.engine import LARGEST_D_ECE, Roc
 from unmask.privacy import Attacker, compare_safeguards, pseudonymisation
 from unmask.privacy.attack import first_half
 from unmask.privacy.legal import pooled
 from unmask.privacy.similarity import api, resampling as similarity_resampling
-from unmask.privacy.similarity.intervals import LARGEST_D_ECE, Statistic, decibels, lost
+from unmask.privacy.similarity.intervals import Statistic, decibels, lost
 from unmask.privacy.similarity.result import assessed
 from unmask.run import progress, run_on
 from unmask.scoring import Cosine, Sides, score_matrix
