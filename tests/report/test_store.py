@@ -9,9 +9,10 @@ import polars as pl
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from unmask.assessment.cache import _resumed
 from unmask.engine.roc import Roc
 from unmask.estimate import Estimate, Interval
-from unmask.run import store
+from unmask.run import locked, store
 from unmask.trials import Embeddings
 
 plain = st.recursive(
@@ -116,3 +117,15 @@ def archive_of(tree, data):
             np.lib.format.write_array(part, np.frombuffer(content, dtype=np.uint8))
             archive.writestr(f"{name}.npy", part.getvalue())
     return buffer.getvalue()
+
+
+def test_a_step_that_another_run_is_at_keeps_what_the_other_has_done(tmp_path):
+    state = tmp_path / "0123456789abcdef.jobs"
+    state.mkdir()
+    (state / "block").touch()
+    with locked(state), _resumed(state):
+        pass
+    assert (state / "block").exists()
+    with _resumed(state):
+        pass
+    assert not state.exists()

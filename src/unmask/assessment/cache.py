@@ -248,6 +248,7 @@ def _resumed(state: Path) -> Iterator[None]:
     it goes when all is done. Where another run is at the same step, or jobs keep it elsewhere or in
     other processes, this one keeps nothing.
     """
+    mine = False
     with ExitStack() as stack:
         place = current_place()
         if place.here and place.state is None:
@@ -255,12 +256,14 @@ def _resumed(state: Path) -> Iterator[None]:
             with suppress(InputError):
                 stack.enter_context(locked(state))
                 stack.enter_context(keeping(state, late=not any(state.iterdir())))
+                mine = True
         try:
             yield
         finally:
             with suppress(OSError):
                 state.rmdir()
-    shutil.rmtree(state, ignore_errors=True)
+    if mine:
+        shutil.rmtree(state, ignore_errors=True)
 
 
 def _reports(folder: Path) -> tuple[Path, ...]:
