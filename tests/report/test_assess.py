@@ -5,9 +5,12 @@ import errno
 import html
 import json
 import math
+import os
 import re
 import shutil
+import time
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from itertools import product
@@ -28,7 +31,7 @@ from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Notice
 from unmask.privacy import Attacker
 from unmask.privacy.legal import spoken
-from unmask.report import json_schema
+from unmask.report import assessment as assessing, json_schema
 from unmask.report.assessment import check_inputs, run_assessment as assess
 from unmask.report.documents import Row
 from unmask.report.headline import attempts, find, largest, verdict
@@ -362,6 +365,61 @@ def test_a_run_killed_within_a_step_goes_on_there(small, monkeypatch):
     assert not [*kept.glob("*.jobs")]
 
 
+def lost(turn, *given):
+    """A process that finishes no step, but is at the last one when it dies."""
+    time.sleep(1)
+    os._exit(9)
+
+
+@pytest.mark.parametrize("other", [None, lost])
+def test_processes_share_the_steps_and_give_the_same_bytes(small, tmp_path, monkeypatch, other):
+    folder, alone, whole = small
+    out = folder / ("shared" if other is None else "lost")
+    monkeypatch.setattr(assessing, "_WORTH", 0.0)
+    if other is not None:
+        monkeypatch.setattr(assessing, "_share", other)
+    config = load_config(folder / "study.toml", changes=SMALL)
+    said, heard = [], []
+    made = assess(
+        config,
+        out,
+        cache=tmp_path / "kept",
+        processes=2,
+        say=said.append,
+        listener=lambda *step: heard.append(step),
+    )
+    write_report(made, out)
+    assert files(out) == files(whole)
+    assert made.computed == alone.computed
+    assert not [*(tmp_path / "kept").rglob("*.jobs")]
+    assert sum("ended early" in line for line in said) <= (other is not None)
+    assert all(done <= total + 1e-9 for _, done, total in heard)
+
+
+def test_two_runs_do_other_steps_first_and_never_the_same(tmp_path):
+    made = []
+
+    def step(n):
+        def compute():
+            made.append(n)
+            time.sleep(0.02)
+            return n
+
+        return cache.Step(f"step {n}", [], {}, compute)
+
+    steps = [step(n) for n in range(20)]
+
+    def share(first):
+        work = cache.Work(tmp_path)
+        work.make([*steps[first:], *steps[:first]])
+        return [work.run(one) for one in steps]
+
+    with ThreadPoolExecutor(3) as threads:
+        results = [*threads.map(share, (0, 7, 14))]
+    assert results == [list(range(20))] * 3
+    assert sorted(made) == list(range(20))
+
+
 @pytest.mark.parametrize("summed", [False, True])
 def test_long_jobs_of_a_killed_step_are_not_done_again(summed, monkeypatch, tmp_path):
     tried = []
@@ -554,7 +612,7 @@ def test_other_code_does_not_take_old_results(done, monkeypatch):
     step = cache.Step("x", [], {}, lambda progress: 1)
     before = step.key
     monkeypatch.setattr(cache, "code_digest", lambda: "other")
-    assert step.key != before
+    assert replace(step).key != before
 
 
 def test_a_safeguard_given_by_score_files(tmp_path):

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from unmask.assessment.cache import _resumed
+from unmask.assessment.cache import _claimed
 from unmask.engine.roc import Roc
 from unmask.estimate import Estimate, Interval
 from unmask.run import locked, store
@@ -123,9 +123,9 @@ def test_a_step_that_another_run_is_at_keeps_what_the_other_has_done(tmp_path):
     state = tmp_path / "0123456789abcdef.jobs"
     state.mkdir()
     (state / "block").touch()
-    with locked(state), _resumed(state):
-        pass
+    with locked(state), _claimed(state) as mine:
+        assert not mine
     assert (state / "block").exists()
-    with _resumed(state):
-        pass
+    with _claimed(state) as mine:
+        assert mine
     assert not state.exists()

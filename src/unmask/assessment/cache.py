@@ -6,10 +6,11 @@ import hashlib
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,7 @@ from unmask.trials import Embeddings, Scores
 Listener = Callable[[str, float, float], None]
 """What is being done, how much of the work is done, and how much there is."""
 ASSESSMENTS, REPORTS = "assessments", "reports.json"
+_AGAIN = 0.05
 _FOLDERS = re.compile(r"runs|extractors|figures|inputs|(quick-)?[0-9a-f]{16}\.jobs")
 _FILES = re.compile(
     rf"(quick-)?[0-9a-f]{{16}}\.npz|{REPORTS}|redaction-key|\.unmask-.*|\.redaction-key\..*"
@@ -92,7 +94,7 @@ class Step:
         inputs = [digest_of(table) for table in (*data, *more.values())]
         return cls(what, inputs, params, partial(function, *data, **options), weight)
 
-    @property
+    @cached_property
     def key(self) -> str:
         """Digest of name, inputs, parameters and the code that computes. What a registered back-end
         computed is taken up again in the same process only.
@@ -118,9 +120,10 @@ class Work:
     """Runs steps, takes stored ones as they are, and tells how far the whole is.
 
     Finished steps lie in ``folder``, or in a private one inside it where others can read that, each
-    a whole file or none, beside the name of the ``report``; ``own`` are those of this run. Where it
-    is ``dry`` inputs are read and checked, nothing is computed, and ``total`` is how long that
-    would take. Steps of a ``quick`` look are kept apart.
+    a whole file or none, beside the name of the ``report``; ``own`` are those that came meanwhile.
+    Runs with one folder share its steps: none is computed by two at once. Where it is ``dry``
+    inputs are read and checked, nothing is computed, and ``total`` is how long that would take.
+    Steps of a ``quick`` look are kept apart.
     """
 
     def __init__(
@@ -137,38 +140,68 @@ class Work:
         self.done = self.total = 0.0
         self.reused = self.computed = 0
         self.own: set[Path] = set()
+        self.failures: dict[Path, InputError] = {}
+        self._left: dict[Path, float] = {}
 
     def path(self, step: Step) -> Path:
         """Where the result of a step is kept."""
         mark = "quick-" if self.quick and not step.read else ""
         return self.folder / f"{mark}{step.key}.npz"
 
-    def expect(self, steps: Sequence[Step]) -> None:
+    def expect(self, steps: Iterable[Step]) -> None:
         """Count steps that will come; those already stored weigh nothing."""
-        self.total += sum(step.weight for step in steps if not self.path(step).is_file())
+        for path, step in ((self.path(step), step) for step in steps):
+            if path not in self._left and not path.is_file():
+                self._left[path] = step.weight
+                self.total += step.weight
 
     def run(self, step: Step) -> Any:
         """The result of a step, computed only if it is not stored."""
         path = self.path(step)
-        if path.is_file():
-            stored = _stored(path)
-            if stored is not None:
-                self.reused += path not in self.own
-                return stored
-            self.total += step.weight
-        check_writable(self.folder)
+        while not (stored := _stored(path)):
+            self.make([step])
+            if path in self.failures:
+                raise self.failures[path]
+        self.reused += path not in self.own
+        return stored[0]
+
+    def make(self, steps: Iterable[Step]) -> None:
+        """Compute what is not stored yet; of steps that another run is at, do others first, and
+        wait for them at the end. Why some failed is kept.
+        """
+        left = {self.path(step): step for step in steps}
+        while left:
+            busy = {path: step for path, step in left.items() if not self._made(path, step)}
+            if len(busy) == len(left):
+                self._tell(next(iter(busy.values())).what, 0.0)
+                time.sleep(_AGAIN)
+            left = busy
+
+    def _made(self, path: Path, step: Step) -> bool:
+        """Whether a step is stored, or failed, now; False where another run is at it."""
+        if path not in self.failures and not path.is_file():
+            try:
+                with _claimed(path.with_suffix(".jobs")) as mine:
+                    if not mine:
+                        return False
+                    if not path.is_file():
+                        self._compute(path, step)
+            except InputError as error:
+                self.failures[path] = error
+        if path in self._left:
+            self.done += self._left.pop(path)
+            if path not in self.failures:
+                self.computed += 1
+                self.own.add(path)
+            self._tell(step.what, 0.0)
+        return True
+
+    def _compute(self, path: Path, step: Step) -> None:
+        self.expect([step])
         # Fits are small: threads of BLAS would wait for each other longer than they work.
-        state = path.with_suffix(".jobs")
-        with self.doing(step.what, step.weight, expected=True), one_blas_thread(), _resumed(state):
-            result = store.to_bytes(step.compute())
-            make_folder(self.folder, private=True)
-            write_whole(path, result, private=True)
+        with self._heard(step.what, step.weight), one_blas_thread():
+            write_whole(path, store.to_bytes(step.compute()), private=True)
             self._name()
-        self.computed += 1
-        self.own.add(path)
-        self._tell(step.what, 0.0)
-        # What is read back is what a resumed run would see, so both go on from the same value.
-        return _stored(path)
 
     def _name(self) -> None:
         """Say beside the steps which report they are of."""
@@ -178,13 +211,16 @@ class Work:
             write_whole(self.folder / REPORTS, text.encode(), private=True)
 
     @contextmanager
-    def doing(self, what: str, weight: float = 10.0, *, expected: bool = False) -> Iterator[None]:
-        """Work whose progress is heard; it counts now unless it was ``expected``."""
-        self.total += 0.0 if expected else weight
-        self._tell(what, 0.0)
-        with progress(lambda done, total: self._tell(what, weight * done / max(total, 1))):
+    def doing(self, what: str, weight: float = 10.0) -> Iterator[None]:
+        """Work that no step does, whose progress is heard."""
+        self.total += weight
+        with self._heard(what, weight):
             yield
         self.done += weight
+
+    def _heard(self, what: str, weight: float) -> AbstractContextManager[None]:
+        self._tell(what, 0.0)
+        return progress(lambda done, total: self._tell(what, weight * done / max(total, 1)))
 
     def _tell(self, what: str, more: float) -> None:
         if self.listener is not None:
@@ -243,26 +279,28 @@ def kept_assessments(*folders: str | Path) -> list[Kept]:
 
 
 @contextmanager
-def _resumed(state: Path) -> Iterator[None]:
-    """Meanwhile jobs that take long keep in a folder what is done, and find what a killed run did;
-    it goes when all is done. Where another run is at the same step, or jobs keep it elsewhere or in
-    other processes, this one keeps nothing.
+def _claimed(state: Path) -> Iterator[bool]:
+    """Whether no other run is at a step, which none is at meanwhile. Jobs that take long keep in a
+    folder what is done, and find what a killed run did, unless they keep it elsewhere or run in
+    other processes; it goes when all is done.
     """
-    mine = False
+    check_writable(state.parent)
+    make_folder(state, private=True)
     with ExitStack() as stack:
+        try:
+            stack.enter_context(locked(state))
+        except InputError:
+            yield False
+            return
         place = current_place()
         if place.here and place.state is None:
-            make_folder(state, private=True)
-            with suppress(InputError):
-                stack.enter_context(locked(state))
-                stack.enter_context(keeping(state, late=not any(state.iterdir())))
-                mine = True
+            stack.enter_context(keeping(state, late=not any(state.iterdir())))
         try:
-            yield
-        finally:
+            yield True
+        except BaseException:
             with suppress(OSError):
                 state.rmdir()
-    if mine:
+            raise
         shutil.rmtree(state, ignore_errors=True)
 
 
@@ -273,10 +311,10 @@ def _reports(folder: Path) -> tuple[Path, ...]:
         return ()
 
 
-def _stored(path: Path) -> Any:
+def _stored(path: Path) -> tuple[Any] | None:
     """A stored result; a damaged file is removed and counts as none."""
     try:
-        return store.from_bytes(path.read_bytes())
+        return (store.from_bytes(path.read_bytes()),)
     except Exception:
         path.unlink(missing_ok=True)
         return None

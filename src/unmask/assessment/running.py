@@ -18,7 +18,7 @@ from unmask.assessment.frameworks.legal import with_fitting_lengths
 from unmask.assessment.frameworks.utility import check_code
 from unmask.assessment.inputs import read_inputs
 from unmask.assessment.runs import Runs
-from unmask.assessment.study import TRIALS, Plan, Results, Study
+from unmask.assessment.study import TRIALS, Framework, Plan, Results, Study
 from unmask.errors import InputError
 from unmask.estimate import Notice
 
@@ -90,30 +90,23 @@ class Run:
     """One run: steps are planned as soon as can be, so that it is known how much is left.
 
     A step that its data do not allow costs itself alone; ``failures`` tell why, ``reason`` is the
-    first of them.
+    first of them. Of ``turns`` runs that share the steps each has a ``turn``, and begins elsewhere.
     """
 
-    def __init__(self, study: Study, work: Work) -> None:
+    def __init__(self, study: Study, work: Work, *, turn: int = 0, turns: int = 1) -> None:
         self.study, self.work, self.reason = study, work, ""
+        self.turn, self.turns = turn, turns
+        self.tried: Mapping[Any, Any] = {}
         unread = (notice for notice in study.inputs.notices if notice.code == "not-read")
         self.failures = [replace(notice, sentence=notice.line) for notice in unread]
 
     def frameworks(self) -> Iterator[Done]:
-        """Each framework that has something to report, as soon as its steps are done."""
-        study = self.study
-        wanted = [f for f in FRAMEWORKS if f.key in (study.config.frameworks or KEYS)]
-        plans = {framework.key: framework.steps(study) for framework in wanted}
-        trials = study.trials() if any(framework.trials for framework in wanted) else {}
-        self._expect({TRIALS: trials}, *plans.values())
-        tried = self.compute(TRIALS, trials)
-        study.tried(tried)
-        later = {framework.key: framework.later(study) for framework in wanted}
-        self._expect(*later.values())
-        for framework in wanted:
-            plan = {**plans[framework.key], **later[framework.key]}
-            results = {group: self.compute(framework.key, steps) for group, steps in plan.items()}
-            if framework.trials:
-                plan, results = {TRIALS: trials, **plan}, {TRIALS: tried, **results}
+        """Each framework that has something to report, once all steps are done."""
+        for framework, plan in self.planned().items():
+            results = {
+                group: self.tried if group == TRIALS else self.compute(framework.key, steps)
+                for group, steps in plan.items()
+            }
             done = [
                 step
                 for group, steps in plan.items()
@@ -123,8 +116,27 @@ class Run:
             if done and (framework.main is None or results.get(framework.main)):
                 yield Done(framework.key, done, results)
 
-    def _expect(self, *plans: Plan) -> None:
-        self.work.expect([step for p in plans for group in p.values() for step in group.values()])
+    def planned(self) -> dict[Framework, Plan]:
+        """The steps of every framework, all of which are done, by this run or by others."""
+        study = self.study
+        wanted = [f for f in FRAMEWORKS if f.key in (study.config.frameworks or KEYS)]
+        plans = {framework: framework.steps(study) for framework in wanted}
+        trials = study.trials() if any(framework.trials for framework in wanted) else {}
+        self.work.expect(_steps_of({TRIALS: trials}, *plans.values()))
+        self._make({TRIALS: trials})
+        self.tried = self.compute(TRIALS, trials)
+        study.tried(self.tried)
+        tried: Plan = {TRIALS: trials}
+        plans = {f: {**tried, **plan} if f.trials else plan for f, plan in plans.items()}
+        plans = {framework: {**plan, **framework.later(study)} for framework, plan in plans.items()}
+        self._make(*plans.values())
+        return plans
+
+    def _make(self, *plans: Plan) -> None:
+        steps = _steps_of(*plans)
+        first = len(steps) * self.turn // self.turns
+        self.work.expect(steps)
+        self.work.make([*steps[first:], *steps[:first]])
 
     def compute(self, key: str, steps: Mapping[K, Step]) -> dict[K, Any]:
         """Results of the steps that their data allow; why others failed is kept for the report."""
@@ -137,3 +149,7 @@ class Run:
                 self.reason = self.reason or reason
                 self.failures.append(Notice("not-computed", key, f"not computed: {reason}"))
         return results
+
+
+def _steps_of(*plans: Plan) -> list[Step]:
+    return [step for plan in plans for group in plan.values() for step in group.values()]

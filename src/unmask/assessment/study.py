@@ -23,6 +23,7 @@ from unmask.privacy.similarity import lucks_of_trials
 from unmask.trials import Embeddings, Scores
 
 WEAKER = "made for the strongest reading of each attacker only"
+_LIGHT = 4_000_000
 MOST = {"d_ece": 1.0, "eer": -1.0}
 """Metrics by which the strongest variant is chosen, and whether more or less of them is worse."""
 
@@ -248,6 +249,12 @@ class Study:
     def attackers(self) -> tuple[str, ...]:
         """Attackers that were run against some safeguard."""
         return tuple(dict.fromkeys(who for name, who in self.every if name != ORIGINAL))
+
+    @property
+    def light(self) -> bool:
+        """Whether several processes may hold all of it: attacks and tables of few trials."""
+        tables = sum(len(scores) * len(scores.systems) for scores in self.tables.values())
+        return max((run.size for run in self.every.values()), default=0) + tables <= _LIGHT
 
     @property
     def people(self) -> str:

@@ -29,7 +29,7 @@ from unmask.cli.common import (
 )
 from unmask.cli.options import argument, flat, group, option
 from unmask.errors import InputError
-from unmask.run import run_on, write_whole
+from unmask.run import available, run_on, write_whole
 
 NAME = "assessment.toml"
 
@@ -110,7 +110,8 @@ def assess(
         return
     writable_folder(folder)
     with run_on(where.on, workers=where.workers, state=where.state):
-        run(read, folder, where, file_copy=file_copy, cache=cache, allow_code=allow_code)
+        how: Any = {"cache": cache, "allow_code": allow_code}
+        run(read, folder, where, file_copy=file_copy, **how, processes=available(where.workers))
 
 
 def versions(given: Sequence[str]) -> dict[str, Path]:
@@ -195,7 +196,7 @@ def demo(
 ) -> None:
     need_report_extra()
     config = assessment.demo_config(output, seed=intervals.seed, replicates=intervals.ci)
-    run(config, output, terminal)
+    run(config, output, terminal, processes=available(None))
 
 
 _CACHE = "List or clear the intermediate results of assessments."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
+import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -55,9 +56,12 @@ from unmask.report.overview import overview
 from unmask.report.section import Section, TableBlock, colours_of, worst_first
 from unmask.report.standings import conclusions, result_for_rank, standings
 from unmask.report.words import labels, note
-from unmask.run import private_files
+from unmask.run import Place, beside, current_place, private_files, run_on, within
+from unmask.scoring import BACKENDS
 
 ONE_PERSON = "recordings of one person: there is nobody else to draw"
+_WORTH, _MOST = 20.0, 4
+"""Seconds of work that other processes are started for, and how many there are at most."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -167,12 +171,14 @@ def run_assessment(
     allow_code: bool = False,
     listener: Listener | None = None,
     say: Callable[[str], None] | None = None,
+    processes: int = 1,
 ) -> Assessment:
     """Run what the config names; finished steps are kept in ``cache`` and reused.
 
     That folder belongs to ``output`` and lies outside it (:func:`unmask.assessment.cache_of`
     unless given), since steps hold names and voiceprints; where others can read it, a private one
     is made inside it. ``say`` hears first how long all will take. Nothing but the cache is written.
+    As many as ``processes`` share the steps where that saves time and memory allows it.
     """
     folder = Path(output)
     kept = Path(cache) if cache is not None else cache_of(folder)
@@ -184,10 +190,20 @@ def run_assessment(
         planned = read_study(plain, dry, folder, allow_code=allow_code, say=say)
         say(f"the whole assessment takes about {duration(expected(planned, dry))}")
     study = read_study(config, work, folder, allow_code=allow_code)
+    small = processes > 1 and study.light and not any(one.token for one in BACKENDS.values())
+    shared = small and current_place() == Place(workers=current_place().workers)
+    seconds = expected(study, dry) if shared or (say is not None and not recorded) else 0.0
+    turns = min(processes, _MOST) if shared and seconds >= _WORTH else 1
     if say is not None and not recorded:
-        say(f"the whole assessment takes about {duration(expected(study, dry))}")
-    run = Run(study, work)
-    sections = list(_sections(run))
+        say(f"the whole assessment takes about {duration(seconds / turns)}")
+    place = current_place() if turns == 1 else Place(workers=max(1, processes // turns))
+    run = Run(study, work, turns=turns)
+    how = config, folder, kept, allow_code, turns, place.workers
+    with within(place), beside(turns - 1, _share, *how) as others:
+        sections = list(_sections(run))
+        lost = sum(process.exitcode not in (0, None) for process in others)
+    if say is not None and lost:
+        say(f"{lost} of {turns} processes ended early: the others did their part")
     if sections and study.config.levels:
         rows = {section.key: section.rows for section in sections}
         sections.insert(0, _finished(study, levels.section(study, rows)))
@@ -235,6 +251,23 @@ def check_inputs(
     seconds = expected(study, work)
     lines += [note("quick")] if config.quick else []
     return [*lines, *untried(study), f"A run takes about {duration(seconds)}."]
+
+
+def _share(
+    turn: int,
+    config: Config,
+    folder: Path,
+    kept: Path,
+    allow_code: bool,
+    turns: int,
+    workers: int | None,
+) -> None:
+    """Steps of a run of another process, from another one on."""
+    with warnings.catch_warnings(), private_files(), run_on(workers=workers):
+        warnings.simplefilter("ignore")  # the other run hears them
+        work = Work(kept, quick=config.quick)
+        study = read_study(config, work, folder, allow_code=allow_code)
+        Run(study, work, turn=turn, turns=turns).planned()
 
 
 def _sections(run: Run) -> Iterator[Section]:

@@ -68,6 +68,7 @@ def assess(
     allow_code: bool = False,
     listener: Listener | None = None,
     say: Callable[[str], None] | None = None,
+    processes: int = 1,
     **beside: Any,
 ) -> Assessment:
     """Assess protected versions of speech with every framework that the data allow.
@@ -94,6 +95,9 @@ def assess(
         Called with what is being done, how much is done, and how much there is to do.
     say
         Called with lines on what was assumed and how long it will take.
+    processes
+        How many processes share the steps; a script with more than one needs the usual
+        ``if __name__ == "__main__":``.
     **beside
         Options of :class:`unmask.assessment.Beside`: ``speakers``, ``encoder``, ``train``,
         ``safeguard``, ``again``, ``keyless``, ``transcripts``, ``sweep``, ``sessions``, ``levels``,
@@ -131,6 +135,7 @@ def assess(
             config = data if isinstance(data, Config) else load_config(data)
         config = config.model_copy(update={"quick": quick or config.quick})
         how: Any = {"cache": cache, "allow_code": allow_code, "listener": listener, "say": say}
+        how["processes"] = processes
         done = run_assessment(config, cache if out is None else out, **how)
         if out is not None:
             write_report(done, out, file_copy=file_copy, listener=listener)

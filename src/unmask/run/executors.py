@@ -23,7 +23,7 @@ from concurrent.futures import (
 )
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from contextvars import ContextVar
+from contextvars import Context, ContextVar
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import islice
@@ -75,19 +75,19 @@ class Place:
         return self.on in ("local", "cuda")
 
     @contextmanager
-    def executor(self) -> Iterator[Pool]:
-        """Workers: threads for the time being, all others to the end of the place."""
+    def executor(self, tasks: int) -> Iterator[Pool]:
+        """Workers: threads for so many ``tasks``, all others to the end of the place."""
         if self.opened:
             yield self.opened[0]
         elif self.here or self.stack is None:
-            with self._open() as workers:
+            with self._open(tasks) as workers:
                 yield workers
         else:
-            self.opened.append(self.stack.enter_context(self._open()))
+            self.opened.append(self.stack.enter_context(self._open(tasks)))
             yield self.opened[0]
 
     @contextmanager
-    def _open(self) -> Iterator[Pool]:
+    def _open(self, tasks: int) -> Iterator[Pool]:
         count = available(self.workers)
         with ExitStack() as stack:
             if self.on == "cuda":
@@ -95,7 +95,9 @@ class Place:
                 yield Devices(stack.enter_context(pool), self.devices)
             elif self.on == "local":
                 stack.enter_context(one_blas_thread())
-                yield Pool(stack.enter_context(ThreadPoolExecutor(count)), count)
+                count = min(count, tasks)
+                threads = ThreadPoolExecutor(count) if count > 1 else _Caller()
+                yield Pool(stack.enter_context(threads), count)
             elif self.on == "processes":
                 yield stack.enter_context(_processes(count, self.devices))
             else:
@@ -224,6 +226,20 @@ class Pool:
                 future.cancel()
 
 
+class _Caller(Executor):
+    """Who asks does the work, in a context as new as a thread's: where it is one task, a thread
+    would cost more than it gives.
+    """
+
+    def submit(self, call: Callable[..., R], /, *given: Any, **named: Any) -> Future[R]:
+        future: Future[R] = Future()
+        try:
+            future.set_result(Context().run(call, *given, **named))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+
 class Processes(Pool):
     """Processes of this machine, which leave Ctrl-C to the one that started them."""
 
@@ -284,6 +300,36 @@ class Devices(Pool):
                 return call(xp, task)
         finally:
             self._free.put(xp)
+
+
+@contextmanager
+def beside(count: int, call: Callable[..., None], *given: Any) -> Iterator[list[Any]]:
+    """Meanwhile ``call(number, *given)`` runs in ``count`` other processes, numbered from 1. They
+    end with the block, and so do what they have started.
+    """
+    context = multiprocessing.get_context("spawn")
+    every = range(1, count + 1)
+    others = [context.Process(target=_beside, args=(call, number, *given)) for number in every]
+    with _interrupts_blocked():
+        for process in others:
+            process.start()
+    try:
+        yield others
+    finally:
+        for process in others:
+            process.terminate()
+        for process in others:
+            process.join()
+
+
+def _beside(call: Callable[..., None], *given: Any) -> None:
+    global _working
+    _serve(None)
+    try:
+        _working = True
+        call(*given)
+    except (_Ended, InputError):
+        os._exit(1)
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:

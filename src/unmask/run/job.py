@@ -129,7 +129,7 @@ class _Job(Generic[S, T]):
             store.write_folder(folder, self.shared, "the rows to work on")
             call = partial(_mapped, self.work, str(folder))
         try:
-            with self.place.executor() as workers:
+            with self.place.executor(len(left)) as workers:
                 if folder is not None:
                     workers.check_folder(folder)
                 early: dict[int, Arrays] = {}
