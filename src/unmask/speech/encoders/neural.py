@@ -140,8 +140,8 @@ class Batching:
             some.append(n)
 
 
-BATCHING = {"cpu": Batching(1200, 0.8, 1, 1)}
-"""A processor core has no cache for more, and what is padded costs it time."""
+BATCHING = {"cpu": Batching(1200, 0.8, 16, 1)}
+"""A processor core has no cache for more, and what is padded costs it time; so does a new shape."""
 
 
 def checked(device: str) -> torch.device:
