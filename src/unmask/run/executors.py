@@ -75,7 +75,7 @@ class Place:
         return self.on in ("local", "cuda")
 
     @contextmanager
-    def executor(self, tasks: int) -> Iterator[Pool]:
+    def executor(self, tasks: int = sys.maxsize) -> Iterator[Pool]:
         """Workers: threads for so many ``tasks``, all others to the end of the place."""
         if self.opened:
             yield self.opened[0]
