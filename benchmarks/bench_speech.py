@@ -47,7 +47,7 @@ def run() -> None:
         with place.executor() as pool:
             protection(files[::6], folder / "b2", pool)
             usefulness(files[::120], folder / "b2", pool)
-            embedding(files[::6], folder, pool)
+            embedding(files[::2], folder, pool)
 
 
 def noise(folder: Path, files: int) -> Path:
