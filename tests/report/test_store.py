@@ -3,16 +3,19 @@ from __future__ import annotations
 import io
 import zipfile
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given, settings, strategies as st
+from tests.helpers.populations import named_speakers
 
+import unmask as um
 from unmask.assessment.cache import _claimed
 from unmask.engine.roc import Roc
 from unmask.estimate import Estimate, Interval
-from unmask.run import locked, store
+from unmask.run import in_parts, kept, locked, store
 from unmask.trials import Embeddings
 
 plain = st.recursive(
@@ -129,3 +132,38 @@ def test_a_step_that_another_run_is_at_keeps_what_the_other_has_done(tmp_path):
     with _claimed(state) as mine:
         assert mine
     assert not state.exists()
+
+
+def test_a_step_goes_on_from_the_parts_that_were_done(tmp_path, monkeypatch):
+    monkeypatch.setattr("unmask.run.job.PART", 0.0)
+    state, made = tmp_path / "0123456789abcdef.jobs", []
+
+    def step(last):
+        def part(number):
+            if number == last:
+                raise KeyboardInterrupt
+            made.append(number)
+            return {"number": np.arange(number)}
+
+        with _claimed(state):
+            return [kept(partial(part, number))["number"].size for number in range(4)]
+
+    with pytest.raises(KeyboardInterrupt):
+        step(last=2)
+    assert step(last=None) == [0, 1, 2, 3]
+    assert made == [0, 1, 2, 3]
+    assert not state.exists()
+
+
+def test_curves_of_a_sweep_are_such_parts(tmp_path, monkeypatch):
+    monkeypatch.setattr("unmask.run.job.PART", 0.0)
+    named = {"noise": 1.0, "means": 0, "utterance": None}
+    enrol, test = (named_speakers(24, 4, 8, draws=n, **named) for n in (1, 2))
+    asked = {"counts": [20], "lengths": [1, 2], "replicates": 20}
+    with in_parts(tmp_path):
+        whole = um.assess_attackers({"a": um.Attacker(enrol, test)}, **asked)
+    curve = "unmask.privacy.legal.assessing.curve_of"
+    monkeypatch.setattr(curve, lambda *_: pytest.fail("made again"))
+    with in_parts(tmp_path):
+        again = um.assess_attackers({"a": um.Attacker(enrol, test)}, **asked)
+    assert store.to_bytes(again) == store.to_bytes(whole)

@@ -21,8 +21,7 @@ from unmask.run import (
     cache_directory,
     check_writable,
     content_digest,
-    current_place,
-    keeping,
+    in_parts,
     locked,
     make_folder,
     one_blas_thread,
@@ -280,9 +279,8 @@ def kept_assessments(*folders: str | Path) -> list[Kept]:
 
 @contextmanager
 def _claimed(state: Path) -> Iterator[bool]:
-    """Whether no other run is at a step, which none is at meanwhile. Jobs that take long keep in a
-    folder what is done, and find what a killed run did, unless they keep it elsewhere or run in
-    other processes; it goes when all is done.
+    """Whether no other run is at a step, which none is at meanwhile. What takes long keeps in a
+    folder what is done, and finds what a killed run did; it goes when all is done.
     """
     check_writable(state.parent)
     make_folder(state, private=True)
@@ -292,9 +290,7 @@ def _claimed(state: Path) -> Iterator[bool]:
         except InputError:
             yield False
             return
-        place = current_place()
-        if place.here and place.state is None:
-            stack.enter_context(keeping(state, late=not any(state.iterdir())))
+        stack.enter_context(in_parts(state))
         try:
             yield True
         except BaseException:

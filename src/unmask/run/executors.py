@@ -26,7 +26,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from contextvars import Context, ContextVar
 from dataclasses import dataclass, field, replace
 from functools import cache
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from queue import SimpleQueue
 from types import FrameType
@@ -48,7 +48,8 @@ class Lost(InputError):
 class Place:
     """Where jobs run, and a folder to go on from after a fault; :func:`run_on` makes it. One that
     cannot be used is refused here, before any work. ``late``: jobs of this process keep nothing
-    before they have taken some seconds, and look for nothing that is kept.
+    before they have taken some seconds, and look for nothing that is kept. ``parts`` are where a
+    step keeps its own (:func:`unmask.run.kept`).
     """
 
     on: str = "local"
@@ -58,6 +59,7 @@ class Place:
     stack: ExitStack | None = field(default=None, repr=False, compare=False)
     opened: list[Pool] = field(default_factory=list, repr=False, compare=False)
     late: bool = False
+    parts: Iterator[Path] | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         known = self.on in ("local", "processes", "dask", "cuda")
@@ -161,9 +163,20 @@ def within(place: Place) -> Iterator[Place]:
         _CURRENT.reset(token)
 
 
-def keeping(folder: Path, *, late: bool = False) -> AbstractContextManager[Place]:
+def keeping(folder: Path) -> AbstractContextManager[Place]:
     """Meanwhile jobs run where they would, and keep what is done in a folder."""
-    return within(replace(current_place(), state=folder, late=late))
+    return within(replace(current_place(), state=folder, late=False))
+
+
+def in_parts(folder: Path) -> AbstractContextManager[Place]:
+    """Meanwhile a step keeps its parts in a folder of its own, and so do its jobs that take some
+    seconds, unless they keep what is done elsewhere or run in other processes.
+    """
+    place = replace(current_place(), parts=(folder / f"part-{n}.npz" for n in count()))
+    if place.here and place.state is None:
+        begun = any(path.is_dir() for path in folder.iterdir())
+        place = replace(place, state=folder, late=not begun)
+    return within(place)
 
 
 def current_place() -> Place:

@@ -21,16 +21,17 @@ from unmask._version import __version__
 from unmask.errors import InputError
 from unmask.run import store
 from unmask.run.executors import Lost, Place, current_place
-from unmask.run.files import workplace
+from unmask.run.files import workplace, write_whole
 from unmask.run.steps import advance
 from unmask.run.store import Arrays, read_arrays, write_arrays
 from unmask.run.xp import Xp
 
 Range = tuple[int, int]
+R = TypeVar("R")
 S = TypeVar("S")
 T = TypeVar("T")
 Work = Callable[[Xp, S, T], Arrays]
-SAVE_EVERY = 5.0
+SAVE_EVERY, PART = 5.0, 1.0
 _KIND = "unmask job 1"
 
 
@@ -72,6 +73,21 @@ def accumulate(
         finally:
             ledger.save()
     return ledger.total
+
+
+def kept(make: Callable[[], R]) -> R:
+    """What ``make`` gives. A part of a step that took a second is kept until the step is done, and
+    found after a fault: a step makes its parts in one order.
+    """
+    path = next(current_place().parts or iter(()), None)
+    if path is None or not path.is_file():
+        start = time.monotonic()
+        result = make()
+        if path is None or time.monotonic() - start < PART:
+            return result
+        write_whole(path, store.to_bytes(result), private=True)
+    found: R = store.from_bytes(path.read_bytes(), str(path))
+    return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -33,7 +34,7 @@ from unmask.privacy.legal.probe import Inference, attribute_inference
 from unmask.privacy.legal.sweep import HEADLINE, LegalSweep
 from unmask.privacy.legal.verification import one_minus_eer
 from unmask.privacy.luck import Permuted
-from unmask.run import advance, part
+from unmask.run import advance, kept, part
 from unmask.trials import Embeddings, lookup
 
 if TYPE_CHECKING:
@@ -176,7 +177,8 @@ def assess_attackers(
                 skipped.append(Notice("talkative", "", _TALKATIVE.format(who=who)))
             for length, metric in points:
                 with part(index, steps):
-                    curve, lost = curve_of(ways, metric, length, counts, protocol, intervals)
+                    how = metric, length, counts, protocol, intervals
+                    curve, lost = kept(partial(curve_of, ways, *how))
                 index += 1
                 if curve.negated is not None:
                     curve = with_negated(curve, curve.negated, reading)
