@@ -26,7 +26,6 @@ _MOST_TOGETHER = 128
 CELLS = 1 << 25
 FEWEST, MOST = 96, 512
 _LEAST_PARTNERS = 32
-_SIDES: tuple[Any, ...] = ("left", "right")
 
 Counts = npt.NDArray[np.int32]
 Table = npt.NDArray[np.float32]
@@ -244,18 +243,15 @@ def replicate_rows(xp: Xp, shared: Resampling, rows: Range) -> Arrays:
     weight = short[:, binned.first]
     weight *= short[:, binned.second]
     target, nontarget = times @ binned.own, binned.weighted(weight)
-    together = max(_FEW // max(len(binned.other), 1), 1)
+    pieces = min(len(times), 1 + weight.size // _FEW)
     result: Arrays = {}
     for sign in (1, -1) if shared.negated else (1,):
         oracles = Oracles.of(target, nontarget, shared.mean, sign)
         with np.errstate(invalid="ignore", divide="ignore"):
             own = (oracles.per_bin @ binned.own.T) / binned.own.sum(axis=1)
-            other = binned.summed(oracles.per_bin)
-            few = (slice(*some) for some in ranges_of(len(times), together))
-            dominances = [
-                _dominances(binned, times[some], own[some], other[some], shared.mean)
-                for some in few
-            ]
+            every = times, own, binned.summed(oracles.per_bin)
+            parts = zip(*(np.array_split(one, pieces) for one in every), strict=True)
+            dominances = [_dominances(binned, shared.mean, *part) for part in parts]
         signed, logs, share = (np.concatenate(each) for each in zip(*dominances, strict=True))
         values = PairDraws(signed, logs, oracles.d_ece, oracles.min_cllr, oracles.eer, share)
         result |= {f"{name} {sign}": value for name, value in vars(values).items()}
@@ -263,7 +259,7 @@ def replicate_rows(xp: Xp, shared: Resampling, rows: Range) -> Arrays:
 
 
 def _dominances(
-    binned: Binned, times: FloatArray, own: FloatArray, other: Table, mean: str
+    binned: Binned, mean: str, times: FloatArray, own: FloatArray, other: Table
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Dominance of the similarities and of their log2, and speakers' shares, of replicates."""
     within, between = own, other / binned.number
@@ -371,8 +367,8 @@ class _Blocks:
         """The number of the block of every bin of the rows, behind the last where there is none."""
         begins, further = np.zeros(shape, dtype=np.int64), self.further
         begins[self.row[further], self.start[further]] = 1
-        first, end = (np.searchsorted(self.row, np.arange(len(begins)), s) for s in _SIDES)
-        begins[:, 0] = np.where(first < end, first, self.row.size)
+        first = np.searchsorted(self.row, np.arange(len(begins) + 1))
+        begins[:, 0] = np.where(np.diff(first) > 0, first[:-1], self.row.size)
         return np.cumsum(begins, axis=1)
 
     def eer(self, rows: int) -> FloatArray:
