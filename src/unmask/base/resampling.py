@@ -45,18 +45,26 @@ def draw(sizes: int | Sequence[int], seed: int, index: int) -> FloatArray:
     units or of those in every stratum, drawn one after the other.
     """
     random = generator(seed, index)
-    strata = (sizes,) if isinstance(sizes, (int, np.integer)) else sizes
-    times = [np.bincount(random.integers(0, n, n), minlength=n) for n in strata]
+    times = [np.bincount(random.integers(0, n, n), minlength=n) for n in np.atleast_1d(sizes)]
     return np.concatenate(times).astype(np.float64)
 
 
 def draws(sizes: int | Sequence[int], replicates: int, seed: int, *, first: int = 0) -> FloatArray:
-    """How often each unit (column) of ``sizes`` is drawn in replicates (rows) from ``first`` on."""
+    """How often each unit (column) is drawn in replicates (rows) from ``first`` on, few kept."""
     check_replicates(replicates, least=0)
-    times = np.empty((replicates, int(np.sum(sizes))))
+    strata = tuple(np.atleast_1d(sizes).tolist())
+    of = _kept if sum(strata) * replicates <= _FEW else _drawn
+    return of(strata, replicates, seed, first)
+
+
+def _drawn(strata: tuple[int, ...], replicates: int, seed: int, first: int) -> FloatArray:
+    times = np.empty((replicates, sum(strata)))
     for row in range(replicates):
-        times[row] = draw(sizes, seed, first + row)
-    return times
+        times[row] = draw(strata, seed, first + row)
+    return read_only(times)
+
+
+_kept = lru_cache(maxsize=8)(_drawn)
 
 
 @dataclass(frozen=True)
@@ -73,14 +81,8 @@ class Sampling:
         return {"replicates": self.replicates, "level": self.level, "seed": self.seed}
 
     def times(self, units: int) -> FloatArray:
-        """How often each of some units is drawn in every replicate (rows); few are kept."""
-        of = _kept if units * self.replicates <= _FEW else draws
-        return of(units, self.replicates, self.seed)
-
-
-@lru_cache(maxsize=8)
-def _kept(units: int, replicates: int, seed: int) -> FloatArray:
-    return read_only(draws(units, replicates, seed))
+        """How often each of some units is drawn in every replicate (rows)."""
+        return draws(units, self.replicates, self.seed)
 
 
 def jackknife_error(without: FloatArray) -> FloatArray:

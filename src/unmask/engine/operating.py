@@ -313,11 +313,10 @@ def first_of_blocks(
     """
     from scipy.optimize import isotonic_regression
 
-    kind = np.where(nontarget == 0, 1, np.where(target == 0, 0, 2))
-    change = (kind[1:] != kind[:-1]) | (kind[1:] == 2)
+    alike = np.logical_or(*(no[1:] & no[:-1] for no in (target == 0, nontarget == 0)))
     if row is not None:
-        change |= row[1:] != row[:-1]
-    runs = np.concatenate([[0], np.flatnonzero(change) + 1])
+        alike &= row[1:] == row[:-1]
+    runs = np.concatenate([[0], np.flatnonzero(~alike) + 1])
     weight = np.add.reduceat(target + nontarget, runs)
     share = np.add.reduceat(target, runs) / weight
     if row is not None:

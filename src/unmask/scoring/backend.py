@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from unmask.base import FloatArray, length_normalised
 from unmask.errors import InputError
-from unmask.run import one_blas_thread
+from unmask.run import one_blas_thread, store
 from unmask.scoring.alignment import (
     align_by_coral,
     align_by_pairs,
@@ -37,6 +37,9 @@ _MISSING = {
     "attacked": "enrolment speech and attacked speech",
     "pairs": "pairs of original and protected training speech",
 }
+_kept: dict[str, Any] = {}
+"""What was fitted last, by the content of what it was fitted on."""
+_MOST_KEPT = 8
 
 
 @dataclass(frozen=True)
@@ -155,7 +158,14 @@ def fitted(
     if given and given[-1] is None:
         raise InputError(f"back-end {name}", _MISSING[named.needs], "none")
     with one_blas_thread():
-        return named.fit(*given, **options)
+        if options or named.apart or not named.built_in:
+            return named.fit(*given, **options)
+        told = [(d.vectors, d.speakers.codes) if hasattr(d, "speakers") else d for d in given]
+        key = store.digest(told, name)
+        _kept[key] = made = _kept.pop(key, None) or named.fit(*given)
+        for first in [*_kept][:-_MOST_KEPT]:
+            _kept.pop(first, None)
+        return made
 
 
 def backend_named(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -170,15 +170,8 @@ class Plda:
 
     def save(self, path: str | Path) -> None:
         """Write as npz, without pickle."""
-        arrays = {
-            "centre": self.centre,
-            "mean": self.mean,
-            "between": self.between,
-            "within": self.within,
-            "iterations": np.asarray(self.iterations),
-        }
-        if self.lda is not None:
-            arrays["lda"] = self.lda
+        parts = {field.name: getattr(self, field.name) for field in fields(self)}
+        arrays = {name: np.asarray(part) for name, part in parts.items() if part is not None}
         write_arrays(path, _FORMAT, arrays)
 
     @classmethod

@@ -114,11 +114,13 @@ class Ids:
 
     def to_series(self) -> pl.Series:
         """Return the identifiers as a polars series of strings."""
-        return self.names.gather(self.codes)
+        return self.names[self.codes]
 
     def take(self, index: Any) -> Ids:
         """Select rows by mask or positions; the table of names is shared, not copied."""
-        return Ids(self.codes[as_index(index, len(self))], self.names)
+        made = Ids(self.codes[as_index(index, len(self))], self.names)
+        vars(made)["has_odd"] = self.has_odd  # of the names, whichever of them occur
+        return made
 
     def alphabetical(self) -> Ids:
         """The same identifiers with the names that occur, in order: codes are their ranks."""
@@ -129,12 +131,12 @@ class Ids:
         order = self.present.arg_sort().to_numpy()
         rank = np.zeros(len(self.names), np.int32)
         rank[self.used[order]] = np.arange(len(order), dtype=np.int32)
-        return Ids(rank[self.codes], self.present.gather(order))
+        return Ids(rank[self.codes], self.present[order])
 
     @lazy
     def present(self) -> pl.Series:
         """The names that occur, in the order of their codes."""
-        return self.names.gather(self.used)
+        return self.names[self.used]
 
     @lazy
     def has_odd(self) -> bool:

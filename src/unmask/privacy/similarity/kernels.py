@@ -86,13 +86,8 @@ class PairSums:
 
     def mirrored(self) -> PairSums:
         """Both orders of two speakers pooled."""
-        return PairSums(
-            pooled(self.count),
-            pooled(self.log_sigmoid),
-            pooled(self.llr),
-            pooled(self.disclosure),
-            np.fmax(self.extreme, self.extreme.T),
-        )
+        added = self.count, self.log_sigmoid, self.llr, self.disclosure
+        return PairSums(*[*map(pooled, added), np.fmax(self.extreme, self.extreme.T)])
 
 
 def pooled(table: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -198,10 +193,7 @@ def _zeros(calibrated: Calibrated, rows: int) -> Arrays:
 def _add(sums: Arrays, part: Arrays, rows: slice, columns: slice) -> None:
     for name, table in sums.items():
         cells = table[rows] if name == "bins" else table[rows, columns]
-        if name == "extreme":
-            np.maximum(cells, part[name], out=cells)
-        else:
-            cells += part[name]
+        (np.maximum if name == "extreme" else np.add)(cells, part[name], out=cells)
 
 
 def sum_rows(xp: Xp, calibrated: Calibrated, rows: Range) -> Arrays:

@@ -291,11 +291,8 @@ class Comparisons:
 def _exact(reading: AttackedMatrix, logs: FloatArray) -> PairDraws:
     """All speakers as they are, by every score."""
     (roc,) = reading.rocs
-    signed, signed_log, d_ece, min_cllr, eer = np.array(
-        [[reading.signed], [dominance(logs)], [roc.d_ece()], [roc.min_cllr()], [roc.eer()]]
-    )
-    shares = speaker_dominance(reading.matrix)[None]
-    return PairDraws(signed, signed_log, d_ece, min_cllr, eer, shares)
+    values = reading.signed, dominance(logs), roc.d_ece(), roc.min_cllr(), roc.eer()
+    return PairDraws(*[*np.array(values)[:, None], speaker_dominance(reading.matrix)[None]])
 
 
 def similarity_sets(

@@ -79,7 +79,8 @@ def _counted(pairs: PairGrid, chosen: IntArray) -> npt.NDArray[np.float32]:
         return np.where(known, tile.scores, np.nan)[:, columns]
 
     step = max(1, len(strips) * len(columns) * (strips[0][1] - strips[0][0]) // _SAMPLE)
-    sample = np.concatenate([scored(rows).ravel() for rows in strips[::step]])
+    drawn = {rows: scored(rows) for rows in strips[::step]}
+    sample = np.concatenate([scores.ravel() for scores in drawn.values()])
     edges = quantiles(sample[~np.isnan(sample)])
     lookup, bins = Lookup(edges), edges.size + 1
     place = np.full(pairs.test.size, -1)
@@ -87,7 +88,7 @@ def _counted(pairs: PairGrid, chosen: IntArray) -> npt.NDArray[np.float32]:
     first = place[pairs.test.codes[columns]] * bins
     counts = np.empty((len(chosen), len(chosen) * bins), dtype=np.float32)
     for row, rows in enumerate(strips):
-        scores = scored(rows)
+        scores = drawn.pop(rows) if rows in drawn else scored(rows)
         cells = np.where(np.isnan(scores), counts.shape[1], lookup(scores) + first)
         counts[row] = np.bincount(cells.ravel(), minlength=counts.shape[1] + 1)[:-1]
     return counts.reshape(len(chosen), len(chosen), bins)

@@ -13,19 +13,19 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_array
 from scipy.special import expit
 
 from unmask.base import BoolArray, FloatArray, IntArray, Lookup, lazy
 from unmask.engine import Pav, Roc, equal_errors, first_of_blocks, information
 from unmask.run import Arrays, Range, Xp, progress, ranges_of, run
 
-_ENTRIES = 1 << 22
+_ENTRIES, _FEW = 1 << 22, 1 << 17
 _MOST_TOGETHER = 128
 
 CELLS = 1 << 25
 FEWEST, MOST = 96, 512
 _LEAST_PARTNERS = 32
-_SIDES: tuple[Any, ...] = ("left", "right")
 
 Counts = npt.NDArray[np.int32]
 Table = npt.NDArray[np.float32]
@@ -154,15 +154,14 @@ class Binned:
         """How many comparisons each pair has."""
         return np.asarray(self.other.sum(axis=1, dtype=np.float64))
 
-    def ahead(self, values: FloatArray, times: FloatArray) -> FloatArray:
-        """For each first speaker the sum over the second ones of the values of pairs, times how
-        often these are drawn.
+    def matrix(self, values: FloatArray) -> csr_array:
+        """Values of pairs (replicates × pairs), a block for each replicate: with how often speakers
+        are drawn it gives each first one's sum over the second ones, turned each second one's.
         """
-        return np.bincount(self.first, values * times[self.second], len(self.own)).astype(float)
-
-    def back(self, values: FloatArray, times: FloatArray) -> FloatArray:
-        """The same for each second speaker, over the first ones."""
-        return np.bincount(self.second, values * times[self.first], len(self.own)).astype(float)
+        block = np.arange(len(values))[:, None]
+        first = np.searchsorted(self.first, np.arange(len(self.own))) + block * values.shape[1]
+        index = (self.second + block * len(self.own)).ravel(), np.append(first, values.size)
+        return csr_array((values.ravel(), *index), shape=(first.size, first.size))
 
     def weighted(self, weight: Table) -> FloatArray:
         """Comparisons of two speakers in each bin, weighted (replicates × bins): whole numbers."""
@@ -244,42 +243,45 @@ def replicate_rows(xp: Xp, shared: Resampling, rows: Range) -> Arrays:
     weight = short[:, binned.first]
     weight *= short[:, binned.second]
     target, nontarget = times @ binned.own, binned.weighted(weight)
+    pieces = min(len(times), 1 + weight.size // _FEW)
     result: Arrays = {}
     for sign in (1, -1) if shared.negated else (1,):
         oracles = Oracles.of(target, nontarget, shared.mean, sign)
         with np.errstate(invalid="ignore", divide="ignore"):
             own = (oracles.per_bin @ binned.own.T) / binned.own.sum(axis=1)
-            dominances = [
-                _dominances(binned, m, mine, total / binned.number, shared.mean)
-                for m, mine, total in zip(times, own, binned.summed(oracles.per_bin), strict=True)
-            ]
-        signed, logs, share = (np.array(column) for column in zip(*dominances, strict=True))
+            every = times, own, binned.summed(oracles.per_bin)
+            parts = zip(*(np.array_split(one, pieces) for one in every), strict=True)
+            dominances = [_dominances(binned, shared.mean, *part) for part in parts]
+        signed, logs, share = (np.concatenate(each) for each in zip(*dominances, strict=True))
         values = PairDraws(signed, logs, oracles.d_ece, oracles.min_cllr, oracles.eer, share)
         result |= {f"{name} {sign}": value for name, value in vars(values).items()}
     return result
 
 
 def _dominances(
-    binned: Binned, times: FloatArray, own: FloatArray, other: FloatArray, mean: str
-) -> tuple[float, float, FloatArray]:
-    """Dominance of the similarities and of their log2, and speakers' shares, of a replicate."""
-    everyone = np.ones(len(other))
-    partners = binned.ahead(everyone, times)
+    binned: Binned, mean: str, times: FloatArray, own: FloatArray, other: Table
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Dominance of the similarities and of their log2, and speakers' shares, of replicates."""
+    within, between = own, other / binned.number
     if mean == "arithmetic":
-        own, other = expit(own), expit(other)
-        logs = np.log2(own), np.log2(other)
+        within, between = expit(within), expit(between)
+        logs = np.log2(within), np.log2(between)
     else:
-        logs = own / np.log(2), other / np.log(2)
-        own, other = np.exp(own), np.exp(other)
+        logs = within / np.log(2), between / np.log(2)
+        within, between = np.exp(within), np.exp(between)
+    met, similar = binned.matrix(np.ones((1, len(binned.other)))), binned.matrix(between)
+    partners = times @ met.T
 
-    def dominance(within: FloatArray, between: FloatArray) -> float:
-        means = times @ within / times.sum(), times @ between / (times @ partners)
-        return float(means[0] - means[1])
+    def ahead(matrix: csr_array) -> FloatArray:
+        return np.asarray(matrix @ times.ravel()).reshape(times.shape)
 
-    between = binned.ahead(other, times)
-    total = between + binned.back(other, times)
-    share = own - total / (partners + binned.back(everyone, times))
-    return dominance(own, between), dominance(logs[0], binned.ahead(logs[1], times)), share
+    def dominance(within: FloatArray, between: FloatArray) -> FloatArray:
+        compared = np.vecdot(times, between) / np.vecdot(times, partners)
+        return np.asarray(np.vecdot(times, within) / times.sum(axis=1) - compared)
+
+    total = ahead(similar)
+    share = within - (total + ahead(similar.T)) / (partners + times @ met)
+    return dominance(within, total), dominance(logs[0], ahead(binned.matrix(logs[1]))), share
 
 
 @dataclass(frozen=True, eq=False)
@@ -365,8 +367,8 @@ class _Blocks:
         """The number of the block of every bin of the rows, behind the last where there is none."""
         begins, further = np.zeros(shape, dtype=np.int64), self.further
         begins[self.row[further], self.start[further]] = 1
-        first, end = (np.searchsorted(self.row, np.arange(len(begins)), s) for s in _SIDES)
-        begins[:, 0] = np.where(first < end, first, self.row.size)
+        first = np.searchsorted(self.row, np.arange(len(begins) + 1))
+        begins[:, 0] = np.where(np.diff(first) > 0, first[:-1], self.row.size)
         return np.cumsum(begins, axis=1)
 
     def eer(self, rows: int) -> FloatArray:
@@ -387,9 +389,10 @@ def _disclosed(
     llr, place = blocks.llr(target, nontarget), blocks.place(target.shape)
 
     def mean(weight: FloatArray, values: FloatArray) -> FloatArray:
+        """Over trials, none of which has an infinite value."""
+        finite = np.where(np.isinf(values), 0.0, values)
         with np.errstate(invalid="ignore"):
-            weighted = np.where(weight > 0, weight * values[place], 0.0)
-            return np.asarray(weighted.sum(axis=1) / weight.sum(axis=1))
+            return np.asarray((weight * finite[place]).sum(axis=1) / weight.sum(axis=1))
 
     both = (target, llr), (nontarget, -llr)
     d_ece = sum(mean(weight, information.z(values)) for weight, values in both)
