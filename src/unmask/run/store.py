@@ -277,6 +277,5 @@ def _object(where: str, values: Mapping[str, Any]) -> Any:
     if not isinstance(kind, type) or not is_dataclass(kind):
         raise ValueError(f"{where} is not a result")
     value = object.__new__(kind)
-    for field in fields(kind):
-        object.__setattr__(value, field.name, values[field.name])
+    vars(value).update({field.name: values[field.name] for field in fields(kind)})
     return value

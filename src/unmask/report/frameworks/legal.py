@@ -294,14 +294,11 @@ def tables(results: LegalResults) -> Iterator[TableBlock]:
     ]
     yield TableBlock("Rank of the true speaker, in bits", ranks, folded=True)
     yield TableBlock("Every variant tried", _merged(variants), folded=True)
-    same = [
-        Row(
-            {"between": what, "first": one.first, "second": one.second, "tenth": one.which},
-            [one.estimate],
-        )
-        for what, some in results.overlaps().items()
-        for one in some
-    ]
+    same = []
+    for what, some in results.overlaps().items():
+        for one in some:
+            pair = {"between": what, "first": one.first, "second": one.second, "tenth": one.which}
+            same.append(Row(pair, [one.estimate]))
     yield TableBlock("Are the same people linked?", same, folded=True, note=note("overlap"))
 
 
