@@ -18,7 +18,7 @@ from unmask.base import BoolArray
 from unmask.errors import InputError
 from unmask.estimate import Interval
 from unmask.figures import draw
-from unmask.figures.figure import Figure, Layers, captioned, require, table, text_table
+from unmask.figures.figure import Chart, Figure, Layers, captioned, require, table, text_table
 from unmask.figures.theme import (
     DIVERGING,
     GRID,
@@ -87,7 +87,7 @@ class Panel:
         cells, (columns, rows) = self.cells, self.drawn
         row, column = np.nonzero(cells.well_defined[np.ix_(rows, columns)])
         data = text_table(i=column, j=row, value=values[np.ix_(rows, columns)][row, column])
-        return alt.Chart(data).transform_calculate(
+        return Chart(data).transform_calculate(
             x=_at([0.0, *cells.x[columns][:-1]], "i"),
             x2=_at([*cells.x[columns][1:], 1.0], "i"),
             y=_at([0.0, *cells.y[rows][:-1]], "j"),

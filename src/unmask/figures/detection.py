@@ -24,7 +24,7 @@ from unmask.engine import (
     SpoofCurve,
 )
 from unmask.figures import draw
-from unmask.figures.figure import Figure, Layers, captioned, join, require, table
+from unmask.figures.figure import Chart, Figure, Layers, captioned, join, require, table
 from unmask.figures.theme import (
     DASHED,
     INK,
@@ -140,7 +140,7 @@ def _followed(
 def _on_axes(rows: alt.InlineData, **rates: str) -> alt.Chart:
     """Rates as normal deviates: ``{coordinate: rate}``, by default ``x`` and ``y`` of both."""
     fields = {"x": "p_fa", "y": "p_miss", **rates}
-    return alt.Chart(rows).transform_calculate(
+    return Chart(rows).transform_calculate(
         **{
             place: f"quantileNormal(clamp(datum.{rate}, {LOWEST}, {HIGHEST}), 0, 1)"
             for place, rate in fields.items()
@@ -199,7 +199,7 @@ def roc_hull(curves: Mapping[str, DetCurve], *, colours: draw.Colours = None) ->
     chance = table(p_fa=[0.0, 1.0], hit=[0.0, 1.0])
     layers = [draw.dashed(chance, x, y, kind="line", strokeWidth=1)]
     for rows, stroke in _followed(curves, _LINES, np.array([0.0, 1.0]), np.empty(0)):
-        hits = alt.Chart(rows).transform_calculate(hit="1 - datum.p_miss")
+        hits = Chart(rows).transform_calculate(hit="1 - datum.p_miss")
         layers.append(draw.mark(hits, "line", *channels, clip=True, strokeWidth=stroke))
     return captioned("roc_hull", draw.in_panel(*layers, ratio=1), rates=_equal_errors(curves))
 

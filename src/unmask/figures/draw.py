@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import altair as alt
 
 from unmask.errors import InputError
-from unmask.figures.figure import Layers, table, words
+from unmask.figures.figure import Chart, Layers, table, words
 from unmask.figures.theme import (
     CHANCE,
     DASHED,
@@ -153,7 +153,7 @@ def tips(name: str, **facts: str) -> list[alt.Tooltip]:
 
 def mark(rows: alt.InlineData | alt.Chart, kind: str, *channels: Any, **style: Any) -> alt.Chart:
     """A layer of marks: lines, points, rules …, with their ``style``, encoded by ``channels``."""
-    chart = rows if isinstance(rows, alt.Chart) else alt.Chart(rows)
+    chart = rows if isinstance(rows, alt.Chart) else Chart(rows)
     layer: alt.Chart = getattr(chart, f"mark_{kind}")(**style).encode(*channels)
     return layer
 

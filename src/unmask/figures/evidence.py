@@ -13,7 +13,7 @@ import numpy as np
 from unmask.base import FloatArray, IntArray
 from unmask.engine import EceProfile, PavMap, Reliability, Tippett
 from unmask.figures import draw
-from unmask.figures.figure import Figure, Layers, captioned, join, require, table
+from unmask.figures.figure import Chart, Figure, Layers, captioned, join, require, table
 from unmask.figures.theme import (
     DASHED,
     MUTED,
@@ -275,7 +275,7 @@ def ece_profile(
         draw.line_kind({oracle: SOLID, actual: DASHED}),
         draw.tips("ece_profile"),
     )
-    even = alt.Chart(rows).transform_filter("abs(datum.log_odds) < 1e-9")
+    even = Chart(rows).transform_filter("abs(datum.log_odds) < 1e-9")
     even = even.transform_filter(alt.datum.system != prior)
     chart = draw.in_panel(
         draw.mark(rows, "line", *channels, clip=True),
@@ -352,7 +352,7 @@ def _profiles(
     dashes = {_PRIOR: DASHED, **dict.fromkeys(dotted, (1.5, 2))}
     strokes = {name: list(dashes.get(name, SOLID)) for name in (_PRIOR, *lines)}
     dash = draw.by(alt.StrokeDash, "system", strokes, legend=colour["legend"])
-    systems = alt.Chart(rows).transform_filter(alt.datum.system != _PRIOR)
+    systems = Chart(rows).transform_filter(alt.datum.system != _PRIOR)
     even = systems.transform_filter("abs(datum.log_odds) < 1e-9")
     gap = [draw.mark(systems, "area", x, y, alt.Y2("prior:Q"), colour, clip=True, fillOpacity=0.1)]
     return draw.in_panel(

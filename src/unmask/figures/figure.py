@@ -32,12 +32,6 @@ VEGA_LITE = ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
-@cache
-def _config(font: str) -> alt.Config:
-    """The house theme, checked once; nobody changes it."""
-    return alt.Config.from_dict(CONFIG | {"font": FONTS[font]})
-
-
 @dataclass(frozen=True)
 class Figure:
     """One figure: ``title`` says what is shown, ``caption`` how to read it.
@@ -58,10 +52,9 @@ class Figure:
             raise InputError("figure name", wanted, repr(self.name))
         object.__setattr__(self, "title", " ".join(self.title.split()))
         object.__setattr__(self, "caption", " ".join(self.caption.split()))
-        chart = self.chart
-        if not isinstance(chart, dict) and isinstance(chart.config, type(alt.Undefined)):
-            chart = chart.copy(deep=False)
-            chart.config = _config(self.layout.font)
+        if not isinstance(self.chart, dict) and self.chart.config is alt.Undefined:
+            chart = self.chart.copy(deep=False)
+            chart.config = CONFIG | {"font": FONTS[self.layout.font]}
             object.__setattr__(self, "chart", chart)
 
     def spec(self) -> dict[str, Any]:
@@ -176,10 +169,15 @@ def require(things: Sized, chart: str, what: str = "system") -> None:
         raise InputError(f"{chart}: expected at least one {what}, found none")
 
 
+class Chart(alt.Chart):
+    """A layer whose marks never change: altair copies a chart each time it is laid on another."""
+
+    def __deepcopy__(self, memo: Any) -> Chart:
+        return self.copy(deep=False)
+
+
 class _Rows(alt.InlineData):
-    """Rows that never change: altair copies all data of a chart each time that it is laid on
-    another.
-    """
+    """Rows that never change."""
 
     def __deepcopy__(self, memo: Any) -> _Rows:
         return self

@@ -14,7 +14,7 @@ import polars as pl
 
 from unmask.base import FloatArray, IntArray
 from unmask.figures import draw
-from unmask.figures.figure import Figure, Layers, captioned, join, require, table
+from unmask.figures.figure import Chart, Figure, Layers, captioned, join, require, table
 from unmask.figures.theme import (
     CHANCE,
     DASHED,
@@ -450,15 +450,15 @@ def speaker_strip(strips: Sequence[Strip], *, colours: Mapping[str, str]) -> Fig
     y = alt.Y("lift:Q", title=None, scale=alt.Scale(domain=[0, height]), axis=None)
     colour = draw.by(alt.Color, "system", {n: colours[n] for n in names})
     dot = {"size": 34, "opacity": 0.8, "stroke": "#ffffff", "strokeWidth": 0.4}
-    crowded = alt.Chart().transform_filter("datum.stack > 4")
+    crowded = Chart().transform_filter("datum.stack > 4")
     count = (x, y, colour, alt.Text("stack:Q"))
     chance = alt.XDatum(float(strips[0].chance))
     header = alt.Header(
         labelAngle=0, labelAlign="left", labelExpr=draw.lookup(names), labelPadding=12
     )
     layers = (
-        draw.mark(alt.Chart(), "rule", chance, color=CHANCE, strokeDash=list(DASHED)),
-        draw.mark(alt.Chart(), "circle", x, y, colour, draw.tips("speaker_strip"), **dot),
+        draw.mark(Chart(), "rule", chance, color=CHANCE, strokeDash=list(DASHED)),
+        draw.mark(Chart(), "circle", x, y, colour, draw.tips("speaker_strip"), **dot),
         draw.mark(crowded, "text", *count, dy=-8, fontSize=10),
     )
     panel = alt.layer(*layers, data=rows).properties(width=inner, height=height)

@@ -13,7 +13,7 @@ import numpy as np
 
 from unmask.estimate import Estimate, Interval
 from unmask.figures import draw
-from unmask.figures.figure import Figure, Layers, captioned, require, table, text_table
+from unmask.figures.figure import Chart, Figure, Layers, captioned, require, table, text_table
 from unmask.figures.image import CELLS
 from unmask.figures.theme import (
     CHANCE,
@@ -60,7 +60,7 @@ def matrix_panel(view: MatrixView, room: float, *, title: str, key: str) -> Laye
     side = cell * size
     who = f"{key}[datum.{{0}} % {part}] + ' (' + {key}_parts[floor(datum.{{0}} / {part})] + ')'"
     cells = (
-        alt.Chart(text_table(similarity=view.values.reshape(-1).round(_DIGITS)))
+        Chart(text_table(similarity=view.values.reshape(-1).round(_DIGITS)))
         .transform_window(number="row_number()")
         .transform_calculate(
             column=f"(datum.number - 1) % {size}", row=f"floor((datum.number - 1) / {size})"
@@ -162,7 +162,7 @@ def _bars(system: str, protection: SpeakerProtection, y: alt.Y, colour: str) -> 
         title="Speaker, least protected first",
         axis=alt.Axis(labelAngle=-90, labelFontSize=8) if few else alt.Axis(labels=False),
     )
-    known = alt.Chart(rows).transform_filter("isValid(datum.low) && isFinite(datum.low)")
+    known = Chart(rows).transform_filter("isValid(datum.low) && isFinite(datum.low)")
     spans = (alt.Y("low:Q"), alt.Y2("high:Q"))
     plain = "" if protection.attacker == PLAIN else f" ({protection.attacker} score)"
     return alt.layer(
@@ -312,7 +312,7 @@ def distinctiveness(points: Sequence[Point], *, colours: draw.Colours = None) ->
     shape = draw.by(
         alt.Shape, "dataset", dict(zip(datasets, cycle(_SHAPES), strict=False)), legend=several
     )
-    attacked = alt.Chart(rows).transform_filter("datum.strongest !== null")
+    attacked = Chart(rows).transform_filter("datum.strongest !== null")
     at = alt.X("strongest:Q")
     span = (alt.X("strongest_low:Q"), alt.X2("strongest_high:Q"))
     ideal = table(deid=100.0, g_vd=0.0, text="ideal")

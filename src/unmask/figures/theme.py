@@ -103,7 +103,7 @@ def part(name: str) -> str:
 _LISTS = {"PALETTE": list(PALETTE), "DIVERGING": list(DIVERGING)}
 _THEME = tomllib.loads(Template(part("theme.toml")).substitute(globals() | _LISTS))
 NIGHT: Final = MappingProxyType(_THEME.pop("night"))
-CONFIG: Final = MappingProxyType(_THEME)
+CONFIG: Final = MappingProxyType(dict(sorted(_THEME.items())))
 
 
 def system_colours(names: Iterable[str], *, original: str | None = None) -> dict[str, str]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -297,7 +298,8 @@ def _section(study: Study, done: Done) -> Section:
 
 def _worst_first(study: Study, results: Results) -> Study:
     """The study with its safeguards in the order of the first screen, which all sections follow."""
-    legal = [row for block in tables(LegalResults(study.config, results)) for row in block.rows]
+    told = takewhile(lambda block: not block.folded, tables(LegalResults(study.config, results)))
+    legal = [row for block in told for row in block.rows]
     risk = {
         name: [one.share(float(one.shown.value)) for one in numbers_of({"legal": legal}, name)]
         for name in study.inputs.speech

@@ -195,76 +195,76 @@ def _encode(
 ) -> Any:
     """A tree for JSON; arrays go to ``arrays``, each object a single time if ``once`` is given."""
 
-    def encoded(part: Any) -> Any:
-        return _encode(part, arrays, once=once)
+    def encoded(value: Any) -> Any:
+        if value is None or isinstance(value, (bool, str, int)):
+            return value
+        if isinstance(value, np.generic):
+            return encoded(value.item())
+        if isinstance(value, float):
+            return value if math.isfinite(value) else {"$": "float", "v": str(value)}
+        if isinstance(value, np.ndarray):
+            if value.dtype.kind in "OV":
+                raise TypeError("an array of objects cannot be stored")
+            if once is not None and isinstance(getattr(value, "base", None), mmap):
+                path = Path(str(getattr(value, "filename", "")))
+                return {"$": "file", "v": str(path), "is": content_digest(path)}
+            name = f"a{len(arrays)}"
+            name = name if once is None else once.setdefault(id(value), name)
+            arrays[name] = value
+            return {"$": "array", "v": name, "shape": list(value.shape)}
+        if isinstance(value, pl.Series):
+            return {"$": "names", "v": value.to_list()}
+        if isinstance(value, list):
+            return [encoded(item) for item in value]
+        if isinstance(value, tuple):
+            return {"$": "tuple", "v": [encoded(item) for item in value]}
+        if isinstance(value, Mapping):
+            if all(type(key) is str for key in value):
+                return {"$": "named", "v": {key: encoded(part) for key, part in value.items()}}
+            return {"$": "mapping", "v": [[encoded(k), encoded(v)] for k, v in value.items()]}
+        kind = type(value)
+        if is_dataclass(value) and kind.__module__.startswith(_PACKAGE):
+            parts = {field.name: encoded(getattr(value, field.name)) for field in fields(value)}
+            return {"$": "object", "of": f"{kind.__module__}:{kind.__qualname__}", "v": parts}
+        raise TypeError(f"a {kind.__module__}.{kind.__qualname__} cannot be stored")
 
-    if value is None or isinstance(value, (bool, str, int)):
-        return value
-    if isinstance(value, np.generic):
-        return encoded(value.item())
-    if isinstance(value, float):
-        return value if np.isfinite(value) else {"$": "float", "v": str(value)}
-    if isinstance(value, np.ndarray):
-        if value.dtype.kind in "OV":
-            raise TypeError("an array of objects cannot be stored")
-        if once is not None and isinstance(getattr(value, "base", None), mmap):
-            path = Path(str(getattr(value, "filename", "")))
-            return {"$": "file", "v": str(path), "is": content_digest(path)}
-        name = f"a{len(arrays)}"
-        name = name if once is None else once.setdefault(id(value), name)
-        arrays[name] = value
-        return {"$": "array", "v": name, "shape": list(value.shape)}
-    if isinstance(value, pl.Series):
-        return {"$": "names", "v": value.to_list()}
-    if isinstance(value, list):
-        return [encoded(item) for item in value]
-    if isinstance(value, tuple):
-        return {"$": "tuple", "v": [encoded(item) for item in value]}
-    if isinstance(value, Mapping):
-        if all(type(key) is str for key in value):
-            return {"$": "named", "v": {key: encoded(part) for key, part in value.items()}}
-        return {"$": "mapping", "v": [[encoded(k), encoded(v)] for k, v in value.items()]}
-    kind = type(value)
-    if is_dataclass(value) and kind.__module__.startswith(_PACKAGE):
-        parts = {field.name: encoded(getattr(value, field.name)) for field in fields(value)}
-        return {"$": "object", "of": f"{kind.__module__}:{kind.__qualname__}", "v": parts}
-    raise TypeError(f"a {kind.__module__}.{kind.__qualname__} cannot be stored")
+    return encoded(value)
 
 
-def _decode(node: Any, arrays: dict[str, np.ndarray], *, files: bool = False) -> Any:
+def _decode(tree: Any, arrays: dict[str, np.ndarray], *, files: bool = False) -> Any:
     """What a tree stands for; only what a job shares may point to further ``files``."""
 
-    def decoded(part: Any) -> Any:
-        return _decode(part, arrays, files=files)
+    def decoded(node: Any) -> Any:
+        if isinstance(node, list):
+            return [decoded(item) for item in node]
+        if not isinstance(node, dict):
+            return node
+        value = node["v"]
+        match node["$"]:
+            case "float":
+                return float(value)
+            case "array":
+                array, shape = arrays[value], tuple(node["shape"])
+                array = array if array.shape == shape else array.reshape(shape)
+                array.flags.writeable = False
+                return array
+            case "file" if files:
+                if value not in arrays:
+                    arrays[value] = _mapped(Path(value))
+                return arrays[value]
+            case "names":
+                return pl.Series(value, dtype=pl.String)
+            case "tuple":
+                return tuple(map(decoded, value))
+            case "named":
+                return {name: decoded(part) for name, part in value.items()}
+            case "mapping":
+                return {decoded(k): decoded(v) for k, v in value}
+            case "object":
+                return _object(node["of"], {k: decoded(v) for k, v in value.items()})
+        raise ValueError(f"unknown mark {node['$']!r}")
 
-    if isinstance(node, list):
-        return [decoded(item) for item in node]
-    if not isinstance(node, dict):
-        return node
-    value = node["v"]
-    match node["$"]:
-        case "float":
-            return float(value)
-        case "array":
-            array, shape = arrays[value], tuple(node["shape"])
-            array = array if array.shape == shape else array.reshape(shape)
-            array.flags.writeable = False
-            return array
-        case "file" if files:
-            if value not in arrays:
-                arrays[value] = _mapped(Path(value))
-            return arrays[value]
-        case "names":
-            return pl.Series(value, dtype=pl.String)
-        case "tuple":
-            return tuple(decoded(item) for item in value)
-        case "named":
-            return {name: decoded(part) for name, part in value.items()}
-        case "mapping":
-            return {decoded(k): decoded(v) for k, v in value}
-        case "object":
-            return _object(node["of"], {k: decoded(v) for k, v in value.items()})
-    raise ValueError(f"unknown mark {node['$']!r}")
+    return decoded(tree)
 
 
 def _object(where: str, values: Mapping[str, Any]) -> Any:
@@ -277,6 +277,5 @@ def _object(where: str, values: Mapping[str, Any]) -> Any:
     if not isinstance(kind, type) or not is_dataclass(kind):
         raise ValueError(f"{where} is not a result")
     value = object.__new__(kind)
-    for field in fields(kind):
-        object.__setattr__(value, field.name, values[field.name])
+    vars(value).update({field.name: values[field.name] for field in fields(kind)})
     return value

@@ -19,7 +19,7 @@ from unmask.stress.extrapolation.fitted import Extrapolation, Prediction
 from unmask.stress.extrapolation.models import checked_name
 from unmask.stress.impostors import pair_scores
 from unmask.stress.impostors.pair_scores import Data, ImpostorProtocol, Proxy
-from unmask.stress.impostors.rates import ScoreSample, WorstCase, crossed_rates
+from unmask.stress.impostors.rates import Rates, ScoreSample, WorstCase, crossed_rates
 from unmask.stress.impostors.uncertainty import GROUPS, LEVEL, CrossFitted, Jackknife
 from unmask.stress.impostors.voices import EmbeddedVoices
 from unmask.stress.tables import Table, as_table, is_table
@@ -69,7 +69,7 @@ class WorstCaseStudy(Tabular):
     :func:`worst_case_study` makes it. ``empirical`` and ``predicted`` are over ``operating``
     thresholds; ``surface`` is predicted over ``predicted.counts`` × ``levels``, the range in which
     anything happens; ``needed`` are the thresholds asked for, ``limits`` those that keep the worst
-    case at a rate for every count, measured below the impostors at hand, predicted from there on.
+    case at ``rates``; ``measured`` has what the impostors at hand tell of these.
     ``sample`` says so where the model was fitted to some of the scores; ``empirical`` never is.
     ``compared`` are the predictions of other models that were asked for, each with its interval.
     """
@@ -81,7 +81,8 @@ class WorstCaseStudy(Tabular):
     levels: FloatArray
     surface: FloatArray
     needed: tuple[Needed, ...]
-    limits: Mapping[float, FloatArray]
+    rates: Sequence[float]
+    measured: Rates
     extrapolation: Extrapolation
     skipped: int
     sample: ScoreSample | None = None
@@ -92,6 +93,22 @@ class WorstCaseStudy(Tabular):
         """What to be careful about."""
         left = Notice("pairs-left-out", "", f"{self.skipped} pairs with one score were left out")
         return (*self.empirical.notices, *self.predicted.notices, *([left] if self.skipped else ()))
+
+    @property
+    def limits(self) -> dict[float, FloatArray]:
+        """By rate the lowest threshold for every count, measured and then predicted."""
+        near = self.measured
+
+        def measured(row: FloatArray, rate: float) -> float:
+            at = int(np.argmax(row <= rate))  # of the highest score of all the rate is 0
+            ends = [at, at - 1]
+            return float(np.interp(rate, row[ends], near.thresholds[ends])) if at else -np.inf
+
+        far, beyond = self.extrapolation.thresholds_for, self.predicted.counts[near.counts.size :]
+        return {
+            rate: np.append([measured(row, rate) for row in near.values], far(rate, beyond))
+            for rate in self.rates
+        }
 
     def rows(self) -> list[dict[str, Any]]:
         """The table: measured and predicted rates at every named threshold."""
@@ -289,6 +306,9 @@ def worst_case_study(
     reach = np.union1d(spaced_counts(max(reached, 2), _PREDICTED), impostors)
     top = max(fitted.thresholds[1], float(levels.max()))
     grid = np.linspace(float(np.quantile(crossed.pairs.scores, 0.02)), top, _MAP)
+    finer = np.union1d(ready.surface.thresholds, fitted.thresholds[1])
+    with run_on(), progress(None):
+        near = crossed_rates(crossed, finer, reach[reach < fitted.max_count], None)
     return WorstCaseStudy(
         points,
         reached,
@@ -297,7 +317,8 @@ def worst_case_study(
         grid,
         fitted.predict(reach, grid),
         tuple(_needed(rate, reached, fitted, roc, level) for rate in target_rates),
-        _limits(target_rates or LIMITS, reach, ready, fitted),
+        target_rates or LIMITS,
+        near,
         fitted,
         crossed.pairs.skipped,
         sample,
@@ -372,27 +393,6 @@ def _needed(rate: float, count: int, fitted: Extrapolation, roc: Roc, level: flo
         if np.isfinite(threshold):
             high = float(fitted.predict_interval([count], [threshold], level=level).high[0, 0])
     return Needed(count, rate, threshold, misses(threshold), high, safe, misses(safe))
-
-
-def _limits(
-    wanted: Sequence[float], counts: IntArray, fitter: ModelFitter, fitted: Extrapolation
-) -> dict[float, FloatArray]:
-    """The lowest thresholds at which rates are at most those ``wanted``: measured below the
-    impostors at hand, and predicted.
-    """
-    near = counts < fitted.max_count
-    levels = np.union1d(fitter.surface.thresholds, fitted.thresholds[1])
-    with run_on(), progress(None):
-        some = near.any()
-        rates = crossed_rates(fitter.crossed, levels, counts[near], None).values if some else ()
-
-    def measured(row: FloatArray, rate: float) -> float:
-        at = int(np.argmax(row <= rate))  # of the highest score of all the rate is 0
-        ends = [at, at - 1]
-        return float(np.interp(rate, row[ends], levels[ends])) if at else -np.inf
-
-    beyond = {rate: fitted.thresholds_for(rate, counts[~near]) for rate in wanted}
-    return {r: np.append([measured(row, r) for row in rates], far) for r, far in beyond.items()}
 
 
 def spaced_counts(last: int, size: int) -> IntArray:

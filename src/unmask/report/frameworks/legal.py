@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -72,6 +73,7 @@ class LegalResults:
         )
         self.unfitted = list(dict.fromkeys(told))
         self.whole: dict[str, law.LegalSweep] = {}
+        self.strongest = cache(lambda name, *at: self.whole[name].strongest(*at))
         self.shown: dict[str, dict[tuple[str, str, int], law.Curve]] = {}
         self.points: dict[tuple[str, str], dict[str, law.Strongest]] = {}
         self.told: dict[str, dict[tuple[str, str, int], law.Curve]] = {}
@@ -92,7 +94,7 @@ class LegalResults:
                 best = by[who].strongest(metric, length)
                 self.shown[name][who, metric, length] = curves[best.attacker, metric, length]
             for metric in self.metrics:
-                most = whole.strongest(metric, min(whole.lengths))
+                most = self.strongest(name, metric, min(whole.lengths))
                 worst = whole.worst(metric)
                 self.points[name, metric] = {WORST: worst, ALL: most}
                 key = worst.attacker, metric, worst.length
@@ -111,9 +113,8 @@ class LegalResults:
 
     def leading(self, safeguard: str, metric: str, length: int) -> tuple[str, law.Curve]:
         """The attack that is strongest among most speakers, and its curve."""
-        whole = self.whole[safeguard]
-        label = whole.strongest(metric, length).attacker
-        return label, whole.curves[label, metric, length]
+        label = self.strongest(safeguard, metric, length).attacker
+        return label, self.whole[safeguard].curves[label, metric, length]
 
     def sweep(self, safeguard: str) -> law.LegalSweep:
         """Unprotected speech and every attacker of a safeguard in one sweep."""
@@ -233,8 +234,39 @@ def _method(legal: Legal) -> dict[str, str]:
     }
 
 
-def tables(results: LegalResults) -> list[TableBlock]:
+def tables(results: LegalResults) -> Iterator[TableBlock]:
+    """One after another, those that are shown at once first."""
     strongest = {metric: _strongest(results, metric) for metric in results.metrics}
+    named = set()
+    for metric, rows in strongest.items():
+        if metric != CURVE:
+            named |= {(row.conditions["safeguard"], row.conditions["attacker"]) for row in rows}
+            title = f"{law.TITLES[metric]}: the strongest attack"
+            yield TableBlock(title, rows, note=note("strongest"))
+    each = [
+        _row(name, KNOWN, EACH, risk) for name in results.safeguards for risk in results.each[name]
+    ]
+    yield TableBlock("Linkability by each attacker", each)
+    beyond = _beyond(results)
+    yield TableBlock("Linkability beyond the people at hand", beyond, note=note("crowds"))
+    probes = [
+        Row({"safeguard": name, "attribute": attribute}, probe.estimates)
+        for (name, attribute), probe in results.probes.items()
+    ]
+    yield TableBlock("Inference of attributes", probes)
+    released = [
+        _row(name, RELEASE, point, sweep.worst(metric))
+        for (name, point), sweep in results.release.items()
+        for metric in sweep.metrics
+    ]
+    yield TableBlock("Linked within the release", released, note=note("release"))
+    words = [
+        _row(name, setting, ALONE, sweep.worst(metric))
+        for (name, setting), sweep in results.words.items()
+        for metric in sweep.metrics
+    ]
+    yield TableBlock("By words alone", words, note=note("words"))
+    yield TableBlock(law.TITLES[CURVE], strongest.get(CURVE, ()), folded=True, note=note("curve"))
     curves, details, variants = [], [], []
     for name, whole in results.whole.items():
         for (attacker, metric, length), curve in results.shown[name].items():
@@ -252,58 +284,22 @@ def tables(results: LegalResults) -> list[TableBlock]:
                 base = {"safeguard": name, "attacker": label, "utterances": str(length)}
                 base["speakers"] = f"{curve.counts[first]:,}"
                 variants.append(Row(base, [curve.estimate(first)]))
-    named = {
-        (row.conditions["safeguard"], row.conditions["attacker"])
-        for metric, rows in strongest.items()
-        for row in rows
-        if metric != CURVE
-    }
+    yield TableBlock("Strongest variant of each attacker", _merged(curves), folded=True)
+    yield TableBlock("Residual risk, worst decile", _merged(details), folded=True)
     ranks = [
         Row({"safeguard": name, "attacker": label, "utterances": str(length)}, rank.estimates)
         for name, sweep in results.whole.items()
         for (label, length), rank in sweep.ranks.items()
         if (name, label) in named
     ]
-    released = [
-        _row(name, RELEASE, point, sweep.worst(metric))
-        for (name, point), sweep in results.release.items()
-        for metric in sweep.metrics
-    ]
-    each = [
-        _row(name, KNOWN, EACH, risk) for name in results.safeguards for risk in results.each[name]
-    ]
-    words = [
-        _row(name, setting, ALONE, sweep.worst(metric))
-        for (name, setting), sweep in results.words.items()
-        for metric in sweep.metrics
-    ]
-    probes = [
-        Row({"safeguard": name, "attribute": attribute}, probe.estimates)
-        for (name, attribute), probe in results.probes.items()
-    ]
+    yield TableBlock("Rank of the true speaker, in bits", ranks, folded=True)
+    yield TableBlock("Every variant tried", _merged(variants), folded=True)
     same = []
     for what, some in results.overlaps().items():
         for one in some:
             pair = {"between": what, "first": one.first, "second": one.second, "tenth": one.which}
             same.append(Row(pair, [one.estimate]))
-    return [
-        *(
-            TableBlock(f"{law.TITLES[metric]}: the strongest attack", rows, note=note("strongest"))
-            for metric, rows in strongest.items()
-            if metric != CURVE
-        ),
-        TableBlock("Linkability by each attacker", each),
-        TableBlock("Linkability beyond the people at hand", _beyond(results), note=note("crowds")),
-        TableBlock("Inference of attributes", probes),
-        TableBlock("Linked within the release", released, note=note("release")),
-        TableBlock("By words alone", words, note=note("words")),
-        TableBlock(law.TITLES[CURVE], strongest.get(CURVE, ()), folded=True, note=note("curve")),
-        TableBlock("Strongest variant of each attacker", _merged(curves), folded=True),
-        TableBlock("Residual risk, worst decile", _merged(details), folded=True),
-        TableBlock("Rank of the true speaker, in bits", ranks, folded=True),
-        TableBlock("Every variant tried", _merged(variants), folded=True),
-        TableBlock("Are the same people linked?", same, folded=True, note=note("overlap")),
-    ]
+    yield TableBlock("Are the same people linked?", same, folded=True, note=note("overlap"))
 
 
 def _beyond(results: LegalResults) -> list[Row]:

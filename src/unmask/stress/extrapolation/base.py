@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -135,6 +137,7 @@ def closest_mass(counts: npt.ArrayLike, edges: FloatArray = EDGES) -> FloatArray
     return np.diff(below, axis=1)
 
 
+@cache
 def normal_nodes(size: int) -> tuple[FloatArray, FloatArray]:
     """Gauss–Hermite nodes and weights of the standard normal distribution."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(size)
@@ -142,8 +145,10 @@ def normal_nodes(size: int) -> tuple[FloatArray, FloatArray]:
 
 
 def rising(rates: FloatArray) -> FloatArray:
-    """Rates that never fall as the impostor comes closer: so predictions are monotone in N."""
-    return np.maximum.accumulate(rates, axis=-2)
+    """The rates, made never to fall as the impostor comes closer: so all is monotone in N."""
+    for farther, closer in pairwise(np.moveaxis(rates, -2, 0)):
+        np.maximum(farther, closer, out=closer)
+    return rates
 
 
 class Model(ABC):

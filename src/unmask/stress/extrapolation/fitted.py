@@ -167,14 +167,12 @@ class Extrapolation:
                 return self._values(some, levels)
             return self.predict_interval(some, levels, level=level).high
 
-        answers = np.empty(n.size)
-        for k, row in enumerate(rates(n, grid)):
-            index = int(np.argmax(row <= rate))
-            if row[index] > rate or index == 0:
-                answers[k] = np.inf if row[-1] > rate else -np.inf
-                continue
-            fine = np.linspace(grid[index - 1], grid[index], _STEPS)
-            answers[k] = fine[np.argmax(rates(n[k : k + 1], fine)[0] <= rate)]
+        rows = rates(n, grid)
+        answers = np.where(rows[:, -1] > rate, np.inf, -np.inf)
+        for k, index in enumerate((rows <= rate).argmax(axis=1)):
+            if index > 0:
+                fine = np.linspace(grid[index - 1], grid[index], _STEPS)
+                answers[k] = fine[np.argmax(rates(n[k : k + 1], fine)[0] <= rate)]
         return answers
 
     def _notices(

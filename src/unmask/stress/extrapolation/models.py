@@ -274,10 +274,10 @@ def location_table(
     log_scale = given.get("log_scale", 0.0) + slope * np.clip(location, -8, 20)
     rates = np.zeros((*location.shape, axis.size))
     for node, weight in zip(noise, of_noise, strict=True):
-        scale = np.exp(np.clip(log_scale + varied * node, -12, 12))
-        distance = (location[:, :, None] - axis) / scale[:, :, None]
+        distance = location[:, :, None] - axis
+        distance /= np.exp(np.clip(log_scale + varied * node, -12, 12))[:, :, None]
         if heights is None:
-            rates += weight * ndtr(distance)
+            rates += np.multiply(weight, ndtr(distance, out=distance), out=distance)
         else:  # P(e > −distance) under the piecewise-linear base
             rates += weight * (1.0 - np.interp(-distance, KNOTS, heights, left=0.0, right=1.0))
     return base.closest_mass(counts, edges) @ np.tensordot(of_effect, base.rising(rates), axes=1)
