@@ -28,7 +28,7 @@ Metric = Literal["singling_out", "linkability", "one_minus_eer"]
 ENROL_LENGTH: Mapping[str, int | Literal["all"]] = {"singling_out": 30}
 """Utterances averaged in enrolment where that is not said, else all (Vauquier 2025, 3.4)."""
 _ROWS = 1 << 15
-_AT_ONCE = 1 << 12
+_AT_ONCE = 1 << 9
 
 
 @dataclass(frozen=True, kw_only=True)
