@@ -14,6 +14,7 @@ from unmask.privacy.legal.isolating import calibrated_chance, mean_calibrated_ch
 from unmask.privacy.legal.isolating_kernel import (
     Attempts,
     Best,
+    Draws,
     single_out,
     test_slots as fold_slots,
 )
@@ -21,18 +22,18 @@ from unmask.privacy.legal.isolating_kernel import (
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "embeddings"
 
 
-def brute(scores, population, draw, count):
+def brute(scores, population, order, folds, count):
     """The definition, one fold and one speaker after another."""
-    speakers = draw.order[:count]
+    speakers = order[:count]
     won = []
-    for slots in draw.slots:
+    for slots in folds:
         calibration, entries = [], []
         for speaker in speakers:
             start, size = population.first[speaker], population.counts[speaker]
             for slot in range(size):
                 group = entries if slot == slots[speaker] else calibration
                 group.append(scores[start + slot])
-        k = population.counts[draw.order[0]] - 1
+        k = population.counts[order[0]] - 1
         ordered = sorted(calibration, reverse=True)
         threshold = (ordered[k - 1] + ordered[k]) / 2
         won.append(sum(score > threshold for score in entries) == 1)
@@ -40,21 +41,24 @@ def brute(scores, population, draw, count):
 
 
 def draws_of(people, speaker, number, folds, seed=0):
+    """Orders of all people, the speaker first, and the test entries of every fold."""
     how = um.LegalProtocol(folds=folds, draws=number), np.random.SeedSequence(seed)
-    return Attempts.of(people, np.array([speaker]), np.array([2]), *how).draws(0)
+    attempts = Attempts.of(people, np.array([speaker]), np.array([2]), *how)
+    order = attempts.draws(np.array([0])).order[0]
+    return list(zip(order, attempts.slots, strict=True))
 
 
 def shares(scores, people, exact, margin, draws, counts):
-    rank = int(people.counts[draws[0].order[0]]) - 1
-    row = Best(scores.astype(np.float32), people)
-    return tried(row, exact, margin, draws, rank, counts)[0].mean(axis=2)
+    return tried(scores, people, exact, margin, draws, counts)[0].mean(axis=0)
 
 
-def tried(row, exact, margin, draws, rank, counts):
+def tried(scores, people, exact, margin, draws, counts):
     """The predicate of one enrolment speaker."""
-    margins = np.array([margin])
-    won, *changes = single_out([row], lambda _, c: exact(c), margins, [draws], rank, counts)
-    return won[0], *changes
+    order, slots = map(np.stack, zip(*draws, strict=True))
+    rank = int(people.counts[order[0, 0]]) - 1
+    best = Best(scores[None].astype(np.float32), people, Draws(order[None]))
+    won, *changes = single_out(best, lambda _, c: exact(c), np.array([margin]), slots, rank, counts)
+    return won[:, 0], *changes
 
 
 @pytest.mark.parametrize("levels", [5, 60, None])
@@ -68,14 +72,14 @@ def test_equals_the_definition(sizes, levels):
     counts = np.array([2, 3, 20, 150, len(sizes)])
     draws = draws_of(people, 7, 3, 10)
     result = shares(scores, people, scores.take, 1e-6, draws, counts)
-    expected = [[brute(scores, people, draw, n) for n in counts] for draw in draws]
+    expected = [[brute(scores, people, *draw, n) for n in counts] for draw in draws]
     assert result.tolist() == expected
 
 
 def test_a_threshold_has_the_precision_of_the_scores():
     step = np.finfo(np.float32).eps
     scores = np.array([[1 + 2 * step], [1 + 2 * step], [1 + step]], dtype=np.float32)
-    is_test = np.array([True, False, False])[:, None, None]
+    is_test = np.array([True, False, False])[None, :, None]
     for kind, won in ((np.float32, False), (np.float64, True)):  # halfway rounds up to 1 + 2 steps
         found = isolating_kernel.isolated(scores.astype(kind), is_test, ~is_test, 1)
         assert found[0].tolist() == [[won]]
@@ -94,7 +98,7 @@ def test_side_information_equals_the_definition():
         draws = draws_of(people, 0, 2, 4)
         counts = np.array([2, 30, 300])
         result = shares(scores, people, exact, 1e-4, draws, counts)
-        assert result.tolist() == [[brute(scores, people, d, n) for n in counts] for d in draws]
+        assert result.tolist() == [[brute(scores, people, *d, n) for n in counts] for d in draws]
 
 
 def test_every_conversation_is_tested_once_in_a_round():
@@ -220,16 +224,14 @@ def test_what_becomes_of_a_success_without_a_speaker_equals_the_definition():
     scores = rng.normal(size=len(people.codes)) + 1.5 * (people.codes == 6)
     counts = np.array([8, 24])
     draws = draws_of(people, 6, 3, 5)
-    row = Best(scores.astype(np.float32), people)
-    _, absent, rise = tried(row, scores.take, 1e-6, draws, sizes[6] - 1, counts)
+    _, absent, rise = tried(scores, people, scores.take, 1e-6, draws, counts)
     expected = np.zeros((2, 24), dtype=int)
     for c, count in enumerate(counts):
         for draw in draws[:2]:
-            for j in range(24):
-                if j != 6 and draw.position[j] < count:
-                    fewer = np.where(people.codes == j, -np.inf, scores)
-                    change = brute(fewer, people, draw, count) - brute(scores, people, draw, count)
-                    expected[c, j] += round(5 * change)
+            for j in draw[0][1:count]:
+                fewer = np.where(people.codes == j, -np.inf, scores)
+                change = brute(fewer, people, *draw, count) - brute(scores, people, *draw, count)
+                expected[c, j] += round(5 * change)
     change = np.zeros(48, dtype=int)
     change[absent] = rise
     assert change.reshape(2, 24).tolist() == expected.tolist()
@@ -285,9 +287,10 @@ def test_draws_are_those_of_successive_spawns(seed):
     attempts = Attempts.of(people, np.arange(9), np.array([5]), how, parent)
     spawned = np.random.SeedSequence(seed).spawn(4)[3].spawn(2)[1].spawn(9)
     for e in (8, 0, 5):
-        for draw, child in zip(attempts.draws(e), spawned[e].spawn(3), strict=True):
+        orders = attempts.draws(np.array([e])).order[0]
+        for drawn, child in zip(orders, spawned[e].spawn(3), strict=True):
             order = np.random.default_rng(child).permutation(30)
-            assert draw.order.tolist() == [e, *order[order != e]]
+            assert drawn.tolist() == [e, *order[order != e]]
 
 
 def test_folds_draws_and_seeds_change_the_result():

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
+from weakref import WeakKeyDictionary, WeakSet
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +20,7 @@ from unmask.privacy.attack import Attacker, refuse_dimensions
 from unmask.privacy.recordings import groups_of
 from unmask.run import Range, Xp
 from unmask.scoring import Backend, Sides, sides_of
-from unmask.trials import Embeddings, lookup
+from unmask.trials import Embeddings, Ids, lookup
 
 EnrolLength = int | Literal["all"] | None
 """Utterances averaged in enrolment; None is the depth of Vauquier 2025, 3.4."""
@@ -27,8 +28,10 @@ Codes = tuple[IntArray, IntArray]
 Metric = Literal["singling_out", "linkability", "one_minus_eer"]
 ENROL_LENGTH: Mapping[str, int | Literal["all"]] = {"singling_out": 30}
 """Utterances averaged in enrolment where that is not said, else all (Vauquier 2025, 3.4)."""
+_APART: WeakKeyDictionary[Ids, WeakSet[Ids]] = WeakKeyDictionary()
+"""Utterances that were found to share none."""
 _ROWS = 1 << 15
-_AT_ONCE = 1 << 12
+_AT_ONCE = 1 << 9
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -371,10 +374,11 @@ def attack_data(
 
 def refuse_shared(enrol: Embeddings, test: Embeddings, allow: str = "") -> None:
     """No utterance is on both sides; ``allow`` says how this could be let pass."""
-    if enrol.utterances is None or test.utterances is None:
+    one, other = enrol.utterances, test.utterances
+    if one is None or other is None or other in _APART.setdefault(one, WeakSet()):
         return
-    here, there = (ids.present for ids in (enrol.utterances, test.utterances))
-    leak = here.filter(here.is_in(there.implode()))
+    leak = one.present.filter(one.present.is_in(other.present.implode()))
     if len(leak):
         actual = f"{len(leak)} in enrolment and in test (first: {leak[0]})"
         raise InputError("utterances", "none on both sides", f"{actual}{allow}")
+    _APART[one].add(other)

@@ -334,7 +334,7 @@ class Strangers:
         column = (np.cumsum(kept) - 1)[self.true[rows]]
         stranger = np.ones(scores.shape, dtype=bool)
         stranger[np.arange(len(scores)), column[near]] = False
-        steady = _steadied(spread, float((scores[stranger] ** 4).mean()), others)
+        steady = _steadied(spread, float(np.square(scores[stranger] ** 2).mean()), others)
         scores *= (spread / steady)[near, None]
         parts = min(_TAILS, len(self.enrol) // LEAST_PEOPLE)
         cuts = np.quantile(mean[near], np.arange(1, parts) / parts)

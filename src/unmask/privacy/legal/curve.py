@@ -264,7 +264,7 @@ class RiskCurve(Curve):
         number = min(how.replicates, _DECILE_REPLICATES)
 
         def end(people: FloatArray, noise: float, tail: float) -> float:
-            times = base.draws(len(people), number, how.seed).astype(int)
+            times = replace(how, replicates=number).times(len(people)).astype(int)
             samples = np.repeat(np.tile(people, number), times.ravel()).reshape(times.shape)
             return float(np.quantile(_worst_decile(samples, noise), tail, method="inverted_cdf"))
 

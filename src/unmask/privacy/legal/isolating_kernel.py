@@ -7,9 +7,10 @@ products tell which conversations are worth a look; what decides is computed in 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import pairwise, product
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from unmask.run import Arrays, Range, Xp, narrow, ranges_of, run
 Row = npt.NDArray[np.float32]
 Slots = npt.NDArray[np.int16]
 Codes = npt.NDArray[np.integer[Any]]
-Exact = Callable[[IntArray, IntArray], FloatArray]
+Scores = Callable[[IntArray, IntArray], FloatArray]
 """Gives double-precision scores of enrolment speakers with conversations, pair by pair."""
 SPEAKERS = 32
 DRAWS_WITHOUT = 2
@@ -36,96 +37,116 @@ _BEYOND = 8
 _AT_ONCE = 1 << 21
 
 
+class Exact:
+    """Double-precision ``scores`` of ``speakers`` with ``size`` conversations, each made once."""
+
+    def __init__(self, scores: Scores, speakers: IntArray, size: int) -> None:
+        self.scores = scores
+        self.speakers = speakers
+        self.known = np.full((len(speakers), size), np.nan)
+
+    def __call__(self, sign: int, e: IntArray, test: IntArray) -> FloatArray:
+        """The scores of pairs, or the negated ones."""
+        new = np.zeros(self.known.shape, dtype=bool)
+        new[e, test] = True
+        rows, columns = np.nonzero(new & np.isnan(self.known))
+        self.known[rows, columns] = self.scores(self.speakers[rows], columns)
+        return np.asarray(_signed(sign, self.known[e, test]))
+
+
 @dataclass(frozen=True, eq=False)
-class Draw:
-    """Everyone in random ``order`` after the enrolment speaker: the first N are the test speakers,
-    for every N. ``position`` is its inverse; ``slots`` are the test entries, folds × speakers.
+class Draws:
+    """Everyone in random ``order`` after each enrolment speaker, speakers × draws × people: the
+    first N are the test speakers, for every N.
     """
 
     order: IntArray
-    position: IntArray
-    slots: Slots
 
     @lazy
-    def _rows(self) -> dict[int, IntArray]:
-        return {}
-
-    def rows(self, population: Groups, count: int) -> IntArray:
-        """The conversations of the first ``count`` speakers."""
-        if count not in self._rows:
-            self._rows[count] = population.rows(self.order[:count])
-        return self._rows[count]
+    def position(self) -> IntArray:
+        """The inverse of ``order``."""
+        position = np.empty_like(self.order)
+        np.put_along_axis(position, self.order, np.arange(self.order.shape[2])[None, None], axis=2)
+        return position
 
 
 class Best:
-    """Single-precision scores of one enrolment speaker, and lists of the best of them."""
+    """Single-precision ``scores`` of enrolment speakers (rows), and lists of the best of them."""
 
-    def __init__(self, scores: Row, population: Groups) -> None:
+    def __init__(self, scores: Row, population: Groups, draws: Draws) -> None:
         self.scores = scores
         self.population = population
-        self._lists: dict[int, tuple[IntArray, float]] = {}
+        self.draws = draws
+        self._lists: dict[int, tuple[list[IntArray], Row]] = {}
 
-    def best(self, depth: int) -> tuple[IntArray, float]:
+    def best(self, depth: int) -> tuple[list[IntArray], Row]:
         """About ``depth`` conversations or more with the best scores, and a bound on the rest."""
-        size = len(self.scores)
+        speakers, size = self.scores.shape
         depth = 1 << (depth - 1).bit_length()
         if 2 * depth >= size:
-            return np.arange(size), -np.inf
+            return [np.arange(size)] * speakers, np.full(speakers, -np.inf, np.float32)
         if depth not in self._lists:
-            sample = self.scores[:: min(_SAMPLE, max(1, size // (8 * depth)))]
-            rank = max(1, round(depth * len(sample) / size))
-            bound = float(-np.partition(-sample, rank)[rank])
-            self._lists[depth] = (np.flatnonzero(self.scores > np.float32(bound)), bound)
+            sample = self.scores[:, :: min(_SAMPLE, max(1, size // (8 * depth)))]
+            rank = max(1, round(depth * sample.shape[1] / size))
+            bound = -np.partition(-sample, rank, axis=1)[:, rank]
+            above = zip(self.scores, bound, strict=True)
+            self._lists[depth] = [np.flatnonzero(row > low) for row, low in above], bound
         return self._lists[depth]
 
-    def among(self, draw: Draw, count: int, depth: int) -> tuple[IntArray, float]:
-        """The ``depth`` best conversations of the first ``count`` speakers of a draw, and a bound
-        that no other conversation of theirs exceeds.
+    def among(
+        self, e: IntArray, d: IntArray, count: int, depth: int
+    ) -> tuple[IntArray, FloatArray]:
+        """The ``depth`` best conversations of the first ``count`` speakers of some draws (rows),
+        then −1, and bounds that no other conversation of theirs exceeds.
         """
-        everyone = len(self.population.counts)
-        share = count / everyone
-        if count * len(self.scores) / everyone <= 4 * depth / share:
-            chosen, bound = draw.rows(self.population, count), -np.inf
+        population, share = self.population, count / self.population.size
+        if share * len(population) <= 4 * depth / share:
+            people = self.draws.order[e, d, :count]
+            sizes, bound = population.counts[people].sum(axis=1), np.full(len(e), -np.inf)
+            chosen = population.rows(people.reshape(-1))
         else:
-            chosen, bound = self.best(int(2 * depth / share))
-            if count < everyone:
-                chosen = chosen[draw.position[self.population.codes[chosen]] < count]
-        if len(chosen) > depth:
-            scores = self.scores[chosen]
-            kept = np.argpartition(-scores, depth)
-            bound = float(scores[kept[depth]])
-            chosen = chosen[kept[:depth]]
-        return chosen, bound
+            lists, bounds = self.best(int(2 * depth / share))
+            bound, chosen = bounds[e], np.concatenate([lists[i] for i in e])
+            attack = np.repeat(np.arange(len(e)), [len(lists[i]) for i in e])
+            there = self.draws.position[e[attack], d[attack], population.codes[chosen]] < count
+            chosen, sizes = chosen[there], np.bincount(attack[there], minlength=len(e))
+        filled = np.arange(max(sizes.max(), depth)) < sizes[:, None]
+        best, scores = np.full(filled.shape, -1), np.full(filled.shape, -np.inf, np.float32)
+        best[filled], scores[filled] = chosen, self.scores[np.repeat(e, sizes), chosen]
+        if filled.shape[1] > depth:
+            row, kept = np.arange(len(e)), np.argpartition(-scores, depth, axis=1)
+            bound = np.where(sizes > depth, scores[row, kept[:, depth]], bound)
+            best = best[row[:, None], kept[:, :depth]]
+        return best, bound
 
 
 def isolated(
     scores: FloatArray, is_test: BoolArray, calibrates: BoolArray, rank: int
 ) -> tuple[BoolArray, FloatArray, IntArray]:
     """Whether one test entry alone lies above the threshold, the (k+1)-th best calibration score
-    (−inf where there are fewer) and where it stands, of each attack and fold: ``scores``, places ×
-    attacks, descend; ``is_test`` and ``calibrates`` are places × attacks × folds, ``rank`` is k.
+    (−inf where there are fewer) and where it stands, of each fold and attack: ``scores``, places ×
+    attacks, descend; ``is_test`` and ``calibrates`` are folds × places × attacks, ``rank`` is k.
     """
     kind: Any = np.uint8 if len(scores) < 256 else np.int32
     calibration = calibrates.astype(kind)
-    for above, here in pairwise(calibration):  # a sum over places takes ten times as long
+    for above, here in pairwise(calibration.swapaxes(0, 1)):  # cumsum takes ten times as long
         here += above
     ended = np.vstack([scores, np.full_like(scores[:1], -np.inf)])
-    attack = np.arange(scores.shape[1])
     nth = []
     for n in (rank, rank + 1):
-        at = (calibration < n).astype(kind).sum(axis=0, dtype=kind)
-        nth.append(ended[at, attack[:, None]])
+        at = (calibration < n).astype(kind).sum(axis=1, dtype=kind)
+        nth.append(ended[at, np.arange(scores.shape[1])])
     threshold = nth[0] / 2 + nth[1] / 2
-    passes = is_test & (scores[:, :, None] > threshold)
-    won = passes.astype(kind).sum(axis=0, dtype=kind) == 1
+    passes = is_test & (scores > threshold[:, None])
+    won = passes.astype(kind).sum(axis=1, dtype=kind) == 1
     return won, nth[1], np.where(at < len(scores), at, 0)
 
 
 @dataclass(frozen=True, eq=False)
 class BestFirst:
     """Conversations of attacks, best first (places × attacks): exact ``scores``, the ``owner`` and
-    its ``slot`` of each; ``slots`` are the test entries of every fold by speaker, draws × speakers
-    × folds, ``draw`` tells which draw an attack is of, ``rank`` is k.
+    its ``slot`` of each; ``slots`` are the test entries of every fold by speaker, draws × folds ×
+    speakers, ``draw`` tells which draw an attack is of, ``rank`` is k.
     """
 
     scores: FloatArray
@@ -143,21 +164,20 @@ class BestFirst:
 
     @lazy
     def tests(self) -> BoolArray:
-        """The test entries, places × attacks × folds."""
-        entries = self.slots[self.draw, self.owner] == self.slot[:, :, None]
-        return np.asarray(entries)
+        """The test entries, folds × places × attacks."""
+        return np.asarray(self.slots.swapaxes(0, 1)[:, self.draw, self.owner] == self.slot)
 
     def isolated(self) -> tuple[BoolArray, FloatArray, IntArray]:
         """What :func:`isolated` tells; whole lists are read only where their best do not do."""
         width = self.rank + 1 + NEAR
         near = self.of(slice(None), width)
         made = isolated(near.scores, near.tests, ~near.tests, self.rank)
-        short = np.flatnonzero((made[1] == -np.inf).any(axis=1))
+        short = np.flatnonzero((made[1] == -np.inf).any(axis=0))
         if short.size and width < len(self.scores):
             some = self.of(short)
             whole = isolated(some.scores, some.tests, ~some.tests, self.rank)
             for part, own in zip(made, whole, strict=True):
-                part[short] = own
+                part[:, short] = own
         return made
 
     def without_speakers(
@@ -169,75 +189,66 @@ class BestFirst:
         ``size`` and some more are looked at.
         """
         wide = int(deepest.max()) + 1
-        near = self.owner[:wide].T
-        first = ~(np.tril(near[:, :, None] == near[:, None, :], -1)).any(axis=2)
-        first &= (np.arange(wide) <= deepest[:, None]) & (near != own[:, None])
-        first &= ~np.isneginf(self.scores[:wide].T)
-        attack, at = np.nonzero(first)
-        gone = near[attack, at]
+        near = self.owner[:wide]
+        first = ~((near[:, None] == near) & np.tri(wide, k=-1, dtype=bool)[:, :, None]).any(axis=1)
+        first &= (np.arange(wide)[:, None] <= deepest) & (near != own)
+        first &= ~np.isneginf(self.scores[:wide])
+        at, attack = np.nonzero(first)
+        gone = near[at, attack]
         most = size + 2 * (self.rank + 1) + _BEYOND
-        after = success[attack]
+        before = success[:, attack]
+        after = before.copy()
         left = np.arange(len(attack))
         for width in (wide + NEAR, int(most.max())):
-            some = self.of(slice(None), width)
             here = attack[left]
-            kept = some.owner[:, here] != gone[left]
-            kept &= np.arange(len(kept))[:, None] < most[here]
-            tested, kept = some.tests[:, here], kept[:, :, None]
-            won, below, _ = isolated(some.scores[:, here], tested & kept, ~tested & kept, self.rank)
-            after[left] = np.where(below > -np.inf, won, success[here])
-            left = left[(below == -np.inf).any(axis=1)]
-        return attack, gone, after.sum(axis=1) - success[attack].sum(axis=1)
+            some = self.of(here, width)
+            kept = (some.owner != gone[left]) & (np.arange(len(some.owner))[:, None] < most[here])
+            won, below, _ = isolated(some.scores, some.tests & kept, ~some.tests & kept, self.rank)
+            after[:, left] = np.where(below > -np.inf, won, before[:, left])
+            left = left[(below == -np.inf).any(axis=0)]
+        return attack, gone, after.sum(axis=0) - before.sum(axis=0)
 
 
 def single_out(
-    rows: Sequence[Best],
-    exact: Exact,
-    margins: FloatArray,
-    draws: Sequence[Sequence[Draw]],
-    rank: int,
-    counts: IntArray,
+    rows: Best, exact: Scores, margins: FloatArray, slots: Slots, rank: int, counts: IntArray
 ) -> tuple[BoolArray, IntArray, IntArray]:
-    """Success of the predicates of some enrolment speakers with threshold rank ``rank``, speakers ×
-    draws × counts × folds; the keys (e·C + count)·S + j of other test speakers j, ascending, and by
-    how many folds, over the first draws, success of e rises without them. Scores of ``rows`` err
+    """Success of the predicates of some enrolment speakers with threshold rank ``rank``, folds ×
+    speakers × draws × counts; the keys (e·C + count)·S + j of other test speakers j, ascending, and
+    by how many folds, over the first draws, success of e rises without them. Scores of ``rows`` err
     by ``margins``; attacks whose lists prove too short go again.
     """
-    population, tried = rows[0].population, len(draws[0]) * len(counts)
-    slots = np.stack([draw.slots.T for draw in draws[0]])
-    own = np.array([drawn[0].order[0] for drawn in draws])
-    success = np.empty((len(rows) * tried, slots.shape[2]), dtype=bool)
+    population, order = rows.population, rows.draws.order
+    shape = slots.shape[1], *order.shape[:2], len(counts)
+    success = np.empty((shape[0], int(np.prod(shape[1:]))), dtype=bool)
     keys, changes = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
-    left = np.arange(len(success))
+    left = np.arange(success.shape[1])
     depth = 2 * (rank + 1) + _SPARE
     while left.size:
-        together = max(1, _AT_ONCE // (depth * slots.shape[2]))
+        together = max(1, _AT_ONCE // (depth * shape[0]))
         short = []
         for start in range(0, left.size, together):
             some = left[start : start + together]
-            e, (d, c) = some // tried, np.divmod(some % tried, len(counts))
-            lists, bounds = zip(
-                *(
-                    rows[i].among(draws[i][j], int(n), depth)
-                    for i, j, n in zip(e, d, counts[c], strict=True)
-                ),
-                strict=True,
-            )
-            chosen, scores = _descending(lists, e, len(population), exact)
-            bound = np.array(bounds) + margins[e]
+            e, d, c = np.unravel_index(some, shape[1:])
+            lists, bound = np.empty((len(some), depth), dtype=np.int64), np.empty(len(some))
+            for n in np.unique(c):
+                every = np.flatnonzero(c == n)
+                for at in np.array_split(every, 1 + every.size * len(population) // _AT_ONCE):
+                    lists[at], bound[at] = rows.among(e[at], d[at], int(counts[n]), depth)
+            chosen, scores = _descending(lists, e, exact)
+            bound += margins[e]
             owner, slot = population.codes[chosen], population.slot[chosen]
             ranked = BestFirst(scores, owner, slot, slots, d, rank)
             won, below, at = ranked.isolated()
-            deep = (bound == -np.inf) | (below > bound[:, None]).all(axis=1)
-            success[some[deep]] = won[deep]
+            deep = (bound == -np.inf) | (below > bound).all(axis=0)
+            success[:, some[deep]] = won[:, deep]
             short.append(some[~deep])
             deep &= d < DRAWS_WITHOUT
             if deep.any():
-                deepest, by = at[deep].max(axis=1), e[deep]
-                size = np.zeros(len(rows), dtype=np.int64)
+                deepest, by = at[:, deep].max(axis=0), e[deep]
+                size = np.zeros(len(order), dtype=np.int64)
                 np.maximum.at(size, by, deepest + 1)
                 attack, gone, change = ranked.of(deep).without_speakers(
-                    won[deep], deepest, own[by], size[by]
+                    won[:, deep], deepest, order[by, 0, 0], size[by]
                 )
                 keys.append(((by * len(counts) + c[deep])[attack]) * population.size + gone)
                 changes.append(change)
@@ -246,29 +257,19 @@ def single_out(
     absent, which = np.unique(np.concatenate(keys), return_inverse=True)
     total = np.zeros(absent.size, dtype=np.int64)
     np.add.at(total, which, np.concatenate(changes))
-    return success.reshape(len(rows), len(draws[0]), len(counts), -1), absent, total
+    return success.reshape(shape), absent, total
 
 
-def _descending(
-    lists: Sequence[IntArray], speakers: IntArray, size: int, exact: Exact
-) -> tuple[IntArray, FloatArray]:
+def _descending(lists: IntArray, speakers: IntArray, exact: Scores) -> tuple[IntArray, FloatArray]:
     """Conversations of each list (columns) and their exact scores with its speaker, best first,
     then −inf.
     """
-    sizes = np.array([len(some) for some in lists])
-    filled = np.arange(sizes.max()) < sizes[:, None]
-    chosen = np.zeros(filled.shape, dtype=np.int64)
-    scores = np.full(filled.shape, -np.inf)
-    chosen[filled] = np.concatenate(lists)
-    cells = chosen[filled] + np.repeat(speakers * size, sizes)
-    values = np.zeros((int(speakers.max()) + 1) * size)
-    values[cells] = 1.0
-    different = np.flatnonzero(values)
-    values[different] = exact(*np.divmod(different, size))
-    scores[filled] = values[cells]
+    filled = lists >= 0
+    scores = np.full(lists.shape, -np.inf)
+    scores[filled] = exact(speakers[filled.nonzero()[0]], lists[filled])
     order = np.argsort(-scores, axis=1).T
     row = np.arange(len(lists))
-    return chosen[row, order], scores[row, order]
+    return lists[row, order], scores[row, order]
 
 
 _DRAWN: dict[bytes, Attempts] = {}
@@ -323,22 +324,21 @@ class Attempts:
             _DRAWN[key] = made
         return made
 
-    def draws(self, e: int) -> list[Draw]:
-        """The draws of an enrolment speaker, which few people keep."""
-        drawn: list[Draw] = self.kept.get(e, [])
-        if drawn:
-            return drawn
-        own = self.speakers[e]
-        for d, slots in enumerate(self.slots):
-            seed = np.random.SeedSequence(list(self.entropy), spawn_key=(*self.key, e, d))
-            order = np.random.default_rng(seed).permutation(slots.shape[1])
-            order = np.concatenate([[own], order[order != own]])
-            position = np.empty_like(order)
-            position[order] = np.arange(len(order))
-            drawn.append(Draw(order, position, slots))
-        if len(self.speakers) * len(drawn) * len(self.population) <= _MOST_KEPT:
-            self.kept[e] = drawn
-        return drawn
+    def draws(self, speakers: IntArray) -> Draws:
+        """The draws of some enrolment speakers, which few people keep."""
+        if (key := speakers.tobytes()) in self.kept:
+            made: Draws = self.kept[key]
+            return made
+        draws, _, people = self.slots.shape
+        order = np.empty((len(speakers), draws, people), dtype=np.int64)
+        for (i, d), e in zip(np.ndindex(order.shape[:2]), np.repeat(speakers, draws), strict=True):
+            seed = np.random.SeedSequence(list(self.entropy), spawn_key=(*self.key, int(e), d))
+            drawn = np.random.default_rng(seed).permutation(people)
+            order[i, d] = np.concatenate([[own := self.speakers[e]], drawn[drawn != own]])
+        made = Draws(order)
+        if len(self.speakers) * draws * len(self.population) <= _MOST_KEPT:
+            self.kept[key] = made
+        return made
 
     @property
     def ranks(self) -> IntArray:
@@ -353,21 +353,19 @@ class Attempts:
         return np.stack([np.bincount(slots, minlength=most) for slots in tried])
 
     def attack(
-        self, speakers: IntArray, rows: Sequence[Row], margins: FloatArray, exact: Exact
+        self, speakers: IntArray, rows: Row, margins: FloatArray, exact: Scores
     ) -> tuple[IntArray, IntArray, IntArray]:
         """How often each conversation of enrolment speakers of one rank was isolated as their test
         entry (speakers × counts × conversations), and which test speakers success changes without
         (:func:`single_out`).
         """
-        best = [Best(row, self.population) for row in rows]
-        draws, rank = [self.draws(int(e)) for e in speakers], int(self.ranks[speakers[0]])
-        success, absent, rise = single_out(best, exact, margins, draws, rank, self.counts)
-        most = int(self.population.counts.max())
-        won = np.empty((len(speakers), len(self.counts), most), dtype=np.int64)
-        for i, c in np.ndindex(won.shape[:2]):
-            slots = self.slots[:, :, self.speakers[speakers[i]]].reshape(-1)
-            won[i, c] = np.bincount(slots, success[i, :, c].reshape(-1), most)
-        return won, absent, rise
+        best, rank = Best(rows, self.population, self.draws(speakers)), self.ranks[speakers[0]]
+        attacks = best, exact, margins, self.slots, int(rank), self.counts
+        success, absent, rise = single_out(*attacks)
+        shape = len(speakers), len(self.counts), int(self.population.counts.max())
+        slots = self.slots[:, :, self.speakers[speakers]].transpose(1, 2, 0)[..., None]
+        cells = np.arange(shape[0] * shape[1]).reshape(shape[0], 1, -1) * shape[2] + slots
+        return np.bincount(cells[success], minlength=np.prod(shape)).reshape(shape), absent, rise
 
 
 def test_slots(per_speaker: IntArray, folds: int, seed: np.random.SeedSequence) -> Slots:
@@ -460,18 +458,16 @@ def isolate(xp: Xp, shared: Predicates | GivenScores, speakers: Range) -> Arrays
     won = np.empty((len(signs), len(every), counts, most), dtype=np.int64)
     change = np.zeros((len(signs), counts * everyone), dtype=np.int64)
     squares = np.zeros((len(signs), counts), dtype=np.int64)
-    for (s, sign), rank in product(enumerate(signs), np.unique(ranks)):
+    for rank in np.unique(ranks):
         here = np.flatnonzero(ranks == rank)
         some = every[here]
-
-        def exact(e: IntArray, test: IntArray, sign: int = sign, some: IntArray = some) -> Any:
-            return _signed(sign, shared.exact(some[e], test))
-
-        own = [_signed(sign, rows[i]) for i in here]
-        won[s, here], absent, rise = attempts.attack(some, own, shared.margins[some], exact)
-        cell = absent % (counts * everyone)
-        np.add.at(change[s], cell, rise)
-        np.add.at(squares[s], cell // everyone, rise**2)
+        exact, margins = Exact(shared.exact, some, len(attempts.population)), shared.margins[some]
+        for s, sign in enumerate(signs):
+            best = _signed(sign, rows[here]), margins, partial(exact, sign)
+            won[s, here], absent, rise = attempts.attack(some, *best)
+            cell = absent % (counts * everyone)
+            np.add.at(change[s], cell, rise)
+            np.add.at(squares[s], cell // everyone, rise**2)
     whole = change.reshape(len(signs), counts, everyone)
     return {"won": narrow(won), "change": whole, "squares": squares}
 

@@ -4,7 +4,6 @@ read without information, from the scores they have (:mod:`unmask.privacy.luck`)
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -186,26 +185,33 @@ def dealt(shared: Predicates, count: int, seed: int) -> Deals:
     scores = shared.scores(NUMPY, *every).astype(np.float32)
     entries = [_Entries.of(attempts, count, int(rank)) for rank in np.unique(attempts.ranks)]
     most = max(one.members.shape[2] for one in entries)
-    order_of = np.empty(scores.shape, np.int32 if len(population) * most >> 31 == 0 else np.int64)
+    shape = len(scores), len(population) + 1
+    order_of = np.full(shape, -1, np.int32 if shape[1] * most >> 31 == 0 else np.int64)
     for place, row in zip(order_of, scores, strict=True):
         place[row.argsort()] = np.arange(len(row))
         row.sort()
+    ruled_out = np.isneginf(scores).sum(axis=1)
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_STREAM,)))
     side = np.zeros(len(population), np.int64) if shared.codes is None else shared.codes[1]
     success = np.empty((2, DEALS + 1))
     hits = np.zeros((2, len(attempts.speakers), population.size))
     for deal in range(DEALS + 1):
-        order = np.arange(len(population))
+        order = np.arange(shape[1])
         for code in np.unique(side) if deal else ():
             some = np.flatnonzero(side == code)
             order[some] = rng.permutation(some)
         won = np.zeros((2, len(attempts.speakers)))
         for one in entries:
-            for s, (isolates, person) in enumerate(one.tried(scores, order_of, order)):
-                won[s, one.speakers] = isolates.mean(axis=(1, 2))
+            for s, isolates in enumerate(one.tried(scores, ruled_out, order_of, order)):
+                won[s, one.speakers] = isolates.mean(axis=(0, 2))
                 if not deal:
-                    e, d, f = np.nonzero(isolates)
-                    np.add.at(hits[s], (one.speakers[e], person[e, d, f]), 1)
+                    f, e, d = np.nonzero(isolates)
+                    people, e = one.people[e, d], one.speakers[e]
+                    tested = population.first[people] + attempts.slots[d, f, people.T].T
+                    place = order_of[e[:, None], tested]
+                    place[place < ruled_out[e, None]] += s * len(population)
+                    at = place.argmin(axis=1) if s else place.argmax(axis=1)
+                    np.add.at(hits[s], (e, people[np.arange(len(e)), at]), 1)
         success[:, deal] = won.mean(axis=1)
     present = np.zeros(hits.shape[1:])
     for one in entries:
@@ -237,14 +243,13 @@ def _own_share(
 class _Entries:
     """Attempts of the enrolment ``speakers`` (their numbers) of one threshold ``rank``: the
     ``members``, conversations of the speakers drawn (speakers × draws × entries, −1 where there are
-    fewer), their ``owner``, which of them test in each fold, the ``people`` drawn.
+    fewer), which of them test in each fold (members × folds), the ``people`` drawn.
     """
 
     rank: int
     count: int
     speakers: IntArray
     members: IntArray
-    owner: IntArray
     tests: BoolArray
     people: IntArray
 
@@ -255,67 +260,52 @@ class _Entries:
             return made
         population = attempts.population
         speakers = np.flatnonzero(attempts.ranks == rank)
-        draws = [attempts.draws(int(e)) for e in speakers]
-        people = np.array([[draw.order[:count] for draw in drawn] for drawn in draws])
+        people = attempts.draws(speakers).order[:, :, :count].copy()
         most = int(np.sort(population.counts)[-count:].sum())
         members = np.full((*people.shape[:2], most), -1)
-        for e, d in np.ndindex(people.shape[:2]):
-            rows = population.rows(people[e, d])
-            members[e, d, : len(rows)] = rows
-        owner = population.codes[members].astype(np.int64)
-        slot = population.slot[members]
-        tests = np.empty((*members.shape, attempts.slots.shape[1]), dtype=bool)
-        for d, slots in enumerate(attempts.slots):
-            tests[:, d] = slots.T[owner[:, d]] == slot[:, d, :, None]
-        made = cls(rank, count, speakers, members, owner, tests, people)
+        filled = np.arange(most) < population.counts[people].sum(axis=2)[:, :, None]
+        members[filled] = population.rows(people.reshape(-1))
+        draw = np.arange(people.shape[1])[:, None]
+        entries = attempts.slots.swapaxes(0, 1)[:, draw, population.codes[members]]
+        tests = (entries == population.slot[members]).reshape(len(entries), -1).T.copy()
+        made = cls(rank, count, speakers, members, tests, people)
         if attempts.kept:
             attempts.kept[count, rank] = made
         return made
 
     def tried(
-        self, ascending: Row, places_of: IntArray, order: IntArray
-    ) -> Iterator[tuple[BoolArray, IntArray]]:
-        """Whether each attempt isolates (speakers × draws × folds), and whom, under the score and
-        the negated one; place c of the population holds conversation ``order[c]``, whose score is
-        number ``places_of`` of those of an enrolment speaker, ``ascending``.
+        self, ascending: Row, ruled_out: IntArray, places_of: IntArray, order: IntArray
+    ) -> BoolArray:
+        """Whether each attempt isolates (folds × speakers × draws), under the score and the negated
+        one; place c of the population holds conversation ``order[c]``, whose score is number
+        ``places_of`` of those of an enrolment speaker, ``ascending``: so many are ``ruled_out``.
+        What is last in ``order`` stands for no conversation and is number −1.
         """
         size = self.members.shape[2]
         numbers = places_of.take(order[self.members] + (self.speakers * len(order))[:, None, None])
-        numbers[self.members < 0] = -1
         entries = (numbers * size + np.arange(size, dtype=numbers.dtype)).reshape(-1, size)
         entries.sort(axis=1)
-        lowest = np.isneginf(ascending).sum(axis=1)[self.speakers].repeat(self.members.shape[1])
+        lowest = ruled_out[self.speakers].repeat(self.members.shape[1])
         known = (entries >= size * lowest[:, None]).sum(axis=1)
-        shape = (*self.members.shape[:2], -1)
-        for sign in (1, -1):
-            ends = ascending, entries, known, sign
-            won, person, below = self._top(*ends, np.arange(len(known)), self.rank + 1 + NEAR)
-            short = np.flatnonzero((below == -np.inf).any(axis=1))
-            if short.size:
-                whole = self._top(*ends, short, self.rank + 1 + self.count)
-                won[short], person[short] = whole[:2]
-            yield won.reshape(shape), person.reshape(shape)
+        both = np.arange(2 * len(known))
+        won, below = self._top(ascending, entries, known, both, self.rank + 1 + NEAR)
+        short = np.flatnonzero((below == -np.inf).any(axis=0))
+        if short.size:
+            most = self.rank + 1 + self.count
+            won[:, short] = self._top(ascending, entries, known, short, most)[0]
+        return won.reshape(len(won), 2, *self.members.shape[:2]).swapaxes(0, 1)
 
     def _top(
-        self,
-        ascending: Row,
-        entries: IntArray,
-        known: IntArray,
-        sign: int,
-        rows: IntArray,
-        most: int,
-    ) -> tuple[BoolArray, IntArray, FloatArray]:
-        """Whether the best scores of attempts isolate, whom, and the (k+1)-th that calibrates."""
-        size, draws = self.members.shape[2], self.members.shape[1]
+        self, ascending: Row, entries: IntArray, known: IntArray, rows: IntArray, most: int
+    ) -> tuple[BoolArray, FloatArray]:
+        """Whether the best scores of attempts isolate, and the (k+1)-th that calibrates; ``rows``
+        beyond the attempts are those under the negated score.
+        """
+        size, draws, (negated, row) = *self.members.shape[:0:-1], np.divmod(rows, len(entries))
         at = np.arange(min(most, size))[:, None]
-        last = size - 1 - at if sign > 0 else np.minimum(size - known[rows] + at, size - 1)
-        number, member = np.divmod(entries[rows, last], size)
-        there = at < known[rows]
-        top = np.where(there, sign * ascending[self.speakers[rows // draws], number], -np.inf)
-        member += rows * size
-        is_test = self.tests.reshape(-1, self.tests.shape[3]).take(member, axis=0)
-        won, below, _ = isolated(
-            top, is_test & there[:, :, None], ~is_test & there[:, :, None], self.rank
-        )
-        first = member[is_test.argmax(axis=0), np.arange(len(rows))[:, None]]
-        return won, self.owner.reshape(-1)[first], below
+        last = np.where(negated, np.minimum(size - known[row] + at, size - 1), size - 1 - at)
+        number, member = np.divmod(entries[row, last], size)
+        there, score = at < known[row], ascending[self.speakers[row // draws], number]
+        top = np.where(there, np.where(negated, -score, score), -np.inf)
+        is_test = self.tests.take(member + row * size, axis=0).transpose(2, 0, 1).copy()
+        return isolated(top, is_test & there, ~is_test & there, self.rank)[:2]

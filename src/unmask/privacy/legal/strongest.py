@@ -22,6 +22,7 @@ from unmask.privacy.attack import Attacker
 from unmask.privacy.legal.curve import SCORE, Curve, RiskCurve
 from unmask.privacy.legal.linking import Linkability, linkability
 from unmask.privacy.luck import luck_of
+from unmask.trials import lookup
 
 SPLITS = 200
 STRONG_ENOUGH = 0.5
@@ -104,9 +105,10 @@ def strongest_of(
     risks = {name: curve for name in at if isinstance(curve := curves[name], RiskCurve)}
     share, cross = dict.fromkeys(at, 1.0), np.empty(0)
     if len(risks) == len(at) > 1:
-        tried = _common((one.speakers, one.per_speaker[:, at[name]]) for name, one in risks.items())
-        if len(tried) >= _LEAST_SPEAKERS:
-            cross, chosen = _cross_fitted(tried.drop("speaker").to_numpy().T, seed)
+        each = ((one.speakers, one.per_speaker[:, at[name]]) for name, one in risks.items())
+        people, tried = _common(each)
+        if len(people) >= _LEAST_SPEAKERS:
+            cross, chosen = _cross_fitted(tried, seed)
             share = dict(zip(risks, chosen.tolist(), strict=True))
     name = max(at, key=lambda one: (round(float(curves[one].value[at[one]]), 12), share[one]))
     luck = luck_of((curves[one].permuted, i) for one, i in at.items())
@@ -121,15 +123,14 @@ def strongest_of(
     return Strongest(name, estimate, share[name], len(at), bool(cross.size))
 
 
-def _common(outcomes: Iterable[tuple[pl.Series, FloatArray]]) -> pl.DataFrame:
-    """Outcomes of the speakers that all attackers attack, a column for each attacker's number."""
-    first, *others = (
-        pl.DataFrame({"speaker": speakers, str(n): values})
-        for n, (speakers, values) in enumerate(outcomes)
-    )
-    for table in others:
-        first = first.join(table, on="speaker", how="inner", maintain_order="left")
-    return first
+def _common(outcomes: Iterable[tuple[pl.Series, FloatArray]]) -> tuple[pl.Series, FloatArray]:
+    """The speakers that all attackers attack, and their outcomes under each (rows)."""
+    told = list(outcomes)
+    names = told[0][0]
+    at = np.array([lookup(names, speakers) for speakers, _ in told])
+    known = (at >= 0).all(axis=0)
+    values = [values[where] for (_, values), where in zip(told, at[:, known], strict=True)]
+    return names.filter(pl.Series(known)), np.array(values)
 
 
 def _cross_fitted(outcomes: FloatArray, seed: int) -> tuple[FloatArray, FloatArray]:
@@ -201,15 +202,12 @@ def overlaps(risks: Mapping[str, RiskCurve], *, share: float = SHARE) -> tuple[O
     made = []
     means = {label: (one.speakers, one.per_speaker.mean(axis=1)) for label, one in risks.items()}
     for first, second in combinations(risks, 2):
-        people = _common([means[first], means[second]]).sort("speaker")
-        names = people["speaker"].to_list()
+        people, tried = _common([means[first], means[second]])
+        names = people.to_list()
         size = max(1, round(share * len(names)))
         if len(names) < 2 * size:
             continue
-        sides = [
-            _ordered(names, people[str(n)].to_numpy(), label)
-            for n, label in enumerate((first, second))
-        ]
+        sides = [_ordered(names, *one) for one in zip(tried, (first, second), strict=True)]
         for which, step in ((EASIEST, 1), (HARDEST, -1)):
             tenths, drawn = [], 0
             for order, risk in ((order[::step], risk[::step]) for order, risk in sides):

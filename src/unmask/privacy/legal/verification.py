@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_array
 
 from unmask import base
-from unmask.base import HULL, SKEWED, BoolArray, FloatArray, Groups, IntArray, Lookup, Sampling
+from unmask.base import HULL, SKEWED, FloatArray, Groups, IntArray, Lookup, Sampling
 from unmask.engine import Roc, equal_errors
 from unmask.privacy.legal.conversations import USUAL, LegalProtocol, Rows, as_counts, attack_data
 from unmask.privacy.legal.curve import Curve, with_negated
@@ -284,15 +285,13 @@ class ListDraws:
     nontarget: npt.NDArray[np.signedinteger]
 
     @base.lazy
-    def added(self) -> list[tuple[BoolArray, FloatArray]]:
-        """For every N' which pairs of groups have further nontargets, and these, in single
-        precision where that holds whole numbers exactly: up to 2²⁴.
-        """
-        pairs, counts = self.times.shape[1] ** 2, self.nontarget
-        most = pairs * max(int(counts.max(initial=0)), -int(counts.min(initial=0)))
-        kind: Any = np.float32 if most < 1 << 24 else np.float64
-        real = [(count.max(axis=1) > 0) | (count.min(axis=1) < 0) for count in counts]
-        return [(some, count[some].astype(kind)) for some, count in zip(real, counts, strict=True)]
+    def added(self) -> list[tuple[IntArray, IntArray, csr_array]]:
+        """For every N' pairs of groups that have further nontargets, and these, bins × pairs."""
+        groups, added = self.times.shape[1], []
+        for count in self.nontarget:
+            some = np.flatnonzero(count.any(axis=1))
+            added.append((*np.divmod(some, groups), csr_array(count[some].T, dtype=float)))
+        return added
 
     def intervals(self, values: FloatArray, *, level: float) -> tuple[FloatArray, FloatArray]:
         """Intervals of 1 − EER and of the negated score's (rows) for every N' (columns).
@@ -324,12 +323,10 @@ def errors_of(xp: Xp, resampled: ListDraws, replicates: Range) -> Arrays:
     """
     times = resampled.times[slice(*replicates)]
     target = times @ resampled.target
-    short = times.astype(resampled.added[0][1].dtype)
-    pairs = (short[:, :, None] * short[:, None, :]).reshape(len(times), -1)
     errors = np.full((len(times), 2, len(resampled.added)), np.nan)
     nontarget = np.zeros(target.shape)
-    for n, (where, more) in enumerate(resampled.added):
-        nontarget += pairs[:, where] @ more
+    for n, (test, enrol, more) in enumerate(resampled.added):
+        nontarget += (more @ (times.T[test] * times.T[enrol])).T
         some = nontarget.max(axis=1) > 0
         errors[some, 0, n] = equal_errors(target[some], nontarget[some])
         errors[some, 1, n] = equal_errors(target[some, ::-1], nontarget[some, ::-1])
