@@ -53,7 +53,7 @@ def test_a_sweep_elsewhere_is_the_same_sweep(attackers, wanted, options, monkeyp
     opened = []
     really = executors.Place._open
     monkeypatch.setattr(
-        executors.Place, "_open", lambda self: opened.append(self.on) or really(self)
+        executors.Place, "_open", lambda self, n: opened.append(self.on) or really(self, n)
     )
     with run_on(**options):
         assert repr(um.assess_attackers(attackers, **SWEEP).estimates) == wanted

@@ -99,7 +99,7 @@ class Place:
                 stack.enter_context(one_blas_thread())
                 count = min(count, tasks)
                 threads = ThreadPoolExecutor(count) if count > 1 else _Caller()
-                yield Pool(stack.enter_context(threads), count)
+                yield Pool(stack.enter_context(threads), count if count > 1 else 0)
             elif self.on == "processes":
                 yield stack.enter_context(_processes(count, self.devices))
             else:
