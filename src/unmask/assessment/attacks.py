@@ -261,7 +261,7 @@ def attacks_of(config: Config, inputs: Inputs) -> tuple[Attacks, dict[tuple[str,
     if inputs.original is None or not inputs.protected:
         return {}, {}
     original = inputs.enrolment(inputs.original)
-    control = law.of_people(inputs.attacked(inputs.original), set(original.speakers.to_series()))
+    control = law.of_people(inputs.attacked(inputs.original), set(original.speakers.present))
     named = dict.fromkeys(b for attacker in config.attackers for b in attacker.backends)
     backends = tuple(b for b in named if not law.known_backend(b).apart)
     unprotected = law.Attacker(original, control, train=original, release=False)

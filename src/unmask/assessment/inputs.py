@@ -183,7 +183,7 @@ class Inputs:
         """Who, and which recordings, have no protected version, no original or no enrolment."""
         original, given = self.original, self.speech[name].protected
         assert original is not None
-        everyone, protected = (set(x.speakers.to_series()) for x in (original, given))
+        everyone, protected = (set(x.speakers.present) for x in (original, given))
         recordings = utterances(original)
         bare = recordings.filter(~recordings.is_in(utterances(given).implode()))
         if len(bare) == len(recordings):
@@ -202,7 +202,7 @@ class Inputs:
         for people, why in (
             (protected - everyone, "without original speech, not attacked"),
             (
-                (protected & everyone) - set(attacked.speakers.to_series()),
+                (protected & everyone) - set(attacked.speakers.present),
                 "without speech to enrol, to attack, or in the attacker's own run, not attacked",
             ),
         ):
@@ -214,7 +214,7 @@ class Inputs:
 
 def check_speakers(known: Embeddings, other: Embeddings, key: str) -> None:
     """Somebody is in both sets."""
-    here, there = (sorted(set(voices.speakers.to_series())) for voices in (known, other))
+    here, there = (sorted(set(voices.speakers.present)) for voices in (known, other))
     if not set(here) & set(there):
         some = [", ".join(names[:2]) + (" …" if len(names) > 2 else "") for names in (there, here)]
         raise InputError(f"no speaker of {key} is in original ({some[0]} against {some[1]})")

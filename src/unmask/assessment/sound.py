@@ -144,7 +144,7 @@ def _kept(original: Embeddings, run: Embeddings) -> tuple[FloatArray, FloatArray
     """By person, how much more alike than others, as cosines about the mean, two halves of their
     recordings are, their voice and its original, and both voices' likeness to everybody else.
     """
-    people = sorted({*original.speakers.to_series()} & {*run.speakers.to_series()})[:RUN_PEOPLE]
+    people = sorted({*original.speakers.present} & {*run.speakers.present})[:RUN_PEOPLE]
     count = pl.int_range(pl.len()).over("speaker") % 2
     half = pl.DataFrame({"speaker": run.speakers.codes}).select(count).to_series().to_numpy()
     halves = _centred(*(_voices(run, people, half == n) for n in (0, 1)))

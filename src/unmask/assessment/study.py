@@ -335,9 +335,9 @@ class Study:
 
 def drawn_people(sets: Iterable[Embeddings], most: int, seed: int) -> set[str]:
     """As many as ``most`` of the people in all ``sets``, the same for one seed."""
-    names = set.intersection(*(set(voices.speakers.to_series()) for voices in sets))
+    names = sorted(set.intersection(*(set(voices.speakers.present) for voices in sets)))
     order = np.random.default_rng(seed).permutation(len(names))[:most]
-    return {sorted(names)[i] for i in order}
+    return {names[i] for i in order}
 
 
 def _given_table(name: str, scores: Scores, references: Sequence[str]) -> Table:

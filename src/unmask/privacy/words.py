@@ -233,8 +233,8 @@ def _weights(
     backend, pairs, learns = voice.backend_in_use, (voice.enrol, voice.enrol), False
     others = attacker.parallel or (attacker.train and (attacker.train, attacker.train))
     if others and all(WORDS in voices.columns for voices in others):
-        people = sorted(set(others[0].speakers.to_series()))
-        apart = not set(people) & set(attacker.test.speakers.to_series())
+        people = sorted(set(others[0].speakers.present))
+        apart = not set(people) & set(attacker.test.speakers.present)
         learns = apart and len(people) >= _LEAST_PEOPLE and not isinstance(backend, AlignedCosine)
     if learns and others:
         pairs = of_people(others[0], people[::2]), of_people(others[1], people[::2])

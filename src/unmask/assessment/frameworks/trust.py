@@ -60,16 +60,16 @@ def trusted(
     else:
         series = law.on_fewer(attacker, seed=seed)
         best = series[max(series)][0]
-        people = set(best.test.speakers.to_series())
+        people = set(best.test.speakers.present)
         trained = attacker.train
         assert trained is not None
-        if people & set(trained.speakers.to_series()):
+        if people & set(trained.speakers.present):
             seen = attacker.among(people).trained_on(people)
         else:
             known = [inputs.enrolment(voices) for voices in speech.known.values()]
             seen = replace(best, train=law.pooled(known)) if backend in ("wccn", "plda") else None
     curve = law.learning_curve(dict(sorted(series.items())), level=level)
-    people = set(best.test.speakers.to_series())
+    people = set(best.test.speakers.present)
 
     def beside(speech_of: Embeddings) -> law.Attacker:
         """The same back-end, one set on both sides."""

@@ -23,7 +23,7 @@ def _steps(study: Study) -> Plan:
         if name not in attacks:
             continue
         control = attacks[ORIGINAL][0]
-        people = set(study.tested[ORIGINAL, control.attacker].data.enrol.speakers.to_series())
+        people = set(study.tested[ORIGINAL, control.attacker].data.enrol.speakers.present)
         learnt, attacked = (
             replace(control, data=replace(control.data, test=inputs.attacked(run))).among(people)
             for run in (other, inputs.protected[name])

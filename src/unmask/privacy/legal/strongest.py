@@ -391,8 +391,8 @@ def on_fewer(
     """
     if attacker.train is None:
         raise InputError("learning curve: expected an attacker with training speech, found none")
-    trainers = sorted(set(attacker.train.speakers.to_series()))
-    attacked = set(attacker.test.speakers.to_series())
+    trainers = sorted(set(attacker.train.speakers.present))
+    attacked = set(attacker.test.speakers.present)
     rng = np.random.default_rng(np.random.SeedSequence(seed))
     if attacked & set(trainers):
         order = [trainers[i] for i in rng.permutation(len(trainers))]

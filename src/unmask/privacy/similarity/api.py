@@ -601,4 +601,4 @@ def deid_gaps(system: str, by: str, groups: Mapping[str, Pseudonymisation]) -> G
 
 def _like(part: Embeddings, protected: Embeddings, by: str | None) -> Embeddings:
     """The protected segments of the speakers of a part."""
-    return protected if by is None else of_people(protected, set(part.speakers.to_series()))
+    return protected if by is None else of_people(protected, set(part.speakers.present))

@@ -338,7 +338,7 @@ def retrained(
     setup = Setup(**how)
     segments, order = aligned(original, protected)
     people, teachers = np.array(segments.names), taught or (original, protected)
-    known = set(teachers[1].speakers.to_series())
+    known = set(teachers[1].speakers.present)
     if len(known) < LEAST_PEOPLE:
         raise InputError("retraining", f"{LEAST_PEOPLE} people or more to learn from", len(known))
     apart = known.isdisjoint(segments.names)

@@ -332,7 +332,7 @@ def _linked_largest(
     attacks: list[dict[str, Attacker]] = [{}, {}]
     if (np.unique(sides[0].speakers.codes, return_counts=True)[1] > 1).sum() > 1:
         attacks[0]["within"] = within_release(replace(sides[0], sessions=None))
-    shared = set(sides[0].speakers.to_series()) & set(sides[1].speakers.to_series())
+    shared = set(sides[0].speakers.present) & set(sides[1].speakers.present)
     for a, b in ((0, 1), (1, 0)) if len(shared) > 1 else ():
         label = " to ".join(str(sessions.names[int(largest[one])]) for one in (a, b))
         attacks[1][label] = Attacker(sides[a], of_people(sides[b], shared), release=True)
