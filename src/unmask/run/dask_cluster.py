@@ -181,7 +181,8 @@ class Cluster(Pool):
             return Lost(f"{self._name}: a block was lost with its worker again and again")
         if isinstance(error, MemoryError):
             return Lost(f"{self._name}: a worker ran out of memory")
-        if self._client.status != "running" or type(error).__name__.endswith("CancelledError"):
+        cut_off = type(error).__name__.endswith(("CancelledError", "CommClosedError"))
+        if cut_off or self._client.status != "running":
             return Lost(f"{self._name}: the scheduler disappeared")
         return Lost(f"{self._name}: a worker failed: {_first_line(error)}")
 
