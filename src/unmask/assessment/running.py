@@ -23,7 +23,7 @@ from unmask.errors import InputError
 from unmask.estimate import Notice
 
 K = TypeVar("K")
-_A_SECTION, _FIGURES, _SORTED = 0.3, 1.0, 0.06
+_A_SECTION, _FIGURES, _SORTED = 0.3, 1.0, 0.08
 """Seconds of a section, of the figures of a safeguard in one format, and of some sorting."""
 
 
@@ -74,7 +74,7 @@ def _pace() -> float:
     start = time.perf_counter()
     for _ in range(3):
         np.sort(numbers)
-    return min(max((time.perf_counter() - start) / _SORTED, 0.5), 4.0)
+    return min(max((time.perf_counter() - start) / _SORTED, 0.4), 4.0)
 
 
 @dataclass(frozen=True)
