@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy.special import betaincinv
-from scipy.stats import hypergeom
 
 from unmask.base import FloatArray, Groups, IntArray, Sampling
 from unmask.errors import InputError
@@ -262,6 +261,8 @@ def mean_calibrated_chance(
             others = (total - rank) / max(everyone - 1, 1)
             drawn = np.array([count - 1])
             if some < everyone - 1:
+                from scipy.stats import hypergeom
+
                 drawn = hypergeom.ppf(_DRAWN, everyone - 1, some, count - 1).astype(int)
             each = [
                 calibrated_chance(int(n) + 1, int(rank), rank + n * others) if n else 1.0
