@@ -12,7 +12,7 @@ from unmask.engine import Roc, cross_pairing
 from unmask.privacy import one_minus_eer
 from unmask.privacy.legal import count_above_in_scores
 from unmask.run import run_on
-from unmask.scoring import BACKENDS, AsNorm, Fused, backend_named, score_matrix
+from unmask.scoring import BACKENDS, AsNorm, Fused, backend_named, fitted, score_matrix
 
 
 class Distance:
@@ -296,3 +296,19 @@ def test_steps_of_a_back_end_of_ones_own_are_not_taken_for_those_of_another():
     BACKENDS.clear()
     BACKENDS.update(before)
     assert len(keys) == 2
+
+
+@pytest.mark.parametrize("name", ["wccn", "plda", "whitened"])
+def test_a_fit_is_taken_again_for_the_same_content_only(name):
+    rng = np.random.default_rng(0)
+    vectors, names = rng.normal(size=(40, 4)), np.repeat(list("abcdefgh"), 5)
+
+    def made(vectors, names):
+        voices = um.Embeddings(vectors, names)
+        return fitted(name, train=voices, enrol=voices, test=voices)
+
+    first = made(vectors, names)
+    assert made(vectors.copy(), names) is first
+    assert made(vectors + 1e-9 * rng.normal(size=(40, 4)), names) is not first
+    if name != "whitened":
+        assert made(vectors, np.roll(names, 1)) is not first
