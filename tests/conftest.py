@@ -33,6 +33,9 @@ def pytest_addoption(parser):
     parser.addoption(
         "--required", action="store_true", help="fail if a test lacks what the Makefile installs"
     )
+    parser.addoption(
+        "--pin-sentences", action="store_true", help="take today's sentences of tests as right"
+    )
 
 
 def required_skips(reports):
@@ -94,3 +97,27 @@ def shared_place():
             return within(replace(opened[on], state=state))
 
         yield at
+
+
+@pytest.fixture
+def sentences(request):
+    """Sentences that a user reads, compared with those pinned in tests/golden/sentences.json."""
+    from tests.sentences import Sentences
+
+    test = f"{request.node.path.relative_to(request.config.rootpath)}::{request.node.name}"
+    replaced = {}
+    if "tmp_path" in request.fixturenames:
+        replaced[str(request.getfixturevalue("tmp_path"))] = "<folder>"
+    sentences = Sentences(test, replaced, request.config.getoption("--pin-sentences"))
+    yield sentences
+    # A test that failed on its way did not show all: its own failure says why.
+    if not getattr(request.node, "has_failed", False):
+        sentences.check_all()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = yield
+    if call.when == "call" and report.failed:
+        item.has_failed = True
+    return report
