@@ -44,8 +44,9 @@ def enrolling(
     """Names of the utterances that enrol: those listed, or a part of each speaker's, by seed.
 
     A speaker's utterances are put in an order that is drawn by the seed and the content of the
-    originals, so the choice of one speaker depends on nobody else, and on no name; where some of ``others`` have fewer utterances, the same part of these
-    enrols as of the rest. With one utterance a speaker can only be attacked.
+    originals, so the choice of one speaker depends on nobody else and on no name; where some of
+    ``others`` have fewer utterances, the same part of these enrols as of the rest. With one
+    utterance a speaker can only be attacked.
     """
     if config.split.utterances is not None:
         lines = text_lines(config.split.utterances)

@@ -20,8 +20,8 @@ from unmask.engine import Roc, fusion_weights
 from unmask.errors import InputError
 from unmask.estimate import Notice
 from unmask.privacy.recordings import (
-    ExchangedPeople,
     MOST_PARTS,
+    ExchangedPeople,
     Parts,
     ReleaseSplit,
     drawn_names,
@@ -481,8 +481,8 @@ class Attacker:
         """Attack in ``folds`` groups of speakers, each with ``backends`` trained on the others.
 
         By default these are all that can be trained on such speech where there is any, else the
-        cosine. Where enrolment and test share utterances, half of each speaker's utterances (drawn by
-        content) enrols and the other half tests, so that no utterance meets its own protected
+        cosine. Where enrolment and test share utterances, half of each speaker's utterances (drawn
+        by content) enrols and the other half tests, so that no utterance meets its own protected
         version. The groups depend on the speakers' names and the ``seed`` alone, so all
         attackers of one test set try the same trials.
         """
@@ -764,8 +764,8 @@ def _fusion(
 ) -> Backend:
     """:data:`MEMBERS` trained on ``train`` (on both sets of ``pairs`` where there is none), weighed
     by trials of one set of ``pairs`` against the other: of half of the speakers, drawn (of fewer
-    where these would be more than a million), by members trained on the others, so that none is trusted
-    for what it learnt by heart.
+    where these would be more than a million), by members trained on the others, so that none is
+    trusted for what it learnt by heart.
     """
     data = pooled(pairs) if train is None else train
     names = sorted(set.intersection(*(set(pair.speakers.to_series()) for pair in pairs)))

@@ -1,11 +1,12 @@
 """Sets of recordings: whose they are, their parts and groups, and versions of the same.
 
-Whatever is split here is split by content: recordings of a person stand in an order that is drawn by
-seed and content. A safeguard that alternates two voices by the names of files gains nothing.
+Whatever is split here is split by content: recordings of a person stand in an order that is drawn
+by seed and content. A safeguard that alternates two voices by the names of files gains nothing.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +20,6 @@ import polars as pl
 from unmask.base import BoolArray, Groups, IntArray
 from unmask.errors import InputError
 from unmask.trials import Contents, Embeddings, Ids
-
 
 _MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 _SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31))
@@ -148,19 +148,23 @@ class ExchangedPeople:
     """The people of a release who are tested, with their numbers of ``utterances``.
 
     Each pair of their recordings is scored both ways, so their names are exchanged in pairs.
-    Without ``has_level`` no exchange tells what luck reads.
+    Without ``has_level`` no exchange tells what luck reads. ``digest`` is that of the contents by
+    which the release is split.
     """
 
     names: pl.Series
     utterances: IntArray
     has_level: bool = True
+    digest: str = ""
 
     @classmethod
     def of(cls, *sets: Embeddings) -> ExchangedPeople:
         """Take those who have two utterances in all ``sets`` together."""
         named = pl.concat([one.speakers.to_series() for one in sets]).rename("name")
         table = named.to_frame().group_by("name").len().filter(pl.col("len") > 1).sort("name")
-        return cls(table["name"], table["len"].to_numpy().astype(np.int64))
+        contents = np.sort(np.concatenate([one.content_codes for one in sets]))
+        digest = hashlib.sha256(contents.astype("<u8").tobytes()).hexdigest()[:8]
+        return cls(table["name"], table["len"].to_numpy().astype(np.int64), digest=digest)
 
     def among(self, people: Collection[str]) -> ExchangedPeople:
         """Take some of them."""

@@ -86,7 +86,8 @@ def assess_attackers(
     cannot be fitted is left out, with a notice. With side columns every back-end that is fitted by
     name competes once more, fitted within each of their groups: "informed (wccn by sex)". An attack
     within a release (:func:`within_release`) is run in rounds, and what it does to each speaker
-    averaged over all attempts. The table is the same wherever scores are counted (:func:`unmask.run_on`).
+    averaged over all attempts. The table is the same wherever scores are counted
+    (:func:`unmask.run_on`).
 
     Parameters
     ----------

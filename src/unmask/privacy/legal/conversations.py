@@ -359,6 +359,7 @@ def attack_data(
         "strangers": strangers,
         "short": 0 if asked is None else enrolled.short,
         "resampling": how,
+        "split": "" if exchanged is None else exchanged.digest,
     }
     codes = side_codes(both, side) if side else None
     everyone = test.speakers.present

@@ -18,9 +18,8 @@ from unmask.base import FloatArray, IntArray, Sampling, Tabular
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Notice
 from unmask.privacy.legal.conversations import refuse_zeros
-from unmask.privacy.recordings import rows_by_content
 from unmask.privacy.legal.curve import SCORE, risk_interval
-from unmask.privacy.recordings import column_of
+from unmask.privacy.recordings import column_of, rows_by_content
 from unmask.trials import Embeddings, Ids
 
 _STOP = {"maxiter": 200, "ftol": 1e-6, "gtol": 1e-4}

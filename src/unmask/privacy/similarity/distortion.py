@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from unmask.base import FloatArray, IntArray, Tabular, in_order, weighted_sum
+from unmask.base import FloatArray, IntArray, Tabular, weighted_sum
 from unmask.engine import (
     LARGEST_D_ECE,
     IsotonicCalibration,
@@ -331,7 +331,8 @@ def retrained(
     protected speech: an untouched voice reads 0 dB, however much training helps.
 
     ``taught`` is original and protected speech to learn from, the two sets themselves by default.
-    Where its people are among those compared, they are taken in halves, drawn by the seed: each half is compared by what the other half taught, and people of two halves not at all.
+    Where its people are among those compared, they are taken in halves, drawn by the seed: each
+    half is compared by what the other half taught, and people of two halves not at all.
     ``how`` are mean, replicates, level and seed of :func:`pseudonymisation`.
     """
     setup = Setup(**how)

@@ -71,7 +71,8 @@ class SessionAssessment(SimilarityResult):
     scores between sessions: plain, negated, each session about its own mean, whitened, and turned
     onto the largest. ``linked`` is Linkability between sessions, each person leaving out whole
     sessions in turn, ``linked_within`` that among the recordings of the largest, each under its
-    strongest attack; ``luck`` what the least unlinkability of all attacks reads with names permuted in each session.
+    strongest attack; ``luck`` what the least unlinkability of all attacks reads with names permuted
+    in each session.
     """
 
     sessions: int
