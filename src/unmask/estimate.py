@@ -15,6 +15,8 @@ from unmask.notices import HasNotices as HasNotices, Notice as Notice, Noticed a
 Parameter = str | int | float | bool | None
 BEYOND = 0.05
 """Adjusted p-value up to which something is said to be beyond chance."""
+LEAST_PEOPLE, LEAST_IN_PAIRS = 4, 7
+"""People whose names, permuted or exchanged in pairs, can show so small a p-value."""
 
 
 def frozen(values: Mapping[str, Any]) -> MappingProxyType[str, Any]:
@@ -76,6 +78,8 @@ class Luck:
 
     ``value`` is the mean of the best over ``permutations`` of the names of ``people`` (or deals of
     their conversations); ``p`` the share of them that reach what was found, itself among them.
+    ``in_pairs``: people were exchanged in pairs, within a release; ``is_unequal``: their numbers of
+    utterances are so unlike that p may be up to twice too small.
     """
 
     value: float
@@ -83,11 +87,22 @@ class Luck:
     attacks: int
     permutations: int
     people: int
+    in_pairs: bool = False
+    is_unequal: bool = False
 
     @property
     def beyond(self) -> bool:
         """Whether what was found is beyond chance: p is at most 0.05."""
         return self.p <= BEYOND + 1e-12
+
+    @property
+    def limits(self) -> str:
+        """What p cannot tell, as sentences have it; nothing where it tells all."""
+        if self.people < (LEAST_IN_PAIRS if self.in_pairs else LEAST_PEOPLE):
+            return f"{self.people} people cannot reach 0.05"
+        if self.is_unequal:
+            return "numbers of utterances are unlike: p may be up to twice too small"
+        return ""
 
     def decides(self, people: int) -> bool:
         """Whether it tells of so many people: of fewer that were drawn only what it shows counts,
@@ -175,8 +190,8 @@ class Estimate(Tabular):
         some = luck.people < self.n.get("speakers", 0)
         of = f" (from {luck.people:,} people)" if some else ""
         best = "it" if luck.attacks == 1 else f"the best of {luck.attacks:,}"
-        few = f"; {luck.people} people cannot reach 0.05" if luck.people < 4 else ""
-        return f"without information {best}{of} reads {self.luck_shown}{few}"
+        limits = f"; {luck.limits}" if luck.limits else ""
+        return f"without information {best}{of} reads {self.luck_shown}{limits}"
 
     @property
     def luck_shown(self) -> str:

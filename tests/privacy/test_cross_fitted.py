@@ -9,7 +9,7 @@ import pytest
 
 import unmask as um
 from unmask.privacy.attack import ALIGNMENTS
-from unmask.privacy.recordings import first_half
+from unmask.privacy.recordings import half_by_content
 from unmask.trials import Ids
 
 PEOPLE, EACH, DIM = 30, 10, 48
@@ -85,7 +85,7 @@ def test_each_way_is_that_of_its_halves_alone():
     rng = np.random.default_rng(2)
     original, protected = speech(voices(rng) + rest(rng)), speech(voices(rng) + rest(rng))
     result = attacked(original, protected, ["whitened"])
-    first = first_half(original)
+    first = half_by_content(original, 0)
     similar = []
     for here, way in ((first, "first"), (~first, "second")):
         one = um.Attacker(original.select(here), protected.select(~here), "whitened")
@@ -104,15 +104,16 @@ def test_each_way_is_that_of_its_halves_alone():
     assert evidence.eer == pytest.approx(np.mean([roc.eer() for roc in rates]))
 
 
-def test_halves_are_every_second_utterance_or_whole_sessions():
+def test_halves_go_by_content_or_are_whole_sessions():
     rng = np.random.default_rng(3)
     one = speech(rest(rng))
-    shuffled = one.select(rng.permutation(len(one)))
-    for some in (one, shuffled):
-        assert some.utterances is not None
-        chosen = set(some.utterances.to_series().filter(first_half(some)))
-        assert chosen == {name for name in SPOKEN if int(name[-1]) % 2 == 0}
+    order = rng.permutation(len(one))
+    chosen = half_by_content(one, 0)
+    assert (chosen.reshape(PEOPLE, EACH).sum(axis=1) == EACH // 2).all()
+    assert (half_by_content(one.select(order), 0) == chosen[order]).all()
+    assert (half_by_content(one, 1) != chosen).any()
     sessions = Ids.from_strings([f"d{(i % EACH) // 5}" for i in range(len(one))])
-    whole = first_half(replace(one, sessions=sessions)).reshape(PEOPLE, EACH)
-    assert whole[:, :5].all()
-    assert not whole[:, 5:].any()
+    whole = half_by_content(replace(one, sessions=sessions), 0).reshape(PEOPLE, 2, 5)
+    assert (whole.all(axis=2) | ~whole.any(axis=2)).all()
+    assert (whole.all(axis=2).sum(axis=1) == 1).all()
+    assert 0 < whole[:, 0].all(axis=1).sum() < PEOPLE

@@ -13,8 +13,8 @@ from tests.helpers.populations import named_speakers, score_matrices
 from unmask import InputError, Plda, Whitening
 from unmask.engine import LARGEST_D_ECE, Roc
 from unmask.privacy import Attacker, compare_safeguards, pseudonymisation
-from unmask.privacy.attack import first_half
 from unmask.privacy.legal import pooled
+from unmask.privacy.recordings import half_by_content
 from unmask.privacy.similarity import api, resampling as similarity_resampling
 from unmask.privacy.similarity.intervals import Statistic, decibels, lost
 from unmask.privacy.similarity.result import assessed
@@ -76,7 +76,7 @@ def d_diag(matrix):
 
 def crossed_d_diag(original, scored):
     """D_diag of an attack on halves: of originals ``here`` and protected speech of the others."""
-    first = first_half(original)
+    first = half_by_content(original, 0)
     people = np.eye(original.speakers.codes.max() + 1)[original.speakers.codes]
     similar = []
     for here in (first, ~first):

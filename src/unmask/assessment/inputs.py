@@ -170,7 +170,7 @@ class Inputs:
 
     def _within(self, release: Embeddings) -> Attacker:
         """The attack within a release: by the list of those that enrol, where there is one that
-        leaves somebody on both sides; else by halves, both ways.
+        leaves somebody on both sides; else in rounds, by content.
         """
         enrols = utterances(release).is_in(list(self.enrols)).to_numpy()
         speakers = release.speakers.codes

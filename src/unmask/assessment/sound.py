@@ -11,11 +11,11 @@ from dataclasses import astuple
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import polars as pl
 
 from unmask.assessment.config import ORIGINAL
 from unmask.base import FloatArray, Vectors, quantile_t
 from unmask.estimate import Notice
+from unmask.privacy.legal import half_by_content
 from unmask.speech import SAMPLE_RATE
 from unmask.trials import Embeddings, Sound
 
@@ -145,9 +145,8 @@ def _kept(original: Embeddings, run: Embeddings) -> tuple[FloatArray, FloatArray
     recordings are, their voice and its original, and both voices' likeness to everybody else.
     """
     people = sorted({*original.speakers.present} & {*run.speakers.present})[:RUN_PEOPLE]
-    count = pl.int_range(pl.len()).over("speaker") % 2
-    half = pl.DataFrame({"speaker": run.speakers.codes}).select(count).to_series().to_numpy()
-    halves = _centred(*(_voices(run, people, half == n) for n in (0, 1)))
+    first = half_by_content(run, 0, sessions=False)
+    halves = _centred(_voices(run, people, first), _voices(run, people, ~first))
     voices = _centred(_voices(original, people), _voices(run, people))
     likeness = [side @ side.T - np.eye(len(side)) for side in voices]
     return _beyond(*halves), _beyond(*voices), _beyond(*likeness)

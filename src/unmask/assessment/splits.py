@@ -1,8 +1,7 @@
-"""Who enrols and who is attacked: utterances by name, by a list or by a part of each speaker's."""
+"""Who enrols and who is attacked: utterances by a list or by a part of each speaker's."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping
 
 import numpy as np
@@ -10,6 +9,7 @@ import polars as pl
 
 from unmask.assessment.config import Config
 from unmask.errors import InputError
+from unmask.privacy.legal import rows_by_content
 from unmask.run import text_lines
 from unmask.trials import Embeddings
 
@@ -43,16 +43,18 @@ def enrolling(
 ) -> frozenset[str]:
     """Names of the utterances that enrol: those listed, or a part of each speaker's, by seed.
 
-    A speaker's utterances are ordered by a hash of seed and name, so the choice of one speaker
-    depends on nobody else; where some of ``others`` have fewer utterances, the same part of these
-    enrols as of the rest. With one utterance a speaker can only be attacked.
+    A speaker's utterances are put in an order that is drawn by the seed and the content of the
+    originals, so the choice of one speaker depends on nobody else and on no name; where some of
+    ``others`` have fewer utterances, the same part of these enrols as of the rest. With one
+    utterance a speaker can only be attacked.
     """
     if config.split.utterances is not None:
         lines = text_lines(config.split.utterances)
         return frozenset(line.strip() for line in lines if line.strip())
     share = config.split.enrol
     names = utterances(original)
-    order = [hashlib.sha256(f"{config.seed}\0{name}".encode()).digest() for name in names]
+    order = np.empty(len(names), dtype=np.int64)
+    order[rows_by_content(original, config.seed)] = np.arange(len(names))
     held = np.zeros(len(names), dtype=np.int64)
     for voices in others.values():
         held += names.is_in(utterances(voices).implode()).to_numpy()

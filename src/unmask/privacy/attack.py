@@ -20,9 +20,13 @@ from unmask.engine import Roc, fusion_weights
 from unmask.errors import InputError
 from unmask.estimate import Notice
 from unmask.privacy.recordings import (
-    every_second,
-    first_half,
+    MOST_PARTS,
+    ExchangedPeople,
+    Parts,
+    ReleaseSplit,
+    drawn_names,
     groups_of,
+    half_by_content,
     of_people,
     pooled,
     refuse_versions,
@@ -106,7 +110,7 @@ def centred(embeddings: Embeddings, by: Sequence[str] = ()) -> Embeddings:
     vectors = np.array(unit.vectors)
     for here in _means(embeddings, by):
         vectors[here] = vectors[here] - vectors[here].mean(axis=0)
-    return replace(unit, vectors=vectors)
+    return unit.with_vectors(vectors)
 
 
 def _means(embeddings: Embeddings, by: Sequence[str]) -> list[Any]:
@@ -144,9 +148,15 @@ class Attacker:
         Columns of all sets (sex, language), known of each test recording: back-ends are fitted and
         means taken within each group, and only people of one group are compared.
     reverse
-        The same attack with its sides changed, whose outcomes are averaged with these.
+        The same attack with its sides changed, whose outcomes are averaged with these; read for
+        this release, ``split`` takes its place.
+    split
+        How a release is attacked by itself, in rounds; :func:`within_release` makes it. ``enrol``
+        and ``test`` are then those of the first round.
     words
         What is said, for back-ends called ``"words"`` and ``"cosine + words"``.
+    exchanged
+        Whose names are exchanged in pairs to tell chance, within a release; found out by default.
 
     Examples
     --------
@@ -169,6 +179,8 @@ class Attacker:
     by: tuple[str, ...] = ()
     reverse: Attacker | None = None
     words: Words | None = None
+    split: ReleaseSplit | None = None
+    exchanged: ExchangedPeople | None = None
 
     @property
     def listens(self) -> str:
@@ -179,10 +191,46 @@ class Attacker:
 
     @property
     def ways(self) -> tuple[Attacker, ...]:
-        """The attack, and the same with its sides changed where it is run both ways."""
-        if self.reverse is None:
-            return (self,)
-        return self, replace(self.reverse, backend=self.backend, by=self.by, words=self.words)
+        """The rounds of the attack at one utterance: itself alone where it has no others."""
+        return self.rounds()
+
+    def rounds(
+        self, length: int = 1, *, seed: int = 0, most: int = MOST_PARTS, least: int = 1
+    ) -> tuple[Attacker, ...]:
+        """The attackers of all rounds in which conversations of ``length`` are tried.
+
+        A release is cut into ``most`` parts, of which those are tested that have ``least``
+        conversations (:class:`ReleaseSplit`); where nobody has speech enough it is the first round
+        of one utterance. Any other attack is one round, or two with its ``reverse``.
+        """
+        exchanged = self._exchanged()
+        if self.split is None:
+            attackers = [self]
+            if self.reverse is not None:
+                same = {"backend": self.backend, "by": self.by, "words": self.words}
+                attackers.append(replace(self.reverse, **same))
+            return tuple(replace(one, reverse=None, exchanged=exchanged) for one in attackers)
+        release, trains = self.split.release, self.train is not None
+        attackers = []
+        for one in self.split.rounds(length, seed, most=most, least=least):
+            enrol, test = release.select(one.enrol), release.select(one.test)
+            train = enrol if trains else None
+            sets = {"enrol": enrol, "test": test, "train": train, "exchanged": exchanged}
+            attackers.append(replace(self, **sets, split=None))
+        return tuple(attackers) or (replace(self, split=None, exchanged=exchanged),)
+
+    def _exchanged(self) -> ExchangedPeople | None:
+        """Whose names are exchanged in pairs: nobody's where a known person is looked for."""
+        if self.exchanged is not None or not self.is_release:
+            return self.exchanged
+        if self.split is not None:
+            return self.split.exchanged
+        return ExchangedPeople.of(self.enrol, self.test)
+
+    @property
+    def attacked(self) -> Embeddings:
+        """All speech that is tested in some round."""
+        return self.test if self.split is None else self.split.release
 
     def ready(self) -> Attacker:
         """The same attacker with its sets aligned, if its back-end asks for it, and a back-end that
@@ -217,7 +265,7 @@ class Attacker:
         if not named.aligns:
             return replace(self, backend=made)
         sides = zip(made, (self.enrol, self.test), strict=True)
-        enrol, test = (replace(side, vectors=apply(side.vectors)) for apply, side in sides)
+        enrol, test = (side.with_vectors(apply(side.vectors)) for apply, side in sides)
         return replace(self, enrol=enrol, test=test, backend=AlignedCosine(named.name))
 
     @property
@@ -248,7 +296,7 @@ class Attacker:
                     vectors[here] = getattr(part, side).vectors
             else:
                 vectors = np.column_stack([whole.normalised().vectors, *own])
-            sides.append(replace(whole, vectors=vectors))
+            sides.append(whole.with_vectors(vectors))
         made = AlignedCosine(label) if aligns else ByGroup(backends, label)
         return replace(self, enrol=sides[0], test=sides[1], backend=made)
 
@@ -408,7 +456,13 @@ class Attacker:
 
     def among(self, people: set[str]) -> Attacker:
         """The same attacker on some of the ``people``."""
-        return replace(self, enrol=of_people(self.enrol, people), test=of_people(self.test, people))
+        return replace(
+            self,
+            enrol=of_people(self.enrol, people),
+            test=of_people(self.test, people),
+            split=self.split and self.split.among(people),
+            exchanged=self.exchanged and self.exchanged.among(people),
+        )
 
     def trained_on(self, people: set[str], *, inside: bool = True) -> Attacker:
         """The same attacker trained on some of its training ``people``, or on all others."""
@@ -427,9 +481,9 @@ class Attacker:
         """Attack in ``folds`` groups of speakers, each with ``backends`` trained on the others.
 
         By default these are all that can be trained on such speech where there is any, else the
-        cosine. Where enrolment and test share utterances, half of each speaker's utterances (every
-        second one by name) enrols and the other half tests, so that no utterance meets its own
-        protected version. The groups depend on the speakers' names and the ``seed`` alone, so all
+        cosine. Where enrolment and test share utterances, half of each speaker's utterances (drawn
+        by content) enrols and the other half tests, so that no utterance meets its own protected
+        version. The groups depend on the speakers' names and the ``seed`` alone, so all
         attackers of one test set try the same trials.
         """
         if backends is None:
@@ -444,7 +498,11 @@ class Attacker:
         if enrol.utterances is None or test.utterances is None:
             raise InputError("attack: expected a name for every utterance, found none")
         if set(enrol.utterances.to_series()) & set(test.utterances.to_series()):
-            enrol, test = every_second(enrol)[0], every_second(test)[1]
+            # Both versions of a recording are of one half: that of what is enrolled.
+            first = half_by_content(enrol, seed, sessions=False)
+            enrolled = enrol.utterances.to_series().filter(first)
+            enrol = enrol.select(first)
+            test = test.select(~test.utterances.to_series().is_in(enrolled.implode()).to_numpy())
         train = self.train and self.train.normalised()
         normal = replace(self, enrol=enrol, test=test, train=train)
         order = np.random.default_rng(seed).permutation(len(names))
@@ -596,43 +654,49 @@ def attack_scenarios(
     }
 
 
-def within_release(release: Embeddings, backend: Backend | str = "cosine") -> Attacker:
+def within_release(
+    release: Embeddings, backend: Backend | str = "cosine", parts: Parts | str = Parts.UTTERANCES
+) -> Attacker:
     """Who links recordings of one release to each other, holding nothing else.
 
-    Of each speaker's utterances by name every second one enrols and the others test (whole sessions
-    where a speaker has several), and the other way round. Who has one utterance is enrolled both
-    ways and tested in none.
+    In each of five rounds everybody leaves out a part of the utterances, which is tested; all else
+    is enrolled. What is in a part goes by the content of recordings, not by their names, so that
+    renaming or reordering them changes nothing. Who has one utterance is enrolled and not tested.
 
     Parameters
     ----------
     release
         Protected speech.
     backend
-        What compares; one that is trained learns from names of the enrolled half only.
+        What compares; one that is trained learns from names of what is enrolled in the round only.
+    parts
+        ``"utterances"``; ``"sessions"`` leaves out whole sessions; ``"record to record"`` enrols
+        one recording of each person, in twenty choices, and tests all others.
 
     Returns
     -------
     Attacker
-        One half against the other, with the way back as its ``reverse``.
+        The first round, with the others as its ``split``.
 
     Examples
     --------
     >>> import numpy as np, unmask as um
     >>> vectors = np.random.default_rng(0).normal(size=(6, 4))
     >>> attacker = um.within_release(um.Embeddings(vectors, list("aaabbb")))
-    >>> [(len(way.enrol), len(way.test)) for way in attacker.ways]
-    [(4, 2), (2, 4)]
+    >>> [(len(one.enrol), len(one.test)) for one in attacker.rounds()]
+    [(4, 2), (4, 2), (4, 2)]
     """
-    first, speakers = first_half(release), release.speakers.codes
-    lone = ~np.isin(speakers, speakers[~first])
-    if lone.all():
-        raise InputError("release: expected a speaker with two utterances, found none")
-
-    def way(enrols: BoolArray) -> Attacker:
-        enrol = release.select(enrols | lone)
-        return Attacker(enrol, release.select(~enrols & ~lone), backend, enrol, release=True)
-
-    return replace(way(first), reverse=way(~first))
+    split = ReleaseSplit(release, Parts(parts))
+    if split.parts == Parts.SESSIONS and release.sessions is None:
+        raise InputError("release: expected a session for every recording, found none")
+    rounds = split.rounds()
+    if not rounds:
+        what = "sessions" if split.parts == Parts.SESSIONS else "utterances"
+        raise InputError(f"release: expected a speaker with two {what}, found none")
+    enrol, test = release.select(rounds[0].enrol), release.select(rounds[0].test)
+    # Names of one recording each are enrolled from record to record: nothing is learnt from them.
+    train = None if split.parts == Parts.RECORDS else enrol
+    return Attacker(enrol, test, backend, train, release=True, split=split)
 
 
 def with_backends(
@@ -699,15 +763,16 @@ def _fusion(
     enrol: Embeddings, attacked: npt.ArrayLike, train: Embeddings | None, pairs: Parallel
 ) -> Backend:
     """:data:`MEMBERS` trained on ``train`` (on both sets of ``pairs`` where there is none), weighed
-    by trials of one set of ``pairs`` against the other: of every second speaker (of fewer where
-    these would be more than a million), by members trained on the others, so that none is trusted
-    for what it learnt by heart.
+    by trials of one set of ``pairs`` against the other: of half of the speakers, drawn (of fewer
+    where these would be more than a million), by members trained on the others, so that none is
+    trusted for what it learnt by heart.
     """
     data = pooled(pairs) if train is None else train
     names = sorted(set.intersection(*(set(pair.speakers.to_series()) for pair in pairs)))
     if len(names) < 8:
         raise InputError(f"back-end fusion: expected 8 training speakers, found {len(names)}")
-    weighed = names[:: max(2, math.ceil(math.sqrt(len(pairs[0]) * len(pairs[1]) / 1e6)))]
+    number = len(names) // max(2, math.ceil(math.sqrt(len(pairs[0]) * len(pairs[1]) / 1e6)))
+    weighed = drawn_names(names, max(number, 1))
     members = [backend_named(name, of_people(data, weighed, inside=False)) for name in MEMBERS]
     known, tested = (of_people(pair, weighed) for pair in pairs)
     made = [score_matrix(member, known.vectors, tested.vectors) for member in members]

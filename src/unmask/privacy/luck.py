@@ -5,11 +5,14 @@ recordings together, one permutation for all attacks, readings and lengths at on
 again. The mean of the best over permutations is what luck alone reads, and the share of them that
 reach what was found is the adjusted p-value. Where an attack was told the group of each recording,
 names are permuted within groups.
+
+Within a release each pair of recordings is scored both ways, and one renaming for both ways would
+break the two scores apart: there people are exchanged in pairs, who have about as many utterances.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from math import factorial
@@ -22,7 +25,12 @@ from unmask.estimate import Luck
 PERMUTATIONS = 200
 MOST_EXHAUSTIVE = 5
 """All permutations of up to as many people are tried."""
+MOST_PAIRINGS_TRIED = 6
+"""People of whom all pairings are tried: there are 15 of six, too few for p = 0.05."""
+UNEQUAL = 2.0
+"""Where somebody has more than so many times the utterances of another, p may be too small."""
 _STREAM = 0x7065726D
+_PAIRED = 0x70616972
 _TIE = 1e-12
 
 
@@ -36,6 +44,8 @@ class Permuted:
     values: FloatArray
     people: int
     exhaustive: bool = False
+    in_pairs: bool = False
+    is_unequal: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +54,32 @@ class Renaming:
 
     rows: IntArray
     exhaustive: bool
+
+    @classmethod
+    def in_pairs(cls, utterances: IntArray, seed: int, groups: IntArray | None = None) -> Renaming:
+        """Exchange people in pairs, 200 times, the odd one of a group keeping the own name.
+
+        They are sorted by log2 of their number of ``utterances`` plus a uniform number in [0, 1),
+        and neighbours are exchanged (within ``groups`` where these are told). All pairings are
+        tried of six people or fewer.
+        """
+        people = len(utterances)
+        codes = np.zeros(people, dtype=np.int64) if groups is None else groups
+        if people <= MOST_PAIRINGS_TRIED and len(np.unique(codes)) == 1:
+            return cls(np.array([range(people), *_pairings(people)]), exhaustive=False)
+        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_STREAM, _PAIRED)))
+        keys = np.log2(utterances) + rng.random((PERMUTATIONS, people))
+        order = np.argsort(keys, axis=1)
+        order = np.take_along_axis(order, codes[order].argsort(axis=1, kind="stable"), axis=1)
+        # Groups stand one behind the other in every row: places of partners are the same in all.
+        sizes = np.unique(codes, return_counts=True)[1]
+        place = np.arange(people) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        partner = np.arange(people) + np.where(place % 2 == 0, 1, -1)
+        alone = (place % 2 == 0) & (place == np.repeat(sizes, sizes) - 1)
+        partner[alone] = np.flatnonzero(alone)
+        rows = np.tile(np.arange(people), (1 + PERMUTATIONS, 1))
+        np.put_along_axis(rows[1:], order, order[:, partner], axis=1)
+        return cls(rows, exhaustive=False)
 
     @classmethod
     def of(cls, people: int, seed: int, groups: IntArray | None = None) -> Renaming:
@@ -75,6 +111,28 @@ class Renaming:
         return np.asarray(place[names])
 
 
+def _pairings(people: int) -> Iterator[list[int]]:
+    """Every way of exchanging people in pairs, one of an odd number keeping the own name."""
+    for left_out in range(people) if people % 2 else [None]:
+        rest = [person for person in range(people) if person != left_out]
+        for pairs in _pairs(rest):
+            row = list(range(people))
+            for first, second in pairs:
+                row[first], row[second] = second, first
+            yield row
+
+
+def _pairs(people: Sequence[int]) -> Iterator[list[tuple[int, int]]]:
+    """Every way of taking an even number of people in pairs."""
+    if not people:
+        yield []
+        return
+    first, *others = people
+    for partner in others:
+        for rest in _pairs([person for person in others if person != partner]):
+            yield [(first, partner), *rest]
+
+
 def some_people(people: int, most: int, seed: int) -> IntArray:
     """The numbers of all people, or of as many as are drawn where there are more than ``most``."""
     if people <= most:
@@ -104,4 +162,7 @@ def best_by_luck(
     all_tried = all(permuted.exhaustive for permuted in attacks)
     share = reached / len(others) if all_tried else (1 + reached) / (1 + len(others))
     people = min(permuted.people for permuted in attacks)
-    return Luck(float(others.mean()), share, len(attacks), len(others), people)
+    in_pairs = any(permuted.in_pairs for permuted in attacks)
+    is_unequal = any(permuted.is_unequal for permuted in attacks)
+    level, permutations = float(others.mean()), len(others)
+    return Luck(level, share, len(attacks), permutations, people, in_pairs, is_unequal)

@@ -1,38 +1,291 @@
-"""Sets of recordings: whose they are, their halves and groups, and versions of the same."""
+"""Sets of recordings: whose they are, their parts and groups, and versions of the same.
+
+Whatever is split here is split by content: recordings of a person stand in an order that is drawn
+by seed and content. A safeguard that alternates two voices by the names of files gains nothing.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import math
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
-from unmask.base import BoolArray, IntArray
+from unmask.base import BoolArray, Groups, IntArray
 from unmask.errors import InputError
-from unmask.trials import Embeddings, Ids
+from unmask.trials import Contents, Embeddings, Ids
+
+_MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
+_SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31))
+_START = 0x7374617274
 
 
-def first_half(embeddings: Embeddings) -> BoolArray:
-    """Which rows are of the first half of each speaker's speech: every second utterance by name (by
-    order where there are no names), whole sessions where a speaker has several.
+def drawn_codes(embeddings: Embeddings, seed: int, *stream: int) -> Contents:
+    """Draw a number for each recording from the ``seed`` and from its content, from nothing else.
+
+    It is the 64-bit finaliser of splitmix64 (Steele, Lea and Flood 2014) of the recording's number,
+    exclusive or that of the seed: as good as a random number, and the same under any name.
     """
-    named = pl.int_range(pl.len())
-    rows = pl.DataFrame({"speaker": embeddings.speakers.codes})
-    if embeddings.utterances is not None:
-        rows, named = rows.with_columns(name=embeddings.utterances.to_series()), pl.col("name")
-    turn = named.rank("ordinal").over("speaker")
-    if embeddings.sessions is not None:
-        rows = rows.with_columns(session=embeddings.sessions.to_series())
-        whole = pl.col("session").rank("dense").over("speaker")
-        turn = pl.when(whole.max().over("speaker") > 1).then(whole).otherwise(turn)
-    return np.asarray(rows.select(turn).to_series().to_numpy() % 2 == 1)
+    state = np.random.SeedSequence(seed, spawn_key=stream).generate_state(1, np.uint64)
+    codes = embeddings.content_codes ^ state
+    for shift, factor in zip(_SHIFTS, _MIX, strict=False):
+        codes = (codes ^ (codes >> shift)) * factor
+    return np.asarray(codes ^ (codes >> _SHIFTS[-1]))
 
 
-def every_second(embeddings: Embeddings) -> tuple[Embeddings, Embeddings]:
-    """Every second utterance of each speaker, counted by name, and the others."""
-    first = first_half(replace(embeddings, sessions=None))
+def rows_by_content(embeddings: Embeddings, seed: int) -> IntArray:
+    """Put rows in the order of their speakers' names, and of each speaker by seed and content.
+
+    Recordings of one content keep the order of session and of all other columns; whatever is equal
+    in all of these is interchangeable. No order of rows or names of recordings counts.
+    """
+    codes, speakers = drawn_codes(embeddings, seed), embeddings.speakers.alphabetical().codes
+    keys: list[npt.NDArray[Any]] = [codes, speakers]
+    if len(np.unique(codes)) < len(codes):
+        ties = [embeddings.columns[name] for name in sorted(embeddings.columns)]
+        if embeddings.sessions is not None:
+            ties.append(embeddings.sessions)
+        keys = [*(column.alphabetical().codes for column in ties), *keys]
+    return np.lexsort(keys)
+
+
+def half_by_content(embeddings: Embeddings, seed: int, *, sessions: bool = True) -> BoolArray:
+    """Tell which rows are of the first half of each speaker's speech.
+
+    It is every other utterance in the order of :func:`rows_by_content`; where ``sessions`` count
+    and a speaker has several, every other session.
+    """
+    cut = _Cut.of(embeddings, seed)
+    turn = cut.slot
+    if sessions and embeddings.sessions is not None:
+        session, count = cut.sessions(embeddings.sessions)
+        turn = np.where(count[cut.owner] > 1, session, turn)
+    first = np.empty(len(embeddings), dtype=bool)
+    first[cut.rows] = turn % 2 == 0
+    return first
+
+
+def halves_by_content(embeddings: Embeddings, seed: int) -> tuple[Embeddings, Embeddings]:
+    """Halve the speech of each speaker, by the content of utterances."""
+    first = half_by_content(embeddings, seed, sessions=False)
     return embeddings.select(first), embeddings.select(~first)
+
+
+@dataclass(frozen=True, eq=False)
+class _Cut:
+    """Recordings by speaker and content.
+
+    Attributes
+    ----------
+    rows
+        Where each of them stands in the set.
+    owner, slot
+        The number of its speaker, ascending, and its own among those of the speaker.
+    counts
+        Recordings of each speaker.
+    names
+        Names of the speakers.
+    """
+
+    rows: IntArray
+    owner: IntArray
+    slot: IntArray
+    counts: IntArray
+    names: pl.Series
+
+    @classmethod
+    def of(cls, embeddings: Embeddings, seed: int) -> _Cut:
+        """Sort the recordings."""
+        speakers, rows = embeddings.speakers.alphabetical(), rows_by_content(embeddings, seed)
+        groups = Groups(speakers.codes[rows].astype(np.int64))
+        return cls(rows, groups.codes, groups.slot, groups.counts, speakers.names)
+
+    @property
+    def first(self) -> IntArray:
+        """Places, in this order, of the first recording of each speaker."""
+        return np.asarray(np.cumsum(self.counts) - self.counts)
+
+    def sessions(self, sessions: Ids) -> tuple[IntArray, IntArray]:
+        """Number the sessions of each speaker, in the order of their first recordings.
+
+        Returns the number of each recording's session, and how many each speaker has.
+        """
+        codes = sessions.codes[self.rows].astype(np.int64)
+        pairs = self.owner * (int(codes.max(initial=0)) + 1) + codes
+        _, begins, which = np.unique(pairs, return_index=True, return_inverse=True)
+        order = np.argsort(begins, kind="stable")
+        rank = np.empty_like(order)
+        rank[order] = np.arange(len(order))
+        owners = self.owner[begins[order]]
+        count = np.bincount(owners, minlength=len(self.counts))
+        before = np.cumsum(count) - count
+        return np.asarray(rank[which] - before[self.owner]), count
+
+
+class Parts(StrEnum):
+    """What a person leaves out of enrolment in a round, to be tested."""
+
+    UTTERANCES = "utterances"
+    """A fifth of a person's conversations."""
+    SESSIONS = "sessions"
+    """Whole sessions."""
+    RECORDS = "record to record"
+    """All recordings but the one that is enrolled."""
+
+
+MOST_PARTS = 5
+MOST_CHOICES = 20
+
+
+@dataclass(frozen=True, eq=False)
+class ExchangedPeople:
+    """The people of a release who are tested, with their numbers of ``utterances``.
+
+    Each pair of their recordings is scored both ways, so their names are exchanged in pairs.
+    Without ``has_level`` no exchange tells what luck reads. ``digest`` is that of the contents by
+    which the release is split.
+    """
+
+    names: pl.Series
+    utterances: IntArray
+    has_level: bool = True
+    digest: str = ""
+
+    @classmethod
+    def of(cls, *sets: Embeddings) -> ExchangedPeople:
+        """Take those who have two utterances in all ``sets`` together."""
+        named = pl.concat([one.speakers.to_series() for one in sets]).rename("name")
+        table = named.to_frame().group_by("name").len().filter(pl.col("len") > 1).sort("name")
+        contents = np.sort(np.concatenate([one.content_codes for one in sets]))
+        digest = hashlib.sha256(contents.astype("<u8").tobytes()).hexdigest()[:8]
+        return cls(table["name"], table["len"].to_numpy().astype(np.int64), digest=digest)
+
+    def among(self, people: Collection[str]) -> ExchangedPeople:
+        """Take some of them."""
+        some = self.names.is_in(list(people))
+        kept = self.utterances[some.to_numpy()]
+        return replace(self, names=self.names.filter(some), utterances=kept)
+
+    @property
+    def is_even(self) -> bool:
+        """Whether all have as many utterances."""
+        return len(np.unique(self.utterances)) < 2
+
+
+@dataclass(frozen=True, eq=False)
+class Round:
+    """Which rows of a release are enrolled and which are tested."""
+
+    enrol: BoolArray
+    test: BoolArray
+
+
+@dataclass(frozen=True, eq=False)
+class ReleaseSplit:
+    """How a ``release`` is attacked by itself: in rounds, each of which tests a part of everybody.
+
+    Names of recordings, their order and where they lie do not count.
+    """
+
+    release: Embeddings
+    parts: Parts = Parts.UTTERANCES
+
+    def among(self, people: Collection[str]) -> ReleaseSplit:
+        """Split the recordings of some ``people``."""
+        return replace(self, release=of_people(self.release, people))
+
+    @property
+    def exchanged(self) -> ExchangedPeople:
+        """Whose names are exchanged in pairs.
+
+        From record to record people with more recordings are enrolled otherwise than those with
+        fewer: then p would be up to three times too small, and none is told.
+        """
+        people = ExchangedPeople.of(self.release)
+        return replace(people, has_level=self.parts != Parts.RECORDS or people.is_even)
+
+    def rounds(
+        self, length: int = 1, seed: int = 0, *, most: int = MOST_PARTS, least: int = 1
+    ) -> tuple[Round, ...]:
+        """Cut each person's speech into conversations of ``length`` and these into parts.
+
+        There are ``most`` parts, as many as conversations or sessions where these are fewer. In
+        each round everybody leaves out one part, the next in turn from a start that is drawn; who
+        has fewer parts than there are rounds begins again. A part is tested that has ``least``
+        conversations, where something is left to enrol; all else is enrolled.
+        """
+        cut = _Cut.of(self.release, seed)
+        if self.parts == Parts.RECORDS:
+            return self._choices(cut)
+        if self.parts == Parts.SESSIONS:
+            assert self.release.sessions is not None
+            unit, units = cut.sessions(self.release.sessions)
+        else:
+            unit, units = cut.slot // length, cut.counts // length
+        parts = np.minimum(units, most)
+        part = np.where(unit < units[cut.owner], unit % np.maximum(parts, 1)[cut.owner], -1)
+        # Recordings by person and part, and the number of each among those of its part.
+        sizes = np.zeros((len(parts), most), dtype=np.int64)
+        dealt = part >= 0
+        np.add.at(sizes, (cut.owner[dealt], part[dealt]), 1)
+        place = _places(cut.owner * (most + 1) + part + 1)
+        talks = sizes // length
+        testable = (talks >= least) & (cut.counts[:, None] > sizes)
+        if not testable.any():
+            return ()
+        start = drawn_codes(self.release, seed, _START)[cut.rows[cut.first]]
+        start = (start % np.maximum(parts, 1).astype(np.uint64)).astype(np.int64)
+        people = np.arange(len(parts))
+        rounds = []
+        for turn in range(int(parts[testable.any(axis=1)].max())):
+            left = (start + turn) % np.maximum(parts, 1)
+            out = (part == left[cut.owner]) & testable[people, left][cut.owner]
+            tested = out & (place < (talks[people, left] * length)[cut.owner])
+            rounds.append(_round(cut.rows, ~out, tested))
+        return tuple(rounds)
+
+    def _choices(self, cut: _Cut) -> tuple[Round, ...]:
+        """Enrol one recording of each person, another in each choice, and test all others."""
+        several = cut.counts > 1
+        if not several.any():
+            return ()
+        choices = min(MOST_CHOICES, math.lcm(*np.unique(cut.counts[several]).tolist()))
+        rounds = []
+        for choice in range(choices):
+            enrolled = cut.slot == choice % cut.counts[cut.owner]
+            rounds.append(_round(cut.rows, enrolled, ~enrolled))
+        return tuple(rounds)
+
+
+def _round(rows: IntArray, enrolled: BoolArray, tested: BoolArray) -> Round:
+    """Put both into the order of the release."""
+    sides = np.zeros((2, len(rows)), dtype=bool)
+    sides[0, rows], sides[1, rows] = enrolled, tested
+    return Round(sides[0], sides[1])
+
+
+def _places(keys: IntArray) -> IntArray:
+    """Count how many of the same key stand before each."""
+    order = np.argsort(keys, kind="stable")
+    ranked = keys[order]
+    begins = np.ones(len(keys), dtype=bool)
+    begins[1:] = ranked[1:] > ranked[:-1]
+    at = np.arange(len(keys))
+    places = np.empty_like(at)
+    places[order] = at - np.maximum.accumulate(np.where(begins, at, 0))
+    return places
+
+
+def drawn_names(names: Sequence[str], number: int, seed: int = 0) -> list[str]:
+    """Draw as many of the ``names``, which are told in order."""
+    order = np.random.default_rng(seed).permutation(len(names))[:number]
+    return [names[i] for i in sorted(order.tolist())]
 
 
 def of_people(

@@ -23,7 +23,7 @@ from unmask.base import FloatArray, IntArray
 from unmask.errors import InputError
 from unmask.estimate import Notice
 from unmask.privacy.attack import BESIDE, WORDS, Attacker, trial_weights
-from unmask.privacy.recordings import of_people, versions_of
+from unmask.privacy.recordings import drawn_names, of_people, rows_by_content, versions_of
 from unmask.run import one_blas_thread, store
 from unmask.scoring import AlignedCosine, Cosine, Fused, score_matrix
 from unmask.trials import Embeddings, Ids, lookup
@@ -193,6 +193,8 @@ def hearing(attacker: Attacker, words: Words) -> Attacker:
         train=attacker.train and words.told(attacker.train, optional=True),
         parallel=(pairs[0], pairs[1]) if pairs else None,
         reverse=attacker.reverse and hearing(attacker.reverse, words),
+        split=attacker.split
+        and replace(attacker.split, release=words.told(attacker.split.release)),
         words=words,
     )
 
@@ -209,12 +211,12 @@ def listening(attacker: Attacker) -> Attacker:
         fit += [train.select(rest)] if rest.any() else []
     known, tested = attacker.words.rows(fit, attacker.enrol, attacker.test)
     if attacker.listens == "alone":
-        enrol, test = replace(attacker.enrol, vectors=known), replace(attacker.test, vectors=tested)
+        enrol, test = attacker.enrol.with_vectors(known), attacker.test.with_vectors(tested)
         return replace(attacker, enrol=enrol, test=test, backend=AlignedCosine(WORDS))
     used = replace(attacker, backend=name.removesuffix(BESIDE))
     voice = used.ready()
     enrol, test = (
-        replace(voices, vectors=np.hstack([voices.normalised().vectors, rows]))
+        voices.with_vectors(np.hstack([voices.normalised().vectors, rows]))
         for voices, rows in ((voice.enrol, known), (voice.test, tested))
     )
     weights = _weights(used, voice, attacker.words, fit)
@@ -227,7 +229,7 @@ def _weights(
     attacker: Attacker, voice: Attacker, words: Words, fit: Sequence[Embeddings]
 ) -> FloatArray:
     """Weights of the scores of ``voice``, which is ready, and of words: learnt from trials of
-    training people who are not attacked, by a back-end trained on every other one of them; where
+    training people who are not attacked, by a back-end trained on half of them, drawn; where
     there are none, one over the deviation of scores between different enrolled people.
     """
     backend, pairs, learns = voice.backend_in_use, (voice.enrol, voice.enrol), False
@@ -237,11 +239,14 @@ def _weights(
         apart = not set(people) & set(attacker.test.speakers.present)
         learns = apart and len(people) >= _LEAST_PEOPLE and not isinstance(backend, AlignedCosine)
     if learns and others:
-        pairs = of_people(others[0], people[::2]), of_people(others[1], people[::2])
+        some = drawn_names(people, len(people) // 2)
+        pairs = of_people(others[0], some), of_people(others[1], some)
         if backend.name != "cosine":
-            rest = attacker.trained_on(set(people[::2]), inside=False)
+            rest = attacker.trained_on(set(some), inside=False)
             backend = rest.ready().backend_in_use
-    known, tested = (x.select(np.arange(0, len(x), -(-len(x) // _WEIGHED))) for x in pairs)
+    known, tested = (
+        x.select(np.sort(rows_by_content(x, 0)[:: -(-len(x) // _WEIGHED)])) for x in pairs
+    )
     by_voice = score_matrix(backend, known.vectors, tested.vectors)
     scores = [by_voice, score_matrix(Cosine(), *words.rows(fit, known, tested))]
     if learns:

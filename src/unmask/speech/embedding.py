@@ -4,6 +4,7 @@ study, 60 voices, original and protected, through two encoders.
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import os
@@ -19,12 +20,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from unmask.base import FloatArray
+from unmask.base import FloatArray, IntArray
 from unmask.errors import InputError
 from unmask.run import Arrays, Range, Xp, available, current_place, ranges_of, run, run_on
 from unmask.speech.audio import (
     SAMPLE_RATE,
     Float32Array,
+    cut_of,
     failure,
     file_workers,
     read_audio,
@@ -94,7 +96,8 @@ def embed(
     loaded = load_encoder(encoder, device="cpu" if several else device)
     options = extraction or Extraction()
     paths = tuple(str(recording.path) for recording in recordings)
-    shared = paths, tuple(recording.digest for recording in recordings), options, loaded.fingerprint
+    digests = tuple(recording.digest for recording in recordings)
+    shared = paths, digests, options, loaded.fingerprint
     ranges = ranges_of(len(recordings), shard or (512 if there else 64))
     state = current_place().state
     if parts is not None:
@@ -127,8 +130,27 @@ def embed(
     sessions = [one.session for one in owners]
     speakers = [one.speaker for one in owners]
     known = None if None in sessions else sessions
-    embeddings = Embeddings(vectors, speakers, names, known, encoder=loaded.fingerprint)
+    embeddings = Embeddings(
+        vectors,
+        speakers,
+        names,
+        known,
+        encoder=loaded.fingerprint,
+        contents=_contents(recordings, digests, owner, segment),
+    )
     return Embedded(embeddings, float(seconds.sum()), failures, remarks, loaded.name, sounds)
+
+
+def _contents(
+    recordings: Sequence[Recording], digests: Sequence[str], owner: IntArray, segment: IntArray
+) -> list[int]:
+    """A number of each row from the bytes of its file, and from which piece of that it is."""
+    contents = []
+    for n, piece in zip(owner.tolist(), segment.tolist(), strict=True):
+        cut = cut_of(recordings[n].path)[1:]
+        heard = hashlib.sha256(f"{digests[n]} {cut} {piece}".encode())
+        contents.append(int(heard.hexdigest()[:16], 16))
+    return contents
 
 
 def forget(parts: str | os.PathLike[str]) -> None:

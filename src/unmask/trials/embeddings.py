@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from unmask.base import BoolArray, Vectors, as_array, as_index, as_numbers, read_only, visible
+from unmask.base import BoolArray, Vectors, as_array, as_index, as_numbers, lazy, read_only, visible
 from unmask.errors import InputError
 from unmask.trials.formats import Source
 from unmask.trials.ids import Ids, text_ids
 
 Strings = Ids | Iterable[Any]
+Contents = NDArray[np.uint64]
+"""A number of each recording that follows from its content."""
 SLICE = 1 << 14
 _MOST = {"float32": 1e15, "float64": 1e150}
 """Largest numbers whose squares, and those of their inverses, a sum can hold."""
@@ -40,6 +43,8 @@ class Embeddings:
         The file they come from.
     encoder : str
         Fingerprint of what made them, empty where that is not told.
+    contents : array of uint64, optional
+        A number of each recording that follows from its content; by default from its vector.
 
     Examples
     --------
@@ -55,6 +60,7 @@ class Embeddings:
     columns: Mapping[str, Ids]
     source: Source | None
     encoder: str
+    contents: Contents | None
 
     def __init__(
         self,
@@ -66,6 +72,7 @@ class Embeddings:
         columns: Mapping[str, Strings] | None = None,
         source: Source | None = None,
         encoder: str = "",
+        contents: ArrayLike | None = None,
     ) -> None:
         name = source.name if source else "embeddings"
         array = _matrix(vectors, name)
@@ -79,7 +86,15 @@ class Embeddings:
             raise InputError(name, "a speaker for every vector", "none")
         if encoded["utterances"] is not None:
             refuse_repeated(encoded["utterances"], name)
-        named = {"columns": MappingProxyType(more), "source": source, "encoder": encoder}
+        codes = None if contents is None else read_only(np.array(contents, dtype=np.uint64))
+        if codes is not None and codes.shape != (len(array),):
+            raise InputError(name, f"{len(array)} contents, one per vector", codes.shape)
+        named = {
+            "columns": MappingProxyType(more),
+            "source": source,
+            "encoder": encoder,
+            "contents": codes,
+        }
         values: dict[str, Any] = {"vectors": array, **encoded, **named}
         for attribute, value in values.items():
             object.__setattr__(self, attribute, value)
@@ -119,6 +134,15 @@ class Embeddings:
         direction = np.random.default_rng(0).normal(size=self.dimension)
         return np.asarray((self.vectors * direction).sum(axis=1))
 
+    @lazy
+    def content_codes(self) -> Contents:
+        """A number of each recording, whatever it is called and wherever it stands."""
+        return content_codes(self.vectors) if self.contents is None else self.contents
+
+    def with_vectors(self, vectors: ArrayLike) -> Self:
+        """Return the same recordings under other vectors: their contents stay what they were."""
+        return replace(self, vectors=vectors, contents=self.content_codes)
+
     def normalised(self) -> Self:
         """Return the same with vectors of length one; a vector of length zero is an error."""
         length = np.linalg.norm(self.vectors, axis=1, keepdims=True)
@@ -128,7 +152,7 @@ class Embeddings:
             which = self.utterances.decode(row) if self.utterances else f"row {row + 1}"
             actual = f"{zero.size} of length zero (first: {which})"
             raise InputError(self.name, "vectors that can be normalised", actual)
-        return replace(self, vectors=self.vectors / length)
+        return self.with_vectors(self.vectors / length)
 
     def select(self, selection: Any) -> Self:
         """Keep the vectors of a mask, or those at the given positions."""
@@ -136,7 +160,21 @@ class Embeddings:
         columns = {name: column.take(index) for name, column in self.columns.items()}
         named = {what: getattr(self, what) for what in ("speakers", "utterances", "sessions")}
         kept = {what: ids.take(index) for what, ids in named.items() if ids is not None}
-        return replace(self, vectors=self.vectors[index], columns=columns, **kept)
+        contents = None if self.contents is None else self.contents[index]
+        vectors = self.vectors[index]
+        return replace(self, vectors=vectors, columns=columns, contents=contents, **kept)
+
+
+def content_codes(vectors: Vectors) -> Contents:
+    """Number rows by what they hold: the first 64 bits of the BLAKE2b digest of each.
+
+    Digested are the bytes of little-endian single precision, so that a file stored in double
+    precision gives the same numbers.
+    """
+    rows = np.ascontiguousarray(vectors, dtype="<f4")
+    rows = rows + np.float32(0)  # -0 and 0 are one number
+    digests = [hashlib.blake2b(row, digest_size=8).digest() for row in rows]
+    return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)
 
 
 def _matrix(vectors: ArrayLike, name: str) -> Vectors:

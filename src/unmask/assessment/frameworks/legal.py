@@ -54,7 +54,7 @@ def with_fitting_lengths(config: Config, attacks: Attacks) -> tuple[Config, tupl
 
 def _fitting(lengths: tuple[int, ...], attacks: Iterable[AttackRun]) -> tuple[int, ...]:
     """Lengths of which somebody has two conversations to attack, or the longest that there is."""
-    return law.fitting_lengths([attack.data.test for attack in attacks], lengths)
+    return law.fitting_lengths([attack.data for attack in attacks], lengths)
 
 
 def _options(config: Config, people: int = 0) -> dict[str, Any]:
@@ -98,8 +98,7 @@ def legal_attackers(
         attackers |= {f"{prefix}{label}": attacker for label, attacker in within.items()}
         if inputs.words is not None:
             attackers[f"{prefix}{law.WORDS}"] = replace(attacks[name][0].data, backend=law.WORDS)
-    tests = [way.test for attacker in attackers.values() for way in attacker.ways]
-    lengths = law.fitting_lengths(tests, config.legal.lengths)
+    lengths = law.fitting_lengths(attackers.values(), config.legal.lengths)
     options = _options(config, control.data.enrol.n_speakers) | {"lengths": lengths}
     lacking = tuple(
         Notice("attacker-not-run", name, f"the {who} attacker was {why}")
@@ -112,6 +111,16 @@ def _within(released: law.Attacker, backends: Sequence[str]) -> dict[str, law.At
     """The attack within a release by each of the back-ends, and by the first with words beside."""
     every = (*backends, f"{backends[0]}{law.BESIDE}") if released.words else backends
     return {f"{RELEASE} ({one})": replace(released, backend=one) for one in every}
+
+
+def _by_record(released: law.Attacker) -> law.Attacker:
+    """The attack within a release with one recording of each person enrolled, another in each
+    choice; with one of a list where that says who enrols.
+    """
+    if released.split is None:
+        return released
+    split = replace(released.split, parts=law.Parts.RECORDS)
+    return replace(released, split=split, train=None)
 
 
 def _attackers(attack: AttackRun) -> dict[str, law.Attacker]:
@@ -161,31 +170,33 @@ def _steps(study: Study) -> Plan:
     held = {(name, KNOWN): study.attacks[name][0].data for name in inputs.protected}
     held |= {(name, RELEASE): attacker for name, attacker in inputs.released.items()}
     for (name, setting), one in held.items() if said else ():
-        fits = law.fitting_lengths([way.test for way in one.ways], legal.lengths)
+        fits = law.fitting_lengths([one], legal.lengths)
         how = _options(config) | {"lengths": fits}
-        sets = [x for way in one.ways for x in (way.enrol, way.test, way.train) if x is not None]
+        sets = [x for x in (one.attacked, one.enrol, one.test, one.train) if x is not None]
         alone = {law.WORDS: replace(one, backend=law.WORDS, words=inputs.words)}
         compute = partial(law.assess_attackers, alone, **how)
         what = f"words alone of {name}, {setting}"
         words[name, setting] = Step(what, [*map(digest_of, sets), *said], how, compute)
     for name, told in inputs.released.items():
         released = replace(told, words=inputs.words)
-        ways = released.ways
-        fits = law.fitting_lengths([way.test for way in ways], legal.lengths)
+        fits = law.fitting_lengths([released], legal.lengths)
         how = _options(config) | {"lengths": fits}
         one_each = replace(how["protocol"], linkability_enrol=1)
-        single = how | {"protocol": one_each, "metrics": ("linkability",)}
+        single = how | {"protocol": one_each, "metrics": ("linkability",), "lengths": (1,)}
+        sets = [digest_of(voices) for voices in (released.attacked, released.enrol, released.test)]
         for what, backends, some in ((RELEASE, within, how), (RECORDS, nameless, single)):
+            attacker = _by_record(released) if what == RECORDS else released
+            rounds = len(attacker.rounds(seed=config.seed))
             release[name, what] = Step(
                 f"{what} of {name}",
-                [*said, *(digest_of(voices) for way in ways for voices in (way.enrol, way.test))],
-                {**some, "backends": backends, "ways": len(ways)},
-                partial(law.assess_attackers, _within(released, backends), **some),
+                [*said, *sets],
+                {**some, "backends": backends, "rounds": rounds},
+                partial(law.assess_attackers, _within(attacker, backends), **some),
                 weight=len(some["metrics"])
                 * len(backends)
-                * len(fits)
-                * len(ways)
-                * (0.06 + 1.1e-4 * some["replicates"] + 1e-7 * _pairs(released)),
+                * len(some["lengths"])
+                * rounds
+                * (0.04 + 7e-5 * some["replicates"] + 1e-7 * _pairs(attacker)),
             )
     return {"sweeps": sweeps, "probes": probes, "release": release, "words": words}
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import polars as pl
@@ -16,7 +16,13 @@ from unmask.base import FloatArray, IntArray, Sampling
 from unmask.errors import InputError
 from unmask.estimate import Notice
 from unmask.privacy.attack import READINGS, Attacker, Reading, not_tried, with_groups
-from unmask.privacy.legal.conversations import USUAL, LegalProtocol
+from unmask.privacy.legal.conversations import (
+    USUAL,
+    AttackData,
+    LegalProtocol,
+    Metric,
+    attack_data,
+)
 from unmask.privacy.legal.curve import (
     BOTH_SIDES,
     TITLES,
@@ -28,12 +34,13 @@ from unmask.privacy.legal.curve import (
     spoken,
     with_negated,
 )
-from unmask.privacy.legal.isolating import SinglingOut, singling_out
-from unmask.privacy.legal.linking import Above, Linkability, Ranks, linkability
+from unmask.privacy.legal.isolating import SinglingOut, singling_out, singling_out_of
+from unmask.privacy.legal.linking import Above, Linkability, Ranks, linkability, linkability_of
 from unmask.privacy.legal.probe import Inference, attribute_inference
 from unmask.privacy.legal.sweep import HEADLINE, LegalSweep
 from unmask.privacy.legal.verification import one_minus_eer
 from unmask.privacy.luck import Permuted
+from unmask.privacy.recordings import ExchangedPeople
 from unmask.run import advance, kept, part
 from unmask.trials import Embeddings, lookup
 
@@ -78,8 +85,9 @@ def assess_attackers(
     Every attacker reads its scores in all ``variants``. One of several attackers whose back-end
     cannot be fitted is left out, with a notice. With side columns every back-end that is fitted by
     name competes once more, fitted within each of their groups: "informed (wccn by sex)". An attack
-    within a release (:func:`within_release`) is run both ways, and what it does to each speaker
-    averaged. The table is the same wherever scores are counted (:func:`unmask.run_on`).
+    within a release (:func:`within_release`) is run in rounds, and what it does to each speaker
+    averaged over all attempts. The table is the same wherever scores are counted
+    (:func:`unmask.run_on`).
 
     Parameters
     ----------
@@ -138,8 +146,8 @@ def assess_attackers(
     cuts = attributes if isinstance(attributes, Mapping) else dict.fromkeys(attributes, ())
     skipped: list[Notice] = []
     if lengths is None:
-        tests = [way.test for one in attackers.values() for way in one.ways]
-        lengths = fitting_lengths(tests, conversations=2 if "singling_out" in metrics else 1)
+        isolates = "singling_out" in metrics
+        lengths = fitting_lengths(attackers.values(), conversations=2 if isolates else 1)
         if longer := [str(n) for n in LENGTHS if n not in lengths]:
             sentence = (
                 f"conversations of {', '.join(longer)} utterances left out, no test speaker has"
@@ -160,14 +168,13 @@ def assess_attackers(
             skipped += attacker.words.limits(name, attacker.enrol, attacker.test)
         for reading in scored:
             try:
-                ready = [way.read(reading).ready for way in attacker.ways]
+                ready = ready_rounds(attacker, reading, points, seed)
             except InputError as error:
                 if name in (original, asked) or len(attackers) == len(unfitted) + 1:
                     raise
                 unfitted[name] = str(error)
                 break
-            ways = [way for way in ready if way is not None]
-            if len(ways) < len(ready):
+            if ready is None:
                 if not attacker.centres:
                     sentence = f"centred scores not tried, {attacker.uncentred}"
                     skipped.append(Notice("not-centred", name, sentence))
@@ -178,7 +185,7 @@ def assess_attackers(
             for length, metric in points:
                 with part(index, steps):
                     how = metric, length, counts, protocol, intervals
-                    curve, lost = kept(partial(curve_of, ways, *how))
+                    curve, lost = kept(partial(curve_of, ready[length, metric], *how))
                 index += 1
                 if curve.negated is not None:
                     curve = with_negated(curve, curve.negated, reading)
@@ -196,11 +203,11 @@ def assess_attackers(
         if name in unfitted or name not in given or attacker.listens:
             index += len(cuts)
             continue
-        control = None if original is None else attackers[original].test
+        control = None if original is None else attackers[original].attacked
         for attribute, bands in cuts.items():
             with part(index, steps):
                 inferences[name, attribute] = attribute_inference(
-                    attacker.test, attribute, unprotected=control, bands=bands, **intervals
+                    attacker.attacked, attribute, unprotected=control, bands=bands, **intervals
                 )
                 advance(1, 1)
             index += 1
@@ -238,11 +245,38 @@ def _crowd(
     best = sweep.strongest("linkability", length).attacker
     curve = sweep.curves[best, "linkability", length]
     assert isinstance(curve, Linkability)
-    ready = [one.read(curve.variant).ready for one in attackers[base_name(best, curve)].ways]
-    ways = possible([attacker for attacker in ready if attacker is not None], length, people=1)
+    attacker = attackers[base_name(best, curve)]
+    point, reading = (length, "linkability"), Reading(curve.variant)
+    ready = ready_rounds(attacker, reading, [point], curve.resampling.seed)
+    ways = possible(ready[point] if ready else (), length, people=1)
     most = protocol.extrapolate or 0
     counts = [n for n in default_counts(most) if n > curve.above.others + 1] or [most]
     return crowd_of(ways, curve, counts, protocol=protocol, attacker=best)
+
+
+ISOLATED = {"most": 2, "least": 2}
+"""Singling Out tests half of a person's conversations in a round, two of them at least."""
+
+
+def ready_rounds(
+    attacker: Attacker, reading: Reading, points: Iterable[tuple[int, str]], seed: int
+) -> dict[tuple[int, str], Sequence[Attacker]] | None:
+    """Make the rounds of an attacker ready, for each length and metric; None where its sets cannot
+    be read so. Metrics that are tried in the same rounds share what is fitted.
+    """
+    ready: dict[tuple[int, str], Sequence[Attacker]] = {}
+    fitted: dict[tuple[int, bool], Sequence[Attacker]] = {}
+    for length, metric in points:
+        isolates = metric == "singling_out"
+        key = (length, isolates) if attacker.split is not None else (0, False)
+        if key not in fitted:
+            rounds = attacker.rounds(length, seed=seed, **(ISOLATED if isolates else {}))
+            made = [one.read(reading).ready for one in rounds]
+            fitted[key] = [one for one in made if one is not None]
+            if len(fitted[key]) < len(made):
+                return None
+        ready[length, metric] = fitted[key]
+    return ready
 
 
 def curve_of(
@@ -268,14 +302,61 @@ def curve_of(
     sizes = default_counts(most) if counts is None else sorted({int(n) for n in counts})
     usable = [n for n in sizes if n <= most] or sizes
     known = replace(protocol, side=tuple(dict.fromkeys((*protocol.side, *ways[0].by))))
-    made = []
-    for n, way in enumerate(tried):
-        how = {"backend": way.backend_in_use, "protocol": known, **intervals}
+    made: list[Curve] = []
+    for n, attempt in enumerate(_attempts(tried, metric, length, usable, known, intervals)):
         with part(n, len(tried)):
-            curve = METRICS[metric](way.enrol, way.test, counts=usable, length=length, **how)
-        made.append(curve)
+            made.append(attempt())
     lost = ", ".join(f"{n:,}" for n in sizes if n > most)
     return averaged(made, ways, often * length), lost
+
+
+def _attempts(
+    rounds: Sequence[Attacker],
+    metric: str,
+    length: int,
+    counts: Sequence[int],
+    protocol: LegalProtocol,
+    intervals: Mapping[str, Any],
+) -> Iterator[Callable[[], Curve]]:
+    """What computes the curve of each round of an attack."""
+    how = Sampling(intervals["replicates"], intervals["level"], intervals["seed"])
+    if metric == "one_minus_eer":
+        for one in rounds:
+            more = {"backend": one.backend_in_use, "protocol": protocol, **intervals}
+            yield partial(one_minus_eer, one.enrol, one.test, counts=counts, length=length, **more)
+        return
+    asked = cast("Metric", metric)
+    data = []
+    for one in rounds:
+        sets = one.enrol, one.test, asked, length, one.backend_in_use, protocol, how
+        data.append(attack_data(*sets, one.exchanged))
+    if metric == "singling_out":
+        for each in data:
+            yield partial(singling_out_of, each, counts, protocol, how)
+        return
+    for each in weighed(data):
+        yield partial(linkability_of, each, counts, protocol.linkability_draws, how)
+
+
+def weighed(rounds: Sequence[AttackData]) -> list[AttackData]:
+    """Weigh the people of each round by their attempts there.
+
+    The number of a person is the mean of all attempts: the mean over rounds of means over people
+    is the mean over people where the mean of a person weighs as many times the average as the
+    person has attempts in the round.
+    """
+    if len(rounds) == 1:
+        return list(rounds)
+    names = pl.concat([one.tested.names for one in rounds]).unique().sort()
+    at = [lookup(one.tested.names, names).astype(np.int64) for one in rounds]
+    attempts = np.zeros((len(rounds), len(names)))
+    for n, (one, where) in enumerate(zip(rounds, at, strict=True)):
+        attempts[n, where] = one.tested.per_speaker
+    share = len(rounds) * attempts / attempts.sum(axis=0)
+    made = []
+    for n, (one, where) in enumerate(zip(rounds, at, strict=True)):
+        made.append(replace(one, weights=share[n, where] * len(where) / len(names)))
+    return made
 
 
 def _untried(attackers: Sequence[Attacker], variants: Sequence[str]) -> tuple[Notice, ...]:
@@ -289,13 +370,15 @@ def _untried(attackers: Sequence[Attacker], variants: Sequence[str]) -> tuple[No
 
 
 def fitting_lengths(
-    tests: Iterable[Embeddings], lengths: Sequence[int] = LENGTHS, *, conversations: int = 2
+    attackers: Iterable[Attacker], lengths: Sequence[int] = LENGTHS, *, conversations: int = 2
 ) -> tuple[int, ...]:
-    """Those of ``lengths`` of which 20 people in every set of ``tests``, or half of them, have as
-    many ``conversations``; in place of longer ones the longest that half of the people have. The
-    shortest where none fits, and the metrics tell why.
+    """Those of ``lengths`` of which 20 people that each of the ``attackers`` tests, or half of
+    them, have as many ``conversations``; in place of longer ones the longest that half of the
+    people have. The shortest where none fits, and the metrics tell why.
+
+    Within a release half of somebody's speech is tested at once, or one conversation of two.
     """
-    counts = [np.bincount(test.speakers.codes) for test in tests]
+    counts = [count for attacker in attackers for count in _tested_at_once(attacker)]
     recordings = [-np.sort(-count[count > 0]) for count in counts]
     enough = [min(HEADLINE, max(2, -(-len(one) // 2)), len(one)) for one in recordings]
     most = min(int(r[n - 1]) // conversations for r, n in zip(recordings, enough, strict=True))
@@ -304,6 +387,13 @@ def fitting_lengths(
     if len(kept) < len(lengths) and usual > max(kept, default=0):
         kept.append(usual)
     return tuple(kept or [min(lengths)])
+
+
+def _tested_at_once(attacker: Attacker) -> list[IntArray]:
+    """Utterances of each person that are tested in each round; at most half of a release."""
+    if attacker.split is not None:
+        return [np.bincount(attacker.split.release.speakers.codes) // 2]
+    return [np.bincount(one.test.speakers.codes) for one in attacker.rounds()]
 
 
 def _known(names: Iterable[str], allowed: Iterable[str], what: str) -> None:
@@ -325,12 +415,12 @@ def possible(ways: Sequence[Attacker], needed: int, *, people: int) -> Sequence[
 
 
 def averaged(curves: Sequence[Curve], ways: Sequence[Attacker], needed: int) -> Curve:
-    """The mean of an attack's ``curves`` over the ``ways`` in which it can be run.
+    """The mean of an attack's ``curves`` over the rounds, or ``ways``, in which it is run.
 
-    Linkability and Singling Out become the mean over speakers of their mean outcome in the ways in
-    which they are tested. The interval of Linkability is that of these means; the variance of
-    Singling Out and the ends of 1 − EER are means of both ways, which no dependence exceeds. Left
-    out is who has fewer utterances than ``needed`` both ways.
+    Linkability becomes the mean over speakers of the mean of all their attempts, Singling Out that
+    of their mean outcome in the rounds in which they are tested. The interval of Linkability is
+    that of these means; the variance of Singling Out and the ends of 1 − EER are means over rounds,
+    which no dependence exceeds. Left out is who has fewer utterances than ``needed`` in all.
     """
     if len(ways) == 1:
         return curves[0]
@@ -339,15 +429,19 @@ def averaged(curves: Sequence[Curve], ways: Sequence[Attacker], needed: int) -> 
     most = np.max([np.bincount(some, minlength=everyone[-1] + 1) for some in codes[1::2]], axis=0)
     left_out = everyone.size - int((most >= needed).sum())
     negated = [curve.negated for curve in curves if curve.negated is not None]
-    mean = _mean(curves, left_out)
-    return replace(mean, negated=_mean(negated, left_out)) if negated else mean
+    mean = _mean(curves, left_out, ways[0].exchanged)
+    if not negated:
+        return mean
+    return replace(mean, negated=_mean(negated, left_out, ways[0].exchanged))
 
 
-def _mean(curves: Sequence[Curve], left_out: int) -> Curve:
+def _mean(curves: Sequence[Curve], left_out: int, exchanged: ExchangedPeople | None) -> Curve:
     first = curves[0]
     speakers = pl.concat([curve.speakers for curve in curves]).unique().sort()
     made: dict[str, Any] = {
-        **{name: _over(curves, name).mean(axis=0) for name in ("value", "low", "high", "chance")},
+        **{name: _over(curves, name).mean(axis=0) for name in ("value", "low", "high")},
+        # Of most rounds: in one of twenty the mean of permuted names differs by luck.
+        "chance": np.median(_over(curves, "chance"), axis=0),
         "attacks": _over(curves, "attacks").sum(axis=0),
         "short": max(curve.short for curve in curves),
         "permuted": _blind([curve.permuted for curve in curves]),
@@ -356,6 +450,10 @@ def _mean(curves: Sequence[Curve], left_out: int) -> Curve:
     if risky:
         at = [lookup(curve.speakers, speakers).astype(np.int64) for curve in risky]
         made |= _risks(risky, at, len(speakers))
+        if exchanged is not None:
+            # A recording that is tested in several rounds is one recording.
+            most = exchanged.utterances[lookup(speakers, exchanged.names).astype(np.int64)]
+            made["recordings"] = np.minimum(made["recordings"], most // first.length)
         if isinstance(first, Linkability):
             made |= _ranked([curve for curve in risky if isinstance(curve, Linkability)], at)
         if isinstance(first, SinglingOut):
@@ -371,7 +469,7 @@ def _blind(ways: Sequence[Permuted | None]) -> Permuted | None:
         return None
     values = np.mean([permuted.values for permuted in known], axis=0)
     people, exhaustive = min(o.people for o in known), all(o.exhaustive for o in known)
-    return Permuted(values, people, exhaustive)
+    return replace(known[0], values=values, people=people, exhaustive=exhaustive)
 
 
 def _over(curves: Sequence[Curve], field: str) -> FloatArray:
@@ -386,7 +484,13 @@ def _risks(curves: Sequence[RiskCurve], at: Sequence[IntArray], speakers: int) -
     for n, (curve, where) in enumerate(zip(curves, at, strict=True)):
         outcomes[n, where] = curve.per_speaker
         recordings[where] += curve.recordings
-    per_speaker = np.nanmean(outcomes, axis=0)
+    weights = np.ones(outcomes.shape[:2])
+    if isinstance(first, Linkability):
+        for n, (curve, where) in enumerate(zip(curves, at, strict=True)):
+            weights[n, where] = curve.recordings
+    weights = np.where(np.isnan(outcomes[:, :, 0]), 0.0, weights)
+    tried = np.nan_to_num(outcomes) * weights[:, :, None]
+    per_speaker = tried.sum(axis=0) / weights.sum(axis=0)[:, None]
     variance = mean_variance(per_speaker)
     if first.method == BOTH_SIDES:
         variance = np.fmax(variance, np.sqrt(_over(curves, "variance")).mean(axis=0) ** 2)

@@ -17,7 +17,7 @@ import polars as pl
 from unmask.base import FloatArray, Groups, IntArray, Sampling, lazy
 from unmask.errors import InputError
 from unmask.privacy.attack import Attacker, refuse_dimensions
-from unmask.privacy.recordings import groups_of
+from unmask.privacy.recordings import ExchangedPeople, groups_of, rows_by_content
 from unmask.run import Range, Xp
 from unmask.scoring import Backend, Sides, sides_of
 from unmask.trials import Embeddings, Ids, lookup
@@ -115,13 +115,11 @@ class Conversations:
         return np.bincount(self.speakers, minlength=len(self.names))
 
 
-def enrolment(
-    embeddings: Embeddings, *, length: EnrolLength, rng: np.random.Generator
-) -> Conversations:
+def enrolment(embeddings: Embeddings, *, length: EnrolLength, seed: int) -> Conversations:
     """One embedding per speaker over ``length`` utterances drawn at random, or ``"all"``; a speaker
     with fewer gives all there are, and is counted as ``short``.
     """
-    rows, rank, total, names = _shuffled(embeddings, rng)
+    rows, rank, total, names = _drawn(embeddings, seed)
     most = total if length == "all" else np.full(len(total), _positive(length))
     sizes = np.minimum(total, most)
     vectors = average(embeddings, rows[rank < np.repeat(sizes, total)], sizes)
@@ -129,12 +127,12 @@ def enrolment(
 
 
 def conversations(
-    embeddings: Embeddings, *, length: int, least: int, most: int, rng: np.random.Generator
+    embeddings: Embeddings, *, length: int, least: int, most: int, seed: int
 ) -> Conversations:
     """Up to ``most`` disjoint conversations of ``length`` utterances per speaker; who has fewer
     than ``least``·``length`` utterances is left out, and counted.
     """
-    rows, rank, total, names = _shuffled(embeddings, rng)
+    rows, rank, total, names = _drawn(embeddings, seed)
     kept = np.minimum(total // _positive(length), most)
     enough = kept >= least
     if not enough.any():
@@ -180,23 +178,13 @@ def _positive(length: int | None) -> int:
     return int(length)
 
 
-def by_name(embeddings: Embeddings) -> IntArray:
-    """Rows in the order of the names of speakers, and of utterances where they have any."""
-    keys = [ids.alphabetical().codes for ids in (embeddings.utterances, embeddings.speakers) if ids]
-    return np.lexsort(keys)
-
-
-def _shuffled(
-    embeddings: Embeddings, rng: np.random.Generator
-) -> tuple[IntArray, IntArray, IntArray, pl.Series]:
-    """Rows by the name of the speaker, in random order within each; the number of each row within
-    its speaker; utterances per speaker; the names. What is drawn follows names, not rows.
+def _drawn(embeddings: Embeddings, seed: int) -> tuple[IntArray, IntArray, IntArray, pl.Series]:
+    """Rows by the name of the speaker, in an order within each that is drawn by seed and content;
+    the number of each row within its speaker; utterances per speaker; the names.
     """
-    speakers, order = embeddings.speakers.alphabetical(), by_name(embeddings)
-    owner = speakers.codes[order]
-    rows = np.lexsort((rng.random(len(owner)), owner))
-    groups = Groups(owner[rows])
-    return order[rows], groups.slot, groups.counts, speakers.names
+    speakers, rows = embeddings.speakers.alphabetical(), rows_by_content(embeddings, seed)
+    groups = Groups(speakers.codes[rows])
+    return rows, groups.slot, groups.counts, speakers.names
 
 
 def refuse_zeros(embeddings: Embeddings, side: str) -> None:
@@ -286,7 +274,9 @@ class AttackData:
     """What every metric begins with: one voice per enrolment speaker (``enrolled``), the test
     conversations (``tested``), with side information ``codes`` of the speakers on both sides, equal
     where all columns match, ``seeds`` for what is drawn afterwards, ``fields`` of a curve.
-    ``everyone`` are the names of those who are tested, however few their utterances.
+    ``everyone`` are the names of those who are tested, however few their utterances; within a
+    release ``exchanged`` are those whose names are exchanged in pairs. In one of several rounds a
+    speaker weighs ``weights`` (one of the names in ``tested``), by the attempts of all rounds.
     """
 
     enrolled: Conversations
@@ -296,6 +286,8 @@ class AttackData:
     seeds: Sequence[np.random.SeedSequence]
     fields: Mapping[str, Any]
     everyone: pl.Series
+    exchanged: ExchangedPeople | None = None
+    weights: FloatArray | None = None
 
     @property
     def true(self) -> IntArray:
@@ -321,6 +313,7 @@ def attack_data(
     backend: Backend | str,
     protocol: LegalProtocol,
     how: Sampling,
+    exchanged: ExchangedPeople | None = None,
 ) -> AttackData:
     """Check both sets and draw their conversations.
 
@@ -347,13 +340,13 @@ def attack_data(
     asked = protocol.depth(metric)
     depth = ENROL_LENGTH.get(metric, "all") if asked is None else asked
     seeds = np.random.SeedSequence(how.seed).spawn(4)
-    enrolled = enrolment(enrol, length=depth, rng=np.random.default_rng(seeds[0]))
+    enrolled = enrolment(enrol, length=depth, seed=how.seed)
     tested = conversations(
         test,
         length=length,
         least=2 if metric == "singling_out" else 1,
         most=1 if metric == "one_minus_eer" else protocol.max_conversations,
-        rng=np.random.default_rng(seeds[1]),
+        seed=how.seed,
     )
     both, side = ((enrol, enrolled.names), (test, tested.names)), protocol.side
     fields = {
@@ -366,10 +359,11 @@ def attack_data(
         "strangers": strangers,
         "short": 0 if asked is None else enrolled.short,
         "resampling": how,
+        "split": "" if exchanged is None else exchanged.digest,
     }
     codes = side_codes(both, side) if side else None
     everyone = test.speakers.present
-    return AttackData(enrolled, tested, scorer, codes, seeds[2:], fields, everyone)
+    return AttackData(enrolled, tested, scorer, codes, seeds[2:], fields, everyone, exchanged)
 
 
 def refuse_shared(enrol: Embeddings, test: Embeddings, allow: str = "") -> None:

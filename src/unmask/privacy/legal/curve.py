@@ -54,6 +54,7 @@ class Curve(Tabular):
     ``negated`` is the curve of the negated score, ``variant`` says which one this is. ``left_out``
     speakers had too few utterances, ``strangers`` are not enrolled and left out too, ``short``
     enrolment speakers had fewer than asked for. ``permuted`` is the attack without information.
+    ``split`` is the digest of the contents by which a release was split.
     """
 
     metric: str
@@ -77,6 +78,7 @@ class Curve(Tabular):
     notes: tuple[Notice, ...] = ()
     strangers: int = 0
     permuted: Permuted | None = None
+    split: str = ""
 
     @property
     def residual(self) -> FloatArray:
@@ -184,6 +186,7 @@ class Curve(Tabular):
             "backend": self.backend,
             "variant": None if self.variant == PLAIN else self.variant,
             "side": "+".join(self.side) or None,
+            "split": self.split or None,
         }
 
 

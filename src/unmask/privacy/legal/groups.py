@@ -10,7 +10,7 @@ import numpy as np
 from unmask.base import in_order
 from unmask.engine import GroupGaps, GroupRow, Spread, gaps_between, replicates_of
 from unmask.privacy.attack import Attacker, Reading, with_groups
-from unmask.privacy.legal.assessing import curve_of
+from unmask.privacy.legal.assessing import curve_of, ready_rounds
 from unmask.privacy.legal.conversations import USUAL, LegalProtocol
 from unmask.privacy.legal.curve import RiskCurve, base_name, mean_variance, spoken
 from unmask.privacy.legal.sweep import HEADLINE, LegalSweep
@@ -35,8 +35,10 @@ def risk_gaps(
         worst = sweep.worst(metric)
         own = sweep.curves[worst.attacker, metric, worst.length]
         reading, tested = Reading(own.variant), set(own.speakers)
-        ready = [way.read(reading).ready for way in attackers[base_name(worst.attacker, own)].ways]
-        ways = [way for way in ready if way is not None]
+        point, attacker = (worst.length, metric), attackers[base_name(worst.attacker, own)]
+        made_ready = ready_rounds(attacker, reading, [point], sweep.seed)
+        assert made_ready is not None  # it was read so
+        ways = made_ready[point]
         parted = {name: some & tested for name, some in people_by_group(ways[0].test, by).items()}
         groups = {"all": tested} | {name: some for name, some in parted.items() if len(some) > 1}
         count, curves = min(HEADLINE, *map(len, groups.values())), {}

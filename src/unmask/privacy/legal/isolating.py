@@ -14,7 +14,13 @@ from unmask.base import FloatArray, Groups, IntArray, Sampling
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice, Parameter
 from unmask.privacy.legal import isolating_kernel
-from unmask.privacy.legal.conversations import USUAL, LegalProtocol, as_counts, attack_data
+from unmask.privacy.legal.conversations import (
+    USUAL,
+    AttackData,
+    LegalProtocol,
+    as_counts,
+    attack_data,
+)
 from unmask.privacy.legal.curve import (
     BOTH_SIDES,
     TITLES,
@@ -136,6 +142,14 @@ def singling_out(
     asked: dict[str, Any] = {name: one for name, one in given.items() if one is not None}
     protocol, how = replace(protocol, **asked), Sampling(replicates, level, seed)
     both = attack_data(enrol, test, "singling_out", length, backend, protocol, how)
+    return singling_out_of(both, counts, protocol, how)
+
+
+def singling_out_of(
+    both: AttackData, counts: npt.ArrayLike, protocol: LegalProtocol, how: Sampling
+) -> SinglingOut:
+    """Single out the speakers of an attack, or of one round of it, as :func:`singling_out` does."""
+    length = int(both.fields["length"])
     enrolled, entries = both.enrolled.names, both.tested
     attackers = np.flatnonzero(enrolled.is_in(entries.names.implode()).to_numpy())
     absent = len(enrolled) - attackers.size
@@ -153,7 +167,11 @@ def singling_out(
     attempts = Attempts.of(Groups(entries.speakers), whose, sizes, protocol, both.seeds[1])
     predicates = Predicates(*both.rows(attackers), attempts=attempts)
     outcome = isolating_kernel.single_out_all(predicates)
-    deals = dealt(predicates, int(sizes.min()), seed)
+    utterances = None
+    if both.exchanged is not None:
+        known = lookup(entries.names, both.exchanged.names).astype(np.int64)
+        utterances = both.exchanged.utterances[known]
+    deals = dealt(predicates, int(sizes.min()), how.seed, utterances)
     alike = None
     if both.codes is not None:
         own = both.codes[0][attackers]
@@ -176,7 +194,7 @@ def singling_out(
             **both.fields,
             method=BOTH_SIDES,
             notes=(left_out,) if absent else (),
-            hits=Permuted(deals.own[s][:, None], len(names), deals.exhaustive),
+            hits=deals.hits(s, len(names)),
             chance_exact=(1 - 1 / sizes) ** (sizes - 1),
             threshold_rank=np.full(len(sizes), attempts.ranks.mean()),
             folds=protocol.folds,

@@ -269,6 +269,13 @@ def linkability(
     how = Sampling(replicates, level, seed)
     both = conversations.attack_data(enrol, test, "linkability", length, backend, protocol, how)
     draws = protocol.linkability_draws if draws is None else draws
+    return linkability_of(both, counts, draws, how)
+
+
+def linkability_of(
+    both: conversations.AttackData, counts: npt.ArrayLike | None, draws: int | None, how: Sampling
+) -> Linkability:
+    """Link the conversations of an attack, or of one round of it, as :func:`linkability` does."""
     enrolled, tested = both.enrolled, both.tested
     owner, recordings = tested.speakers, tested.per_speaker
     true = both.true[owner]
@@ -283,9 +290,7 @@ def linkability(
     first = np.cumsum(recordings) - recordings
     chance = 1 / sizes if above.allowed is None else above.chance(sizes)[first].mean(axis=0)
     every = exact_linkability(np.arange(len(enrolled.names)), len(enrolled.names) - 1, sizes)
-    blind = permuted_links(
-        comparison, both.true, Groups(owner), tested.names, both.everyone, every, chance, seed
-    )
+    blind = permuted_links(comparison, both, Groups(owner), every, chance, how.seed)
 
     def curve(counted: Above, unknowing: Blind) -> Linkability:
         stronger = counted.at_or_above, counted.others, sizes

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from unmask.base import BoolArray, FloatArray, Groups, IntArray
-from unmask.privacy.legal.conversations import Rows
+from unmask.privacy.legal.conversations import AttackData, Rows
 from unmask.privacy.legal.isolating_kernel import NEAR, Attempts, Predicates, Row, isolated
-from unmask.privacy.luck import Permuted, Renaming, some_people
+from unmask.privacy.luck import UNEQUAL, Permuted, Renaming, some_people
 from unmask.run import NUMPY
 from unmask.trials import lookup
 
@@ -24,6 +23,8 @@ DEALS = 19
 _AT_ONCE = 1 << 21
 _STREAM = 0x6465616C
 _SURE = 2.0
+_USUALLY = 10
+"""Conversations of a person that are tested in a round at most, unless a protocol says so."""
 
 
 Blind = dict[str, Any]
@@ -33,26 +34,31 @@ deal, and ``chance``, their mean where that differs from the usual by more than 
 
 def permuted_links(
     rows: Rows,
-    true: IntArray,
+    data: AttackData,
     population: Groups,
-    names: pl.Series,
-    everyone: pl.Series,
     outcomes: FloatArray,
     usual: FloatArray,
     seed: int,
 ) -> list[Blind]:
     """Linkability of the score and of the negated one with the names of test speakers permuted.
 
-    ``rows`` hold a row for each conversation of ``population``, whose speakers have ``names``;
-    ``true`` is the enrolment row of each speaker, ``everyone`` who is tested at any length, whose
-    names are permuted. ``outcomes[r]`` is the probability of a link for every N' where r others
-    score at or above. Of many people some are drawn: the first row of what comes back is theirs.
+    ``rows`` hold a row for each conversation of ``population``, the speakers tested in ``data``.
+    Permuted are the names of everyone who is tested at any length; within a release those of
+    ``data.exchanged`` are exchanged in pairs. ``outcomes[r]`` is the probability of a link for
+    every N' where r others score at or above. Of many people some are drawn: the first row of what
+    comes back is theirs.
 
     With g(i, j) the mean outcome of the conversations of i if they were of j, a permutation π reads
     mean g(i, π(i)), and all of them mean g(i, j).
     """
-    base = (everyone if rows.codes is None else names).sort()
-    room = CELLS // (len(rows.enrol) * int(population.counts.max()))
+    names, exchanged = data.tested.names, data.exchanged
+    base = (data.everyone if exchanged is None else exchanged.names).sort()
+    if rows.codes is not None:
+        base = names.sort()
+    each = int(population.counts.max())
+    if exchanged is not None:  # the same people in all rounds and at all lengths
+        each = min(int(exchanged.utterances.max()), _USUALLY)
+    room = CELLS // (len(rows.enrol) * each)
     most = int(np.clip(room, LEAST_PEOPLE, MOST_PEOPLE))
     chosen = some_people(len(base), most, seed)
     place = np.full(len(base), -1)
@@ -68,13 +74,22 @@ def permuted_links(
         groups[at[tested]] = side
         own = side[:, None] == side
         candidates = (side[:, None] == rows.codes[0]).sum(axis=1)
-    renaming = Renaming.of(len(chosen), seed, groups)
+    is_unequal = False
+    if exchanged is None:
+        renaming = Renaming.of(len(chosen), seed, groups)
+    else:
+        utterances = exchanged.utterances[lookup(base[chosen], exchanged.names)]
+        renaming = Renaming.in_pairs(utterances, seed, groups)
+        is_unequal = bool(utterances.max() > UNEQUAL * utterances.min())
     given = renaming.among(at[tested])
-    table = _by_name(rows, population, tested, true[tested], outcomes)
-    read = table[:, :, np.arange(len(tested)), given].mean(axis=-1).swapaxes(1, 2)
+    table = _by_name(rows, population, tested, data.true[tested], outcomes)
+    share = np.ones(len(tested)) if data.weights is None else data.weights[tested]
+    read = (table[:, :, np.arange(len(tested)), given] * share).mean(axis=-1).swapaxes(1, 2)
+    how = len(chosen), renaming.exhaustive, exchanged is not None, is_unequal
+    has_level = exchanged is None or exchanged.has_level
     return [
         {
-            "permuted": Permuted(np.ascontiguousarray(one), len(chosen), renaming.exhaustive),
+            "permuted": Permuted(np.ascontiguousarray(one), *how) if has_level else None,
             "chance": _own_chance(by_name, own, candidates, usual),
         }
         for one, by_name in zip(read, table, strict=True)
@@ -153,7 +168,8 @@ class Deals:
 
     ``success`` has the conversations as they are (first) and dealt out anew; ``own`` the share of
     isolations that hit the enrolled person, the names as they are (first) and permuted; both signs
-    × rows. ``people`` are tested.
+    × rows. ``people`` are tested; within a release, where their names are exchanged in pairs,
+    ``utterances`` are theirs.
     """
 
     count: int
@@ -161,6 +177,14 @@ class Deals:
     own: FloatArray
     people: int
     exhaustive: bool
+    utterances: IntArray | None = None
+
+    def hits(self, s: int, people: int) -> Permuted:
+        """The share of isolations that hit the enrolled person, of so many ``people``."""
+        many = self.utterances
+        is_unequal = many is not None and bool(many.max() > UNEQUAL * many.min())
+        how = people, self.exhaustive, many is not None, is_unequal
+        return Permuted(self.own[s][:, None], *how)
 
     def blind(self, s: int, counts: IntArray, usual: FloatArray) -> Blind:
         """The deals of a sign, and their mean where it differs from the ``usual`` chance by more
@@ -175,7 +199,7 @@ class Deals:
         return {"permuted": Permuted(values, self.people), "chance": chance}
 
 
-def dealt(shared: Predicates, count: int, seed: int) -> Deals:
+def dealt(shared: Predicates, count: int, seed: int, utterances: IntArray | None = None) -> Deals:
     """Deal the test conversations of all people out anew, as many to each as before (within groups
     where side information tells them), and try every predicate among ``count`` speakers in the
     folds and draws that were.
@@ -216,13 +240,18 @@ def dealt(shared: Predicates, count: int, seed: int) -> Deals:
     present = np.zeros(hits.shape[1:])
     for one in entries:
         np.add.at(present, (one.speakers[:, None, None], one.people), attempts.slots.shape[1])
-    own, exhaustive = _own_share(hits, present, attempts, count, side[population.first], seed)
-    return Deals(count, success, own, population.size, exhaustive)
+    groups = side[population.first]
+    if utterances is None:
+        renaming = Renaming.of(len(groups), seed, groups)
+    else:
+        renaming = Renaming.in_pairs(utterances, seed, groups)
+    own = _own_share(hits, present, attempts, count, renaming)
+    return Deals(count, success, own, population.size, renaming.exhaustive, utterances)
 
 
 def _own_share(
-    hits: FloatArray, present: FloatArray, attempts: Attempts, count: int, side: IntArray, seed: int
-) -> tuple[FloatArray, bool]:
+    hits: FloatArray, present: FloatArray, attempts: Attempts, count: int, renaming: Renaming
+) -> FloatArray:
     """Share of isolations that hit the person whose name the enrolment speaker bears, by sign and
     renaming: ``hits`` of every person over the attempts in which it was ``present``.
     """
@@ -231,12 +260,11 @@ def _own_share(
     level = isolated_ / tries
     with np.errstate(invalid="ignore"):
         rate = np.where(present > 0, hits / present, level[:, :, None] / count)
-    renaming = Renaming.of(len(side), seed, side)
     bears = renaming.rows[:, attempts.speakers]
     named = rate[:, np.arange(len(attempts.speakers)), bears].sum(axis=2)
     total = level.sum(axis=1, keepdims=True)
     with np.errstate(invalid="ignore", divide="ignore"):
-        return named / total, renaming.exhaustive
+        return np.asarray(named / total)
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,9 +17,9 @@ import polars as pl
 from unmask.base import FloatArray, IntArray, Sampling, Tabular
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Notice
-from unmask.privacy.legal.conversations import by_name, refuse_zeros
+from unmask.privacy.legal.conversations import refuse_zeros
 from unmask.privacy.legal.curve import SCORE, risk_interval
-from unmask.privacy.recordings import column_of
+from unmask.privacy.recordings import column_of, rows_by_content
 from unmask.trials import Embeddings, Ids
 
 _STOP = {"maxiter": 200, "ftol": 1e-6, "gtol": 1e-4}
@@ -211,7 +211,7 @@ def _predictions(
     labels = np.searchsorted(column.used, column.codes)
     if len(classes) < 2:
         raise InputError(f"{attribute}: expected at least 2 values, found {len(classes)}")
-    speakers, order = embeddings.speakers.alphabetical(), by_name(embeddings)
+    speakers, order = embeddings.speakers.alphabetical(), rows_by_content(embeddings, seed)
     owner, names = speakers.codes.astype(np.int64), speakers.names
     if not 2 <= folds <= len(names):
         raise InputError("folds", f"2 to the {len(names)} speakers there are", folds)

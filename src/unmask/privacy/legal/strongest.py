@@ -387,7 +387,7 @@ def on_fewer(
     """The attacker trained on all, half, a quarter, … of its training people, in ``steps``.
 
     ``draws`` different groups are drawn with ``seed`` for each number but the last. Where training
-    people are attacked as well, every second one of all trains and the others are attacked.
+    people are attacked as well, half of them, drawn, train and the others are attacked.
     """
     if attacker.train is None:
         raise InputError("learning curve: expected an attacker with training speech, found none")
@@ -396,7 +396,7 @@ def on_fewer(
     rng = np.random.default_rng(np.random.SeedSequence(seed))
     if attacked & set(trainers):
         order = [trainers[i] for i in rng.permutation(len(trainers))]
-        trainers = order[::2]
+        trainers = order[: (len(order) + 1) // 2]
         attacker = attacker.among(attacked - set(trainers))
     fewer: dict[int, list[Attacker]] = {}
     size = len(trainers)

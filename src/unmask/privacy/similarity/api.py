@@ -29,7 +29,7 @@ from unmask.privacy.attack import (
     not_tried,
     with_groups,
 )
-from unmask.privacy.recordings import column_of, first_half, of_people, people_by_group
+from unmask.privacy.recordings import column_of, half_by_content, of_people, people_by_group
 from unmask.privacy.similarity.attackers import SETS
 from unmask.privacy.similarity.distortion import (
     UNTAUGHT,
@@ -217,7 +217,7 @@ def _of_embeddings(
     rule = _rule(segments, setup)
     whole = {name: [segments.pairs(source, rule)] for name, source in own.items()}
     crossed: dict[str, list[PairGrid]] = {}
-    first, notes = first_half(original)[segments.order], []
+    first, notes = half_by_content(original, setup.seed)[segments.order], []
     for name, attacker in {"": Attacker(original, protected, backend), **attackers}.items():
         refuse_encoders({"the enrolment": attacker.enrol, "the test": attacker.test})
         e, t = (

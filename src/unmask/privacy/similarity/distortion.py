@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from unmask.base import FloatArray, IntArray, Tabular, in_order, weighted_sum
+from unmask.base import FloatArray, IntArray, Tabular, weighted_sum
 from unmask.engine import (
     LARGEST_D_ECE,
     IsotonicCalibration,
@@ -26,7 +26,7 @@ from unmask.engine import (
 )
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Notice, Parameter
-from unmask.privacy.recordings import of_people
+from unmask.privacy.recordings import drawn_names, of_people
 from unmask.privacy.similarity.intervals import (
     NOT_ASKED,
     POSITIVE,
@@ -331,8 +331,8 @@ def retrained(
     protected speech: an untouched voice reads 0 dB, however much training helps.
 
     ``taught`` is original and protected speech to learn from, the two sets themselves by default.
-    Where its people are among those compared, they are taken in halves, every second one by name:
-    each half is compared by what the other half taught, and people of two halves not at all.
+    Where its people are among those compared, they are taken in halves, drawn by the seed: each
+    half is compared by what the other half taught, and people of two halves not at all.
     ``how`` are mean, replicates, level and seed of :func:`pseudonymisation`.
     """
     setup = Setup(**how)
@@ -342,7 +342,10 @@ def retrained(
     if len(known) < LEAST_PEOPLE:
         raise InputError("retraining", f"{LEAST_PEOPLE} people or more to learn from", len(known))
     apart = known.isdisjoint(segments.names)
-    half = in_order(segments.names) % (1 if apart else 2)
+    half = np.zeros(len(people), dtype=np.int64)
+    if not apart:
+        some = drawn_names(sorted(segments.names), len(people) // 2, setup.seed)
+        half[np.isin(people, some)] = 1
     halves = half[segments.codes]
     spoken = original.vectors[segments.order], protected.vectors[order[segments.order]]
     pairs = {}

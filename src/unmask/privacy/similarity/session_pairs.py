@@ -29,7 +29,7 @@ from unmask.privacy.attack import (
     within_release,
 )
 from unmask.privacy.luck import Permuted, best_by_luck
-from unmask.privacy.recordings import of_people
+from unmask.privacy.recordings import ExchangedPeople, Parts, of_people
 from unmask.privacy.similarity.attackers import LEAST_DIFFERENCE
 from unmask.privacy.similarity.intervals import (
     Ends,
@@ -69,9 +69,10 @@ class SessionAssessment(SimilarityResult):
     protected (``pp``) segments over the pairs ``within`` a session and ``between`` two, each
     calibrated on its own: ``oo_within``, …. ``attacks`` has unlinkability for every way to read the
     scores between sessions: plain, negated, each session about its own mean, whitened, and turned
-    onto the largest. ``linked`` is Linkability from one of the two largest sessions to the other,
-    ``linked_within`` that among the recordings of the largest, each under its strongest attack;
-    ``luck`` what the least unlinkability of all attacks reads with names permuted in each session.
+    onto the largest. ``linked`` is Linkability between sessions, each person leaving out whole
+    sessions in turn, ``linked_within`` that among the recordings of the largest, each under its
+    strongest attack; ``luck`` what the least unlinkability of all attacks reads with names permuted
+    in each session.
     """
 
     sessions: int
@@ -323,25 +324,40 @@ def _linked_largest(
     protected: Embeddings, sessions: Ids, setup: Setup
 ) -> tuple[Strongest | None, Strongest | None]:
     """Linkability from one recording by the strongest attack, within the largest session and
-    between the two largest, all ways; None where too few have two there.
+    between sessions; None where too few have two there.
+
+    Between sessions everybody leaves out whole sessions in turn; the two largest are also compared
+    with each other, both ways, since an attacker may take the mean off each by itself.
     """
     from unmask.privacy.legal import assess_attackers
 
-    largest = np.argsort(-np.bincount(sessions.codes), kind="stable")[:2]
+    largest = _largest(sessions)[:2]
     sides = [protected.select(sessions.codes == one) for one in largest]
     attacks: list[dict[str, Attacker]] = [{}, {}]
     if (np.unique(sides[0].speakers.codes, return_counts=True)[1] > 1).sum() > 1:
-        attacks[0]["within"] = within_release(replace(sides[0], sessions=None))
+        attacks[0]["within"] = within_release(sides[0])
+    pairs = np.unique(np.stack([protected.speakers.codes, sessions.codes]), axis=1)
+    if (np.bincount(pairs[0]) > 1).sum() > 1:
+        attacks[1]["sessions"] = within_release(protected, parts=Parts.SESSIONS)
     shared = set(sides[0].speakers.present) & set(sides[1].speakers.present)
+    exchanged = ExchangedPeople.of(protected)
     for a, b in ((0, 1), (1, 0)) if len(shared) > 1 else ():
         label = " to ".join(str(sessions.names[int(largest[one])]) for one in (a, b))
-        attacks[1][label] = Attacker(sides[a], of_people(sides[b], shared), release=True)
+        enrol, test = sides[a], of_people(sides[b], shared)
+        # The same people are exchanged in all attacks: the largest of them is chosen.
+        attacks[1][label] = Attacker(enrol, test, release=True, exchanged=exchanged)
     found: list[Strongest | None] = []
     for some in attacks:
         tried = with_backends(some, ("cosine", *ALIGNMENTS))
         how: Any = {"lengths": [1], "metrics": ["linkability"], **setup.options}
         found.append(assess_attackers(tried, **how).worst("linkability") if tried else None)
     return found[0], found[1]
+
+
+def _largest(sessions: Ids) -> list[int]:
+    """Sessions from most to fewest recordings, equal ones by name."""
+    sizes, names = np.bincount(sessions.codes, minlength=len(sessions.names)), sessions.names
+    return sorted(range(len(names)), key=lambda code: (-int(sizes[code]), str(names[code])))
 
 
 def _statistics(made: Comparisons, strongest: AttackedMatrix) -> dict[str, Statistic]:
