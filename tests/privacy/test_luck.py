@@ -14,7 +14,7 @@ import unmask as um
 from unmask.engine import Roc
 from unmask.estimate import Luck
 from unmask.privacy import strongest_of
-from unmask.privacy.legal.permuted import places
+from unmask.privacy.legal.permuted import above_and_tied
 from unmask.privacy.luck import Permuted, Renaming, best_by_luck, luck_of
 from unmask.privacy.similarity.renamed import (
     D_ECE,
@@ -66,14 +66,24 @@ def test_permutations_of_some_people_are_even_and_keep_what_they_can():
                 assert kept[part[i]] == whole[person]
 
 
-def test_places_count_ties_on_both_sides():
+@pytest.mark.parametrize("tolerance", [0.0, 0.25])
+def test_ties_are_counted_under_both_signs_and_never_with_who_is_ruled_out(tolerance):
     rng = np.random.default_rng(0)
-    scores = rng.integers(0, 5, (40, 9)).astype(float)
+    scores = rng.integers(0, 5, (40, 9)) + 0.1 * rng.integers(0, 3, (40, 9))
+    scores[rng.random(scores.shape) < 0.2] = -np.inf
     scores[3] = -np.inf
-    below, up_to = places(scores)
-    for row, low, high in zip(scores, below, up_to, strict=True):
-        assert low.tolist() == [(row < one).sum() for one in row]
-        assert high.tolist() == [(row <= one).sum() - 1 for one in row]
+    columns = np.array([0, 4, 8])
+    both = above_and_tied(scores, columns, tolerance)
+    for sign, (above, tied) in zip((1, -1), both, strict=True):
+        for row, (one, more, equal) in enumerate(zip(scores, above, tied, strict=True)):
+            for place, column in enumerate(columns):
+                if one[column] == -np.inf:
+                    assert (more[place], equal[place]) == (8, 0)
+                    continue
+                others = np.delete(one, column)
+                gaps = sign * (others[others > -np.inf] - one[column])
+                assert more[place] == (gaps > tolerance).sum(), (row, place)
+                assert equal[place] == (np.abs(gaps) <= tolerance).sum(), (row, place)
 
 
 @pytest.mark.parametrize("side", [(), ("sex",)])

@@ -27,7 +27,7 @@ from unmask.privacy.legal.conversations import LegalProtocol, as_counts
 from unmask.privacy.legal.curve import BOTH_SIDES, SCORE, mean_variance, risk_interval
 from unmask.privacy.legal.isolating import both_sides
 from unmask.privacy.legal.isolating_kernel import Attempts, GivenScores, single_out_all
-from unmask.privacy.legal.linking import Above, Ranks, exact_linkability, ranks_of
+from unmask.privacy.legal.linking import TIE, Above, Ranks, ranks_of
 from unmask.trials import Scores, share
 
 _LEAST = 2
@@ -60,17 +60,30 @@ def count_above_in_scores(
     allowed = None if matches is None else _matching(matches, matrix)
     at_or_above = np.empty(len(matrix), dtype=np.int64)
     above = np.empty(len(matrix), dtype=np.int64)
+    others = matrix.shape[1] - 1
     step = max(1, (1 << 22) // matrix.shape[1])
-    for start in range(0, len(matrix), step):
-        rows = slice(start, start + step)
+    blocks = [slice(start, start + step) for start in range(0, len(matrix), step)]
+    tolerance = TIE * max(_largest(np.asarray(matrix[rows], dtype=np.float64)) for rows in blocks)
+    for rows in blocks:
         part = np.asarray(matrix[rows], dtype=np.float64)
         reject_nan(part.reshape(-1), "pair")
-        if allowed is not None:
-            part = np.where(allowed[rows], part, -np.inf)
-        own = np.take_along_axis(part, true[rows, None].astype(np.int64), axis=1)
-        at_or_above[rows] = (part >= own).sum(axis=1) - 1
-        above[rows] = (part > own).sum(axis=1)
-    return Above(at_or_above, above, matrix.shape[1] - 1)
+        column = true[rows, None].astype(np.int64)
+        own = np.take_along_axis(part, column, axis=1)
+        can_be_chosen = np.ones(part.shape, dtype=bool) if allowed is None else allowed[rows]
+        reaches = (part >= own - tolerance) & can_be_chosen
+        exceeds = (part > own + tolerance) & can_be_chosen
+        at_or_above[rows] = reaches.sum(axis=1) - 1
+        above[rows] = exceeds.sum(axis=1)
+        # Who cannot be chosen is not linked, and ties with nobody.
+        is_ruled_out = ~np.take_along_axis(can_be_chosen, column, axis=1)[:, 0]
+        at_or_above[rows][is_ruled_out] = others
+        above[rows][is_ruled_out] = others
+    return Above(at_or_above, above, others, tolerance=tolerance)
+
+
+def _largest(scores: FloatArray) -> float:
+    """The largest absolute score that is finite."""
+    return float(np.abs(scores[np.isfinite(scores)]).max(initial=0.0))
 
 
 def _matching(matches: npt.ArrayLike, scores: npt.NDArray[Any]) -> BoolArray:
@@ -86,7 +99,8 @@ def ranks_from_scores(scores: npt.ArrayLike, true_column: npt.ArrayLike, *, seed
     ``true_column[i]`` is the enrolment column of test speaker i; ``seed`` draws the intervals.
     """
     above = count_above_in_scores(scores, true_column)
-    return ranks_of(above.at_or_above + 1, above.others + 1, resampling=Sampling(seed=seed))
+    how = Sampling(seed=seed)
+    return ranks_of(above.above + 1, above.others + 1, tied=above.tied, resampling=how)
 
 
 def linkability_from_scores(
@@ -97,6 +111,9 @@ def linkability_from_scores(
     matches: npt.ArrayLike | None = None,
 ) -> FloatArray:
     """Exact Linkability (eq. 3 and 4) from the scores of test speakers with enrolled ones.
+
+    Where others tie with the true speaker, within 1e-6 of the largest absolute score, the outcome
+    is the success of guessing among them.
 
     Parameters
     ----------
@@ -123,7 +140,7 @@ def linkability_from_scores(
     """
     above = count_above_in_scores(scores, true_column, matches=matches)
     sizes = as_counts(counts, speakers=above.others + 1, least=1, where="enrolment")
-    return np.asarray(exact_linkability(above.at_or_above, above.others, sizes).mean(axis=0))
+    return np.asarray(above.outcomes(sizes).mean(axis=0))
 
 
 def singling_out_from_scores(
@@ -176,7 +193,7 @@ def matrix_risks(scores: Scores, **drawn: Any) -> dict[str, tuple[Estimate, ...]
     matrix of enrolled speakers × recordings.
 
     A recording is linked where its own speaker scores above every other enrolled one (eq. 3 and 4
-    of Vauquier 2025; a tie is a failure); recordings of people who are not enrolled are left out.
+    of Vauquier 2025; tied ones are guessed among); recordings of people who are not enrolled are left out.
     Singling Out is that of :func:`singling_out`, one recording a conversation, among all speakers
     with two recordings or more, enrolled or not; it is left out where these are fewer than two. The
     score or its negation counts, whichever gives more. ``drawn`` are ``level``, ``replicates`` (no
@@ -254,7 +271,7 @@ def _linked_shares(matrix: FloatArray, place: IntArray) -> dict[Reading, FloatAr
     owner = np.unique(true, return_inverse=True)[1]
     above = count_above_in_scores(matrix[place >= 0], true)
     return {
-        variant: np.bincount(owner, counted.at_or_above == 0) / np.bincount(owner)
+        variant: np.bincount(owner, counted.first) / np.bincount(owner)
         for variant, counted in ((PLAIN, above), (NEGATED, above.negated()))
     }
 

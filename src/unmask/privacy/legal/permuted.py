@@ -4,6 +4,7 @@ read without information, from the scores they have (:mod:`unmask.privacy.luck`)
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +27,8 @@ _STREAM = 0x6465616C
 _SURE = 2.0
 
 
+Outcomes = Callable[[IntArray, IntArray], FloatArray]
+"""The probability of a link for every N', of so many others above and so many tied."""
 Blind = dict[str, Any]
 """Of a curve, what the attack reads without information: ``permuted``, by every permutation or
 deal, and ``chance``, their mean where that differs from the usual by more than its error."""
@@ -37,16 +40,18 @@ def permuted_links(
     population: Groups,
     names: pl.Series,
     everyone: pl.Series,
-    outcomes: FloatArray,
+    outcomes: Outcomes,
     usual: FloatArray,
     seed: int,
+    tolerance: float,
 ) -> list[Blind]:
     """Linkability of the score and of the negated one with the names of test speakers permuted.
 
     ``rows`` hold a row for each conversation of ``population``, whose speakers have ``names``;
     ``true`` is the enrolment row of each speaker, ``everyone`` who is tested at any length, whose
-    names are permuted. ``outcomes[r]`` is the probability of a link for every N' where r others
-    score at or above. Of many people some are drawn: the first row of what comes back is theirs.
+    names are permuted. ``outcomes`` gives the probability of a link for every N' where so many
+    others score above and so many are tied: within ``tolerance``. Of many people some are drawn:
+    the first row of what comes back is theirs.
 
     With g(i, j) the mean outcome of the conversations of i if they were of j, a permutation π reads
     mean g(i, π(i)), and all of them mean g(i, j).
@@ -70,7 +75,7 @@ def permuted_links(
         candidates = (side[:, None] == rows.codes[0]).sum(axis=1)
     renaming = Renaming.of(len(chosen), seed, groups)
     given = renaming.among(at[tested])
-    table = _by_name(rows, population, tested, true[tested], outcomes)
+    table = _by_name(rows, population, tested, true[tested], outcomes, usual.size, tolerance)
     read = table[:, :, np.arange(len(tested)), given].mean(axis=-1).swapaxes(1, 2)
     return [
         {
@@ -106,11 +111,17 @@ def _own_chance(
 
 
 def _by_name(
-    rows: Rows, population: Groups, tested: IntArray, columns: IntArray, outcomes: FloatArray
+    rows: Rows,
+    population: Groups,
+    tested: IntArray,
+    columns: IntArray,
+    outcomes: Outcomes,
+    counts: int,
+    tolerance: float,
 ) -> FloatArray:
     """g(i, j) of the people ``tested`` under both signs: signs × counts × people × names."""
     size, people = len(rows.enrol), len(tested)
-    table = np.empty((2, outcomes.shape[1], people, people))
+    table = np.empty((2, counts, people, people))
     step = max(1, _AT_ONCE // (size * int(population.counts.max())))
     for start in range(0, people, step):
         some = tested[start : start + step]
@@ -119,32 +130,53 @@ def _by_name(
         scores = rows.test[chosen] @ rows.enrol.T
         if rows.codes is not None:
             scores[rows.codes[1][chosen, None] != rows.codes[0]] = -np.inf
-        ruled_out = np.isneginf(scores).sum(axis=1, keepdims=True)
-        below, up_to = places(scores)
         first = np.cumsum(each) - each
-        for s, others in enumerate((size - 1 - below, up_to - ruled_out)):
-            risks = outcomes[others[:, columns]]
+        for s, (above, tied) in enumerate(above_and_tied(scores, columns, tolerance)):
+            # Few different pairs of counts occur: each is looked up once.
+            keys, place = np.unique(above * size + tied, return_inverse=True)
+            risks = outcomes(*np.divmod(keys, size))[place.reshape(above.shape)]
             means = np.add.reduceat(risks, first, axis=0) / each[:, None, None]
             table[s, :, start : start + step] = np.moveaxis(means, 2, 0)
     return table
 
 
-def places(scores: FloatArray) -> tuple[IntArray, IntArray]:
-    """How many of the others in its row each score exceeds, and how many it reaches."""
+def above_and_tied(
+    scores: FloatArray, columns: IntArray, tolerance: float
+) -> list[tuple[IntArray, IntArray]]:
+    """How many others in its row lie above each score of some ``columns``, and how many within the
+    ``tolerance`` of it, of the scores and of the negated ones.
+
+    Scores of −inf cannot be chosen: they are above nobody and tie with nobody, and all others count
+    as above them.
+    """
+    own = scores[:, columns]
+    ranked = np.sort(scores, axis=1)
     size = scores.shape[1]
-    order = scores.argsort(axis=1)
-    ranked = np.take_along_axis(scores, order, axis=1)
-    begins = np.ones(scores.shape, dtype=bool)
-    begins[:, 1:] = ranked[:, 1:] > ranked[:, :-1]
-    ends = np.ones(scores.shape, dtype=bool)
-    ends[:, :-1] = begins[:, 1:]
-    at = np.arange(size)
-    first = np.maximum.accumulate(np.where(begins, at, 0), axis=1)
-    last = np.minimum.accumulate(np.where(ends, at, size)[:, ::-1], axis=1)[:, ::-1]
-    below, up_to = np.empty_like(order), np.empty_like(order)
-    np.put_along_axis(below, order, first, axis=1)
-    np.put_along_axis(up_to, order, last, axis=1)
-    return below, up_to
+    ruled_out = np.isneginf(scores).sum(axis=1, keepdims=True)
+    below = _places(ranked, own - tolerance, or_equal=False)
+    up_to = _places(ranked, own + tolerance, or_equal=True)
+    tied = up_to - below - 1
+    can_be_chosen = own > -np.inf
+    both = []
+    for above in (size - up_to, below - ruled_out):
+        above[~can_be_chosen] = size - 1
+        both.append((above, np.where(can_be_chosen, tied, 0)))
+    return both
+
+
+def _places(ranked: FloatArray, values: FloatArray, *, or_equal: bool) -> IntArray:
+    """How many scores of an ascending row are below each of its values, or equal to it as well.
+
+    All rows at once, by halving: each step keeps the largest number of scores known to be below.
+    """
+    size = ranked.shape[1]
+    place = np.zeros(values.shape, dtype=np.int64)
+    step = 1 << size.bit_length()
+    while step := step // 2:
+        probed = np.take_along_axis(ranked, np.minimum(place + step, size) - 1, axis=1)
+        is_below = probed <= values if or_equal else probed < values
+        place += np.where(is_below & (place + step <= size), step, 0)
+    return place
 
 
 @dataclass(frozen=True, eq=False)
