@@ -126,7 +126,7 @@ def test_five_stored_voices_read_five_times_chance_as_with_a_little_noise():
     names = [f"s{n:02}" for n in np.repeat(np.arange(20), 4)]
     protected = np.repeat(stored[given], 4, axis=0)
     sets = {}
-    for noise in (0.0, 1e-3):
+    for noise in (0.0, 0.03):
         voices = protected + noise * rng.normal(size=protected.shape)
         spoken = [f"u{n:02}" for n in range(80)]
         sets[noise] = um.Embeddings(voices, names, spoken)

@@ -23,11 +23,16 @@ from unmask.base import (
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Parameter
 from unmask.privacy.attack import NEGATED, PLAIN, Reading
-from unmask.privacy.legal.conversations import LegalProtocol, as_counts
+from unmask.privacy.legal.conversations import TIE, LegalProtocol, as_counts
 from unmask.privacy.legal.curve import BOTH_SIDES, SCORE, mean_variance, risk_interval
 from unmask.privacy.legal.isolating import both_sides
-from unmask.privacy.legal.isolating_kernel import Attempts, GivenScores, single_out_all
-from unmask.privacy.legal.linking import TIE, Above, Ranks, ranks_of
+from unmask.privacy.legal.isolating_kernel import (
+    Attempts,
+    GivenScores,
+    broken_ties_of_scores,
+    single_out_all,
+)
+from unmask.privacy.legal.linking import Above, Ranks, ranks_of
 from unmask.trials import Scores, share
 
 _LEAST = 2
@@ -158,7 +163,7 @@ def singling_out_from_scores(
 
     ``enrol_speaker`` and ``test_speaker`` are codes 0, 1, …, of rows and columns of ``scores``;
     each speaker needs at least two conversations. ``folds`` and ``draws`` are those of
-    :func:`singling_out`, drawn with ``seed``. ``matches`` is side information: a pair where it is
+    :func:`singling_out`, drawn with ``seed``, which also breaks ties. ``matches`` is side information: a pair where it is
     False cannot satisfy the predicate.
     """
     matrix = as_numbers(scores, "scores")
@@ -184,7 +189,8 @@ def singling_out_from_scores(
     sizes = as_counts(counts, speakers=len(names), least=2, where="test")
     whose, protocol = np.searchsorted(names, rows), LegalProtocol(folds=folds, draws=draws)
     attempts = Attempts.of(population, whose, sizes, protocol, np.random.SeedSequence(seed))
-    outcome = single_out_all(GivenScores(attempts, matrix[:, order]))
+    untied = broken_ties_of_scores(matrix[:, order], seed)
+    outcome = single_out_all(GivenScores(attempts, untied))
     return np.asarray(outcome.success[0].mean(axis=0))
 
 
@@ -299,7 +305,7 @@ def _isolated(
     counts, seed = np.array([len(names)]), np.random.SeedSequence(how.seed)
     protocol = LegalProtocol()
     attempts = Attempts.of(Groups(owner), enrolled, counts, protocol, seed)
-    given = matrix[np.ix_(kept, column[enrolled])].T
+    given = broken_ties_of_scores(matrix[np.ix_(kept, column[enrolled])].T, how.seed)
     risks = {}
     for variant, signed in ((PLAIN, given), (NEGATED, -given)):
         outcome = single_out_all(GivenScores(attempts, signed))

@@ -20,7 +20,7 @@ from unmask.base import FloatArray, Groups, IntArray, MetricRange, Sampling, Tab
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Notice, Parameter
 from unmask.privacy.legal import conversations
-from unmask.privacy.legal.conversations import USUAL, LegalProtocol, Rows
+from unmask.privacy.legal.conversations import TIE, USUAL, LegalProtocol, Rows
 from unmask.privacy.legal.curve import (
     CORRECTED,
     SCORE,
@@ -46,8 +46,6 @@ _RANK_METRICS = {"identification_rate": "%", "mean_d": "bit", "max_d": "bit"}
 ENOUGH_PER_RANK = 5
 TOLD_TIES = 0.001
 """From which difference on the value by the paper's rule, where a tie fails, is printed too."""
-TIE = 1e-6
-"""Scores that differ by at most this share of the largest absolute score are tied."""
 
 
 @dataclass(frozen=True, eq=False)

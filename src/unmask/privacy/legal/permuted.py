@@ -5,7 +5,8 @@ read without information, from the scores they have (:mod:`unmask.privacy.luck`)
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,8 @@ from unmask.trials import lookup
 
 CELLS = 1 << 24
 MOST_PEOPLE, LEAST_PEOPLE = 400, 20
+POOL = 2_000
+"""People whose conversations are dealt out anew: as good as all, and much faster."""
 DEALS = 19
 """Fewest that reach a p-value of 0.05."""
 _AT_ONCE = 1 << 21
@@ -207,75 +210,182 @@ class Deals:
         return {"permuted": Permuted(values, self.people), "chance": chance}
 
 
-def dealt(shared: Predicates, count: int, seed: int) -> Deals:
-    """Deal the test conversations of all people out anew, as many to each as before (within groups
-    where side information tells them), and try every predicate among ``count`` speakers in the
-    folds and draws that were.
+def dealt(shared: Predicates, count: int, seed: int, found: FloatArray) -> Deals:
+    """Deal test conversations out anew, as many to each person as before, and try every predicate
+    among ``count`` speakers; ``found`` is what isolates as they are, under both signs.
+
+    The conversations of a pool of 2,000 people (all where there are fewer), drawn by lot, are dealt
+    among these people, within groups where side information tells them: one deal for all
+    predicates. Each predicate draws its other speakers among them; an enrolled person outside the
+    pool takes as many conversations of the pool as he has.
     """
-    attempts, population = shared.attempts, shared.attempts.population
-    every = (0, len(shared.enrol)), (0, len(shared.test))
-    scores = shared.scores(NUMPY, *every).astype(np.float32)
-    entries = [_Entries.of(attempts, count, int(rank)) for rank in np.unique(attempts.ranks)]
-    most = max(one.members.shape[2] for one in entries)
-    shape = len(scores), len(population) + 1
-    order_of = np.full(shape, -1, np.int32 if shape[1] * most >> 31 == 0 else np.int64)
-    for place, row in zip(order_of, scores, strict=True):
-        place[row.argsort()] = np.arange(len(row))
-        row.sort()
-    ruled_out = np.isneginf(scores).sum(axis=1)
-    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_STREAM,)))
+    attempts = shared.attempts
+    population = attempts.population
     side = np.zeros(len(population), np.int64) if shared.codes is None else shared.codes[1]
+    side_of_people = side[population.first]
+    people = _pool(attempts, side_of_people, count, seed)
+    is_everybody = len(people) == population.size
+    conversations = population.rows(people)
+    scores = _scores_of(shared, conversations)
+    ruled_out = _ruled_out(shared, scores)
+    ranks = [int(rank) for rank in np.unique(attempts.ranks)]
+    actual = [_Entries.of(attempts, count, rank) for rank in ranks]
+    entries = actual
+    among = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_STREAM, len(people))))
+    ascending, places_of = _ranked(scores, 2 * max(one.members.shape[2] for one in actual))
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_STREAM,)))
     success = np.empty((2, DEALS + 1))
-    hits = np.zeros((2, len(attempts.speakers), population.size))
-    for deal in range(DEALS + 1):
-        order = np.arange(shape[1])
-        for code in np.unique(side) if deal else ():
-            some = np.flatnonzero(side == code)
+    success[:, 0] = found
+    for deal in range(1, DEALS + 1):
+        order = np.arange(len(conversations) + 1)
+        for code in np.unique(side[conversations]):
+            some = np.flatnonzero(side[conversations] == code)
             order[some] = rng.permutation(some)
+        # How many of those drawn are alike decides most where side information is known: there
+        # every deal draws anew.
+        if not is_everybody and (deal == 1 or shared.codes is not None):
+            drawn = partial(_Entries.drawn, attempts, people, side_of_people, among)
+            entries = [drawn(one) for one in actual]
         won = np.zeros((2, len(attempts.speakers)))
         for one in entries:
-            for s, isolates in enumerate(one.tried(scores, ruled_out, order_of, order)):
+            for s, isolates in enumerate(one.tried(ascending, ruled_out, places_of, order)):
                 won[s, one.speakers] = isolates.mean(axis=(0, 2))
-                if not deal:
-                    f, e, d = np.nonzero(isolates)
-                    people, e = one.people[e, d], one.speakers[e]
-                    tested = population.first[people] + attempts.slots[d, f, people.T].T
-                    place = order_of[e[:, None], tested]
-                    place[place < ruled_out[e, None]] += s * len(population)
-                    at = place.argmin(axis=1) if s else place.argmax(axis=1)
-                    np.add.at(hits[s], (e, people[np.arange(len(e)), at]), 1)
         success[:, deal] = won.mean(axis=1)
-    present = np.zeros(hits.shape[1:])
-    for one in entries:
-        np.add.at(present, (one.speakers[:, None, None], one.people), attempts.slots.shape[1])
-    own, exhaustive = _own_share(hits, present, attempts, count, side[population.first], seed)
+    as_they_are = np.arange(len(conversations) + 1)
+    hits = _Hits(attempts)
+    for one in actual:
+        known = one, ascending, ruled_out, places_of, as_they_are
+        hits.add(one, *(known if is_everybody else _alone(shared, one)))
+    own, exhaustive = hits.own_share(count, side_of_people, seed)
     return Deals(count, success, own, population.size, exhaustive)
 
 
-def _own_share(
-    hits: FloatArray, present: FloatArray, attempts: Attempts, count: int, side: IntArray, seed: int
-) -> tuple[FloatArray, bool]:
-    """Share of isolations that hit the person whose name the enrolment speaker bears, by sign and
-    renaming: ``hits`` of every person over the attempts in which it was ``present``.
+def _pool(attempts: Attempts, side: IntArray, count: int, seed: int) -> IntArray:
+    """The people whose conversations are dealt, drawn by lot before any score is seen.
+
+    An enrolled person joins them where the lot has few people of the same side information.
     """
-    isolated_ = hits.sum(axis=2)
-    tries = present[np.arange(len(attempts.speakers)), attempts.speakers]
-    level = isolated_ / tries
-    with np.errstate(invalid="ignore"):
-        rate = np.where(present > 0, hits / present, level[:, :, None] / count)
-    renaming = Renaming.of(len(side), seed, side)
-    bears = renaming.rows[:, attempts.speakers]
-    named = rate[:, np.arange(len(attempts.speakers)), bears].sum(axis=2)
-    total = level.sum(axis=1, keepdims=True)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return named / total, renaming.exhaustive
+    everyone = attempts.population.size
+    people = some_people(everyone, max(POOL, 2 * count), seed)
+    own = side[attempts.speakers]
+    codes, place = np.unique(own, return_inverse=True)
+    drawn = (side[people][:, None] == codes).sum(axis=0)
+    lacking = attempts.speakers[drawn[place] < LEAST_PEOPLE]
+    return people if len(people) == everyone else np.union1d(people, lacking)
+
+
+def _scores_of(shared: Predicates, conversations: IntArray) -> Row:
+    """Scores of all enrolment speakers with some conversations, in single precision."""
+    codes = None if shared.codes is None else (shared.codes[0], shared.codes[1][conversations])
+    rows = Rows(shared.enrol, shared.test[conversations], codes)
+    every = (0, len(rows.enrol)), (0, len(rows.test))
+    return np.asarray(rows.scores(NUMPY, *every), dtype=np.float32)
+
+
+def _ruled_out(shared: Predicates, scores: Row) -> IntArray:
+    """How many conversations side information rules out for each enrolment speaker."""
+    if shared.codes is None:
+        return np.zeros(len(scores), dtype=np.int64)
+    return np.asarray(np.isneginf(scores).sum(axis=1))
+
+
+def _ranked(scores: Row, most: int) -> tuple[Row, IntArray]:
+    """The scores of each row in ascending order, and the place of each conversation in it.
+
+    A last column with −1 stands for no conversation. Places times ``most`` fit the type chosen.
+    """
+    shape = len(scores), scores.shape[1] + 1
+    places = np.full(shape, -1, np.int32 if shape[1] * most >> 31 == 0 else np.int64)
+    order = scores.argsort(axis=1)
+    np.put_along_axis(places, order, np.arange(scores.shape[1], dtype=places.dtype)[None], axis=1)
+    return np.take_along_axis(scores, order, axis=1), places
+
+
+def _alone(shared: Predicates, one: _Entries) -> tuple[_Entries, Row, IntArray, IntArray, IntArray]:
+    """The attempts of some predicates with the scores of their own conversations only."""
+    size = one.members.shape[1] * one.members.shape[2]
+    members = one.members.reshape(-1, size)
+    is_there = members >= 0
+    scores = np.full(members.shape, -np.inf, dtype=np.float32)
+    scores[is_there] = shared.exact(one.speakers[np.nonzero(is_there)[0]], members[is_there])
+    ascending, places = _ranked(scores, size)
+    within = np.where(is_there, np.arange(size), -1).reshape(one.members.shape)
+    renumbered = replace(one, speakers=np.arange(len(members)), members=within)
+    # Entries that are missing have −inf as well and come first: all below are ruled out.
+    ruled_out = np.isneginf(scores).sum(axis=1)
+    return renumbered, ascending, ruled_out, places, np.append(np.arange(size), -1)
+
+
+class _Hits:
+    """Which people the attempts isolate, counted where they are tested at all."""
+
+    def __init__(self, attempts: Attempts) -> None:
+        self.attempts = attempts
+        self.hits: tuple[list[IntArray], list[IntArray]] = ([], [])
+        self.present: list[IntArray] = []
+
+    def add(
+        self,
+        named: _Entries,
+        one: _Entries,
+        ascending: Row,
+        ruled_out: IntArray,
+        places_of: IntArray,
+        order: IntArray,
+    ) -> None:
+        """Try the attempts ``one``, whose enrolment speakers have the numbers of ``named``."""
+        people, size = self.attempts.population.size, len(order) - 1
+        for s, isolates in enumerate(one.tried(ascending, ruled_out, places_of, order)):
+            f, e, d = np.nonzero(isolates)
+            tested = one.people[e, d]
+            entry = one.begins[e, d] + self.attempts.slots[d, f, tested.T].T
+            member = one.members[e[:, None], d[:, None], entry]
+            place = places_of[one.speakers[e][:, None], order[member]].astype(np.int64)
+            place[place < ruled_out[one.speakers[e], None]] += s * size
+            at = place.argmin(axis=1) if s else place.argmax(axis=1)
+            self.hits[s].append(named.speakers[e] * people + tested[np.arange(len(e)), at])
+        self.present.append((named.speakers[:, None, None] * people + one.people).reshape(-1))
+
+    def own_share(self, count: int, side: IntArray, seed: int) -> tuple[FloatArray, bool]:
+        """Share of isolations that hit the person whose name the enrolment speaker bears, by sign
+        and renaming.
+
+        A person who is not among those tested by a predicate counts as often as any of its
+        ``count`` on average.
+        """
+        attempts = self.attempts
+        draws, folds, everyone = attempts.slots.shape
+        enrolled = np.arange(len(attempts.speakers))
+        keys, often = np.unique(np.concatenate(self.present), return_counts=True)
+        renaming = Renaming.of(len(side), seed, side)
+        bears = enrolled * everyone + renaming.rows[:, attempts.speakers]
+        at = np.minimum(np.searchsorted(keys, bears), len(keys) - 1)
+        is_tested = keys[at] == bears
+        shares = []
+        for found in self.hits:
+            hits = np.concatenate(found)
+            level = np.bincount(hits // everyone, minlength=len(enrolled)) / (draws * folds)
+            rate = np.bincount(np.searchsorted(keys, hits), minlength=len(keys)) / (often * folds)
+            named = np.where(is_tested, rate[at], level / count).sum(axis=1)
+            with np.errstate(invalid="ignore", divide="ignore"):
+                shares.append(named / level.sum())
+        return np.array(shares), renaming.exhaustive
 
 
 @dataclass(frozen=True, eq=False)
 class _Entries:
-    """Attempts of the enrolment ``speakers`` (their numbers) of one threshold ``rank``: the
-    ``members``, conversations of the speakers drawn (speakers × draws × entries, −1 where there are
-    fewer), which of them test in each fold (members × folds), the ``people`` drawn.
+    """Attempts of the enrolment ``speakers`` (their numbers) of one threshold ``rank``.
+
+    Attributes
+    ----------
+    members
+        Conversations of the speakers tested (speakers × draws × entries, −1 where there are fewer).
+    tests
+        Which of them test in each fold (members × folds).
+    people
+        Who is tested, the enrolled person first.
+    begins
+        The entry at which the conversations of each of these people begin.
     """
 
     rank: int
@@ -284,26 +394,82 @@ class _Entries:
     members: IntArray
     tests: BoolArray
     people: IntArray
+    begins: IntArray
 
     @classmethod
     def of(cls, attempts: Attempts, count: int, rank: int) -> _Entries:
+        """The attempts that were, on the conversations as they are."""
         if (count, rank) in attempts.kept:
-            made: _Entries = attempts.kept[count, rank]
-            return made
+            known: _Entries = attempts.kept[count, rank]
+            return known
         population = attempts.population
         speakers = np.flatnonzero(attempts.ranks == rank)
-        people = attempts.draws(speakers).order[:, :, :count].copy()
+        people = attempts.tested(speakers, count)
+        sizes = population.counts[people]
         most = int(np.sort(population.counts)[-count:].sum())
         members = np.full((*people.shape[:2], most), -1)
-        filled = np.arange(most) < population.counts[people].sum(axis=2)[:, :, None]
-        members[filled] = population.rows(people.reshape(-1))
-        draw = np.arange(people.shape[1])[:, None]
-        entries = attempts.slots.swapaxes(0, 1)[:, draw, population.codes[members]]
-        tests = (entries == population.slot[members]).reshape(len(entries), -1).T.copy()
-        made = cls(rank, count, speakers, members, tests, people)
+        is_filled = np.arange(most) < sizes.sum(axis=2)[:, :, None]
+        members[is_filled] = population.rows(people.reshape(-1))
+        owners, slots = population.codes[members], population.slot[members]
+        tests = _is_tested(attempts, owners, slots)
+        begins = np.cumsum(sizes, axis=2) - sizes
+        entries = cls(rank, count, speakers, members, tests, people, begins)
         if attempts.kept:
-            attempts.kept[count, rank] = made
-        return made
+            attempts.kept[count, rank] = entries
+        return entries
+
+    @classmethod
+    def drawn(
+        cls,
+        attempts: Attempts,
+        pool: IntArray,
+        side: IntArray,
+        rng: np.random.Generator,
+        actual: _Entries,
+    ) -> _Entries:
+        """Attempts of the same speakers among a ``pool`` of people, whose conversations are the
+        members, numbered within the pool.
+        """
+        counts = attempts.population.counts
+        dealt_to = Groups(np.repeat(np.arange(len(pool)), counts[pool]))
+        own, draws = attempts.speakers[actual.speakers], actual.people.shape[1]
+        owns = actual.rank + 1
+        # Everybody of the pool in random order after the enrolled person, as far as needed: the
+        # others who are tested, then those whose conversations a person outside the pool takes.
+        lots = rng.random((len(own), draws, len(pool)))
+        place = np.minimum(np.searchsorted(pool, own), len(pool) - 1)
+        is_inside = pool[place] == own
+        lots[is_inside, :, place[is_inside]] = 2.0
+        needed = min(actual.count - 1 + owns, len(pool) - 1)
+        near = np.argpartition(lots, needed, axis=2)[:, :, :needed]
+        near = np.take_along_axis(near, np.take_along_axis(lots, near, axis=2).argsort(axis=2), 2)
+        others = near[:, :, : actual.count - 1]
+        most = owns + int(np.sort(counts[pool])[1 - actual.count :].sum())
+        shape = len(own), draws, most
+        members, owners, slots = np.full(shape, -1), np.zeros(shape, int), np.full(shape, -1)
+        slots[:, :, :owns] = np.arange(owns)
+        owners[:, :, :owns] = own[:, None, None]
+        sizes = dealt_to.counts[others].sum(axis=2)
+        is_filled = np.arange(most) - owns < sizes[:, :, None]
+        is_filled[:, :, :owns] = False
+        rows = dealt_to.rows(others.reshape(-1))
+        members[is_filled] = rows
+        owners[is_filled] = pool[dealt_to.codes[rows]]
+        slots[is_filled] = dealt_to.slot[rows]
+        members[is_inside, :, :owns] = (dealt_to.first[place[is_inside], None] + np.arange(owns))[
+            :, None
+        ]
+        kinds = np.unique(side).size
+        for e in np.flatnonzero(~is_inside):
+            for d in range(draws):
+                taken = near[e, d, actual.count - 1 :]
+                if kinds > 1:
+                    alike = np.flatnonzero(side[pool] == side[own[e]])
+                    free = np.setdiff1d(alike, others[e, d])
+                    taken = rng.permutation(free if len(free) >= owns else alike)
+                members[e, d, :owns] = dealt_to.rows(taken[:owns])[:owns]
+        tests = _is_tested(attempts, owners, slots)
+        return replace(actual, members=members, tests=tests)
 
     def tried(
         self, ascending: Row, ruled_out: IntArray, places_of: IntArray, order: IntArray
@@ -341,3 +507,12 @@ class _Entries:
         top = np.where(there, np.where(negated, -score, score), -np.inf)
         is_test = self.tests.take(member + row * size, axis=0).transpose(2, 0, 1).copy()
         return isolated(top, is_test & there, ~is_test & there, self.rank)[:2]
+
+
+def _is_tested(attempts: Attempts, owners: IntArray, slots: IntArray) -> BoolArray:
+    """Whether members (speakers × draws × entries) are the test entry of their owner in each fold:
+    members × folds.
+    """
+    draw = np.arange(owners.shape[1])[:, None]
+    entries = attempts.slots.swapaxes(0, 1)[:, draw, owners]
+    return np.asarray((entries == slots).reshape(len(entries), -1).T.copy())
