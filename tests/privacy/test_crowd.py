@@ -100,8 +100,7 @@ def test_beyond_the_people_ties_are_guessed() -> None:
     fitted = FittedCrowd([], own, np.log([strictly]), alone, 1.0, np.array([tied]), own)
     others = count - 1
     wanted = sum(
-        math.comb(others, t) * tied**t * strictly ** (others - t) / (1 + t)
-        for t in range(count)
+        math.comb(others, t) * tied**t * strictly ** (others - t) / (1 + t) for t in range(count)
     )
     assert fitted.links(np.array([count]))[0, 0] == pytest.approx(wanted)
     none = replace(fitted, tied=np.zeros(1))

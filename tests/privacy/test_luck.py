@@ -238,7 +238,7 @@ def test_matrices_with_permuted_names_are_those_of_renamed_lists(mean):
     renaming = Renaming.of(people, 0)
     for row in (0, 3, 99):
         back = np.argsort(renaming.rows[row])
-        for sign, permuted in ((1, plain), (-1, negated)):
+        for sign, renamed in ((1, plain), (-1, negated)):
             values, called = sign * scores, back[test]
             same = enrol == called
             roc = Roc.from_scores(values[same], values[~same])
@@ -253,9 +253,9 @@ def test_matrices_with_permuted_names_are_those_of_renamed_lists(mean):
                         matrix[i, j] = 1 / (1 + np.exp(-cell.mean()))
             off = ~np.eye(people, dtype=bool)
             signed = abs(np.diag(matrix).mean() - matrix[off].mean())
-            assert permuted.values[row, SIGNED] == pytest.approx(signed, abs=1e-5)
-            assert permuted.values[row, D_ECE] == pytest.approx(roc.d_ece(), abs=1e-9)
-            assert permuted.values[row, EER] == pytest.approx(roc.eer(), abs=1e-9)
+            assert renamed.values[row, SIGNED] == pytest.approx(signed, abs=1e-5)
+            assert renamed.values[row, D_ECE] == pytest.approx(roc.d_ece(), abs=1e-9)
+            assert renamed.values[row, EER] == pytest.approx(roc.eer(), abs=1e-9)
 
 
 def test_p_counts_what_was_found_among_the_permutations():

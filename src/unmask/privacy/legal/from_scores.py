@@ -163,8 +163,8 @@ def singling_out_from_scores(
 
     ``enrol_speaker`` and ``test_speaker`` are codes 0, 1, …, of rows and columns of ``scores``;
     each speaker needs at least two conversations. ``folds`` and ``draws`` are those of
-    :func:`singling_out`, drawn with ``seed``, which also breaks ties. ``matches`` is side information: a pair where it is
-    False cannot satisfy the predicate.
+    :func:`singling_out`, drawn with ``seed``, which also breaks ties. ``matches`` is side
+    information: a pair where it is False cannot satisfy the predicate.
     """
     matrix = as_numbers(scores, "scores")
     rows, columns = np.asarray(enrol_speaker), np.asarray(test_speaker)
@@ -199,11 +199,11 @@ def matrix_risks(scores: Scores, **drawn: Any) -> dict[str, tuple[Estimate, ...]
     matrix of enrolled speakers × recordings.
 
     A recording is linked where its own speaker scores above every other enrolled one (eq. 3 and 4
-    of Vauquier 2025; tied ones are guessed among); recordings of people who are not enrolled are left out.
-    Singling Out is that of :func:`singling_out`, one recording a conversation, among all speakers
-    with two recordings or more, enrolled or not; it is left out where these are fewer than two. The
-    score or its negation counts, whichever gives more. ``drawn`` are ``level``, ``replicates`` (no
-    interval without), and ``seed``, which draws the folds of Singling Out.
+    of Vauquier 2025; tied ones are guessed among); recordings of people who are not enrolled are
+    left out. Singling Out is that of :func:`singling_out`, one recording a conversation, among all
+    speakers with two recordings or more, enrolled or not; it is left out where these are fewer than
+    two. The score or its negation counts, whichever gives more. ``drawn`` are ``level``,
+    ``replicates`` (no interval without), and ``seed``, which draws the folds of Singling Out.
     """
     matrix = _matrix(scores)
     if matrix is None:

@@ -106,8 +106,8 @@ def singling_out(
     others calibrate. The threshold lies midway between the k-th and the (k+1)-th best of all
     calibration scores, k the number of calibration entries of the enrolled speaker (footnote 4).
     Success: exactly one of the N test entries scores above it, whoever it is. Ties are broken by a
-    jitter of 1e-6 of the largest score, drawn by a digest of the seed and the conversation. Test speakers with
-    fewer than 2·``length`` utterances are left out and counted.
+    jitter of 1e-6 of the largest score, drawn by a digest of the seed and the conversation. Test
+    speakers with fewer than 2·``length`` utterances are left out and counted.
 
     Parameters
     ----------

@@ -343,7 +343,8 @@ def linkability(
     r"""Probability that a conversation is linked to its own speaker among N' enrolled ones.
 
     A link is s(i,i) > max over j ≠ i of s(i,j) (eq. 3 and 4). Where others tie with s(i,i), the
-    outcome is the success of guessing among them; in ``draws`` a tie fails. The value is the mean over speakers of the mean over up to ten conversations of each: the probability that the
+    outcome is the success of guessing among them; in ``draws`` a tie fails. The value is the
+    mean over speakers of the mean over up to ten conversations of each: the probability that the
     paper estimates from one, with less noise. Speakers with fewer than ``length`` test utterances
     and those who are not enrolled are left out and counted; who is enrolled and not tested is one
     of the N'.
