@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from scipy.special import logit, ndtr
 from tests.helpers.populations import named_speakers
 
 import unmask as um
 from unmask.base import Groups, Sampling
 from unmask.privacy.legal.conversations import USUAL, attack_data
-from unmask.privacy.legal.crowd import FittedCrowd, Strangers, Tail
+from unmask.privacy.legal.crowd import FittedCrowd, Strangers, Tail, linked_by_ranks
+from unmask.privacy.legal.linking import Above
 from unmask.run import store
 
 Sides = tuple[um.Embeddings, um.Embeddings]
@@ -33,7 +38,8 @@ def test_exponential_tails_have_a_known_answer() -> None:
     grid = (np.arange(20_000) + 0.5) / 20_000
     body = -np.log1p(-grid)
     below = Tail(body, float(body[0]) - 1e-12, 1e-12, 1.0).log_below(body)
-    fitted = FittedCrowd([], body, below, Groups(np.arange(20_000)), 1.0)
+    none = np.zeros(20_000)
+    fitted = FittedCrowd([], body, below, Groups(np.arange(20_000)), 1.0, none, none)
     counts = np.array([2, 10, 100, 1000])
     assert fitted.links(counts).mean(axis=0) == pytest.approx(1 / counts, rel=0.02)
 
@@ -53,26 +59,105 @@ def test_the_fit_is_the_definition_written_out() -> None:
     data = attack_data(enrol, test, "linkability", 1, "cosine", USUAL, Sampling())
     kept = np.arange(48) % 5 != 1
     fitted = Strangers.of(data, 1.0).fit(kept)
-    pooled, own, spreads, means = [], [], [], []
+    pooled, own, ranks, means, locations, scales = [], [], [], [], [], []
     for row, speaker in zip(data.tested.vectors, data.tested.speakers, strict=True):
         if not kept[speaker]:
             continue
         scores = data.enrolled.vectors @ row
         others = scores[kept & (np.arange(48) != speaker)]
         means.append(others.mean())
-        spreads.append(others.std(ddof=1))
-        pooled.append((others - means[-1]) / spreads[-1])
-        own.append((scores[speaker] - means[-1]) / spreads[-1])
-    logs, every = np.log(spreads), np.array(pooled)
-    noise = ((every**4).mean() - 1) / (4 * every.shape[1])
-    steady = np.exp(logs.mean() + max(1 - noise / logs.var(), 0) * (logs - logs.mean()))
-    scale = np.array(spreads) / steady
-    every, nearer = every * scale[:, None], np.array(means) > np.median(means)
-    assert fitted.own == pytest.approx(np.array(own) * scale)
+        locations.append(np.quantile(others, 0.7))
+        scales.append((others[others > locations[-1]] - locations[-1]).mean())
+        pooled.append(others)
+        own.append(scores[speaker])
+        ranks.append((others > scores[speaker]).sum())
+    logs, number = np.log(scales), len(pooled[0])
+    noise = 1 / (0.3 * number)
+    scale = np.exp(logs.mean() + max(1 - noise / logs.var(), 0) * (logs - logs.mean()))
+    every = (np.array(pooled) - np.array(locations)[:, None]) / scale[:, None]
+    nearer = np.array(means) > np.median(means)
+    assert fitted.own == pytest.approx((np.array(own) - locations) / scale)
     for tail, some in zip(fitted.tails, (~nearer, nearer), strict=True):
         assert tail.body == pytest.approx(np.sort(every[some].ravel()))
         assert (tail.body > tail.edge).mean() == pytest.approx(3 / kept.sum(), abs=1e-3)
         assert fitted.log_below[some] == pytest.approx(tail.log_below(fitted.own[some]))
+    # Both as (n·p + ½)/(n + 1): what is measured among half of these people, and the curve there.
+    half, size = kept.sum() // 2, int(kept.sum())
+    chosen = [math.comb(number - rank, half - 1) / math.comb(number, half - 1) for rank in ranks]
+    modelled = np.exp(fitted.log_below * (half - 1))
+    odds = [logit((size * np.mean(one) + 0.5) / (size + 1)) for one in (chosen, modelled)]
+    assert fitted.gap == pytest.approx(odds[0] - odds[1])
+    counts = np.array([100, 1000])
+    assert logit(fitted.joined(counts)) == pytest.approx(
+        logit(fitted.links(counts).mean(axis=0)) + fitted.gap
+    )
+
+
+def test_beyond_the_people_ties_are_guessed() -> None:
+    """A share f of strangers has the right person's score: against sums over how many are drawn."""
+    strictly, tied, count = 0.9, 0.05, 12
+    alone, own = Groups(np.zeros(1, int)), np.zeros(1)
+    fitted = FittedCrowd([], own, np.log([strictly]), alone, 1.0, np.array([tied]), own)
+    others = count - 1
+    wanted = sum(
+        math.comb(others, t) * tied**t * strictly ** (others - t) / (1 + t) for t in range(count)
+    )
+    assert fitted.links(np.array([count]))[0, 0] == pytest.approx(wanted)
+    none = replace(fitted, tied=np.zeros(1))
+    assert none.links(np.array([count]))[0, 0] == pytest.approx(strictly**others)
+
+
+def test_stored_voices_link_one_of_all_who_have_the_same() -> None:
+    """Each of 60 people has one of five stored voices: of N' people N'/5 have it."""
+    rng = np.random.default_rng(0)
+    stored = rng.normal(size=(5, 12))[np.arange(60) % 5]
+    sides = [um.Embeddings(stored, [f"s{n:02}" for n in range(60)]) for _ in "et"]
+    found = um.extrapolate_linkability(*sides, counts=[100, 600])
+    measured = um.linkability(*sides)
+    assert measured.value[0] == pytest.approx(1 / 12)
+    assert found.value == pytest.approx([5 / 100, 5 / 600], rel=0.2)
+    assert found.low[1] < 5 / 600 < found.high[1]
+
+
+def test_ranks_alone_tell_a_normal_law_of_probits() -> None:
+    rng = np.random.default_rng(1)
+    others, size = 400, 20_000
+    below = ndtr(2.2 + 0.8 * rng.normal(size=size))
+    ranks = rng.binomial(others, 1 - below)
+    curve = um.linkability(*people(30))
+    counted = Above(ranks, ranks, others)
+    known = replace(curve, above=counted, owner=np.arange(size))
+    counts = np.array([600, 5000])
+    wanted = [(below ** (count - 1)).mean() for count in counts]
+    assert linked_by_ranks(known, counts) == pytest.approx(wanted, abs=0.02)
+
+
+@pytest.mark.parametrize("apart", [0.0, 6.0])
+def test_two_groups_of_strangers_are_not_read_too_low(apart: float) -> None:
+    """One dimension tells two sexes: by all strangers, 16 points too low at this distance."""
+    rng = np.random.default_rng(4)
+    voices = rng.normal(size=(1200, 24))
+    voices[:, 0] += apart * (rng.random(1200) < 0.5)
+    names = [f"s{n:04}" for n in range(1200)]
+    sides = [um.Embeddings(voices + 0.8 * rng.normal(size=voices.shape), names) for _ in "et"]
+    truth = float(um.linkability(*sides, counts=[640], replicates=0).value[0])
+    errors = []
+    for seed in range(3):
+        some = np.random.default_rng(seed).choice(1200, 150, replace=False)
+        found = um.extrapolate_linkability(*(one.select(some) for one in sides), counts=[640])
+        errors.append(found.value[0] - truth)
+        assert found.low[0] < truth < found.high[0]
+    assert abs(np.mean(errors)) < 0.06
+
+
+def test_the_sentence_says_of_whom_where_only_some_are_tested() -> None:
+    enrol, test = people(40, each=4)
+    some = test.select((test.speakers.codes < 25) | (np.arange(160) % 4 == 0))
+    long = um.extrapolate_linkability(enrol, some, counts=[400], length=3)
+    assert "3 utterances (measured on 25 of 40 people), 400 people: about" in long.sentence
+    assert long.estimates[0].params["tested"] == 25
+    short = um.extrapolate_linkability(enrol, some, counts=[400])
+    assert "measured on" not in short.sentence
 
 
 def test_hidden_people_are_found_again() -> None:
@@ -153,7 +238,7 @@ def test_what_cannot_be_extrapolated_is_refused(number: int, counts: list[int], 
         um.extrapolate_linkability(*people(number), counts=counts)
 
 
-def test_side_information_and_ties_are_refused() -> None:
+def test_side_information_and_strangers_who_are_all_alike_are_refused() -> None:
     enrol, test = people(30)
     sides = []
     for one in (enrol, test):
@@ -162,6 +247,8 @@ def test_side_information_and_ties_are_refused() -> None:
     alike = um.LegalProtocol(side=("sex",))
     with pytest.raises(um.InputError, match="no side information, found sex known to match"):
         um.extrapolate_linkability(*sides, counts=[300], protocol=alike)
-    same = um.Embeddings(np.ones((30, 3)), [f"s{n}" for n in range(30)])
+    # Strangers all alike, and right persons who are not: there is no tail to continue.
+    mean, own = np.ones((30, 1)), 3 * np.eye(30)
+    alike = um.Embeddings(np.hstack([mean, own]), [f"s{n}" for n in range(30)])
     with pytest.raises(um.InputError, match="scores of strangers that differ"):
-        um.extrapolate_linkability(same, same, counts=[300])
+        um.extrapolate_linkability(alike, alike, counts=[300])

@@ -28,13 +28,16 @@ from unmask.scoring import score_matrix
 
 
 def brute(scores, true, count):
-    """Every subset of N' speakers that holds the true one, one after another."""
-    total = 0.0
+    """Every subset of N' speakers that holds the true one, one after another, guessing at ties."""
+    total, tolerance = 0.0, 1e-6 * np.abs(scores).max(initial=0.0)
     for i, own in enumerate(true):
         others = [j for j in range(scores.shape[1]) if j != own]
         subsets = list(itertools.combinations(others, count - 1))
-        wins = sum(all(scores[i, j] < scores[i, own] for j in subset) for subset in subsets)
-        total += wins / len(subsets)
+        for subset in subsets:
+            gaps = [scores[i, j] - scores[i, own] for j in subset]
+            tied = sum(abs(gap) <= tolerance for gap in gaps)
+            if max(gaps, default=0.0) <= tolerance:
+                total += 1 / (1 + tied) / len(subsets)
     return total / len(true)
 
 
@@ -65,9 +68,120 @@ def test_closed_form_equals_binomials_at_the_paper_size():
             assert value == pytest.approx(truth, rel=1e-10, abs=1e-300)
 
 
-def test_a_tie_is_a_failure():
+def test_a_tie_is_guessed_and_fails_by_the_rule_of_the_paper():
     scores = np.array([[1.0, 1.0, 0.0]])
-    assert um.linkability_from_scores(scores, [0], counts=[1, 2, 3]) == pytest.approx([1, 0.5, 0])
+    guessed = um.linkability_from_scores(scores, [0], counts=[1, 2, 3])
+    assert guessed == pytest.approx([1, 0.75, 0.5])
+    counted = count_above_in_scores(scores, [0])
+    counts = np.array([1, 2, 3])
+    assert counted.strict_outcomes(counts).tolist() == [[1, 0.5, 0]]
+    drawn = sampled_linkability(
+        counted.at_or_above, 2, counts, draws=400, seed=np.random.SeedSequence(0)
+    )
+    assert drawn[0] == pytest.approx([1, 0.5, 0], abs=0.1)
+
+
+@pytest.mark.parametrize(("gap", "tied"), [(0.9e-6, 1), (1.1e-6, 0)])
+@pytest.mark.parametrize("scale", [1.0, 1e4])
+def test_scores_tie_within_a_millionth_of_the_largest_absolute_score(gap, tied, scale):
+    scores = scale * np.array([[0.5, 0.5 - gap, 0.5 + gap, -1.0]])
+    counted = count_above_in_scores(scores, [0])
+    assert (counted.tied[0], counted.above[0]) == (2 * tied, 1 - tied)
+    # The same four pairs as rows: two columns, whose products with (1, 0) are these scores.
+    enrol = np.hstack([scores.T, np.ones((4, 1))])
+    above = count_above(LinkRows(enrol, np.array([[1.0, 0.0]]), true=np.array([0])))
+    assert (above.tied[0], above.above[0]) == (2 * tied, 1 - tied)
+    assert above.tolerance == pytest.approx(1e-6 * scale)
+
+
+def test_infinite_scores_tie_and_pairs_that_cannot_be_chosen_do_not():
+    scores = np.array([[np.inf, np.inf, 0.0], [-np.inf, -np.inf, 0.0], [0.5, -np.inf, -np.inf]])
+    counted = count_above_in_scores(scores, [0, 0, 0])
+    assert counted.above.tolist() == [0, 1, 0]
+    assert counted.tied.tolist() == [1, 1, 0]
+    allowed = np.array([[1, 0, 1], [0, 0, 1], [1, 1, 1]], dtype=bool)
+    counted = count_above_in_scores(scores, [0, 0, 0], matches=allowed)
+    assert counted.above.tolist() == [0, 2, 0]
+    assert counted.tied.tolist() == [0, 0, 0]
+
+
+def test_guessing_is_one_of_all_candidates_where_all_scores_are_equal():
+    """Chance is exactly 1/N' whoever is tied: the mean over all candidates as the right one."""
+    rng = np.random.default_rng(0)
+    rows = rng.integers(0, 4, (30, 12)).astype(float)
+    counts = np.arange(1, 13)
+    outcomes = [
+        count_above_in_scores(rows, np.full(30, column)).outcomes(counts) for column in range(12)
+    ]
+    assert np.mean(outcomes, axis=0) == pytest.approx(np.tile(1 / counts, (30, 1)), abs=1e-12)
+    equal = count_above_in_scores(np.ones((1, 12)), [3]).outcomes(counts)
+    assert equal[0] == pytest.approx(1 / counts)
+
+
+def test_five_stored_voices_read_five_times_chance_as_with_a_little_noise():
+    """Twenty people, each with one of five stored voices: guessing among four finds one in four."""
+    rng = np.random.default_rng(3)
+    stored = rng.normal(size=(5, 16))
+    given = np.repeat(np.arange(5), 4)
+    names = [f"s{n:02}" for n in np.repeat(np.arange(20), 4)]
+    protected = np.repeat(stored[given], 4, axis=0)
+    sets = {}
+    for noise in (0.0, 0.03):
+        voices = protected + noise * rng.normal(size=protected.shape)
+        spoken = [f"u{n:02}" for n in range(80)]
+        sets[noise] = um.Embeddings(voices, names, spoken)
+    half = np.arange(80) % 2 == 0
+    exact, noisy = (
+        um.linkability(one.select(half), one.select(~half), counts=[10, 20])
+        for one in sets.values()
+    )
+    assert exact.value[1] == pytest.approx(0.25)
+    assert exact.permuted.values[0] == pytest.approx(exact.value)
+    assert exact.chance == pytest.approx([1 / 10, 1 / 20])
+    assert noisy.value[1] == pytest.approx(0.25, abs=0.12)
+    assert not exact.at_chance.any()
+    assert exact.ranks.identification_rate == pytest.approx(0.25)
+    assert exact.ranks.distribution[:5] == pytest.approx([0.25] * 4 + [0])
+    (told,) = [one.sentence for one in exact.notices if one.code == "ties"]
+    assert told == (
+        "in 87.6 % of attempts the right person ties with others at the top of 10: guessing"
+        " among them gives 47.8 %, the paper's rule (a tie fails) 12.4 %"
+    )
+    strict = exact.details(1)[-1]
+    assert (strict.metric, strict.value, strict.interval) == ("linkability_strict", 0.0, None)
+    assert "ties" not in [one.code for one in noisy.notices]
+    paper = um.linkability(sets[0.0].select(half), sets[0.0].select(~half), counts=[20], draws=5)
+    assert paper.value[0] == 0
+    assert paper.permuted.values[0, 0] == 0
+    assert "ties" not in [one.code for one in paper.notices]
+    both_ways = um.assess_attackers(
+        {"r": um.within_release(sets[0.0])},
+        counts=[20],
+        lengths=[1],
+        metrics=["linkability"],
+        replicates=20,
+    )
+    worst = both_ways.worst("linkability")
+    assert worst.estimate.value == pytest.approx(0.25)
+    assert worst.estimate.chance == pytest.approx(1 / 20)
+    assert worst.luck.p <= 0.05
+    assert "ties" in [one.code for one in both_ways.notices]
+
+
+def test_rounded_scores_keep_what_they_tell():
+    """Rounding makes ties, which guessing settles without gain or loss on average."""
+    rng = np.random.default_rng(5)
+    scores = rng.normal(size=(400, 40))
+    scores[np.arange(400), np.arange(400) % 40] += 2.5
+    true = np.arange(400) % 40
+    exact, tenths, whole = (
+        float(um.linkability_from_scores(some, true, counts=[20])[0])
+        for some in (scores, scores.round(1), scores.round())
+    )
+    assert tenths == pytest.approx(exact, abs=0.01)
+    assert whole == pytest.approx(exact, abs=0.06)
+    strict = count_above_in_scores(scores.round(), true).strict_outcomes(np.array([20]))
+    assert strict.mean() < exact - 0.1
 
 
 def test_sampled_agrees_with_exact_within_its_error():
@@ -155,6 +269,7 @@ def test_blocks_do_not_matter_even_with_equal_vectors(rows, strip, monkeypatch):
     expected = count_above_in_scores(exact, true)
     assert above.at_or_above.tolist() == expected.at_or_above.tolist()
     assert above.above.tolist() == expected.above.tolist()
+    assert above.tolerance == pytest.approx(expected.tolerance, rel=1e-5)
     assert (above.at_or_above[:30] >= 1).all(), "a twin ties with its speaker"
     sides = rng.integers(0, 2, 45), rng.integers(0, 2, 60)
     comparison = LinkRows(enrol, test, sides[::-1], true=true)

@@ -14,7 +14,8 @@ import unmask as um
 from unmask.engine import Roc
 from unmask.estimate import Luck
 from unmask.privacy import strongest_of
-from unmask.privacy.legal.permuted import places
+from unmask.privacy.legal import permuted
+from unmask.privacy.legal.permuted import above_and_tied
 from unmask.privacy.luck import Permuted, Renaming, best_by_luck, luck_of
 from unmask.privacy.similarity.renamed import (
     D_ECE,
@@ -66,14 +67,24 @@ def test_permutations_of_some_people_are_even_and_keep_what_they_can():
                 assert kept[part[i]] == whole[person]
 
 
-def test_places_count_ties_on_both_sides():
+@pytest.mark.parametrize("tolerance", [0.0, 0.25])
+def test_ties_are_counted_under_both_signs_and_never_with_who_is_ruled_out(tolerance):
     rng = np.random.default_rng(0)
-    scores = rng.integers(0, 5, (40, 9)).astype(float)
+    scores = rng.integers(0, 5, (40, 9)) + 0.1 * rng.integers(0, 3, (40, 9))
+    scores[rng.random(scores.shape) < 0.2] = -np.inf
     scores[3] = -np.inf
-    below, up_to = places(scores)
-    for row, low, high in zip(scores, below, up_to, strict=True):
-        assert low.tolist() == [(row < one).sum() for one in row]
-        assert high.tolist() == [(row <= one).sum() - 1 for one in row]
+    columns = np.array([0, 4, 8])
+    both = above_and_tied(scores, columns, tolerance)
+    for sign, (above, tied) in zip((1, -1), both, strict=True):
+        for row, (one, more, equal) in enumerate(zip(scores, above, tied, strict=True)):
+            for place, column in enumerate(columns):
+                if one[column] == -np.inf:
+                    assert (more[place], equal[place]) == (8, 0)
+                    continue
+                others = np.delete(one, column)
+                gaps = sign * (others[others > -np.inf] - one[column])
+                assert more[place] == (gaps > tolerance).sum(), (row, place)
+                assert equal[place] == (np.abs(gaps) <= tolerance).sum(), (row, place)
 
 
 @pytest.mark.parametrize("side", [(), ("sex",)])
@@ -129,8 +140,6 @@ def test_chance_is_one_of_all_candidates_unless_the_others_are_recorded_otherwis
 
 
 def test_people_who_are_many_are_drawn_and_the_first_row_is_theirs(monkeypatch):
-    from unmask.privacy.legal import permuted
-
     rng = np.random.default_rng(3)
     own = rng.normal(size=(60, 16))
     enrol, test = speech(rng, 60, 3, "e", own=own), speech(rng, 60, 3, "t", own=own)
@@ -161,6 +170,40 @@ def test_a_deal_leaves_the_scores_and_isolates_as_singling_out_does():
     own_share = strangers.details(0)[-1]
     assert own_share.chance == pytest.approx(1 / 10)
     assert not own_share.luck.beyond
+
+
+@pytest.mark.parametrize("side", [(), ("sex",)])
+def test_a_pool_of_people_tells_the_same_chance_as_everybody(side, monkeypatch):
+    """The conversations of 60 of 300 people are dealt among them: the mean is that of dealing all,
+    within the noise of 19 deals, and what isolates as it is remains.
+    """
+    rng = np.random.default_rng(13)
+    each = rng.integers(3, 11, 300)
+    owner = np.repeat(np.arange(300), each)
+    voices = rng.normal(size=(300, 12))
+    names = np.array([f"s{n:03}" for n in range(300)])
+    # Nine sexes: the lot has few people of each, whom the enrolled then join.
+    sexes = np.array(list("abcdefghi"))[np.arange(300) % 9]
+    test = um.Embeddings(
+        voices[owner] + rng.normal(size=(owner.size, 12)),
+        names[owner],
+        [f"u{n}" for n in range(owner.size)],
+        columns={"sex": list(sexes[owner])},
+    )
+    enrol = um.Embeddings(voices[:80], names[:80], columns={"sex": list(sexes[:80])})
+    how = {"counts": [10], "protocol": um.LegalProtocol(side=side), "replicates": 0}
+    whole = um.singling_out(enrol, test, **how)
+    monkeypatch.setattr(permuted, "POOL", 60)
+    pooled = um.singling_out(enrol, test, **how)
+    for one, other in ((whole, pooled), (whole.negated, pooled.negated)):
+        assert other.value == one.value
+        assert other.permuted.values[0] == one.permuted.values[0]
+        assert other.hits.values == pytest.approx(one.hits.values, abs=1e-12)
+        means = [each.permuted.values[1:].mean() for each in (one, other)]
+        spreads = [each.permuted.values[1:].std(ddof=1) for each in (one, other)]
+        # With side information each deal draws other people, who are alike more or less often.
+        error = max(spreads) / (1 if side else np.sqrt(19))
+        assert means[1] == pytest.approx(means[0], abs=4 * error)
 
 
 def test_trials_with_permuted_names_are_those_of_renamed_models():
@@ -195,7 +238,7 @@ def test_matrices_with_permuted_names_are_those_of_renamed_lists(mean):
     renaming = Renaming.of(people, 0)
     for row in (0, 3, 99):
         back = np.argsort(renaming.rows[row])
-        for sign, permuted in ((1, plain), (-1, negated)):
+        for sign, renamed in ((1, plain), (-1, negated)):
             values, called = sign * scores, back[test]
             same = enrol == called
             roc = Roc.from_scores(values[same], values[~same])
@@ -210,9 +253,9 @@ def test_matrices_with_permuted_names_are_those_of_renamed_lists(mean):
                         matrix[i, j] = 1 / (1 + np.exp(-cell.mean()))
             off = ~np.eye(people, dtype=bool)
             signed = abs(np.diag(matrix).mean() - matrix[off].mean())
-            assert permuted.values[row, SIGNED] == pytest.approx(signed, abs=1e-5)
-            assert permuted.values[row, D_ECE] == pytest.approx(roc.d_ece(), abs=1e-9)
-            assert permuted.values[row, EER] == pytest.approx(roc.eer(), abs=1e-9)
+            assert renamed.values[row, SIGNED] == pytest.approx(signed, abs=1e-5)
+            assert renamed.values[row, D_ECE] == pytest.approx(roc.d_ece(), abs=1e-9)
+            assert renamed.values[row, EER] == pytest.approx(roc.eer(), abs=1e-9)
 
 
 def test_p_counts_what_was_found_among_the_permutations():

@@ -33,8 +33,11 @@ def test_limits():
 def test_ranks_of_scores():
     scores = np.array([[3.0, 2.0, 1.0], [3.0, 2.0, 1.0], [1.0, 1.0, 0.0]])
     result = um.privacy.ranks_from_scores(scores, [0, 2, 0])
-    assert result.ranks.tolist() == [1, 3, 2], "a tie takes the worse rank"
-    assert result.distribution.tolist() == pytest.approx([1 / 3] * 3)
+    assert result.ranks.tolist() == [1, 3, 1]
+    assert result.tied.tolist() == [0, 0, 1]
+    assert result.distribution == pytest.approx([0.5, 1 / 6, 1 / 3]), "a tie shares its ranks"
+    assert result.identification_rate == pytest.approx(0.5)
+    assert result.intervals["mean_d"].high <= np.log2(3)
 
 
 def test_histogram_keeps_the_probability():

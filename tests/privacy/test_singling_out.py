@@ -404,3 +404,45 @@ def test_the_order_of_rows_changes_nothing(length):
             assert np.array_equal(getattr(again, name), getattr(known, name))
     known, again = (um.attribute_inference(one, "gender") for one in (test, shuffled[1]))
     assert [e.value for e in again.estimates] == pytest.approx([e.value for e in known.estimates])
+
+
+def test_equal_scores_are_in_an_order_that_the_seed_and_the_conversation_give():
+    """Five stored voices: one of many equal conversations is isolated as often as one of unequal
+    ones, whatever the order of rows; another seed breaks the ties otherwise.
+    """
+    rng = np.random.default_rng(8)
+    stored = rng.normal(size=(5, 12))
+    owner = np.repeat(np.arange(40), 6)
+    names = np.array([f"s{n:02}" for n in range(40)])
+    enrol = um.Embeddings(stored[np.arange(40) % 5], names)
+    voices, spoken = stored[owner % 5], np.array([f"u{n:03}" for n in range(owner.size)])
+    values = {}
+    for noise in (0.0, 1e-2):
+        noisy = voices + noise * np.random.default_rng(9).normal(size=voices.shape)
+        values[noise] = um.singling_out(
+            enrol, um.Embeddings(noisy, names[owner], spoken), counts=[20], replicates=0
+        )
+    assert values[0.0].value[0] == pytest.approx(values[1e-2].value[0], abs=0.05)
+    assert values[0.0].value[0] > 0.25
+    moved = rng.permutation(owner.size)
+    again = um.singling_out(
+        enrol,
+        um.Embeddings(voices[moved], names[owner][moved], spoken[moved]),
+        counts=[20],
+        replicates=0,
+    )
+    assert again.value == values[0.0].value
+    scores = (stored @ stored.T)[np.arange(40) % 5][:, owner % 5].round(1)
+    given = um.privacy.singling_out_from_scores(scores, np.arange(40), owner, counts=[20])
+    assert given[0] == pytest.approx(values[1e-2].value[0], abs=0.05)
+
+
+def test_lots_are_even_and_those_of_equal_rows_differ():
+    rows = np.repeat(np.random.default_rng(0).normal(size=(500, 7)), 4, axis=0)
+    drawn = isolating_kernel.lots(rows, 3)
+    assert len(np.unique(drawn)) == 2000
+    assert np.histogram(drawn, 10, (0, 1))[0] == pytest.approx(np.full(10, 200), abs=60)
+    turned = isolating_kernel.lots(rows[::-1].copy(), 3)
+    assert sorted(turned[::-1][:4]) == sorted(drawn[:4])
+    assert (isolating_kernel.lots(rows, 4) != drawn).all()
+    assert (isolating_kernel.lots(-0.0 * rows, 3) == isolating_kernel.lots(0.0 * rows, 3)).all()

@@ -152,7 +152,7 @@ def _identified(scores: Scores, models: int) -> tuple[tuple[str, ...], FloatArra
     owner = scores.test_speaker.codes[: len(matrix)][known]
     used, dense = np.unique(owner, return_inverse=True)
     recordings = np.bincount(dense)
-    hits = np.bincount(dense, weights=above.at_or_above == 0) / recordings
+    hits = np.bincount(dense, weights=above.first) / recordings
     names = tuple(str(scores.test_speaker.names[int(code)]) for code in used)
     candidates = 1 / np.mean(1 / np.maximum(np.isfinite(matrix[known]).sum(axis=1), 1))
     return names, hits, recordings, round(candidates)

@@ -246,6 +246,9 @@ def verdict(
         lines.append(note("among_all", **_linked(every)))
     if more := largest(find(rows, "linkability_extrapolated", safeguard=name)):
         from_, ends = spoken(int(more.conditions["utterances"])), more.estimate.interval
+        tested, of = (more.estimate.params.get(name) for name in ("tested", "people"))
+        if tested is not None:
+            from_ += f" (measured on {tested} of {of} people)"
         wide = ends is not None and ends.high - ends.low > _OPEN
         said, people = "beyond_open" if wide else "beyond", more.conditions["speakers"]
         lines.append(note(said, people=people, share=with_level(more.estimate), spoken=from_))

@@ -456,6 +456,7 @@ def _mean(curves: Sequence[Curve], left_out: int, exchanged: ExchangedPeople | N
             made["recordings"] = np.minimum(made["recordings"], most // first.length)
         if isinstance(first, Linkability):
             made |= _ranked([curve for curve in risky if isinstance(curve, Linkability)], at)
+            made |= {name: _over(curves, name).mean(axis=0) for name in ("strict", "tied")}
         if isinstance(first, SinglingOut):
             made["threshold_rank"] = _over(curves, "threshold_rank").mean(axis=0)
             made["hits"] = _blind([o.hits for o in curves if isinstance(o, SinglingOut)])

@@ -30,6 +30,8 @@ ENROL_LENGTH: Mapping[str, int | Literal["all"]] = {"singling_out": 30}
 """Utterances averaged in enrolment where that is not said, else all (Vauquier 2025, 3.4)."""
 _APART: WeakKeyDictionary[Ids, WeakSet[Ids]] = WeakKeyDictionary()
 """Utterances that were found to share none."""
+TIE = 1e-6
+"""Scores that differ by at most this share of the largest absolute score are tied."""
 _ROWS = 1 << 15
 _AT_ONCE = 1 << 9
 

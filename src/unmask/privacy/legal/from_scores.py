@@ -23,11 +23,16 @@ from unmask.base import (
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Parameter
 from unmask.privacy.attack import NEGATED, PLAIN, Reading
-from unmask.privacy.legal.conversations import LegalProtocol, as_counts
+from unmask.privacy.legal.conversations import TIE, LegalProtocol, as_counts
 from unmask.privacy.legal.curve import BOTH_SIDES, SCORE, mean_variance, risk_interval
 from unmask.privacy.legal.isolating import both_sides
-from unmask.privacy.legal.isolating_kernel import Attempts, GivenScores, single_out_all
-from unmask.privacy.legal.linking import Above, Ranks, exact_linkability, ranks_of
+from unmask.privacy.legal.isolating_kernel import (
+    Attempts,
+    GivenScores,
+    broken_ties_of_scores,
+    single_out_all,
+)
+from unmask.privacy.legal.linking import Above, Ranks, ranks_of
 from unmask.trials import Scores, share
 
 _LEAST = 2
@@ -60,17 +65,30 @@ def count_above_in_scores(
     allowed = None if matches is None else _matching(matches, matrix)
     at_or_above = np.empty(len(matrix), dtype=np.int64)
     above = np.empty(len(matrix), dtype=np.int64)
+    others = matrix.shape[1] - 1
     step = max(1, (1 << 22) // matrix.shape[1])
-    for start in range(0, len(matrix), step):
-        rows = slice(start, start + step)
+    blocks = [slice(start, start + step) for start in range(0, len(matrix), step)]
+    tolerance = TIE * max(_largest(np.asarray(matrix[rows], dtype=np.float64)) for rows in blocks)
+    for rows in blocks:
         part = np.asarray(matrix[rows], dtype=np.float64)
         reject_nan(part.reshape(-1), "pair")
-        if allowed is not None:
-            part = np.where(allowed[rows], part, -np.inf)
-        own = np.take_along_axis(part, true[rows, None].astype(np.int64), axis=1)
-        at_or_above[rows] = (part >= own).sum(axis=1) - 1
-        above[rows] = (part > own).sum(axis=1)
-    return Above(at_or_above, above, matrix.shape[1] - 1)
+        column = true[rows, None].astype(np.int64)
+        own = np.take_along_axis(part, column, axis=1)
+        can_be_chosen = np.ones(part.shape, dtype=bool) if allowed is None else allowed[rows]
+        reaches = (part >= own - tolerance) & can_be_chosen
+        exceeds = (part > own + tolerance) & can_be_chosen
+        at_or_above[rows] = reaches.sum(axis=1) - 1
+        above[rows] = exceeds.sum(axis=1)
+        # Who cannot be chosen is not linked, and ties with nobody.
+        is_ruled_out = ~np.take_along_axis(can_be_chosen, column, axis=1)[:, 0]
+        at_or_above[rows][is_ruled_out] = others
+        above[rows][is_ruled_out] = others
+    return Above(at_or_above, above, others, tolerance=tolerance)
+
+
+def _largest(scores: FloatArray) -> float:
+    """The largest absolute score that is finite."""
+    return float(np.abs(scores[np.isfinite(scores)]).max(initial=0.0))
 
 
 def _matching(matches: npt.ArrayLike, scores: npt.NDArray[Any]) -> BoolArray:
@@ -86,7 +104,8 @@ def ranks_from_scores(scores: npt.ArrayLike, true_column: npt.ArrayLike, *, seed
     ``true_column[i]`` is the enrolment column of test speaker i; ``seed`` draws the intervals.
     """
     above = count_above_in_scores(scores, true_column)
-    return ranks_of(above.at_or_above + 1, above.others + 1, resampling=Sampling(seed=seed))
+    how = Sampling(seed=seed)
+    return ranks_of(above.above + 1, above.others + 1, tied=above.tied, resampling=how)
 
 
 def linkability_from_scores(
@@ -97,6 +116,9 @@ def linkability_from_scores(
     matches: npt.ArrayLike | None = None,
 ) -> FloatArray:
     """Exact Linkability (eq. 3 and 4) from the scores of test speakers with enrolled ones.
+
+    Where others tie with the true speaker, within 1e-6 of the largest absolute score, the outcome
+    is the success of guessing among them.
 
     Parameters
     ----------
@@ -123,7 +145,7 @@ def linkability_from_scores(
     """
     above = count_above_in_scores(scores, true_column, matches=matches)
     sizes = as_counts(counts, speakers=above.others + 1, least=1, where="enrolment")
-    return np.asarray(exact_linkability(above.at_or_above, above.others, sizes).mean(axis=0))
+    return np.asarray(above.outcomes(sizes).mean(axis=0))
 
 
 def singling_out_from_scores(
@@ -141,8 +163,8 @@ def singling_out_from_scores(
 
     ``enrol_speaker`` and ``test_speaker`` are codes 0, 1, …, of rows and columns of ``scores``;
     each speaker needs at least two conversations. ``folds`` and ``draws`` are those of
-    :func:`singling_out`, drawn with ``seed``. ``matches`` is side information: a pair where it is
-    False cannot satisfy the predicate.
+    :func:`singling_out`, drawn with ``seed``, which also breaks ties. ``matches`` is side
+    information: a pair where it is False cannot satisfy the predicate.
     """
     matrix = as_numbers(scores, "scores")
     rows, columns = np.asarray(enrol_speaker), np.asarray(test_speaker)
@@ -167,7 +189,8 @@ def singling_out_from_scores(
     sizes = as_counts(counts, speakers=len(names), least=2, where="test")
     whose, protocol = np.searchsorted(names, rows), LegalProtocol(folds=folds, draws=draws)
     attempts = Attempts.of(population, whose, sizes, protocol, np.random.SeedSequence(seed))
-    outcome = single_out_all(GivenScores(attempts, matrix[:, order]))
+    untied = broken_ties_of_scores(matrix[:, order], seed)
+    outcome = single_out_all(GivenScores(attempts, untied))
     return np.asarray(outcome.success[0].mean(axis=0))
 
 
@@ -176,11 +199,11 @@ def matrix_risks(scores: Scores, **drawn: Any) -> dict[str, tuple[Estimate, ...]
     matrix of enrolled speakers × recordings.
 
     A recording is linked where its own speaker scores above every other enrolled one (eq. 3 and 4
-    of Vauquier 2025; a tie is a failure); recordings of people who are not enrolled are left out.
-    Singling Out is that of :func:`singling_out`, one recording a conversation, among all speakers
-    with two recordings or more, enrolled or not; it is left out where these are fewer than two. The
-    score or its negation counts, whichever gives more. ``drawn`` are ``level``, ``replicates`` (no
-    interval without), and ``seed``, which draws the folds of Singling Out.
+    of Vauquier 2025; tied ones are guessed among); recordings of people who are not enrolled are
+    left out. Singling Out is that of :func:`singling_out`, one recording a conversation, among all
+    speakers with two recordings or more, enrolled or not; it is left out where these are fewer than
+    two. The score or its negation counts, whichever gives more. ``drawn`` are ``level``,
+    ``replicates`` (no interval without), and ``seed``, which draws the folds of Singling Out.
     """
     matrix = _matrix(scores)
     if matrix is None:
@@ -254,7 +277,7 @@ def _linked_shares(matrix: FloatArray, place: IntArray) -> dict[Reading, FloatAr
     owner = np.unique(true, return_inverse=True)[1]
     above = count_above_in_scores(matrix[place >= 0], true)
     return {
-        variant: np.bincount(owner, counted.at_or_above == 0) / np.bincount(owner)
+        variant: np.bincount(owner, counted.first) / np.bincount(owner)
         for variant, counted in ((PLAIN, above), (NEGATED, above.negated()))
     }
 
@@ -282,7 +305,7 @@ def _isolated(
     counts, seed = np.array([len(names)]), np.random.SeedSequence(how.seed)
     protocol = LegalProtocol()
     attempts = Attempts.of(Groups(owner), enrolled, counts, protocol, seed)
-    given = matrix[np.ix_(kept, column[enrolled])].T
+    given = broken_ties_of_scores(matrix[np.ix_(kept, column[enrolled])].T, how.seed)
     risks = {}
     for variant, signed in ((PLAIN, given), (NEGATED, -given)):
         outcome = single_out_all(GivenScores(attempts, signed))

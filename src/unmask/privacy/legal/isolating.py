@@ -29,7 +29,13 @@ from unmask.privacy.legal.curve import (
     risks,
     with_negated,
 )
-from unmask.privacy.legal.isolating_kernel import DRAWS_WITHOUT, Attempts, Outcome, Predicates
+from unmask.privacy.legal.isolating_kernel import (
+    DRAWS_WITHOUT,
+    Attempts,
+    Outcome,
+    Predicates,
+    broken_ties,
+)
 from unmask.privacy.legal.permuted import dealt
 from unmask.privacy.luck import Permuted, luck_of
 from unmask.scoring import Backend
@@ -105,8 +111,9 @@ def singling_out(
     Each speaker of ``test`` gives up to ten conversations; in a fold one is the test entry and the
     others calibrate. The threshold lies midway between the k-th and the (k+1)-th best of all
     calibration scores, k the number of calibration entries of the enrolled speaker (footnote 4).
-    Success: exactly one of the N test entries scores above it, whoever it is. Test speakers with
-    fewer than 2·``length`` utterances are left out and counted.
+    Success: exactly one of the N test entries scores above it, whoever it is. Ties are broken by a
+    jitter of 1e-6 of the largest score, drawn by a digest of the seed and the conversation. Test
+    speakers with fewer than 2·``length`` utterances are left out and counted.
 
     Parameters
     ----------
@@ -165,13 +172,16 @@ def singling_out_of(
     )
     whose = lookup(names, entries.names).astype(np.int64)
     attempts = Attempts.of(Groups(entries.speakers), whose, sizes, protocol, both.seeds[1])
-    predicates = Predicates(*both.rows(attackers), attempts=attempts)
+    untied = broken_ties(*both.rows(attackers), how.seed)
+    predicates = Predicates(*untied, attempts=attempts)
     outcome = isolating_kernel.single_out_all(predicates)
     utterances = None
     if both.exchanged is not None:
         known = lookup(entries.names, both.exchanged.names).astype(np.int64)
         utterances = both.exchanged.utterances[known]
-    deals = dealt(predicates, int(sizes.min()), how.seed, utterances)
+    least = int(sizes.argmin())
+    found = outcome.success[:, :, least].mean(axis=1)
+    deals = dealt(predicates, int(sizes[least]), how.seed, found, utterances)
     alike = None
     if both.codes is not None:
         own = both.codes[0][attackers]

@@ -17,12 +17,14 @@ import numpy as np
 import numpy.typing as npt
 
 from unmask.base import BoolArray, FloatArray, Groups, IntArray, lazy
-from unmask.privacy.legal.conversations import LegalProtocol, Rows, rounding
+from unmask.privacy.legal.conversations import TIE, LegalProtocol, Rows, rounding
 from unmask.run import Arrays, Range, Xp, narrow, ranges_of, run
 
 Row = npt.NDArray[np.float32]
 Slots = npt.NDArray[np.int16]
 Codes = npt.NDArray[np.integer[Any]]
+Codes2 = tuple[IntArray, IntArray]
+"""Side information of enrolment speakers and of conversations."""
 Scores = Callable[[IntArray, IntArray], FloatArray]
 """Gives double-precision scores of enrolment speakers with conversations, pair by pair."""
 SPEAKERS = 32
@@ -35,6 +37,9 @@ NEAR = 6
 _DEEPER = 4
 _BEYOND = 8
 _AT_ONCE = 1 << 21
+_SAMPLED = 1 << 20
+"""Scores of which the largest tells how large a jitter is."""
+_LOTS = 0x6C6F7473
 
 
 class Exact:
@@ -324,6 +329,18 @@ class Attempts:
             _DRAWN[key] = made
         return made
 
+    @lazy
+    def first_tested(self) -> dict[int, IntArray]:
+        """The people tested in the smallest draws of each enrolment speaker, once drawn."""
+        return {}
+
+    def tested(self, speakers: IntArray, count: int) -> IntArray:
+        """The first ``count`` people of all draws of some enrolment speakers."""
+        known = [self.first_tested.get(int(e)) for e in speakers]
+        if all(one is not None and one.shape[1] >= count for one in known):
+            return np.stack([one[:, :count] for one in known if one is not None])
+        return self.draws(speakers).order[:, :, :count].copy()
+
     def draws(self, speakers: IntArray) -> Draws:
         """The draws of some enrolment speakers, which few people keep."""
         if (key := speakers.tobytes()) in self.kept:
@@ -338,6 +355,10 @@ class Attempts:
         made = Draws(order)
         if len(self.speakers) * draws * len(self.population) <= _MOST_KEPT:
             self.kept[key] = made
+        least = int(self.counts.min())
+        if len(self.speakers) * draws * least <= _MOST_KEPT:
+            for e, drawn in zip(speakers, order, strict=True):
+                self.first_tested[int(e)] = drawn[:, :least].copy()
         return made
 
     @property
@@ -402,6 +423,55 @@ class Outcome:
         """Share of attacks that isolate: signs × enrolment speakers × counts."""
         draws, folds, _ = self.attempts.slots.shape
         return np.asarray(self.won.sum(axis=3) / (draws * folds))
+
+
+def lots(rows: npt.NDArray[Any], seed: int) -> FloatArray:
+    """Draw a number in [0, 1) for each row, by a digest of the seed and of what the row holds.
+
+    Equal rows draw by how many of them come before.
+    """
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_LOTS,)))
+    factors = rng.integers(0, 2**64, size=rows.shape[1], dtype=np.uint64) | np.uint64(1)
+    digests = np.empty(len(rows), dtype=np.uint64)
+    step = max(1, _AT_ONCE // rows.shape[1])
+    for start in range(0, len(rows), step):
+        # Adding 0 makes one zero of both; the bits are those of little-endian single precision.
+        single = np.asarray(rows[start : start + step] + 0.0, dtype="<f4", order="C")
+        digests[start : start + step] = (single.view("<u4").astype(np.uint64) * factors).sum(axis=1)
+    order = np.argsort(digests, kind="stable")
+    is_new = np.append(True, np.diff(digests[order]) != 0)
+    first = np.maximum.accumulate(np.where(is_new, np.arange(len(rows)), 0))
+    before = np.empty(len(rows), dtype=np.uint64)
+    before[order] = np.arange(len(rows)) - first
+    # The finaliser of splitmix64 spreads digests evenly.
+    bits = digests + (before + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        bits = (bits ^ (bits >> np.uint64(shift))) * np.uint64(factor)
+    bits ^= bits >> np.uint64(31)
+    return np.asarray((bits >> np.uint64(11)) * 2.0**-53)
+
+
+def broken_ties(
+    enrol: FloatArray, test: FloatArray, codes: Codes2 | None, seed: int
+) -> tuple[FloatArray, FloatArray, Codes2 | None]:
+    """Rows whose scores have a jitter by conversation, as large as scores that count as tied.
+
+    The largest absolute score is that of a sample of conversations.
+    """
+    step = max(1, len(enrol) * len(test) // _SAMPLED)
+    largest = float(np.abs(enrol @ test[::step].T).max(initial=0.0))
+    # A column on both sides, equally long: the inner product has the jitter added.
+    length = np.sqrt(TIE * largest)
+    jitter = length * (lots(test, seed) - 0.5)
+    enrol = np.hstack([enrol, np.full((len(enrol), 1), length)])
+    return enrol, np.hstack([test, jitter[:, None]]), codes
+
+
+def broken_ties_of_scores(scores: FloatArray, seed: int) -> FloatArray:
+    """The same for given scores, enrolment speakers × conversations."""
+    finite = scores[np.isfinite(scores)]
+    jitter = TIE * float(np.abs(finite).max(initial=0.0)) * (lots(scores.T, seed) - 0.5)
+    return np.asarray(scores + jitter)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

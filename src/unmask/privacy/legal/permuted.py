@@ -4,7 +4,9 @@ read without information, from the scores they have (:mod:`unmask.privacy.luck`)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,8 @@ from unmask.trials import lookup
 
 CELLS = 1 << 24
 MOST_PEOPLE, LEAST_PEOPLE = 400, 20
+POOL = 2_000
+"""People whose conversations are dealt out anew: as good as all, and much faster."""
 DEALS = 19
 """Fewest that reach a p-value of 0.05."""
 _AT_ONCE = 1 << 21
@@ -27,6 +31,8 @@ _USUALLY = 10
 """Conversations of a person that are tested in a round at most, unless a protocol says so."""
 
 
+Outcomes = Callable[[IntArray, IntArray], FloatArray]
+"""The probability of a link for every N', of so many others above and so many tied."""
 Blind = dict[str, Any]
 """Of a curve, what the attack reads without information: ``permuted``, by every permutation or
 deal, and ``chance``, their mean where that differs from the usual by more than its error."""
@@ -36,17 +42,18 @@ def permuted_links(
     rows: Rows,
     data: AttackData,
     population: Groups,
-    outcomes: FloatArray,
+    outcomes: Outcomes,
     usual: FloatArray,
     seed: int,
+    tolerance: float,
 ) -> list[Blind]:
     """Linkability of the score and of the negated one with the names of test speakers permuted.
 
     ``rows`` hold a row for each conversation of ``population``, the speakers tested in ``data``.
     Permuted are the names of everyone who is tested at any length; within a release those of
-    ``data.exchanged`` are exchanged in pairs. ``outcomes[r]`` is the probability of a link for
-    every N' where r others score at or above. Of many people some are drawn: the first row of what
-    comes back is theirs.
+    ``data.exchanged`` are exchanged in pairs. ``outcomes`` gives the probability of a link for
+    every N' where so many others score above and so many are tied: within ``tolerance``. Of many
+    people some are drawn: the first row of what comes back is theirs.
 
     With g(i, j) the mean outcome of the conversations of i if they were of j, a permutation π reads
     mean g(i, π(i)), and all of them mean g(i, j).
@@ -82,7 +89,8 @@ def permuted_links(
         renaming = Renaming.in_pairs(utterances, seed, groups)
         is_unequal = bool(utterances.max() > UNEQUAL * utterances.min())
     given = renaming.among(at[tested])
-    table = _by_name(rows, population, tested, data.true[tested], outcomes)
+    columns = data.true[tested]
+    table = _by_name(rows, population, tested, columns, outcomes, usual.size, tolerance)
     share = np.ones(len(tested)) if data.weights is None else data.weights[tested]
     read = (table[:, :, np.arange(len(tested)), given] * share).mean(axis=-1).swapaxes(1, 2)
     how = len(chosen), renaming.exhaustive, exchanged is not None, is_unequal
@@ -121,11 +129,17 @@ def _own_chance(
 
 
 def _by_name(
-    rows: Rows, population: Groups, tested: IntArray, columns: IntArray, outcomes: FloatArray
+    rows: Rows,
+    population: Groups,
+    tested: IntArray,
+    columns: IntArray,
+    outcomes: Outcomes,
+    counts: int,
+    tolerance: float,
 ) -> FloatArray:
     """g(i, j) of the people ``tested`` under both signs: signs × counts × people × names."""
     size, people = len(rows.enrol), len(tested)
-    table = np.empty((2, outcomes.shape[1], people, people))
+    table = np.empty((2, counts, people, people))
     step = max(1, _AT_ONCE // (size * int(population.counts.max())))
     for start in range(0, people, step):
         some = tested[start : start + step]
@@ -134,32 +148,53 @@ def _by_name(
         scores = rows.test[chosen] @ rows.enrol.T
         if rows.codes is not None:
             scores[rows.codes[1][chosen, None] != rows.codes[0]] = -np.inf
-        ruled_out = np.isneginf(scores).sum(axis=1, keepdims=True)
-        below, up_to = places(scores)
         first = np.cumsum(each) - each
-        for s, others in enumerate((size - 1 - below, up_to - ruled_out)):
-            risks = outcomes[others[:, columns]]
+        for s, (above, tied) in enumerate(above_and_tied(scores, columns, tolerance)):
+            # Few different pairs of counts occur: each is looked up once.
+            keys, place = np.unique(above * size + tied, return_inverse=True)
+            risks = outcomes(*np.divmod(keys, size))[place.reshape(above.shape)]
             means = np.add.reduceat(risks, first, axis=0) / each[:, None, None]
             table[s, :, start : start + step] = np.moveaxis(means, 2, 0)
     return table
 
 
-def places(scores: FloatArray) -> tuple[IntArray, IntArray]:
-    """How many of the others in its row each score exceeds, and how many it reaches."""
+def above_and_tied(
+    scores: FloatArray, columns: IntArray, tolerance: float
+) -> list[tuple[IntArray, IntArray]]:
+    """How many others in its row lie above each score of some ``columns``, and how many within the
+    ``tolerance`` of it, of the scores and of the negated ones.
+
+    Scores of −inf cannot be chosen: they are above nobody and tie with nobody, and all others count
+    as above them.
+    """
+    own = scores[:, columns]
+    ranked = np.sort(scores, axis=1)
     size = scores.shape[1]
-    order = scores.argsort(axis=1)
-    ranked = np.take_along_axis(scores, order, axis=1)
-    begins = np.ones(scores.shape, dtype=bool)
-    begins[:, 1:] = ranked[:, 1:] > ranked[:, :-1]
-    ends = np.ones(scores.shape, dtype=bool)
-    ends[:, :-1] = begins[:, 1:]
-    at = np.arange(size)
-    first = np.maximum.accumulate(np.where(begins, at, 0), axis=1)
-    last = np.minimum.accumulate(np.where(ends, at, size)[:, ::-1], axis=1)[:, ::-1]
-    below, up_to = np.empty_like(order), np.empty_like(order)
-    np.put_along_axis(below, order, first, axis=1)
-    np.put_along_axis(up_to, order, last, axis=1)
-    return below, up_to
+    ruled_out = np.isneginf(scores).sum(axis=1, keepdims=True)
+    below = _places(ranked, own - tolerance, or_equal=False)
+    up_to = _places(ranked, own + tolerance, or_equal=True)
+    tied = up_to - below - 1
+    can_be_chosen = own > -np.inf
+    both = []
+    for above in (size - up_to, below - ruled_out):
+        above[~can_be_chosen] = size - 1
+        both.append((above, np.where(can_be_chosen, tied, 0)))
+    return both
+
+
+def _places(ranked: FloatArray, values: FloatArray, *, or_equal: bool) -> IntArray:
+    """How many scores of an ascending row are below each of its values, or equal to it as well.
+
+    All rows at once, by halving: each step keeps the largest number of scores known to be below.
+    """
+    size = ranked.shape[1]
+    place = np.zeros(values.shape, dtype=np.int64)
+    step = 1 << size.bit_length()
+    while step := step // 2:
+        probed = np.take_along_axis(ranked, np.minimum(place + step, size) - 1, axis=1)
+        is_below = probed <= values if or_equal else probed < values
+        place += np.where(is_below & (place + step <= size), step, 0)
+    return place
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,79 +234,192 @@ class Deals:
         return {"permuted": Permuted(values, self.people), "chance": chance}
 
 
-def dealt(shared: Predicates, count: int, seed: int, utterances: IntArray | None = None) -> Deals:
-    """Deal the test conversations of all people out anew, as many to each as before (within groups
-    where side information tells them), and try every predicate among ``count`` speakers in the
-    folds and draws that were.
+def dealt(
+    shared: Predicates,
+    count: int,
+    seed: int,
+    found: FloatArray,
+    utterances: IntArray | None = None,
+) -> Deals:
+    """Deal test conversations out anew, as many to each person as before, and try every predicate
+    among ``count`` speakers; ``found`` is what isolates as they are, under both signs.
+
+    The conversations of a pool of 2,000 people (all where there are fewer), drawn by lot, are dealt
+    among these people, within groups where side information tells them: one deal for all
+    predicates. Each predicate draws its other speakers among them; an enrolled person outside the
+    pool takes as many conversations of the pool as he has. Within a release the numbers of
+    ``utterances`` tell whose names are exchanged in pairs.
     """
-    attempts, population = shared.attempts, shared.attempts.population
-    every = (0, len(shared.enrol)), (0, len(shared.test))
-    scores = shared.scores(NUMPY, *every).astype(np.float32)
-    entries = [_Entries.of(attempts, count, int(rank)) for rank in np.unique(attempts.ranks)]
-    most = max(one.members.shape[2] for one in entries)
-    shape = len(scores), len(population) + 1
-    order_of = np.full(shape, -1, np.int32 if shape[1] * most >> 31 == 0 else np.int64)
-    for place, row in zip(order_of, scores, strict=True):
-        place[row.argsort()] = np.arange(len(row))
-        row.sort()
-    ruled_out = np.isneginf(scores).sum(axis=1)
-    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_STREAM,)))
+    attempts = shared.attempts
+    population = attempts.population
     side = np.zeros(len(population), np.int64) if shared.codes is None else shared.codes[1]
+    side_of_people = side[population.first]
+    people = _pool(attempts, side_of_people, count, seed)
+    is_everybody = len(people) == population.size
+    conversations = population.rows(people)
+    scores = _scores_of(shared, conversations)
+    ruled_out = _ruled_out(shared, scores)
+    ranks = [int(rank) for rank in np.unique(attempts.ranks)]
+    actual = [_Entries.of(attempts, count, rank) for rank in ranks]
+    entries = actual
+    among = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_STREAM, len(people))))
+    ascending, places_of = _ranked(scores, 2 * max(one.members.shape[2] for one in actual))
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_STREAM,)))
     success = np.empty((2, DEALS + 1))
-    hits = np.zeros((2, len(attempts.speakers), population.size))
-    for deal in range(DEALS + 1):
-        order = np.arange(shape[1])
-        for code in np.unique(side) if deal else ():
-            some = np.flatnonzero(side == code)
+    success[:, 0] = found
+    for deal in range(1, DEALS + 1):
+        order = np.arange(len(conversations) + 1)
+        for code in np.unique(side[conversations]):
+            some = np.flatnonzero(side[conversations] == code)
             order[some] = rng.permutation(some)
+        # How many of those drawn are alike decides most where side information is known: there
+        # every deal draws anew.
+        if not is_everybody and (deal == 1 or shared.codes is not None):
+            drawn = partial(_Entries.drawn, attempts, people, side_of_people, among)
+            entries = [drawn(one) for one in actual]
         won = np.zeros((2, len(attempts.speakers)))
         for one in entries:
-            for s, isolates in enumerate(one.tried(scores, ruled_out, order_of, order)):
+            for s, isolates in enumerate(one.tried(ascending, ruled_out, places_of, order)):
                 won[s, one.speakers] = isolates.mean(axis=(0, 2))
-                if not deal:
-                    f, e, d = np.nonzero(isolates)
-                    people, e = one.people[e, d], one.speakers[e]
-                    tested = population.first[people] + attempts.slots[d, f, people.T].T
-                    place = order_of[e[:, None], tested]
-                    place[place < ruled_out[e, None]] += s * len(population)
-                    at = place.argmin(axis=1) if s else place.argmax(axis=1)
-                    np.add.at(hits[s], (e, people[np.arange(len(e)), at]), 1)
         success[:, deal] = won.mean(axis=1)
-    present = np.zeros(hits.shape[1:])
-    for one in entries:
-        np.add.at(present, (one.speakers[:, None, None], one.people), attempts.slots.shape[1])
-    groups = side[population.first]
+    as_they_are = np.arange(len(conversations) + 1)
+    hits = _Hits(attempts)
+    for one in actual:
+        known = one, ascending, ruled_out, places_of, as_they_are
+        hits.add(one, *(known if is_everybody else _alone(shared, one)))
     if utterances is None:
-        renaming = Renaming.of(len(groups), seed, groups)
+        renaming = Renaming.of(population.size, seed, side_of_people)
     else:
-        renaming = Renaming.in_pairs(utterances, seed, groups)
-    own = _own_share(hits, present, attempts, count, renaming)
+        renaming = Renaming.in_pairs(utterances, seed, side_of_people)
+    own = hits.own_share(count, renaming)
     return Deals(count, success, own, population.size, renaming.exhaustive, utterances)
 
 
-def _own_share(
-    hits: FloatArray, present: FloatArray, attempts: Attempts, count: int, renaming: Renaming
-) -> FloatArray:
-    """Share of isolations that hit the person whose name the enrolment speaker bears, by sign and
-    renaming: ``hits`` of every person over the attempts in which it was ``present``.
+def _pool(attempts: Attempts, side: IntArray, count: int, seed: int) -> IntArray:
+    """The people whose conversations are dealt, drawn by lot before any score is seen.
+
+    An enrolled person joins them where the lot has few people of the same side information.
     """
-    isolated_ = hits.sum(axis=2)
-    tries = present[np.arange(len(attempts.speakers)), attempts.speakers]
-    level = isolated_ / tries
-    with np.errstate(invalid="ignore"):
-        rate = np.where(present > 0, hits / present, level[:, :, None] / count)
-    bears = renaming.rows[:, attempts.speakers]
-    named = rate[:, np.arange(len(attempts.speakers)), bears].sum(axis=2)
-    total = level.sum(axis=1, keepdims=True)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(named / total)
+    everyone = attempts.population.size
+    people = some_people(everyone, max(POOL, 2 * count), seed)
+    own = side[attempts.speakers]
+    codes, place = np.unique(own, return_inverse=True)
+    drawn = (side[people][:, None] == codes).sum(axis=0)
+    lacking = attempts.speakers[drawn[place] < LEAST_PEOPLE]
+    return people if len(people) == everyone else np.union1d(people, lacking)
+
+
+def _scores_of(shared: Predicates, conversations: IntArray) -> Row:
+    """Scores of all enrolment speakers with some conversations, in single precision."""
+    codes = None if shared.codes is None else (shared.codes[0], shared.codes[1][conversations])
+    rows = Rows(shared.enrol, shared.test[conversations], codes)
+    every = (0, len(rows.enrol)), (0, len(rows.test))
+    return np.asarray(rows.scores(NUMPY, *every), dtype=np.float32)
+
+
+def _ruled_out(shared: Predicates, scores: Row) -> IntArray:
+    """How many conversations side information rules out for each enrolment speaker."""
+    if shared.codes is None:
+        return np.zeros(len(scores), dtype=np.int64)
+    return np.asarray(np.isneginf(scores).sum(axis=1))
+
+
+def _ranked(scores: Row, most: int) -> tuple[Row, IntArray]:
+    """The scores of each row in ascending order, and the place of each conversation in it.
+
+    A last column with −1 stands for no conversation. Places times ``most`` fit the type chosen.
+    """
+    shape = len(scores), scores.shape[1] + 1
+    places = np.full(shape, -1, np.int32 if shape[1] * most >> 31 == 0 else np.int64)
+    order = scores.argsort(axis=1)
+    np.put_along_axis(places, order, np.arange(scores.shape[1], dtype=places.dtype)[None], axis=1)
+    return np.take_along_axis(scores, order, axis=1), places
+
+
+def _alone(shared: Predicates, one: _Entries) -> tuple[_Entries, Row, IntArray, IntArray, IntArray]:
+    """The attempts of some predicates with the scores of their own conversations only."""
+    size = one.members.shape[1] * one.members.shape[2]
+    members = one.members.reshape(-1, size)
+    is_there = members >= 0
+    scores = np.full(members.shape, -np.inf, dtype=np.float32)
+    scores[is_there] = shared.exact(one.speakers[np.nonzero(is_there)[0]], members[is_there])
+    ascending, places = _ranked(scores, size)
+    within = np.where(is_there, np.arange(size), -1).reshape(one.members.shape)
+    renumbered = replace(one, speakers=np.arange(len(members)), members=within)
+    # Entries that are missing have −inf as well and come first: all below are ruled out.
+    ruled_out = np.isneginf(scores).sum(axis=1)
+    return renumbered, ascending, ruled_out, places, np.append(np.arange(size), -1)
+
+
+class _Hits:
+    """Which people the attempts isolate, counted where they are tested at all."""
+
+    def __init__(self, attempts: Attempts) -> None:
+        self.attempts = attempts
+        self.hits: tuple[list[IntArray], list[IntArray]] = ([], [])
+        self.present: list[IntArray] = []
+
+    def add(
+        self,
+        named: _Entries,
+        one: _Entries,
+        ascending: Row,
+        ruled_out: IntArray,
+        places_of: IntArray,
+        order: IntArray,
+    ) -> None:
+        """Try the attempts ``one``, whose enrolment speakers have the numbers of ``named``."""
+        people, size = self.attempts.population.size, len(order) - 1
+        for s, isolates in enumerate(one.tried(ascending, ruled_out, places_of, order)):
+            f, e, d = np.nonzero(isolates)
+            tested = one.people[e, d]
+            entry = one.begins[e, d] + self.attempts.slots[d, f, tested.T].T
+            member = one.members[e[:, None], d[:, None], entry]
+            place = places_of[one.speakers[e][:, None], order[member]].astype(np.int64)
+            place[place < ruled_out[one.speakers[e], None]] += s * size
+            at = place.argmin(axis=1) if s else place.argmax(axis=1)
+            self.hits[s].append(named.speakers[e] * people + tested[np.arange(len(e)), at])
+        self.present.append((named.speakers[:, None, None] * people + one.people).reshape(-1))
+
+    def own_share(self, count: int, renaming: Renaming) -> FloatArray:
+        """Share of isolations that hit the person whose name the enrolment speaker bears, by sign
+        and renaming.
+
+        A person who is not among those tested by a predicate counts as often as any of its
+        ``count`` on average.
+        """
+        attempts = self.attempts
+        draws, folds, everyone = attempts.slots.shape
+        enrolled = np.arange(len(attempts.speakers))
+        keys, often = np.unique(np.concatenate(self.present), return_counts=True)
+        bears = enrolled * everyone + renaming.rows[:, attempts.speakers]
+        at = np.minimum(np.searchsorted(keys, bears), len(keys) - 1)
+        is_tested = keys[at] == bears
+        shares = []
+        for found in self.hits:
+            hits = np.concatenate(found)
+            level = np.bincount(hits // everyone, minlength=len(enrolled)) / (draws * folds)
+            rate = np.bincount(np.searchsorted(keys, hits), minlength=len(keys)) / (often * folds)
+            named = np.where(is_tested, rate[at], level / count).sum(axis=1)
+            with np.errstate(invalid="ignore", divide="ignore"):
+                shares.append(named / level.sum())
+        return np.array(shares)
 
 
 @dataclass(frozen=True, eq=False)
 class _Entries:
-    """Attempts of the enrolment ``speakers`` (their numbers) of one threshold ``rank``: the
-    ``members``, conversations of the speakers drawn (speakers × draws × entries, −1 where there are
-    fewer), which of them test in each fold (members × folds), the ``people`` drawn.
+    """Attempts of the enrolment ``speakers`` (their numbers) of one threshold ``rank``.
+
+    Attributes
+    ----------
+    members
+        Conversations of the speakers tested (speakers × draws × entries, −1 where there are fewer).
+    tests
+        Which of them test in each fold (members × folds).
+    people
+        Who is tested, the enrolled person first.
+    begins
+        The entry at which the conversations of each of these people begin.
     """
 
     rank: int
@@ -280,26 +428,82 @@ class _Entries:
     members: IntArray
     tests: BoolArray
     people: IntArray
+    begins: IntArray
 
     @classmethod
     def of(cls, attempts: Attempts, count: int, rank: int) -> _Entries:
+        """The attempts that were, on the conversations as they are."""
         if (count, rank) in attempts.kept:
-            made: _Entries = attempts.kept[count, rank]
-            return made
+            known: _Entries = attempts.kept[count, rank]
+            return known
         population = attempts.population
         speakers = np.flatnonzero(attempts.ranks == rank)
-        people = attempts.draws(speakers).order[:, :, :count].copy()
+        people = attempts.tested(speakers, count)
+        sizes = population.counts[people]
         most = int(np.sort(population.counts)[-count:].sum())
         members = np.full((*people.shape[:2], most), -1)
-        filled = np.arange(most) < population.counts[people].sum(axis=2)[:, :, None]
-        members[filled] = population.rows(people.reshape(-1))
-        draw = np.arange(people.shape[1])[:, None]
-        entries = attempts.slots.swapaxes(0, 1)[:, draw, population.codes[members]]
-        tests = (entries == population.slot[members]).reshape(len(entries), -1).T.copy()
-        made = cls(rank, count, speakers, members, tests, people)
+        is_filled = np.arange(most) < sizes.sum(axis=2)[:, :, None]
+        members[is_filled] = population.rows(people.reshape(-1))
+        owners, slots = population.codes[members], population.slot[members]
+        tests = _is_tested(attempts, owners, slots)
+        begins = np.cumsum(sizes, axis=2) - sizes
+        entries = cls(rank, count, speakers, members, tests, people, begins)
         if attempts.kept:
-            attempts.kept[count, rank] = made
-        return made
+            attempts.kept[count, rank] = entries
+        return entries
+
+    @classmethod
+    def drawn(
+        cls,
+        attempts: Attempts,
+        pool: IntArray,
+        side: IntArray,
+        rng: np.random.Generator,
+        actual: _Entries,
+    ) -> _Entries:
+        """Attempts of the same speakers among a ``pool`` of people, whose conversations are the
+        members, numbered within the pool.
+        """
+        counts = attempts.population.counts
+        dealt_to = Groups(np.repeat(np.arange(len(pool)), counts[pool]))
+        own, draws = attempts.speakers[actual.speakers], actual.people.shape[1]
+        owns = actual.rank + 1
+        # Everybody of the pool in random order after the enrolled person, as far as needed: the
+        # others who are tested, then those whose conversations a person outside the pool takes.
+        lots = rng.random((len(own), draws, len(pool)))
+        place = np.minimum(np.searchsorted(pool, own), len(pool) - 1)
+        is_inside = pool[place] == own
+        lots[is_inside, :, place[is_inside]] = 2.0
+        needed = min(actual.count - 1 + owns, len(pool) - 1)
+        near = np.argpartition(lots, needed, axis=2)[:, :, :needed]
+        near = np.take_along_axis(near, np.take_along_axis(lots, near, axis=2).argsort(axis=2), 2)
+        others = near[:, :, : actual.count - 1]
+        most = owns + int(np.sort(counts[pool])[1 - actual.count :].sum())
+        shape = len(own), draws, most
+        members, owners, slots = np.full(shape, -1), np.zeros(shape, int), np.full(shape, -1)
+        slots[:, :, :owns] = np.arange(owns)
+        owners[:, :, :owns] = own[:, None, None]
+        sizes = dealt_to.counts[others].sum(axis=2)
+        is_filled = np.arange(most) - owns < sizes[:, :, None]
+        is_filled[:, :, :owns] = False
+        rows = dealt_to.rows(others.reshape(-1))
+        members[is_filled] = rows
+        owners[is_filled] = pool[dealt_to.codes[rows]]
+        slots[is_filled] = dealt_to.slot[rows]
+        members[is_inside, :, :owns] = (dealt_to.first[place[is_inside], None] + np.arange(owns))[
+            :, None
+        ]
+        kinds = np.unique(side).size
+        for e in np.flatnonzero(~is_inside):
+            for d in range(draws):
+                taken = near[e, d, actual.count - 1 :]
+                if kinds > 1:
+                    alike = np.flatnonzero(side[pool] == side[own[e]])
+                    free = np.setdiff1d(alike, others[e, d])
+                    taken = rng.permutation(free if len(free) >= owns else alike)
+                members[e, d, :owns] = dealt_to.rows(taken[:owns])[:owns]
+        tests = _is_tested(attempts, owners, slots)
+        return replace(actual, members=members, tests=tests)
 
     def tried(
         self, ascending: Row, ruled_out: IntArray, places_of: IntArray, order: IntArray
@@ -337,3 +541,12 @@ class _Entries:
         top = np.where(there, np.where(negated, -score, score), -np.inf)
         is_test = self.tests.take(member + row * size, axis=0).transpose(2, 0, 1).copy()
         return isolated(top, is_test & there, ~is_test & there, self.rank)[:2]
+
+
+def _is_tested(attempts: Attempts, owners: IntArray, slots: IntArray) -> BoolArray:
+    """Whether members (speakers × draws × entries) are the test entry of their owner in each fold:
+    members × folds.
+    """
+    draw = np.arange(owners.shape[1])[:, None]
+    entries = attempts.slots.swapaxes(0, 1)[:, draw, owners]
+    return np.asarray((entries == slots).reshape(len(entries), -1).T.copy())
