@@ -1,4 +1,4 @@
-"""``python -m studies.release [--samples N] [NAME …]``: what is linked within a release, and how surely.
+"""``python -m studies.release [--samples N] [NAME …]``: what is linked within a release.
 
 The first table draws releases with a voice for each utterance, in which nobody can be linked, and
 counts how often p is at most 0.05 and 0.01. People are exchanged in pairs; one renaming for both

@@ -262,3 +262,48 @@ def test_examples_of_public_names_print_what_they_say(name, monkeypatch, tmp_pat
 def test_no_public_function_has_more_than_twelve_parameters():
     long = [name for name in unmask.__all__ if name != "__version__" and len(parameters(name)) > 12]
     assert long == []
+
+
+SPLITTING = ("privacy", "assessment", "stress", "utility", "cli")
+"""Rooms in which speech or people are split."""
+NOT_BY_NAME = {
+    "unmask.privacy.attack": {"n::folds"},  # people, permuted
+    "unmask.privacy.legal.assessing": {"1::2"},  # of pairs (enrolment, test)
+    "unmask.privacy.legal.isolating_kernel": {"::min(_SAMPLE, max(1, size // (8 * depth)))"},
+    "unmask.privacy.legal.strongest": {"::step"},  # from one end of an order to the other
+    "unmask.privacy.legal.verification": {"::2", "1::2"},  # counts between and at scores
+    "unmask.privacy.luck": {"people % 2", "place % 2"},  # places in a row of pairs
+    "unmask.privacy.recordings": {"turn % 2"},  # the one half, by content
+    "unmask.privacy.similarity.renamed": {"::step"},  # a sample of strips
+    "unmask.privacy.similarity.resampling": {"::sign"},
+    "unmask.privacy.words": {"::-(-len(x) // _WEIGHED)"},  # a sample by content
+    "unmask.stress.cpmap.maps": {":-1:columns"},
+    "unmask.stress.extrapolation.base": {"::max(pairs.scores.size // _SAMPLE, 1)"},
+}
+"""Steps through a sequence, and tests for even numbers, that split nothing by name."""
+HALVES = ("every_second", "first_half")
+"""Names of the functions that halved speech by the names of recordings."""
+
+
+def steps(tree: ast.Module) -> Iterator[str]:
+    """Slices with a step forwards, and whether a number is even."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Slice) and node.step is not None:
+            if ast.unparse(node.step) != "-1":
+                yield ast.unparse(node)
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
+            yield from [ast.unparse(node)] * (ast.unparse(node.right) == "2")
+
+
+def test_no_half_goes_by_name():
+    """What is split is split by content (:mod:`unmask.privacy.recordings`): a safeguard that
+    alternates two voices would be enrolled with one and tested with the other.
+    """
+    found = {}
+    for name, tree in MODULES.items():
+        parts = name.split(".")
+        if len(parts) > 1 and parts[1] in SPLITTING and (stepped := set(steps(tree))):
+            found[name] = stepped
+    assert found == NOT_BY_NAME
+    names = {node.id for tree in MODULES.values() for node in ast.walk(tree) if hasattr(node, "id")}
+    assert not names & set(HALVES)

@@ -9,6 +9,7 @@ from tests.helpers.populations import speakers_with_noise
 
 import unmask as um
 from unmask import InputError
+from unmask.privacy.recordings import drawn_names
 from unmask.privacy.similarity import Retrained, retrained
 
 PEOPLE, EACH, SIZE = 24, 8, 24
@@ -42,7 +43,8 @@ def brute(data, teacher):
     """D_diag with the cosine after WCCN by people of the other half, all written out."""
     unit = data.vectors / np.linalg.norm(data.vectors, axis=1, keepdims=True)
     taught = teacher.vectors / np.linalg.norm(teacher.vectors, axis=1, keepdims=True)
-    half = np.array([sorted(set(WHO)).index(name) % 2 for name in WHO])
+    drawn = drawn_names(sorted(set(WHO)), len(set(WHO)) // 2)
+    half = np.array([int(name in drawn) for name in WHO])
     rows = np.empty_like(unit)
     for one in (0, 1):
         others = taught[half != one].reshape(-1, EACH, SIZE)

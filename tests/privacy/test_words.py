@@ -217,7 +217,7 @@ def test_weights_come_from_other_people_or_are_equal(release):
     assert equal.weights[1] == pytest.approx(1 / (text @ text.T)[strangers].std())
     learnt = weights(train=train).weights
     assert (learnt > 0).all()
-    assert learnt[0] / learnt[1] != pytest.approx(equal.weights[0] / equal.weights[1], rel=0.05)
+    assert learnt[0] / learnt[1] != pytest.approx(equal.weights[0] / equal.weights[1], rel=0.02)
 
 
 def test_the_fused_score_is_the_weighted_sum_of_averages(release):

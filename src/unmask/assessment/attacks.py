@@ -212,7 +212,9 @@ class AttackRun:
         own = lookup(test.names, self._models)[test.codes].astype(np.int64)
         groups = self.against(variant.backend, variant.by).groups
         of_models = None if groups is None else groups[0][self._first]
-        return renamed_trials(self.matrix(variant), own, seed=seed, groups=of_models)
+        names = self._models.to_list()
+        matrix = self.matrix(variant)
+        return renamed_trials(matrix, own, seed=seed, groups=of_models, names=names)
 
     def scores(
         self, *variants: Variant, names: Sequence[str] = (), like: Scores | None = None

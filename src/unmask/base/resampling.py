@@ -17,6 +17,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from unmask.base.arrays import FloatArray, IntArray, read_only
 from unmask.base.intervals import MetricRange, Side, bias_corrected
@@ -88,6 +89,23 @@ class Sampling:
 def jackknife_error(without: FloatArray) -> FloatArray:
     """Standard error from the values without each unit or group (first axis): √((n − 1)·var)."""
     return np.asarray(np.sqrt((len(without) - 1) * np.var(without, axis=0)))
+
+
+_MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
+_SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31))
+
+
+def scattered(codes: npt.NDArray[np.uint64], seed: int, *stream: int) -> npt.NDArray[np.uint64]:
+    """Draw a number for each code, from the ``seed`` and the code alone.
+
+    It is the 64-bit finaliser of splitmix64 (Steele, Lea and Flood 2014) of the code, exclusive or
+    a number of the seed: as good as a random number, and the same wherever the code stands.
+    """
+    state = np.random.SeedSequence(seed, spawn_key=stream).generate_state(1, np.uint64)
+    mixed = codes ^ state
+    for shift, factor in zip(_SHIFTS, _MIX, strict=False):
+        mixed = (mixed ^ (mixed >> shift)) * factor
+    return np.asarray(mixed ^ (mixed >> _SHIFTS[-1]))
 
 
 def in_order(names: Sequence[str]) -> IntArray:

@@ -152,11 +152,10 @@ class Attacker:
         this release, ``split`` takes its place.
     split
         How a release is attacked by itself, in rounds; :func:`within_release` makes it. ``enrol``
-        and ``test`` are then those of the first round.
+        and ``test`` are then those of the first round. One round has the people whose names are
+        exchanged in pairs to tell chance.
     words
         What is said, for back-ends called ``"words"`` and ``"cosine + words"``.
-    exchanged
-        Whose names are exchanged in pairs to tell chance, within a release; found out by default.
 
     Examples
     --------
@@ -179,8 +178,7 @@ class Attacker:
     by: tuple[str, ...] = ()
     reverse: Attacker | None = None
     words: Words | None = None
-    split: ReleaseSplit | None = None
-    exchanged: ExchangedPeople | None = None
+    split: ReleaseSplit | ExchangedPeople | None = None
 
     @property
     def listens(self) -> str:
@@ -203,34 +201,34 @@ class Attacker:
         conversations (:class:`ReleaseSplit`); where nobody has speech enough it is the first round
         of one utterance. Any other attack is one round, or two with its ``reverse``.
         """
-        exchanged = self._exchanged()
-        if self.split is None:
+        exchanged = self.exchanged
+        if not isinstance(self.split, ReleaseSplit):
             attackers = [self]
             if self.reverse is not None:
                 same = {"backend": self.backend, "by": self.by, "words": self.words}
                 attackers.append(replace(self.reverse, **same))
-            return tuple(replace(one, reverse=None, exchanged=exchanged) for one in attackers)
+            return tuple(replace(one, reverse=None, split=exchanged) for one in attackers)
         release, trains = self.split.release, self.train is not None
         attackers = []
         for one in self.split.rounds(length, seed, most=most, least=least):
             enrol, test = release.select(one.enrol), release.select(one.test)
             train = enrol if trains else None
-            sets = {"enrol": enrol, "test": test, "train": train, "exchanged": exchanged}
-            attackers.append(replace(self, **sets, split=None))
-        return tuple(attackers) or (replace(self, split=None, exchanged=exchanged),)
+            attackers.append(replace(self, enrol=enrol, test=test, train=train, split=exchanged))
+        return tuple(attackers) or (replace(self, split=exchanged),)
 
-    def _exchanged(self) -> ExchangedPeople | None:
+    @property
+    def exchanged(self) -> ExchangedPeople | None:
         """Whose names are exchanged in pairs: nobody's where a known person is looked for."""
-        if self.exchanged is not None or not self.is_release:
-            return self.exchanged
-        if self.split is not None:
+        if isinstance(self.split, ReleaseSplit):
             return self.split.exchanged
-        return ExchangedPeople.of(self.enrol, self.test)
+        if self.split is None and self.is_release:
+            return ExchangedPeople.of(self.enrol, self.test)
+        return self.split
 
     @property
     def attacked(self) -> Embeddings:
         """All speech that is tested in some round."""
-        return self.test if self.split is None else self.split.release
+        return self.split.release if isinstance(self.split, ReleaseSplit) else self.test
 
     def ready(self) -> Attacker:
         """The same attacker with its sets aligned, if its back-end asks for it, and a back-end that
@@ -461,7 +459,6 @@ class Attacker:
             enrol=of_people(self.enrol, people),
             test=of_people(self.test, people),
             split=self.split and self.split.among(people),
-            exchanged=self.exchanged and self.exchanged.among(people),
         )
 
     def trained_on(self, people: set[str], *, inside: bool = True) -> Attacker:

@@ -17,26 +17,16 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from unmask.base import BoolArray, Groups, IntArray
+from unmask.base import BoolArray, Groups, IntArray, scattered
 from unmask.errors import InputError
 from unmask.trials import Contents, Embeddings, Ids
 
-_MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
-_SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31))
 _START = 0x7374617274
 
 
 def drawn_codes(embeddings: Embeddings, seed: int, *stream: int) -> Contents:
-    """Draw a number for each recording from the ``seed`` and from its content, from nothing else.
-
-    It is the 64-bit finaliser of splitmix64 (Steele, Lea and Flood 2014) of the recording's number,
-    exclusive or that of the seed: as good as a random number, and the same under any name.
-    """
-    state = np.random.SeedSequence(seed, spawn_key=stream).generate_state(1, np.uint64)
-    codes = embeddings.content_codes ^ state
-    for shift, factor in zip(_SHIFTS, _MIX, strict=False):
-        codes = (codes ^ (codes >> shift)) * factor
-    return np.asarray(codes ^ (codes >> _SHIFTS[-1]))
+    """Draw a number for each recording from the ``seed`` and from its content, nothing else."""
+    return scattered(embeddings.content_codes, seed, *stream)
 
 
 def rows_by_content(embeddings: Embeddings, seed: int) -> IntArray:

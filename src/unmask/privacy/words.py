@@ -23,7 +23,13 @@ from unmask.base import FloatArray, IntArray
 from unmask.errors import InputError
 from unmask.estimate import Notice
 from unmask.privacy.attack import BESIDE, WORDS, Attacker, trial_weights
-from unmask.privacy.recordings import drawn_names, of_people, rows_by_content, versions_of
+from unmask.privacy.recordings import (
+    ReleaseSplit,
+    drawn_names,
+    of_people,
+    rows_by_content,
+    versions_of,
+)
 from unmask.run import one_blas_thread, store
 from unmask.scoring import AlignedCosine, Cosine, Fused, score_matrix
 from unmask.trials import Embeddings, Ids, lookup
@@ -185,6 +191,9 @@ def with_words(
 
 def hearing(attacker: Attacker, words: Words) -> Attacker:
     """An attacker who knows what is said, in training speech only where all of that is told."""
+    split = attacker.split
+    if isinstance(split, ReleaseSplit):
+        split = replace(split, release=words.told(split.release))
     pairs = [words.told(voices, optional=True) for voices in attacker.parallel or ()]
     return replace(
         attacker,
@@ -193,8 +202,7 @@ def hearing(attacker: Attacker, words: Words) -> Attacker:
         train=attacker.train and words.told(attacker.train, optional=True),
         parallel=(pairs[0], pairs[1]) if pairs else None,
         reverse=attacker.reverse and hearing(attacker.reverse, words),
-        split=attacker.split
-        and replace(attacker.split, release=words.told(attacker.split.release)),
+        split=split,
         words=words,
     )
 

@@ -117,7 +117,7 @@ def _by_record(released: law.Attacker) -> law.Attacker:
     """The attack within a release with one recording of each person enrolled, another in each
     choice; with one of a list where that says who enrols.
     """
-    if released.split is None:
+    if not isinstance(released.split, law.ReleaseSplit):
         return released
     split = replace(released.split, parts=law.Parts.RECORDS)
     return replace(released, split=split, train=None)

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from unmask.privacy.attack import CENTRED, CENTRED_NEGATED, NEGATED, PLAIN, READINGS, RELEASE
     from unmask.privacy.attack import SCENARIOS, Attacker, HeldOut, Reading, attack_scenarios
     from unmask.privacy.attack import centred, with_backends, with_groups, within_release
-    from unmask.privacy.recordings import ExchangedPeople, Parts, half_by_content
+    from unmask.privacy.recordings import ExchangedPeople, Parts, ReleaseSplit, half_by_content
     from unmask.privacy.recordings import halves_by_content, of_people, people_by_group, pooled
     from unmask.privacy.recordings import rows_by_content
     from unmask.privacy.legal.curve import TITLES, Curve, RiskCurve, spoken

@@ -40,7 +40,7 @@ from unmask.privacy.legal.probe import Inference, attribute_inference
 from unmask.privacy.legal.sweep import HEADLINE, LegalSweep
 from unmask.privacy.legal.verification import one_minus_eer
 from unmask.privacy.luck import Permuted
-from unmask.privacy.recordings import ExchangedPeople
+from unmask.privacy.recordings import ExchangedPeople, ReleaseSplit
 from unmask.run import advance, kept, part
 from unmask.trials import Embeddings, lookup
 
@@ -268,7 +268,7 @@ def ready_rounds(
     fitted: dict[tuple[int, bool], Sequence[Attacker]] = {}
     for length, metric in points:
         isolates = metric == "singling_out"
-        key = (length, isolates) if attacker.split is not None else (0, False)
+        key = (length, isolates) if isinstance(attacker.split, ReleaseSplit) else (0, False)
         if key not in fitted:
             rounds = attacker.rounds(length, seed=seed, **(ISOLATED if isolates else {}))
             made = [one.read(reading).ready for one in rounds]
@@ -391,7 +391,7 @@ def fitting_lengths(
 
 def _tested_at_once(attacker: Attacker) -> list[IntArray]:
     """Utterances of each person that are tested in each round; at most half of a release."""
-    if attacker.split is not None:
+    if isinstance(attacker.split, ReleaseSplit):
         return [np.bincount(attacker.split.release.speakers.codes) // 2]
     return [np.bincount(one.test.speakers.codes) for one in attacker.rounds()]
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from unmask.base import FloatArray, IntArray, Lookup
+from unmask.base import FloatArray, IntArray, Lookup, in_order
 from unmask.estimate import Luck
 from unmask.privacy.luck import Permuted, Renaming, best_by_luck, some_people
 from unmask.privacy.similarity.resampling import Oracles
@@ -61,6 +61,8 @@ class Renamed:
 def renamed(pairs: PairGrid, *, mean: str, seed: int) -> tuple[Renamed, Renamed]:
     """A set and its negated scores under permuted names, of some people where they are many."""
     chosen = some_people(pairs.enrol.size, MOST_PEOPLE, seed)
+    if pairs.enrol.names:  # drawn in the order of names, not in that of rows
+        chosen = np.argsort(in_order(pairs.enrol.names), kind="stable")[chosen]
     return renamed_counts(_counted(pairs, chosen), mean=mean, seed=seed)
 
 
@@ -186,15 +188,24 @@ def quantiles(scores: FloatArray) -> FloatArray:
 
 
 def renamed_trials(
-    scores: FloatArray, own: IntArray, *, seed: int, groups: IntArray | None = None
+    scores: FloatArray,
+    own: IntArray,
+    *,
+    seed: int,
+    groups: IntArray | None = None,
+    names: Sequence[str] = (),
 ) -> Permuted:
     """Trials of all models (rows) with all recordings (columns) under permuted names, in 1,024
     quantiles of the scores: D_ECE, l_w and EER in the columns named above. ``own`` is the model of
     each recording's speaker, −1 where that is not enrolled; ``groups`` of the models are those that
-    names stay within, and pairs of two groups (−inf) do not count.
+    names stay within, and pairs of two groups (−inf) do not count. ``names`` of the models, where
+    they are told, are permuted in their own order, not in that of rows.
     """
     known = np.flatnonzero(own >= 0)
     people, owner = np.unique(own[known], return_inverse=True)
+    if names:
+        order = np.argsort(in_order(names)[people])
+        people, owner = people[order], np.argsort(order)[owner]
     compared = slice(None) if groups is None else np.isfinite(scores)
     lookup = Lookup(quantiles(scores[compared]))
     codes, bins = lookup(scores), lookup.boundaries.size + 1

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import FloatArray, Groups, IntArray, Vectors
+from unmask.base import FloatArray, Groups, IntArray, Vectors, in_order
 from unmask.engine import negated_notices
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Luck, Notice
@@ -233,7 +233,7 @@ def compare_sessions(
             " within a session cannot be compared"
         )
     segments, order, o, p = prepared(scorer, original, protected)
-    codes = protected.sessions.codes[order].astype(np.int64)
+    codes = protected.sessions.alphabetical().codes[order].astype(np.int64)
     _refuse_missing(segments, codes)
     rules = {"within": Rule(codes, "=="), "between": Rule(codes, "!=")}
     pairs = {
@@ -279,7 +279,8 @@ def _luck(
     attacks: Sequence[PairGrid], sessions: IntArray, whole: float, mean: str, seed: int
 ) -> Luck | None:
     """What luck reads of the least unlinkability: names are permuted in each session by itself."""
-    speakers = attacks[0].enrol.codes
+    # Names are drawn in their own order, not in that of rows.
+    speakers = in_order(attacks[0].enrol.names)[attacks[0].enrol.codes]
     order = np.lexsort((sessions, speakers))
     both = np.stack([speakers[order], sessions[order]])
     units, codes = np.unique(both, axis=1, return_inverse=True)
@@ -345,7 +346,7 @@ def _linked_largest(
         label = " to ".join(str(sessions.names[int(largest[one])]) for one in (a, b))
         enrol, test = sides[a], of_people(sides[b], shared)
         # The same people are exchanged in all attacks: the largest of them is chosen.
-        attacks[1][label] = Attacker(enrol, test, release=True, exchanged=exchanged)
+        attacks[1][label] = Attacker(enrol, test, release=True, split=exchanged)
     found: list[Strongest | None] = []
     for some in attacks:
         tried = with_backends(some, ("cosine", *ALIGNMENTS))

@@ -102,7 +102,7 @@ def extrapolate(
     >>> scores = rng.normal(size=(40, 50, 1)) + rng.normal(size=(40, 50, 30))
     >>> fitted = um.extrapolate(scores, groups=0)
     >>> print(fitted.name, fitted.predict([50, 1000], [2.0])[:, 0].round(2))
-    mean of ls-target+, ls+ [0.53 0.82]
+    mean of ls-target+, ls+ [0.54 0.83]
     """
     crossed = CrossFitted.of(speaker_pairs(scores).checked(), proxy, split=split, seed=seed)
     return ModelFitter(crossed, Jackknife(groups, seed=seed), max_count=max_count).fitted(model)

@@ -27,7 +27,15 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import betaincinv, expit, logit, ndtr, ndtri
 
-from unmask.base import BoolArray, FloatArray, IntArray, Tabular, jackknife_error, quantile_t
+from unmask.base import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Tabular,
+    jackknife_error,
+    quantile_t,
+    scattered,
+)
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Parameter
 from unmask.stress.impostors.pair_scores import PairScores, Proxy, from_zero
@@ -156,7 +164,9 @@ class CrossFitted:
             return cls(pairs, whole)
         sizes = pairs.sizes
         pair = np.repeat(np.arange(len(pairs)), sizes)
-        order = np.lexsort((np.random.default_rng(seed).random(pair.size), pair))
+        # By what the scores are, drawn, not by where they stand.
+        contents = np.ascontiguousarray(pairs.scores, dtype=np.float64).view(np.uint64)
+        order = np.lexsort((scattered(contents, seed), pair))
         scores = pairs.scores[order]
         total = np.add.reduceat(scores, pairs.start[:-1])
         folds = []

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import BoolArray, FloatArray, Groups, IntArray, lazy
+from unmask.base import BoolArray, FloatArray, Groups, IntArray, lazy, scattered
 from unmask.engine import Roc, roc_of_pairs
 from unmask.errors import InputError
 from unmask.run import Arrays, Numpy, Range, Xp, progress, ranges_of, run, run_on
@@ -61,7 +61,9 @@ class SpeakerOrder(Targets):
     def of(cls, embeddings: Embeddings) -> SpeakerOrder:
         present, codes = np.unique(embeddings.speakers.codes, return_inverse=True)
         index = np.empty(codes.size, dtype=np.int64)
-        index[np.argsort(codes, kind="stable")] = np.arange(codes.size)
+        # Utterances of a speaker are dealt into folds by content, not in the order of rows.
+        dealt = scattered(embeddings.content_codes, 0)
+        index[np.lexsort((dealt, codes))] = np.arange(codes.size)
         names = tuple(str(embeddings.speakers.names[int(code)]) for code in present)
         return cls(names, Groups(np.sort(codes)), index)
 
