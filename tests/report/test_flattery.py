@@ -288,6 +288,18 @@ def test_the_runs_of_the_case_study_look_like_runs():
             assert list(run_notices({"V": Speech(sets[first], known)})), (first, second)
 
 
+def test_a_few_stored_voices_read_as_many_times_chance_and_are_told(tmp_path):
+    """Four voices for all people: guessing among those who have the same is right, not hidden."""
+    protected = speech(2)
+    stored = np.random.default_rng(5).normal(size=(4, DIM))[protected.speakers.codes % 4]
+    protected = replace(protected, vectors=stored)
+    result = run(tmp_path, protected=protected, more="keyless = true\n")
+    assert any("the right person ties with others at the top of" in line for line in result.limits)
+    (card,) = result.cards
+    assert card.worst.estimate.value >= 4 / SPEAKERS - 1e-9
+    assert card.worst.estimate.chance == pytest.approx(1 / SPEAKERS)
+
+
 @pytest.mark.parametrize("which", ["original", "protected"])
 def test_vectors_that_several_utterances_have_are_told(tmp_path, which):
     every = {"original": speech(), "protected": speech(2)}

@@ -469,6 +469,9 @@ def limits(cards: Sequence[Card], study: Study, sections: Sequence[Section] = ()
     yield from _alike_said(inputs.notices, COMPARED)
     for one in (one for one in noticed if one.code == "words" and one.subject in inputs.protected):
         yield f"{one.subject}: {one.sentence}."
+    if ties := list(dict.fromkeys(notice.line for notice in noticed if notice.code == "ties")):
+        more = f" ({len(ties) - 1} more like this)" if len(ties) > 1 else ""
+        yield f"{ties[0]}{more}."
     if inputs.original is not None and inputs.protected:
         far = any(find(section.rows, "linkability_extrapolated") for section in sections)
         beyond = "extrapolated, " if far else ""
