@@ -186,4 +186,5 @@ def test_asvspoof_5_as_the_organisers_compute_it():
         for (own, others), rate in zip(kinds, rates, strict=True):
             pair = (scores[np.isin(label, which)] for which in (own, others))
             result = um.evaluate(*pair, convention="asvspoof5", replicates=0)
+            assert result["eer"].params["est"] == "raw"
             assert round(100 * result["eer"].value, 3) == rate, (name, own, others)
