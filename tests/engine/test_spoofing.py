@@ -125,7 +125,7 @@ def test_the_t_dcf_is_the_least_cost_over_thresholds_of_the_countermeasure(
         um.Roc.from_scores(target, other, marks=marks, thresholds=[nearest])
         for other in (nontarget, spoof)
     )
-    made = SpoofRoc.of(sv, spf, made.cm)
+    made = SpoofRoc.of(sv, spf, made.cm, np.flatnonzero(sv.target))
     for form, rates in (
         (TandemForm.USUAL, own),
         (TandemForm.ASVSPOOF_2019, rates_at(nearest, target, nontarget, spoof)),
