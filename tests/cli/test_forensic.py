@@ -68,6 +68,19 @@ def test_a_table_a_page_and_charts_are_written(folder, unmask):
     assert drawn == {"tippett", "pav_map", "ece_profile", "calibration_plot"}
 
 
+def test_a_column_of_labels_with_another_name_is_named_and_works(folder, unmask):
+    text = (folder / "log10.csv").read_text()
+    (folder / "truth.csv").write_text(
+        text.replace("label", "truth").replace("SS", "H1").replace("DS", "H2")
+    )
+    words = ("forensic", "truth.csv", "--scores-are", "log10", "--ci", 0, "-f", "json")
+    done = unmask(*words)
+    assert done.returncode == 1
+    assert "say so: --columns label=truth" in done.stderr
+    usual = values(unmask("forensic", "log10.csv", *words[2:]))
+    assert values(unmask(*words, "--columns", "label=truth"))["cllr"] == usual["cllr"]
+
+
 def test_what_has_no_effect_or_no_sense_is_one_line(folder, unmask):
     one_class = folder / "log10.csv"
     text = one_class.read_text().splitlines()
