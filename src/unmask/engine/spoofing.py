@@ -472,7 +472,8 @@ def spoof_measurements(
     """Verification systems (``names``) and countermeasures with replicates on shared draws."""
     if names:
         refuse_two_speakers(scores)
-    spoof, counts = scores.label == OTHER, scores.counts
+    spoof: BoolArray = np.asarray(scores.label == OTHER)
+    counts = scores.counts
     rules = SpoofRules.of(analysis.battery.convention)
     alone = replace(analysis, battery=replace(analysis.battery, **rules.countermeasure))
     thresholds = list(dict.fromkeys([*analysis.battery.thresholds, *alone.battery.thresholds]))

@@ -15,7 +15,7 @@ _READING = "C_llr and actDCF read the scores as natural-log likelihood ratios."
 _TANDEM = "t-EER and t-DCF take the errors of both systems as independent."
 # How a t-DCF was made, by the rule of the ASV's threshold that its estimate names.
 _ASV_RATES = {
-    None: "In the min t-DCF the verification system is at its EER on the convex hull.",
+    "": "In the min t-DCF the verification system is at its EER on the convex hull.",
     "organisers": (
         "min t-DCF has C0 and the organisers' fixed ASV rates (P_miss 0.018801, P_fa 0.018810,"
         " P_fa,spf 0.460708)."
@@ -78,7 +78,7 @@ def _tandems(evaluation: Evaluation) -> list[str]:
     every = [(result.system, estimate) for result in evaluation for estimate in result.estimates]
     cms = ", ".join(dict.fromkeys(name for name, estimate in every if estimate.metric == "cm_eer"))
     tandems = [estimate for _, estimate in every if estimate.metric == "min_t_dcf"]
-    rules = dict.fromkeys(estimate.params.get("asv") for estimate in tandems)
+    rules = dict.fromkeys(str(estimate.params.get("asv", "")) for estimate in tandems)
     told = [f"Bona fide against spoof, as a countermeasure: {cms}."] if cms else []
     if not cms and any(source.spoof for source in evaluation.sources):
         from unmask.engine import is_countermeasure
