@@ -424,14 +424,14 @@ def _map_notices(map: Map, fits: int, penalty: tuple[int, int], trials: int) -> 
     if penalised_maps:
         sentence = (
             f"the classes hardly overlap in {penalised_maps} of {fits} cross-fitted maps, which"
-            f" judge {penalised_trials:,} of {trials:,} trials: these maps were fitted with Firth's"
-            " penalty; more speakers or a development list would need none"
+            f" judge {penalised_trials:,} of {trials:,} trials: they were fitted with Firth's penalty,"
+            " which keeps LLRs moderate"
         )
         return [Notice("penalised-maps", "calibration", sentence)]
     if map.is_penalised and fits == 1:
         sentence = (
-            f"the classes hardly overlap where the map was fitted: it judges {trials:,} of"
-            f" {trials:,} trials and was fitted with Firth's penalty"
+            "the classes hardly overlap where the map was fitted: it was fitted with Firth's"
+            f" penalty, which keeps LLRs moderate, and judges all {trials:,} trials"
         )
         return [Notice("penalised-maps", "calibration", sentence)]
     return []
