@@ -424,8 +424,8 @@ def _map_notices(map: Map, fits: int, penalty: tuple[int, int], trials: int) -> 
     if penalised_maps:
         sentence = (
             f"the classes hardly overlap in {penalised_maps} of {fits} cross-fitted maps, which"
-            f" judge {penalised_trials:,} of {trials:,} trials: they were fitted with Firth's penalty,"
-            " which keeps LLRs moderate"
+            f" judge {penalised_trials:,} of {trials:,} trials: they were fitted with Firth's"
+            " penalty, which keeps LLRs moderate"
         )
         return [Notice("penalised-maps", "calibration", sentence)]
     if map.is_penalised and fits == 1:
