@@ -52,7 +52,7 @@ from unmask.engine.evaluation import (
 from unmask.engine.operating import OperatingPoint, Polygon, SpoofCost, equal_error
 from unmask.engine.roc import Roc
 from unmask.errors import InputError
-from unmask.estimate import Notice
+from unmask.estimate import Estimate, Notice
 from unmask.run import Xp
 from unmask.trials import NONTARGET, OTHER, TARGET, Scores
 
@@ -449,16 +449,23 @@ class SpoofMeasurement(Measurement):
         if not isinstance(made.roc, SpoofRoc):
             counts = self.recordings.get(name, self.n)
             return replace(made, estimates=(replace(two[0], metric="cm_eer", n=counts), *two))
-        for row in reversed([i for i, one in enumerate(three) if one.metric == "t_eer"]):
-            value = self.nearest.get(name, {}).get(str(three[row].params["cm"]))
-            if value is not None and not np.isnan(three[row].value):
-                about: dict[str, Any] = {"interval": None, "no_interval": _NEAREST}
-                three.insert(
-                    row + 1, replace(three[row], metric="t_eer_nearest", value=value, **about)
-                )
+        three = self._with_nearest(name, three)
         if "sasv" in name.lower():
             three = [estimate for estimate in three if "cm" not in estimate.params]
         return replace(made, estimates=(*three, *([] if self.attack else two)))
+
+    def _with_nearest(self, name: str, estimates: Sequence[Estimate]) -> list[Estimate]:
+        """The estimates, each t-EER followed by that without interpolation, where it is known."""
+        known = self.nearest.get(name, {})
+        complete: list[Estimate] = []
+        for estimate in estimates:
+            complete.append(estimate)
+            cm = str(estimate.params.get("cm", ""))
+            if estimate.metric != "t_eer" or cm not in known or np.isnan(float(estimate.value)):
+                continue
+            nearest = replace(estimate, metric="t_eer_nearest", value=known[cm], interval=None)
+            complete.append(replace(nearest, no_interval=_NEAREST))
+        return complete
 
 
 def spoof_measurements(
@@ -515,18 +522,9 @@ def spoof_measurements(
         recordings[cm] = {"bona_fide": pair[0].size, "spoof": pair[1].size}
         if scores.test_speaker is not None:
             recordings[cm]["speakers"] = len(scores.test_speaker.used)
-        standalone += trials(cm, [pair], [_selected(one, first, spoof) for one in drawn_cm])
-    nearest = {
-        name: {
-            cm: nearest_t_eer(
-                (scores.targets(name), scores.nontargets(name), every[name][spoof]),
-                every[cm][~spoof],
-                every[cm][spoof],
-            )
-            for cm in cms
-        }
-        for name in (names if rules.has_nearest_t_eer else ())
-    }
+        selected = [_selected(cm_units, first, spoof) for cm_units in drawn_cm]
+        standalone += trials(cm, [pair], selected)
+    nearest = _nearest_t_eers(scores, names, cms) if rules.has_nearest_t_eer else {}
     asv: list[Any] = []
     for name in names:
         own = scores.targets(name)
@@ -558,6 +556,22 @@ def spoof_measurements(
             )
             made.append((some, measured))
     return made
+
+
+def _nearest_t_eers(
+    scores: Scores, names: Sequence[str], cms: Sequence[str]
+) -> dict[str, dict[str, float]]:
+    """The t-EER without interpolation of each verification system with each countermeasure."""
+    is_spoof = scores.label == OTHER
+    found: dict[str, dict[str, float]] = {}
+    for name in names:
+        spoofs = scores.scores(name)[is_spoof]
+        asv = scores.targets(name), scores.nontargets(name), spoofs
+        found[name] = {}
+        for cm in cms:
+            judged = scores.scores(cm)
+            found[name][cm] = nearest_t_eer(asv, judged[~is_spoof], judged[is_spoof])
+    return found
 
 
 def first_of_recordings(scores: Scores, cm: str) -> BoolArray | None:

@@ -176,7 +176,7 @@ class ForensicValidation(Tabular):
         is_other = is_different & (first.codes != second.codes)
         different += np.bincount(second.codes[is_other], minlength=size)
         counts = zip(first.names.to_list(), same.tolist(), different.tolist(), strict=True)
-        return sorted((name, one, two) for name, one, two in counts if one or two)
+        return sorted(count for count in counts if any(count[1:]))
 
 
 def forensic(
