@@ -52,7 +52,7 @@ def test_an_unknown_option_is_refused_by_the_function_called():
         um.compare(pairs, bootstrap=10)
     with pytest.raises(um.InputError, match=r"two systems, such as \{.*found system"):
         um.compare(([1.0], [0.0]), ([1.0], [0.0]))
-    with pytest.raises(um.InputError, match=r"columns=\{.label.: …\}"):
+    with pytest.raises(um.InputError, match=r"columns=\{.label.: .same.\}"):
         um.evaluate(pl.DataFrame({"enrol": ["a"], "test": ["b"], "score": [1.0], "same": ["SS"]}))
 
 

@@ -68,6 +68,88 @@ def test_a_table_a_page_and_charts_are_written(folder, unmask):
     assert drawn == {"tippett", "pav_map", "ece_profile", "calibration_plot"}
 
 
+def test_a_column_of_labels_with_another_name_is_named_and_works(folder, unmask):
+    text = (folder / "log10.csv").read_text()
+    (folder / "truth.csv").write_text(
+        text.replace("label", "truth").replace("SS", "H1").replace("DS", "H2")
+    )
+    words = ("forensic", "truth.csv", "--scores-are", "log10", "--ci", 0, "-f", "json")
+    done = unmask(*words)
+    assert done.returncode == 1
+    assert "say so: --columns label=truth" in done.stderr
+    usual = values(unmask("forensic", "log10.csv", *words[2:]))
+    assert values(unmask(*words, "--columns", "label=truth"))["cllr"] == usual["cllr"]
+
+
+CASE = """
+[case]
+title = "Comparison <17>"
+number = "2026-17"
+examiner = "A. Examiner"
+date = 2026-11-19
+same_speaker = "The caller is the suspect."
+different_speaker = "The caller is somebody else."
+conditions = "telephone, 20 s"
+note = ["first note"]
+"""
+
+
+def test_the_page_has_the_case_the_column_and_the_counts_by_speaker(folder, unmask):
+    (folder / "case.toml").write_text(CASE)
+    words = ("forensic", "log10.csv", "--scores-are", "log10", "--ci", 20, "--page", "page.html")
+    done = unmask(*words, "--case-file", "case.toml", "--note", "second note")
+    assert done.returncode == 0, done.stderr
+    page = (folder / "page.html").read_text(encoding="utf-8")
+    for expected in (
+        "<h1>Comparison &lt;17&gt;</h1>", "2026-17", "A. Examiner", "2026-11-19", "telephone, 20 s",
+        "The caller is the suspect.", "The caller is somebody else.", "first note", "second note",
+        "60 same-speaker and 170 different-speaker trials",
+        "column log10, read as log10 likelihood ratios",
+        f"unmask, version {um.__version__}", "Comparisons by speaker",
+    ):  # fmt: skip
+        assert expected in page, expected
+    rows = [line.split(",") for line in (folder / "log10.csv").read_text().splitlines()[1:]]
+    same = sum(row[2] == "SS" and "p3" in row[3:5] for row in rows)
+    different = sum(row[2] == "DS" and "p3" in row[3:5] for row in rows)
+    assert f"<span>p3: {same}, {different}</span>" in page
+    # Without a record case, examiner, date and conditions are lines to fill in.
+    assert unmask(*words).returncode == 0
+    page = (folder / "page.html").read_text(encoding="utf-8")
+    assert page.count('<td class="empty"></td>') == 4
+    assert "<h1>Validation of likelihood ratios</h1>" in page
+    assert unmask(*words, "--title", "Another").returncode == 0
+    assert "<h1>Another</h1>" in (folder / "page.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("title = 'x'", "expected a table [case], found title"),
+        ("[case]\nexaminor = 'x'", "expected keys among title, number, examiner"),
+        ("[case]\nnumber = 17", "[case] number: expected text, found 17"),
+        ("[case", "expected TOML, found a mistake"),
+    ],
+)
+def test_a_record_that_cannot_be_read_is_one_line(folder, unmask, text, said):
+    (folder / "case.toml").write_text(text)
+    words = (
+        "forensic",
+        "log10.csv",
+        "--scores-are",
+        "log10",
+        "--ci",
+        0,
+        "--case-file",
+        "case.toml",
+    )
+    done = unmask(*words, "--page", "page.html")
+    assert done.returncode == 1
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not (folder / "page.html").exists()
+    assert "--case-file: is for --page" in unmask(*words).stderr
+
+
 def test_what_has_no_effect_or_no_sense_is_one_line(folder, unmask):
     one_class = folder / "log10.csv"
     text = one_class.read_text().splitlines()

@@ -128,6 +128,16 @@ def test_systems_are_fused_and_the_weights_kept(scored, unmask):
         ("score e_a.npz -t e.key --to voxceleb -o out", "a format of scores"),
         ("score e_a.npz -t e.key --train d_a.npz -o out", "no effect on the back-end cosine"),
         ("score e_a.npz -t e.key --top 5 -o out", "--top: is for --cohort"),
+        (
+            "score e_a.npz -t e.key --backend plda --train e_a.npz -o out",
+            "e_a.npz: expected embeddings to train on of other speakers .*12 of both .first: e0",
+        ),
+        (
+            "score e_a.npz -t e.key --cohort e_a.npz -o out",
+            "embeddings to normalise by of other speakers than those of the trials, found 12 of",
+        ),
+        ("score e_a.npz -t twice.key -o out", "found e0-0 e0-3 again, .*leave out the repeated"),
+        ("eval digits.csv", "no labels; .*--columns label=is_same_speaker"),
         ("calibrate e_a.txt -k e.key --apply e.key -o out", "expected a map"),
         ("calibrate e_a.txt -k e.key --train d_a.txt -o out", "label"),
         ("calibrate e_a.txt -k e.key --train e_a.txt --train-key e.key -o out", "other utterances"),
@@ -145,10 +155,35 @@ def test_systems_are_fused_and_the_weights_kept(scored, unmask):
     ],
 )
 def test_what_cannot_be_done_is_one_line_and_writes_nothing(scored, unmask, command, said):
+    first = (scored / "e.key").read_text().split("\n")[0]
+    twice = " ".join(["e0-0", "e0-3", "target"])
+    (scored / "twice.key").write_text("\n".join([first, twice, twice]) + "\n")
+    (scored / "digits.csv").write_text("enrol,test,is_same_speaker,cos\na,b,1,0.9\na,c,0,0.1\n")
     done = unmask(*command.split())
     assert done.returncode == 1
     assert re.search(said, done.stderr.strip().split("\n")[-1]), done.stderr
     assert not (scored / "out").exists()
+
+
+def test_the_map_of_another_system_is_said_also_without_labels(scored, unmask):
+    train = ("--train", "d_a.txt", "--train-key", "d.key", "--save", "m.json", "--ci", 0)
+    assert unmask("calibrate", "e_a.txt", "-k", "e.key", *WHO, *train).returncode == 0
+    for words in (("-o", "out"), ("-k", "e.key", *WHO, "--ci", 0, "--format", "csv")):
+        done = unmask("calibrate", "e_b.txt", "--apply", "m.json", *words)
+        assert done.returncode == 0, done.stderr
+        assert "the map was fitted to d_a and is applied to e_b" in done.stderr
+
+
+def test_a_vector_of_length_zero_is_named(folder, unmask):
+    voices = um.read_embeddings(folder / "e_a.npz")
+    vectors = voices.vectors.copy()
+    vectors[3] = 0
+    um.write(um.Embeddings(vectors, voices.speakers, voices.utterances), folder / "zero.npz")
+    done = unmask("score", "zero.npz", "-t", "e.key", "-o", "out")
+    assert done.returncode == 1
+    assert "zero.npz, row 4: expected a vector with a direction, found length zero for e0-3" in (
+        done.stderr
+    )
 
 
 def test_a_list_of_one_class_is_refused(scored, unmask):

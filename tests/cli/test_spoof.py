@@ -104,7 +104,10 @@ def test_costs_roles_and_conventions(folder, unmask):
     assert value("--a-dcf", "0.5,0.25,0.25,1,1,1")["value"] != usual
     assert value("--role", "asv", system="my-cm")["value"] > 0
     assert value("--role", "asv=cm", "--role", "my-cm=asv", metric="cm_eer")["value"] > 0
-    assert value("--convention", "asvspoof5", metric="min_t_dcf")["params"]["form"] == "2019"
+    by = {name: value("--convention", name, metric="min_t_dcf")["params"]
+          for name in ("asvspoof2019", "asvspoof5")}  # fmt: skip
+    assert [by["asvspoof2019"][name] for name in ("form", "asv")] == ["2019", "asvspoof"]
+    assert [by["asvspoof5"][name] for name in ("form", "asv")] == ["2020", "organisers"]
     assert value("--t-dcf", "0.9,0.05,0.05,1,10,10", metric="min_t_dcf")["params"]["form"] == "2020"
 
 
@@ -125,6 +128,10 @@ def test_costs_roles_and_conventions(folder, unmask):
         (("three.csv", "--role", "x=cm"), "role: expected one of the systems asv, my-cm, found x"),
         (("three.csv", "--a-dcf", "1,2"), "a_dcf: expected three priors and three costs, found 2"),
         (("three.csv", "--a-dcf", "a"), "--a-dcf: expected six numbers with commas, found a"),
+        (
+            ("three.csv", "--convention", "asvspoof5", "--a-dcf", "0.9,0.05,0.05,1,10,20"),
+            "convention: expected no a_dcf beside asvspoof5, found both",
+        ),
         (("three.csv", "--spoof", "--stream"), "spoof: expected all scores in memory"),
     ],
 )
@@ -136,6 +143,27 @@ def test_what_cannot_be_is_said_in_one_line(folder, unmask, arguments, said):
     assert len(done.stderr.strip().splitlines()) == 1
     assert not done.stdout
     assert sorted(folder.iterdir()) == before
+
+
+def test_track_1_of_asvspoof_5_has_a_score_and_a_label_for_each_file(folder, unmask):
+    rng = np.random.default_rng(0)
+    names = [f"E_{k:03d}" for k in range(90)]
+    kinds = ["bonafide" if k % 3 else "spoof" for k in range(90)]
+    rows = [f"{n}\t{rng.normal(2 * (k == 'bonafide'))}" for n, k in zip(names, kinds, strict=True)]
+    (folder / "t1.tsv").write_text("\n".join(["filename\tcm-score", *rows]))
+    key = [f"{name}\t{kind}" for name, kind in zip(names, kinds, strict=True)]
+    (folder / "key.tsv").write_text("\n".join(["filename\tcm-label", *reversed(key)]))
+    words = ("eval", "t1.tsv", "--key", "key.tsv", "--convention", "asvspoof5")
+    made = numbers(unmask(*words, "--ci", 20, "-f", "json", "-q"))
+    found = {one["metric"]: one for one in made["results"]}
+    assert found["cm_eer"]["n"]["spoof"] == 30
+    assert (
+        found["min_dcf"]["params"] | {"p_target": 0.95, "c_miss": 1.0, "c_fa": 10.0}
+        == (found["min_dcf"]["params"])
+    )
+    assert found["act_dcf"]["threshold"] == pytest.approx(np.log(10 * 0.05 / 0.95))
+    text = unmask(*words, "--ci", 0).stdout
+    assert "C_miss 1 and C_fa 10" in " ".join(text.split())
 
 
 def test_charts_of_spoofs(folder, unmask):

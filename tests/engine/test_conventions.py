@@ -98,6 +98,20 @@ def test_a_convention_sets_all_numbers_and_says_so():
         assert um.compare({"a": pair, "b": pair}, convention=name, replicates=5)["eer"].value == 0
 
 
+def test_where_a_tool_computes_differently_the_table_says_so():
+    pair = np.arange(25.0), np.arange(30.0) - 12
+    for name, words in {
+        "speechbrain": "does not divide its minDCF",
+        "voxsrc": "the order of ties moves minDCF",
+        "voiceprivacy-2024": "Tied scores are pooled in D_ECE and l_w",
+        "asvspoof5": "priors 0.9405, 0.0095, 0.05 and costs 1, 10, 10",
+    }.items():
+        notes = um.document(um.evaluate(*pair, convention=name, replicates=0)).notes
+        assert sum(words in note for note in notes) == 1, name
+    plain = um.document(um.evaluate(*pair, convention="kaldi", replicates=0)).notes
+    assert not any(words in note for note in plain for words in ("pooled", "divide its", "0.9405"))
+
+
 def test_nist_costs_as_they_were_printed_and_divided():
     """C_det of 2008 by its definition, minimum over all thresholds; C_primary of 2016 as a mean."""
     rng = np.random.default_rng(4)
@@ -186,4 +200,5 @@ def test_asvspoof_5_as_the_organisers_compute_it():
         for (own, others), rate in zip(kinds, rates, strict=True):
             pair = (scores[np.isin(label, which)] for which in (own, others))
             result = um.evaluate(*pair, convention="asvspoof5", replicates=0)
+            assert result["eer"].params["est"] == "raw"
             assert round(100 * result["eer"].value, 3) == rate, (name, own, others)

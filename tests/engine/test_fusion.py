@@ -9,9 +9,11 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from tests.engine.test_conventions import DATA, needs_data
 
 import unmask as um
 from unmask.engine import fusion, read_map, save_map
+from unmask.engine.calibration import logistic, steady_logistic
 
 FOLDS = 4
 
@@ -245,3 +247,150 @@ def test_systems_by_other_names_are_taken_in_order_and_that_is_said():
     made, same = um.fuse(scores, train=renamed), um.fuse(scores, train=dev)
     np.testing.assert_array_equal(made.scores.scores(), same.scores.scores())
     assert any("a as dev-a, b as dev-b" in notice.sentence for notice in made.notices)
+
+
+def firth(columns, is_target, prior):
+    """Slopes and offset that maximise Σ w log p + ½ log det X'WX, by an optimiser without slopes.
+
+    The weights of both classes add up to twice the rarer class, shared as the prior says.
+    """
+    design = np.column_stack([*columns, np.ones(len(is_target))])
+    scale = np.append(design[:, :-1].std(axis=0), 1.0)
+    design = design / scale
+    targets, nontargets = is_target.sum(), (~is_target).sum()
+    shares = np.where(is_target, prior / targets, (1 - prior) / nontargets)
+    weight = 2 * min(targets, nontargets) * shares
+    log_odds = np.log(prior / (1 - prior))
+
+    def loss(parameters):
+        logit = design @ parameters + log_odds
+        p = 1 / (1 + np.exp(-logit))
+        likelihood = -np.dot(weight, np.logaddexp(0, np.where(is_target, -logit, logit)))
+        information = (design * (weight * p * (1 - p))[:, None]).T @ design
+        return -likelihood - np.linalg.slogdet(information)[1] / 2
+
+    found = np.zeros(design.shape[1])
+    for _ in range(4):
+        options = {"xatol": 1e-10, "fatol": 1e-13, "maxiter": 20_000, "maxfev": 20_000}
+        found = minimize(loss, found, method="Nelder-Mead", options=options).x
+    return found / scale
+
+
+@pytest.mark.parametrize("prior", [0.5, 0.1])
+@pytest.mark.parametrize("number", [1, 2])
+def test_separable_trials_get_the_map_of_firths_penalty(prior, number):
+    rng = np.random.default_rng(number)
+    is_target = np.arange(60) < 12
+    columns = [np.where(is_target, 3.0, 0.0) + rng.uniform(-1.4, 1.4, 60) for _ in range(number)]
+    slopes, offset, is_penalised = steady_logistic(columns, is_target, ~is_target, prior=prior)
+    assert is_penalised
+    np.testing.assert_allclose([*slopes, offset], firth(columns, is_target, prior), atol=1e-5)
+
+
+def test_firths_penalty_adds_half_a_trial_to_each_cell():
+    """Scores of 0 and 1, classes of one size: the LLR is that of counts with ½ added."""
+    score = np.repeat([1.0, 0.0, 0.0], [7, 3, 10])
+    is_target = np.arange(20) < 10
+    slopes, offset, is_penalised = steady_logistic([score], is_target, ~is_target, prior=0.5)
+    assert is_penalised  # 13 trials in the overlap, 20 are needed
+    assert offset == pytest.approx(np.log(3.5 / 10.5))
+    assert slopes[0] + offset == pytest.approx(np.log(7.5 / 0.5))
+
+
+def test_maps_of_trials_that_overlap_keep_every_bit():
+    scores = table(speakers=20, each=4)
+    made = um.fuse(scores, folds=FOLDS)
+    is_target = scores.is_target.astype(float)
+    slopes, offset, _ = logistic([*scores.systems.values()], is_target, 1 - is_target, prior=0.5)
+    assert made.map.weights == tuple(slopes.tolist())
+    assert made.map.offset == offset
+    assert not made.map.is_penalised
+    assert made.notices == ()
+    assert made.penalised_fits == made.penalised_trials == 0
+
+
+def separable_in_a_fold():
+    """Two speakers carry all overlap, so maps without them have separable trials to learn from."""
+    scores = table(seed=3, speakers=20, systems=("a", "b"))
+    hard = (scores.enrol_speaker.codes < 2) | (scores.test_speaker.codes < 2)
+    gap = np.where(scores.is_target, 6.0, -6.0)
+    spread = np.random.default_rng(0).normal(size=(2, len(scores)))
+    systems = {
+        name: np.where(hard, 0.3 * gap, gap) + noise
+        for name, noise in zip("ab", spread, strict=True)
+    }
+    return replace(scores, systems=systems)
+
+
+@pytest.mark.parametrize("names", ["a", "ab"])
+def test_a_separable_fold_gives_no_absurd_llr_and_is_counted(names):
+    scores = separable_in_a_fold().select_systems(list(names))
+    costs = []
+    for seed in range(4):
+        made = (um.fuse if len(names) > 1 else um.calibrate)(scores, seed=seed)
+        llr = made.scores.scores()
+        assert np.abs(llr).max() < 100
+        costs.append(um.cllr(llr[scores.is_target], llr[scores.is_nontarget]))
+        (notice,) = made.notices
+        assert notice.code == "penalised-maps"
+        assert 0 < made.penalised_fits <= made.fits == 15
+        assert 0 < made.penalised_trials <= len(scores)
+        for number in (made.penalised_fits, made.penalised_trials, len(scores)):
+            assert f"{number:,}" in notice.sentence
+    assert max(costs) < 2 * np.median(costs)
+    assert np.median(costs) < 2 * min(costs)
+
+
+@needs_data
+def test_cross_fitted_llrs_of_few_good_speakers_do_not_depend_on_the_draw():
+    """Ten speakers, of whom most draws leave separable folds; ``studies.crossfits`` has more."""
+    scores = um.read_scores(DATA / "scores/librispeech_test-other_pairs_3systems.tsv.gz")
+    for names in (["ecapa_cosine"], ["campplus_cosine", "ecapa_cosine"]):
+        chosen = scores.select_systems(names)
+        eers, costs = [], []
+        for seed in range(8):
+            made = (um.fuse if len(names) > 1 else um.calibrate)(chosen, seed=seed)
+            llr = made.scores.scores()
+            assert np.abs(llr).max() < 100
+            pair = llr[scores.is_target], llr[scores.is_nontarget]
+            eers.append(um.eer(*pair))
+            costs.append(um.cllr(*pair))
+            assert [notice.code for notice in made.notices] == ["penalised-maps"]
+        raw = min(um.eer(scores.targets(name), scores.nontargets(name)) for name in names)
+        assert max(eers) <= raw + 1 / scores.is_target.sum()
+        assert max(costs) < 2 * np.median(costs) < 4 * min(costs)
+
+
+def test_a_fusion_that_is_applied_is_compared_with_the_best_where_it_was_fitted(tmp_path):
+    dev, scores = table(1, prefix="d"), table()
+    noise = np.random.default_rng(0).normal(size=len(dev))
+    dev = replace(dev, systems={"a": dev.scores("a") + 3 * noise, "b": dev.scores("b")})
+    made = um.fuse(scores, train=dev)
+    assert made.best == made.map.best == "b"
+    save_map(made.map, tmp_path / "map.json")
+    again = um.fuse(scores, train=read_map(tmp_path / "map.json"))
+    assert again.best == "b"
+    renamed = replace(scores, systems={f"x{name}": s for name, s in scores.systems.items()})
+    assert um.fuse(renamed, train=made.map).best == "xb"
+    unknown = um.fuse(scores, train=replace(made.map, best=""))
+    least = min("ab", key=lambda name: um.min_cllr(scores.targets(name), scores.nontargets(name)))
+    assert unknown.best == least
+    assert [notice.code for notice in unknown.notices] == ["best-of-these"]
+
+
+@pytest.mark.parametrize("estimator", ["linear", "isotonic"])
+def test_the_map_of_another_system_is_applied_with_a_notice(tmp_path, estimator):
+    scores, dev = table(), table(1, prefix="d")
+    made = um.calibrate(
+        scores.select_systems(["a"]), estimator=estimator, train=dev.select_systems(["a"])
+    )
+    save_map(made.map, tmp_path / "map.json")
+    map = read_map(tmp_path / "map.json")
+    assert um.calibrate(scores.select_systems(["a"]), train=map).notices == ()
+    (notice,) = um.calibrate(scores.select_systems(["b"]), train=map).notices
+    assert notice.code == "another-system"
+    assert "fitted to a and is applied to b" in notice.sentence
+
+
+def test_the_estimator_in_the_place_of_nontarget_scores_is_named():
+    refused("estimator='isotonic'", um.calibrate, table(systems=("a",)), "isotonic")

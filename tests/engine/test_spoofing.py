@@ -15,7 +15,13 @@ from tests.engine.test_conventions import DATA, SCORES, needs_data
 import unmask as um
 from unmask.engine import bootstrap, spoofing
 from unmask.engine.operating import SpoofCost
-from unmask.engine.spoofing import SpoofRoc, spoof_units
+from unmask.engine.spoofing import (
+    SpoofRoc,
+    TandemForm,
+    nearest_t_eer,
+    nearest_threshold,
+    spoof_units,
+)
 from unmask.errors import InputError
 
 FUSION = DATA / "scores/asvspoof5_fusion/dev_scores_label.csv.gz"
@@ -38,6 +44,25 @@ def thresholds(*classes):
 
 def accepted(scores, at):
     return np.mean([score >= at for score in scores])
+
+
+def rates_at(threshold, target, nontarget, spoof):
+    return (
+        1 - accepted(target, threshold),
+        accepted(nontarget, threshold),
+        accepted(spoof, threshold),
+    )
+
+
+def la_dev():
+    """The trials of ASVspoof 2019 LA dev: ECAPA, AASIST and the sum of their z-scores."""
+    with gzip.open(DATA / "scores/asvspoof2019_la_dev_2asv_1cm.tsv.gz") as file:
+        table = pl.read_csv(file.read(), separator="\t")
+    asv, cm = pl.col("ecapa_cosine"), pl.col("aasist_cm")
+    z = [(one - one.mean()) / one.std(ddof=0) for one in (asv, cm)]
+    return table.select(
+        enrol_spk="claimed_spk", test="test", label="key", asv=asv, cm=cm, sasv=z[0] + z[1]
+    )
 
 
 def three_classes(seed=0, speakers=12, *, names=True):
@@ -93,22 +118,140 @@ def test_the_t_dcf_is_the_least_cost_over_thresholds_of_the_countermeasure(
     target, nontarget, spoof, genuine, fake, cost
 ):
     made = statistic(target, nontarget, spoof, (genuine, fake))
-    at = made.eer_point(estimator="raw").threshold
-    x, a, b = 1 - accepted(target, at), accepted(nontarget, at), accepted(spoof, at)
-    for organisers, rates in ((False, (x, a, b)), (True, (0.01880, 0.01881, 0.46071))):
+    own = rates_at(made.eer_point(estimator="raw").threshold, target, nontarget, spoof)
+    nearest = nearest_threshold(np.array(target), np.array(nontarget))
+    marks = {"asv at its EER": np.array([nearest])}
+    sv, spf = (
+        um.Roc.from_scores(target, other, marks=marks, thresholds=[nearest])
+        for other in (nontarget, spoof)
+    )
+    made = SpoofRoc.of(sv, spf, made.cm, np.flatnonzero(sv.target))
+    for form, rates in (
+        (TandemForm.USUAL, own),
+        (TandemForm.ASVSPOOF_2019, rates_at(nearest, target, nontarget, spoof)),
+        (TandemForm.ASVSPOOF_5, (0.018801, 0.018810, 0.460708)),
+    ):
         x, a, b = rates
         c0 = cost.p_target * cost.c_miss * x + cost.p_nontarget * cost.c_nontarget * a
         c1, c2 = cost.p_target * cost.c_miss - c0, cost.p_spoof * cost.c_spoof * b
-        c0 = 0.0 if organisers else c0
+        c0 = 0.0 if form is TandemForm.ASVSPOOF_2019 else c0
         costs = [
             c0 + c1 * (1 - accepted(genuine, s)) + c2 * accepted(fake, s)
             for s in thresholds(genuine, fake)
         ]
-        found = made.min_t_dcf("cm", cost, organisers=organisers)
+        found = made.min_t_dcf("cm", cost, form)
         if c0 + min(c1, c2) > 0:
             assert found == pytest.approx(min(costs) / (c0 + min(c1, c2)), abs=1e-9)
         else:
             assert np.isnan(found)
+
+
+@given(SCORES, SCORES)
+def test_the_organisers_eer_threshold_is_that_of_their_loop(target, nontarget):
+    trials = sorted([(s, 0) for s in target] + [(s, 1) for s in nontarget])
+    gaps = []
+    for rejected in range(len(trials) + 1):
+        frr = sum(kind == 0 for _, kind in trials[:rejected]) / len(target)
+        far = sum(kind == 1 for _, kind in trials[rejected:]) / len(nontarget)
+        gaps.append(abs(frr - far))
+    last = min(range(len(gaps)), key=lambda i: (round(gaps[i], 12), i))
+    found = nearest_threshold(np.array(target), np.array(nontarget))
+    assert found == trials[last - 1][0] if last else found < trials[0][0]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_nearest_t_eer_is_that_of_a_loop_over_all_pairs_of_thresholds(seed):
+    rng = np.random.default_rng(seed)
+    asv = [rng.normal(mean, 1, 60) for mean in (2.5, 0.0, 1.2)]
+    cm = [rng.normal(mean, 1, size) for mean, size in ((2, 120), (0, 60))]
+    curves = []
+    for classes in (asv, cm):
+        at = np.append(-np.inf, np.sort(np.concatenate(classes)))
+        curves.append([(one > at[:, None]).mean(axis=1) for one in classes])
+    (hit, a, b), (good, q) = curves
+    best, value = np.inf, np.nan
+    for x, non, spf in zip(1 - hit, a, b, strict=True):
+        misses, alarms = 1 - good * (1 - x), (good * non + q * spf) / 2
+        j = int(np.abs(misses - alarms).argmin())
+        with np.errstate(divide="ignore", invalid="ignore"):
+            apart = abs(non / spf - q[j] / good[j])
+        if x < (non + spf) / 2 and apart < best:
+            best, value = apart, spf * q[j]
+    assert nearest_t_eer(asv, *cm) == pytest.approx(value, abs=1e-12)
+
+
+@needs_data
+def test_asvspoof_5_as_its_evaluation_package_prints_it():
+    """The challenge's layout of data/scores, judged by ``evaluation.py`` in modes t2_tandem, t1."""
+    table = la_dev()
+    scores = um.read_scores(table.rename({"enrol_spk": "enrol"}))
+    made = um.evaluate(scores, convention="asvspoof5", replicates=0)
+    assert made["sasv"]["a_dcf"].value == pytest.approx(0.045595, abs=5e-7)
+    assert made["asv"]["min_t_dcf"].value == pytest.approx(0.102424, abs=1.1e-6)
+    assert made["asv"]["t_eer_nearest"].value == pytest.approx(0.0198970, abs=5e-8)
+    assert made["asv"]["t_eer_nearest"].no_interval
+    assert made["asv"]["t_eer"].value == pytest.approx(0.019732, abs=1e-6)
+    # Track 1: one row a file, 24,844 of the 29,548 trials.
+    assert made["cm"]["cm_eer"].n == {"bona_fide": 2548, "spoof": 22296}
+    for metric, value in (("min_dcf", 0.013478), ("act_dcf", 0.015182), ("cllr", 0.024038)):
+        assert made["cm"][metric].value == pytest.approx(value, abs=5e-7), metric
+    assert made["cm"]["min_dcf"].params["p_target"] == 0.95
+    assert any(notice.code == "recordings-once" for notice in made.notices)
+    # The tools of 2019 and 2021 take the ASV at its nearest point: with C0 0.10865.
+    sasv = um.evaluate(scores, convention="asvspoof2019", replicates=0)["asv"]
+    x, a, b = sasv.roc.asv_rates(TandemForm.ASVSPOOF_2019)
+    errors, (miss, non, spf) = sasv.roc.cm["cm"].polygon, TANDEM.weights
+    c0 = miss * x + non * a
+    costs = c0 + (miss - c0) * errors.p_miss + spf * b * errors.p_fa
+    assert costs.min() / (c0 + min(miss - c0, spf * b)) == pytest.approx(0.10865, abs=5e-6)
+    least = ((miss - c0) * errors.p_miss + spf * b * errors.p_fa).min()
+    assert sasv["min_t_dcf"].value == pytest.approx(least / min(miss - c0, spf * b), abs=1e-12)
+
+
+def test_a_recording_of_a_countermeasure_counts_once():
+    scores = three_classes()
+    numbers = [f"u{k // 3}" for k in range(len(scores))]
+    named = replace(
+        scores,
+        enrol=um.Ids.from_strings([f"e{k}" for k in range(len(scores))]),
+        test=um.Ids.from_strings(numbers),
+    )
+    kind = [label == -1 for label in scores.label]
+    recordings = {key: i for i, key in enumerate(dict.fromkeys(zip(numbers, kind, strict=True)))}
+    number = np.array([recordings[key] for key in zip(numbers, kind, strict=True)])
+    same = replace(named, systems={**scores.systems, "my-cm": scores.scores("my-cm")[number]})
+    first = np.array([number.tolist().index(i) for i in range(number.max() + 1)])
+    chosen = np.isin(np.arange(len(scores)), first)
+    made = um.evaluate(same, replicates=20)
+    alone = um.evaluate(same.select(chosen), replicates=20)["my-cm"]
+    for metric in ("cm_eer", "min_dcf", "cllr"):
+        assert made["my-cm"][metric].value == alone[metric].value
+    low, high = (made["my-cm"]["cm_eer"].interval.low, made["my-cm"]["cm_eer"].interval.high)
+    assert low < made["my-cm"]["cm_eer"].value < high
+    assert made["my-cm"]["cm_eer"].n["spoof"] == (scores.label[chosen] == -1).sum()
+    # In tandem every trial counts, and a column that differs between trials judges trials.
+    assert made["asv"].roc.cm["my-cm"].targets == 156
+    differing = um.evaluate(named, replicates=0)
+    assert differing["my-cm"].roc.targets == 156
+    assert not any(notice.code == "recordings-once" for notice in differing.notices)
+
+
+def test_the_costs_of_a_convention_are_its_own():
+    scores = three_classes()
+    made = um.evaluate(scores, convention="asvspoof5", replicates=0)["asv"]
+    cost = SpoofCost(0.9405, 0.0095, 0.05, 1, 10, 10)
+    assert made["a_dcf"].value == made.roc.a_dcf_point(cost).value
+    assert made["min_t_dcf"].params["asv"] == "organisers"
+    usual = um.evaluate(scores, replicates=0)["asv"]
+    assert usual["a_dcf"].value == usual.roc.a_dcf_point(SpoofCost()).value
+    for name in ("a_dcf", "t_dcf"):
+        with pytest.raises(InputError, match=f"no {name} beside asvspoof5"):
+            um.evaluate(scores, convention="asvspoof5", replicates=0, **{name: tuple(cost)})
+    with pytest.raises(InputError, match="no t_dcf beside asvspoof2019"):
+        um.evaluate(scores, convention="asvspoof2019", replicates=0, t_dcf=tuple(cost))
+    for convention in ("asvspoof2019", "asvspoof5"):
+        drawn = um.evaluate(scores, convention=convention, replicates=20)["asv"]["min_t_dcf"]
+        assert drawn.interval.low < drawn.value < drawn.interval.high
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -150,7 +293,11 @@ def test_a_perfect_countermeasure_leaves_the_errors_of_verification():
     target, nontarget, spoof = [1.0, 2, 3, 4], [0.0, 1.5, -1, 2.5, 0.2], [2.0, 3.5, 0.3]
     made = statistic(target, nontarget, spoof, ([1.0, 2.0], [-1.0, 0.0]))
     assert made.t_eer("cm") == pytest.approx(made.eer(estimator="raw"))
-    assert made.min_t_dcf("cm", TANDEM, organisers=True) == 0
+    x, a, _ = (0.018801, 0.018810, 0.460708)
+    c0 = TANDEM.weights[0] * x + TANDEM.weights[1] * a
+    c2 = TANDEM.weights[2] * 0.460708
+    least = made.min_t_dcf("cm", TANDEM, TandemForm.ASVSPOOF_5)
+    assert least == pytest.approx(c0 / (c0 + min(TANDEM.weights[0] - c0, c2)))
     harmless = statistic(target, nontarget, [-5.0, -6.0], ([1.0, 2.0], [-1.0, 0.0]))
     assert np.isnan(harmless.t_eer("cm"))
     fooled = statistic(target, nontarget, spoof, ([1.0, 1.0], [1.0, 1.0]))
@@ -175,7 +322,7 @@ def test_asvspoof_5_from_its_file():
     both = sum((scores - scores.mean()) / scores.std() for scores in (asv, cm))
     fused = um.Scores(None, None, label, systems={"asv": asv, "cm column": cm, "sum": both})
     roles = {"asv": "asv", "cm column": "asv", "sum": "asv"}
-    made = um.evaluate(fused, role=roles, convention="asvspoof5", replicates=0)
+    made = um.evaluate(fused, role=roles, battery=um.Battery(eer="raw"), replicates=0)
     expected = {
         "asv": (0.37955, 0.57807, 1.855, 20.283, 17.371),
         "cm column": (0.52993, 5.85293, 47.035, 0.067, 15.992),
@@ -188,8 +335,8 @@ def test_asvspoof_5_from_its_file():
         for metric, rate in zip(("sv_eer", "spf_eer", "sasv_eer"), rates, strict=True):
             assert round(100 * made[name][metric].value, 3) == rate, (name, metric)
     read = um.evaluate(FUSION, convention="asvspoof5", replicates=20)
-    assert round(100 * read["cm_score"]["cm_eer"].value, 3) == 0.621
-    assert round(100 * read["cm_score"]["eer"].value, 3) == 0.621
+    assert round(100 * read["cm_score"]["cm_eer"].value, 3) == 0.620  # the package's nearest point
+    assert round(100 * read["cm_score"]["eer_raw"].value, 3) == 0.621  # its a_dcf.py
     assert read["asv_score"]["a_dcf"].n == {"target": 1484, "nontarget": 5768, "spoof": 22296}
     assert read["asv_score"]["a_dcf"].interval.method == "trial,corrected"
     assert any("no speaker ids" in line for line in read.warnings)

@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from scipy.optimize import isotonic_regression
+from tests.engine.test_fusion import table
 from tests.helpers.populations import speakers_with_noise
 
 import unmask as um
@@ -110,9 +111,56 @@ def test_c_llr_splits_and_misleading_evidence_is_counted():
     assert perfect["strongest_same"].no_interval == "no trial misleads"
 
 
+def test_lrs_beyond_the_bounds_are_counted():
+    target, nontarget = drawn(2)
+    result = um.forensic((target, nontarget), scores_are="log10", replicates=0)
+    low, high = (result[name].value for name in ("lr_smallest", "lr_largest"))
+    every = np.concatenate([target, nontarget])
+    expected = int((every < low - 0.01).sum() + (every > high + 0.01).sum())
+    assert result.beyond_bounds == expected > 0
+    (note,) = [note for note in um.document(result).notes if "ELUB" in note]
+    assert f"{expected} of 230 here lie below" in note
+    within = um.forensic(([LOG2] * 30, [-LOG2] * 30), scores_are="log10", replicates=0)
+    assert within.beyond_bounds == 0
+    assert any("none of 60 here" in note for note in um.document(within).notes)
+    infinite = um.forensic(([np.inf, 2.0, 3.0], [-1.0, -2.0]), scores_are="log10", replicates=0)
+    assert infinite.beyond_bounds >= 1
+    assert any("∞" in note for note in um.document(infinite).notes)
+
+
+def test_comparisons_are_counted_by_speaker():
+    sides = [um.Ids.from_strings(list(names)) for names in ("aabbc", "abbca")]
+    scores = um.Scores(
+        None,
+        None,
+        np.array([1, 0, 1, 0, 0], np.int8),
+        enrol_speaker=sides[0],
+        test_speaker=sides[1],
+        systems={"column": np.array([1.0, -1.0, 2.0, -0.5, 0.5])},
+    )
+    result = um.forensic(scores, scores_are="ln", replicates=0)
+    assert result.by_speaker == [("a", 1, 2), ("b", 1, 2), ("c", 0, 2)]
+    assert (result.column, result.scores_are) == ("column", "ln")
+    assert any("column column, read as natural-log" in n for n in um.document(result).notes)
+    unnamed = um.forensic(([1.0, 2.0], [-1.0]), scores_are="ln", replicates=0)
+    assert unnamed.by_speaker == []
+
+
+def test_a_calibration_loss_at_the_top_of_its_interval_is_explained():
+    for seed, is_at_the_top in ((2, True), (1, False)):
+        scores = table(seed, systems=("a",))
+        result = um.forensic(scores, calibrate=True, replicates=60)
+        made, value = result["cllr_cal"].interval, result["cllr_cal"].value
+        assert (value >= made.low + 0.9 * (made.high - made.low)) == is_at_the_top
+        notes = um.document(result).notes
+        assert any("at the top of its interval" in note for note in notes) == is_at_the_top
+
+
 def test_lrs_that_say_nothing_support_no_lr():
     result = um.forensic(([1.0, -1.0], [1.0, -1.0]), scores_are="ln", replicates=0)
-    assert (result["lr_smallest"].value, result["lr_largest"].value) == (0.0, 0.0)
+    ends = result["lr_smallest"].value, result["lr_largest"].value
+    assert ends == (0.0, 0.0)
+    assert not np.signbit(ends).any()
     # Separated: one more trial would be needed on either side.
     many = um.forensic((np.full(99, 9.0), np.full(999, -9.0)), scores_are="log10", replicates=0)
     limits = many["lr_smallest"].value, many["lr_largest"].value

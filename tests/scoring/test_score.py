@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.helpers.populations import population
@@ -12,7 +14,10 @@ from unmask.trials import TrialList
 from unmask.trials.writing import long_frame
 
 VOICES = population(8, 5, noise=0.6, tag="u", dimension=6)
-OTHERS = population(12, 4, noise=0.6, tag="c", seed=3, dimension=6)
+COHORT = population(12, 4, noise=0.6, tag="c", seed=3, dimension=6)
+OTHERS = replace(
+    COHORT, speakers=um.Ids.from_strings([f"other-{speaker}" for speaker in COHORT.speakers])
+)
 NAMES = list(VOICES.utterances)
 UNIT = VOICES.vectors / np.linalg.norm(VOICES.vectors, axis=1, keepdims=True)
 
@@ -73,6 +78,22 @@ def test_a_cohort_normalises_the_scores_of_any_back_end():
         e, t = of_enrol[i], of_test[j]
         normal = (scores[i, j] - e.mean()) / e.std() + (scores[i, j] - t.mean()) / t.std()
         assert value == pytest.approx(normal / 2, abs=1e-9)
+
+
+@pytest.mark.parametrize("option", ["train", "cohort"])
+def test_training_and_cohort_voices_of_tested_people_are_refused(option):
+    """By the speakers of the trials that are scored, whoever else is in the file."""
+    listed = trials(some_pairs(50))
+    backend = "plda" if option == "train" else "cosine"
+    with pytest.raises(um.InputError, match=r"of other speakers .* found 8 of both \(first: s0\)"):
+        um.score(VOICES, trials=listed, backend=backend, **{option: COHORT})
+    others = COHORT.select([speaker not in set(VOICES.speakers) for speaker in COHORT.speakers])
+    um.score(VOICES, trials=listed, backend=backend, **{option: others})
+    # Speakers 0 and 1 alone are tested: the others of the same files may be trained on.
+    untested = COHORT.select([speaker not in ("s0", "s1") for speaker in COHORT.speakers])
+    pair = trials([("u-0", "u-5")])
+    scored = um.score(VOICES, trials=pair, backend=backend, **{option: untested})
+    assert np.isfinite(scored.scores()).all()
 
 
 def test_a_name_trains_its_back_end(tmp_path):

@@ -160,6 +160,20 @@ def test_asvspoof5(tmp_path: Path) -> None:
     assert result.columns["cm_label"].decode(0) == "bonafide"
 
 
+def test_asvspoof5_track_1(tmp_path: Path) -> None:
+    scores = put(tmp_path / "s.tsv", ["filename\tcm-score", "F_1\t0.5", "F_2\t-0.5"])
+    key = put(tmp_path / "k.tsv", ["filename\tcm-label", "F_2\tspoof", "F_1\tbonafide"])
+    result = read_scores(scores, key=key)
+    assert [source.format for source in result.sources] == [
+        "asvspoof5-cm-scores",
+        "asvspoof5-cm-key",
+    ]
+    assert list(result.systems) == ["cm-score"]
+    assert result.label is not None
+    assert result.label.tolist() == [1, -1]
+    assert [result.trial(row) for row in range(2)] == ["F_1 F_1", "F_2 F_2"]
+
+
 def long_lines(separator: str) -> list[str]:
     head = ["Enroll", "TEST", "enrol_spk", "test_spk", "sex", "age", "label", "plda", "cosine"]
     rows = [

@@ -252,6 +252,9 @@ def forensic(
     case: float | None = None,
     tippett: Literal["consensus", "above"] = "consensus",
     page: Path | None = option(callback=_page),
+    case_file: Path | None = None,
+    title: str | None = None,
+    note: tuple[str, ...] = (),
 ) -> None:
     """Validate likelihood ratios for court: validity, calibration, bounds, a case.
 
@@ -266,6 +269,11 @@ def forensic(
         raise InputError("--calibrate", "cross-fitting, or --train", "both")
     if page is None and output.figures is None:
         refuse(context, ["tippett"], "is for --figures and --page")
+    if page is None:
+        refuse(context, ["case_file", "title", "note"], "is for --page")
+    from unmask.report import CaseRecord
+
+    record = CaseRecord() if case_file is None else CaseRecord.read(case_file)
     options = {**tables.options, "systems": list(system) or None}
     learnt = None if train is None else read_scores(train, **{**options, "key": train_key})
     with output.running("bootstrap"):
@@ -284,6 +292,7 @@ def forensic(
     if page is not None:
         from unmask.report import write_page
 
-        write_page(shown, figures_of(result, tippett=tippett), page)
+        charts = figures_of(result, tippett=tippett)
+        write_page(shown, charts, page, record.with_words(title=title, notes=note))
         output.remark(f"wrote {page}")
     output.give(shown)

@@ -175,3 +175,6 @@ def _run(
         shown = document(compared)
         notes = (*shown.notes[:-1], f"{made.sentence}.")
         replace(output, output=None).give(replace(shown, notes=notes))
+        return
+    for notice in made.notices:
+        output.remark(f"{notice.severity}: {notice.line}")

@@ -45,6 +45,7 @@ CONVENTIONS: Mapping[str, Mapping[str, Any]] = {
     "voxsrc": {"eer": "raw", "p_target": (0.05,)},
     "nist-sre08": {"eer": "raw", "c_miss": 10.0, "undivided": True},
     "nist-sre16": {"eer": "raw", "p_target": (0.01, 0.005), "c_primary": True},
+    "asvspoof2019": {"eer": "asvspoof"},
     "asvspoof5": {"eer": "raw"},
 }
 """What each convention sets; the rest is as it is usually. ``docs/conventions.md`` says which
@@ -53,7 +54,7 @@ published numbers each was checked against.
 
 
 SPOOF_EERS = ("sv_eer", "spf_eer", "sasv_eer")
-SPOOF_METRICS = ("a_dcf", *SPOOF_EERS, "t_eer", "min_t_dcf", "cm_eer")
+SPOOF_METRICS = ("a_dcf", *SPOOF_EERS, "t_eer", "min_t_dcf", "cm_eer", "t_eer_nearest")
 """Numbers of lists with spoof trials (:mod:`.spoofing`)."""
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from unmask.base import FloatArray, as_numbers, as_scores
+from unmask.base import BoolArray, FloatArray, as_numbers, as_scores
 from unmask.engine.operating import Cost
 from unmask.engine.roc import Roc
 from unmask.errors import InputError
@@ -23,6 +23,10 @@ _STEPS = 100
 _TOLERANCE = 1e-12
 _LARGEST_SLOPE = 1e12
 _LEAST_DECREASE = 0.25
+# Trials per coefficient that must lie in the overlap of the classes, by the penalised map. With ten
+# times as many by the plain map, the penalised one need not be fitted to know.
+_LEAST_OVERLAP = 10
+_CLEAR_OVERLAP = 10
 
 
 @dataclass(frozen=True)
@@ -47,12 +51,14 @@ class LinearCalibration:
 class IsotonicCalibration:
     """A piecewise-linear non-decreasing map: constant on each PAV block and outside the training
     range, interpolated between blocks. Next to a block of infinite LLR the finite side reaches
-    up to that block, since nothing lies between a number and infinity.
+    up to that block, since nothing lies between a number and infinity. ``system`` names what it
+    was fitted to, if that is known.
     """
 
     score: FloatArray
     llr: FloatArray
     laplace: bool
+    system: str = ""
 
     def apply(self, scores: npt.ArrayLike) -> FloatArray:
         """``scores`` as natural-log LLRs; ±inf where the training block was pure."""
@@ -118,7 +124,9 @@ def calibrate(
     Two arrays give a map, whose ``apply`` calibrates other scores. A table of scores is calibrated
     itself: by a map of the development list ``train``, or cross-fitted by speaker. Then speakers
     fall into ``folds``, and a trial of folds i and j gets the map of all trials without a speaker
-    of i or j: folds·(folds + 1)/2 maps, none of which saw a speaker whom it judges.
+    of i or j: folds·(folds + 1)/2 maps, none of which saw a speaker whom it judges. Of a table,
+    linear maps of classes that hardly overlap (fewer than 10 trials per coefficient) are fitted
+    with Firth's penalty; a notice says how many.
 
     Parameters
     ----------
@@ -162,6 +170,9 @@ def calibrate(
 
         how = Fitting(estimator, prior, laplace, tuple(quality), folds, seed)
         return calibrated(read_table(target), train, how)
+    if isinstance(nontarget, str):
+        wanted = f"the estimator by its name (estimator={nontarget!r})"
+        raise InputError("calibration", wanted, f"{nontarget!r} in place of nontarget scores")
     if nontarget is None or train is not None or quality:
         wanted = "nontarget scores beside those of targets" if nontarget is None else "a table"
         raise InputError("calibration", wanted, "none" if nontarget is None else "two arrays")
@@ -224,48 +235,158 @@ def logistic(
     """The slope of each column, the offset, and whether the classes do not overlap: the regression
     of :func:`calibrate` on trials that weigh ``target`` as targets and ``nontarget`` as nontargets.
     """
-    log_odds = -Cost(prior, 1.0, 1.0).bayes_threshold
-    sides = [(w > 0, share * w / w.sum()) for w, share in ((target, prior), (nontarget, 1 - prior))]
-    label = np.repeat([1.0, -1.0], [int(kept.sum()) for kept, _ in sides])
-    weight = np.concatenate([share[kept] for kept, share in sides])
-    design, centres, spreads = [], [], []
-    for column in columns:
-        both = np.concatenate([column[kept] for kept, _ in sides])
-        low, centre, high = (float(score) for score in np.quantile(both, (0.25, 0.5, 0.75)))
-        spread = high - low or float(both.std()) or np.inf
-        design.append((both - centre) / spread)
-        centres.append(centre)
-        spreads.append(spread)
-    slopes, bias, separable = _newton(design, label, weight, log_odds)
-    slopes = slopes / np.array(spreads)
-    return slopes, float(bias - slopes @ np.array(centres)), separable
+    trials = _TrainingTrials.of(columns, target, nontarget, prior)
+    parameters, is_separable = _newton(trials)
+    return *trials.unscaled(parameters), is_separable
 
 
-def _newton(
-    design: Sequence[FloatArray], label: FloatArray, weight: FloatArray, log_odds: float
+def steady_logistic(
+    columns: Sequence[FloatArray], is_target: BoolArray, is_nontarget: BoolArray, *, prior: float
 ) -> tuple[FloatArray, float, bool]:
-    """Slope of each column and bias; the damped Newton step halves until the loss falls."""
+    """Fit the regression of :func:`calibrate` so that it exists whatever the trials are.
 
-    def linear(parameters: FloatArray) -> FloatArray:
-        parts = [slope * column for slope, column in zip(parameters, design, strict=False)]
+    Of separable trials there is no best map, and of nearly separable ones it is all but vertical.
+    Where fewer than 10 trials per coefficient lie in the overlap of the classes, the map is that of
+    Firth's penalty (1993).
+
+    Returns
+    -------
+    slopes, offset, is_penalised
+        The slope of each column, the offset, and whether the penalty was needed.
+    """
+    trials = _TrainingTrials.of(columns, is_target, is_nontarget, prior)
+    needed = _LEAST_OVERLAP * (len(columns) + 1)
+    parameters, _ = _newton(trials)
+    if trials.overlap(parameters) < _CLEAR_OVERLAP * needed:
+        penalised, _ = _newton(trials, penalty=trials.firth_weight)
+        if trials.overlap(penalised) < needed:
+            return *trials.unscaled(penalised), True
+    return *trials.unscaled(parameters), False
+
+
+@dataclass(frozen=True, eq=False)
+class _TrainingTrials:
+    """Trials of a logistic regression, targets first, their columns centred and scaled.
+
+    Attributes
+    ----------
+    design
+        The columns, each less its median and divided by its interquartile range.
+    label
+        1 for a target, −1 for a nontarget.
+    weight
+        Of each trial: those of targets add up to the prior, all to 1.
+    log_odds
+        The logit of the prior, which is added to every LLR.
+    """
+
+    design: Sequence[FloatArray]
+    label: FloatArray
+    weight: FloatArray
+    log_odds: float
+    centres: FloatArray
+    spreads: FloatArray
+
+    @classmethod
+    def of(
+        cls,
+        columns: Sequence[FloatArray],
+        target: FloatArray | BoolArray,
+        nontarget: FloatArray | BoolArray,
+        prior: float,
+    ) -> _TrainingTrials:
+        """Trials that weigh ``target`` as targets and ``nontarget`` as nontargets."""
+        log_odds = -Cost(prior, 1.0, 1.0).bayes_threshold
+        is_side = [weights > 0 for weights in (target, nontarget)]
+        shares = [
+            share * weights[used] / weights.sum()
+            for weights, used, share in zip(
+                (target, nontarget), is_side, (prior, 1 - prior), strict=True
+            )
+        ]
+        label = np.repeat([1.0, -1.0], [share.size for share in shares])
+        design, centres, spreads = [], [], []
+        for column in columns:
+            both = np.concatenate([column[used] for used in is_side])
+            low, centre, high = (float(score) for score in np.quantile(both, (0.25, 0.5, 0.75)))
+            spread = high - low or float(both.std()) or np.inf
+            design.append((both - centre) / spread)
+            centres.append(centre)
+            spreads.append(spread)
+        scaling = np.array(centres), np.array(spreads)
+        return cls(design, label, np.concatenate(shares), log_odds, *scaling)
+
+    def linear(self, parameters: FloatArray) -> FloatArray:
+        """The LLR of each trial by the slopes and the offset in ``parameters``."""
+        parts = [slope * x for slope, x in zip(parameters, self.design, strict=False)]
         return np.asarray(sum(parts[1:], parts[0]) + parameters[-1])
 
-    def loss(parameters: FloatArray) -> float:
-        return float(np.dot(weight, np.logaddexp(0.0, -label * (linear(parameters) + log_odds))))
+    def unscaled(self, parameters: FloatArray) -> tuple[FloatArray, float]:
+        """Slopes and offset for columns as they were given."""
+        slopes = parameters[:-1] / self.spreads
+        return slopes, float(parameters[-1] - slopes @ self.centres)
 
+    def overlap(self, parameters: FloatArray) -> int:
+        """How many trials lie in the overlap of the classes, by the LLRs of ``parameters``.
+
+        Those are targets at or below the highest nontarget and nontargets at or above the lowest
+        target.
+        """
+        llr = self.linear(parameters)
+        target, nontarget = llr[self.label > 0], llr[self.label < 0]
+        crossed = int((target <= nontarget.max()).sum())
+        return crossed + int((nontarget >= target.min()).sum())
+
+    @property
+    def firth_weight(self) -> float:
+        """The weight of Firth's penalty beside trials whose weights add up to 1.
+
+        Trials weigh twice the number of the rarer class in all. If they weighed their own number, a
+        rare target would weigh as much as many trials, and the penalty would vanish beside it.
+        """
+        targets = int((self.label > 0).sum())
+        return 1 / (2 * min(targets, self.label.size - targets))
+
+
+def _newton(trials: _TrainingTrials, *, penalty: float = 0.0) -> tuple[FloatArray, bool]:
+    """Slope of each column and bias that minimise the loss; whether they separate the classes.
+
+    A damped Newton step halves until the loss falls. With a ``penalty`` the loss is that of Firth:
+    −Σ w log p − ½·penalty·log det X'WX, whose steps take X'WX for the curvature.
+    """
+    design, label, weight = trials.design, trials.label, trials.weight
     size = len(design)
+
+    def loss(parameters: FloatArray) -> float:
+        logit = trials.linear(parameters) + trials.log_odds
+        plain = float(np.dot(weight, np.logaddexp(0.0, -label * logit)))
+        if not penalty:
+            return plain
+        curve = weight * expit(logit) * expit(-logit)
+        sign, log_det = np.linalg.slogdet(information(curve))
+        return plain - penalty * log_det / 2 if sign > 0 else np.inf
+
+    def information(curve: FloatArray) -> FloatArray:
+        """X'WX, in which the last column of X is 1."""
+        matrix = np.empty((size + 1, size + 1))
+        for i, column in enumerate(design):
+            matrix[i, :-1] = [np.dot(curve, column * other) for other in design]
+            matrix[i, -1] = matrix[-1, i] = np.dot(curve, column)
+        matrix[-1, -1] = curve.sum()
+        return matrix
+
+    ones = np.ones(label.size)
     parameters = np.zeros(size + 1)
-    hessian = np.empty((size + 1, size + 1))
     current = loss(parameters)
     for _ in range(_STEPS):
-        logit = linear(parameters) + log_odds
-        wrong = weight * expit(-label * logit)
-        gradient = np.array([*(np.dot(wrong, label * one) for one in design), np.dot(wrong, label)])
+        logit = trials.linear(parameters) + trials.log_odds
         curve = weight * expit(logit) * expit(-logit)
-        for i, column in enumerate(design):
-            hessian[i, :-1] = [np.dot(curve, column * other) for other in design]
-            hessian[i, -1] = hessian[-1, i] = np.dot(curve, column)
-        hessian[-1, -1] = curve.sum()
+        hessian = information(curve)
+        # What each trial pulls towards its class; the penalty adds h·(½ − p), h its leverage.
+        pull = label * weight * expit(-label * logit)
+        if penalty:
+            pull = pull + penalty * _leverage(design, curve, hessian) * (0.5 - expit(logit))
+        gradient = np.array([*(np.dot(pull, column) for column in design), np.dot(pull, ones)])
         if np.abs(gradient).max() < _TOLERANCE or np.abs(parameters[:-1]).max() > _LARGEST_SLOPE:
             break
         step = np.linalg.lstsq(hessian, gradient, rcond=None)[0]
@@ -277,9 +398,20 @@ def _newton(
         if new >= current:
             break
         parameters, current = parameters + length * step, new
-    margin = label * linear(parameters)
-    separable = bool(margin.min() > 0) or current < 1e-9
-    return parameters[:-1], float(parameters[-1]), separable
+    margin = label * trials.linear(parameters)
+    is_separable = bool(margin.min() > 0) or (not penalty and current < 1e-9)
+    return parameters, is_separable
+
+
+def _leverage(design: Sequence[FloatArray], curve: FloatArray, hessian: FloatArray) -> FloatArray:
+    """The diagonal of W^½ X (X'WX)⁻¹ X' W^½: how much of the fit rests on each trial."""
+    columns = [*design, np.ones(curve.size)]
+    inverse = np.linalg.pinv(hessian, hermitian=True)
+    leverage = np.zeros(curve.size)
+    for column, row in zip(columns, inverse, strict=True):
+        projected = sum(share * other for share, other in zip(row, columns, strict=True))
+        leverage += column * projected
+    return curve * leverage
 
 
 def block_ranges(

@@ -15,7 +15,7 @@ import polars as pl
 
 from unmask.base import BoolArray, FloatArray, IntArray, visible
 from unmask.engine.battery import Battery
-from unmask.engine.calibration import IsotonicCalibration, isotonic, logistic, read_table
+from unmask.engine.calibration import IsotonicCalibration, isotonic, read_table, steady_logistic
 from unmask.engine.comparison import Comparison, compare
 from unmask.engine.roc import Roc
 from unmask.errors import InputError
@@ -32,15 +32,22 @@ _LOG = "log:"
 @dataclass(frozen=True)
 class Fusion:
     """llr = Σ weight·x + offset over the scores of ``systems``, one or more, and the columns of
-    ``quality``, in this order. ``separable``: the classes do not overlap, so no finite weights fit
-    best.
+    ``quality``, in this order.
+
+    Attributes
+    ----------
+    is_penalised : bool
+        Whether the classes overlapped so little that Firth's penalty was needed.
+    best : str
+        The system with the lowest C_llr^min where the map was fitted; empty if that is not known.
     """
 
     systems: tuple[str, ...]
     quality: tuple[str, ...]
     weights: tuple[float, ...]
     offset: float
-    separable: bool = False
+    is_penalised: bool = False
+    best: str = ""
 
     def apply(self, scores: Scores) -> FloatArray:
         """Natural-log LLRs of a table with these systems, by name or else in this order."""
@@ -80,10 +87,10 @@ class Fitting:
         """The map of some trials, ``own`` of targets and ``non`` of nontargets."""
         if self.estimator == "isotonic":
             return isotonic(columns[0][own], columns[0][non], laplace=self.laplace)
-        weights, offset, separable = logistic(
-            columns, own.astype(np.float64), non.astype(np.float64), prior=self.prior
+        slopes, offset, is_penalised = steady_logistic(columns, own, non, prior=self.prior)
+        return Fusion(
+            tuple(systems), self.quality, tuple(slopes.tolist()), offset, is_penalised=is_penalised
         )
-        return Fusion(tuple(systems), self.quality, tuple(weights.tolist()), offset, separable)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -91,7 +98,8 @@ class CalibratedScores:
     """LLRs of :func:`calibrate` and :func:`fuse`.
 
     ``scores`` hold them as one system, ``map`` made them. Where they were cross-fitted, ``fits``
-    maps made them and ``map`` is that of all trials, for other data. ``raw`` are the scores they
+    maps made them and ``map`` is that of all trials, for other data; ``penalised_fits`` of these
+    maps needed Firth's penalty, and they judge ``penalised_trials``. ``raw`` are the scores they
     come from, ``best`` the system of those with the lowest C_llr^min where the map was fitted.
     """
 
@@ -101,6 +109,8 @@ class CalibratedScores:
     best: str
     fits: int = 1
     notices: tuple[Notice, ...] = field(default=())
+    penalised_fits: int = 0
+    penalised_trials: int = 0
 
     def __repr__(self) -> str:
         return visible(f"CalibratedScores({len(self.scores):,} LLRs; {self.sentence})")
@@ -201,25 +211,64 @@ def calibrated(
             raise InputError(scores.name, "one system to calibrate", ", ".join(systems))
         name = "calibrated" if systems[0] != "calibrated" else "calibrated again"
     notices = _apart(train, scores) if isinstance(train, Scores) else []
-    best = systems[0]
     if isinstance(train, Map):
-        made = train
+        map = train
+        best, more = _best_for(map, scores)
+        notices += more
     else:
         fitted = scores if train is None else train
         fitted.check_classes()
-        own, non = fitted.is_target, fitted.is_nontarget
-        made = how.fit([*fitted.systems], _columns(fitted, how), own, non)
-        rocs = {x: Roc.from_scores(fitted.targets(x), fitted.nontargets(x)) for x in fitted.systems}
-        alone = min(rocs, key=lambda name: rocs[name].min_cllr())
+        fitted_map = how.fit(
+            [*fitted.systems], _columns(fitted, how), fitted.is_target, fitted.is_nontarget
+        )
+        alone = _best_alone(fitted)
         best = alone if alone in systems else systems[list(fitted.systems).index(alone)]
+        map = _labelled(fitted_map, next(iter(fitted.systems)), alone)
+    penalty = 0, 0
     if train is None:
-        llr, fits = _crossfitted(scores, how)
+        llr, fits, penalty = _crossfitted(scores, how)
     else:
-        llr = made.apply(scores) if isinstance(made, Fusion) else made.apply(scores.scores())
-    if isinstance(made, Fusion):
-        notices += _said(made, systems)
+        llr = map.apply(scores) if isinstance(map, Fusion) else map.apply(scores.scores())
+    notices += _map_notices(map, fits, penalty, len(scores))
+    if train is not None:
+        notices += _system_notices(map, systems, is_applied=isinstance(train, Map))
     table = replace(scores, systems={name: llr})
-    return CalibratedScores(table, made, scores, best, fits, tuple(notices))
+    return CalibratedScores(table, map, scores, best, fits, tuple(notices), *penalty)
+
+
+def _best_alone(scores: Scores) -> str:
+    """The system with the lowest C_llr^min on these labelled trials."""
+    least = {
+        name: Roc.from_scores(scores.targets(name), scores.nontargets(name)).min_cllr()
+        for name in scores.systems
+    }
+    return min(least, key=lambda name: least[name])
+
+
+def _labelled(map: Map, system: str, best: str) -> Map:
+    """The map with what it was fitted to: the best of its systems, or its only one."""
+    if isinstance(map, Fusion):
+        return replace(map, best=best)
+    return replace(map, system=system)
+
+
+def _best_for(map: Map, scores: Scores) -> tuple[str, list[Notice]]:
+    """Which of the systems at hand was best where an applied map was fitted.
+
+    A map that does not say so (or names other systems) leaves it to the labels at hand.
+    """
+    systems = list(scores.systems)
+    if not isinstance(map, Fusion) or len(systems) == 1:
+        return systems[0], []
+    if map.best in systems:
+        return map.best, []
+    if map.best in map.systems and len(map.systems) == len(systems):
+        return systems[map.systems.index(map.best)], []
+    if scores.label is None or not (scores.is_target.any() and scores.is_nontarget.any()):
+        return systems[0], []
+    best = _best_alone(scores)
+    sentence = f"the map does not say which system was best; on these trials it is {best}"
+    return best, [Notice("best-of-these", "fusion", sentence, "note")]
 
 
 def save_map(map: Map, path: str | Path) -> None:
@@ -227,7 +276,7 @@ def save_map(map: Map, path: str | Path) -> None:
     parts: dict[str, Any] = {"kind": type(map).__name__, **asdict(map)}
     if isinstance(map, IsotonicCalibration):
         llr = [float(x) if np.isfinite(x) else str(x) for x in map.llr]
-        parts |= {"score": map.score.tolist(), "llr": llr}
+        parts |= {"score": map.score.tolist(), "llr": llr, "system": map.system}
     text = json.dumps({"format": _FORMAT, **parts}, indent=1, ensure_ascii=False)
     write_whole(Path(path), f"{text}\n".encode())
 
@@ -241,13 +290,17 @@ def read_map(path: str | Path) -> Map:
             raise ValueError("another format")
         if kind == "IsotonicCalibration":
             score, llr = (np.array(parts[name], np.float64) for name in ("score", "llr"))
-            made: Map = IsotonicCalibration(score, llr, bool(parts["laplace"]))
+            laplace, system = bool(parts["laplace"]), str(parts.get("system", ""))
+            made: Map = IsotonicCalibration(score, llr, laplace, system)
             sound = score.ndim == 1 and 0 < score.size == llr.size and not np.isnan(llr).any()
             sound = sound and bool((np.diff(score) >= 0).all())
         else:
             names = tuple(parts["systems"]), tuple(parts["quality"])
             weights, offset = tuple(parts["weights"]), parts["offset"]
-            made = Fusion(*names, weights, offset, bool(parts["separable"]))
+            if parts.get("separable"):
+                raise ValueError("its classes did not overlap: fit it again")
+            is_penalised, best = bool(parts.get("is_penalised")), str(parts.get("best", ""))
+            made = Fusion(*names, weights, offset, is_penalised, best)
             sound = len(made.weights) == len(made.systems) + len(made.quality)
             sound = sound and bool(np.isfinite([*made.weights, made.offset]).all())
         if not sound:
@@ -307,8 +360,11 @@ def mapped(map: Map, columns: Sequence[FloatArray]) -> FloatArray:
     return total
 
 
-def _crossfitted(scores: Scores, how: Fitting) -> tuple[FloatArray, int]:
-    """LLRs by maps of the trials without a speaker of either fold of a trial, and how many maps."""
+def _crossfitted(scores: Scores, how: Fitting) -> tuple[FloatArray, int, tuple[int, int]]:
+    """LLRs by maps of the trials without a speaker of either fold of a trial, and how many maps.
+
+    The last two numbers are the maps that needed Firth's penalty and the trials they judge.
+    """
     if scores.enrol_speaker is None or scores.test_speaker is None:
         wanted = "speakers to cross-fit by (--speakers), or a development list (--train)"
         raise InputError(scores.name, wanted, "neither")
@@ -316,17 +372,22 @@ def _crossfitted(scores: Scores, how: Fitting) -> tuple[FloatArray, int]:
     columns, systems = _columns(scores, how), list(scores.systems)
     pairs = np.unique(fold[0] * how.folds + fold[1])
     llr = np.empty(len(scores))
-    for i, j in (divmod(int(pair), how.folds) for pair in pairs):
+    penalised_maps = penalised_trials = 0
+    for pair in pairs:
+        i, j = divmod(int(pair), how.folds)
         seen = ~np.isin(fold, (i, j)).any(axis=0)
-        own, non = scores.is_target & seen, scores.is_nontarget & seen
-        if not (own.any() and non.any()):
+        is_target, is_nontarget = scores.is_target & seen, scores.is_nontarget & seen
+        if not (is_target.any() and is_nontarget.any()):
             wanted = f"trials of both classes without the speakers of folds {i + 1} and {j + 1}"
-            actual = f"{own.sum()} target and {non.sum()} nontarget; give more speakers or --train"
-            raise InputError(scores.name, wanted, actual)
-        here = (fold[0] == i) & (fold[1] == j)
-        made = how.fit(systems, columns, own, non)
-        llr[here] = mapped(made, [column[here] for column in columns])
-    return llr, len(pairs)
+            found = f"{is_target.sum()} target and {is_nontarget.sum()} nontarget"
+            raise InputError(scores.name, wanted, f"{found}; give more speakers or --train")
+        judged = (fold[0] == i) & (fold[1] == j)
+        map = how.fit(systems, columns, is_target, is_nontarget)
+        llr[judged] = mapped(map, [column[judged] for column in columns])
+        if isinstance(map, Fusion) and map.is_penalised:
+            penalised_maps += 1
+            penalised_trials += int(judged.sum())
+    return llr, len(pairs), (penalised_maps, penalised_trials)
 
 
 def fold_of(enrol: Ids, test: Ids, how: Fitting) -> IntArray:
@@ -355,13 +416,40 @@ def _apart(train: Scores, scores: Scores) -> list[Notice]:
     return [Notice("speakers-not-known", "calibration", sentence)]
 
 
-def _said(map: Fusion, systems: Sequence[str]) -> list[Notice]:
-    notices = []
-    if map.separable:
-        sentence = "the classes do not overlap: the weights are only the largest tried"
-        notices.append(Notice("separable", "calibration", sentence))
-    if len(systems) > 1 and set(map.systems) != set(systems):
-        taken = ", ".join(f"{b} as {a}" for a, b in zip(map.systems, systems, strict=True))
-        sentence = f"systems taken in their order: {taken}"
-        notices.append(Notice("by-order", "fusion", sentence, "note"))
-    return notices
+def _map_notices(map: Map, fits: int, penalty: tuple[int, int], trials: int) -> list[Notice]:
+    """That maps needed Firth's penalty: how many, and how many trials they judge."""
+    if not isinstance(map, Fusion):
+        return []
+    penalised_maps, penalised_trials = penalty
+    if penalised_maps:
+        sentence = (
+            f"the classes hardly overlap in {penalised_maps} of {fits} cross-fitted maps, which"
+            f" judge {penalised_trials:,} of {trials:,} trials: they were fitted with Firth's"
+            " penalty, which keeps LLRs moderate"
+        )
+        return [Notice("penalised-maps", "calibration", sentence)]
+    if map.is_penalised and fits == 1:
+        sentence = (
+            "the classes hardly overlap where the map was fitted: it was fitted with Firth's"
+            f" penalty, which keeps LLRs moderate, and judges all {trials:,} trials"
+        )
+        return [Notice("penalised-maps", "calibration", sentence)]
+    return []
+
+
+def _system_notices(map: Map, systems: Sequence[str], *, is_applied: bool) -> list[Notice]:
+    """That a map was fitted to systems of other names.
+
+    Files of a development list have other names as a rule: for one system it is said of a map that
+    was read and applied.
+    """
+    names = map.systems if isinstance(map, Fusion) else (map.system,)
+    if "" in names or set(names) == set(systems):
+        return []
+    if len(systems) == 1:
+        if not is_applied:
+            return []
+        sentence = f"the map was fitted to {names[0]} and is applied to {systems[0]}"
+        return [Notice("another-system", "calibration", sentence)]
+    pairs = ", ".join(f"{new} as {old}" for old, new in zip(names, systems, strict=True))
+    return [Notice("by-order", "fusion", f"systems taken in their order: {pairs}", "note")]

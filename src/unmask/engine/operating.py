@@ -82,7 +82,7 @@ class Cost(NamedTuple):
 
 class SpoofCost(NamedTuple):
     """Priors of targets, nontargets and spoofs, and the costs of a miss and of accepting either of
-    the others; ASVspoof 5's unless given.
+    the others; unless given those of the package ``a_dcf`` (Shim et al. 2024).
     """
 
     p_target: float = 0.9

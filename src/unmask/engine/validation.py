@@ -138,7 +138,8 @@ class ForensicValidation(Tabular):
     """The table of :func:`forensic`: ``result["cllr"]`` is an estimate, and so all others.
 
     ``scores`` hold the natural-log LRs that were judged, ``roc`` their statistic, ``calibration``
-    the map that made them, in words.
+    the map that made them, in words. ``column`` is the system of the file that was judged, and
+    ``scores_are`` what it was read as; empty if it was calibrated.
     """
 
     estimates: tuple[Estimate, ...]
@@ -148,6 +149,34 @@ class ForensicValidation(Tabular):
     notices: tuple[Notice, ...] = ()
     seed: int = 0
     calibration: str = ""
+    column: str = ""
+    scores_are: str = ""
+
+    @property
+    def beyond_bounds(self) -> int:
+        """How many LRs lie beyond the smallest and the largest that the data support.
+
+        The bounds are in steps of 0.01, so an LR less than a step beyond one does not count.
+        """
+        low, high = (float(self[name].value) for name in ("lr_smallest", "lr_largest"))
+        logs = self.scores.scores()[self.scores.is_target | self.scores.is_nontarget] / TEN
+        return int(((logs < low - _STEP) | (logs > high + _STEP)).sum())
+
+    @property
+    def by_speaker(self) -> list[tuple[str, int, int]]:
+        """Same-speaker and different-speaker comparisons of each speaker; none if not known."""
+        first, second = self.scores.enrol_speaker, self.scores.test_speaker
+        if first is None or second is None:
+            return []
+        is_same, is_different = self.scores.is_target, self.scores.is_nontarget
+        size = len(first.names)
+        same = np.bincount(first.codes[is_same], minlength=size)
+        # A comparison of two sources counts for both of them, and once where both are one.
+        different = np.bincount(first.codes[is_different], minlength=size)
+        is_other = is_different & (first.codes != second.codes)
+        different += np.bincount(second.codes[is_other], minlength=size)
+        counts = zip(first.names.to_list(), same.tolist(), different.tolist(), strict=True)
+        return sorted(count for count in counts if any(count[1:]))
 
 
 def forensic(
@@ -242,7 +271,17 @@ def forensic(
         notices += _beyond(numbers)
     shown = tuple(numbers[name] for name in _ORDER if name in numbers)
     said = "" if made is None else made.sentence
-    return ForensicValidation(shown, llrs, roc, scores.sources, tuple(notices), seed, said)
+    return ForensicValidation(
+        shown,
+        llrs,
+        roc,
+        scores.sources,
+        tuple(notices),
+        seed,
+        said,
+        column=next(iter(scores.systems)),
+        scores_are="" if made else str(scores_are),
+    )
 
 
 def _table(data: Any, scores_are: Units, options: dict[str, Any]) -> Scores:
@@ -297,9 +336,10 @@ def _ranged(numbers: dict[str, Estimate], roc: Roc, steps: range) -> dict[str, E
         if made is not None and why in ("", UNMOVED):
             low = max(0.0, float(np.nanmin([made.low, value, nearer.get(name, value)])))
             high = min(float(np.nanmax([made.high, value])), most.get(name, np.inf))
-            ends = sorted((sign * low, sign * high))
+            ends = sorted((sign * low + 0.0, sign * high + 0.0))
             made, why = replace(made, low=ends[0], high=ends[1]), ""
-        ranged[name] = replace(estimate, value=sign * value, interval=made, no_interval=why)
+        # Adding 0 turns −0 into 0.
+        ranged[name] = replace(estimate, value=sign * value + 0.0, interval=made, no_interval=why)
     return ranged
 
 

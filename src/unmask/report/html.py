@@ -21,6 +21,7 @@ from unmask.estimate import Estimate, Notice
 from unmask.figures import NIGHT, POLICY, STYLE, Figure, fragment, javascript, svg
 from unmask.privacy.legal import RELEASE, spoken
 from unmask.report.assessment import Assessment
+from unmask.report.case import CaseRecord
 from unmask.report.documents import Document, Row
 from unmask.report.headline import (
     Card,
@@ -414,14 +415,15 @@ def filing_html(assessment: Assessment) -> str:
     )
 
 
-def page_html(document: Document, figures: Sequence[Figure]) -> str:
-    """A document with its figures on one page of A4, to print and file."""
+def page_html(document: Document, figures: Sequence[Figure], case: CaseRecord | None = None) -> str:
+    """A document with its figures on one page of A4, to print and file under a ``case``."""
     view = table_view(TableBlock("", document.rows), Numbers(document))
     return (
         _environment()
         .get_template("page.html.j2")
         .render(
             d=document,
+            case=case or CaseRecord(),
             view=view,
             reasons=reasons(document),
             files=document.inputs,

@@ -67,7 +67,7 @@ def label(estimate: Estimate, of: str = "") -> str:
         details[:1] = [_plain(estimate.params["p_target"])]
     if estimate.metric in ("eer", "d_sys") and estimate.params.get("est") in _RULES:
         name += f", {estimate.params['est']}"
-    if estimate.metric in ("t_eer", "min_t_dcf"):
+    if estimate.metric in ("t_eer", "t_eer_nearest", "min_t_dcf"):
         details = [f"{estimate.params['cm']}"]
     if estimate.metric in OF_POINTS:
         details += _point(estimate)

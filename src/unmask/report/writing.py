@@ -30,6 +30,7 @@ from unmask.assessment import (
 from unmask.errors import InputError
 from unmask.figures import Figure, images
 from unmask.report.assessment import Assessment, run_assessment
+from unmask.report.case import CaseRecord
 from unmask.report.documents import Document
 from unmask.report.html import filing_html, page_html, render_html
 from unmask.report.table import render, text
@@ -261,11 +262,13 @@ def summary_table(assessment: Assessment, *, width: int | None = None) -> str:
     return text(shown, width=width)
 
 
-def write_page(document: Document, figures: Sequence[Figure], path: Path) -> None:
+def write_page(
+    document: Document, figures: Sequence[Figure], path: Path, case: CaseRecord | None = None
+) -> None:
     """Write a document and its ``figures`` as one page of HTML, or of PDF where that is its ending,
-    which takes a Chromium.
+    which takes a Chromium. The ``case`` stands at its head.
     """
-    content = page_html(document, figures).encode()
+    content = page_html(document, figures, case).encode()
     if path.suffix != ".pdf":
         write_whole(path, content)
         return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,9 +65,11 @@ def score(
     backend : Backend, str or path
         Name of a back-end, a saved PLDA, or an object with ``name`` and ``sides``.
     train : Embeddings or path, optional
-        Labelled embeddings that a back-end such as ``plda`` or ``wccn`` is fitted to.
+        Labelled embeddings that a back-end such as ``plda`` or ``wccn`` is fitted to; of other
+        people than those of the trials, else they are refused.
     cohort : Embeddings or path, optional
-        Labelled embeddings of other people, whose average voices normalise the scores.
+        Labelled embeddings of other people, whose average voices normalise the scores; those of
+        the trials are refused.
     top : int
         How many of the closest cohort speakers count.
     models : path, optional
@@ -106,8 +108,15 @@ def score(
     uttered, row = _named(
         listed.ids[1], _utterances(tested), where, f"an utterance of {tested.name}"
     )
-    made = _fitted(backend, taught, others, top)
+    _refuse_zero(enrolled, known.rows[np.isin(known.owner, used)])
+    _refuse_zero(tested, uttered)
     vectors, owner = known.average(used, enrolled)
+    spoken = [owner, tested.speakers.take(uttered)]
+    spoken += [ids for ids in (listed.enrol_speaker, listed.test_speaker) if ids is not None]
+    for purpose, voices in (("train on", taught), ("normalise by", others)):
+        if voices is not None:
+            _refuse_tested(voices, spoken, purpose)
+    made = _fitted(backend, taught, others, top)
     with one_blas_thread():
         pairs = TrialRows(
             rows_of(made, vectors, "enrol", enrolled.name),
@@ -119,14 +128,14 @@ def score(
     blocks = ranges_of(len(values), BLOCK)
     for (start, stop), part in zip(blocks, run(score_rows, pairs, blocks), strict=True):
         values[start:stop] = part["scores"]
-    spoken = listed.enrol_speaker, listed.test_speaker
+    speakers_of = listed.enrol_speaker, listed.test_speaker
     if not listed.has_speakers:
-        spoken = owner.take(model), tested.speakers.take(uttered[row])
+        speakers_of = owner.take(model), tested.speakers.take(uttered[row])
     sources = [one.source for one in sets.values() if one is not None and one.source is not None]
     return Scores(
         *(listed.enrol, listed.test, listed.label),
-        enrol_speaker=spoken[0],
-        test_speaker=spoken[1],
+        enrol_speaker=speakers_of[0],
+        test_speaker=speakers_of[1],
         columns=listed.columns,
         sources=tuple(dict.fromkeys((*listed.sources, *sources))),
         systems={made.name: values},
@@ -237,6 +246,26 @@ def _named(
     number = np.empty(len(column.names), np.int32)
     number[column.used] = np.arange(len(column.used))
     return at[column.used].astype(np.int64), number[column.codes]
+
+
+def _refuse_tested(voices: Embeddings, tested: Sequence[Ids], purpose: str) -> None:
+    """Refuse training or cohort voices of people who are tested: their trials look too good."""
+    names = pl.concat([ids.present for ids in tested]).unique()
+    own = voices.speakers.present
+    shared = own.filter(own.is_in(names.implode()))
+    if len(shared):
+        wanted = f"embeddings to {purpose} of other speakers than those of the trials"
+        raise InputError(voices.name, wanted, f"{len(shared):,} of both (first: {shared[0]})")
+
+
+def _refuse_zero(voices: Embeddings, rows: IntArray) -> None:
+    """Refuse a vector of length zero by its name: it has no direction to compare."""
+    used = np.unique(rows)
+    zero = used[~voices.vectors[used].any(axis=1)]
+    if zero.size:
+        name = _utterances(voices)[int(zero[0])]
+        actual = f"length zero for {name} ({zero.size:,} such vectors in all)"
+        raise InputError(f"{voices.name}, row {zero[0] + 1:,}", "a vector with a direction", actual)
 
 
 def _fitted(

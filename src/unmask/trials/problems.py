@@ -67,9 +67,15 @@ def no_trials(name: str) -> InputError:
     return InputError(f"{name}: the file holds no trials")
 
 
-def unlabelled(name: str) -> InputError:
-    cure = 'name their column, columns={"label": …}, or give a key' if name == "table" else ""
-    return InputError(f"{name}: the trials have no labels; {cure or 'give a key (--key)'}")
+def unlabelled(name: str, columns: Sequence[str] = ()) -> InputError:
+    """Refuse trials without labels; ``columns`` are those that look like labels."""
+    cure = "give a key (--key)"
+    if columns:
+        cure = f"if column {columns[0]} has them, say so: --columns label={columns[0]}"
+    if name == "table":
+        named = repr(columns[0]) if columns else "…"
+        cure = f'name their column, columns={{"label": {named}}}, or give a key'
+    return InputError(f"{name}: the trials have no labels; {cure}")
 
 
 def only_a_key(name: str, format: Format) -> InputError:

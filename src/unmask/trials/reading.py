@@ -167,7 +167,8 @@ def read_trials(path: str | Path) -> tuple[TrialList, Callable[[int], str]]:
             trials, where = TrialList(**_columns(parsed)), parsed.where
     if not trials.has_ids:
         raise problems.no_identifiers(trials.name, "score")
-    return trials.without_duplicates("error", where=where), where
+    cure = "leave out the repeated lines"
+    return trials.without_duplicates("error", where=where, cure=cure), where
 
 
 def read_any(

@@ -17,7 +17,15 @@ from unmask import base
 from unmask.base import BoolArray, FloatArray, IntArray, Labels
 from unmask.errors import InputError
 from unmask.trials import problems
-from unmask.trials.formats import NONTARGET, OTHER, TARGET, OnProblem, Source, check_choice
+from unmask.trials.formats import (
+    NONTARGET,
+    OTHER,
+    TARGET,
+    VOCABULARY,
+    OnProblem,
+    Source,
+    check_choice,
+)
 from unmask.trials.ids import (
     Columns,
     Digest,
@@ -39,6 +47,10 @@ if TYPE_CHECKING:
 
 Again = tuple[IntArray, int]
 """Rows of trials that came before, in order, and where the first of them came before."""
+
+
+SKIP_DUPLICATES = "duplicates='skip' keeps the first"
+"""The cure of repeated trials where a function has that option."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -153,8 +165,17 @@ class TrialList:
 
     def _labels(self) -> Labels:
         if self.label is None:
-            raise problems.unlabelled(self.name)
+            raise problems.unlabelled(self.name, self._label_columns())
         return self.label
+
+    def _label_columns(self) -> list[str]:
+        """Columns whose words are all labels, as the file spells them as far as that is known."""
+        return [
+            name
+            for name, column in self.columns.items()
+            if len(column.present) <= len(VOCABULARY)
+            and all(word.strip().lower() in VOCABULARY for word in column.present)
+        ]
 
     @property
     def counts(self) -> dict[str, int]:
@@ -198,17 +219,22 @@ class TrialList:
         return ~np.isin(np.arange(len(self)), again) if again.size else None
 
     def without_duplicates(
-        self, duplicates: OnProblem, *, where: Callable[[int], str] | None = None
+        self,
+        duplicates: OnProblem,
+        *,
+        where: Callable[[int], str] | None = None,
+        cure: str = SKIP_DUPLICATES,
     ) -> Self:
         """Each trial once: repeated ones are refused, or left out and counted; two labels of one
-        trial, either way round, are refused. ``where`` names a row of the file in messages.
+        trial, either way round, are refused. ``where`` names a row of the file in messages, and
+        ``cure`` says what to do about a repeated trial.
         """
         check_choice("duplicates", duplicates)
         if not self.has_ids:
             return self
         gone: list[IntArray] = []
         where = where or (lambda row: f"{self.name}, row {row + 1}")
-        check_repeats(self, duplicates, where, gone.append)
+        check_repeats(self, duplicates, where, gone.append, cure=cure)
         if not (gone and gone[0].size):
             return self
         kept = np.delete(np.arange(len(self)), gone[0])
@@ -338,6 +364,11 @@ class Scores(TrialList):
     def _parts(self) -> dict[str, Any]:
         return super()._parts() | {f"system {name}": s for name, s in self.systems.items()}
 
+    def _label_columns(self) -> list[str]:
+        """Also systems of 0 and 1 alone, if there are scores beside them."""
+        digits = [name for name, values in self.systems.items() if set(np.unique(values)) == {0, 1}]
+        return super()._label_columns() + digits * (len(digits) < len(self.systems))
+
     @classmethod
     def from_arrays(
         cls, target: ArrayLike, nontarget: ArrayLike, *, system: str = "system"
@@ -451,6 +482,8 @@ def check_repeats(
     duplicates: OnProblem,
     where: Callable[[int], str],
     drop: Callable[[IntArray], object],
+    *,
+    cure: str = SKIP_DUPLICATES,
 ) -> None:
     """Refuse trials that came before, or ``drop`` them; refuse two labels of one trial, either way
     round.
@@ -473,7 +506,7 @@ def check_repeats(
         if found is checks[0]:
             raise InputError(
                 f"{where(row)}: expected each trial once, found {trial} again, first in {earlier} "
-                f"({count} duplicates in all); duplicates='skip' keeps the first"
+                f"({count} duplicates in all); {cure}"
             )
         expected = f"{trial}, in either order, labelled as in {earlier}"
         raise InputError(where(row), expected, f"another label ({count} such trials in all)")

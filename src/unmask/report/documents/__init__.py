@@ -52,7 +52,8 @@ class Document:
     careful about, trials of ``inputs`` that were left out among it, the ``urgent`` ones before all
     else. ``title`` heads it in print.
     ``tables`` are what people are shown, where that is not all ``rows`` in one table; ``stacked``
-    ones have intervals below their values, and stay in one piece.
+    ones have intervals below their values, and stay in one piece. ``facts`` are headings and words
+    that a page to file has at its head, ``tally`` its counts by speaker.
     """
 
     rows: Sequence[Row]
@@ -66,6 +67,8 @@ class Document:
     stacked: bool = False
     asides: Sequence[str] = ()
     urgent: Sequence[str] = ()
+    facts: Sequence[tuple[str, str]] = ()
+    tally: Sequence[tuple[str, int, int]] = ()
 
     def __post_init__(self) -> None:
         left_out = [

@@ -13,10 +13,34 @@ from unmask.report.table import OF_POINTS, label
 
 _READING = "C_llr and actDCF read the scores as natural-log likelihood ratios."
 _TANDEM = "t-EER and t-DCF take the errors of both systems as independent."
-_ORGANISERS = (
-    "min t-DCF is that of 2019, without C0, at the organisers' ASV rates (P_miss 0.01880, P_fa"
-    " 0.01881, P_fa,spf 0.46071)."
+# How a t-DCF was made, by the rule of the ASV's threshold that its estimate names.
+_ASV_RATES = {
+    "": "In the min t-DCF the verification system is at its EER on the convex hull.",
+    "organisers": (
+        "min t-DCF has C0 and the organisers' fixed ASV rates (P_miss 0.018801, P_fa 0.018810,"
+        " P_fa,spf 0.460708)."
+    ),
+    "asvspoof": (
+        "min t-DCF is that of 2019, without C0; the verification system is at its EER by the"
+        " organisers' rule (the nearest point of trials)."
+    ),
+}
+_OF_CONVENTIONS = {
+    "asvspoof5": (
+        "a-DCF at priors 0.9405, 0.0095, 0.05 and costs 1, 10, 10; minDCF and actDCF of a"
+        " countermeasure at prior 0.95, C_miss 1 and C_fa 10 (track 1)."
+    ),
+    "speechbrain": (
+        "SpeechBrain does not divide its minDCF by the better fixed decision: multiply this one by"
+        " 0.01 to compare."
+    ),
+    "voxsrc": "Tied scores are pooled; in the organisers' script the order of ties moves minDCF.",
+}
+_OF_CONVENTIONS |= dict.fromkeys(
+    ("voiceprivacy-2020", "voiceprivacy-2022", "voiceprivacy-2024", "voiceprivacy-2026"),
+    "Tied scores are pooled in D_ECE and l_w; the challenge's tools take them one by one.",
 )
+_NEAREST_POINT = "t-EER, nearest point, is the organisers' number, without interpolation."
 
 
 @document.register
@@ -53,7 +77,8 @@ def _tandems(evaluation: Evaluation) -> list[str]:
     """Which systems are countermeasures, and what numbers of a tandem rest on."""
     every = [(result.system, estimate) for result in evaluation for estimate in result.estimates]
     cms = ", ".join(dict.fromkeys(name for name, estimate in every if estimate.metric == "cm_eer"))
-    forms = {estimate.params["form"] for _, estimate in every if estimate.metric == "min_t_dcf"}
+    tandems = [estimate for _, estimate in every if estimate.metric == "min_t_dcf"]
+    rules = dict.fromkeys(str(estimate.params.get("asv", "")) for estimate in tandems)
     told = [f"Bona fide against spoof, as a countermeasure: {cms}."] if cms else []
     if not cms and any(source.spoof for source in evaluation.sources):
         from unmask.engine import is_countermeasure
@@ -61,7 +86,11 @@ def _tandems(evaluation: Evaluation) -> list[str]:
         named = {name: None for name, _ in every if is_countermeasure(name, None)}
         why = "A countermeasure by its name, judged target against nontarget without spoofs"
         told += [f"{why}: {', '.join(named)}."] if named else []
-    return told + [_TANDEM] * bool(forms) + [_ORGANISERS] * ("2019" in forms)
+    if tandems:
+        told += [_TANDEM, *(_ASV_RATES[rule] for rule in rules)]
+    if any(estimate.metric == "t_eer_nearest" for _, estimate in every):
+        told.append(_NEAREST_POINT)
+    return told
 
 
 def _with_thresholds(estimates: Sequence[Estimate]) -> list[Estimate]:
@@ -81,6 +110,7 @@ def _conventions(estimate: Estimate) -> list[str]:
     told = []
     if name := estimate.params.get("convention"):
         told.append(f"By the convention {name}.")
+        told += [_OF_CONVENTIONS[str(name)]] if name in _OF_CONVENTIONS else []
     if column := estimate.params.get("equalise"):
         told.append(f"Conditions of {column} weigh alike within each class.")
     return told
@@ -99,7 +129,12 @@ def _(points: Thresholds) -> Document:
     return replace(whole, rows=rows, tables=[shown], title="Operating points")
 
 
-_CLASSES = {name: name for name in ("target", "nontarget", "spoof")}
+_CLASSES = {
+    "target": "target",
+    "nontarget": "nontarget",
+    "bona_fide": "bona fide",
+    "spoof": "spoof",
+}
 
 
 def counts(estimate: Estimate, classes: Mapping[str, str] = _CLASSES) -> list[str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
@@ -26,6 +26,8 @@ EMBEDDING_ROLES = ("vectors", "utterances", "speakers", "sessions")
 _PREFIX = re.compile(r"^(enrol|enroll|enrolment|enrollment|test|trial|model|segment|claimed)_")
 _ROLE = {name: role for role in TRIAL_ROLES for name in COLUMNS[role]}
 _SEVERAL = ("score", "group")
+# Names of columns of countermeasures, which judge recordings and not trials.
+_CM_LABEL, _CM_SCORE = "cm_label", "cm_score"
 NamedColumns = str | Mapping[str, str | Sequence[str]]
 """``enrol=ref_file,score=sc``, or such a mapping: a column, or its number, by role."""
 
@@ -104,7 +106,8 @@ def looks_like_header(fields: Sequence[str]) -> bool:
     """At least two names of known role, all names different, no number among them."""
     if len(set(fields)) < len(fields) or not all(fields) or any(map(is_number, fields)):
         return False
-    return len({role_of(field) for field in fields} - {None}) >= 2
+    roles = {role_of(field) for field in fields} - {None}
+    return len(roles) >= 2 or ("test" in roles and _CM_LABEL in map(normalise, fields))
 
 
 def is_number(text: str) -> bool:
@@ -139,6 +142,7 @@ def interpret(
         roles[role] = name
     if "enrol" not in roles and "enrol_speaker" in roles:
         roles["enrol"] = roles["enrol_speaker"]
+    _complete_countermeasures(roles, names, taken)
     others = [name for name in names if normalise(name) == "trial_id" and name not in taken]
     if "enrol" in roles and "test" not in roles and others:
         roles["test"] = others[0]
@@ -157,6 +161,22 @@ def interpret(
     chosen = given.get("score", scored) if systems is None else systems
     described = tuple(name for name in free if name not in scored and name not in chosen)
     return roles, tuple(chosen), described
+
+
+def _complete_countermeasures(
+    roles: dict[str, str], names: Sequence[str], taken: Collection[str]
+) -> None:
+    """Complete the roles of a list of recordings that a countermeasure judges.
+
+    Its label is that of the countermeasure if there is no other, and a recording without a claimed
+    speaker is tried against itself.
+    """
+    labels = [name for name in names if normalise(name) == _CM_LABEL and name not in taken]
+    scores = [name for name in names if normalise(name) == _CM_SCORE]
+    if "label" not in roles and labels:
+        roles["label"] = labels[0]
+    if "enrol" not in roles and "test" in roles and (labels or scores):
+        roles["enrol"] = roles["test"]
 
 
 def _is_whole(value: str) -> bool:
