@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from unmask.privacy.legal import singling_out_from_scores, strongest_of
     from unmask.privacy.luck import Permuted
     from unmask.privacy.menagerie import Corner, Zoo, zoo
+    from unmask.privacy.names import NAMES_DOUBTED, AlikePeople, MisplacedVoices, alike_people
+    from unmask.privacy.names import misplaced_voices, name_notices, refuse_two_values
     from unmask.privacy.similarity import CalibrationDistortion, PrivacyAssessment, Pseudonymisation
     from unmask.privacy.similarity import SafeguardRow, SessionAssessment, SimilaritySet
     from unmask.privacy.similarity import SpeakerProtection, calibration_distortion

@@ -19,6 +19,7 @@ from unmask.base import BoolArray, FloatArray, IntArray, lazy
 from unmask.engine import Roc, fusion_weights
 from unmask.errors import InputError
 from unmask.estimate import Notice
+from unmask.privacy.names import refuse_two_values
 from unmask.privacy.recordings import (
     every_second,
     first_half,
@@ -231,6 +232,7 @@ class Attacker:
         """Ready within each group on both sides; where it does not align, vectors tell it."""
         name = f"back-end {self.backend if isinstance(self.backend, str) else self.backend.name}"
         name = f"{name} by {' and '.join(self.by)}"
+        refuse_two_values([self.enrol, self.test], self.by)
         both = [groups_of(voices, self.by) for voices in (self.enrol, self.test)]
         shared = sorted(set(both[0]) & set(both[1]))
         if not shared:
@@ -279,6 +281,7 @@ class Attacker:
         """
         if not self.by:
             return None
+        refuse_two_values([self.enrol, self.test], self.by)
         both = [groups_of(voices, self.by).to_numpy() for voices in (self.enrol, self.test)]
         codes = np.unique(np.concatenate(both).astype(str), return_inverse=True)[1]
         return codes[: len(both[0])], codes[len(both[0]) :]

@@ -34,6 +34,7 @@ from unmask.privacy.legal.probe import Inference, attribute_inference
 from unmask.privacy.legal.sweep import HEADLINE, LegalSweep
 from unmask.privacy.legal.verification import one_minus_eer
 from unmask.privacy.luck import Permuted
+from unmask.privacy.names import attacker_notices
 from unmask.run import advance, kept, part
 from unmask.trials import Embeddings, lookup
 
@@ -136,7 +137,7 @@ def assess_attackers(
     given, attackers = attackers, with_groups(attackers, protocol.side, original=original)
     intervals: dict[str, Any] = {"level": level, "replicates": replicates, "seed": seed}
     cuts = attributes if isinstance(attributes, Mapping) else dict.fromkeys(attributes, ())
-    skipped: list[Notice] = []
+    skipped: list[Notice] = [*attacker_notices(given, original)]
     if lengths is None:
         tests = [way.test for one in attackers.values() for way in one.ways]
         lengths = fitting_lengths(tests, conversations=2 if "singling_out" in metrics else 1)

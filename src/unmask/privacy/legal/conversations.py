@@ -17,6 +17,7 @@ import polars as pl
 from unmask.base import FloatArray, Groups, IntArray, Sampling, lazy
 from unmask.errors import InputError
 from unmask.privacy.attack import Attacker, refuse_dimensions
+from unmask.privacy.names import refuse_two_values
 from unmask.privacy.recordings import groups_of
 from unmask.run import Range, Xp
 from unmask.scoring import Backend, Sides, sides_of
@@ -226,6 +227,7 @@ def as_counts(counts: npt.ArrayLike, *, speakers: int, least: int, where: str) -
 
 def side_codes(sides: Sequence[tuple[Embeddings, pl.Series]], columns: Sequence[str]) -> Codes:
     """Codes of the named speakers of both sets, equal where all ``columns`` match."""
+    refuse_two_values([embeddings for embeddings, _ in sides], columns)
     values = []
     for embeddings, names in sides:
         table = dict(

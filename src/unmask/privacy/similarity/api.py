@@ -29,6 +29,7 @@ from unmask.privacy.attack import (
     not_tried,
     with_groups,
 )
+from unmask.privacy.names import name_notices, refuse_two_values
 from unmask.privacy.recordings import column_of, first_half, of_people, people_by_group
 from unmask.privacy.similarity.attackers import SETS
 from unmask.privacy.similarity.distortion import (
@@ -537,6 +538,10 @@ def compare_safeguards(
         notes = words.limits(WORDS, original, *systems.values())
     for name in side:
         column_of(original, name)
+    if original is not None:
+        everything = [original, *systems.values(), *second.values()]
+        refuse_two_values(everything, side)
+        notes = (*notes, *name_notices(original, systems))
     given: dict[str, Any] = dict(options)
     drawn = {name: given[name] for name in ("replicates", "level", "seed") if name in given}
     shared = {name: value for name, value in given.items() if name != "pairs"}
