@@ -28,6 +28,7 @@ NOT_GIVEN = {
     "own": "no run of the attacker's own (again) was given, and the safeguard is not keyless",
     "related": "no related safeguard was given",
 }
+BY_WORDS = f"cosine{law.BESIDE}", law.NO_VOICE, law.WORDS
 NO_PEOPLE = "from speech of other people, original and protected: see [training]"
 
 
@@ -75,7 +76,7 @@ def matrix_attackers(config: Config, inputs: Inputs, safeguard: str) -> dict[str
     rivals.pop("cosine", None)
     if inputs.words is not None:
         told = replace(whole, words=inputs.words)
-        rivals |= {b: replace(told, backend=b) for b in (f"cosine{law.BESIDE}", law.WORDS)}
+        rivals |= {b: replace(told, backend=b) for b in BY_WORDS}
     return rivals | {
         f"trained by {who}": attacker(speech)
         for (name, who), speech in inputs.trained.items()
@@ -315,7 +316,7 @@ def _attack(safeguard: str, one: AttackerConfig, inputs: Inputs, speech: Speech)
     )
     usable = usable or ("cosine",)
     if inputs.words is not None:
-        usable = tuple(dict.fromkeys((*usable, f"{usable[0]}{law.BESIDE}")))
+        usable = tuple(dict.fromkeys((*usable, f"{usable[0]}{law.BESIDE}", law.NO_VOICE)))
     clause = description(one.enrol, one.train, trained=one.trains)
     own = one.enrol == "own"
     return AttackRun(safeguard, one.name, clause, usable, data, own, untried)

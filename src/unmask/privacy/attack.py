@@ -34,6 +34,7 @@ from unmask.privacy.recordings import (
 from unmask.scoring import (
     BACKENDS as BACKENDS,
     BESIDE as BESIDE,
+    NO_VOICE as NO_VOICE,
     WORDS as WORDS,
     AlignedCosine,
     Backend,
@@ -318,7 +319,7 @@ class Attacker:
         """
         named = self._named
         moves = named is not None and (named.aligns or named.needs == "pairs")
-        return moves or self.listens == "alone"
+        return moves or self.listens == "alone" or self.backend == NO_VOICE
 
     @property
     def is_release(self) -> bool:

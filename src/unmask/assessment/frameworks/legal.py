@@ -110,7 +110,8 @@ def legal_attackers(
 
 def _within(released: law.Attacker, backends: Sequence[str]) -> dict[str, law.Attacker]:
     """The attack within a release by each of the back-ends, and by the first with words beside."""
-    every = (*backends, f"{backends[0]}{law.BESIDE}") if released.words else backends
+    beside = (f"{backends[0]}{law.BESIDE}", law.NO_VOICE)
+    every = (*backends, *beside) if released.words else backends
     return {f"{RELEASE} ({one})": replace(released, backend=one) for one in every}
 
 

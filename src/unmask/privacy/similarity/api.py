@@ -23,6 +23,7 @@ from unmask.privacy.attack import (
     BESIDE,
     CENTRED,
     DOUBLE_CENTRED,
+    NO_VOICE,
     PLAIN,
     WORDS,
     Attacker,
@@ -567,7 +568,7 @@ def compare_safeguards(
                 rivals = {n: Attacker(speech, chosen, n, enrols="original") for n in names}
                 rivals = with_groups(rivals, side)
                 rivals.pop("cosine", None)
-                for name in (f"cosine{BESIDE}", WORDS) if words is not None else ():
+                for name in (f"cosine{BESIDE}", NO_VOICE, WORDS) if words is not None else ():
                     rivals[name] = Attacker(speech, chosen, name, enrols="original", words=words)
                 result = pseudonymisation(
                     speech, chosen, backend=backend, attackers=rivals, **given
