@@ -382,13 +382,13 @@ def test_reversed_scores_are_told_where_safeguards_are_compared():
     assert any(one.code == "negated" for one in result.notices)
 
 
-def case_voices() -> tuple[Embeddings, np.ndarray]:
-    """CAM++ vectors of 60 AudioMNIST speakers, six utterances each, and the number of each."""
+def case_voices() -> Embeddings:
+    """CAM++ vectors of 60 AudioMNIST speakers, six utterances each."""
     vectors = np.load(CASE / "campplus.npz")["original"].astype(float)
     few = np.arange(len(vectors)) % 20 < EACH
     people = np.repeat(np.arange(60), EACH)
     names = [f"s{n:02d}-{i}" for n in range(60) for i in range(EACH)]
-    return Embeddings(vectors[few], [f"s{n:02d}" for n in people], names), people
+    return Embeddings(vectors[few], [f"s{n:02d}" for n in people], names)
 
 
 def mostly(embeddings: Embeddings) -> Embeddings:
@@ -400,7 +400,7 @@ def mostly(embeddings: Embeddings) -> Embeddings:
 
 @pytest.mark.parametrize("redact", [False, True])
 def test_one_person_under_two_names_is_told(tmp_path, redact):
-    whole, _ = case_voices()
+    whole = case_voices()
     place = np.arange(len(whole)) % EACH
     split = Ids.from_strings(
         [f"{name}{'ab'[n % 2]}" for name, n in zip(whole.speakers.to_series(), place, strict=True)]
@@ -416,7 +416,7 @@ def test_one_person_under_two_names_is_told(tmp_path, redact):
 
 @pytest.mark.parametrize("redact", [False, True])
 def test_voices_stored_under_the_next_person_are_told(tmp_path, redact):
-    whole, people = case_voices()
+    whole = case_voices()
     protected = mostly(whole)
     protected = replace(protected, vectors=np.roll(protected.vectors, EACH, axis=0))
     head = HEAD if not redact else "redact = true\n" + HEAD
@@ -429,7 +429,7 @@ def test_voices_stored_under_the_next_person_are_told(tmp_path, redact):
 
 
 def test_names_that_are_right_are_not_doubted(tmp_path):
-    whole, _ = case_voices()
+    whole = case_voices()
     result = run(tmp_path, original=whole, protected=mostly(whole))
     assert not any("may be" in line and "name" in line for line in result.limits), result.limits
 

@@ -77,6 +77,8 @@ def matrix_attackers(config: Config, inputs: Inputs, safeguard: str) -> dict[str
     if inputs.words is not None:
         told = replace(whole, words=inputs.words)
         rivals |= {b: replace(told, backend=b) for b in BY_WORDS}
+    if law.lengths_vary(whole.enrol, whole.test):
+        rivals[law.LENGTH] = replace(whole, backend=law.LENGTH)
     return rivals | {
         f"trained by {who}": attacker(speech)
         for (name, who), speech in inputs.trained.items()
@@ -159,7 +161,7 @@ class AttackRun:
             Variant(backend, reading, by)
             for backend in self.backends
             for by in dict.fromkeys(((), known_groups(self.side, self.data)))
-            if not (by and backend.endswith(law.BESIDE))
+            if not (by and (backend.endswith(law.BESIDE) or backend == law.LENGTH))
             for reading in self.against(backend, by).readings
         )
 
@@ -317,6 +319,8 @@ def _attack(safeguard: str, one: AttackerConfig, inputs: Inputs, speech: Speech)
     usable = usable or ("cosine",)
     if inputs.words is not None:
         usable = tuple(dict.fromkeys((*usable, f"{usable[0]}{law.BESIDE}", law.NO_VOICE)))
+    if law.lengths_vary(data.enrol, data.test):
+        usable = (*usable, law.LENGTH)
     clause = description(one.enrol, one.train, trained=one.trains)
     own = one.enrol == "own"
     return AttackRun(safeguard, one.name, clause, usable, data, own, untried)

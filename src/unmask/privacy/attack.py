@@ -31,11 +31,14 @@ from unmask.privacy.recordings import (
     shown_group,
     versions_of,
 )
+from unmask.run import NUMPY
 from unmask.scoring import (
     BACKENDS as BACKENDS,
     BESIDE as BESIDE,
+    LENGTH as LENGTH,
     NO_VOICE as NO_VOICE,
     WORDS as WORDS,
+    WIDE,
     AlignedCosine,
     Backend,
     ByGroup,
@@ -49,6 +52,7 @@ from unmask.scoring import (
     known_backend as known_backend,
     score_matrix,
     sides_of,
+    sides_of_means,
 )
 from unmask.trials import Embeddings, refuse_encoders
 
@@ -180,6 +184,11 @@ class Attacker:
         return "alone" if self.backend == WORDS else "beside" * self.backend.endswith(BESIDE)
 
     @property
+    def channel(self) -> bool:
+        """Whether it compares something else than the direction of vectors, with raw columns."""
+        return isinstance(self.backend, str) and self.backend == LENGTH
+
+    @property
     def ways(self) -> tuple[Attacker, ...]:
         """The attack, and the same with its sides changed where it is run both ways."""
         if self.reverse is None:
@@ -195,6 +204,10 @@ class Attacker:
             from unmask.privacy.words import listening
 
             return listening(self)
+        if self.channel:
+            from unmask.privacy.channels import compare_channel
+
+            return compare_channel(self)
         if self.by:
             return self._by_group()
         named = self._named if isinstance(self.backend, str) else None
@@ -336,7 +349,9 @@ class Attacker:
     @lazy
     def readings(self) -> tuple[Reading, ...]:
         """The ways in which this attacker can read its scores."""
-        return (PLAIN, NEGATED) if self.uncentred else READINGS
+        read = (PLAIN, NEGATED) if self.uncentred else READINGS
+        # A log-likelihood ratio says which way evidence points: nothing is found by its negative.
+        return tuple(one for one in read if one == one.scored) if self.channel else read
 
     def read(self, reading: Reading | str = PLAIN) -> Attack:
         """The attack of this attacker with one of its readings."""
@@ -356,13 +371,14 @@ class Attacker:
 
     def _becomes_nothing(self) -> str:
         """Where less the mean no voice, or no vector, is left; empty where some are everywhere."""
+        by_direction = not self.channel
         for name, side in self._sides.items():
             people = min(len(set(side.speakers.codes[here])) for here in _means(side, self.by))
             if people < LEAST_SPEAKERS:
                 of = " in a group" if self.by else ""
                 return f"{name} has fewer than {LEAST_SPEAKERS} speakers{of}"
         taught = dict(zip(["training"], self._taught, strict=False))
-        for name, voices in {**self._sides, **taught}.items():
+        for name, voices in {**self._sides, **taught}.items() if by_direction else ():
             left = np.linalg.norm(centred(voices, self.by).vectors, axis=1) <= _NOTHING
             if left.any():
                 return f"{left.sum()} vectors of {name} become zero"
@@ -386,6 +402,10 @@ class Attacker:
         """
         if self.uncentred:
             return None
+        if self.channel:
+            from unmask.privacy.channels import centred_columns
+
+            return centred_columns(self)
         train = self.train
         if train is not None and train in self._taught:
             train = centred(train, self.by).normalised()
@@ -396,7 +416,7 @@ class Attacker:
     def fits(self) -> bool:
         """Whether its back-end is fitted on enrolment or attacked speech of the same people."""
         named = self._named
-        if self.listens or (named and (named.aligns or named.needs == "attacked")):
+        if self.listens or self.channel or (named and (named.aligns or named.needs == "attacked")):
             return True
         people = set(self.test.speakers.to_series())
         return self.train is not None and bool(people & set(self.train.speakers.to_series()))
@@ -483,10 +503,12 @@ class Attack:
             refuse_versions(self.attacker.enrol, self.attacker.test, "attack: enrolment")
         return self.ready
 
-    def _scores(self, enrolled: npt.ArrayLike) -> FloatArray:
-        """Scores of enrolled vectors with every test utterance."""
+    def _scores(self, enrolled: FloatArray, counts: IntArray) -> FloatArray:
+        """Scores of averages over so many enrolled vectors with every test utterance."""
         used = self._used
-        scores = score_matrix(used.backend_in_use, enrolled, used.test.vectors)
+        tested = np.ones(len(used.test), dtype=np.int64)
+        sides = sides_of_means(used.backend_in_use, enrolled, counts, used.test.vectors, tested)
+        scores = sides.pairs(WIDE).kept(NUMPY, (0, len(sides.enrol)))
         return scores if self.reading == self.reading.scored else -scores
 
     def matrix(self) -> FloatArray:
@@ -496,7 +518,7 @@ class Attack:
         """
         enrol = self._used.enrol
         codes = np.unique(enrol.speakers.codes, return_inverse=True)[1]
-        return self._scores(average_groups(enrol.vectors, codes))
+        return self._scores(average_groups(enrol.vectors, codes), np.bincount(codes))
 
     def sides(self) -> Sides:
         """Rows of all enrolment and of all test utterances, whose inner products are scores."""
@@ -524,7 +546,8 @@ class Attack:
         enrol, test = self.attacker.enrol, self.attacker.test
         own, tested = (voices.speakers.to_series().to_numpy() for voices in (enrol, test))
         same = own[:, None] == tested[None]
-        scores = self._scores(self._used.enrol.vectors)
+        enrolled = self._used.enrol.vectors
+        scores = self._scores(enrolled, np.ones(len(enrolled), dtype=np.int64))
         return scores[same], scores[~same]
 
 
@@ -667,6 +690,7 @@ def with_groups(
     for name, one in attackers.items():
         chosen[name] = one
         fitted_by_name = isinstance(one.backend, str) and not one.by and not one.listens
+        fitted_by_name = fitted_by_name and not one.channel
         if columns and name != original and fitted_by_name:
             base = name.removesuffix(f"({one.backend})").rstrip()
             label = f"{one.backend} by {' and '.join(columns)}"

@@ -191,7 +191,7 @@ def with_words(
     """
     chosen, said = dict(attackers), set[Any]()
     for name, one in attackers.items():
-        if name != original:
+        if name != original and not one.channel:
             told = hearing(one, words)
             chosen[f"{name}{BESIDE}"] = replace(told, backend=f"{one.backend}{BESIDE}")
             texts = one.is_release, *(tuple(spoken_in(side)) for side in (told.enrol, told.test))

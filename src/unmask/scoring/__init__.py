@@ -7,8 +7,8 @@ from unmask._doors import open_door
 if TYPE_CHECKING:
     from unmask.scoring.alignment import AlignedCosine, Alignment, centring, wasserstein_procrustes
     from unmask.scoring.alignment import whitening
-    from unmask.scoring.backend import BACKENDS, BESIDE, NO_VOICE, WORDS, ByGroup, Fused, Named
-    from unmask.scoring.backend import Parallel
+    from unmask.scoring.backend import BACKENDS, BESIDE, LENGTH, NO_VOICE, WORDS, ByGroup
+    from unmask.scoring.backend import Fused, Named, Parallel
     from unmask.scoring.backend import backend_named, fitted, known_backend, register_backend
     from unmask.scoring.cosine import AsNorm, Cosine, Whitening, average_groups
     from unmask.scoring.pairs import ALL, BLOCK, MOST_TRIALS, OTHERS, Block, PairGrid, Rule, Tile
@@ -18,5 +18,6 @@ if TYPE_CHECKING:
     from unmask.scoring.shards import RowOrder, shards_of
     from unmask.scoring.trial_scores import TrialRows, score, score_rows
     from unmask.scoring.sides import WIDE, Backend, Sides, score_matrix, sides_of
+    from unmask.scoring.sides import sides_of_means
 
 open_door(__name__)

@@ -29,6 +29,8 @@ WORDS = "words"
 """The attack by words alone, and the column of embeddings that numbers what is said."""
 BESIDE = f" + {WORDS}"
 """Ends the name of a back-end that compares voices, with words beside them."""
+LENGTH = "length"
+"""The attack by the length of the vectors, a channel next to their direction."""
 NO_VOICE = f"no voice{BESIDE}"
 """Words next to a voice of weight 0: words alone, as an attack that competes."""
 Needs = Literal["nothing", "training", "attacked", "pairs"]
@@ -90,7 +92,7 @@ BACKENDS: dict[str, Named] = {
 
 def known_backend(name: str) -> Named:
     """The back-end of a name; with words beside the voice, what compares the voice."""
-    if name == NO_VOICE:
+    if name in (NO_VOICE, LENGTH):
         return Named(name, Cosine)
     voice = name.removesuffix(BESIDE)
     if voice not in BACKENDS:

@@ -183,6 +183,8 @@ def assess_attackers(
                 index += 1
                 if curve.negated is not None:
                     curve = with_negated(curve, curve.negated, reading)
+                if attacker.channel:
+                    curve = replace(curve, negated=None)
                 for one in (curve, curve.negated):
                     if one is not None and one.variant in asked_for:
                         curves[Reading(one.variant).of(name), metric, length] = one
@@ -194,7 +196,7 @@ def assess_attackers(
                     skipped.append(Notice("count-left-out", subject, sentence))
                 if isinstance(curve, Linkability):
                     ranks[name, length] = curve.ranks
-        if name in unfitted or name not in given or attacker.listens:
+        if name in unfitted or name not in given or attacker.listens or attacker.channel:
             index += len(cuts)
             continue
         control = None if original is None else attackers[original].test

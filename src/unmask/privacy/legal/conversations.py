@@ -20,7 +20,7 @@ from unmask.privacy.attack import Attacker, refuse_dimensions
 from unmask.privacy.names import refuse_two_values
 from unmask.privacy.recordings import groups_of
 from unmask.run import Range, Xp
-from unmask.scoring import Backend, Sides, sides_of
+from unmask.scoring import Backend, Sides, sides_of_means
 from unmask.trials import Embeddings, Ids, lookup
 
 EnrolLength = int | Literal["all"] | None
@@ -101,12 +101,14 @@ USUAL = LegalProtocol()
 class Conversations:
     """Unit vectors, each the normalised mean of normalised utterances of one speaker, sorted by
     speaker: ``speakers[r]`` is the row's index in ``names``. ``left_out`` speakers had too few
-    utterances, ``short`` ones are averaged over fewer than asked for.
+    utterances, ``short`` ones are averaged over fewer than asked for. ``sizes`` says over how many
+    utterances each row is averaged.
     """
 
     vectors: FloatArray
     speakers: IntArray
     names: pl.Series
+    sizes: IntArray
     left_out: int = 0
     short: int = 0
 
@@ -126,7 +128,9 @@ def enrolment(
     most = total if length == "all" else np.full(len(total), _positive(length))
     sizes = np.minimum(total, most)
     vectors = average(embeddings, rows[rank < np.repeat(sizes, total)], sizes)
-    return Conversations(vectors, np.arange(len(total)), names, short=int((total < most).sum()))
+    return Conversations(
+        vectors, np.arange(len(total)), names, sizes, short=int((total < most).sum())
+    )
 
 
 def conversations(
@@ -144,10 +148,11 @@ def conversations(
         raise InputError(f"length {length}", wanted, actual)
     kept = np.where(enough, kept, 0)
     chosen = rows[rank < np.repeat(kept * length, total)]
-    vectors = average(embeddings, chosen, np.full(int(kept.sum()), length))
+    sizes = np.full(int(kept.sum()), length)
+    vectors = average(embeddings, chosen, sizes)
     speakers = np.repeat(np.arange(enough.sum()), kept[enough])
     names = names.filter(pl.Series(enough))
-    return Conversations(vectors, speakers, names, left_out=int((~enough).sum()))
+    return Conversations(vectors, speakers, names, sizes, left_out=int((~enough).sum()))
 
 
 def average(embeddings: Embeddings, rows: IntArray, sizes: IntArray) -> FloatArray:
@@ -308,7 +313,8 @@ class AttackData:
         """Rows of both sides whose inner products are scores, of some enrolment speakers or all,
         and the codes of both where there is side information.
         """
-        sides = sides_of(self.backend, self.enrolled.vectors[speakers], self.tested.vectors)
+        enrolled = self.enrolled.vectors[speakers], self.enrolled.sizes[speakers]
+        sides = sides_of_means(self.backend, *enrolled, self.tested.vectors, self.tested.sizes)
         if self.codes is None:
             return sides.enrol, sides.test, None
         codes = self.codes[0][speakers], self.codes[1][self.tested.speakers]
