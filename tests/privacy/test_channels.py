@@ -1,4 +1,4 @@
-"""The length of vectors as an attack: the LLR by its definition, what it finds, where it competes."""
+"""The length of vectors as an attack: its LLR by the definition, what it finds, where it is."""
 
 from __future__ import annotations
 
