@@ -149,7 +149,13 @@ def assess_attackers(
             skipped.append(Notice("length-left-out", "", sentence))
     asked_for = dict.fromkeys((Reading.PLAIN, *map(Reading, variants)))
     scored = tuple(dict.fromkeys(reading.scored for reading in asked_for))
-    points = list(product(lengths, metrics))
+    swapped = [
+        way.enrol if protocol.swap and way.enrols != "original" else way.test
+        for attacker in attackers.values()
+        for way in attacker.ways
+    ]
+    points, too_long = _possible_points(swapped, lengths, metrics)
+    skipped += too_long
     steps = len(attackers) * (len(scored) * len(points) + len(cuts))
     curves: dict[tuple[str, str, int], Curve] = {}
     ranks: dict[tuple[str, int], Ranks] = {}
@@ -279,6 +285,29 @@ def curve_of(
         made.append(curve)
     lost = ", ".join(f"{n:,}" for n in sizes if n > most)
     return averaged(made, ways, often * length), lost
+
+
+def _possible_points(
+    tested: Sequence[Embeddings], lengths: Sequence[int], metrics: Sequence[str]
+) -> tuple[list[tuple[int, str]], list[Notice]]:
+    """Pairs of a length and a metric, less Singling Out where nobody has two conversations.
+
+    Singling Out takes whoever has two conversations in a ``tested`` set, other metrics whoever has
+    one. Where nothing else is asked for it is kept, and says itself what is missing.
+    """
+    points = list(product(lengths, metrics))
+    longest = min(int(np.bincount(some.speakers.codes).max()) for some in tested) // 2
+    lacking = [point for point in points if point[1] == "singling_out" and point[0] > longest]
+    if len(lacking) == len(points):
+        return points, []
+    notices = []
+    for length, metric in lacking:
+        sentence = (
+            f"conversations of {length} utterances left out, nobody has two of them to attack: the"
+            f" longest are of {longest}"
+        )
+        notices.append(Notice("length-left-out", TITLES[metric], sentence))
+    return [point for point in points if point not in lacking], notices
 
 
 def _untried(attackers: Sequence[Attacker], variants: Sequence[str]) -> tuple[Notice, ...]:
