@@ -14,6 +14,7 @@ from tests.helpers.populations import population
 
 import unmask as um
 from unmask.base import Sampling
+from unmask.errors import InputError
 from unmask.privacy.legal import curve as legal_curve, linking as legal_counts, one_minus_eer
 from unmask.privacy.legal.curve import mean_variance, risk_interval
 from unmask.privacy.legal.from_scores import count_above_in_scores

@@ -100,6 +100,7 @@ LEAST_SPEAKERS = 3
 """On a side that is read about its mean: of one voice nothing is left, of two only ±d."""
 LEAST_IN_GROUP = 2
 _NOTHING = 1e-9
+_EXTRACTORS = "any extractor but that of these embeddings"
 
 
 def centred(embeddings: Embeddings, by: Sequence[str] = ()) -> Embeddings:
@@ -718,7 +719,8 @@ def not_tried(tried: Collection[str], able: Callable[[Named], bool], *others: st
             why = "not asked for" if able(backend) else f"need training speech{more}"
             reasons.setdefault(why, []).append(backend.name)
     parts = [f"{', '.join(names)} ({reason})" for reason, names in reasons.items()]
-    what = "; ".join([*parts, *others, "any extractor but that of these embeddings"])
+    beyond = "how much the recordings of a person scatter", _EXTRACTORS
+    what = "; ".join([*parts, *others, *beyond])
     sentence = f"not tried: {what}. `unmask assess` tries all that its data allow"
     return Notice("not-tried", "", sentence)
 

@@ -19,8 +19,7 @@ from unmask.base import FloatArray, IntArray
 from unmask.errors import InputError
 from unmask.privacy.attack import Attacker
 from unmask.privacy.recordings import of_people
-from unmask.scoring import LENGTH, Sides
-from unmask.scoring.cosine import SpeakerMoments, shrunk
+from unmask.scoring import LENGTH, Sides, SpeakerMoments, shrunk
 from unmask.trials import Embeddings
 
 LEAST_TRAINING_PEOPLE = 30

@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from unmask.scoring.backend import BACKENDS, BESIDE, LENGTH, NO_VOICE, WORDS, ByGroup
     from unmask.scoring.backend import Fused, Named, Parallel
     from unmask.scoring.backend import backend_named, fitted, known_backend, register_backend
-    from unmask.scoring.cosine import AsNorm, Cosine, Whitening, average_groups
+    from unmask.scoring.cosine import AsNorm, Cosine, SpeakerMoments, Whitening, average_groups
+    from unmask.scoring.cosine import shrunk
     from unmask.scoring.pairs import ALL, BLOCK, MOST_TRIALS, OTHERS, Block, PairGrid, Rule, Tile
     from unmask.scoring.plda import Plda
     from unmask.scoring.reducers import UNIT, CountAmong, CountBySpeaker, Tally
