@@ -77,7 +77,7 @@ def matrix_attackers(config: Config, inputs: Inputs, safeguard: str) -> dict[str
     if inputs.words is not None:
         told = replace(whole, words=inputs.words)
         rivals |= {b: replace(told, backend=b) for b in BY_WORDS}
-    if law.lengths_vary(whole.enrol, whole.test):
+    if not config.quick and law.lengths_vary(whole.enrol, whole.test):
         rivals[law.LENGTH] = replace(whole, backend=law.LENGTH)
     return rivals | {
         f"trained by {who}": attacker(speech)
@@ -284,7 +284,7 @@ def attacks_of(config: Config, inputs: Inputs) -> tuple[Attacks, dict[tuple[str,
             elif lacking and not attacker.trains:
                 missing[name, attacker.name] = f"not run, {' and '.join(lacking)}"
             else:
-                attack = _attack(name, attacker, inputs, speech)
+                attack = _attack(name, attacker, inputs, speech, quick=config.quick)
                 attacks.append(replace(attack, side=config.legal.side))
         if not attacks:
             reasons = "; ".join(f"{who}: {why}" for (n, who), why in missing.items() if n == name)
@@ -293,7 +293,9 @@ def attacks_of(config: Config, inputs: Inputs) -> tuple[Attacks, dict[tuple[str,
     return of, missing
 
 
-def _attack(safeguard: str, one: AttackerConfig, inputs: Inputs, speech: Speech) -> AttackRun:
+def _attack(
+    safeguard: str, one: AttackerConfig, inputs: Inputs, speech: Speech, *, quick: bool
+) -> AttackRun:
     """An attacker with the back-ends its data allow, trained on others or its own enrolment."""
     known = {data: inputs.enrolment(some) for data, some in speech.known.items()}
     apart = all(data in speech.learnt for data in one.train)
@@ -319,7 +321,8 @@ def _attack(safeguard: str, one: AttackerConfig, inputs: Inputs, speech: Speech)
     usable = usable or ("cosine",)
     if inputs.words is not None:
         usable = tuple(dict.fromkeys((*usable, f"{usable[0]}{law.BESIDE}", law.NO_VOICE)))
-    if law.lengths_vary(data.enrol, data.test):
+    # A quick look has six fixed attacks, all by the direction of vectors.
+    if not quick and law.lengths_vary(data.enrol, data.test):
         usable = (*usable, law.LENGTH)
     clause = description(one.enrol, one.train, trained=one.trains)
     own = one.enrol == "own"
