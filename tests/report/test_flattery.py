@@ -450,3 +450,19 @@ def test_a_side_column_that_is_spelled_otherwise_is_refused(tmp_path):
     )
     result = run(tmp_path, protected=sexes(speech(2), "f", "m"), **how)
     assert result.cards[0].extent == "most"
+
+
+def test_a_vector_whose_length_names_the_person_is_linked(tmp_path):
+    rng = np.random.default_rng(0)
+    people = np.repeat(np.arange(30), 10)
+    size = rng.normal(size=30)[people]
+    sets = []
+    for _ in "op":
+        rows = rng.normal(size=(30, DIM))[people] + 0.5 * rng.normal(size=(300, DIM))
+        length = np.exp(size + 0.3 * rng.normal(size=300))
+        rows *= (length / np.linalg.norm(rows, axis=1))[:, None]
+        names = [f"s{n:02d}-{i}" for n in range(30) for i in range(10)]
+        sets.append(Embeddings(rows, [f"s{n:02d}" for n in people], names))
+    result = run(tmp_path, original=sets[0], protected=sets[1])
+    assert "(length" in result.cards[0].worst.attacker
+    assert result.cards[0].extent in ("some", "most")

@@ -321,7 +321,7 @@ def _attack(
     usable = usable or ("cosine",)
     if inputs.words is not None:
         usable = tuple(dict.fromkeys((*usable, f"{usable[0]}{law.BESIDE}", law.NO_VOICE)))
-    # A quick look has six fixed attacks, all by the direction of vectors.
+    # A quick look has a few fixed attacks, all by the direction of vectors.
     if not quick and law.lengths_vary(data.enrol, data.test):
         usable = (*usable, law.LENGTH)
     clause = description(one.enrol, one.train, trained=one.trains)
