@@ -107,7 +107,8 @@ def test_the_config_of_an_assessment(files, tmp_path):
     release = {f"within the release ({one})" for one in ("cosine", "wccn", "whitened")}
     asked = {"original", "known (cosine)", "own (cosine)", "own (wccn)", *release}
     within = {f"{name[:-1]} by gender)" for name in asked if name.endswith(")") and "(" in name}
-    assert names == asked | within
+    by_length = {"known (length)", "own (length)", "within the release (length)"}
+    assert names == asked | within | by_length
     assert {row["conditions"].get("attribute") for row in rows} == {None, "gender"}
     depth = {r["metric"]: r["params"].get("enrol_L") for r in rows if "N" in r["params"]}
     assert (depth["linkability"], depth["one_minus_eer"]) == ("all", 2)
@@ -181,7 +182,7 @@ def test_another_place_gives_the_same_table(files, tmp_path):
     result = run(files, *what, *elsewhere)
     assert result.exit_code == 0, result.output
     assert result.stdout == wanted.stdout
-    assert len(list(tmp_path.glob("*/results-*.npz"))) == 2 * 3 * 2
+    assert len(list(tmp_path.glob("*/results-*.npz"))) == 3 * 3 * 2
     assert run(files, *what, "--state", str(tmp_path)).stdout == wanted.stdout
     for place, text in (("moon", "found moon"), ("cuda", "CUDA"), ("dask://127.0.0.1:1", "dask")):
         refused = run(files, *what, "--on", place)

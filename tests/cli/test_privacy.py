@@ -66,7 +66,7 @@ def test_table_of_two_safeguards(folder):
     assert "turned: OP, utterance pairs: the negated score discloses more" in done.stdout
     rows = [" ".join(line.split()) for line in done.stdout.splitlines()]
     assert any(row.startswith("turned cosine ") for row in rows)
-    assert any(row.startswith("turned strongest of 8: ") for row in rows)
+    assert any(row.startswith("turned strongest of 10: ") for row in rows)
     assert done.stdout.count("8 speakers: with fewer than 30") == 1
     assert "each calibrated anew" in " ".join(done.stdout.split())
 
@@ -87,7 +87,7 @@ def test_json_equals_the_python_api(folder):
     result = json.loads(done.stdout)
     jsonschema.validate(result, um.report.json_schema())
     sets = um.read_embeddings("o.npz"), um.read_embeddings("p.npz")
-    rivals = {name: um.Attacker(*sets, name) for name in ("whitened", "wasserstein")}
+    rivals = {name: um.Attacker(*sets, name) for name in ("whitened", "wasserstein", "length")}
     expected = um.pseudonymisation(*sets, attackers=rivals, replicates=50, seed=3)
     (most, _), (least, _) = expected.most_evidence, expected.fewest_errors
     strongest = {
@@ -99,7 +99,7 @@ def test_json_equals_the_python_api(folder):
     anew = by_name.pop("g_vd_retrained")
     assert anew["conditions"]["attacker"] == "wccn retrained on protected speech"
     for metric, row in by_name.items():
-        best = f"strongest of 8: {expected.named(strongest.get(metric, 'plain'))}"
+        best = f"strongest of 10: {expected.named(strongest.get(metric, 'plain'))}"
         attacker = best if metric in strongest else "cosine"
         named = {"system": "a", "attacker": attacker, "trials": "utterance pairs"}
         assert row["conditions"] == named
@@ -124,7 +124,7 @@ def test_matrices_lists_and_embeddings_agree(folder):
         values.append({r["metric"]: r["value"] for r in results if r["metric"] != "tag"})
     embedded, *given = values
     assert given[0] == pytest.approx(given[1], abs=1e-9)
-    fitted = ("strongest", "centred", "whitened", "wasserstein", "retrained")
+    fitted = ("strongest", "centred", "whitened", "wasserstein", "length", "retrained")
     own, shared = (
         {metric: value for metric, value in one.items() if not any(f in metric for f in fitted)}
         for one in (embedded, given[0])

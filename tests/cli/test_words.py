@@ -87,7 +87,7 @@ def test_privacy_has_a_row_of_words(unmask):
     assert {"deid_words", "d_ece_words", "l_w_words", "tag_words", "eer_words"} <= set(found)
     assert found["deid_words"]["value"] < 0.5
     strongest = [r["conditions"]["attacker"] for r in rows if r["metric"] == "deid_strongest"]
-    assert strongest[0].startswith("strongest of 12: cosine + words")
+    assert strongest[0].startswith("strongest of 16: no voice + words")
 
 
 @pytest.mark.parametrize("command", [LEGAL, PRIVACY], ids=["legal", "privacy"])

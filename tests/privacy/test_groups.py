@@ -301,7 +301,7 @@ def test_groups_that_cannot_be_fitted_cost_themselves():
         ((replace(enrol, columns={}), test), "embeddings: expected a column sex, found none"),
         (
             (enrol, replace(test, columns={"sex": ["x"] * len(test)})),
-            "a group that is on both side",
+            "sex: expected one value for a person in all sets, found f and x for s00",
         ),
         (
             (enrol, replace(test, columns={"sex": ["f", "m"] * (len(test) // 2)})),

@@ -8,6 +8,7 @@ from tests.helpers.populations import population
 
 import unmask as um
 from unmask.base import Groups
+from unmask.errors import InputError
 from unmask.privacy.legal import isolating_kernel, one_minus_eer
 from unmask.privacy.legal.conversations import Rows
 from unmask.privacy.legal.isolating import calibrated_chance, mean_calibrated_chance
@@ -446,3 +447,26 @@ def test_lots_are_even_and_those_of_equal_rows_differ():
     assert sorted(turned[::-1][:4]) == sorted(drawn[:4])
     assert (isolating_kernel.lots(rows, 4) != drawn).all()
     assert (isolating_kernel.lots(-0.0 * rows, 3) == isolating_kernel.lots(0.0 * rows, 3)).all()
+
+
+def test_a_length_without_two_conversations_costs_singling_out_alone():
+    """Four utterances of each person: one conversation of three for Linkability, not two."""
+    rng = np.random.default_rng(0)
+    names = np.repeat([f"s{n:02}" for n in range(30)], 4)
+    means = np.repeat(rng.normal(size=(30, 8)), 4, axis=0)
+    enrol, test = (um.Embeddings(means + rng.normal(size=means.shape), names) for _ in "et")
+    attackers = {"a": um.Attacker(enrol, test, enrols="original")}
+    found = um.assess_attackers(attackers, lengths=[1, 3], counts=[20], replicates=0)
+    assert found.lengths_of("singling_out") == (1,)
+    assert found.lengths_of("linkability") == (1, 3)
+    (told,) = [one for one in found.notices if one.code == "length-left-out"]
+    assert told.line == (
+        "Singling Out: conversations of 3 utterances left out, nobody has two of them to attack:"
+        " the longest are of 2"
+    )
+    assert found.worst("singling_out").length == 1
+    assert found.estimate("a", "singling_out", 3, 20) is None
+    assert "legal_panel" in found.figures()
+    assert {row.conditions["L"] for row in um.report.document(found).rows} == {"1", "3"}
+    with pytest.raises(InputError, match="expected a speaker with at least 6 utterances"):
+        um.assess_attackers(attackers, lengths=[3], counts=[20], metrics=["singling_out"])

@@ -392,3 +392,89 @@ def test_reversed_scores_are_told_where_safeguards_are_compared():
     with pytest.warns(um.UnmaskWarning, match="negated score discloses more"):
         result = um.compare(frame, "a", "b", replicates=20, privacy=True)
     assert any(one.code == "negated" for one in result.notices)
+
+
+def case_voices() -> Embeddings:
+    """CAM++ vectors of 60 AudioMNIST speakers, six utterances each."""
+    vectors = np.load(CASE / "campplus.npz")["original"].astype(float)
+    few = np.arange(len(vectors)) % 20 < EACH
+    people = np.repeat(np.arange(60), EACH)
+    names = [f"s{n:02d}-{i}" for n in range(60) for i in range(EACH)]
+    return Embeddings(vectors[few], [f"s{n:02d}" for n in people], names)
+
+
+def mostly(embeddings: Embeddings) -> Embeddings:
+    """Nine tenths of each voice."""
+    noise = np.random.default_rng(3).normal(size=embeddings.vectors.shape)
+    noise /= np.linalg.norm(noise, axis=1, keepdims=True)
+    return replace(embeddings, vectors=0.9 * embeddings.normalised().vectors + 0.44 * noise)
+
+
+@pytest.mark.parametrize("redact", [False, True])
+def test_one_person_under_two_names_is_told(tmp_path, redact):
+    whole = case_voices()
+    place = np.arange(len(whole)) % EACH
+    split = Ids.from_strings(
+        [f"{name}{'ab'[n % 2]}" for name, n in zip(whole.speakers.to_series(), place, strict=True)]
+    )
+    whole = replace(whole, speakers=split)
+    head = HEAD if not redact else "redact = true\n" + HEAD
+    result = run(tmp_path, original=whole, protected=mostly(whole), head=head)
+    (said,) = [line for line in result.limits if "of names may be one person each" in line]
+    assert said.startswith("original: ")
+    assert ("Speaker " in said) == redact
+    assert any(f"s{n:02d}a and s{n:02d}b" in said for n in range(60)) != redact
+
+
+@pytest.mark.parametrize("redact", [False, True])
+def test_voices_stored_under_the_next_person_are_told(tmp_path, redact):
+    whole = case_voices()
+    protected = mostly(whole)
+    protected = replace(protected, vectors=np.roll(protected.vectors, EACH, axis=0))
+    head = HEAD if not redact else "redact = true\n" + HEAD
+    result = run(tmp_path, original=whole, protected=protected, head=head)
+    (said,) = [line for line in result.limits if "may be stored under another name" in line]
+    assert said.startswith("V: the protected voices of ")
+    assert ("Speaker " in said) == redact
+    right = [f"s{n:02d} resembles s{(n - 1) % 60:02d}" for n in range(60)]
+    assert any(one in said for one in right) != redact
+
+
+def test_names_that_are_right_are_not_doubted(tmp_path):
+    whole = case_voices()
+    result = run(tmp_path, original=whole, protected=mostly(whole))
+    assert not any("may be" in line and "name" in line for line in result.limits), result.limits
+
+
+def test_a_side_column_that_is_spelled_otherwise_is_refused(tmp_path):
+    def sexes(embeddings: Embeddings, *spelled: str) -> Embeddings:
+        codes = embeddings.speakers.codes
+        return replace(
+            embeddings, columns={"sex": Ids.from_strings([spelled[code % 2] for code in codes])}
+        )
+
+    head = HEAD.replace("legal = {", 'legal = {side = ["sex"], ')
+    how = {"original": sexes(speech(), "f", "m"), "head": head}
+    said = both({**how, "protected": sexes(speech(2), "female", "male")}, tmp_path)
+    assert said == (
+        "sex: expected one value for a person in all sets, found f and female for s00, and two for"
+        " 11 more"
+    )
+    result = run(tmp_path, protected=sexes(speech(2), "f", "m"), **how)
+    assert result.cards[0].extent == "most"
+
+
+def test_a_vector_whose_length_names_the_person_is_linked(tmp_path):
+    rng = np.random.default_rng(0)
+    people = np.repeat(np.arange(30), 10)
+    size = rng.normal(size=30)[people]
+    sets = []
+    for _ in "op":
+        rows = rng.normal(size=(30, DIM))[people] + 0.5 * rng.normal(size=(300, DIM))
+        length = np.exp(size + 0.3 * rng.normal(size=300))
+        rows *= (length / np.linalg.norm(rows, axis=1))[:, None]
+        names = [f"s{n:02d}-{i}" for n in range(30) for i in range(10)]
+        sets.append(Embeddings(rows, [f"s{n:02d}" for n in people], names))
+    result = run(tmp_path, original=sets[0], protected=sets[1])
+    assert "(length" in result.cards[0].worst.attacker
+    assert result.cards[0].extent in ("some", "most")

@@ -101,7 +101,7 @@ def test_a_second_run_is_known_by_its_name_or_told(folder):
     assert [one.hidden for one in by_name.safeguards] == [False, True]
     assert "a second run by the attacker" in assumptions(by_name)[1]
     done = run("original.npz", "b2.npz", "--again", "b2-again.npz", "--validate")
-    assert "ignorant (cosine, wccn, whitened); informed (" in done.stdout
+    assert "ignorant (cosine, wccn, whitened, length); informed (" in done.stdout
     assert re.search(r"A run takes about \d+ s\.", done.stdout)
     assert "the semi-informed attacker, since no related safeguard" in done.stdout
     assert "Hidden" not in done.stdout

@@ -81,7 +81,7 @@ def test_the_strongest_of_the_same_attacks_has_the_same_name(made):
     }
     assert names["assess"] == names["privacy"]
     assert {who for who, _ in names["assess"]} == {"weak", "strong"}
-    assert all(name.startswith("strongest of 8: ") for _, name in names["assess"])
+    assert all(name.startswith("strongest of 10: ") for _, name in names["assess"])
 
 
 def test_headings_tell_pairs_from_models(made):
@@ -111,11 +111,11 @@ def test_sentences_say_of_what_a_number_is(made):
         plain = re.sub(r"</?(sub|sup)>", "", page)
         assert "DECE of enrolled models: average evidence of identity per comparison" in plain
         assert "1 − DeID of utterance pairs: how strongly" in plain
-        assert re.search(r"by the strongest of 8: [a-z]", plain)
+        assert re.search(r"by the strongest of 10: [a-z]", plain)
     answers = {section.key: section.answer for section in result.sections}
     assert all("D_ECE of enrolled models" in line for line in answers["zebra"])
     assert all(
-        "(DeID of utterance pairs, strongest of 8: " in line
+        "(DeID of utterance pairs, strongest of 10: " in line
         for line in answers["similarity"]
         if "retrained" not in line
     )

@@ -28,6 +28,7 @@ NOT_GIVEN = {
     "own": "no run of the attacker's own (again) was given, and the safeguard is not keyless",
     "related": "no related safeguard was given",
 }
+BY_WORDS = f"cosine{law.BESIDE}", law.NO_VOICE, law.WORDS
 NO_PEOPLE = "from speech of other people, original and protected: see [training]"
 
 
@@ -75,7 +76,9 @@ def matrix_attackers(config: Config, inputs: Inputs, safeguard: str) -> dict[str
     rivals.pop("cosine", None)
     if inputs.words is not None:
         told = replace(whole, words=inputs.words)
-        rivals |= {b: replace(told, backend=b) for b in (f"cosine{law.BESIDE}", law.WORDS)}
+        rivals |= {b: replace(told, backend=b) for b in BY_WORDS}
+    if not config.quick and law.lengths_vary(whole.enrol, whole.test):
+        rivals[law.LENGTH] = replace(whole, backend=law.LENGTH)
     return rivals | {
         f"trained by {who}": attacker(speech)
         for (name, who), speech in inputs.trained.items()
@@ -158,7 +161,7 @@ class AttackRun:
             Variant(backend, reading, by)
             for backend in self.backends
             for by in dict.fromkeys(((), known_groups(self.side, self.data)))
-            if not (by and backend.endswith(law.BESIDE))
+            if not (by and (backend.endswith(law.BESIDE) or backend == law.LENGTH))
             for reading in self.against(backend, by).readings
         )
 
@@ -283,7 +286,7 @@ def attacks_of(config: Config, inputs: Inputs) -> tuple[Attacks, dict[tuple[str,
             elif lacking and not attacker.trains:
                 missing[name, attacker.name] = f"not run, {' and '.join(lacking)}"
             else:
-                attack = _attack(name, attacker, inputs, speech)
+                attack = _attack(name, attacker, inputs, speech, quick=config.quick)
                 attacks.append(replace(attack, side=config.legal.side))
         if not attacks:
             reasons = "; ".join(f"{who}: {why}" for (n, who), why in missing.items() if n == name)
@@ -292,7 +295,9 @@ def attacks_of(config: Config, inputs: Inputs) -> tuple[Attacks, dict[tuple[str,
     return of, missing
 
 
-def _attack(safeguard: str, one: AttackerConfig, inputs: Inputs, speech: Speech) -> AttackRun:
+def _attack(
+    safeguard: str, one: AttackerConfig, inputs: Inputs, speech: Speech, *, quick: bool
+) -> AttackRun:
     """An attacker with the back-ends its data allow, trained on others or its own enrolment."""
     known = {data: inputs.enrolment(some) for data, some in speech.known.items()}
     apart = all(data in speech.learnt for data in one.train)
@@ -317,7 +322,10 @@ def _attack(safeguard: str, one: AttackerConfig, inputs: Inputs, speech: Speech)
     )
     usable = usable or ("cosine",)
     if inputs.words is not None:
-        usable = tuple(dict.fromkeys((*usable, f"{usable[0]}{law.BESIDE}")))
+        usable = tuple(dict.fromkeys((*usable, f"{usable[0]}{law.BESIDE}", law.NO_VOICE)))
+    # A quick look has a few fixed attacks, all by the direction of vectors.
+    if not quick and law.lengths_vary(data.enrol, data.test):
+        usable = (*usable, law.LENGTH)
     clause = description(one.enrol, one.train, trained=one.trains)
     own = one.enrol == "own"
     return AttackRun(safeguard, one.name, clause, usable, data, own, untried)

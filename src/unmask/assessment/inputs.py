@@ -39,7 +39,7 @@ from unmask.assessment.toml import relative
 from unmask.assessment.training import Extractors, Say
 from unmask.errors import InputError
 from unmask.estimate import Notice
-from unmask.privacy import Words
+from unmask.privacy import Words, name_notices, refuse_two_values
 from unmask.privacy.legal import Attacker, of_people, within_release
 from unmask.run import content_digest
 from unmask.trials import (
@@ -350,14 +350,29 @@ def read_inputs(
     notices += [*encoder_notices(read), *sound_notices(sounds), *run_notices(inputs.speech)]
     notices += [*repeated_notices(read, name_them=not config.redact), *inputs.notices]
     inputs = replace(inputs, sources=tuple(dict.fromkeys(sources)), notices=tuple(notices))
+    refuse_two_values([*filter(None, [inputs.original]), *read.values()], config.legal.side)
     if not config.redact:
-        return inputs
+        return inputs if work.dry else _with_doubted_names(inputs, inputs)
     labels = Labels.of(inputs, inputs.sources, redaction_key(work.folder))
+    labelled = labels.redacted(inputs)
+    if not work.dry:
+        labelled = _with_doubted_names(labelled, inputs, labels.speakers.__getitem__)
     return replace(
-        labels.redacted(inputs),
+        labelled,
         enrols=frozenset(labels.utterances.get(name, name) for name in inputs.enrols),
         sources=tuple(map(labels.source, inputs.sources)),
     )
+
+
+def _with_doubted_names(inputs: Inputs, named: Inputs, spell: Callable[[str], str] = str) -> Inputs:
+    """Add notices on people and voices of ``named`` that may bear a wrong name.
+
+    ``spell`` writes a name as the report shows it.
+    """
+    if named.original is None:
+        return inputs
+    doubted = name_notices(named.original, named.protected, spell)
+    return replace(inputs, notices=(*inputs.notices, *doubted))
 
 
 def _hearing(inputs: Inputs, config: Config) -> Inputs:

@@ -15,6 +15,7 @@ import numpy as np
 from unmask.assessment.config import ORIGINAL
 from unmask.base import FloatArray, Vectors, quantile_t
 from unmask.estimate import Notice
+from unmask.privacy import NAMES_DOUBTED
 from unmask.privacy.legal import half_by_content
 from unmask.speech import SAMPLE_RATE
 from unmask.trials import Embeddings, Sound
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from unmask.assessment.runs import Speech
 
 SOUND, ENCODER, RUN, REPEATED = "sound", "encoder-untold", "unlike-run", "repeated-vectors"
-COMPARED = (SOUND, ENCODER, RUN, REPEATED)
+COMPARED = (SOUND, ENCODER, RUN, REPEATED, *NAMES_DOUBTED)
 """Codes of notices."""
 RUN_ALIKE, RUN_LEVEL = 0.25, 1e-4
 """Share of what people are recognised by in one run that is too little in another run of the same

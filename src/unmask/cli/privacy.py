@@ -201,6 +201,7 @@ def legal(
         )
         if (words := said.words(whose)) is not None:
             attackers = law.with_words(attackers, words, original=original or "original")
+        attackers = law.with_length(attackers, original=original or "original")
         options = {
             "counts": None if counts is None else _numbers(counts, "--counts"),
             "lengths": None if lengths is None else _numbers(lengths, "--lengths"),

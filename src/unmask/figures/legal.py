@@ -47,6 +47,7 @@ _TITLES = {
 }
 _CHANCE = "chance"
 _CONTINUED = (5, 3)
+_TEXT = alt.Text("text:N")
 
 
 def legal_figures(sweep: LegalSweep) -> list[Figure]:
@@ -56,7 +57,7 @@ def legal_figures(sweep: LegalSweep) -> list[Figure]:
         for metric in ("singling_out", "linkability"):
             curves = {
                 name: curve
-                for name in (sweep.attackers if metric in sweep.metrics else ())
+                for name in (sweep.attackers if length in sweep.lengths_of(metric) else ())
                 if isinstance(curve := sweep.shown(name, metric, length), RiskCurve)
             }
             if curves:
@@ -81,6 +82,8 @@ def legal_panel(sweep: LegalSweep, *, headlines: Mapping[str, Strongest] | None 
     inner = min(380, int((width() - 62 - 34 * across) / across))
     panels = [
         _panel(sweep, metric, length, rings[metric], room=inner, first=i == 0 or across == 1)
+        if length in sweep.lengths_of(metric)
+        else alt.layer(draw.mark(table(text="nobody has two conversations"), "text", _TEXT))
         for metric in sweep.metrics
         for i, length in enumerate(sweep.lengths)
     ]

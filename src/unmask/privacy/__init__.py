@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from unmask.privacy.attack import BACKENDS, PLAIN, READINGS, RELEASE, SCENARIOS, WORDS, Attack
     from unmask.privacy.attack import Attacker, HeldOut, Reading, attack_scenarios, centred
     from unmask.privacy.attack import known_backend, with_backends, within_release
+    from unmask.privacy.channels import TwoCovariance, with_length
     from unmask.privacy.legal import Curve, EnrolLength, Inference, LearningCurve, LegalProtocol
     from unmask.privacy.legal import LegalSweep, Linkability, Overlap, Ranks, RiskCurve
     from unmask.privacy.legal import SinglingOut, Strongest, assess_attackers, attribute_inference
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from unmask.privacy.legal import singling_out_from_scores, strongest_of
     from unmask.privacy.luck import Permuted
     from unmask.privacy.menagerie import Corner, Zoo, zoo
+    from unmask.privacy.names import NAMES_DOUBTED, AlikePeople, MisplacedVoices, alike_people
+    from unmask.privacy.names import misplaced_voices, name_notices, refuse_two_values
     from unmask.privacy.similarity import CalibrationDistortion, PrivacyAssessment, Pseudonymisation
     from unmask.privacy.similarity import SafeguardRow, SessionAssessment, SimilaritySet
     from unmask.privacy.similarity import SpeakerProtection, calibration_distortion

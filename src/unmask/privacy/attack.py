@@ -19,6 +19,7 @@ from unmask.base import BoolArray, FloatArray, IntArray, lazy
 from unmask.engine import Roc, fusion_weights
 from unmask.errors import InputError
 from unmask.estimate import Notice
+from unmask.privacy.names import refuse_two_values
 from unmask.privacy.recordings import (
     MOST_PARTS,
     ExchangedPeople,
@@ -34,9 +35,13 @@ from unmask.privacy.recordings import (
     shown_group,
     versions_of,
 )
+from unmask.run import NUMPY
 from unmask.scoring import (
     BACKENDS as BACKENDS,
     BESIDE as BESIDE,
+    LENGTH as LENGTH,
+    NO_VOICE as NO_VOICE,
+    WIDE,
     WORDS as WORDS,
     AlignedCosine,
     Backend,
@@ -51,6 +56,7 @@ from unmask.scoring import (
     known_backend as known_backend,
     score_matrix,
     sides_of,
+    sides_of_means,
 )
 from unmask.trials import Embeddings, refuse_encoders
 
@@ -98,6 +104,7 @@ LEAST_SPEAKERS = 3
 """On a side that is read about its mean: of one voice nothing is left, of two only ±d."""
 LEAST_IN_GROUP = 2
 _NOTHING = 1e-9
+_EXTRACTORS = "any extractor but that of these embeddings"
 
 
 def centred(embeddings: Embeddings, by: Sequence[str] = ()) -> Embeddings:
@@ -188,6 +195,11 @@ class Attacker:
         return "alone" if self.backend == WORDS else "beside" * self.backend.endswith(BESIDE)
 
     @property
+    def channel(self) -> bool:
+        """Whether it compares something else than the direction of vectors, with raw columns."""
+        return isinstance(self.backend, str) and self.backend == LENGTH
+
+    @property
     def ways(self) -> tuple[Attacker, ...]:
         """The rounds of the attack at one utterance: itself alone where it has no others."""
         return self.rounds()
@@ -239,6 +251,10 @@ class Attacker:
             from unmask.privacy.words import listening
 
             return listening(self)
+        if self.channel:
+            from unmask.privacy.channels import compare_channel
+
+            return compare_channel(self)
         if self.by:
             return self._by_group()
         named = self._named if isinstance(self.backend, str) else None
@@ -277,6 +293,7 @@ class Attacker:
         """Ready within each group on both sides; where it does not align, vectors tell it."""
         name = f"back-end {self.backend if isinstance(self.backend, str) else self.backend.name}"
         name = f"{name} by {' and '.join(self.by)}"
+        refuse_two_values([self.enrol, self.test], self.by)
         both = [groups_of(voices, self.by) for voices in (self.enrol, self.test)]
         shared = sorted(set(both[0]) & set(both[1]))
         if not shared:
@@ -325,6 +342,7 @@ class Attacker:
         """
         if not self.by:
             return None
+        refuse_two_values([self.enrol, self.test], self.by)
         both = [groups_of(voices, self.by).to_numpy() for voices in (self.enrol, self.test)]
         codes = np.unique(np.concatenate(both).astype(str), return_inverse=True)[1]
         return codes[: len(both[0])], codes[len(both[0]) :]
@@ -361,7 +379,7 @@ class Attacker:
         """
         named = self._named
         moves = named is not None and (named.aligns or named.needs == "pairs")
-        return moves or self.listens == "alone"
+        return moves or self.listens == "alone" or self.backend == NO_VOICE
 
     @property
     def is_release(self) -> bool:
@@ -378,7 +396,9 @@ class Attacker:
     @lazy
     def readings(self) -> tuple[Reading, ...]:
         """The ways in which this attacker can read its scores."""
-        return (PLAIN, NEGATED) if self.uncentred else READINGS
+        read = (PLAIN, NEGATED) if self.uncentred else READINGS
+        # A log-likelihood ratio says which way evidence points: nothing is found by its negative.
+        return tuple(one for one in read if one == one.scored) if self.channel else read
 
     def read(self, reading: Reading | str = PLAIN) -> Attack:
         """The attack of this attacker with one of its readings."""
@@ -398,13 +418,14 @@ class Attacker:
 
     def _becomes_nothing(self) -> str:
         """Where less the mean no voice, or no vector, is left; empty where some are everywhere."""
+        by_direction = not self.channel
         for name, side in self._sides.items():
             people = min(len(set(side.speakers.codes[here])) for here in _means(side, self.by))
             if people < LEAST_SPEAKERS:
                 of = " in a group" if self.by else ""
                 return f"{name} has fewer than {LEAST_SPEAKERS} speakers{of}"
         taught = dict(zip(["training"], self._taught, strict=False))
-        for name, voices in {**self._sides, **taught}.items():
+        for name, voices in {**self._sides, **taught}.items() if by_direction else ():
             left = np.linalg.norm(centred(voices, self.by).vectors, axis=1) <= _NOTHING
             if left.any():
                 return f"{left.sum()} vectors of {name} become zero"
@@ -428,6 +449,10 @@ class Attacker:
         """
         if self.uncentred:
             return None
+        if self.channel:
+            from unmask.privacy.channels import centred_columns
+
+            return centred_columns(self)
         train = self.train
         if train is not None and train in self._taught:
             train = centred(train, self.by).normalised()
@@ -438,7 +463,7 @@ class Attacker:
     def fits(self) -> bool:
         """Whether its back-end is fitted on enrolment or attacked speech of the same people."""
         named = self._named
-        if self.listens or (named and (named.aligns or named.needs == "attacked")):
+        if self.listens or self.channel or (named and (named.aligns or named.needs == "attacked")):
             return True
         people = set(self.test.speakers.to_series())
         return self.train is not None and bool(people & set(self.train.speakers.to_series()))
@@ -534,10 +559,12 @@ class Attack:
             refuse_versions(self.attacker.enrol, self.attacker.test, "attack: enrolment")
         return self.ready
 
-    def _scores(self, enrolled: npt.ArrayLike) -> FloatArray:
-        """Scores of enrolled vectors with every test utterance."""
+    def _scores(self, enrolled: FloatArray, counts: IntArray) -> FloatArray:
+        """Scores of averages over so many enrolled vectors with every test utterance."""
         used = self._used
-        scores = score_matrix(used.backend_in_use, enrolled, used.test.vectors)
+        tested = np.ones(len(used.test), dtype=np.int64)
+        sides = sides_of_means(used.backend_in_use, enrolled, counts, used.test.vectors, tested)
+        scores = sides.pairs(WIDE).kept(NUMPY, (0, len(sides.enrol)))
         return scores if self.reading == self.reading.scored else -scores
 
     def matrix(self) -> FloatArray:
@@ -547,7 +574,7 @@ class Attack:
         """
         enrol = self._used.enrol
         codes = np.unique(enrol.speakers.codes, return_inverse=True)[1]
-        return self._scores(average_groups(enrol.vectors, codes))
+        return self._scores(average_groups(enrol.vectors, codes), np.bincount(codes))
 
     def sides(self) -> Sides:
         """Rows of all enrolment and of all test utterances, whose inner products are scores."""
@@ -575,7 +602,8 @@ class Attack:
         enrol, test = self.attacker.enrol, self.attacker.test
         own, tested = (voices.speakers.to_series().to_numpy() for voices in (enrol, test))
         same = own[:, None] == tested[None]
-        scores = self._scores(self._used.enrol.vectors)
+        enrolled = self._used.enrol.vectors
+        scores = self._scores(enrolled, np.ones(len(enrolled), dtype=np.int64))
         return scores[same], scores[~same]
 
 
@@ -724,6 +752,7 @@ def with_groups(
     for name, one in attackers.items():
         chosen[name] = one
         fitted_by_name = isinstance(one.backend, str) and not one.by and not one.listens
+        fitted_by_name = fitted_by_name and not one.channel
         if columns and name != original and fitted_by_name:
             base = name.removesuffix(f"({one.backend})").rstrip()
             label = f"{one.backend} by {' and '.join(columns)}"
@@ -751,7 +780,8 @@ def not_tried(tried: Collection[str], able: Callable[[Named], bool], *others: st
             why = "not asked for" if able(backend) else f"need training speech{more}"
             reasons.setdefault(why, []).append(backend.name)
     parts = [f"{', '.join(names)} ({reason})" for reason, names in reasons.items()]
-    what = "; ".join([*parts, *others, "any extractor but that of these embeddings"])
+    beyond = "how much the recordings of a person scatter", _EXTRACTORS
+    what = "; ".join([*parts, *others, *beyond])
     sentence = f"not tried: {what}. `unmask assess` tries all that its data allow"
     return Notice("not-tried", "", sentence)
 

@@ -1,6 +1,7 @@
 """What is said, as an attacker reads it: rows of transcripts whose inner products are scores.
 
-A text is its words and their runs of 3 to 5 characters, the blanks around a word among them. A term
+A text is its words and their runs of 3 to 5 characters, the blanks around a word among them; in
+scripts without blanks between words also each character and each two in a row. A term
 t of a text d weighs tf(t, d)·ln((1 + n)/df(t)): so often it is in d, and so many of the n different
 texts of enrolment and training have it (Spärck Jones 1972). Terms that none of these has do not
 count, and rows are at length one. No attacked text is looked at.
@@ -8,10 +9,12 @@ count, and rows are at length one. No attacked text is looked at.
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -31,7 +34,7 @@ from unmask.privacy.recordings import (
     versions_of,
 )
 from unmask.run import one_blas_thread, store
-from unmask.scoring import AlignedCosine, Cosine, Fused, score_matrix
+from unmask.scoring import NO_VOICE, AlignedCosine, Cosine, Fused, score_matrix
 from unmask.trials import Embeddings, Ids, lookup
 
 MOST = 4096
@@ -39,6 +42,17 @@ MOST = 4096
 _WEIGHED = 1000
 """Utterances at most on each side of the trials by which voice and words are weighed."""
 _LEAST_PEOPLE = 8
+_WITHOUT_BLANKS = re.compile(
+    "["
+    "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Chinese
+    "\u3040-\u30ff\u31f0-\u31ff\uff66-\uff9f"  # Japanese
+    "\u0e00-\u0e7f"  # Thai
+    "\u0e80-\u0eff"  # Lao
+    "\u1000-\u109f\ua9e0-\ua9ff\uaa60-\uaa7f"  # Burmese
+    "\u1780-\u17ff"  # Khmer
+    "]+"
+)
+"""A run of characters of a script that writes no blanks between words."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,23 +180,31 @@ def _terms(text: str) -> Iterator[str]:
         yield f"\0{word}"
         padded = f" {word} "
         yield from (padded[i : i + n] for n in (3, 4, 5) for i in range(len(padded) - n + 1))
+    for run in _WITHOUT_BLANKS.findall(text):
+        yield from run
+        yield from map("".join, pairwise(run))
 
 
 def with_words(
     attackers: Mapping[str, Attacker], words: Words, *, original: str = "original"
 ) -> dict[str, Attacker]:
-    """Every one of ``attackers``; those on protected speech also with words beside the voice, and
-    once for the same texts by words alone. The one on unprotected speech, called ``original``, is
-    what attacks by voice are compared with.
+    """Add attacks by words to ``attackers`` on protected speech.
+
+    Each attacker competes once more with words next to the voice. Once for the same texts words
+    alone compete, as the weight 0 of the voice (:data:`NO_VOICE`), and stand next to the headline
+    under their own name. The attacker on unprotected speech, called ``original``, is what attacks
+    by voice are compared with.
     """
     chosen, said = dict(attackers), set[Any]()
     for name, one in attackers.items():
-        if name != original:
+        if name != original and not one.channel:
             told = hearing(one, words)
             chosen[f"{name}{BESIDE}"] = replace(told, backend=f"{one.backend}{BESIDE}")
             texts = one.is_release, *(tuple(spoken_in(side)) for side in (told.enrol, told.test))
             if texts not in said:
-                chosen[f"{WORDS}, {name}" if said else WORDS] = replace(told, backend=WORDS)
+                for backend in (WORDS, NO_VOICE):
+                    label = f"{backend}, {name}" if said else backend
+                    chosen[label] = replace(told, backend=backend)
                 said.add(texts)
     every = (way for attacker in attackers.values() for way in attacker.ways)
     words.refuse_unknown(x for o in every for x in (o.enrol, o.test, o.train, *(o.parallel or ())))
@@ -218,9 +240,9 @@ def listening(attacker: Attacker) -> Attacker:
         rest = ~versions_of(train, attacker.test)
         fit += [train.select(rest)] if rest.any() else []
     known, tested = attacker.words.rows(fit, attacker.enrol, attacker.test)
-    if attacker.listens == "alone":
+    if attacker.listens == "alone" or name == NO_VOICE:
         enrol, test = attacker.enrol.with_vectors(known), attacker.test.with_vectors(tested)
-        return replace(attacker, enrol=enrol, test=test, backend=AlignedCosine(WORDS))
+        return replace(attacker, enrol=enrol, test=test, backend=AlignedCosine(name))
     used = replace(attacker, backend=name.removesuffix(BESIDE))
     voice = used.ready()
     enrol, test = (

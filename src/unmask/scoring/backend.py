@@ -29,6 +29,10 @@ WORDS = "words"
 """The attack by words alone, and the column of embeddings that numbers what is said."""
 BESIDE = f" + {WORDS}"
 """Ends the name of a back-end that compares voices, with words beside them."""
+LENGTH = "length"
+"""The attack by the length of the vectors, a channel next to their direction."""
+NO_VOICE = f"no voice{BESIDE}"
+"""Words next to a voice of weight 0: words alone, as an attack that competes."""
 Needs = Literal["nothing", "training", "attacked", "pairs"]
 Parallel = tuple[Embeddings, Embeddings]
 """Training speech as it is enrolled, and the same as it is protected."""
@@ -88,6 +92,8 @@ BACKENDS: dict[str, Named] = {
 
 def known_backend(name: str) -> Named:
     """The back-end of a name; with words beside the voice, what compares the voice."""
+    if name in (NO_VOICE, LENGTH):
+        return Named(name, Cosine)
     voice = name.removesuffix(BESIDE)
     if voice not in BACKENDS:
         raise InputError("back-end", f"{', '.join(BACKENDS)} or a file (npz)", name)

@@ -11,7 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import FloatArray, Groups
+from unmask.base import FloatArray, Groups, IntArray
 from unmask.errors import InputError
 from unmask.run import NUMPY, Range, Xp
 from unmask.scoring.pairs import PairGrid
@@ -97,6 +97,32 @@ class Backend(Protocol):
     def name(self) -> str: ...
 
     def sides(self, vectors: npt.ArrayLike) -> Sides: ...
+
+
+@runtime_checkable
+class CountingBackend(Backend, Protocol):
+    """A back-end whose scores depend on how many utterances each vector is the average of."""
+
+    def sides_of_means(
+        self,
+        enrol: npt.ArrayLike,
+        enrol_counts: IntArray,
+        test: npt.ArrayLike,
+        test_counts: IntArray,
+    ) -> Sides: ...
+
+
+def sides_of_means(
+    backend: Backend,
+    enrol: npt.ArrayLike,
+    enrol_counts: IntArray,
+    test: npt.ArrayLike,
+    test_counts: IntArray,
+) -> Sides:
+    """Give the rows of averages over so many utterances each; most back-ends need no counts."""
+    if isinstance(backend, CountingBackend):
+        return backend.sides_of_means(enrol, enrol_counts, test, test_counts)
+    return sides_of(backend, enrol, test)
 
 
 def sides_of(

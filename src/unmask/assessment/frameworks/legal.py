@@ -109,7 +109,12 @@ def legal_attackers(
 
 def _within(released: law.Attacker, backends: Sequence[str]) -> dict[str, law.Attacker]:
     """The attack within a release by each of the back-ends, and by the first with words beside."""
-    every = (*backends, f"{backends[0]}{law.BESIDE}") if released.words else backends
+    beside = (f"{backends[0]}{law.BESIDE}", law.NO_VOICE)
+    every = (*backends, *beside) if released.words else backends
+    # The length of a vector is learnt from names, which are not known from record to record.
+    learns = any(not law.known_backend(one).is_free for one in backends)
+    if learns and law.lengths_vary(released.enrol, released.test):
+        every = (*every, law.LENGTH)
     return {f"{RELEASE} ({one})": replace(released, backend=one) for one in every}
 
 

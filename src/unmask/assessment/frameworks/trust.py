@@ -114,6 +114,7 @@ def _later(study: Study) -> Plan:
             for tried in study.trialled.get(name, ())
             if tried.attacker == who
             and not (tried.variant.by or tried.variant.backend.endswith(law.BESIDE))
+            and tried.variant.backend != law.LENGTH
             and (extractor or not law.known_backend(tried.variant.backend).is_free)
         ]
         if variants:

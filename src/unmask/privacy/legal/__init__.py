@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from unmask.privacy.legal.conversations import EnrolLength, LegalProtocol
     from unmask.privacy.legal.sweep import LegalSweep
     from unmask.privacy.legal.verification import one_minus_eer
-    from unmask.privacy.attack import BACKENDS, BESIDE, WORDS, known_backend
+    from unmask.privacy.attack import BACKENDS, BESIDE, LENGTH, NO_VOICE, WORDS, known_backend
+    from unmask.privacy.channels import lengths_vary, with_length
     from unmask.privacy.words import with_words
 
 open_door(__name__)

@@ -40,6 +40,7 @@ from unmask.privacy.legal.probe import Inference, attribute_inference
 from unmask.privacy.legal.sweep import HEADLINE, LegalSweep
 from unmask.privacy.legal.verification import one_minus_eer
 from unmask.privacy.luck import Permuted
+from unmask.privacy.names import attacker_notices
 from unmask.privacy.recordings import ExchangedPeople, ReleaseSplit
 from unmask.run import advance, kept, part
 from unmask.trials import Embeddings, lookup
@@ -144,7 +145,7 @@ def assess_attackers(
     given, attackers = attackers, with_groups(attackers, protocol.side, original=original)
     intervals: dict[str, Any] = {"level": level, "replicates": replicates, "seed": seed}
     cuts = attributes if isinstance(attributes, Mapping) else dict.fromkeys(attributes, ())
-    skipped: list[Notice] = []
+    skipped: list[Notice] = [*attacker_notices(given, original)]
     if lengths is None:
         isolates = "singling_out" in metrics
         lengths = fitting_lengths(attackers.values(), conversations=2 if isolates else 1)
@@ -156,7 +157,15 @@ def assess_attackers(
             skipped.append(Notice("length-left-out", "", sentence))
     asked_for = dict.fromkeys((Reading.PLAIN, *map(Reading, variants)))
     scored = tuple(dict.fromkeys(reading.scored for reading in asked_for))
-    points = list(product(lengths, metrics))
+    tested: list[IntArray] = []
+    for attacker in attackers.values():
+        is_release = isinstance(attacker.split, ReleaseSplit)
+        if protocol.swap and attacker.enrols != "original" and not is_release:
+            tested += [np.bincount(one.enrol.speakers.codes) for one in attacker.rounds()]
+        else:
+            tested += _tested_at_once(attacker)
+    points, too_long = _possible_points(tested, lengths, metrics)
+    skipped += too_long
     steps = len(attackers) * (len(scored) * len(points) + len(cuts))
     curves: dict[tuple[str, str, int], Curve] = {}
     ranks: dict[tuple[str, int], Ranks] = {}
@@ -189,6 +198,8 @@ def assess_attackers(
                 index += 1
                 if curve.negated is not None:
                     curve = with_negated(curve, curve.negated, reading)
+                if attacker.channel:
+                    curve = replace(curve, negated=None)
                 for one in (curve, curve.negated):
                     if one is not None and one.variant in asked_for:
                         curves[Reading(one.variant).of(name), metric, length] = one
@@ -200,7 +211,7 @@ def assess_attackers(
                     skipped.append(Notice("count-left-out", subject, sentence))
                 if isinstance(curve, Linkability):
                     ranks[name, length] = curve.ranks
-        if name in unfitted or name not in given or attacker.listens:
+        if name in unfitted or name not in given or attacker.listens or attacker.channel:
             index += len(cuts)
             continue
         control = None if original is None else attackers[original].attacked
@@ -357,6 +368,29 @@ def weighed(rounds: Sequence[AttackData]) -> list[AttackData]:
     for n, (one, where) in enumerate(zip(rounds, at, strict=True)):
         made.append(replace(one, weights=share[n, where] * len(where) / len(names)))
     return made
+
+
+def _possible_points(
+    tested: Sequence[IntArray], lengths: Sequence[int], metrics: Sequence[str]
+) -> tuple[list[tuple[int, str]], list[Notice]]:
+    """Pairs of a length and a metric, less Singling Out where nobody has two conversations.
+
+    ``tested`` are utterances of each person in every set that is tested. Singling Out takes whoever
+    has two conversations there, other metrics whoever has one. Where nothing else is asked for it is kept, and says itself what is missing.
+    """
+    points = list(product(lengths, metrics))
+    longest = min(int(utterances.max()) for utterances in tested) // 2
+    lacking = [point for point in points if point[1] == "singling_out" and point[0] > longest]
+    if len(lacking) == len(points):
+        return points, []
+    notices = []
+    for length, metric in lacking:
+        sentence = (
+            f"conversations of {length} utterances left out, nobody has two of them to attack: the"
+            f" longest are of {longest}"
+        )
+        notices.append(Notice("length-left-out", TITLES[metric], sentence))
+    return [point for point in points if point not in lacking], notices
 
 
 def _untried(attackers: Sequence[Attacker], variants: Sequence[str]) -> tuple[Notice, ...]:

@@ -17,9 +17,10 @@ import polars as pl
 from unmask.base import FloatArray, Groups, IntArray, Sampling, lazy
 from unmask.errors import InputError
 from unmask.privacy.attack import Attacker, refuse_dimensions
+from unmask.privacy.names import refuse_two_values
 from unmask.privacy.recordings import ExchangedPeople, groups_of, rows_by_content
 from unmask.run import Range, Xp
-from unmask.scoring import Backend, Sides, sides_of
+from unmask.scoring import Backend, Sides, sides_of_means
 from unmask.trials import Embeddings, Ids, lookup
 
 EnrolLength = int | Literal["all"] | None
@@ -102,12 +103,14 @@ USUAL = LegalProtocol()
 class Conversations:
     """Unit vectors, each the normalised mean of normalised utterances of one speaker, sorted by
     speaker: ``speakers[r]`` is the row's index in ``names``. ``left_out`` speakers had too few
-    utterances, ``short`` ones are averaged over fewer than asked for.
+    utterances, ``short`` ones are averaged over fewer than asked for. ``sizes`` says over how many
+    utterances each row is averaged.
     """
 
     vectors: FloatArray
     speakers: IntArray
     names: pl.Series
+    sizes: IntArray
     left_out: int = 0
     short: int = 0
 
@@ -125,7 +128,9 @@ def enrolment(embeddings: Embeddings, *, length: EnrolLength, seed: int) -> Conv
     most = total if length == "all" else np.full(len(total), _positive(length))
     sizes = np.minimum(total, most)
     vectors = average(embeddings, rows[rank < np.repeat(sizes, total)], sizes)
-    return Conversations(vectors, np.arange(len(total)), names, short=int((total < most).sum()))
+    return Conversations(
+        vectors, np.arange(len(total)), names, sizes, short=int((total < most).sum())
+    )
 
 
 def conversations(
@@ -143,10 +148,11 @@ def conversations(
         raise InputError(f"length {length}", wanted, actual)
     kept = np.where(enough, kept, 0)
     chosen = rows[rank < np.repeat(kept * length, total)]
-    vectors = average(embeddings, chosen, np.full(int(kept.sum()), length))
+    sizes = np.full(int(kept.sum()), length)
+    vectors = average(embeddings, chosen, sizes)
     speakers = np.repeat(np.arange(enough.sum()), kept[enough])
     names = names.filter(pl.Series(enough))
-    return Conversations(vectors, speakers, names, left_out=int((~enough).sum()))
+    return Conversations(vectors, speakers, names, sizes, left_out=int((~enough).sum()))
 
 
 def average(embeddings: Embeddings, rows: IntArray, sizes: IntArray) -> FloatArray:
@@ -216,6 +222,7 @@ def as_counts(counts: npt.ArrayLike, *, speakers: int, least: int, where: str) -
 
 def side_codes(sides: Sequence[tuple[Embeddings, pl.Series]], columns: Sequence[str]) -> Codes:
     """Codes of the named speakers of both sets, equal where all ``columns`` match."""
+    refuse_two_values([embeddings for embeddings, _ in sides], columns)
     values = []
     for embeddings, names in sides:
         table = dict(
@@ -300,7 +307,8 @@ class AttackData:
         """Rows of both sides whose inner products are scores, of some enrolment speakers or all,
         and the codes of both where there is side information.
         """
-        sides = sides_of(self.backend, self.enrolled.vectors[speakers], self.tested.vectors)
+        enrolled = self.enrolled.vectors[speakers], self.enrolled.sizes[speakers]
+        sides = sides_of_means(self.backend, *enrolled, self.tested.vectors, self.tested.sizes)
         if self.codes is None:
             return sides.enrol, sides.test, None
         codes = self.codes[0][speakers], self.codes[1][self.tested.speakers]

@@ -83,6 +83,10 @@ class LegalSweep(Tabular):
         """Conversation lengths, in order."""
         return tuple(dict.fromkeys(length for _, _, length in self.curves))
 
+    def lengths_of(self, metric: str) -> tuple[int, ...]:
+        """Conversation lengths at which a metric was computed, in order."""
+        return tuple(dict.fromkeys(size for _, which, size in self.curves if which == metric))
+
     @property
     def protected(self) -> tuple[str, ...]:
         """Attackers who link protected speech to known people: neither the control nor attacks
@@ -100,7 +104,9 @@ class LegalSweep(Tabular):
 
     def estimate(self, attacker: str, metric: str, length: int, count: int) -> Estimate | None:
         """One point of the panel, or None where there were too few speakers for it."""
-        curve = self.curves[attacker, metric, length]
+        curve = self.curves.get((attacker, metric, length))
+        if curve is None:
+            return None
         return None if (i := curve.index(count)) is None else curve.estimate(i)
 
     def details(self, attacker: str, metric: str, length: int, count: int) -> tuple[Estimate, ...]:
@@ -152,8 +158,8 @@ class LegalSweep(Tabular):
         """The largest risk over all lengths, the surest of equal ones, at one number of speakers:
         20, or the nearest to it that all ``attackers`` have.
         """
-        curves = {n: self.competing(metric, n, attackers).values() for n in self.lengths}
-        first, *others = (set(curve.counts.tolist()) for curve in curves[min(self.lengths)])
+        curves = {n: self.competing(metric, n, attackers).values() for n in self.lengths_of(metric)}
+        first, *others = (set(curve.counts.tolist()) for curve in curves[min(curves)])
         every = first.intersection(*others) or first.union(*others)
         count = min(every, key=lambda n: (abs(n - HEADLINE), n))
         rivals = {
@@ -218,7 +224,7 @@ class LegalSweep(Tabular):
         for metric in self.metrics:
             worst = self.worst(metric)
             lines.append(self._sentence(worst, "largest risk, "))
-            among_most = [self.strongest(metric, length) for length in self.lengths]
+            among_most = [self.strongest(metric, length) for length in self.lengths_of(metric)]
             at = worst.length, worst.count
             lines += [self._sentence(o) for o in among_most if (o.length, o.count) != at]
             if self.release and not set(self.release) & set(self.protected):

@@ -5,7 +5,7 @@ lists of trials or score matrices.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
@@ -23,12 +23,16 @@ from unmask.privacy.attack import (
     BESIDE,
     CENTRED,
     DOUBLE_CENTRED,
+    LENGTH,
+    NO_VOICE,
     PLAIN,
     WORDS,
     Attacker,
     not_tried,
     with_groups,
 )
+from unmask.privacy.channels import lengths_vary
+from unmask.privacy.names import name_notices, refuse_two_values
 from unmask.privacy.recordings import column_of, half_by_content, of_people, people_by_group
 from unmask.privacy.similarity.attackers import SETS
 from unmask.privacy.similarity.distortion import (
@@ -253,7 +257,14 @@ def _of_embeddings(
             except InputError as error:
                 notes.append(Notice("not-fitted", label, f"not tried, {error}"))
                 break
-    return _assessed({**whole, **crossed}, segments, setup, backend.name, tuple(notes))
+    one_way = [
+        reading.of(name)
+        for name, attacker in attackers.items()
+        for reading in attacker.readings
+        if attacker.channel
+    ]
+    made = {**whole, **crossed}
+    return _assessed(made, segments, setup, backend.name, tuple(notes), one_way=one_way)
 
 
 def _assessed(
@@ -262,13 +273,16 @@ def _assessed(
     setup: Setup,
     backend: str | None = None,
     notes: tuple[Notice, ...] = (),
+    one_way: Collection[str] = (),
 ) -> Pseudonymisation:
+    """The result of scores by set and attack, all read negated too but those ``one_way``."""
     once = () if setup.mirror else ("oo", "pp")
     made = similarity_sets(pairs, setup, negated=pairs.keys() - {"oo", "pp"}, once=once)
     codes = np.empty(len(segments), dtype=np.int64)
     codes[segments.order] = segments.codes
     spoken = "\n".join(segments.names[code] for code in codes)
-    return assessed(made, backend=backend, trials=_digest(spoken), notes=notes)
+    trials = _digest(spoken)
+    return assessed(made, backend=backend, trials=trials, notes=notes, one_way=one_way)
 
 
 def _rule(segments: Segments, setup: Setup, groups: IntArray | None = None) -> Rule | None:
@@ -537,6 +551,10 @@ def compare_safeguards(
         notes = words.limits(WORDS, original, *systems.values())
     for name in side:
         column_of(original, name)
+    if original is not None:
+        everything = [original, *systems.values(), *second.values()]
+        refuse_two_values(everything, side)
+        notes = (*notes, *name_notices(original, systems))
     given: dict[str, Any] = dict(options)
     drawn = {name: given[name] for name in ("replicates", "level", "seed") if name in given}
     shared = {name: value for name, value in given.items() if name != "pairs"}
@@ -562,8 +580,10 @@ def compare_safeguards(
                 rivals = {n: Attacker(speech, chosen, n, enrols="original") for n in names}
                 rivals = with_groups(rivals, side)
                 rivals.pop("cosine", None)
-                for name in (f"cosine{BESIDE}", WORDS) if words is not None else ():
+                for name in (f"cosine{BESIDE}", NO_VOICE, WORDS) if words is not None else ():
                     rivals[name] = Attacker(speech, chosen, name, enrols="original", words=words)
+                if lengths_vary(speech, chosen):
+                    rivals[LENGTH] = Attacker(speech, chosen, LENGTH, enrols="original")
                 result = pseudonymisation(
                     speech, chosen, backend=backend, attackers=rivals, **given
                 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -11,7 +11,7 @@ import numpy as np
 from unmask.base import FloatArray, Tabular, few_speakers
 from unmask.engine import negated_notices
 from unmask.estimate import Estimate, Interval, Luck, Notice, Parameter
-from unmask.privacy.attack import CENTRED, DOUBLE_CENTRED, NEGATED, PLAIN, READINGS, WORDS
+from unmask.privacy.attack import CENTRED, DOUBLE_CENTRED, LENGTH, NEGATED, PLAIN, READINGS, WORDS
 from unmask.privacy.similarity.attackers import (
     LEAST_DIFFERENCE,
     SETS,
@@ -389,7 +389,14 @@ _EVIDENCE: dict[str, tuple[str, float | None]] = {
 }
 """Unit and chance level of what an attack discloses."""
 _COMMON = "a shift common to all protected voices masks identity but is easily removed"
-_WHY: dict[str, str] = {PLAIN: "", CENTRED: _COMMON, DOUBLE_CENTRED: _COMMON}
+_LENGTHS = "the length of a vector, which no cosine looks at, tells who speaks"
+_WHY: dict[str, str] = {
+    PLAIN: "",
+    CENTRED: _COMMON,
+    DOUBLE_CENTRED: _COMMON,
+    LENGTH: _LENGTHS,
+    CENTRED.of(LENGTH): _LENGTHS,
+}
 _UNCLEAR = "resampling the speakers does not tell the two apart"
 
 
@@ -418,12 +425,17 @@ def assessed(
     compared: str = UTTERANCES,
     trials: str = "",
     notes: tuple[Notice, ...] = (),
+    one_way: Collection[str] = (),
 ) -> Pseudonymisation:
-    """The result of three sets, with all that its resamples say; of replicates DeID is kept."""
+    """The result of three sets, with all that its resamples say; of replicates DeID is kept.
+
+    Attacks that are ``one_way`` give log-likelihood ratios, which are not read negated.
+    """
     sets, setup = made.sets, made.setup
     made.check_original("oo", why=" by these scores: DeID and G_VD are not defined")
     attacks = attacks_of(made)
-    attacks.pop(f"{WORDS} {NEGATED}", None)
+    for name in (WORDS, *one_way):
+        attacks.pop(f"{name} {NEGATED}", None)
     said = {WORDS: attacks.pop(WORDS)} if WORDS in attacks else {}
     strongest, beats_plain = strongest_of(attacks, made)
     statistics = _statistics(made, attacks, said) if setup.replicates else {}
