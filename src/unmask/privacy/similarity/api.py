@@ -5,7 +5,7 @@ lists of trials or score matrices.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
@@ -39,9 +39,10 @@ from unmask.privacy.similarity.distortion import (
     distortions,
     retrained,
 )
+from unmask.privacy.similarity.halves import Numbers, numbers_of_halves
 from unmask.privacy.similarity.intervals import Setup
 from unmask.privacy.similarity.lists import RunScores, sets_of_lists, speaker_trials
-from unmask.privacy.similarity.matrix import similarity_sets
+from unmask.privacy.similarity.matrix import Comparisons, similarity_sets
 from unmask.privacy.similarity.pairs import (
     Block,
     MatrixPairs,
@@ -181,27 +182,71 @@ def pseudonymisation(
     """
     setup = Setup(replicates, level, seed, mean, pairs)
     if len(data) == 3 and all(isinstance(one, Scores) for one in data):
-        made, notes = sets_of_lists(dict(zip(SETS, data, strict=True)), setup, system=system)
-        digest = _digest("|".join(one.digest for one in data))
-        return assessed(made, compared=LISTED, trials=digest, notes=notes)
+        return _of_lists(dict(zip(SETS, data, strict=True)), setup, system)
     if len(data) == 2 and all(isinstance(one, Embeddings) for one in data):
         return _of_embeddings(*data, backend_named(backend), attackers or {}, setup)
     if len(data) == 4:
         ids = text_ids(data[3], "speakers", "matrices")
-        segments = segments_of(ids)
-        squares = {
-            name: MatrixPairs(_square(scores, name.upper(), len(ids)), segments)
-            for name, scores in zip(SETS, data, strict=False)
-        }
-        if (attack := double_centred(squares["op"])) is not None:
-            squares[DOUBLE_CENTRED] = attack
-        rule = _rule(segments, setup)
-        pairs_of = {name: [segments.pairs(source, rule)] for name, source in squares.items()}
-        return _assessed(pairs_of, segments, setup)
+        segments_of(ids)  # refuses speakers with one segment before it looks at the scores
+        named = zip(SETS, data[:3], strict=True)
+        squares = {name: _square(scores, name.upper(), len(ids)) for name, scores in named}
+        return _of_matrices(squares, ids, setup)
     raise InputError(
         "expected two sets of embeddings, three lists of scores, or three matrices and the"
         f" speakers, found {', '.join(type(one).__name__ for one in data) or 'nothing'}"
     )
+
+
+def _of_lists(lists: Mapping[str, Scores], setup: Setup, system: str | None) -> Pseudonymisation:
+    """The result of three lists of scored trials."""
+
+    def among(people: set[str]) -> Comparisons:
+        """Compare some of the people by the trials between them."""
+        some = {name: _trials_among(scores, people) for name, scores in lists.items()}
+        return sets_of_lists(some, setup.without_replicates, system=system)[0]
+
+    made, notes = sets_of_lists(lists, setup, system=system)
+    digest = _digest("|".join(scores.digest for scores in lists.values()))
+    halves = _halves(made.sets["oo"].speakers, setup, among)
+    return assessed(made, compared=LISTED, trials=digest, notes=notes, halves=halves)
+
+
+def _trials_among(scores: Scores, people: set[str]) -> Scores:
+    """The trials of a list with some of the people on both sides."""
+    assert scores.enrol_speaker is not None
+    assert scores.test_speaker is not None
+    enrolled = scores.enrol_speaker.to_series().is_in(list(people))
+    tested = scores.test_speaker.to_series().is_in(list(people))
+    return scores.select((enrolled & tested).to_numpy())
+
+
+def _of_matrices(squares: Mapping[str, Block], ids: Ids, setup: Setup) -> Pseudonymisation:
+    """The result of three square matrices of scores."""
+    speaker_of_row = ids.to_series()
+
+    def among(people: set[str]) -> Comparisons:
+        """Compare some of the people by the rows and columns of their segments."""
+        rows = np.flatnonzero(speaker_of_row.is_in(list(people)).to_numpy())
+        some = {name: matrix[np.ix_(rows, rows)] for name, matrix in squares.items()}
+        pairs, _ = _pairs_of_matrices(some, ids.take(rows), setup)
+        return _compared(pairs, setup.without_replicates)
+
+    pairs, segments = _pairs_of_matrices(squares, ids, setup)
+    made = _compared(pairs, setup)
+    halves = _halves(segments.names, setup, among)
+    return assessed(made, trials=_spoken(segments), halves=halves)
+
+
+def _pairs_of_matrices(
+    squares: Mapping[str, Block], ids: Ids, setup: Setup
+) -> tuple[dict[str, list[PairGrid]], Segments]:
+    """The comparisons of three matrices, and of OP double-centred."""
+    segments = segments_of(ids)
+    sources = {name: MatrixPairs(matrix, segments) for name, matrix in squares.items()}
+    if (attack := double_centred(sources["op"])) is not None:
+        sources[DOUBLE_CENTRED] = attack
+    rule = _rule(segments, setup)
+    return {name: [segments.pairs(source, rule)] for name, source in sources.items()}, segments
 
 
 def _of_embeddings(
@@ -211,6 +256,36 @@ def _of_embeddings(
     attackers: Mapping[str, Attacker],
     setup: Setup,
 ) -> Pseudonymisation:
+    """The result of original and protected embeddings."""
+
+    def among(people: set[str]) -> Comparisons:
+        """Compare some of the people, all attacks fitted on them alone."""
+        both = of_people(original, people), of_people(protected, people)
+        fewer = {name: attacker.among(people) for name, attacker in attackers.items()}
+        pairs, _, _ = _pairs_of_embeddings(*both, backend, fewer, setup)
+        return _compared(pairs, setup.without_replicates)
+
+    pairs, segments, notes = _pairs_of_embeddings(original, protected, backend, attackers, setup)
+    made = _compared(pairs, setup)
+    halves = _halves(segments.names, setup, among)
+    about = {"backend": backend.name, "trials": _spoken(segments)}
+    return assessed(made, **about, notes=notes, halves=halves)
+
+
+def _halves(
+    names: Sequence[str], setup: Setup, among: Callable[[set[str]], Comparisons]
+) -> tuple[Numbers, ...]:
+    """The strongest numbers of halves of the people, where intervals are asked for."""
+    return numbers_of_halves(names, setup.seed, among) if setup.replicates else ()
+
+
+def _pairs_of_embeddings(
+    original: Embeddings,
+    protected: Embeddings,
+    backend: Backend,
+    attackers: Mapping[str, Attacker],
+    setup: Setup,
+) -> tuple[dict[str, list[PairGrid]], Segments, tuple[Notice, ...]]:
     """The three sets and all attacks; those fitted on either half of the utterances come last."""
     segments, _, o, p = prepared(backend, original, protected)
     own = {"oo": o, "op": Sides(o.enrol, p.test), "pp": p}
@@ -253,22 +328,20 @@ def _of_embeddings(
             except InputError as error:
                 notes.append(Notice("not-fitted", label, f"not tried, {error}"))
                 break
-    return _assessed({**whole, **crossed}, segments, setup, backend.name, tuple(notes))
+    return {**whole, **crossed}, segments, tuple(notes)
 
 
-def _assessed(
-    pairs: Mapping[str, Sequence[PairGrid]],
-    segments: Segments,
-    setup: Setup,
-    backend: str | None = None,
-    notes: tuple[Notice, ...] = (),
-) -> Pseudonymisation:
+def _compared(pairs: Mapping[str, Sequence[PairGrid]], setup: Setup) -> Comparisons:
+    """The similarity sets of some comparisons, with the negated scores of all attacks."""
     once = () if setup.mirror else ("oo", "pp")
-    made = similarity_sets(pairs, setup, negated=pairs.keys() - {"oo", "pp"}, once=once)
+    return similarity_sets(pairs, setup, negated=pairs.keys() - {"oo", "pp"}, once=once)
+
+
+def _spoken(segments: Segments) -> str:
+    """A digest of the speaker of each segment, in the order in which segments were handed in."""
     codes = np.empty(len(segments), dtype=np.int64)
     codes[segments.order] = segments.codes
-    spoken = "\n".join(segments.names[code] for code in codes)
-    return assessed(made, backend=backend, trials=_digest(spoken), notes=notes)
+    return _digest("\n".join(segments.names[code] for code in codes))
 
 
 def _rule(segments: Segments, setup: Setup, groups: IntArray | None = None) -> Rule | None:

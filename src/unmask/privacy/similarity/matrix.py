@@ -25,6 +25,7 @@ from unmask.scoring import PairGrid
 LEAST_DOMINANCE = 1e-12
 CELL = 48
 MOST_SPEAKERS = 300
+_LEAST_PERSON = 0.1
 ORDERS = ("given", "cluster")
 HALVES = ("first", "second")
 
@@ -175,6 +176,14 @@ class AttackedMatrix:
         """EER, the mean of both ways."""
         return float(np.mean([roc.eer() for roc in self.rocs]))
 
+    @property
+    def separates_everybody(self) -> bool:
+        """Whether fewer than a tenth of one person's comparisons lie on the wrong side.
+
+        Then resamples move by Laplace's rule and a stray comparison, and tell of no spread.
+        """
+        return self.eer * len(self.matrix) < _LEAST_PERSON
+
     @cached_property
     def worst(self) -> Zebra:
         """The way with the larger l_w."""
@@ -223,12 +232,20 @@ class Comparisons:
                 raise InputError(f"{name.upper()}: {apart}{why}")
 
     def over_oo(
-        self, value: float, drawn: FloatArray, read: Callable[[Ends], Ends] = same, oo: str = "oo"
+        self,
+        value: float,
+        drawn: FloatArray,
+        read: Callable[[Ends], Ends] = same,
+        oo: str = "oo",
+        *,
+        separates_everybody: bool = False,
     ) -> Statistic:
         """A number over the dominance of OO, from which an interval is made."""
         whole = self.readings[oo][0]
         number = ratio(value, whole.signed, drawn, whole.draws.signed)
-        return Statistic(*number, self.setup.replicates, read)
+        return Statistic(
+            *number, self.setup.replicates, read, separates_everybody=separates_everybody
+        )
 
     def disclosed(self, attack: AttackedMatrix) -> tuple[Statistic, Statistic]:
         """D_ECE and EER of an attack, which reach chance where its dominance does."""
