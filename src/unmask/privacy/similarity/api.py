@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import IntArray, Sampling, Tabular, as_array, as_numbers, estimate_row
+from unmask.base import IntArray, Tabular, as_array, as_numbers, estimate_row
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
 from unmask.privacy.attack import (
@@ -39,7 +39,7 @@ from unmask.privacy.similarity.distortion import (
     distortions,
     retrained,
 )
-from unmask.privacy.similarity.halves import Numbers, numbers_of_halves
+from unmask.privacy.similarity.halves import Numbers, comparisons_of_halves, strongest_numbers
 from unmask.privacy.similarity.intervals import Setup
 from unmask.privacy.similarity.lists import RunScores, sets_of_lists, speaker_trials
 from unmask.privacy.similarity.matrix import Comparisons, similarity_sets
@@ -67,6 +67,7 @@ from unmask.trials import Embeddings, Ids, Scores, refuse_encoders, text_ids
 
 if TYPE_CHECKING:
     from unmask.engine import GroupGaps
+    from unmask.privacy.similarity.groups import GroupedPseudonymisation
     from unmask.privacy.words import Words
 
 ALL = "all"
@@ -229,12 +230,12 @@ def _of_matrices(squares: Mapping[str, Block], ids: Ids, setup: Setup) -> Pseudo
         rows = np.flatnonzero(speaker_of_row.is_in(list(people)).to_numpy())
         some = {name: matrix[np.ix_(rows, rows)] for name, matrix in squares.items()}
         pairs, _ = _pairs_of_matrices(some, ids.take(rows), setup)
-        return _compared(pairs, setup.without_replicates)
+        return compared(pairs, setup.without_replicates)
 
     pairs, segments = _pairs_of_matrices(squares, ids, setup)
-    made = _compared(pairs, setup)
+    made = compared(pairs, setup)
     halves = _halves(segments.names, setup, among)
-    return assessed(made, trials=_spoken(segments), halves=halves)
+    return assessed(made, trials=digest_of_speakers(segments), halves=halves)
 
 
 def _pairs_of_matrices(
@@ -262,13 +263,13 @@ def _of_embeddings(
         """Compare some of the people, all attacks fitted on them alone."""
         both = of_people(original, people), of_people(protected, people)
         fewer = {name: attacker.among(people) for name, attacker in attackers.items()}
-        pairs, _, _ = _pairs_of_embeddings(*both, backend, fewer, setup)
-        return _compared(pairs, setup.without_replicates)
+        pairs, _, _ = pairs_of_embeddings(*both, backend, fewer, setup)
+        return compared(pairs, setup.without_replicates)
 
-    pairs, segments, notes = _pairs_of_embeddings(original, protected, backend, attackers, setup)
-    made = _compared(pairs, setup)
+    pairs, segments, notes = pairs_of_embeddings(original, protected, backend, attackers, setup)
+    made = compared(pairs, setup)
     halves = _halves(segments.names, setup, among)
-    about = {"backend": backend.name, "trials": _spoken(segments)}
+    about = {"backend": backend.name, "trials": digest_of_speakers(segments)}
     return assessed(made, **about, notes=notes, halves=halves)
 
 
@@ -276,10 +277,12 @@ def _halves(
     names: Sequence[str], setup: Setup, among: Callable[[set[str]], Comparisons]
 ) -> tuple[Numbers, ...]:
     """The strongest numbers of halves of the people, where intervals are asked for."""
-    return numbers_of_halves(names, setup.seed, among) if setup.replicates else ()
+    if not setup.replicates:
+        return ()
+    return tuple(map(strongest_numbers, comparisons_of_halves(names, setup.seed, among)))
 
 
-def _pairs_of_embeddings(
+def pairs_of_embeddings(
     original: Embeddings,
     protected: Embeddings,
     backend: Backend,
@@ -331,13 +334,13 @@ def _pairs_of_embeddings(
     return {**whole, **crossed}, segments, tuple(notes)
 
 
-def _compared(pairs: Mapping[str, Sequence[PairGrid]], setup: Setup) -> Comparisons:
+def compared(pairs: Mapping[str, Sequence[PairGrid]], setup: Setup) -> Comparisons:
     """The similarity sets of some comparisons, with the negated scores of all attacks."""
     once = () if setup.mirror else ("oo", "pp")
     return similarity_sets(pairs, setup, negated=pairs.keys() - {"oo", "pp"}, once=once)
 
 
-def _spoken(segments: Segments) -> str:
+def digest_of_speakers(segments: Segments) -> str:
     """A digest of the speaker of each segment, in the order in which segments were handed in."""
     codes = np.empty(len(segments), dtype=np.int64)
     codes[segments.order] = segments.codes
@@ -620,6 +623,7 @@ def compare_safeguards(
         parts = {name: original.select(mask) for name, mask in group_masks(original, by)}
         people_by_group(original, by)
     rows: list[SafeguardRow] = []
+    grouped: dict[str, GroupedPseudonymisation] = {}
     for (dataset, speech), (system, own) in product(parts.items(), systems.items()):
         runs: Sequence[RunScores] = ()
         over, learnt_anew = None, None
@@ -631,15 +635,17 @@ def compare_safeguards(
                     raise InputError(f"{system}: {error}") from None
             else:
                 chosen = _like(speech, own, by)
-                names = (*ALIGNMENTS, "cosine") if side else ALIGNMENTS
-                rivals = {n: Attacker(speech, chosen, n, enrols="original") for n in names}
-                rivals = with_groups(rivals, side)
-                rivals.pop("cosine", None)
-                for name in (f"cosine{BESIDE}", WORDS) if words is not None else ():
-                    rivals[name] = Attacker(speech, chosen, name, enrols="original", words=words)
-                result = pseudonymisation(
-                    speech, chosen, backend=backend, attackers=rivals, **given
-                )
+                rivals = _rivals(side, words)
+                if by is not None and system not in grouped:
+                    every = original, own, by, system, backend
+                    grouped[system] = _by_group(*every, rivals, given)
+                if by is not None and dataset in grouped[system].results:
+                    result = grouped[system].results[dataset]
+                else:
+                    attackers = rivals(speech, chosen)
+                    result = pseudonymisation(
+                        speech, chosen, backend=backend, attackers=attackers, **given
+                    )
         if system in second and speech is None:
             runs = speaker_trials({"again": second[system], "op": own[1]})
         elif system in second:
@@ -653,23 +659,52 @@ def compare_safeguards(
                 learnt_anew = retrained(speech, chosen, **shared)
         learnt = distortions(*runs, laplace=laplace, **drawn) if runs else ()
         rows.append(SafeguardRow(system, dataset, result, learnt, over, learnt_anew))
-    parted = {s: {r.dataset: r.result for r in rows if r.system == s} for s in systems if by}
-    gaps = tuple(deid_gaps(system, str(by), some) for system, some in parted.items())
+    gaps = tuple(one.gaps for one in grouped.values())
     return PrivacyAssessment(tuple(rows), given.get("seed", 0), gaps, notes)
 
 
-def deid_gaps(system: str, by: str, groups: Mapping[str, Pseudonymisation]) -> GroupGaps:
-    """DeID of the plain score in each group of a column, and the gaps between the groups."""
-    from unmask.engine import GroupGaps, GroupRow, Spread, gaps_between
+Rivals = Callable[[Embeddings, Embeddings], dict[str, Attacker]]
 
-    first, drawn = next(iter(groups.values())), [result.drawn for result in groups.values()]
-    how = Sampling(first.replicates, first.level, first.seed)
-    table = np.array([np.empty(0) if one is None else one for one in drawn])
-    values, people = np.array([(result.deid, len(result.speakers)) for result in groups.values()]).T
-    spreads = {"deid": Spread(values, table, table, people.astype(int), people.astype(int))}
-    gaps, notices = gaps_between(spreads, how, params={"by": by})
-    rows = [GroupRow(n, len(result.speakers), result.estimates[:1]) for n, result in groups.items()]
-    return GroupGaps(system, by, "plain score", tuple(rows), gaps, notices, how.seed)
+
+def _rivals(side: Sequence[str], words: Words | None) -> Rivals:
+    """What makes the attackers that everybody can be, of original and protected speech."""
+
+    def rivals_of(speech: Embeddings, chosen: Embeddings) -> dict[str, Attacker]:
+        """Alignments, also within the groups of side columns, and words where they are known."""
+        names = (*ALIGNMENTS, "cosine") if side else ALIGNMENTS
+        rivals = {n: Attacker(speech, chosen, n, enrols="original") for n in names}
+        rivals = with_groups(rivals, side)
+        rivals.pop("cosine", None)
+        for name in (f"cosine{BESIDE}", WORDS) if words is not None else ():
+            rivals[name] = Attacker(speech, chosen, name, enrols="original", words=words)
+        return rivals
+
+    return rivals_of
+
+
+def _by_group(
+    original: Embeddings,
+    protected: Embeddings,
+    by: str,
+    system: str,
+    backend: Backend | str,
+    rivals: Rivals,
+    options: Mapping[str, Any],
+) -> GroupedPseudonymisation:
+    """A safeguard in each group of a column."""
+    from unmask.privacy.similarity.groups import by_group
+
+    own = of_people(protected, set(original.speakers.present))
+    return by_group(
+        original,
+        own,
+        people_by_group(original, by),
+        system=system,
+        by=by,
+        backend=backend_named(backend),
+        attackers=rivals(original, own),
+        setup=Setup(**options),
+    )
 
 
 def _like(part: Embeddings, protected: Embeddings, by: str | None) -> Embeddings:

@@ -53,7 +53,6 @@ def halves_of(names: Sequence[str], seed: int) -> list[set[str]]:
 
 def strongest_numbers(made: Comparisons) -> Numbers:
     """DeID, D_ECE and EER, each of its own strongest attack."""
-    made.check_original("oo")
     attacks = competing_attacks(made).values()
     whole = made.sets["oo"].d_diag
     return {
@@ -63,21 +62,23 @@ def strongest_numbers(made: Comparisons) -> Numbers:
     }
 
 
-def numbers_of_halves(
+def comparisons_of_halves(
     names: Sequence[str], seed: int, compared: Callable[[set[str]], Comparisons]
-) -> tuple[Numbers, ...]:
-    """The strongest numbers of each half, which ``compared`` makes of its people.
+) -> list[Comparisons]:
+    """What ``compared`` makes of the people of each half.
 
-    A half in which original voices cannot be told apart has none.
+    A half in which original voices cannot be told apart is left out.
     """
     found = []
     with progress(None):
         for half in halves_of(names, seed):
             try:
-                found.append(strongest_numbers(compared(half)))
+                made = compared(half)
+                made.check_original("oo")
             except InputError:
                 continue
-    return tuple(found)
+            found.append(made)
+    return found
 
 
 def gain_of_few(metric: str, value: float, halves: Sequence[Numbers]) -> float:
