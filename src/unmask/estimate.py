@@ -76,6 +76,8 @@ class Luck:
 
     ``value`` is the mean of the best over ``permutations`` of the names of ``people`` (or deals of
     their conversations); ``p`` the share of them that reach what was found, itself among them.
+    Where scores are counted in bins, which moves a number, ``found`` is what stands against
+    ``value``: the same number on the same bins.
     """
 
     value: float
@@ -83,6 +85,7 @@ class Luck:
     attacks: int
     permutations: int
     people: int
+    found: float | None = None
 
     @property
     def beyond(self) -> bool:
@@ -185,6 +188,9 @@ class Estimate(Tabular):
             return ""
         scale, digits = (100, 1) if self.unit == "%" else (1, 3)
         value = f"{scale * self.luck.value:.{digits}f} {self.unit}".strip().replace("-", "−")
+        if self.luck.found is not None:
+            same = f"{scale * self.luck.found:.{digits}f} {self.unit}".strip()
+            value = f"{value} where the same bins show {same}"
         return f"{value}, p = {self.luck.p:.3f}"
 
     @property
