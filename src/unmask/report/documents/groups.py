@@ -43,4 +43,5 @@ def group_parts(every: Sequence[GroupGaps]) -> tuple[list[Row], list[list[Row]],
         notes += [notice.about(about).line + "." for notice in one.notices]
     kinds = dict.fromkeys("rates" if "fnmr" in one.metrics else "risks" for one in every)
     notes += [note(f"groups_{kind}") for kind in kinds]
+    notes += [note("groups")] * ("rates" in kinds)
     return [*numbers, *gaps], [numbers, [*gaps, *equal]], notes
