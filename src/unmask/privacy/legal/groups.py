@@ -11,7 +11,6 @@ from scipy.special import gammaln
 
 from unmask.base import FloatArray, IntArray, Sampling
 from unmask.engine import GroupRow
-from unmask.engine.groups import ALL
 from unmask.errors import InputError
 from unmask.estimate import Estimate
 from unmask.privacy.attack import Attacker, Reading, with_groups
@@ -41,6 +40,7 @@ _CELLS = 1 << 22
 _TIED = 1e-6
 _ISOLATED = "isolation counts whoever it is: values and intervals only"
 _STRONGEST = "strongest attack"
+_EVERYBODY = "all"
 
 CurveKey = tuple[str, str, int]
 Ways = Mapping[int, Sequence[Attacker]]
@@ -413,7 +413,7 @@ def _told(
 ) -> LegalRiskGaps:
     """The rows of all and of each group, and the gap."""
     metric, several = first.risk, len({key[2] for s in sweeps.values() for key in s.curves}) > 1
-    rows = [_row(ALL, everybody, several)]
+    rows = [_row(_EVERYBODY, everybody, several)]
     apart: dict[str, Estimate] = {}
     attacks = 0
     for group, sweep in sweeps.items():
