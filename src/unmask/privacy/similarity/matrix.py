@@ -25,7 +25,6 @@ from unmask.scoring import PairGrid
 LEAST_DOMINANCE = 1e-12
 CELL = 48
 MOST_SPEAKERS = 300
-_LEAST_PERSON = 0.1
 ORDERS = ("given", "cluster")
 HALVES = ("first", "second")
 
@@ -178,11 +177,11 @@ class AttackedMatrix:
 
     @property
     def separates_everybody(self) -> bool:
-        """Whether fewer than a tenth of one person's comparisons lie on the wrong side.
+        """Whether less than one comparison within a speaker lies on the wrong side, each way.
 
         Then resamples move by Laplace's rule and a stray comparison, and tell of no spread.
         """
-        return self.eer * len(self.matrix) < _LEAST_PERSON
+        return all(roc.eer() * roc.targets < 1 for roc in self.rocs)
 
     @cached_property
     def worst(self) -> Zebra:
