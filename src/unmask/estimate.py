@@ -80,6 +80,8 @@ class Luck:
     their conversations); ``p`` the share of them that reach what was found, itself among them.
     ``in_pairs``: people were exchanged in pairs, within a release; ``is_unequal``: their numbers of
     utterances are so unlike that p may be up to twice too small.
+    Where scores are counted in bins, which moves a number, ``found`` is what stands against
+    ``value``: the same number on the same bins.
     """
 
     value: float
@@ -89,6 +91,7 @@ class Luck:
     people: int
     in_pairs: bool = False
     is_unequal: bool = False
+    found: float | None = None
 
     @property
     def beyond(self) -> bool:
@@ -200,6 +203,9 @@ class Estimate(Tabular):
             return ""
         scale, digits = (100, 1) if self.unit == "%" else (1, 3)
         value = f"{scale * self.luck.value:.{digits}f} {self.unit}".strip().replace("-", "−")
+        if self.luck.found is not None:
+            same = f"{scale * self.luck.found:.{digits}f} {self.unit}".strip()
+            value = f"{value} where the same bins show {same}"
         return f"{value}, p = {self.luck.p:.3f}"
 
     @property

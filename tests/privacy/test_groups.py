@@ -469,22 +469,28 @@ def test_risks_and_deid_by_group():
         "linkability",
         "singling_out",
     ]
-    linked = sweep.gaps[0]
-    alone = {"m"}
-    some = {n for n, sex in zip(people, sexes, strict=True) if sex in alone}
-    variant = linked.system.partition(", ")[2] or "plain"
-    way = held["ignorant"].read(variant).ready.among(some)
+    linked, isolated = sweep.gaps
+    men = {n for n, sex in zip(people, sexes, strict=True) if sex == "m"}
+    (row,) = [row for row in linked.groups if row.name == "m"]
+    variant = row.attacker.partition(", ")[2] or "plain"
+    way = held["ignorant"].read(variant).ready.among(men)
     again = um.linkability(way.enrol, way.test, counts=[20], backend=way.backend_in_use)
     assert linked.of("linkability")["m"].value == again.value[0]
     assert linked.of("linkability")["m"].chance == pytest.approx(1 / 20)
     assert linked.ends("linkability") == ("f", "m")
-    assert linked["linkability_ratio"].luck.beyond
-    assert "chance" in um.render(um.document(sweep))
+    assert linked["linkability_gap"].luck.beyond
+    assert isolated.gaps == ()
+    assert isolated.of("singling_out")["m"].interval is not None
+    shown = um.render(um.document(sweep))
+    assert "chance" in shown
+    assert "without information" in shown
     table = um.compare_safeguards(original, {"a": protected}, by="sex", replicates=50)
     (gaps,) = table.gaps
-    rates = {row.dataset: row.result.deid for row in table}
-    assert gaps["deid_gap"].value == pytest.approx(rates["f"] - rates["m"])
+    rates = {row.dataset: row.result.strongest.deid.value for row in table}
+    assert {name: estimate.value for name, estimate in gaps.of("deid").items()} == rates
     assert gaps.ends("deid") == ("m", "f")
+    assert gaps["deid_gap"].luck.beyond
+    assert gaps.figures()
     with pytest.raises(um.InputError, match="expected a column age, found sex"):
         um.privacy.risk_gaps(sweep, held, "age")
     single = replace(protected, columns={"sex": Ids.from_strings(["f"] * 240)})

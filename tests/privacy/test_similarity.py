@@ -16,6 +16,7 @@ from unmask.privacy import Attacker, compare_safeguards, pseudonymisation
 from unmask.privacy.legal import pooled
 from unmask.privacy.recordings import half_by_content
 from unmask.privacy.similarity import api, resampling as similarity_resampling
+from unmask.privacy.similarity.halves import STRONGEST
 from unmask.privacy.similarity.intervals import Statistic, decibels, lost
 from unmask.privacy.similarity.result import assessed
 from unmask.run import progress, run_on
@@ -536,7 +537,8 @@ def test_every_number_has_an_interval_or_a_reason(original):
         if estimate.interval is not None:
             assert estimate.interval.low <= estimate.value <= estimate.interval.high
             assert estimate.interval.low < estimate.interval.high
-            assert estimate.interval.method == "speaker,recalibrated,corrected"
+            halves = ",8 halves twice" if estimate.metric in STRONGEST else ""
+            assert estimate.interval.method == f"speaker,recalibrated,corrected{halves}"
     none = {e.metric for e in (*result.estimates, *result.details) if e.no_interval}
     assert none == {"l_w", "tag", "l_w_strongest", "tag_strongest"}
     speakers = result.per_speaker

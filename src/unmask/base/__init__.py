@@ -7,7 +7,7 @@ from unmask.base.groups import BySpeaker, Groups, grouped
 from unmask.base.intervals import FEW_SPEAKERS, HULL, SKEWED, VERDICT, MetricRange, Side
 from unmask.base.intervals import bias_corrected, exact_bound, few_speakers, logit_interval
 from unmask.base.intervals import mean_interval, paired_interval, pareto_tail
-from unmask.base.intervals import quantile_t, score_interval
+from unmask.base.intervals import quantile_t, score_interval, square_and_add
 from unmask.base.lookup import Lookup, ceiling
 from unmask.base.resampling import MOST_REPLICATES, Replicates, Sampling, check_replicates, draw
 from unmask.base.resampling import draws, generator, in_order, jackknife_error, scattered

@@ -133,6 +133,22 @@ def paired_interval(first: FloatArray, second: FloatArray, *, level: float) -> t
     return apart - reach(two - low_2, high_1 - one), apart + reach(high_2 - two, one - low_1)
 
 
+def square_and_add(
+    larger: tuple[float, float, float], smaller: tuple[float, float, float]
+) -> tuple[float, float]:
+    """Interval of the difference of two independent numbers, each with its low and high end.
+
+    Variance recovery (Newcombe 1998, method 10; Zou and Donner 2008): with v the values and [l, u]
+    their intervals, from v₁ − v₂ − √((v₁ − l₁)² + (u₂ − v₂)²) to
+    v₁ − v₂ + √((u₁ − v₁)² + (v₂ − l₂)²).
+    """
+    (value_1, low_1, high_1), (value_2, low_2, high_2) = larger, smaller
+    apart = value_1 - value_2
+    down = float(np.hypot(value_1 - low_1, high_2 - value_2))
+    up = float(np.hypot(high_1 - value_1, value_2 - low_2))
+    return apart - down, apart + up
+
+
 def exact_bound(side: Side, units: int, *, level: float) -> float:
     """Clopper and Pearson's bound of a share that was 0 (``high``) or 1 (``low``) in all ``units``:
     1 − α^(1/n) and its mirror image, α = (1 − level)/2.

@@ -58,11 +58,15 @@ class Spread(NamedTuple):
 
 @dataclass(frozen=True)
 class GroupRow:
-    """What is said of a group, of all speakers, or of pairs across groups."""
+    """What is said of a group, of all speakers, or of pairs across groups.
+
+    ``attacker`` is the strongest of the group where its numbers are risks.
+    """
 
     name: str
     people: int
     estimates: tuple[Estimate, ...]
+    attacker: str = ""
 
     @property
     def size(self) -> str:
@@ -106,6 +110,15 @@ class GroupGaps(Tabular):
         """A number of all and of each group that has it, by name."""
         every = ((row.name, estimate) for row in self.groups for estimate in row.estimates)
         return {name: one for name, one in every if one.metric == metric and name != ACROSS}
+
+    def level_of(self, metric: str) -> Luck | None:
+        """What equal groups read of a number, and how often as much; None where not known."""
+        ratio: Estimate = self[f"{metric}_ratio"]
+        return ratio.luck
+
+    def why_no_level(self, metric: str) -> str:
+        """Why it is not known what equal groups read of a number."""
+        return "too few errors"
 
     def ends(self, metric: str) -> tuple[str, str]:
         """The groups with the lowest and the highest number."""

@@ -501,15 +501,15 @@ def _panel(gaps: GroupGaps, metric: str, labels: dict[str, str], worst: str | No
 
 def _worst(gaps: GroupGaps, metric: str) -> str | None:
     """The group with the highest number, of DeID the lowest, where equal groups rarely read it."""
-    luck = gaps[f"{metric}_ratio"].luck
+    luck = gaps.level_of(metric)
     return gaps.ends(metric)[metric != "deid"] if luck is not None and luck.beyond else None
 
 
 def _headline(gaps: GroupGaps, metric: str) -> str:
     """Who stands out in a number, or that nobody does, or that this is not known."""
     name, worst = _NAMES[metric], _worst(gaps, metric)
-    if gaps[f"{metric}_ratio"].luck is None:
-        return f"too few errors to compare {name}"
+    if gaps.level_of(metric) is None:
+        return f"{gaps.why_no_level(metric)} to compare {name}"
     if worst is None:
         return f"no group stands out in {name}"
     return f"{name} {'lowest' if metric == 'deid' else 'highest'} in {shorten(worst)}"

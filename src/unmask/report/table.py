@@ -329,6 +329,8 @@ def comma_separated(document: Document) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     lucky = _LUCK if any(e.luck for _, e in flat) else {}
+    if any(e.luck and e.luck.found is not None for _, e in flat):
+        lucky = {**lucky, "luck_found": "found"}
     headings = (f"of_{name}" if name in (*_COLUMNS, *lucky) else name for name in names)
     writer.writerow([*headings, *_COLUMNS, *lucky, *(f"n_{name}" for name in counts), "signature"])
     for conditions, e in flat:

@@ -16,6 +16,7 @@ from unmask.assessment.study import Framework, Plan, Study, drawn_people
 from unmask.estimate import Notice
 from unmask.privacy import similarity as similar
 from unmask.privacy.legal import Attacker, of_people
+from unmask.scoring import backend_named
 from unmask.stress import sex_column
 from unmask.trials import Embeddings, Ids
 
@@ -40,12 +41,10 @@ def _steps(study: Study) -> Plan:
         if taught[1].n_speakers >= similar.LEAST_PEOPLE:
             what = f"distinctiveness of {name}, back-end retrained"
             anew[name] = Step.of(what, similar.retrained, *voices, *taught, **how)
-        groups = {} if config.quick else _groups(voices[0], config.verification.by)
-        for group, people in groups.items():
-            some = of_people(voices[0], people), of_people(voices[1], people)
-            among = {label: attacker.among(people) for label, attacker in rivals.items()}
-            what = f"voice similarity of {name}, {group}"
-            grouped[name, group] = _compared(what, some, among, {**all_pairs, **config.of_trials})
+        by, groups = _groups(voices[0], config.verification.by)
+        if groups and not config.quick:
+            options = {**all_pairs, **config.of_trials}
+            grouped[name] = _by_group(name, by, groups, voices, rivals, options)
         if protected.sessions is not None and protected.sessions.n_unique > 1:
             within[name] = Step.of(
                 f"sessions of {name}", _over_sessions, *voices, weight=2.0, **how
@@ -111,23 +110,66 @@ def _compared(
     )
 
 
-def _compare(*voices: Embeddings, **how: Any) -> similar.Pseudonymisation:
-    """The matrices, without those sets of other attackers that no report shows."""
-    made = similar.pseudonymisation(*voices, **how)
+def _by_group(
+    name: str,
+    by: str,
+    groups: Mapping[str, set[str]],
+    voices: tuple[Embeddings, Embeddings],
+    rivals: Mapping[str, Attacker],
+    how: Mapping[str, Any],
+) -> Step:
+    """The step that assesses a safeguard in each group of people."""
+    whole = _compared(f"voice similarity of {name} by {by}", voices, rivals, how)
+    compute = partial(_compare_groups, *voices, groups, name, by, rivals, how)
+    told = {**whole.params, "groups": {one: sorted(some) for one, some in groups.items()}}
+    return replace(whole, params=told, compute=compute, weight=2 * whole.weight)
+
+
+def _compare_groups(
+    original: Embeddings,
+    protected: Embeddings,
+    groups: Mapping[str, set[str]],
+    name: str,
+    by: str,
+    rivals: Mapping[str, Attacker],
+    how: Mapping[str, Any],
+) -> similar.GroupedPseudonymisation:
+    """A safeguard in each group, without those sets that no report shows."""
+    made = similar.by_group(
+        original,
+        protected,
+        groups,
+        system=name,
+        by=by,
+        backend=backend_named("cosine"),
+        attackers=rivals,
+        setup=similar.Setup(**how),
+    )
+    return replace(made, results={group: _shown(one) for group, one in made.results.items()})
+
+
+def _shown(made: similar.Pseudonymisation) -> similar.Pseudonymisation:
+    """A result without the sets of other attackers."""
     return replace(made, sets={name: made.sets[name] for name in ("oo", "op", "pp")})
 
 
-def _groups(speech: Embeddings, by: str | None) -> dict[str, set[str]]:
-    """People by a column, or by sex; none where it does not tell people apart."""
+def _compare(*voices: Embeddings, **how: Any) -> similar.Pseudonymisation:
+    """The matrices, without those sets of other attackers that no report shows."""
+    return _shown(similar.pseudonymisation(*voices, **how))
+
+
+def _groups(speech: Embeddings, by: str | None) -> tuple[str, dict[str, set[str]]]:
+    """The column by which people are grouped, or their sex; no groups where it tells none."""
     named = by if by in speech.columns else sex_column(speech)
     if named is None:
-        return {}
+        return "", {}
     told = zip(speech.columns[named].to_series(), speech.speakers.to_series(), strict=True)
     groups: dict[str, set[str]] = {}
     for value, speaker in told:
         groups.setdefault(f"{named} {value}", set()).add(speaker)
     several = sum(map(len, groups.values())) > speech.n_speakers or len(groups) < 2
-    return {} if several else dict(sorted(groups.items()))
+    alone = min(map(len, groups.values())) < 2
+    return named, {} if several or alone else dict(sorted(groups.items()))
 
 
 FRAMEWORK = Framework("similarity", steps=_steps, main="matrices")

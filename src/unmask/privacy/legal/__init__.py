@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from unmask.privacy.legal.strongest import overlaps, strongest_of
     from unmask.privacy.legal.assessing import METRICS, assess_attackers, default_counts
     from unmask.privacy.legal.assessing import fitting_lengths
-    from unmask.privacy.legal.groups import risk_gaps
+    from unmask.privacy.legal.groups import LegalRiskGaps, combined_gaps, risk_gaps
     from unmask.privacy.legal.conversations import EnrolLength, LegalProtocol
     from unmask.privacy.legal.sweep import LegalSweep
     from unmask.privacy.legal.verification import one_minus_eer

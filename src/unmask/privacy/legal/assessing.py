@@ -376,7 +376,8 @@ def _possible_points(
     """Pairs of a length and a metric, less Singling Out where nobody has two conversations.
 
     ``tested`` are utterances of each person in every set that is tested. Singling Out takes whoever
-    has two conversations there, other metrics whoever has one. Where nothing else is asked for it is kept, and says itself what is missing.
+    has two conversations there, other metrics whoever has one.
+    Where nothing else is asked for it is kept, and says itself what is missing.
     """
     points = list(product(lengths, metrics))
     longest = min(int(utterances.max()) for utterances in tested) // 2

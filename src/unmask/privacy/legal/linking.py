@@ -293,14 +293,16 @@ def guessed_linkability(
     [C(M − r + 1, N') − C(M − r − t, N')]/[(t + 1)·C(M, N' − 1)]. With w(r) = C(M − r, N' − 1)/
     C(M, N' − 1) it is [(M − r + 1)·w(r) − (M − r − t)·w(r + t + 1)]/[N'·(t + 1)].
     """
-    ranks, place = np.unique(np.concatenate([above, above + tied + 1]), return_inverse=True)
+    ranks = np.arange(int((above + tied).max(initial=0)) + 2)
     # Nobody is below the last of the M others: there the second term is 0.
-    table = exact_linkability(np.minimum(ranks, others), others, counts)[place]
-    best, next_best = table[: len(above)], table[len(above) :]
-    first = (others - above + 1)[:, None] * best
-    second = (others - above - tied)[:, None] * next_best
-    guessed = (first - second) / (counts * (tied + 1)[:, None])
-    return np.where((tied > 0)[:, None], guessed, best)
+    table = exact_linkability(np.minimum(ranks, others), others, counts)
+    best = table[above]
+    if not tied.any():
+        return np.asarray(best)
+    first = (others - above + 1)[..., None] * best
+    second = (others - above - tied)[..., None] * table[above + tied + 1]
+    guessed = (first - second) / (counts * (tied + 1)[..., None])
+    return np.where((tied > 0)[..., None], guessed, best)
 
 
 def sampled_linkability(

@@ -5,9 +5,9 @@ lists of trials or score matrices.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import IntArray, Sampling, Tabular, as_array, as_numbers, estimate_row
+from unmask.base import IntArray, Tabular, as_array, as_numbers, estimate_row
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
 from unmask.privacy.attack import (
@@ -43,9 +43,10 @@ from unmask.privacy.similarity.distortion import (
     distortions,
     retrained,
 )
+from unmask.privacy.similarity.halves import Numbers, comparisons_of_halves, strongest_numbers
 from unmask.privacy.similarity.intervals import Setup
 from unmask.privacy.similarity.lists import RunScores, sets_of_lists, speaker_trials
-from unmask.privacy.similarity.matrix import similarity_sets
+from unmask.privacy.similarity.matrix import Comparisons, similarity_sets
 from unmask.privacy.similarity.pairs import (
     Block,
     MatrixPairs,
@@ -70,6 +71,7 @@ from unmask.trials import Embeddings, Ids, Scores, refuse_encoders, text_ids
 
 if TYPE_CHECKING:
     from unmask.engine import GroupGaps
+    from unmask.privacy.similarity.groups import GroupedPseudonymisation
     from unmask.privacy.words import Words
 
 ALL = "all"
@@ -185,27 +187,71 @@ def pseudonymisation(
     """
     setup = Setup(replicates, level, seed, mean, pairs)
     if len(data) == 3 and all(isinstance(one, Scores) for one in data):
-        made, notes = sets_of_lists(dict(zip(SETS, data, strict=True)), setup, system=system)
-        digest = _digest("|".join(one.digest for one in data))
-        return assessed(made, compared=LISTED, trials=digest, notes=notes)
+        return _of_lists(dict(zip(SETS, data, strict=True)), setup, system)
     if len(data) == 2 and all(isinstance(one, Embeddings) for one in data):
         return _of_embeddings(*data, backend_named(backend), attackers or {}, setup)
     if len(data) == 4:
         ids = text_ids(data[3], "speakers", "matrices")
-        segments = segments_of(ids)
-        squares = {
-            name: MatrixPairs(_square(scores, name.upper(), len(ids)), segments)
-            for name, scores in zip(SETS, data, strict=False)
-        }
-        if (attack := double_centred(squares["op"])) is not None:
-            squares[DOUBLE_CENTRED] = attack
-        rule = _rule(segments, setup)
-        pairs_of = {name: [segments.pairs(source, rule)] for name, source in squares.items()}
-        return _assessed(pairs_of, segments, setup)
+        segments_of(ids)  # refuses speakers with one segment before it looks at the scores
+        named = zip(SETS, data[:3], strict=True)
+        squares = {name: _square(scores, name.upper(), len(ids)) for name, scores in named}
+        return _of_matrices(squares, ids, setup)
     raise InputError(
         "expected two sets of embeddings, three lists of scores, or three matrices and the"
         f" speakers, found {', '.join(type(one).__name__ for one in data) or 'nothing'}"
     )
+
+
+def _of_lists(lists: Mapping[str, Scores], setup: Setup, system: str | None) -> Pseudonymisation:
+    """The result of three lists of scored trials."""
+
+    def among(people: set[str]) -> Comparisons:
+        """Compare some of the people by the trials between them."""
+        some = {name: _trials_among(scores, people) for name, scores in lists.items()}
+        return sets_of_lists(some, setup.without_replicates, system=system)[0]
+
+    made, notes = sets_of_lists(lists, setup, system=system)
+    digest = _digest("|".join(scores.digest for scores in lists.values()))
+    halves = _halves(made.sets["oo"].speakers, setup, among)
+    return assessed(made, compared=LISTED, trials=digest, notes=notes, halves=halves)
+
+
+def _trials_among(scores: Scores, people: set[str]) -> Scores:
+    """The trials of a list with some of the people on both sides."""
+    assert scores.enrol_speaker is not None
+    assert scores.test_speaker is not None
+    enrolled = scores.enrol_speaker.to_series().is_in(list(people))
+    tested = scores.test_speaker.to_series().is_in(list(people))
+    return scores.select((enrolled & tested).to_numpy())
+
+
+def _of_matrices(squares: Mapping[str, Block], ids: Ids, setup: Setup) -> Pseudonymisation:
+    """The result of three square matrices of scores."""
+    speaker_of_row = ids.to_series()
+
+    def among(people: set[str]) -> Comparisons:
+        """Compare some of the people by the rows and columns of their segments."""
+        rows = np.flatnonzero(speaker_of_row.is_in(list(people)).to_numpy())
+        some = {name: matrix[np.ix_(rows, rows)] for name, matrix in squares.items()}
+        pairs, _ = _pairs_of_matrices(some, ids.take(rows), setup)
+        return compared(pairs, setup.without_replicates)
+
+    pairs, segments = _pairs_of_matrices(squares, ids, setup)
+    made = compared(pairs, setup)
+    halves = _halves(segments.names, setup, among)
+    return assessed(made, trials=digest_of_speakers(segments), halves=halves)
+
+
+def _pairs_of_matrices(
+    squares: Mapping[str, Block], ids: Ids, setup: Setup
+) -> tuple[dict[str, list[PairGrid]], Segments]:
+    """The comparisons of three matrices, and of OP double-centred."""
+    segments = segments_of(ids)
+    sources = {name: MatrixPairs(matrix, segments) for name, matrix in squares.items()}
+    if (attack := double_centred(sources["op"])) is not None:
+        sources[DOUBLE_CENTRED] = attack
+    rule = _rule(segments, setup)
+    return {name: [segments.pairs(source, rule)] for name, source in sources.items()}, segments
 
 
 def _of_embeddings(
@@ -215,6 +261,40 @@ def _of_embeddings(
     attackers: Mapping[str, Attacker],
     setup: Setup,
 ) -> Pseudonymisation:
+    """The result of original and protected embeddings."""
+
+    def among(people: set[str]) -> Comparisons:
+        """Compare some of the people, all attacks fitted on them alone."""
+        both = of_people(original, people), of_people(protected, people)
+        fewer = {name: attacker.among(people) for name, attacker in attackers.items()}
+        pairs, _, _ = pairs_of_embeddings(*both, backend, fewer, setup)
+        return compared(pairs, setup.without_replicates, one_way)
+
+    one_way = labels_of_ratios(attackers)
+
+    pairs, segments, notes = pairs_of_embeddings(original, protected, backend, attackers, setup)
+    made = compared(pairs, setup, one_way)
+    halves = _halves(segments.names, setup, among)
+    about = {"backend": backend.name, "trials": digest_of_speakers(segments)}
+    return assessed(made, **about, notes=notes, halves=halves)
+
+
+def _halves(
+    names: Sequence[str], setup: Setup, among: Callable[[set[str]], Comparisons]
+) -> tuple[Numbers, ...]:
+    """The strongest numbers of halves of the people, where intervals are asked for."""
+    if not setup.replicates:
+        return ()
+    return tuple(map(strongest_numbers, comparisons_of_halves(names, setup.seed, among)))
+
+
+def pairs_of_embeddings(
+    original: Embeddings,
+    protected: Embeddings,
+    backend: Backend,
+    attackers: Mapping[str, Attacker],
+    setup: Setup,
+) -> tuple[dict[str, list[PairGrid]], Segments, tuple[Notice, ...]]:
     """The three sets and all attacks; those fitted on either half of the utterances come last."""
     segments, _, o, p = prepared(backend, original, protected)
     own = {"oo": o, "op": Sides(o.enrol, p.test), "pp": p}
@@ -257,32 +337,35 @@ def _of_embeddings(
             except InputError as error:
                 notes.append(Notice("not-fitted", label, f"not tried, {error}"))
                 break
-    one_way = [
-        reading.of(name)
-        for name, attacker in attackers.items()
-        for reading in attacker.readings
-        if attacker.channel
-    ]
-    made = {**whole, **crossed}
-    return _assessed(made, segments, setup, backend.name, tuple(notes), one_way=one_way)
+    return {**whole, **crossed}, segments, tuple(notes)
 
 
-def _assessed(
-    pairs: Mapping[str, Sequence[PairGrid]],
-    segments: Segments,
-    setup: Setup,
-    backend: str | None = None,
-    notes: tuple[Notice, ...] = (),
-    one_way: Collection[str] = (),
-) -> Pseudonymisation:
-    """The result of scores by set and attack, all read negated too but those ``one_way``."""
+def labels_of_ratios(attackers: Mapping[str, Attacker]) -> frozenset[str]:
+    """Labels of attacks whose scores are log-likelihood ratios, which are not read negated."""
+    labels: set[str] = set()
+    for name, attacker in attackers.items():
+        if attacker.channel:
+            labels.update(reading.of(name) for reading in attacker.readings)
+    return frozenset(labels)
+
+
+def compared(
+    pairs: Mapping[str, Sequence[PairGrid]], setup: Setup, one_way: Collection[str] = ()
+) -> Comparisons:
+    """The similarity sets of some comparisons, with the negated scores of all attacks.
+
+    Of attacks that are ``one_way`` the negated scores do not compete.
+    """
     once = () if setup.mirror else ("oo", "pp")
     made = similarity_sets(pairs, setup, negated=pairs.keys() - {"oo", "pp"}, once=once)
+    return replace(made, one_way=frozenset(one_way))
+
+
+def digest_of_speakers(segments: Segments) -> str:
+    """A digest of the speaker of each segment, in the order in which segments were handed in."""
     codes = np.empty(len(segments), dtype=np.int64)
     codes[segments.order] = segments.codes
-    spoken = "\n".join(segments.names[code] for code in codes)
-    trials = _digest(spoken)
-    return assessed(made, backend=backend, trials=trials, notes=notes, one_way=one_way)
+    return _digest("\n".join(segments.names[code] for code in codes))
 
 
 def _rule(segments: Segments, setup: Setup, groups: IntArray | None = None) -> Rule | None:
@@ -565,6 +648,7 @@ def compare_safeguards(
         parts = {name: original.select(mask) for name, mask in group_masks(original, by)}
         people_by_group(original, by)
     rows: list[SafeguardRow] = []
+    grouped: dict[str, GroupedPseudonymisation] = {}
     for (dataset, speech), (system, own) in product(parts.items(), systems.items()):
         runs: Sequence[RunScores] = ()
         over, learnt_anew = None, None
@@ -576,17 +660,17 @@ def compare_safeguards(
                     raise InputError(f"{system}: {error}") from None
             else:
                 chosen = _like(speech, own, by)
-                names = (*ALIGNMENTS, "cosine") if side else ALIGNMENTS
-                rivals = {n: Attacker(speech, chosen, n, enrols="original") for n in names}
-                rivals = with_groups(rivals, side)
-                rivals.pop("cosine", None)
-                for name in (f"cosine{BESIDE}", NO_VOICE, WORDS) if words is not None else ():
-                    rivals[name] = Attacker(speech, chosen, name, enrols="original", words=words)
-                if lengths_vary(speech, chosen):
-                    rivals[LENGTH] = Attacker(speech, chosen, LENGTH, enrols="original")
-                result = pseudonymisation(
-                    speech, chosen, backend=backend, attackers=rivals, **given
-                )
+                rivals = _rivals(side, words)
+                if by is not None and system not in grouped:
+                    every = original, own, by, system, backend
+                    grouped[system] = _by_group(*every, rivals, given)
+                if by is not None and dataset in grouped[system].results:
+                    result = grouped[system].results[dataset]
+                else:
+                    attackers = rivals(speech, chosen)
+                    result = pseudonymisation(
+                        speech, chosen, backend=backend, attackers=attackers, **given
+                    )
         if system in second and speech is None:
             runs = speaker_trials({"again": second[system], "op": own[1]})
         elif system in second:
@@ -600,23 +684,54 @@ def compare_safeguards(
                 learnt_anew = retrained(speech, chosen, **shared)
         learnt = distortions(*runs, laplace=laplace, **drawn) if runs else ()
         rows.append(SafeguardRow(system, dataset, result, learnt, over, learnt_anew))
-    parted = {s: {r.dataset: r.result for r in rows if r.system == s} for s in systems if by}
-    gaps = tuple(deid_gaps(system, str(by), some) for system, some in parted.items())
+    gaps = tuple(one.gaps for one in grouped.values())
     return PrivacyAssessment(tuple(rows), given.get("seed", 0), gaps, notes)
 
 
-def deid_gaps(system: str, by: str, groups: Mapping[str, Pseudonymisation]) -> GroupGaps:
-    """DeID of the plain score in each group of a column, and the gaps between the groups."""
-    from unmask.engine import GroupGaps, GroupRow, Spread, gaps_between
+Rivals = Callable[[Embeddings, Embeddings], dict[str, Attacker]]
 
-    first, drawn = next(iter(groups.values())), [result.drawn for result in groups.values()]
-    how = Sampling(first.replicates, first.level, first.seed)
-    table = np.array([np.empty(0) if one is None else one for one in drawn])
-    values, people = np.array([(result.deid, len(result.speakers)) for result in groups.values()]).T
-    spreads = {"deid": Spread(values, table, table, people.astype(int), people.astype(int))}
-    gaps, notices = gaps_between(spreads, how, params={"by": by})
-    rows = [GroupRow(n, len(result.speakers), result.estimates[:1]) for n, result in groups.items()]
-    return GroupGaps(system, by, "plain score", tuple(rows), gaps, notices, how.seed)
+
+def _rivals(side: Sequence[str], words: Words | None) -> Rivals:
+    """What makes the attackers that everybody can be, of original and protected speech."""
+
+    def rivals_of(speech: Embeddings, chosen: Embeddings) -> dict[str, Attacker]:
+        """Alignments, also within the groups of side columns, and words where they are known."""
+        names = (*ALIGNMENTS, "cosine") if side else ALIGNMENTS
+        rivals = {n: Attacker(speech, chosen, n, enrols="original") for n in names}
+        rivals = with_groups(rivals, side)
+        rivals.pop("cosine", None)
+        for name in (f"cosine{BESIDE}", NO_VOICE, WORDS) if words is not None else ():
+            rivals[name] = Attacker(speech, chosen, name, enrols="original", words=words)
+        if lengths_vary(speech, chosen):
+            rivals[LENGTH] = Attacker(speech, chosen, LENGTH, enrols="original")
+        return rivals
+
+    return rivals_of
+
+
+def _by_group(
+    original: Embeddings,
+    protected: Embeddings,
+    by: str,
+    system: str,
+    backend: Backend | str,
+    rivals: Rivals,
+    options: Mapping[str, Any],
+) -> GroupedPseudonymisation:
+    """A safeguard in each group of a column."""
+    from unmask.privacy.similarity.groups import by_group
+
+    own = of_people(protected, set(original.speakers.present))
+    return by_group(
+        original,
+        own,
+        people_by_group(original, by),
+        system=system,
+        by=by,
+        backend=backend_named(backend),
+        attackers=rivals(original, own),
+        setup=Setup(**options),
+    )
 
 
 def _like(part: Embeddings, protected: Embeddings, by: str | None) -> Embeddings:

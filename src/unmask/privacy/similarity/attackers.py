@@ -17,7 +17,7 @@ import numpy as np
 
 from unmask.base import BoolArray, FloatArray
 from unmask.estimate import Estimate, Luck
-from unmask.privacy.attack import NEGATED, PLAIN
+from unmask.privacy.attack import NEGATED, PLAIN, WORDS
 from unmask.privacy.luck import best_by_luck
 from unmask.privacy.similarity.matrix import AttackedMatrix, Comparisons, speaker_dominance
 from unmask.privacy.similarity.renamed import SIGNED, lucks_of_trials
@@ -36,6 +36,12 @@ def attacks_of(made: Comparisons) -> dict[str, AttackedMatrix]:
         labels = (str(PLAIN), str(NEGATED)) if name == "op" else (name, f"{name} {NEGATED}")
         attacks |= zip(labels, made.readings[name], strict=True)
     return attacks
+
+
+def competing_attacks(made: Comparisons) -> dict[str, AttackedMatrix]:
+    """All attacks but that by words alone, which stands beside them, and negated ratios."""
+    beside = {WORDS, f"{WORDS} {NEGATED}", *(f"{name} {NEGATED}" for name in made.one_way)}
+    return {name: attack for name, attack in attacks_of(made).items() if name not in beside}
 
 
 def strongest_of(attacks: Mapping[str, AttackedMatrix], made: Comparisons) -> tuple[str, bool]:
@@ -123,7 +129,10 @@ def protection_of(name: str, attack: AttackedMatrix, made: Comparisons) -> Speak
     low, high = np.full(share.size, np.nan), np.full(share.size, np.nan)
     if attack.resampled is not None:
         for i, drawn in enumerate(attack.resampled.share.T.astype(np.float64)):
-            ends = made.over_oo(sign * share[i], sign * drawn).ends(share.size, level)
+            own = made.over_oo(
+                sign * share[i], sign * drawn, separates_everybody=attack.separates_everybody
+            )
+            ends = own.ends(share.size, level)
             if ends is not None:
                 low[i], high[i] = 1 - ends[1], 1 - ends[0]
     below = (high < deid.mean()) | np.isnan(high)

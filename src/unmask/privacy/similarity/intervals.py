@@ -7,7 +7,7 @@ other holds 0, whatever the modulus of the replicates.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -48,6 +48,11 @@ class Setup(Sampling):
     def mirror(self) -> bool:
         """Whether both orders of two speakers are pooled."""
         return self.pairs == "upper"
+
+    @property
+    def without_replicates(self) -> Setup:
+        """The same options for values alone."""
+        return replace(self, replicates=0)
 
     @property
     def renames(self) -> bool:
@@ -116,7 +121,8 @@ class Statistic:
     :meth:`Setup.weights`, ``replicates`` of draws first. A number on whose bound chance lies (D_ECE
     0, EER 50 %) is moved off it by any sample: ``evidence`` is the signed dominance of the same
     comparisons, which chance leaves at 0 on average, and where the interval of that holds 0, that
-    of the number reaches ``chance``.
+    of the number reaches ``chance``. ``separates_everybody`` tells that scores within speakers lie
+    above all others: then replicates move by little but Laplace's rule, which is no spread.
     """
 
     value: float
@@ -126,6 +132,7 @@ class Statistic:
     bounds: Ends = ANY
     evidence: Statistic | None = None
     chance: float = 0.0
+    separates_everybody: bool = False
 
     def ends(self, speakers: int, level: float) -> Ends | None:
         """Both ends of the interval; None where the value or nearly all replicates have none.
@@ -138,13 +145,16 @@ class Statistic:
         if not np.isfinite(self.value) or drawn.size < 2 or speakers < 2:
             return None
         edge = self._edge(speakers, level)
+        unmoved = self._unmoved(speakers, level)
         if np.ptp(np.append(drawn, self.value)) < _LEAST_SPREAD:
-            return self.read(edge or self._unmoved(speakers, level))
+            return self.read(edge or unmoved)
         drawn = drawn.mean() + self._wider(drawn) * (drawn - drawn.mean())
         within = MetricRange(*self.bounds)
         low, high = base.bias_corrected(self.value, drawn, speakers, level=level, within=within)
         if edge is not None:
             low, high = min(low, edge[0]), max(high, edge[1])
+        if self.separates_everybody:
+            low, high = min(low, unmoved[0]), max(high, unmoved[1])
         signed = None if self.evidence is None else self.evidence.ends(speakers, level)
         if signed is not None and signed[0] <= 0 <= signed[1]:
             low, high = min(low, self.chance), max(high, self.chance)

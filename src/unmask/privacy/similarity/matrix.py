@@ -175,6 +175,14 @@ class AttackedMatrix:
         """EER, the mean of both ways."""
         return float(np.mean([roc.eer() for roc in self.rocs]))
 
+    @property
+    def separates_everybody(self) -> bool:
+        """Whether less than one comparison within a speaker lies on the wrong side, each way.
+
+        Then resamples move by Laplace's rule and a stray comparison, and tell of no spread.
+        """
+        return all(roc.eer() * roc.targets < 1 for roc in self.rocs)
+
     @cached_property
     def worst(self) -> Zebra:
         """The way with the larger l_w."""
@@ -208,12 +216,14 @@ class AttackedMatrix:
 class Comparisons:
     """All similarity sets of an assessment by name, under one setup, and their ``readings``: the
     scores as they are and, where wanted, negated. An attack that was fitted on either half of the
-    utterances has two sets, and readings of both together under its own name.
+    utterances has two sets, and readings of both together under its own name. The scores of attacks
+    that are ``one_way`` are log-likelihood ratios: they are not read negated.
     """
 
     setup: Setup
     sets: dict[str, SimilaritySet] = field(default_factory=dict)
     readings: dict[str, tuple[AttackedMatrix, ...]] = field(default_factory=dict)
+    one_way: frozenset[str] = frozenset()
 
     def check_original(self, *names: str, why: str = "") -> None:
         """Original voices can be told apart by their scores, or nothing can be said of others."""
@@ -223,12 +233,20 @@ class Comparisons:
                 raise InputError(f"{name.upper()}: {apart}{why}")
 
     def over_oo(
-        self, value: float, drawn: FloatArray, read: Callable[[Ends], Ends] = same, oo: str = "oo"
+        self,
+        value: float,
+        drawn: FloatArray,
+        read: Callable[[Ends], Ends] = same,
+        oo: str = "oo",
+        *,
+        separates_everybody: bool = False,
     ) -> Statistic:
         """A number over the dominance of OO, from which an interval is made."""
         whole = self.readings[oo][0]
         number = ratio(value, whole.signed, drawn, whole.draws.signed)
-        return Statistic(*number, self.setup.replicates, read)
+        return Statistic(
+            *number, self.setup.replicates, read, separates_everybody=separates_everybody
+        )
 
     def disclosed(self, attack: AttackedMatrix) -> tuple[Statistic, Statistic]:
         """D_ECE and EER of an attack, which reach chance where its dominance does."""

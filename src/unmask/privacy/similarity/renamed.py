@@ -7,7 +7,7 @@ those of one speaker are other cells of the same table, and PAV is fitted to the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -227,5 +227,11 @@ def lucks_of_trials(attacks: Sequence[Permuted]) -> dict[str, Luck]:
         "l_w": (table[most, rows, L_W], False),
         "eer": (table[:, :, EER].min(axis=0), True),
     }
-    told = {n: best_by_luck(one, attacks, least=low) for n, (one, low) in best.items()}
-    return {name: luck for name, luck in told.items() if luck is not None}
+    made = {}
+    for name, (one, low) in best.items():
+        luck = best_by_luck(one, attacks, least=low)
+        if luck is not None:
+            # l_w follows the number of bins: what was found on them stands beside its level.
+            found = float(one[0]) if name == "l_w" else None
+            made[name] = replace(luck, found=found)
+    return made

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -18,10 +18,12 @@ from unmask.privacy.similarity.attackers import (
     SpeakerProtection,
     StrongestAttack,
     attacks_of,
+    competing_attacks,
     lucks_of,
     protection_of,
     strongest_of,
 )
+from unmask.privacy.similarity.halves import FEW_PEOPLE, STRONGEST, Numbers, stretched
 from unmask.privacy.similarity.intervals import (
     NOT_ASKED,
     POSITIVE,
@@ -47,7 +49,7 @@ from unmask.privacy.similarity.matrix import (
 GIVEN = "given scores"
 UTTERANCES, LISTED = "utterance pairs", "trials of people on both sides"
 """What the numbers of a result compare."""
-Numbers = Mapping[str, tuple[float, FloatArray]]
+Drawn = Mapping[str, tuple[float, FloatArray]]
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -292,6 +294,14 @@ class Pseudonymisation(SimilarityResult):
             notices.append(Notice("no-luck", "OP", sentence, "note"))
         return (*notices, *self._few())
 
+    def _few(self) -> tuple[Notice, ...]:
+        """Say of fewer than fifteen people what the strongest attack's interval may lack."""
+        if len(self.speakers) >= FEW_PEOPLE:
+            return super()._few()
+        return tuple(
+            replace(few, sentence=f"{few.sentence}; {_FEW_FOR_STRONGEST}") for few in super()._few()
+        )
+
     @property
     def estimates(self) -> tuple[Estimate, ...]:
         """The row of Noé 2022, Table 2: DeID, G_VD, and D_ECE, l_w and tag of OP; DeID against the
@@ -397,6 +407,7 @@ _WHY: dict[str, str] = {
     LENGTH: _LENGTHS,
     CENTRED.of(LENGTH): _LENGTHS,
 }
+_FEW_FOR_STRONGEST = "that of the strongest attack may hold the truth in fewer than 95 of 100 cases"
 _UNCLEAR = "resampling the speakers does not tell the two apart"
 
 
@@ -425,18 +436,18 @@ def assessed(
     compared: str = UTTERANCES,
     trials: str = "",
     notes: tuple[Notice, ...] = (),
-    one_way: Collection[str] = (),
+    halves: Sequence[Numbers] = (),
 ) -> Pseudonymisation:
     """The result of three sets, with all that its resamples say; of replicates DeID is kept.
 
-    Attacks that are ``one_way`` give log-likelihood ratios, which are not read negated.
+    ``halves`` are the strongest numbers of halves of the people, by which the intervals of the
+    strongest are stretched.
     """
     sets, setup = made.sets, made.setup
     made.check_original("oo", why=" by these scores: DeID and G_VD are not defined")
-    attacks = attacks_of(made)
-    for name in (WORDS, *one_way):
-        attacks.pop(f"{name} {NEGATED}", None)
-    said = {WORDS: attacks.pop(WORDS)} if WORDS in attacks else {}
+    attacks = competing_attacks(made)
+    every = attacks_of(made)
+    said = {WORDS: every[WORDS]} if WORDS in every else {}
     strongest, beats_plain = strongest_of(attacks, made)
     statistics = _statistics(made, attacks, said) if setup.replicates else {}
     if statistics:
@@ -449,9 +460,20 @@ def assessed(
         low, high = min(plain.low, best.low), max(plain.high, best.high)
         intervals["deid_strongest"] = replace(best, low=low, high=high)
     whole = sets["oo"].d_diag
+    left = {name: 1 - abs(attack.signed) / whole for name, attack in attacks.items()}
+    values = {
+        "deid_strongest": left[strongest],
+        "d_ece_strongest": max(attack.d_ece for attack in attacks.values()),
+        "eer_strongest": min(attack.eer for attack in attacks.values()),
+    }
+    for metric in STRONGEST:
+        if metric in intervals:
+            people = len(sets["oo"].speakers)
+            shown = intervals[metric], metric, values[metric], people
+            intervals[metric] = stretched(*shown, halves)
     return Pseudonymisation(
         sets=sets,
-        attacks={name: 1 - abs(attack.signed) / whole for name, attack in attacks.items()},
+        attacks=left,
         evidence={name: Evidence.of(attack) for name, attack in attacks.items()},
         lucks=lucks_of(attacks, made) | (lucks_of(said, made, WORDS) if said else {}),
         words=next(((1 - abs(x.signed) / whole, Evidence.of(x)) for x in said.values()), None),
@@ -482,10 +504,10 @@ def _statistics(
     signed = {name: (sets[name].signed, own[name].signed) for name in SETS}
     evidence = {name: Statistic(*signed[name], number, bounds=(-1.0, 1.0)) for name in SETS}
 
-    def over_oo(pairs: Numbers, name: str) -> tuple[float, FloatArray]:
+    def over_oo(pairs: Drawn, name: str) -> tuple[float, FloatArray]:
         return ratio(pairs[name][0], pairs["oo"][0], pairs[name][1], pairs["oo"][1])
 
-    def twin(pairs: Numbers, name: str, read: Callable[[Ends], Ends]) -> Statistic:
+    def twin(pairs: Drawn, name: str, read: Callable[[Ends], Ends]) -> Statistic:
         return Statistic(*over_oo(pairs, name), number, read, POSITIVE, evidence[name])
 
     statistics = {
@@ -500,11 +522,18 @@ def _statistics(
         "g_vd_log": Statistic(*over_oo(logs, "pp"), number, decibels),
     }
     for name in SETS:
-        statistics[f"d_diag_{name}"] = Statistic(*signed[name], number, modulus, (-1.0, 1.0))
-        statistics[f"d_diag_{name}_signed"] = evidence[name]
+        separates = made.readings[name][0].separates_everybody
+        dominance = replace(evidence[name], separates_everybody=separates)
+        statistics[f"d_diag_{name}"] = replace(dominance, read=modulus)
+        statistics[f"d_diag_{name}_signed"] = dominance
         statistics[f"d_diag_{name}_log"] = Statistic(*logs[name], number, modulus)
     for name, attack in {**attacks, **said}.items():
-        statistics[_metric(name)] = made.over_oo(attack.signed, attack.draws.signed, lost)
+        statistics[_metric(name)] = made.over_oo(
+            attack.signed,
+            attack.draws.signed,
+            lost,
+            separates_everybody=attack.separates_everybody,
+        )
     most = max(attacks.values(), key=lambda attack: attack.d_ece)
     least = min(attacks.values(), key=lambda attack: attack.eer)
     statistics["d_ece_strongest"], _ = made.disclosed(most)

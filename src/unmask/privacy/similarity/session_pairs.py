@@ -366,7 +366,8 @@ def _statistics(made: Comparisons, strongest: AttackedMatrix) -> dict[str, Stati
     within, own = (made.readings[f"pp_{kind}"][0] for kind in ("within", "between"))
 
     def over(one: AttackedMatrix, kind: str, read: Callable[[Ends], Ends]) -> Statistic:
-        return made.over_oo(one.signed, one.draws.signed, read, f"oo_{kind}")
+        drawn, separates = one.draws.signed, one.separates_everybody
+        return made.over_oo(one.signed, drawn, read, f"oo_{kind}", separates_everybody=separates)
 
     return {
         "g_vd_within": over(within, "within", decibels),

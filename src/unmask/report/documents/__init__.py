@@ -13,7 +13,7 @@ from typing import Any
 
 from unmask._version import __version__
 from unmask.base import Tabular, machine_unit
-from unmask.estimate import Estimate
+from unmask.estimate import Estimate, Luck
 from unmask.trials import Source
 
 SCHEMA = "unmask/1"
@@ -120,7 +120,7 @@ class Document:
                     "level": e.interval and e.interval.level,
                     "no_interval": e.no_interval or ("" if e.interval else "none was made") or None,
                     "chance": number(e.chance),
-                    **({} if e.luck is None else {"luck": asdict(e.luck)}),
+                    **({} if e.luck is None else {"luck": _luck(e.luck)}),
                     "threshold": number(e.threshold),
                     "n": dict(e.n),
                     "params": {name: number(value) for name, value in e.params.items()},
@@ -148,6 +148,11 @@ class Document:
         run = [f"run:{self.conditions['run']}"] if "run" in self.conditions else []
         trials = (f"trials:{digest}" for digest in lists)
         return "|".join(["unmask", *run, *trials, f"v:{__version__}"])
+
+
+def _luck(luck: Luck) -> dict[str, Any]:
+    """What the strongest of the same attacks reads without information, as plain values."""
+    return {name: value for name, value in asdict(luck).items() if value is not None}
 
 
 def with_groups(made: Document, gaps: Sequence[Any]) -> Document:

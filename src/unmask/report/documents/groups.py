@@ -25,8 +25,13 @@ def group_parts(every: Sequence[GroupGaps]) -> tuple[list[Row], list[list[Row]],
         where = {**(one.conditions or {"system": one.system}), "at": one.point}
         for row in one.groups:
             people = {"group": row.name, "people": row.size}
-            if (chance := row.estimates[0].chance) is not None:
-                people["chance"] = f"{100 * chance:.1f} %"
+            if row.attacker:
+                people["attacker"] = row.attacker
+            estimate = row.estimates[0]
+            if estimate.chance is not None:
+                people["chance"] = f"{100 * estimate.chance:.1f} %"
+            if estimate.luck is not None:
+                people["without information"] = estimate.luck_shown
             numbers.append(Row({**where, **people}, row.estimates))
         gaps.append(Row({**where, "groups": one.column}, one.gaps))
         alike = [
@@ -37,5 +42,6 @@ def group_parts(every: Sequence[GroupGaps]) -> tuple[list[Row], list[list[Row]],
         notes += [f"{about}: {LABELS[name]} is {one.sentence(name)}" for name in one.metrics]
         notes += [notice.about(about).line + "." for notice in one.notices]
     kinds = dict.fromkeys("rates" if "fnmr" in one.metrics else "risks" for one in every)
-    notes += [note(f"groups_{kind}") for kind in kinds] + [note("groups")] * bool(every)
+    notes += [note(f"groups_{kind}") for kind in kinds]
+    notes += [note("groups")] * ("rates" in kinds)
     return [*numbers, *gaps], [numbers, [*gaps, *equal]], notes

@@ -114,6 +114,8 @@ def _notes(assessment: similar.PrivacyAssessment) -> list[str]:
     notes += [f"Attacks tried: {some}." for some in dict.fromkeys(tried)]
     result = next(iter(assessment)).result
     notes.append(note("lowest_deid"))
+    if any(safeguard.retrained is not None for safeguard in assessment):
+        notes.append(note("retrained_bound"))
     if result.replicates:
         notes.append(note("calibrated_anew", level=100 * result.level, result=result))
     return notes

@@ -11,6 +11,7 @@ from typing import Any
 from unmask import figures as charts
 from unmask.assessment import KNOWN, ORIGINAL, Config, Legal, Results, Study
 from unmask.base import VERDICT
+from unmask.engine import GroupGaps
 from unmask.estimate import Estimate, Notice
 from unmask.privacy import legal as law
 from unmask.privacy.legal import RELEASE
@@ -147,6 +148,21 @@ class LegalResults:
         return {what: law.overlaps(curves) for what, curves in compared.items()}
 
 
+def _gaps_by_safeguard(sweeps: Mapping[tuple[str, str], law.LegalSweep]) -> list[GroupGaps]:
+    """The risks by group of each safeguard, under the strongest of all its attackers."""
+    made: dict[tuple[str, str], list[law.LegalRiskGaps]] = {}
+    for (name, _), sweep in sweeps.items():
+        for gap in sweep.gaps if name != ORIGINAL else ():
+            if isinstance(gap, law.LegalRiskGaps):
+                made.setdefault((name, gap.risk), []).append(gap)
+    gaps = []
+    for (name, _), some in made.items():
+        whole = law.combined_gaps(some)
+        conditions = {"safeguard": name}
+        gaps.append(replace(whole, system=f"{name}, {whole.system}", conditions=conditions))
+    return gaps
+
+
 def section(study: Study, groups: Results) -> Section:
     """Risk against the number of speakers, all safeguards together and each on its own."""
     results, colours = LegalResults(study.config, groups), colours_of(study)
@@ -181,16 +197,7 @@ def section(study: Study, groups: Results) -> Section:
             f" {most.count:,} speakers with {law.spoken(most.length)}, by"
             f" {most.attacker}; chance {100 * float(estimate.chance or 0):.1f} %."
         )
-    gaps = [
-        replace(
-            gap,
-            system=f"{name}, {gap.system}",
-            conditions={"safeguard": name, "attacker": gap.system},
-        )
-        for (name, _), sweep in groups["sweeps"].items()
-        for gap in sweep.gaps
-        if name != ORIGINAL and gap.system in (w.attacker for w in results.worst_of(name))
-    ]
+    gaps = _gaps_by_safeguard(groups["sweeps"])
     counts = {int(n) for line in lines for n in line.curve.counts}
     one = f"All attacks are among {min(counts):,} speakers: there is no curve to draw."
     choice = Choice.of("Every attacker on", "legal_panel", panels)

@@ -103,7 +103,7 @@ def _plain(name: str) -> str:
 def section(study: Study, results: Results) -> Section:
     """Matrices, distinctiveness against de-identification, each speaker, the zoo."""
     every: Mapping[str, Pseudonymisation] = results["matrices"]
-    groups: Mapping[tuple[str, str], Pseudonymisation] = results["groups"]
+    groups: Mapping[str, similar.GroupedPseudonymisation] = results["groups"]
     within: Mapping[str, similar.SessionAssessment] = results["sessions"]
     anew: Mapping[str, similar.Retrained] = results["retrained"]
     told = {name: one for name, one in every.items() if name in _told(study)}
@@ -138,22 +138,14 @@ def section(study: Study, results: Results) -> Section:
             for row in by_attacker({"safeguard": name}, every[name], estimates)
         ]
 
-    by_group = [
-        row
-        for (name, group), result in groups.items()
-        for row in by_attacker(
-            {"safeguard": name, "group": group},
-            result,
-            [estimate for estimate in result.estimates if estimate.metric in _GROUPED],
-        )
-    ]
-    parted = {name: {g: r for (n, g), r in groups.items() if n == name} for name, _ in groups}
+    by_group: list[Row] = []
+    for name, grouped in groups.items():
+        for group, result in grouped.results.items():
+            where = {"safeguard": name, "group": group}
+            some = [estimate for estimate in result.estimates if estimate.metric in _GROUPED]
+            by_group += by_attacker(where, result, some)
     gaps = [
-        replace(
-            similar.deid_gaps(name, "group", some),
-            conditions={"safeguard": name, "attacker": every[name].named()},
-        )
-        for name, some in parted.items()
+        replace(grouped.gaps, conditions={"safeguard": name}) for name, grouped in groups.items()
     ]
     twins, attacks = apart(rows({name: one.details for name, one in every.items()}), every)
     return Section(
