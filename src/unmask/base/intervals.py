@@ -23,6 +23,10 @@ _ADDED = 3.0
 SKEWED = 1.1
 # … and by how much further the end lies that such units would move a number to.
 _LACKING = 1.3
+# How much further than the quantiles of resamples, widened alike, an end may lie. Resamples of even
+# spread stay well below; where a single unit makes a heavy tail on one side, the standard deviation
+# would carry it over to the other.
+_UNEVEN = 1.1
 FEW_SPEAKERS = 30
 # A hull through n trials overfits by about n^(−2/3) (Groeneboom's rate). A resample holds half as
 # many distinct trials and shows 2^(2/3) − 1 of that bias.
@@ -123,13 +127,35 @@ def paired_interval(first: FloatArray, second: FloatArray, *, level: float) -> t
     both = np.stack([first, second], axis=1)
     (low_1, low_2), (high_1, high_2) = mean_interval(both, level=level)
     one, two = both.mean(axis=0)
-    varies = bool((np.ptp(both, axis=0) > 0).all())
-    r = float(np.asarray(np.corrcoef(both.T))[0, 1]) if varies else 0.0
+    sides = (float(one), (float(low_1), float(high_1))), (float(two), (float(low_2), float(high_2)))
+    return joined_interval(*sides, correlation(first, second))
+
+
+def correlation(first: FloatArray, second: FloatArray) -> float:
+    """Correlation of two rows, over the places where both are known; 0 where one does not vary."""
+    known = ~np.isnan(first) & ~np.isnan(second)
+    both = np.stack([first[known], second[known]])
+    if not known.any() or not (np.ptp(both, axis=1) > 0).all():
+        return 0.0
+    return float(np.asarray(np.corrcoef(both))[0, 1])
+
+
+Bounded = tuple[float, tuple[float, float]]
+"""A number and the ends of its interval."""
+
+
+def joined_interval(first: Bounded, second: Bounded, r: float) -> tuple[float, float]:
+    """Interval of second − first from the intervals of both and their correlation ``r``.
+
+    Newcombe's method 10, as :func:`paired_interval` has it. Where one number cannot move, as a rate
+    without errors, its own interval (an exact bound) still widens that of the difference.
+    """
+    (one, (low_1, high_1)), (two, (low_2, high_2)) = first, second
 
     def reach(up: float, down: float) -> float:
         return float(np.sqrt(max(up**2 - 2 * r * up * down + down**2, 0.0)))
 
-    apart = float(two - one)
+    apart = two - one
     return apart - reach(two - low_2, high_1 - one), apart + reach(high_2 - two, one - low_1)
 
 
@@ -186,8 +212,10 @@ def bias_corrected(
     and ``longer``: most samples lack the hard speakers who move that end and show too little of
     their tail, and simulated populations ask for three tenths more there. ``wider`` is how much
     more than the replicates a full resample would spread, and how much more of that tail it would
-    show. The interval is stretched to hold the value itself, and to :func:`exact_bound` where the
-    value lies on a bound.
+    show. No end lies further out than 1.1 times what the quantiles of the resamples on its side
+    reach, with their median in place of the mean and widened alike, or than the outermost resample.
+    The interval is stretched to hold the value itself, and to :func:`exact_bound` where the value
+    lies on a bound.
     Replicates that are NaN do not count; NaN if there are none, or if none moves a value inside its
     range.
     """
@@ -204,8 +232,13 @@ def bias_corrected(
         at, scaled = to(np.asarray(value, float)), to(drawn)
         tail = _LACKING * wider
         reach = np.where([end == within.longer for end in ("low", "high")], tail, 1.0)
-        ends = wider * widening(units, level) * scaled.std() * (reach * ndtri(tails))
-        low, high = map(float, back(at - within.overfit * (scaled.mean() - at) + ends))
+        factor = wider * widening(units, level) * reach
+        ends = at - within.overfit * (scaled.mean() - at) + factor * scaled.std() * ndtri(tails)
+        # What resamples can show: the same of their median and quantiles, and the outermost one.
+        median, *quantiles = np.quantile(scaled, [0.5, *tails])
+        shown = at - within.overfit * (median - at) + _UNEVEN * factor * (quantiles - median)
+        outermost = min(shown[0], scaled.min()), max(shown[1], scaled.max())
+        low, high = map(float, back(np.clip(ends, *outermost)))
     edge = _on_the_edge(value, units, level, within)
     return float(np.fmin(min(low, value), edge[0])), float(np.fmax(max(high, value), edge[1]))
 

@@ -23,9 +23,11 @@ from unmask.base import (
     Sampling,
     Tabular,
     bias_corrected,
+    correlation,
     draws,
     estimate_row,
     exact_bound,
+    joined_interval,
     logit_interval,
 )
 from unmask.engine.bootstrap import NOT_ASKED
@@ -350,16 +352,24 @@ def rate_gaps(
     between, told, alpha = {}, [], about.pop("alpha")
     for metric, (spread, counts) in grouped.spreads(scores[0], scores[1], at, how).items():
         known = np.flatnonzero(~np.isnan(spread.value))
-        for i in known:
-            value, drawn, people = float(spread.value[i]), spread.drawn[i], int(spread.people[i])
-            n = {"trials": int(counts[i]), "errors": int(spread.counted[i]), "speakers": people}
+        values, people = spread.value.tolist(), spread.people.tolist()
+        intervals = {
+            i: logit_interval(
+                values[i], spread.drawn[i], people[i], level=level, least=0.5 / int(counts[i])
+            )
+            for i in known.tolist()
+        }
+        for i, ends in intervals.items():
+            errors = int(spread.counted[i])
+            n = {"trials": int(counts[i]), "errors": errors, "speakers": people[i]}
             shown = about | {"n": n, "threshold": at}
-            ends = logit_interval(value, drawn, people, level=level, least=0.5 / n["trials"])
-            rows[names[i]].append(estimated(metric, value, "%", ends, how, **shown))
+            rows[names[i]].append(estimated(metric, values[i], "%", ends, how, **shown))
             if i < size:
-                more, moved = value - float(spread.value[size]), drawn - spread.drawn[size]
-                ends = bias_corrected(more, moved, people, level=level)
-                key = f"{metric}_difference"
+                # The group's own interval counts: without errors no resample moves its rate.
+                of_all, of_group = (values[size], intervals[size]), (values[i], ends)
+                r = correlation(spread.drawn[size], spread.drawn[i])
+                ends = joined_interval(of_all, of_group, r)
+                key, more = f"{metric}_difference", values[i] - values[size]
                 rows[names[i]].append(estimated(key, more, "%", ends, how, **shown))
         sentence = f"no trials within it: left out of the gaps of {metric.upper()}"
         lost = sorted(set(range(size)) - set(known.tolist()))
