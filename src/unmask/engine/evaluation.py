@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import VERDICT, FloatArray, Replicates, Sampling, Tabular, estimate_row
+from unmask.base import (
+    VERDICT,
+    FloatArray,
+    Replicates,
+    Sampling,
+    Tabular,
+    as_scores,
+    estimate_row,
+)
 from unmask.engine import information
 from unmask.engine.battery import Battery
 from unmask.engine.bootstrap import (
@@ -30,7 +38,13 @@ from unmask.engine.bootstrap import (
     units_of,
 )
 from unmask.engine.metrics import ALONE, inverted_notices, negated_notices, refuse_labels
-from unmask.engine.operating import OperatingPoint, SpoofCost, as_read
+from unmask.engine.operating import (
+    OperatingPoint,
+    SpoofCost,
+    as_read,
+    scores_around,
+    shortest_decimal,
+)
 from unmask.engine.roc import Roc
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Notice, Parameter
@@ -42,6 +56,10 @@ if TYPE_CHECKING:
 
 UNMOVED = "no resampling moves it"
 UNPAIRED = "trials without speakers in bins are drawn for each system anew"
+ScoresAround = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+"""Gives the scores of trials next to thresholds: the highest below and the lowest of at least."""
+_OF_TRIALS = ("threshold", "safe_threshold", "eer", "eer_raw", "min_dcf", "min_c_det", "tpr_at_fpr")
+"""Metrics whose thresholds follow from the trials; others were given, or are Bayes thresholds."""
 
 
 def safe_threshold(threshold: Estimate, roc: Roc) -> list[Estimate]:
@@ -62,6 +80,57 @@ def safe_threshold(threshold: Estimate, roc: Roc) -> list[Estimate]:
         replace(of_safe, metric="safe_threshold", value=value, threshold=value),
         replace(of_safe, metric="frr", value=misses, unit="%", threshold=value),
     ]
+
+
+def with_decimals(estimates: Sequence[Estimate], around: ScoresAround) -> tuple[Estimate, ...]:
+    """Give each threshold that follows from the trials as the shortest decimal that decides all of
+    them alike, so that what is printed keeps its demand when it is read back.
+    """
+    chosen = [_has_threshold_of_trials(estimate) for estimate in estimates]
+    exact: set[float] = set()
+    for estimate, is_of_trials in zip(estimates, chosen, strict=True):
+        if is_of_trials:
+            exact.update(_thresholds_of(estimate))
+    thresholds = np.array(sorted(one for one in exact if np.isfinite(one)))
+    if not thresholds.size:
+        return tuple(estimates)
+    decimals = {}
+    for threshold, below, above in zip(thresholds, *around(thresholds), strict=True):
+        decimals[float(threshold)] = shortest_decimal(*map(float, (threshold, below, above)))
+    return tuple(
+        _shown_with(decimals, estimate) if is_of_trials else estimate
+        for estimate, is_of_trials in zip(estimates, chosen, strict=True)
+    )
+
+
+def _has_threshold_of_trials(estimate: Estimate) -> bool:
+    if "set_by" in estimate.params or "threshold" in estimate.params:
+        return False
+    of_demand = estimate.metric == "frr" and "far" in estimate.params
+    return of_demand or estimate.metric in _OF_TRIALS
+
+
+def _thresholds_of(estimate: Estimate) -> list[float]:
+    """All thresholds of a number: its own, and value and ends where it is one itself."""
+    found = [] if estimate.threshold is None else [estimate.threshold]
+    if estimate.metric in ("threshold", "safe_threshold"):
+        found.append(float(estimate.value))
+        if estimate.interval is not None:
+            found += [estimate.interval.low, estimate.interval.high]
+    return found
+
+
+def _shown_with(decimals: Mapping[float, float], estimate: Estimate) -> Estimate:
+    """The number with its thresholds as decimals; NaN and infinity stay."""
+    at, interval = estimate.threshold, estimate.interval
+    made = replace(estimate, threshold=None if at is None else decimals.get(at, at))
+    if estimate.metric not in ("threshold", "safe_threshold"):
+        return made
+    if interval is not None:
+        low, high = (decimals.get(end, end) for end in (interval.low, interval.high))
+        interval = replace(interval, low=low, high=high)
+    value = float(estimate.value)
+    return replace(made, value=decimals.get(value, value), interval=interval)
 
 
 def why_none(interval: Interval | None, reason: str) -> str:
@@ -137,7 +206,8 @@ class Measurement:
     """Statistics of all systems on the same trials, with replicates on shared draws.
 
     ``trials`` is the digest of the trials, ``speakers`` how many there are, ``not_drawn`` why there
-    are no replicates, where there are none. Draws of bins of trials are not ``paired``.
+    are no replicates, where there are none. Draws of bins of trials are not ``paired``. ``around``
+    gives the scores next to thresholds, by system, where they are known.
     """
 
     analysis: Analysis
@@ -148,6 +218,7 @@ class Measurement:
     not_drawn: str = NOT_ASKED
     paired: bool = True
     told: tuple[Notice, ...] = ()
+    around: tuple[ScoresAround, ...] = ()
 
     @property
     def notices(self) -> tuple[Notice, ...]:
@@ -200,7 +271,7 @@ class Measurement:
             if key == "l_w":
                 tag = information.tag(value)
                 estimates.append(Estimate("tag", tag, n=n, trials=trials, no_interval=reason))
-        return tuple(estimates)
+        return with_decimals(estimates, self.around[system]) if self.around else tuple(estimates)
 
     def difference(
         self, key: str, first: int, second: int, sides: Sequence[Estimate], of: str, level: float
@@ -330,21 +401,32 @@ class Analysis(Sampling):
             units = None
         every = zip(pairs, marks, strict=True)
         rocs = tuple(counted(*pair, thresholds, own, conditions) for pair, own in every)
+        around = tuple(
+            nearest_of(roc, [nontarget]) for roc, (_, nontarget) in zip(rocs, pairs, strict=True)
+        )
         if units is None:
-            return Measurement(self, rocs, *about, not_drawn=reason, told=told)
+            none = {"not_drawn": reason, "told": told, "around": around}
+            return Measurement(self, rocs, *about, **none)
         in_bins = many and units.count > 1 and conditions is None
         how = {"thresholds": thresholds} if in_bins else {"conditions": conditions}
         sort: Any = binned_trials if in_bins else SortedTrials.of
         systems = [sort(*one, units, roc=roc, **how) for one, roc in zip(pairs, rocs, strict=True)]
         alike = not (many and units.method == "trial")
-        return Measurement(self, rocs, *about, self.drawn(systems), paired=alike, told=told)
+        drawn = self.drawn(systems)
+        return Measurement(self, rocs, *about, drawn, paired=alike, told=told, around=around)
 
     def of_counted(
-        self, roc: Roc, drawn_from: Callable[[], System], *, trials: str, speakers: int | None
+        self,
+        roc: Roc,
+        drawn_from: Callable[[], System],
+        *,
+        trials: str,
+        speakers: int | None,
+        around: ScoresAround,
     ) -> Measurement:
         """One system that was counted without holding its trials, which ``drawn_from`` gives."""
         drawn = None if self.replicates == 0 else self.drawn([drawn_from()])
-        return Measurement(self, (roc,), trials, speakers, drawn)
+        return Measurement(self, (roc,), trials, speakers, drawn, around=(around,))
 
     def drawn(self, systems: Sequence[System]) -> Replicates:
         """Replicates of all that is measured of some systems."""
@@ -414,6 +496,12 @@ def evaluate_groups(
             results += made
     about = whole.sources, tuple(dict.fromkeys([*turned, *notices])), seed, whole, margins
     return Evaluation(tuple(results), *about)
+
+
+def nearest_of(roc: Roc, nontargets: Iterable[FloatArray]) -> ScoresAround:
+    """The scores next to thresholds, of trials that were counted into ``roc``."""
+    targets = roc.scores[roc.target > 0]
+    return partial(scores_around, targets=targets, nontargets=nontargets)
 
 
 def group_masks(
@@ -514,7 +602,10 @@ def detection(
     """
     refuse_labels(target, nontarget)
     battery = Battery((p_target,), c_miss, c_fa, tuple(fpr))
-    roc = Roc.from_scores(target, nontarget, thresholds=battery.thresholds, cllr=True)
+    others = as_scores(nontarget, "nontarget")
+    roc = Roc.from_scores(target, others, thresholds=battery.thresholds, cllr=True)
     analysis = Analysis(replicates=0, battery=battery)
-    measured = Measurement(analysis, (roc,), "", None, not_drawn=ALONE).estimates_of()
+    around = (nearest_of(roc, [others]),)
+    alone = Measurement(analysis, (roc,), "", None, not_drawn=ALONE, around=around)
+    measured = alone.estimates_of()
     return Detection("system", None, measured, roc, battery, negated_notices(roc))

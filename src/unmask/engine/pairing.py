@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import ceiling
+from unmask.base import FloatArray, ceiling
 from unmask.engine.battery import Battery
 from unmask.engine.binned_bootstrap import FirstOrder, edges_of
 from unmask.engine.bootstrap import AUTO_TRIALS, SortedTrials, Units
@@ -85,11 +85,17 @@ def cross_pairing(
             drawn_from = partial(FirstOrder, counts, roc)
     with run_on(), progress(None):
         measured = analysis.of_counted(
-            roc, drawn_from, trials=order.digest, speakers=order.speakers
+            roc, drawn_from, trials=order.digest, speakers=order.speakers, around=_around
         )
     sources = tuple(shard.source for shard in order.shards if shard.source is not None)
     notices = [*(notice.about(scoring.name) for notice in inverted_notices(roc)), *measured.notices]
     return Evaluation((measured.result(scoring.name),), sources, tuple(notices), seed)
+
+
+def _around(thresholds: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Scores of 32 bits next to thresholds, whether a trial has them or not: nobody kept any."""
+    above = ceiling(thresholds)
+    return np.nextafter(above, np.float32(-np.inf)).astype(float), above.astype(float)
 
 
 def _trials_of_pairs(
