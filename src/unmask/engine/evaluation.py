@@ -56,6 +56,7 @@ if TYPE_CHECKING:
 
 UNMOVED = "no resampling moves it"
 UNPAIRED = "trials without speakers in bins are drawn for each system anew"
+NO_FALSE_ALARM = "this rate is less than one false alarm of all nontarget trials"
 ScoresAround = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 """Gives the scores of trials next to thresholds: the highest below and the lowest of at least."""
 _OF_TRIALS = ("threshold", "safe_threshold", "eer", "eer_raw", "min_dcf", "min_c_det", "tpr_at_fpr")
@@ -282,6 +283,9 @@ class Measurement:
         one, two = sides
         reason, interval = self.analysis.battery.measured()[key].no_interval, None
         reason = reason or ("" if self.paired else UNPAIRED)
+        fpr = one.params.get("fpr")
+        if not reason and fpr is not None and float(fpr) * one.n["nontarget"] < 1:
+            reason = NO_FALSE_ALARM
         if self.replicates is not None and not reason:
             interval = self.replicates.difference(key, level=level, first=first, second=second)
         return replace(

@@ -367,8 +367,9 @@ def rate_gaps(
             if i < size:
                 # The group's own interval counts: without errors no resample moves its rate.
                 of_all, of_group = (values[size], intervals[size]), (values[i], ends)
+                # Squared, since rates of a few speakers go together less than draws of them do.
                 r = correlation(spread.drawn[size], spread.drawn[i])
-                ends = joined_interval(of_all, of_group, r)
+                ends = joined_interval(of_all, of_group, r * abs(r))
                 key, more = f"{metric}_difference", values[i] - values[size]
                 rows[names[i]].append(estimated(key, more, "%", ends, how, **shown))
         sentence = f"no trials within it: left out of the gaps of {metric.upper()}"
