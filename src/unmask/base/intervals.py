@@ -60,12 +60,12 @@ def few_speakers(count: int, what: str = "speakers") -> str | None:
     )
 
 
-def quantile_t(units: int, level: float) -> float:
+def quantile_t(units: float, level: float) -> float:
     """Two-sided quantile of Student's t with units − 1 degrees of freedom."""
     return float(stdtrit(max(units - 1, 1), (1 + level) / 2))
 
 
-def widening(units: int, level: float) -> float:
+def widening(units: float, level: float) -> float:
     """How much wider few units make an interval than resampling shows.
 
     Resampling n units underrates their variance by (n − 1)/n, and a variance from n units asks for

@@ -30,6 +30,7 @@ from unmask.engine.bootstrap import (
     System,
     binned_trials,
     bootstrap,
+    carrier_notices,
     counted,
     interval_notices,
     reason_none,
@@ -417,7 +418,26 @@ class Analysis(Sampling):
         systems = [sort(*one, units, roc=roc, **how) for one, roc in zip(pairs, rocs, strict=True)]
         alike = not (many and units.method == "trial")
         drawn = self.drawn(systems)
+        told += self._carriers(scores.systems, systems)
         return Measurement(self, rocs, *about, drawn, paired=alike, told=told, around=around)
+
+    def _carriers(
+        self, names: Iterable[str], systems: Sequence[System]
+    ) -> tuple[Notice, ...]:
+        """What single speakers do to the numbers of systems whose trials are in memory."""
+        notices, battery = list[Notice](), self.battery
+        for name, system in zip(names, systems, strict=True):
+            if not isinstance(system, SortedTrials) or self.equalise is not None:
+                continue
+            point = system.roc.eer_point(estimator=battery.eer)
+            demanded = {
+                f"FAR ≤ {100 * far:g} %": system.roc.far_point(far).threshold
+                for far in battery.far
+            }
+            thresholds = {label: at for label, at in demanded.items() if np.isfinite(at)}
+            found = carrier_notices(system, point, battery.eer, thresholds)
+            notices += [notice.about(name) for notice in found]
+        return tuple(notices)
 
     def of_counted(
         self,
