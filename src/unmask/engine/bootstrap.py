@@ -47,8 +47,8 @@ NO_SPEAKERS = (
 _BATCH = 1 << 20
 _LEAST_SPEAKERS, _LEAST_MISSES, _MOST_MISSES = 4, 5, 0.5
 """One speaker is told of where half of the misses are theirs, of so many speakers and misses."""
-_FEW_CARRIERS = 0.1
-"""Of speakers: fewer than these, as many as a variance rests on, carry the false alarms."""
+_FEW_CARRIERS = 0.3
+"""Fewer than this share of those of even speakers carry the false alarms."""
 _FEWEST_CARRIERS = 3.0
 """Degrees of freedom that are reckoned with at least: with fewer no interval would end."""
 Codes = npt.NDArray[np.integer]
@@ -175,11 +175,11 @@ def carrier_notices(
                 sentence += f"; without that speaker it is {rate:.2f} %"
             notices.append(Notice("one-speaker", "EER", sentence))
     for name, threshold in thresholds.items():
-        squares = system.first_order(np.array([threshold]))[:, 0] ** 2
-        carriers = squares.sum() ** 2 / max(float((squares**2).sum()), 1e-300)
-        if 0 < carriers < system.units * _FEW_CARRIERS:
+        at = np.array([threshold])
+        carriers, share = carriers_of(system, at, system.first_order(at) ** 2)
+        if 0 < share[0] < _FEW_CARRIERS:
             sentence = (
-                f"about {max(round(carriers), 1)} of {system.units} speakers carry the false"
+                f"about {max(round(carriers[0]), 1)} of {system.units} speakers carry the false"
                 " alarms: other speakers may need a higher threshold than the interval and the"
                 " safe threshold say"
             )
@@ -295,6 +295,11 @@ class SortedTrials:
         above = np.cumsum(counts[:, ::-1], axis=1)[:, ::-1]
         more = above[:, 1:] - above[:, :1] * (1 - accepted / total)
         return np.asarray(more / total)
+
+    def accepted(self, thresholds: FloatArray) -> IntArray:
+        """How many nontargets are accepted at thresholds of the statistic."""
+        rejected = np.append(self.below, self.first.size)
+        return self.first.size - rejected[np.searchsorted(self.roc.scores, thresholds)]
 
     def misses(self, threshold: float) -> IntArray:
         """How many targets of each unit lie below a threshold of the statistic."""
@@ -472,20 +477,41 @@ def _of_pairs(
     if system.method != "speaker":
         return float(1 / system.wider)
     order = np.argsort([*thresholds.values()], kind="stable")
-    squares = system.first_order(np.array([*thresholds.values()])[order]) ** 2
-    first, carriers = np.empty(order.size), np.empty(order.size)
+    ascending = np.array([*thresholds.values()])[order]
+    squares = system.first_order(ascending) ** 2
+    first, wider = np.empty(order.size), np.empty(order.size)
     first[order] = squares.sum(axis=0)
-    fourth = np.maximum((squares**2).sum(axis=0), 1e-300)
-    carriers[order] = np.maximum(squares.sum(axis=0) ** 2 / fourth, _FEWEST_CARRIERS)
-    few = np.minimum(carriers + 1, system.units)
-    wider = np.array([widening(n, VERDICT) for n in few]) / widening(system.units, VERDICT)
-    # In full below a tenth of the speakers, not at all from a fifth on, as even speakers have it.
-    fewness = np.clip(2 - carriers / (_FEW_CARRIERS * system.units), 0.0, 1.0)
-    wider = 1 + np.maximum(wider - 1, 0.0) * fewness
+    wider[order] = _wider_for_carriers(system, ascending, squares)
     shown = np.nanmean(spread**2, axis=1) if spread.size else np.zeros(order.size)
     part = np.divide(first, shown, out=np.ones(order.size), where=shown > 0)
     narrower = np.sqrt(np.clip(np.maximum(2 * part - 1, 1 - part), 0.0, 1.0))
     return np.asarray((narrower * wider)[:, None])
+
+
+def carriers_of(
+    system: SortedTrials, thresholds: FloatArray, squares: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """On how many speakers the false alarms at each threshold rest, (Σ S²)²/Σ S⁴ from the
+    ``squares`` of what they add, and how many that is of those of even speakers.
+
+    These have a third of their number, and no more than there are false alarms.
+    """
+    fourth = np.maximum((squares**2).sum(axis=0), 1e-300)
+    carriers = squares.sum(axis=0) ** 2 / fourth
+    even = np.minimum(system.units / 3, np.maximum(system.accepted(thresholds), 1))
+    return np.asarray(carriers), np.asarray(carriers / even)
+
+
+def _wider_for_carriers(
+    system: SortedTrials, thresholds: FloatArray, squares: FloatArray
+) -> FloatArray:
+    """How much wider few carriers make the interval of a false-alarm rate: in full where they are
+    fewer than 0.3 of those of even speakers, not at all from twice that share on.
+    """
+    carriers, share = carriers_of(system, thresholds, squares)
+    few = np.clip(carriers, _FEWEST_CARRIERS, system.units - 1) + 1
+    wider = np.array([widening(n, VERDICT) for n in few]) / widening(system.units, VERDICT)
+    return np.asarray(1 + (wider - 1) * np.clip(2 - share / _FEW_CARRIERS, 0.0, 1.0))
 
 
 def _unbinned(values: FloatArray, exact: FloatArray, coarse: FloatArray) -> FloatArray:

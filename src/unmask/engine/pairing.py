@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import FloatArray, ceiling
+from unmask.base import FloatArray, IntArray, ceiling
 from unmask.engine.battery import Battery
 from unmask.engine.binned_bootstrap import FirstOrder, edges_of
-from unmask.engine.bootstrap import AUTO_TRIALS, SortedTrials, Units
+from unmask.engine.bootstrap import AUTO_TRIALS, SortedTrials, Units, counted
 from unmask.engine.evaluation import Analysis, Evaluation
 from unmask.engine.metrics import inverted_notices
+from unmask.engine.operating import MARKS
 from unmask.engine.roc import Roc
 from unmask.errors import InputError
 from unmask.run import current_place, part, progress, run_on
@@ -35,6 +37,13 @@ from unmask.scoring import (
     sides_of,
 )
 from unmask.trials import Embeddings, Speakers
+
+
+_TRIED = 4096
+_GRID = np.linspace(-1, 1, _TRIED + 1, dtype=np.float32)
+"""Where scores of cosines are counted as well, so that few passes find a demanded rate."""
+_LARGEST = 0x7F7FFFFF
+"""The place of the largest finite float32."""
 
 
 def cross_pairing(
@@ -66,18 +75,19 @@ def cross_pairing(
     Intervals, at ``level``, are of the speaker bootstrap: that of all trials up to two million of
     them, beyond that first order in the draws (:mod:`.binned_bootstrap`), from a second pass
     that counts by speaker. 1,000 ``replicates`` unless given, from ``seed``; 0 leaves them out.
+    Demanded false-alarm rates take one to three passes more (:func:`_thresholds_for`).
     """
     analysis = Analysis.of(battery, replicates, level, seed)
-    if needed := analysis.battery.of_scores:
+    if needed := replace(analysis.battery, far=()).of_scores:
         raise InputError(needed, "scores that are kept", "pairs, which are counted and forgotten")
     scoring, thresholds = backend_named(backend), analysis.battery.thresholds
     order = RowOrder.of(shards_of(embeddings, speakers=speakers), pairs=pairs, enrolment=enrolment)
     few = order.trials <= AUTO_TRIALS
     parts = 1 if few or replicates == 0 else 2
-    drawn_from: Callable[[], Any] = partial(_trials_of_pairs, order, scoring, thresholds)
     with order.prepared(scoring) as rows:
         with part(0, parts):
-            roc = _roc_of(rows, thresholds, block)
+            roc = _roc_of(rows, thresholds, block, analysis.battery.far)
+        drawn_from: Callable[[], Any] = partial(_trials_of_pairs, order, scoring, thresholds, roc)
         if parts == 2:
             edges = edges_of(roc, thresholds, rows=order.speakers)
             with part(1, parts):
@@ -99,7 +109,7 @@ def _around(thresholds: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _trials_of_pairs(
-    order: RowOrder, backend: Backend, thresholds: Sequence[float]
+    order: RowOrder, backend: Backend, thresholds: Sequence[float], roc: Roc
 ) -> SortedTrials:
     vectors = np.concatenate([part for shard in order.shards for _, part in shard.slices()])
     sides = sides_of(backend, vectors)
@@ -113,7 +123,9 @@ def _trials_of_pairs(
     own, others = trial & (one == other), trial & (one != other)
     one, other = np.broadcast_arrays(one, other)
     units = Units.speakers(one[own], one[others], other[others])
-    return SortedTrials.of(scores[own], scores[others], units, thresholds=thresholds)
+    classes = scores[own], scores[others]
+    # The same scores counted once more, since a product of other shape may differ in its last bit.
+    return SortedTrials.of(*classes, units, roc=counted(*classes, thresholds, roc.marks))
 
 
 def roc_of_pairs(
@@ -124,15 +136,105 @@ def roc_of_pairs(
         return _roc_of(rows, thresholds, BLOCK)
 
 
-def _roc_of(pairs: PairGrid, thresholds: Sequence[float], block: int) -> Roc:
-    """The statistic at target scores, which come from processors everywhere, and thresholds."""
+def _roc_of(
+    pairs: PairGrid, thresholds: Sequence[float], block: int, demands: Sequence[float] = ()
+) -> Roc:
+    """The statistic at target scores, which come from processors everywhere, and thresholds, those
+    of demanded false-alarm rates among them.
+    """
     with progress(None), run_on() if current_place().on == "cuda" else nullcontext():
         targets = TargetScores.of(pairs)
     knots = targets.knots(thresholds)
+    if demands and not pairs.wide:
+        knots = np.unique(np.concatenate([knots, _GRID]))
     tally = CountAmong(pairs, knots).total(targets=targets.scores.size, block=block)
     if not tally.total:
         raise InputError("pairs", "nontarget trials", "none")
-    return statistic(targets, thresholds, knots, tally)
+    if not demands:
+        return statistic(targets, thresholds, knots, tally)
+    counts = Counts(knots, tally.below, tally.equal, tally.total)
+    counts = _with_exact(counts, demands, pairs, block)
+    marks = {f"far@{far}": _thresholds_for(far, counts) for far in demands}
+    every = np.concatenate([np.asarray(tuple(thresholds), np.float64), *marks.values()])
+    whole = replace(tally, below=counts.below, equal=counts.equal)
+    return replace(statistic(targets, every, counts.knots, whole), marks=marks)
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """Nontargets below and at ascending float32 knots, of a total: the tail of all pairs."""
+
+    knots: npt.NDArray[np.float32]
+    below: IntArray
+    equal: IntArray
+    total: int
+
+    def row_of(self, far: float) -> int:
+        """The first knot from which on at most this share is accepted; their number if none is."""
+        accepted = self.total - self.below
+        return int(np.searchsorted(-accepted, -int(far * (1 + 1e-12) * self.total)))
+
+    def bracket(self, far: float) -> tuple[int, int]:
+        """Numbers of 32 bits between which the smallest accepted score of that rate lies: more is
+        accepted from the first, not from the second on.
+        """
+        row, ordinals = self.row_of(far), _ordinal(self.knots)
+        low = int(ordinals[row - 1]) if row else -_LARGEST
+        high = int(ordinals[row]) if row < ordinals.size else _LARGEST
+        return low, high
+
+    def merged(self, knots: npt.NDArray[np.float32], tally: Tally) -> Counts:
+        """The same with further knots."""
+        every, first = np.unique(np.concatenate([self.knots, knots]), return_index=True)
+        below = np.concatenate([self.below, tally.below])[first]
+        equal = np.concatenate([self.equal, tally.equal])[first]
+        return Counts(every, below, equal, self.total)
+
+
+def _with_exact(
+    counts: Counts, demands: Sequence[float], pairs: PairGrid, block: int
+) -> Counts:
+    """Counts with the smallest float32 from which on each demand is kept.
+
+    Each pass looks at many numbers between the two that are known to enclose it: by their order, of
+    which there are 2³², at most three passes reach the number itself.
+    """
+    while True:
+        added = [_between(*counts.bracket(far)) for far in demands]
+        knots = np.unique(np.concatenate(added))
+        if not knots.size:
+            return counts
+        more = CountAmong(pairs, knots, with_loss=False).total(targets=knots.size, block=block)
+        counts = counts.merged(knots, more)
+
+
+def _between(low: int, high: int) -> npt.NDArray[np.float32]:
+    """Up to 4,096 numbers of 32 bits between two, evenly in their order; none of neighbours."""
+    steps = np.linspace(low, high, min(high - low, _TRIED) + 1)[1:-1]
+    return _number(np.unique(np.round(steps).astype(np.int64)))
+
+
+def _thresholds_for(far: float, counts: Counts) -> FloatArray:
+    """Thresholds around a demanded false-alarm rate, as :func:`~.operating.far_marks` has them, at
+    knots: their rates are exact, and as near as knots lie to those wanted.
+    """
+    high = counts.knots[min(counts.row_of(far), counts.knots.size - 1)]
+    exact = np.nextafter(float(np.nextafter(high, np.float32(-np.inf))), np.inf)
+    rates = far * np.geomspace(16.0, 1 / 32, MARKS - 1)
+    rows = [min(counts.row_of(rate), counts.knots.size - 1) for rate in rates]
+    return np.sort(np.append(counts.knots[rows].astype(np.float64), exact))
+
+
+def _ordinal(numbers: npt.NDArray[np.float32]) -> IntArray:
+    """The place of finite float32 numbers in their order; 0 is that of zero."""
+    bits = np.ascontiguousarray(numbers, np.float32).view(np.int32).astype(np.int64)
+    return np.where(bits >= 0, bits, -(bits & 0x7FFFFFFF))
+
+
+def _number(ordinals: IntArray) -> npt.NDArray[np.float32]:
+    """The float32 numbers of some places."""
+    size = np.abs(ordinals).astype(np.int32).view(np.float32)
+    return np.where(ordinals < 0, -size, size)
 
 
 def statistic(
