@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import FloatArray, IntArray, ceiling
+from unmask.base import BoolArray, BySpeaker, FloatArray, IntArray, ceiling
 from unmask.engine.battery import Battery
 from unmask.engine.binned_bootstrap import FirstOrder, edges_of
 from unmask.engine.bootstrap import AUTO_TRIALS, SortedTrials, Units, counted
-from unmask.engine.evaluation import Analysis, Evaluation
+from unmask.engine.evaluation import Analysis, Evaluation, evaluate_table, group_masks
+from unmask.engine.groups import GroupedCounts, gaps_at, points_of
 from unmask.engine.metrics import inverted_notices
 from unmask.engine.operating import MARKS
 from unmask.engine.roc import Roc
 from unmask.errors import InputError
+from unmask.estimate import Notice
 from unmask.run import current_place, part, progress, run_on
 from unmask.scoring import (
     BLOCK,
@@ -36,7 +38,7 @@ from unmask.scoring import (
     shards_of,
     sides_of,
 )
-from unmask.trials import Embeddings, Speakers
+from unmask.trials import Embeddings, Ids, Scores, Speakers, joined_embeddings, read_embeddings
 
 
 _TRIED = 4096
@@ -58,6 +60,8 @@ def cross_pairing(
     level: float = 0.95,
     seed: int = 0,
     block: int = BLOCK,
+    by: str | None = None,
+    alpha: float = 0.5,
 ) -> Evaluation:
     """Every detection metric over cross-paired embeddings (Li 2022, section 1), exactly.
 
@@ -76,11 +80,18 @@ def cross_pairing(
     them, beyond that first order in the draws (:mod:`.binned_bootstrap`), from a second pass
     that counts by speaker. 1,000 ``replicates`` unless given, from ``seed``; 0 leaves them out.
     Demanded false-alarm rates take one to three passes more (:func:`_thresholds_for`).
+
+    ``by`` groups speakers by a column of the embeddings, which then are all in memory: each group's
+    pairs are a table of their own, and gaps between groups, of which ``alpha`` weighs FMR, come
+    from counts by speaker.
     """
-    analysis = Analysis.of(battery, replicates, level, seed)
+    analysis = replace(Analysis.of(battery, replicates, level, seed), alpha=alpha)
     if needed := replace(analysis.battery, far=()).of_scores:
         raise InputError(needed, "scores that are kept", "pairs, which are counted and forgotten")
     scoring, thresholds = backend_named(backend), analysis.battery.thresholds
+    if by is not None:
+        chosen = {"pairs": pairs, "enrolment": enrolment}
+        return _by_group(_in_memory(embeddings, speakers), scoring, analysis, by, block, chosen)
     order = RowOrder.of(shards_of(embeddings, speakers=speakers), pairs=pairs, enrolment=enrolment)
     few = order.trials <= AUTO_TRIALS
     parts = 1 if few or replicates == 0 else 2
@@ -108,24 +119,120 @@ def _around(thresholds: FloatArray) -> tuple[FloatArray, FloatArray]:
     return np.nextafter(above, np.float32(-np.inf)).astype(float), above.astype(float)
 
 
+class FewPairs(NamedTuple):
+    """Scores of pairs that are few enough to be held, their rows, and which are of one speaker."""
+
+    scores: FloatArray
+    enrol: IntArray
+    test: IntArray
+    is_target: BoolArray
+
+    @classmethod
+    def of(cls, order: RowOrder, backend: Backend) -> FewPairs:
+        """Score all pairs of some rows at once."""
+        vectors = np.concatenate([part for shard in order.shards for _, part in shard.slices()])
+        sides = sides_of(backend, vectors)
+        enrol = tested = np.arange(len(vectors))
+        if not order.symmetric:
+            enrol, tested = np.flatnonzero(order.enrolled), np.flatnonzero(~order.enrolled)
+        rows = sides.enrol[enrol].astype(np.float32)
+        columns = sides.test[tested].astype(np.float32)
+        scores = (rows @ columns.T).astype(np.float64)
+        trial = enrol[:, None] < tested[None, :] if order.symmetric else np.full(scores.shape, True)
+        first, second = np.nonzero(trial)
+        first, second = enrol[first], tested[second]
+        return cls(scores[trial], first, second, order.speaker[first] == order.speaker[second])
+
+
 def _trials_of_pairs(
     order: RowOrder, backend: Backend, thresholds: Sequence[float], roc: Roc
 ) -> SortedTrials:
-    vectors = np.concatenate([part for shard in order.shards for _, part in shard.slices()])
-    sides = sides_of(backend, vectors)
-    enrol = tested = np.arange(len(vectors))
-    if not order.symmetric:
-        enrol, tested = np.flatnonzero(order.enrolled), np.flatnonzero(~order.enrolled)
-    rows, columns = sides.enrol[enrol].astype(np.float32), sides.test[tested].astype(np.float32)
-    scores = (rows @ columns.T).astype(np.float64)
-    one, other = order.speaker[enrol][:, None], order.speaker[tested][None, :]
-    trial = enrol[:, None] < tested[None, :] if order.symmetric else np.full(scores.shape, True)
-    own, others = trial & (one == other), trial & (one != other)
-    one, other = np.broadcast_arrays(one, other)
+    few = FewPairs.of(order, backend)
+    own, others = few.is_target, ~few.is_target
+    one, other = order.speaker[few.enrol], order.speaker[few.test]
     units = Units.speakers(one[own], one[others], other[others])
-    classes = scores[own], scores[others]
+    classes = few.scores[own], few.scores[others]
     # The same scores counted once more, since a product of other shape may differ in its last bit.
     return SortedTrials.of(*classes, units, roc=counted(*classes, thresholds, roc.marks))
+
+
+def _in_memory(
+    embeddings: Embeddings | str | Path | Sequence[str | Path], speakers: Speakers | None
+) -> Embeddings:
+    """A set in memory with its columns, of one file or of several."""
+    if isinstance(embeddings, Embeddings):
+        return embeddings
+    paths = [embeddings] if isinstance(embeddings, str | Path) else list(embeddings)
+    if not paths:
+        raise InputError("expected files of embeddings, found none")
+    return joined_embeddings([read_embeddings(path, speakers=speakers) for path in paths])
+
+
+def _by_group(
+    voices: Embeddings,
+    backend: Backend,
+    analysis: Analysis,
+    by: str,
+    block: int,
+    chosen: Mapping[str, Any],
+) -> Evaluation:
+    """The table of all pairs and of those within each group, and the gaps between groups."""
+    named = dict(group_masks(voices, by))
+    order = RowOrder.of(shards_of(voices), **chosen)
+    if order.trials <= AUTO_TRIALS:
+        return evaluate_table(_table_of_pairs(order, backend, voices, by), analysis, by=by)
+    about: dict[str, Any] = {"battery": analysis.battery, "backend": backend, "block": block}
+    about |= {"level": analysis.level, "seed": analysis.seed, **chosen}
+    about["replicates"] = None if analysis.auto else analysis.replicates
+    whole = cross_pairing(voices, **about)
+    results, notices = [*whole.results], [*whole.notices]
+    groups = {name: voices.select(rows) for name, rows in named.items()}
+    for name, some in groups.items():
+        try:
+            made = cross_pairing(some, **about)
+        except InputError as error:
+            notices.append(Notice("group-left-out", f"group {name}", f"left out, {error}"))
+            continue
+        results += [replace(result, group=name) for result in made.results]
+        notices += [notice.about(f"group {name}") for notice in made.notices]
+    thresholds = list(points_of(whole.results[0], analysis).values())
+    count = partial(_count_at, backend=backend, thresholds=thresholds, block=block, chosen=chosen)
+    grouped = GroupedCounts.of(voices, by, thresholds, count)
+    gaps = gaps_at(grouped, (np.empty(0), np.empty(0)), analysis, by, whole.results[0])
+    return replace(whole, results=tuple(results), notices=tuple(notices), gaps=gaps)
+
+
+def _count_at(
+    voices: Embeddings,
+    *,
+    backend: Backend,
+    thresholds: Sequence[float],
+    block: int,
+    chosen: Mapping[str, Any],
+) -> BySpeaker:
+    """Pairs of a set by speaker, in the order of names, between some thresholds."""
+    order = RowOrder.of(shards_of(voices), **chosen)
+    with order.prepared(backend) as rows:
+        edges = np.unique(thresholds)
+        return CountBySpeaker(rows, edges, order.speakers).total(block=block)
+
+
+def _table_of_pairs(order: RowOrder, backend: Backend, voices: Embeddings, by: str) -> Scores:
+    """All pairs as a list of scores, with the groups of both speakers."""
+    few = FewPairs.of(order, backend)
+    uttered = voices.utterances
+    if uttered is None:
+        uttered = Ids.from_strings([f"row {row + 1}" for row in range(len(voices))])
+    sides = {"enrol": few.enrol, "test": few.test}
+    return Scores(
+        *(uttered.take(rows) for rows in sides.values()),
+        few.is_target.astype(np.int8),
+        enrol_speaker=voices.speakers.take(few.enrol),
+        test_speaker=voices.speakers.take(few.test),
+        columns={f"{side}_{by}": voices.columns[by].take(rows) for side, rows in sides.items()},
+        sources=() if voices.source is None else (voices.source,),
+        systems={backend.name: few.scores},
+    )
 
 
 def roc_of_pairs(

@@ -6,7 +6,7 @@ from unmask._doors import open_door
 
 if TYPE_CHECKING:
     from unmask.trials.embeddings import SLICE, Embeddings, refuse_encoders, refuse_repeated
-    from unmask.trials.embeddings import short_encoder
+    from unmask.trials.embeddings import joined_embeddings, short_encoder
     from unmask.trials.formats import FORMATS, NONTARGET, OTHER, TARGET, OnProblem, Sound, Source
     from unmask.trials.formats import Units, natural
     from unmask.trials.ids import Ids, lookup, match, refuse_twins, share, text_ids, trial_codes
