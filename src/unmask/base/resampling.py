@@ -136,13 +136,15 @@ class Replicates:
         span = own.high - own.low
         widest = MetricRange(-span, span, longer=away if own.longer else None)
         drawn = _minus(rows[second], rows[first])
-        made = self._corrected(float(delta[0]), drawn, level, widest)
+        interval = self._corrected(float(delta[0]), drawn, level, widest)
         known = drawn[~np.isnan(drawn)]
-        if np.isnan(made.low) or not known.size:
-            return made
+        if np.isnan(interval.low) or not known.size:
+            return interval
         tails = [(1 - level) / 2, (1 + level) / 2]
         low, high = np.quantile(known, tails, method="inverted_cdf")
-        return replace(made, low=min(made.low, float(low)), high=max(made.high, float(high)))
+        return replace(
+            interval, low=min(interval.low, float(low)), high=max(interval.high, float(high))
+        )
 
     def share_below(self, metric: str, *, first: int, second: int) -> float:
         """Share of replicates in which the second system lies below the first; ties count half."""

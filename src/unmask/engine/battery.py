@@ -304,10 +304,10 @@ class Battery:
             if not measured.no_interval and measured.metric != "threshold"
         }
         # An EER above one half means that scores are inverted, which a sample below it is not.
-        for key, made in intervals.items():
+        for key, interval in intervals.items():
             value = float(replicates.sample[key][system])
-            if self.measured()[key].range is _RAW_EER and value <= _NO_EVIDENCE < made.high:
-                intervals[key] = replace(made, high=_NO_EVIDENCE)
+            if self.measured()[key].range is _RAW_EER and value <= _NO_EVIDENCE < interval.high:
+                intervals[key] = replace(interval, high=_NO_EVIDENCE)
         for key, measured in self.measured().items():
             raw, made = intervals.get(f"raw {key}") or intervals["eer_raw"], intervals.get(key)
             even = raw.low <= _NO_EVIDENCE <= raw.high and measured.range.overfit == HULL

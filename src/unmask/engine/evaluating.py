@@ -286,12 +286,12 @@ def _scored(
         if not (name in files[0] and value == "error") and not (name in files[1] and not value):
             raise InputError(name, "score files", "embeddings")
     sets = [
-        one if isinstance(one, Embeddings) else read_embeddings(one, speakers=speakers)
-        for one in voices
+        part if isinstance(part, Embeddings) else read_embeddings(part, speakers=speakers)
+        for part in voices
     ]
     whole = joined_embeddings(sets)
     scores = score(whole, trials=trials, **backend)
-    sources = [one.source for one in sets if one.source is not None]
+    sources = [part.source for part in sets if part.source is not None]
     known = tuple(dict.fromkeys((*scores.sources, *sources)))
     scores = dataclasses.replace(scores, sources=known)
     if by is None or by in scores.columns or f"enrol_{by}" in scores.columns:

@@ -93,7 +93,7 @@ def with_decimals(estimates: Sequence[Estimate], around: ScoresAround) -> tuple[
     for estimate, is_of_trials in zip(estimates, chosen, strict=True):
         if is_of_trials:
             exact.update(_thresholds_of(estimate))
-    thresholds = np.array(sorted(one for one in exact if np.isfinite(one)))
+    thresholds = np.array(sorted(threshold for threshold in exact if np.isfinite(threshold)))
     if not thresholds.size:
         return tuple(estimates)
     decimals = {}
@@ -125,14 +125,14 @@ def _thresholds_of(estimate: Estimate) -> list[float]:
 def _shown_with(decimals: Mapping[float, float], estimate: Estimate) -> Estimate:
     """The number with its thresholds as decimals; NaN and infinity stay."""
     at, interval = estimate.threshold, estimate.interval
-    made = replace(estimate, threshold=None if at is None else decimals.get(at, at))
+    shown = replace(estimate, threshold=None if at is None else decimals.get(at, at))
     if estimate.metric not in ("threshold", "safe_threshold"):
-        return made
+        return shown
     if interval is not None:
         low, high = (decimals.get(end, end) for end in (interval.low, interval.high))
         interval = replace(interval, low=low, high=high)
     value = float(estimate.value)
-    return replace(made, value=decimals.get(value, value), interval=interval)
+    return replace(shown, value=decimals.get(value, value), interval=interval)
 
 
 def why_none(interval: Interval | None, reason: str) -> str:
@@ -421,9 +421,7 @@ class Analysis(Sampling):
         told += self._carriers(scores.systems, systems)
         return Measurement(self, rocs, *about, drawn, paired=alike, told=told, around=around)
 
-    def _carriers(
-        self, names: Iterable[str], systems: Sequence[System]
-    ) -> tuple[Notice, ...]:
+    def _carriers(self, names: Iterable[str], systems: Sequence[System]) -> tuple[Notice, ...]:
         """What single speakers do to the numbers of systems whose trials are in memory."""
         notices, battery = list[Notice](), self.battery
         for name, system in zip(names, systems, strict=True):
@@ -431,8 +429,7 @@ class Analysis(Sampling):
                 continue
             point = system.roc.eer_point(estimator=battery.eer)
             demanded = {
-                f"FAR ≤ {100 * far:g} %": system.roc.far_point(far).threshold
-                for far in battery.far
+                f"FAR ≤ {100 * far:g} %": system.roc.far_point(far).threshold for far in battery.far
             }
             thresholds = {label: at for label, at in demanded.items() if np.isfinite(at)}
             found = carrier_notices(system, point, battery.eer, thresholds)
@@ -543,7 +540,8 @@ def group_masks(
         return sorted(named, key=lambda pair: pair[0])
     sides = [columns.get(f"{side}_{by}") for side in ("enrol", "test")]
     if sides[0] is None or sides[1] is None:
-        known = f"the columns are {', '.join(columns)}" if columns else "the trials have none"
+        some = "embeddings" if isinstance(scores, Embeddings) else "trials"
+        known = f"the columns are {', '.join(columns)}" if columns else f"the {some} have none"
         raise InputError(f"no column {by} to group by: {known}")
     both = Ids.concatenate([sides[0], sides[1]]).alphabetical()
     names = both.names.to_list()

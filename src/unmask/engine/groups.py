@@ -366,13 +366,13 @@ class GroupedCounts:
         parts = [(self.within, who) for who in groups]
         parts += [(self.nontarget, every), (self.nontarget - self.within, every)]
         tables["fmr"] = [(table[:, column], table[:, 0], who, 2) for table, who in parts]
-        made = {}
+        spreads = {}
         for metric, rows in tables.items():
             rates = [_counted_rate(*row) for row in rows]
             value, adds, *sizes = map(np.array, zip(*rates, strict=True))
             drawn = replicates_of(value, adds, self.member, how)
-            made[metric] = Spread(value, *drawn, sizes[0], sizes[2]), sizes[1]
-        return made
+            spreads[metric] = Spread(value, *drawn, sizes[0], sizes[2]), sizes[1]
+        return spreads
 
 
 def _reached(counts: IntArray) -> IntArray:
@@ -427,7 +427,11 @@ def replicates_of(
 
 
 def rate_gaps(
-    grouped: GroupedTrials | GroupedCounts, scores: Sequence[FloatArray], at: float, how: Sampling, **about: Any
+    grouped: GroupedTrials | GroupedCounts,
+    scores: Sequence[FloatArray],
+    at: float,
+    how: Sampling,
+    **about: Any,
 ) -> tuple[tuple[GroupRow, ...], tuple[Estimate, ...], tuple[Notice, ...]]:
     """Rates of all, of each group and across groups at one threshold, and gaps between groups."""
     names, size, level = (*grouped.names, ALL, ACROSS), len(grouped.names), how.level
@@ -498,14 +502,14 @@ def gaps_at(
     result: SystemResult,
 ) -> tuple[GroupGaps, ...]:
     """The gaps of a system at each of its common thresholds."""
-    made = []
+    gaps = []
     for name, at in points_of(result, analysis).items():
         params = {"by": by, "set_by": name, **analysis.shown}
         trials = result.estimates[0].trials
         about = {"params": params, "trials": trials, "alpha": analysis.alpha}
         found = rate_gaps(grouped, scores, at, analysis, **about)
-        made.append(GroupGaps(result.system, by, name, *found, analysis.seed))
-    return tuple(made)
+        gaps.append(GroupGaps(result.system, by, name, *found, analysis.seed))
+    return tuple(gaps)
 
 
 def points_of(result: SystemResult, analysis: Analysis) -> dict[str, float]:

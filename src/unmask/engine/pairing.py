@@ -40,7 +40,6 @@ from unmask.scoring import (
 )
 from unmask.trials import Embeddings, Ids, Scores, Speakers, joined_embeddings, read_embeddings
 
-
 _TRIED = 4096
 _GRID = np.linspace(-1, 1, _TRIED + 1, dtype=np.float32)
 """Where scores of cosines are counted as well, so that few passes find a demanded rate."""
@@ -148,10 +147,9 @@ def _trials_of_pairs(
     order: RowOrder, backend: Backend, thresholds: Sequence[float], roc: Roc
 ) -> SortedTrials:
     few = FewPairs.of(order, backend)
-    own, others = few.is_target, ~few.is_target
-    one, other = order.speaker[few.enrol], order.speaker[few.test]
-    units = Units.speakers(one[own], one[others], other[others])
-    classes = few.scores[own], few.scores[others]
+    enrol, test = order.speaker[few.enrol], order.speaker[few.test]
+    units = Units.speakers(enrol[few.is_target], enrol[~few.is_target], test[~few.is_target])
+    classes = few.scores[few.is_target], few.scores[~few.is_target]
     # The same scores counted once more, since a product of other shape may differ in its last bit.
     return SortedTrials.of(*classes, units, roc=counted(*classes, thresholds, roc.marks))
 
@@ -189,12 +187,12 @@ def _by_group(
     groups = {name: voices.select(rows) for name, rows in named.items()}
     for name, some in groups.items():
         try:
-            made = cross_pairing(some, **about)
+            table = cross_pairing(some, **about)
         except InputError as error:
             notices.append(Notice("group-left-out", f"group {name}", f"left out, {error}"))
             continue
-        results += [replace(result, group=name) for result in made.results]
-        notices += [notice.about(f"group {name}") for notice in made.notices]
+        results += [replace(result, group=name) for result in table.results]
+        notices += [notice.about(f"group {name}") for notice in table.notices]
     thresholds = list(points_of(whole.results[0], analysis).values())
     count = partial(_count_at, backend=backend, thresholds=thresholds, block=block, chosen=chosen)
     grouped = GroupedCounts.of(voices, by, thresholds, count)
@@ -259,7 +257,7 @@ def _roc_of(
         raise InputError("pairs", "nontarget trials", "none")
     if not demands:
         return statistic(targets, thresholds, knots, tally)
-    counts = Counts(knots, tally.below, tally.equal, tally.total)
+    counts = TailCounts(knots, tally.below, tally.equal, tally.total)
     counts = _with_exact(counts, demands, pairs, block)
     marks = {f"far@{far}": _thresholds_for(far, counts) for far in demands}
     every = np.concatenate([np.asarray(tuple(thresholds), np.float64), *marks.values()])
@@ -268,7 +266,7 @@ def _roc_of(
 
 
 @dataclass(frozen=True, eq=False)
-class Counts:
+class TailCounts:
     """Nontargets below and at ascending float32 knots, of a total: the tail of all pairs."""
 
     knots: npt.NDArray[np.float32]
@@ -290,17 +288,17 @@ class Counts:
         high = int(ordinals[row]) if row < ordinals.size else _LARGEST
         return low, high
 
-    def merged(self, knots: npt.NDArray[np.float32], tally: Tally) -> Counts:
+    def merged(self, knots: npt.NDArray[np.float32], tally: Tally) -> TailCounts:
         """The same with further knots."""
         every, first = np.unique(np.concatenate([self.knots, knots]), return_index=True)
         below = np.concatenate([self.below, tally.below])[first]
         equal = np.concatenate([self.equal, tally.equal])[first]
-        return Counts(every, below, equal, self.total)
+        return TailCounts(every, below, equal, self.total)
 
 
 def _with_exact(
-    counts: Counts, demands: Sequence[float], pairs: PairGrid, block: int
-) -> Counts:
+    counts: TailCounts, demands: Sequence[float], pairs: PairGrid, block: int
+) -> TailCounts:
     """Counts with the smallest float32 from which on each demand is kept.
 
     Each pass looks at many numbers between the two that are known to enclose it: by their order, of
@@ -321,7 +319,7 @@ def _between(low: int, high: int) -> npt.NDArray[np.float32]:
     return _number(np.unique(np.round(steps).astype(np.int64)))
 
 
-def _thresholds_for(far: float, counts: Counts) -> FloatArray:
+def _thresholds_for(far: float, counts: TailCounts) -> FloatArray:
     """Thresholds around a demanded false-alarm rate, as :func:`~.operating.far_marks` has them, at
     knots: their rates are exact, and as near as knots lie to those wanted.
     """

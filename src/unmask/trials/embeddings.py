@@ -192,9 +192,7 @@ def joined_embeddings(sets: Sequence[Embeddings]) -> Embeddings:
         if all(ids is not None for ids in known):
             lists[what] = Ids.concatenate(known)
     shared = [name for name in first.columns if all(name in voices.columns for voices in sets)]
-    columns = {
-        name: Ids.concatenate([voices.columns[name] for voices in sets]) for name in shared
-    }
+    columns = {name: Ids.concatenate([voices.columns[name] for voices in sets]) for name in shared}
     vectors = np.concatenate([voices.vectors for voices in sets])
     return Embeddings(vectors, **lists, columns=columns, encoder=first.encoder)
 
