@@ -410,8 +410,8 @@ class Analysis(Sampling):
             nearest_of(roc, [nontarget]) for roc, (_, nontarget) in zip(rocs, pairs, strict=True)
         )
         if units is None:
-            none = {"not_drawn": reason, "told": told, "around": around}
-            return Measurement(self, rocs, *about, **none)
+            alone = Measurement(self, rocs, *about, not_drawn=reason, told=told)
+            return replace(alone, around=around)
         in_bins = many and units.count > 1 and conditions is None
         how = {"thresholds": thresholds} if in_bins else {"conditions": conditions}
         sort: Any = binned_trials if in_bins else SortedTrials.of

@@ -486,7 +486,7 @@ def gaps_of(
         varies = by in scores.columns and "one group of each speaker" in str(error)
         code = "conditions" if varies or not scores.has_speakers else "no-gaps"
         return (), (Notice(code, "no gaps between groups", str(error), "note"),)
-    made = []
+    made: list[GroupGaps] = []
     for result in (system_result for system_result in results if system_result.group is None):
         both = scores.targets(result.system), scores.nontargets(result.system)
         target, nontarget = (as_read(one, estimator=analysis.battery.eer) for one in both)

@@ -38,7 +38,15 @@ from unmask.scoring import (
     shards_of,
     sides_of,
 )
-from unmask.trials import Embeddings, Ids, Scores, Speakers, joined_embeddings, read_embeddings
+from unmask.trials import (
+    Embeddings,
+    Ids,
+    Scores,
+    Source,
+    Speakers,
+    joined_embeddings,
+    read_embeddings,
+)
 
 _TRIED = 4096
 _GRID = np.linspace(-1, 1, _TRIED + 1, dtype=np.float32)
@@ -90,7 +98,9 @@ def cross_pairing(
     scoring, thresholds = backend_named(backend), analysis.battery.thresholds
     if by is not None:
         chosen = {"pairs": pairs, "enrolment": enrolment}
-        return _by_group(_in_memory(embeddings, speakers), scoring, analysis, by, block, chosen)
+        voices, sources = _in_memory(embeddings, speakers)
+        table = _by_group(voices, scoring, analysis, by, block, chosen)
+        return replace(table, sources=sources)
     order = RowOrder.of(shards_of(embeddings, speakers=speakers), pairs=pairs, enrolment=enrolment)
     few = order.trials <= AUTO_TRIALS
     parts = 1 if few or replicates == 0 else 2
@@ -156,14 +166,16 @@ def _trials_of_pairs(
 
 def _in_memory(
     embeddings: Embeddings | str | Path | Sequence[str | Path], speakers: Speakers | None
-) -> Embeddings:
-    """A set in memory with its columns, of one file or of several."""
+) -> tuple[Embeddings, tuple[Source, ...]]:
+    """A set in memory with its columns, of one file or of several, and where it comes from."""
     if isinstance(embeddings, Embeddings):
-        return embeddings
+        return embeddings, () if embeddings.source is None else (embeddings.source,)
     paths = [embeddings] if isinstance(embeddings, str | Path) else list(embeddings)
     if not paths:
         raise InputError("expected files of embeddings, found none")
-    return joined_embeddings([read_embeddings(path, speakers=speakers) for path in paths])
+    sets = [read_embeddings(path, speakers=speakers) for path in paths]
+    sources = tuple(voices.source for voices in sets if voices.source is not None)
+    return joined_embeddings(sets), sources
 
 
 def _by_group(
@@ -223,12 +235,12 @@ def _table_of_pairs(order: RowOrder, backend: Backend, voices: Embeddings, by: s
         uttered = Ids.from_strings([f"row {row + 1}" for row in range(len(voices))])
     sides = {"enrol": few.enrol, "test": few.test}
     return Scores(
-        *(uttered.take(rows) for rows in sides.values()),
+        uttered.take(few.enrol),
+        uttered.take(few.test),
         few.is_target.astype(np.int8),
         enrol_speaker=voices.speakers.take(few.enrol),
         test_speaker=voices.speakers.take(few.test),
         columns={f"{side}_{by}": voices.columns[by].take(rows) for side, rows in sides.items()},
-        sources=() if voices.source is None else (voices.source,),
         systems={backend.name: few.scores},
     )
 
@@ -262,7 +274,8 @@ def _roc_of(
     marks = {f"far@{far}": _thresholds_for(far, counts) for far in demands}
     every = np.concatenate([np.asarray(tuple(thresholds), np.float64), *marks.values()])
     whole = replace(tally, below=counts.below, equal=counts.equal)
-    return replace(statistic(targets, every, counts.knots, whole), marks=marks)
+    roc = statistic(targets, every.tolist(), counts.knots, whole)
+    return replace(roc, marks=marks)
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,6 +22,7 @@ from unmask.report.documents import Document, Row, number
 WIDTH = 100
 _LEAST_SHOWN, _FEW_DIGITS = 1e-7, 0.1
 """Rates, in percent, between which two decimals show fewer than two digits; less is rounding."""
+_DWARFED = 20
 DIGITS = {"%": 2, "bit": 3, "dB": 2}
 with resources.files("unmask.report").joinpath("metrics.csv").open(encoding="utf-8") as _file:
     _METRICS = list(csv.DictReader(_file))
@@ -129,11 +130,12 @@ def rate_digits(unit: str, value: float, *ends: float) -> int | None:
     """Decimals of a rate near 0 that two of its digits take; None where the usual ones serve.
 
     A rate of 0 is shown as precisely as the high end of its interval, since 0.00 [0.00, 0.00] would
-    hide an end of 0.005 %.
+    hide an end of 0.005 %; no value more precisely than a twentieth of its ends.
     """
     if math.isnan(value) or any(map(math.isnan, ends)):
         return None
-    largest = abs(100 * (value or max(ends, default=0.0)))
+    size, reach = abs(100 * value), 100 * max(map(abs, ends), default=0.0)
+    largest = max(size, reach / _DWARFED) if size >= _LEAST_SHOWN else reach
     if unit != "%" or not _LEAST_SHOWN <= largest < _FEW_DIGITS:
         return None
     return 1 - math.floor(math.log10(largest))

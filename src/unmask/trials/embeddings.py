@@ -194,7 +194,8 @@ def joined_embeddings(sets: Sequence[Embeddings]) -> Embeddings:
     shared = [name for name in first.columns if all(name in voices.columns for voices in sets)]
     columns = {name: Ids.concatenate([voices.columns[name] for voices in sets]) for name in shared}
     vectors = np.concatenate([voices.vectors for voices in sets])
-    return Embeddings(vectors, **lists, columns=columns, encoder=first.encoder)
+    named = {what: lists.get(what) for what in ("utterances", "sessions")}
+    return Embeddings(vectors, lists["speakers"], **named, columns=columns, encoder=first.encoder)
 
 
 def refuse_encoders(sets: Mapping[str, Embeddings | None]) -> None:
