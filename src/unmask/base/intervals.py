@@ -26,7 +26,7 @@ _LACKING = 1.3
 # How much further than the quantiles of resamples, widened alike, an end may lie. Resamples of even
 # spread stay well below; where a single unit makes a heavy tail on one side, the standard deviation
 # would carry it over to the other.
-_UNEVEN = 1.1
+_UNEVEN = 1.25
 FEW_SPEAKERS = 30
 # A hull through n trials overfits by about n^(−2/3) (Groeneboom's rate). A resample holds half as
 # many distinct trials and shows 2^(2/3) − 1 of that bias.
@@ -39,13 +39,15 @@ Scale = tuple[Callable[[FloatArray], FloatArray], Callable[[FloatArray], FloatAr
 
 class MetricRange(NamedTuple):
     """What a metric's interval follows from: bounds, how many times the bias of a resample the
-    sample has (:data:`HULL` of a hull), and the end to which few hard speakers move it.
+    sample has (:data:`HULL` of a hull), the end to which few hard speakers move it, and whether its
+    ends are bounded by what resamples show, since a single speaker may move it from 0 to half.
     """
 
     low: float = -np.inf
     high: float = np.inf
     overfit: float = 1.0
     longer: Side | None = None
+    bounded: bool = False
 
 
 ANY = MetricRange()
@@ -212,8 +214,9 @@ def bias_corrected(
     and ``longer``: most samples lack the hard speakers who move that end and show too little of
     their tail, and simulated populations ask for three tenths more there. ``wider`` is how much
     more than the replicates a full resample would spread, and how much more of that tail it would
-    show. No end lies further out than 1.1 times what the quantiles of the resamples on its side
-    reach, with their median in place of the mean and widened alike, or than the outermost resample.
+    show. Where ``within`` is ``bounded`` no end lies further out than 1.25 times what the quantiles
+    of the resamples on its side reach, with their median in place of the mean and widened alike, or
+    than the outermost resample.
     The interval is stretched to hold the value itself, and to :func:`exact_bound` where the value
     lies on a bound.
     Replicates that are NaN do not count; NaN if there are none, or if none moves a value inside its
@@ -234,11 +237,12 @@ def bias_corrected(
         reach = np.where([end == within.longer for end in ("low", "high")], tail, 1.0)
         factor = wider * widening(units, level) * reach
         ends = at - within.overfit * (scaled.mean() - at) + factor * scaled.std() * ndtri(tails)
-        # What resamples can show: the same of their median and quantiles, and the outermost one.
-        median, *quantiles = np.quantile(scaled, [0.5, *tails])
-        shown = at - within.overfit * (median - at) + _UNEVEN * factor * (quantiles - median)
-        outermost = min(shown[0], scaled.min()), max(shown[1], scaled.max())
-        low, high = map(float, back(np.clip(ends, *outermost)))
+        if within.bounded:
+            # What resamples can show: the same of their median and quantiles, the outermost one.
+            median, *quantiles = np.quantile(scaled, [0.5, *tails])
+            shown = at - within.overfit * (median - at) + _UNEVEN * factor * (quantiles - median)
+            ends = np.clip(ends, min(shown[0], scaled.min()), max(shown[1], scaled.max()))
+        low, high = map(float, back(ends))
     edge = _on_the_edge(value, units, level, within)
     return float(np.fmin(min(low, value), edge[0])), float(np.fmax(max(high, value), edge[1]))
 
