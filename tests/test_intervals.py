@@ -166,3 +166,26 @@ def test_a_rate_on_the_edge_has_an_interval():
     assert np.isnan(intervals.logit_interval(0.4, none, 1, level=0.95, least=0.01)).all()
     low, high = intervals.logit_interval(0.4, none + 0.4, 2, level=0.95, least=0.01)
     assert low < 0.4 < high
+
+
+def test_a_bounded_interval_ends_where_resamples_do():
+    """One speaker moves the number from 0 to 0.15: written out with quantiles and the median."""
+    rng = np.random.default_rng(0)
+    drawn = np.clip(0.07 * rng.poisson(1.0, 2000) + 0.002 * rng.random(2000), 0, 0.5)
+    plain = intervals.MetricRange(0.0, 0.5, 1.0, "high")
+    free, bounded = (
+        intervals.bias_corrected(0.07, drawn, 16, level=0.95, within=within)
+        for within in (plain, plain._replace(bounded=True))
+    )
+    to, back = intervals.scale_of(plain)
+    low, median, high = np.quantile(to(drawn), [0.025, 0.5, 0.975])
+    wider, at = intervals.widening(16, 0.95), to(np.array(0.07))
+    end = at - (median - at) + 1.25 * 1.3 * wider * (high - median)
+    assert free[1] > bounded[1] == pytest.approx(max(float(back(end)), drawn.max()))
+    assert bounded[0] == pytest.approx(max(free[0], min(float(back(low)), bounded[0])))
+    even = rng.normal(0.2, 0.02, 2000)
+    for within in (plain, plain._replace(bounded=True)):
+        made = intervals.bias_corrected(0.2, even, 16, level=0.95, within=within)
+        assert made == pytest.approx(
+            intervals.bias_corrected(0.2, even, 16, level=0.95, within=plain)
+        )

@@ -26,6 +26,8 @@ Row = Mapping[str, Any]
 _SHARES = ("value", "low", "high", "chance", "luck", "first", "second", "difference")
 _MOST_ROWS = 60
 PERCENT, SHARE = "%", "share"
+THRESHOLDS = ("threshold", "safe_threshold")
+"""Metrics that are thresholds, which are shown with every digit."""
 _CONTROL = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
 )
@@ -202,10 +204,15 @@ def _table(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
 
 
 def _cell(name: str, value: Any, row: Row) -> str:
-    """A number to four digits, in percent where its unit says so; nothing for None and NaN."""
+    """A number to four digits, in percent where its unit says so, thresholds with all they have;
+    nothing for None and NaN.
+    """
     if value is None or (isinstance(value, float) and isnan(value)):
         return ""
     if isinstance(value, float):
+        is_number = name in ("value", "low", "high") and row.get("metric") in THRESHOLDS
+        if is_number or name == "threshold":
+            return f"{value}"
         return digits(100 * value if row.get("unit") == SHARE and name in _SHARES else value)
     return PERCENT if (name, value) == ("unit", SHARE) else one_line(str(value))
 

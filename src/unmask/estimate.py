@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from unmask._version import __version__
-from unmask.display import PERCENT, Tabular, digits
+from unmask.display import PERCENT, THRESHOLDS, Tabular, digits
 from unmask.notices import HasNotices as HasNotices, Notice as Notice, Noticed as Noticed
 
 Parameter = str | int | float | bool | None
@@ -172,7 +172,11 @@ class Estimate(Tabular):
         return (self,)
 
     def __repr__(self) -> str:
-        """``eer 24.03 % [20.12, 28.35] (95 %), chance 50 %``."""
+        """``eer 24.03 % [20.12, 28.35] (95 %), chance 50 %``; a threshold has all its digits."""
+        if self.metric in THRESHOLDS:
+            made = self.interval
+            ends = "" if made is None else f" [{made.low}, {made.high}] ({100 * made.level:g} %)"
+            return f"{self.metric} {self.value}{ends}"
         scale = 100 if self.unit == PERCENT else 1
         unit = f" {self.unit}" if self.unit else ""
         value = self.value if isinstance(self.value, str) else digits(scale * self.value)

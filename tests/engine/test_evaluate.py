@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 import unmask as um
+from unmask.base import Replicates
 from unmask.engine import Battery
 from unmask.engine.battery import MetricSpec
 from unmask.engine.comparison import compare
 from unmask.engine.evaluating import evaluate
-from unmask.engine.evaluation import group_masks
+from unmask.engine.evaluation import Analysis, group_masks
 from unmask.trials import NONTARGET, TARGET, Ids, Scores, Source
 
 
@@ -63,7 +64,9 @@ def test_evaluation_agrees_with_the_single_functions():
         assert result["eer"].n == {"target": 24, "nontarget": 168, "speakers": 8}
         assert result["eer"].interval.low <= result["eer"].value <= result["eer"].interval.high
         threshold = result["min_dcf"].threshold
-        assert threshold == um.Roc.from_scores(*pair).min_dcf_point().threshold
+        exact = um.Roc.from_scores(*pair).min_dcf_point().threshold
+        for classes in pair:
+            np.testing.assert_array_equal(classes >= threshold, classes >= exact)
 
 
 def test_signature_tells_how_a_number_was_made():
@@ -377,7 +380,7 @@ def test_a_new_metric_is_in_tables_files_and_comparisons(monkeypatch):
     assert "fnmr" in {row["metric"] for row in compared.rows()}
 
 
-@pytest.mark.parametrize("option", [{"by": "sex"}, {"systems": ["plda"]}])
+@pytest.mark.parametrize("option", [{"equalise": "sex"}, {"systems": ["plda"]}])
 def test_options_of_tables_are_refused_for_embeddings(option):
     embeddings = um.Embeddings(np.eye(4), ["a", "a", "b", "b"])
     with pytest.raises(um.InputError, match="expected a table of scores, found embeddings"):
@@ -406,3 +409,95 @@ def test_draws_of_bins_of_trials_are_not_paired(monkeypatch):
     margin = evaluate(make_scores(with_speakers=False)).margins["poor"]
     assert margin.interval is None
     assert "drawn for each system anew" in margin.no_interval
+
+
+def skewed_speakers(seed=0, hard=1):
+    """Sixteen speakers, of whom ``hard`` are mostly rejected and all others never."""
+    rng = np.random.default_rng(seed)
+    speaker = np.repeat(np.arange(16), 30)
+    target = rng.normal(5, 0.5, speaker.size) - 4.2 * (speaker < hard)
+    one, two = np.triu_indices(16, 1)
+    one, two = np.repeat(one, 20), np.repeat(two, 20)
+    names = np.array([f"s{k:02}" for k in range(16)])
+    ids = [um.Ids.from_strings(names[np.concatenate([speaker, side])]) for side in (one, two)]
+    label = np.repeat(np.array([1, 0], np.int8), [speaker.size, one.size])
+    scores = np.concatenate([target, rng.normal(0, 0.5, one.size)])
+    about = {"enrol_speaker": ids[0], "test_speaker": ids[1], "systems": {"system": scores}}
+    return um.Scores(*ids, label, **about)
+
+
+def test_one_speaker_carries_no_interval_to_chance_and_is_told():
+    """An EER of 7 % in a paper had [0.26, 50], and its raw one an end of 57 %."""
+    scores = skewed_speakers()
+    analysis = Analysis.of(None, 300, 0.95, 0)
+    with pytest.warns(um.UnmaskWarning, match="one of 16 speakers"):
+        result = um.evaluate(scores, replicates=300)
+    drawn = analysis.of_scores(scores).replicates
+    for key in ("eer", "eer_raw"):
+        estimate, resampled = result[key], np.nanmax(drawn.values[key])
+        assert estimate.value < estimate.interval.high < 1.5 * resampled
+        assert estimate.interval.high < 0.5
+    notice = next(one for one in result.notices if one.code == "one-speaker")
+    others = scores.select(np.array([name != "s00" for name in scores.enrol_speaker]))
+    others = others.select(np.array([name != "s00" for name in others.test_speaker]))
+    without = um.evaluate(others, replicates=0)["eer"].value
+    assert notice.line == (
+        "system: EER: one of 16 speakers (number 1 of 16 in the order of names) makes 100 % of the"
+        f" misses at its threshold; without that speaker it is {100 * without:.2f} %"
+    )
+    assert "s00" not in notice.line
+    even = um.evaluate(skewed_speakers(hard=16), replicates=20)
+    assert not [one for one in even.notices if one.code == "one-speaker"]
+
+
+def test_a_raw_eer_ends_at_one_half_unless_it_lies_beyond():
+    rng = np.random.default_rng(0)
+    target, nontarget = rng.normal(0.02, 1, 60), rng.normal(0, 1, 60)
+    for sign in (1, -1):
+        made = um.evaluate(sign * target, sign * nontarget, replicates=50)["eer_raw"]
+        assert (made.interval.high <= 0.5) == (made.value <= 0.5)
+        assert made.interval.low <= made.value <= made.interval.high
+
+
+def test_false_alarms_that_few_speakers_carry_are_told():
+    rng = np.random.default_rng(0)
+    one, two = np.triu_indices(40, 1)
+    near = (one < 3).astype(float) + (two < 3)
+    names = np.array([f"s{k:02}" for k in range(40)])
+    ids = [um.Ids.from_strings(names[np.concatenate([np.arange(40), side])]) for side in (one, two)]
+    label = np.repeat(np.array([1, 0], np.int8), [40, one.size])
+    about = {"enrol_speaker": ids[0], "test_speaker": ids[1]}
+    noise = rng.normal(size=label.size) + 6 * label
+    codes = {}
+    for name, wolves in (("wolves", 2.0), ("even", 0.0)):
+        moved = noise + wolves * np.concatenate([np.zeros(40), near])
+        table = um.Scores(*ids, label, **about, systems={name: moved})
+        result = um.evaluate(table, battery=Battery(far=(0.05,)), replicates=30)
+        codes[name] = [one.line for one in result.notices if one.code == "few-carriers"]
+    assert not codes["even"]
+    assert codes["wolves"][0].startswith(
+        "wolves: FAR ≤ 5 %: about 3 of 40 speakers carry the false"
+    )
+
+
+def test_a_difference_holds_what_its_resamples_hold():
+    """Where a third of resamples said the opposite, an interval excluded 0 and a build failed."""
+    drawn = np.random.default_rng(0).normal(-0.5, 1.6, 1000)
+    values = {"tpr": np.stack([np.zeros(1000), drawn])}
+    sample = {"tpr": np.array([0.0, -2.4])}
+    replicates = Replicates(values, sample, 40, "speaker", 0, 1000)
+    made = replicates.difference("tpr", level=0.95, first=0, second=1)
+    low, high = np.quantile(drawn, [0.025, 0.975], method="inverted_cdf")
+    assert made.low <= low
+    assert made.high == high > 0
+
+
+def test_a_difference_below_one_false_alarm_has_no_interval_and_fails_no_build():
+    scores = make_scores()
+    result = um.compare(scores, "good", "poor", replicates=20)
+    rows = {row.params["fpr"]: row for row in result.differences if row.metric == "tpr_at_fpr"}
+    assert rows[0.01].interval is not None
+    assert rows[0.001].interval is None
+    assert rows[0.001].no_interval.startswith("this rate is less than one false alarm")
+    with pytest.raises(um.InputError, match="expected an interval of the difference"):
+        result.worsens("tpr_at_fpr@0.001")

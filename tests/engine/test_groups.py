@@ -251,3 +251,120 @@ def test_bad_groups_are_named():
         um.group_gaps(scores, "group", alpha=2.0)
     with pytest.raises(um.InputError, match="speakers are known"):
         um.group_gaps(replace(scores, enrol_speaker=None, test_speaker=None), "group")
+
+
+def a_small_group(seed):
+    """Everybody is of one law; the eight people of group c rarely have a false alarm."""
+    rng = np.random.default_rng(seed)
+    groups = np.repeat(["a", "c"], [52, 8])
+    one, two = np.tril_indices(60, -1)
+    speaker = np.repeat(np.arange(60), 5)
+    names = np.array([f"s{k:02}" for k in range(60)])
+    sides = [np.concatenate([speaker, side]) for side in (one, two)]
+    ids = [Ids.from_strings(names[side]) for side in sides]
+    column = [Ids.from_strings(groups[side]) for side in sides]
+    scores = np.concatenate([rng.normal(3, 1, speaker.size), rng.normal(0, 1, one.size)])
+    return um.Scores(
+        *ids,
+        np.repeat(np.array([1, 0], np.int8), [speaker.size, one.size]),
+        enrol_speaker=ids[0],
+        test_speaker=ids[1],
+        columns={"enrol_group": column[0], "test_group": column[1]},
+        systems={"system": scores},
+    )
+
+
+def test_a_group_without_errors_is_not_said_to_differ():
+    """Of these equal groups 75 in 100 were said to have fewer false alarms than all."""
+    excluded = without = 0
+    for seed in range(40):
+        result = shown(a_small_group(seed), far=0.01)
+        row = next(one for one in result.groups if one.name == "c")
+        rate = next(one for one in row.estimates if one.metric == "fmr")
+        delta = next(one for one in row.estimates if one.metric == "fmr_difference")
+        low, high = delta.interval.low, delta.interval.high
+        excluded += not low <= 0 <= high
+        if rate.value == 0:
+            without += 1
+            of_all = result.of("fmr")["all"]
+            assert low == pytest.approx(-of_all.interval.high, abs=1e-12)
+            reach = rate.interval.high, of_all.value - of_all.interval.low
+            assert high == pytest.approx(delta.value + np.hypot(*reach))
+    assert without >= 20
+    assert excluded <= 4
+
+
+def test_a_difference_of_groups_joins_their_intervals():
+    """Newcombe's method 10 written out, with the square of the correlation of the draws."""
+    result = shown(drawn(law=1), threshold=THRESHOLD)
+    grouped = GroupedTrials.of(drawn(law=1), "group")
+    scores = drawn(law=1)
+    how = Sampling(50)
+    spreads = grouped.spreads(scores.targets(), scores.nontargets(), THRESHOLD, how)
+    for metric in ("fnmr", "fmr"):
+        rates, spread = result.of(metric), spreads[metric][0]
+        for i, row in enumerate(result.groups[1:3]):
+            found = next(e for e in row.estimates if e.metric == f"{metric}_difference").interval
+            group, every = rates[row.name], rates["all"]
+            r = np.corrcoef(spread.drawn[[i, len(grouped.names)]])[0, 1]
+            down, up = group.value - group.interval.low, group.interval.high - group.value
+            below, above = every.value - every.interval.low, every.interval.high - every.value
+            apart, square = group.value - every.value, r * abs(r)
+            low = apart - np.sqrt(down**2 - 2 * square * down * above + above**2)
+            high = apart + np.sqrt(up**2 - 2 * square * up * below + below**2)
+            assert (found.low, found.high) == pytest.approx((low, high))
+
+
+def voices_of_groups(speakers=16, each=4):
+    rng = np.random.default_rng(0)
+    owner = np.repeat(np.arange(speakers), each)
+    vectors = rng.normal(size=(speakers, 8))[owner] + 0.7 * rng.normal(size=(owner.size, 8))
+    sex = np.where(owner < speakers // 2, "f", "m")
+    names = [f"s{k:02}" for k in owner]
+    utterances = [f"u{k:03}" for k in range(owner.size)]
+    return um.Embeddings(
+        vectors.astype(np.float32), names, utterances, columns={"sex": list(map(str, sex))}
+    )
+
+
+@pytest.mark.parametrize("pairs", ["all", "enrolment-fixed"])
+def test_pairs_that_are_counted_have_the_groups_of_those_that_are_held(monkeypatch, pairs):
+    voices, battery = voices_of_groups(), um.Battery(far=(0.05,))
+    how = {"by": "sex", "battery": battery, "replicates": 30, "pairs": pairs}
+    held = um.evaluate(voices, **how)
+    monkeypatch.setattr("unmask.engine.pairing.AUTO_TRIALS", 10)
+    counted = um.evaluate(voices, **how)
+    assert [r.group for r in counted] == [None, "f", "m"]
+    for name in (None, "f", "m"):
+        one, other = (
+            next(r for r in result if r.group == name)["eer"].value for result in (held, counted)
+        )
+        assert one == pytest.approx(other)
+    one, other = held.gaps[0], counted.gaps[0]
+    for first, second in zip(one.estimates, other.estimates, strict=True):
+        assert (first.metric, dict(first.n)) == (second.metric, dict(second.n))
+        assert first.value == pytest.approx(second.value)
+        if first.metric == "fnmr":
+            ends = (first.interval.low, first.interval.high)
+            assert ends == pytest.approx((second.interval.low, second.interval.high))
+    with pytest.raises(um.InputError, match="no column age to group by: the columns are sex"):
+        um.evaluate(voices, by="age", replicates=0)
+
+
+def test_a_key_is_scored_with_shards_and_their_columns_make_groups(tmp_path):
+    voices = voices_of_groups()
+    key = um.make_trials(voices).trials
+    um.write(key, tmp_path / "trials", format="kaldi-trials")
+    whole = um.evaluate(voices, key=key, by="sex", replicates=20)
+    shards = []
+    for number, rows in enumerate(np.array_split(np.arange(len(voices)), 3)):
+        shards.append(tmp_path / f"part{number}.npz")
+        um.write(voices.select(rows), shards[-1])
+    assert {"f", "m"} <= set(whole.gaps[0].of("fnmr"))
+    for files in (shards, [str(one) for one in shards]):
+        parts = um.evaluate(files, key=tmp_path / "trials", replicates=20)
+        assert parts["eer"].value == whole[whole.results[0].system]["eer"].value
+        assert [source.name for source in parts.sources][-3:] == [str(one) for one in shards]
+    torn = replace(voices, columns={"sex": Ids.from_strings(["f", "m"] * (len(voices) // 2))})
+    with pytest.raises(um.InputError, match="sex: expected one value of each speaker"):
+        um.evaluate(torn, key=key, by="sex", replicates=0)

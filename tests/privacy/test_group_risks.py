@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import unmask as um
-from unmask.base import square_and_add
+from unmask.base import joined_interval
 from unmask.privacy.group_risks import gap_between, level_of_gap, level_of_pairs, permuted_labels
 from unmask.privacy.legal.conversations import Rows
 from unmask.privacy.legal.groups import combined_gaps, links_by_label
@@ -196,7 +196,7 @@ def test_the_level_of_a_gap():
 
 def test_square_and_add():
     """Of two shares the interval is Newcombe's method 10."""
-    assert square_and_add((0.8, 0.6, 0.9), (0.3, 0.2, 0.5)) == pytest.approx(
+    assert joined_interval((0.3, (0.2, 0.5)), (0.8, (0.6, 0.9))) == pytest.approx(
         (0.5 - np.sqrt(0.2**2 + 0.2**2), 0.5 + np.sqrt(0.1**2 + 0.1**2))
     )
     assert level_of_pairs(0.95, 2) == pytest.approx(0.95)

@@ -73,6 +73,20 @@ def test_a_balanced_list_draws_each_pair_with_the_same_chance():
     assert np.abs(counts - 400 * chance).max() < 4.5 * np.sqrt(400 * chance * (1 - chance))
 
 
+def test_a_number_of_nontargets_is_drawn_from_all_of_them():
+    every = wanted()
+    others = sum(not own for own in every.values())
+    made = make_trials(OWNERS, nontargets=3, seed=2)
+    assert made.counts == {"target": sum(every.values()), "nontarget": 3}
+    assert listed(made).items() <= every.items()
+    assert listed(made) != listed(make_trials(OWNERS, nontargets=3, seed=5))
+    assert listed(make_trials(OWNERS, nontargets=others)) == every
+    with pytest.raises(InputError, match=rf"nontargets: expected at most the {others} pairs"):
+        make_trials(OWNERS, nontargets=others + 1)
+    with pytest.raises(InputError, match="nontargets: expected a number, or balanced"):
+        make_trials(OWNERS, nontargets=3, balanced=True)
+
+
 @pytest.mark.parametrize("crossed", [False, True])
 def test_models_enrol_utterances_that_are_not_tested(crossed):
     made = make_trials(TABLE, enrol=2, cross_session="session" if crossed else None, seed=1)

@@ -23,6 +23,10 @@ _ADDED = 3.0
 SKEWED = 1.1
 # … and by how much further the end lies that such units would move a number to.
 _LACKING = 1.3
+# How much further than the quantiles of resamples, widened alike, an end may lie. Resamples of even
+# spread stay well below; where a single unit makes a heavy tail on one side, the standard deviation
+# would carry it over to the other.
+_UNEVEN = 1.25
 FEW_SPEAKERS = 30
 # A hull through n trials overfits by about n^(−2/3) (Groeneboom's rate). A resample holds half as
 # many distinct trials and shows 2^(2/3) − 1 of that bias.
@@ -35,13 +39,15 @@ Scale = tuple[Callable[[FloatArray], FloatArray], Callable[[FloatArray], FloatAr
 
 class MetricRange(NamedTuple):
     """What a metric's interval follows from: bounds, how many times the bias of a resample the
-    sample has (:data:`HULL` of a hull), and the end to which few hard speakers move it.
+    sample has (:data:`HULL` of a hull), the end to which few hard speakers move it, and whether its
+    ends are bounded by what resamples show, since a single speaker may move it from 0 to half.
     """
 
     low: float = -np.inf
     high: float = np.inf
     overfit: float = 1.0
     longer: Side | None = None
+    bounded: bool = False
 
 
 ANY = MetricRange()
@@ -56,12 +62,12 @@ def few_speakers(count: int, what: str = "speakers") -> str | None:
     )
 
 
-def quantile_t(units: int, level: float) -> float:
+def quantile_t(units: float, level: float) -> float:
     """Two-sided quantile of Student's t with units − 1 degrees of freedom."""
     return float(stdtrit(max(units - 1, 1), (1 + level) / 2))
 
 
-def widening(units: int, level: float) -> float:
+def widening(units: float, level: float) -> float:
     """How much wider few units make an interval than resampling shows.
 
     Resampling n units underrates their variance by (n − 1)/n, and a variance from n units asks for
@@ -123,30 +129,36 @@ def paired_interval(first: FloatArray, second: FloatArray, *, level: float) -> t
     both = np.stack([first, second], axis=1)
     (low_1, low_2), (high_1, high_2) = mean_interval(both, level=level)
     one, two = both.mean(axis=0)
-    varies = bool((np.ptp(both, axis=0) > 0).all())
-    r = float(np.asarray(np.corrcoef(both.T))[0, 1]) if varies else 0.0
+    sides = (float(one), (float(low_1), float(high_1))), (float(two), (float(low_2), float(high_2)))
+    return joined_interval(*sides, correlation(first, second))
+
+
+def correlation(first: FloatArray, second: FloatArray) -> float:
+    """Correlation of two rows, over the places where both are known; 0 where one does not vary."""
+    known = ~np.isnan(first) & ~np.isnan(second)
+    both = np.stack([first[known], second[known]])
+    if not known.any() or not (np.ptp(both, axis=1) > 0).all():
+        return 0.0
+    return float(np.asarray(np.corrcoef(both))[0, 1])
+
+
+Bounded = tuple[float, tuple[float, float]]
+"""A number and the ends of its interval."""
+
+
+def joined_interval(first: Bounded, second: Bounded, r: float = 0.0) -> tuple[float, float]:
+    """Interval of second − first from the intervals of both and their correlation ``r``.
+
+    Square and add, Newcombe's method 10, as :func:`paired_interval` has it. Where one number cannot move, as a rate
+    without errors, its own interval (an exact bound) still widens that of the difference.
+    """
+    (one, (low_1, high_1)), (two, (low_2, high_2)) = first, second
 
     def reach(up: float, down: float) -> float:
         return float(np.sqrt(max(up**2 - 2 * r * up * down + down**2, 0.0)))
 
-    apart = float(two - one)
+    apart = two - one
     return apart - reach(two - low_2, high_1 - one), apart + reach(high_2 - two, one - low_1)
-
-
-def square_and_add(
-    larger: tuple[float, float, float], smaller: tuple[float, float, float]
-) -> tuple[float, float]:
-    """Interval of the difference of two independent numbers, each with its low and high end.
-
-    Variance recovery (Newcombe 1998, method 10; Zou and Donner 2008): with v the values and [l, u]
-    their intervals, from v₁ − v₂ − √((v₁ − l₁)² + (u₂ − v₂)²) to
-    v₁ − v₂ + √((u₁ − v₁)² + (v₂ − l₂)²).
-    """
-    (value_1, low_1, high_1), (value_2, low_2, high_2) = larger, smaller
-    apart = value_1 - value_2
-    down = float(np.hypot(value_1 - low_1, high_2 - value_2))
-    up = float(np.hypot(high_1 - value_1, value_2 - low_2))
-    return apart - down, apart + up
 
 
 def exact_bound(side: Side, units: int, *, level: float) -> float:
@@ -202,8 +214,11 @@ def bias_corrected(
     and ``longer``: most samples lack the hard speakers who move that end and show too little of
     their tail, and simulated populations ask for three tenths more there. ``wider`` is how much
     more than the replicates a full resample would spread, and how much more of that tail it would
-    show. The interval is stretched to hold the value itself, and to :func:`exact_bound` where the
-    value lies on a bound.
+    show. Where ``within`` is ``bounded`` no end lies further out than 1.25 times what the quantiles
+    of the resamples on its side reach, with their median in place of the mean and widened alike, or
+    than the outermost resample.
+    The interval is stretched to hold the value itself, and to :func:`exact_bound` where the value
+    lies on a bound.
     Replicates that are NaN do not count; NaN if there are none, or if none moves a value inside its
     range.
     """
@@ -220,8 +235,14 @@ def bias_corrected(
         at, scaled = to(np.asarray(value, float)), to(drawn)
         tail = _LACKING * wider
         reach = np.where([end == within.longer for end in ("low", "high")], tail, 1.0)
-        ends = wider * widening(units, level) * scaled.std() * (reach * ndtri(tails))
-        low, high = map(float, back(at - within.overfit * (scaled.mean() - at) + ends))
+        factor = wider * widening(units, level) * reach
+        ends = at - within.overfit * (scaled.mean() - at) + factor * scaled.std() * ndtri(tails)
+        if within.bounded:
+            # What resamples can show: the same of their median and quantiles, the outermost one.
+            median, *quantiles = np.quantile(scaled, [0.5, *tails])
+            shown = at - within.overfit * (median - at) + _UNEVEN * factor * (quantiles - median)
+            ends = np.clip(ends, min(shown[0], scaled.min()), max(shown[1], scaled.max()))
+        low, high = map(float, back(ends))
     edge = _on_the_edge(value, units, level, within)
     return float(np.fmin(min(low, value), edge[0])), float(np.fmax(max(high, value), edge[1]))
 

@@ -12,7 +12,7 @@ Every room keeps the contract:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -144,6 +144,8 @@ class Replicates:
         Hulls through the same trials overfit nearly alike: what is left of their bias is taken as
         resampling shows it, since more of it would be more of its noise. Hard speakers, whom most
         samples lack, are harder still for the poorer system: they move a difference away from 0.
+        The interval holds the middle ``level`` of the resampled differences as well: what many
+        resamples contradict is not claimed.
         """
         rows, exact = self.values[metric], self.sample[metric]
         delta = _minus(exact[second : second + 1], exact[first : first + 1])
@@ -151,7 +153,16 @@ class Replicates:
         away: Side | None = "high" if delta[0] > 0 else "low"
         span = own.high - own.low
         widest = MetricRange(-span, span, longer=away if own.longer else None)
-        return self._corrected(float(delta[0]), _minus(rows[second], rows[first]), level, widest)
+        drawn = _minus(rows[second], rows[first])
+        interval = self._corrected(float(delta[0]), drawn, level, widest)
+        known = drawn[~np.isnan(drawn)]
+        if np.isnan(interval.low) or not known.size:
+            return interval
+        tails = [(1 - level) / 2, (1 + level) / 2]
+        low, high = np.quantile(known, tails, method="inverted_cdf")
+        return replace(
+            interval, low=min(interval.low, float(low)), high=max(interval.high, float(high))
+        )
 
     def share_below(self, metric: str, *, first: int, second: int) -> float:
         """Share of replicates in which the second system lies below the first; ties count half."""

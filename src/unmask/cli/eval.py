@@ -94,7 +94,6 @@ def evaluate(
     if not dev:
         refuse(context, ["dev_key"], "is the key of --dev")
     if pairs is not None:
-        refuse(context, ["by"], "needs all scores in memory, which --pairs does not keep")
         refuse(context, _OF_SCORES, "is for score files")
         with output.running("blocks"):
             evaluation = engine.cross_pairing(
@@ -104,6 +103,8 @@ def evaluate(
                 backend=backend,
                 battery=battery,
                 speakers=tables.speakers,
+                by=by,
+                alpha=alpha,
                 **intervals.options,
             )
     else:

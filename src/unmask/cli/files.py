@@ -113,6 +113,7 @@ def trials(
     per_speaker: int | None = option(min=1),
     enrol: int | None = option(min=1),
     balanced: bool = False,
+    nontargets: int | None = option(min=1),
     seed: int = option(default=0, min=0),
     to: str = "kaldi-trials",
 ) -> None:
@@ -128,6 +129,7 @@ def trials(
         per_speaker=per_speaker,
         enrol=enrol,
         balanced=balanced,
+        nontargets=nontargets,
         seed=seed,
     )
     made.write(output, format=to)

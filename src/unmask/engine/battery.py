@@ -28,12 +28,12 @@ IN_BINS = "bins bias it, by more in a resample; D_sys by pav has one"
 _NO_EVIDENCE = 0.5
 _SHARE = MetricRange(0.0, 1.0)
 _LOSS = MetricRange(0.0, np.inf)
-_RAW_EER = MetricRange(0.0, 1.0, longer="high")
-_EER = MetricRange(0.0, 0.5, HULL, "high")
+_RAW_EER = MetricRange(0.0, 1.0, longer="high", bounded=True)
+_EER = MetricRange(0.0, 0.5, HULL, "high", bounded=True)
 _CLLR = MetricRange(0.0, np.inf, longer="high")
-_MIN_CLLR = MetricRange(0.0, 1.0, HULL, "high")
-_D_ECE = MetricRange(0.0, information.LARGEST_D_ECE, HULL, "low")
-_D_SYS = MetricRange(0.0, 1.0, HULL, "low")
+_MIN_CLLR = MetricRange(0.0, 1.0, HULL, "high", bounded=True)
+_D_ECE = MetricRange(0.0, information.LARGEST_D_ECE, HULL, "low", bounded=True)
+_D_SYS = MetricRange(0.0, 1.0, HULL, "low", bounded=True)
 _ERRORS = MetricRange(0.0, 1.0, longer="high")
 CONVENTIONS: Mapping[str, Mapping[str, Any]] = {
     "voiceprivacy-2020": {"eer": "kaldi", "d_sys": "histogram", "p_target": (0.01, 0.001)},
@@ -304,6 +304,11 @@ class Battery:
             for key, measured in self.measured().items()
             if not measured.no_interval and measured.metric != "threshold"
         }
+        # An EER above one half means that scores are inverted, which a sample below it is not.
+        for key, interval in intervals.items():
+            value = float(replicates.sample[key][system])
+            if self.measured()[key].range is _RAW_EER and value <= _NO_EVIDENCE < interval.high:
+                intervals[key] = replace(interval, high=_NO_EVIDENCE)
         for key, measured in self.measured().items():
             raw, made = intervals.get(f"raw {key}") or intervals["eer_raw"], intervals.get(key)
             even = raw.low <= _NO_EVIDENCE <= raw.high and measured.range.overfit == HULL

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unmask.base import (
+    VERDICT,
     FloatArray,
     IntArray,
     MetricRange,
@@ -26,12 +27,14 @@ from unmask.base import (
     few_speakers,
     in_order,
     lazy,
+    widening,
 )
 from unmask.engine import information
 from unmask.engine.binned_bootstrap import BinnedTrials, FirstOrder, count_speakers, edges_of
+from unmask.engine.operating import OperatingPoint
 from unmask.engine.roc import Roc
 from unmask.estimate import Notice
-from unmask.run import Arrays, Range, Xp, ranges_of, run
+from unmask.run import NUMPY, Arrays, Range, Xp, ranges_of, run
 from unmask.trials import ScoreBatch, Scores, two_speakers
 
 AUTO_REPLICATES = 1000
@@ -42,6 +45,12 @@ NO_SPEAKERS = (
     "independent and is too narrow where speakers recur"
 )
 _BATCH = 1 << 20
+_LEAST_SPEAKERS, _LEAST_MISSES, _MOST_MISSES = 4, 5, 0.5
+"""One speaker is told of where half of the misses are theirs, of so many speakers and misses."""
+_FEW_CARRIERS = 0.3
+"""Fewer than this share of those of even speakers carry the false alarms."""
+_FEWEST_CARRIERS = 3.0
+"""Degrees of freedom that are reckoned with at least: with fewer no interval would end."""
 Codes = npt.NDArray[np.integer]
 Statistics = Callable[[Roc], Mapping[str, float]]
 Conditions = tuple[Codes, Codes]
@@ -139,6 +148,45 @@ def reason_none(speakers: int | None) -> str:
     return "one speaker only" if speakers < 2 else "one speaker only has target trials"
 
 
+def carrier_notices(
+    system: SortedTrials, point: OperatingPoint, estimator: str, thresholds: Mapping[str, float]
+) -> list[Notice]:
+    """Say where a single speaker makes the misses at the ``point`` of the EER, what the EER is
+    without that speaker, and at which demanded ``thresholds`` few speakers carry the false alarms.
+    """
+    if system.method != "speaker" or system.units < _LEAST_SPEAKERS:
+        return []
+    notices = []
+    if np.isfinite(point.threshold):
+        misses = system.misses(point.threshold)
+        worst, total = int(misses.argmax()), int(misses.sum())
+        of_worst = misses[worst] / max(total, 1)
+        expected = np.mean(system.target_unit == worst)
+        if total >= _LEAST_MISSES and of_worst >= max(_MOST_MISSES, 2 * expected):
+            others = np.ones(system.strata[0])
+            others[worst] = 0.0
+            without = system.weighted(NUMPY, others)
+            sentence = (
+                f"one of {system.units} speakers (number {worst + 1} of {system.strata[0]} in the"
+                f" order of names) makes {100 * of_worst:.0f} % of the misses at its threshold"
+            )
+            if without is not None:
+                rate = 100 * without.eer(estimator=estimator)
+                sentence += f"; without that speaker it is {rate:.2f} %"
+            notices.append(Notice("one-speaker", "EER", sentence))
+    for name, threshold in thresholds.items():
+        at = np.array([threshold])
+        carriers, share = carriers_of(system, at, system.first_order(at) ** 2)
+        if 0 < share[0] < _FEW_CARRIERS:
+            sentence = (
+                f"about {max(round(carriers[0]), 1)} of {system.units} speakers carry the false"
+                " alarms: other speakers may need a higher threshold than the interval and the"
+                " safe threshold say"
+            )
+            notices.append(Notice("few-carriers", name, sentence))
+    return notices
+
+
 def trial_count(scores: Scores) -> int:
     """Number of trials of both classes."""
     return int(scores.is_target.sum() + scores.is_nontarget.sum())
@@ -231,8 +279,9 @@ class SortedTrials:
         )
 
     def first_order(self, thresholds: FloatArray) -> FloatArray:
-        """Variance of the false-alarm rate at each threshold, to first order in the draws: Σ S_k²
-        over N², where S_k is how many more nontargets of speaker k are accepted than of others.
+        """What each speaker (row) adds to the false-alarm rate at each threshold: S_k/N, where S_k
+        is how many more nontargets of speaker k are accepted than of others. The sum of squares is
+        the variance of the rate to first order in the draws.
         """
         size, total = thresholds.size, self.first.size
         accepted = self.below[np.searchsorted(self.roc.scores, thresholds)]
@@ -245,7 +294,18 @@ class SortedTrials:
             counts += np.bincount(at, minlength=counts.size).reshape(counts.shape)
         above = np.cumsum(counts[:, ::-1], axis=1)[:, ::-1]
         more = above[:, 1:] - above[:, :1] * (1 - accepted / total)
-        return np.asarray((more**2).sum(axis=0) / total**2)
+        return np.asarray(more / total)
+
+    def accepted(self, thresholds: FloatArray) -> IntArray:
+        """How many nontargets are accepted at thresholds of the statistic."""
+        rejected = np.append(self.below, self.first.size)
+        return self.first.size - rejected[np.searchsorted(self.roc.scores, thresholds)]
+
+    def misses(self, threshold: float) -> IntArray:
+        """How many targets of each unit lie below a threshold of the statistic."""
+        row = int(np.searchsorted(self.roc.scores, threshold))
+        missed = self.target_unit[: self.target_edges[row]]
+        return np.bincount(missed, minlength=self.strata[0])
 
     def draws(self, seed: int, rows: Range) -> list[FloatArray]:
         """How often each unit is drawn in some replicates."""
@@ -409,15 +469,49 @@ def _of_pairs(
     m_a·m_b shows V + P, where P sums the squares of all pairs of speakers. V counts each pair for
     both its speakers, so the rate itself varies by V − P, and by no less than P, which is a third
     of V + P where pairs are independent.
+
+    Where few speakers carry the false alarms, V rests on few of its terms and has about
+    (Σ S_k²)²/Σ S_k⁴ degrees of freedom in place of n − 1 (after Satterthwaite 1946): the rate is
+    spread as much more as intervals of so few units are wider.
     """
     if system.method != "speaker":
         return float(1 / system.wider)
     order = np.argsort([*thresholds.values()], kind="stable")
-    first = np.empty(order.size)
-    first[order] = system.first_order(np.array([*thresholds.values()])[order])
+    ascending = np.array([*thresholds.values()])[order]
+    squares = system.first_order(ascending) ** 2
+    first, wider = np.empty(order.size), np.empty(order.size)
+    first[order] = squares.sum(axis=0)
+    wider[order] = _wider_for_carriers(system, ascending, squares)
     shown = np.nanmean(spread**2, axis=1) if spread.size else np.zeros(order.size)
     part = np.divide(first, shown, out=np.ones(order.size), where=shown > 0)
-    return np.asarray(np.sqrt(np.clip(np.maximum(2 * part - 1, 1 - part), 0.0, 1.0))[:, None])
+    narrower = np.sqrt(np.clip(np.maximum(2 * part - 1, 1 - part), 0.0, 1.0))
+    return np.asarray((narrower * wider)[:, None])
+
+
+def carriers_of(
+    system: SortedTrials, thresholds: FloatArray, squares: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """On how many speakers the false alarms at each threshold rest, (Σ S²)²/Σ S⁴ from the
+    ``squares`` of what they add, and how many that is of those of even speakers.
+
+    These have a third of their number, and no more than there are false alarms.
+    """
+    fourth = np.maximum((squares**2).sum(axis=0), 1e-300)
+    carriers = squares.sum(axis=0) ** 2 / fourth
+    even = np.minimum(system.units / 3, np.maximum(system.accepted(thresholds), 1))
+    return np.asarray(carriers), np.asarray(carriers / even)
+
+
+def _wider_for_carriers(
+    system: SortedTrials, thresholds: FloatArray, squares: FloatArray
+) -> FloatArray:
+    """How much wider few carriers make the interval of a false-alarm rate: in full where they are
+    fewer than 0.3 of those of even speakers, not at all from twice that share on.
+    """
+    carriers, share = carriers_of(system, thresholds, squares)
+    few = np.clip(carriers, _FEWEST_CARRIERS, system.units - 1) + 1
+    wider = np.array([widening(n, VERDICT) for n in few]) / widening(system.units, VERDICT)
+    return np.asarray(1 + (wider - 1) * np.clip(2 - share / _FEW_CARRIERS, 0.0, 1.0))
 
 
 def _unbinned(values: FloatArray, exact: FloatArray, coarse: FloatArray) -> FloatArray:

@@ -19,6 +19,7 @@ from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
 from unmask.trials import (
     Embeddings,
+    Ids,
     Input,
     OnProblem,
     Scores,
@@ -26,6 +27,8 @@ from unmask.trials import (
     Trials,
     holds_embeddings,
     is_frame,
+    joined_embeddings,
+    read_embeddings,
     read_scores,
 )
 
@@ -148,7 +151,7 @@ def evaluate(
     alpha = asked.pop("alpha", analysis.alpha)
     analysis = dataclasses.replace(analysis, alpha=alpha, **spoofs)
     if asked.get("key") is not None and (voices := _voices(given)) is not None:
-        given, asked = _scored(voices, **asked), {}
+        given, asked = _scored(voices, by=by, **asked), {}
     elif "backend" in asked and not isinstance(given, Embeddings):
         raise InputError("backend", "embeddings and a key, or pairs of them", "scores")
     if dev is not None:
@@ -156,10 +159,11 @@ def evaluate(
     if isinstance(given, Embeddings):
         from unmask.engine.pairing import cross_pairing
 
-        for name, value in (("by", by), ("systems", systems), ("equalise", equalise)):
+        for name, value in (("systems", systems), ("equalise", equalise)):
             if value is not None:
                 raise InputError(name, "a table of scores", "embeddings")
         how: dict[str, Any] = {"replicates": replicates, "level": level, "seed": seed}
+        how |= {"by": by, "alpha": alpha}
         return cross_pairing(given, battery=analysis.battery, **how, **asked)
     table = table_of(given, **asked)
     if table is None:
@@ -245,30 +249,76 @@ def _shared_speakers(table: Scores, dev: Scores) -> tuple[Notice, ...]:
     return ()
 
 
-def _voices(data: Any) -> Embeddings | str | Path | None:
-    """Embeddings, or the one file of them, where scores are expected."""
+_VECTORS = (".npz", ".npy", ".parquet", ".ark", ".scp", ".h5", ".hdf5")
+
+
+def _voices(data: Any) -> list[Embeddings | str | Path] | None:
+    """Embeddings, or the files of them, where scores are expected; several are shards of a set."""
     if isinstance(data, Embeddings):
-        return data
+        return [data]
     files = list(data.values()) if isinstance(data, Mapping) else data
-    path = files[0] if isinstance(files, list | tuple) and len(files) == 1 else files
-    if not isinstance(path, str | Path) or Path(path).is_dir():
-        return path if isinstance(path, str | Path) else None
-    if Path(path).suffix not in (".npz", ".npy", ".parquet", ".ark", ".scp", ".h5", ".hdf5"):
+    paths = list(files) if isinstance(files, list | tuple) else [files]
+    if not paths or not all(isinstance(path, str | Path) for path in paths):
         return None
+    return paths if all(map(_holds_vectors, paths)) else None
+
+
+def _holds_vectors(path: str | Path) -> bool:
+    """Whether a folder of Kaldi, or a file by its name and content, holds embeddings."""
+    if Path(path).is_dir():
+        return True
+    if Path(path).suffix not in _VECTORS:
+        return False
     with Input(path) as source:
-        return path if holds_embeddings(source) else None
+        return holds_embeddings(source)
 
 
-def _scored(voices: Embeddings | str | Path, **options: Any) -> Scores:
+def _scored(
+    voices: Sequence[Embeddings | str | Path], *, by: str | None = None, **options: Any
+) -> Scores:
+    """Scores of the trials of a key; a column ``by`` of embeddings becomes one of both sides."""
     from unmask.scoring import score
 
-    own = {name: options.pop(name) for name in ("backend", "speakers") if name in options}
-    trials = options.pop("key")
+    backend = {name: options.pop(name) for name in ("backend",) if name in options}
+    trials, speakers = options.pop("key"), options.pop("speakers", None)
     for name, value in options.items():
         files = ("missing", "duplicates"), ("format", "stream", "columns")
         if not (name in files[0] and value == "error") and not (name in files[1] and not value):
             raise InputError(name, "score files", "embeddings")
-    return score(voices, trials=trials, **own)
+    sets = [
+        part if isinstance(part, Embeddings) else read_embeddings(part, speakers=speakers)
+        for part in voices
+    ]
+    whole = joined_embeddings(sets)
+    scores = score(whole, trials=trials, **backend)
+    sources = [part.source for part in sets if part.source is not None]
+    known = tuple(dict.fromkeys((*scores.sources, *sources)))
+    scores = dataclasses.replace(scores, sources=known)
+    if by is None or by in scores.columns or f"enrol_{by}" in scores.columns:
+        return scores
+    return _with_column(scores, whole, by)
+
+
+def _with_column(scores: Scores, voices: Embeddings, by: str) -> Scores:
+    """The scores with a column of the speakers of ``voices`` on both sides of each trial."""
+    enrol, test = scores.enrol_speaker, scores.test_speaker
+    if by not in voices.columns or enrol is None or test is None:
+        return scores
+    speakers, values = voices.speakers.alphabetical(), voices.columns[by].alphabetical()
+    value = np.zeros(len(speakers.names), np.int64)
+    value[speakers.codes] = values.codes
+    if (torn := np.flatnonzero(value[speakers.codes] != values.codes)).size:
+        who = speakers.decode(int(torn[0]))
+        raise InputError(f"{voices.name}, {by}", "one value of each speaker", f"several of {who}")
+    columns = dict(scores.columns)
+    for side, ids in (("enrol", enrol), ("test", test)):
+        names = ids.names.to_list()
+        known = {str(name): code for code, name in enumerate(speakers.names)}
+        of_name = np.array([value[known[name]] if name in known else -1 for name in names])
+        if lacking := [names[int(code)] for code in ids.used if of_name[int(code)] < 0]:
+            raise InputError(f"{voices.name}, {by}", "every speaker of the key", lacking[0])
+        columns[f"{side}_{by}"] = Ids(of_name[ids.codes].astype(np.int32), values.names)
+    return dataclasses.replace(scores, columns=columns)
 
 
 def of_arrays(data: Any) -> Any:

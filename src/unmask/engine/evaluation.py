@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import VERDICT, FloatArray, Replicates, Sampling, Tabular, estimate_row
+from unmask.base import (
+    VERDICT,
+    FloatArray,
+    Replicates,
+    Sampling,
+    Tabular,
+    as_scores,
+    estimate_row,
+)
 from unmask.engine import information
 from unmask.engine.battery import Battery
 from unmask.engine.bootstrap import (
@@ -22,6 +30,7 @@ from unmask.engine.bootstrap import (
     System,
     binned_trials,
     bootstrap,
+    carrier_notices,
     counted,
     interval_notices,
     reason_none,
@@ -30,7 +39,13 @@ from unmask.engine.bootstrap import (
     units_of,
 )
 from unmask.engine.metrics import ALONE, inverted_notices, negated_notices, refuse_labels
-from unmask.engine.operating import OperatingPoint, SpoofCost, as_read
+from unmask.engine.operating import (
+    OperatingPoint,
+    SpoofCost,
+    as_read,
+    scores_around,
+    shortest_decimal,
+)
 from unmask.engine.roc import Roc
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Notice, Parameter
@@ -42,6 +57,11 @@ if TYPE_CHECKING:
 
 UNMOVED = "no resampling moves it"
 UNPAIRED = "trials without speakers in bins are drawn for each system anew"
+NO_FALSE_ALARM = "this rate is less than one false alarm of all nontarget trials"
+ScoresAround = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+"""Gives the scores of trials next to thresholds: the highest below and the lowest of at least."""
+_OF_TRIALS = ("threshold", "safe_threshold", "eer", "eer_raw", "min_dcf", "min_c_det", "tpr_at_fpr")
+"""Metrics whose thresholds follow from the trials; others were given, or are Bayes thresholds."""
 
 
 def safe_threshold(threshold: Estimate, roc: Roc) -> list[Estimate]:
@@ -62,6 +82,57 @@ def safe_threshold(threshold: Estimate, roc: Roc) -> list[Estimate]:
         replace(of_safe, metric="safe_threshold", value=value, threshold=value),
         replace(of_safe, metric="frr", value=misses, unit="%", threshold=value),
     ]
+
+
+def with_decimals(estimates: Sequence[Estimate], around: ScoresAround) -> tuple[Estimate, ...]:
+    """Give each threshold that follows from the trials as the shortest decimal that decides all of
+    them alike, so that what is printed keeps its demand when it is read back.
+    """
+    chosen = [_has_threshold_of_trials(estimate) for estimate in estimates]
+    exact: set[float] = set()
+    for estimate, is_of_trials in zip(estimates, chosen, strict=True):
+        if is_of_trials:
+            exact.update(_thresholds_of(estimate))
+    thresholds = np.array(sorted(threshold for threshold in exact if np.isfinite(threshold)))
+    if not thresholds.size:
+        return tuple(estimates)
+    decimals = {}
+    for threshold, below, above in zip(thresholds, *around(thresholds), strict=True):
+        decimals[float(threshold)] = shortest_decimal(*map(float, (threshold, below, above)))
+    return tuple(
+        _shown_with(decimals, estimate) if is_of_trials else estimate
+        for estimate, is_of_trials in zip(estimates, chosen, strict=True)
+    )
+
+
+def _has_threshold_of_trials(estimate: Estimate) -> bool:
+    if "set_by" in estimate.params or "threshold" in estimate.params:
+        return False
+    of_demand = estimate.metric == "frr" and "far" in estimate.params
+    return of_demand or estimate.metric in _OF_TRIALS
+
+
+def _thresholds_of(estimate: Estimate) -> list[float]:
+    """All thresholds of a number: its own, and value and ends where it is one itself."""
+    found = [] if estimate.threshold is None else [estimate.threshold]
+    if estimate.metric in ("threshold", "safe_threshold"):
+        found.append(float(estimate.value))
+        if estimate.interval is not None:
+            found += [estimate.interval.low, estimate.interval.high]
+    return found
+
+
+def _shown_with(decimals: Mapping[float, float], estimate: Estimate) -> Estimate:
+    """The number with its thresholds as decimals; NaN and infinity stay."""
+    at, interval = estimate.threshold, estimate.interval
+    shown = replace(estimate, threshold=None if at is None else decimals.get(at, at))
+    if estimate.metric not in ("threshold", "safe_threshold"):
+        return shown
+    if interval is not None:
+        low, high = (decimals.get(end, end) for end in (interval.low, interval.high))
+        interval = replace(interval, low=low, high=high)
+    value = float(estimate.value)
+    return replace(shown, value=decimals.get(value, value), interval=interval)
 
 
 def why_none(interval: Interval | None, reason: str) -> str:
@@ -137,7 +208,8 @@ class Measurement:
     """Statistics of all systems on the same trials, with replicates on shared draws.
 
     ``trials`` is the digest of the trials, ``speakers`` how many there are, ``not_drawn`` why there
-    are no replicates, where there are none. Draws of bins of trials are not ``paired``.
+    are no replicates, where there are none. Draws of bins of trials are not ``paired``. ``around``
+    gives the scores next to thresholds, by system, where they are known.
     """
 
     analysis: Analysis
@@ -148,6 +220,7 @@ class Measurement:
     not_drawn: str = NOT_ASKED
     paired: bool = True
     told: tuple[Notice, ...] = ()
+    around: tuple[ScoresAround, ...] = ()
 
     @property
     def notices(self) -> tuple[Notice, ...]:
@@ -200,7 +273,7 @@ class Measurement:
             if key == "l_w":
                 tag = information.tag(value)
                 estimates.append(Estimate("tag", tag, n=n, trials=trials, no_interval=reason))
-        return tuple(estimates)
+        return with_decimals(estimates, self.around[system]) if self.around else tuple(estimates)
 
     def difference(
         self, key: str, first: int, second: int, sides: Sequence[Estimate], of: str, level: float
@@ -211,6 +284,9 @@ class Measurement:
         one, two = sides
         reason, interval = self.analysis.battery.measured()[key].no_interval, None
         reason = reason or ("" if self.paired else UNPAIRED)
+        fpr = one.params.get("fpr")
+        if not reason and fpr is not None and float(fpr) * one.n["nontarget"] < 1:
+            reason = NO_FALSE_ALARM
         if self.replicates is not None and not reason:
             interval = self.replicates.difference(key, level=level, first=first, second=second)
         return replace(
@@ -330,21 +406,48 @@ class Analysis(Sampling):
             units = None
         every = zip(pairs, marks, strict=True)
         rocs = tuple(counted(*pair, thresholds, own, conditions) for pair, own in every)
+        around = tuple(
+            nearest_of(roc, [nontarget]) for roc, (_, nontarget) in zip(rocs, pairs, strict=True)
+        )
         if units is None:
-            return Measurement(self, rocs, *about, not_drawn=reason, told=told)
+            alone = Measurement(self, rocs, *about, not_drawn=reason, told=told)
+            return replace(alone, around=around)
         in_bins = many and units.count > 1 and conditions is None
         how = {"thresholds": thresholds} if in_bins else {"conditions": conditions}
         sort: Any = binned_trials if in_bins else SortedTrials.of
         systems = [sort(*one, units, roc=roc, **how) for one, roc in zip(pairs, rocs, strict=True)]
         alike = not (many and units.method == "trial")
-        return Measurement(self, rocs, *about, self.drawn(systems), paired=alike, told=told)
+        drawn = self.drawn(systems)
+        told += self._carriers(scores.systems, systems)
+        return Measurement(self, rocs, *about, drawn, paired=alike, told=told, around=around)
+
+    def _carriers(self, names: Iterable[str], systems: Sequence[System]) -> tuple[Notice, ...]:
+        """What single speakers do to the numbers of systems whose trials are in memory."""
+        notices, battery = list[Notice](), self.battery
+        for name, system in zip(names, systems, strict=True):
+            if not isinstance(system, SortedTrials) or self.equalise is not None:
+                continue
+            point = system.roc.eer_point(estimator=battery.eer)
+            demanded = {
+                f"FAR ≤ {100 * far:g} %": system.roc.far_point(far).threshold for far in battery.far
+            }
+            thresholds = {label: at for label, at in demanded.items() if np.isfinite(at)}
+            found = carrier_notices(system, point, battery.eer, thresholds)
+            notices += [notice.about(name) for notice in found]
+        return tuple(notices)
 
     def of_counted(
-        self, roc: Roc, drawn_from: Callable[[], System], *, trials: str, speakers: int | None
+        self,
+        roc: Roc,
+        drawn_from: Callable[[], System],
+        *,
+        trials: str,
+        speakers: int | None,
+        around: ScoresAround,
     ) -> Measurement:
         """One system that was counted without holding its trials, which ``drawn_from`` gives."""
         drawn = None if self.replicates == 0 else self.drawn([drawn_from()])
-        return Measurement(self, (roc,), trials, speakers, drawn)
+        return Measurement(self, (roc,), trials, speakers, drawn, around=(around,))
 
     def drawn(self, systems: Sequence[System]) -> Replicates:
         """Replicates of all that is measured of some systems."""
@@ -416,6 +519,12 @@ def evaluate_groups(
     return Evaluation(tuple(results), *about)
 
 
+def nearest_of(roc: Roc, nontargets: Iterable[FloatArray]) -> ScoresAround:
+    """The scores next to thresholds, of trials that were counted into ``roc``."""
+    targets = roc.scores[roc.target > 0]
+    return partial(scores_around, targets=targets, nontargets=nontargets)
+
+
 def group_masks(
     scores: Scores | Embeddings, by: str
 ) -> list[tuple[str, np.ndarray[tuple[int], np.dtype[np.bool_]]]]:
@@ -431,7 +540,8 @@ def group_masks(
         return sorted(named, key=lambda pair: pair[0])
     sides = [columns.get(f"{side}_{by}") for side in ("enrol", "test")]
     if sides[0] is None or sides[1] is None:
-        known = f"the columns are {', '.join(columns)}" if columns else "the trials have none"
+        some = "embeddings" if isinstance(scores, Embeddings) else "trials"
+        known = f"the columns are {', '.join(columns)}" if columns else f"the {some} have none"
         raise InputError(f"no column {by} to group by: {known}")
     both = Ids.concatenate([sides[0], sides[1]]).alphabetical()
     names = both.names.to_list()
@@ -514,7 +624,10 @@ def detection(
     """
     refuse_labels(target, nontarget)
     battery = Battery((p_target,), c_miss, c_fa, tuple(fpr))
-    roc = Roc.from_scores(target, nontarget, thresholds=battery.thresholds, cllr=True)
+    others = as_scores(nontarget, "nontarget")
+    roc = Roc.from_scores(target, others, thresholds=battery.thresholds, cllr=True)
     analysis = Analysis(replicates=0, battery=battery)
-    measured = Measurement(analysis, (roc,), "", None, not_drawn=ALONE).estimates_of()
+    around = (nearest_of(roc, [others]),)
+    alone = Measurement(analysis, (roc,), "", None, not_drawn=ALONE, around=around)
+    measured = alone.estimates_of()
     return Detection("system", None, measured, roc, battery, negated_notices(roc))

@@ -9,6 +9,7 @@ of I serves the joint bootstrap, for intervals, and that within groups, for the 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
@@ -17,15 +18,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from unmask.base import (
+    BoolArray,
+    BySpeaker,
     FloatArray,
     IntArray,
     MetricRange,
     Sampling,
     Tabular,
     bias_corrected,
+    correlation,
     draws,
     estimate_row,
     exact_bound,
+    joined_interval,
     logit_interval,
 )
 from unmask.engine.bootstrap import NOT_ASKED
@@ -33,7 +38,7 @@ from unmask.engine.operating import as_read
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Luck, Notice
 from unmask.run import ranges_of
-from unmask.trials import Ids, Scores
+from unmask.trials import Embeddings, Ids, Scores
 
 if TYPE_CHECKING:
     from unmask.engine.evaluation import Analysis, SystemResult
@@ -319,6 +324,86 @@ class GroupedTrials:
         return made
 
 
+@dataclass(frozen=True, eq=False)
+class GroupedCounts:
+    """The same of pairs that nobody kept, by their counts at ``thresholds``: ``target`` and
+    ``nontarget`` count trials of each speaker (row) that reach each threshold (column), all of them
+    in the first; ``within`` those nontargets that stay within the speaker's group.
+    """
+
+    names: tuple[str, ...]
+    member: IntArray
+    thresholds: FloatArray
+    target: IntArray
+    nontarget: IntArray
+    within: IntArray
+
+    @classmethod
+    def of(
+        cls,
+        voices: Embeddings,
+        by: str,
+        thresholds: Sequence[float],
+        count: Callable[[Embeddings], BySpeaker],
+    ) -> GroupedCounts:
+        """Count all pairs, and those of each group by itself."""
+        speakers, values = voices.speakers.alphabetical(), voices.columns[by].alphabetical()
+        member = np.zeros(len(speakers.names), np.int64)
+        member[speakers.codes] = values.codes
+        if (torn := np.flatnonzero(member[speakers.codes] != values.codes)).size:
+            who = speakers.decode(int(torn[0]))
+            raise InputError(f"{voices.name}, {by}", "one group of each speaker", f"more of {who}")
+        used, member = np.unique(member, return_inverse=True)
+        whole = count(voices)
+        within = np.zeros_like(_reached(whole.nontarget))
+        for group, code in enumerate(used):
+            # A group of one speaker, or without two utterances of anybody, has no table.
+            with suppress(InputError):
+                some = count(voices.select(values.codes == code))
+                within[member == group] = _reached(some.nontarget)
+        names = tuple(str(values.names[int(code)]) for code in used)
+        both = _reached(whole.target), _reached(whole.nontarget)
+        return cls(names, member, np.unique(thresholds), *both, within)
+
+    def spreads(
+        self, target: FloatArray, nontarget: FloatArray, at: float, how: Sampling
+    ) -> dict[str, tuple[Spread, IntArray]]:
+        """As :meth:`GroupedTrials.spreads`. What pairs of speakers vary by themselves is not known
+        here and stays in the spread, which is wider by it.
+        """
+        column = 1 + int(np.searchsorted(self.thresholds, at))
+        groups = [self.member == group for group in range(len(self.names))]
+        every, nobody = np.ones(self.member.size, bool), np.zeros(self.member.size, bool)
+        missed = self.target[:, 0] - self.target[:, column]
+        tables = {"fnmr": [(missed, self.target[:, 0], who, 1) for who in (*groups, every, nobody)]}
+        parts = [(self.within, who) for who in groups]
+        parts += [(self.nontarget, every), (self.nontarget - self.within, every)]
+        tables["fmr"] = [(table[:, column], table[:, 0], who, 2) for table, who in parts]
+        spreads = {}
+        for metric, rows in tables.items():
+            rates = [_counted_rate(*row) for row in rows]
+            value, adds, *sizes = map(np.array, zip(*rates, strict=True))
+            drawn = replicates_of(value, adds, self.member, how)
+            spreads[metric] = Spread(value, *drawn, sizes[0], sizes[2]), sizes[1]
+        return spreads
+
+
+def _reached(counts: IntArray) -> IntArray:
+    """Trials of each speaker from each edge on, all of them in the first column."""
+    return np.asarray(np.cumsum(counts[:, ::-1], axis=1)[:, ::-1])
+
+
+def _counted_rate(
+    errors: IntArray, trials: IntArray, chosen: BoolArray, sides: int
+) -> tuple[float, FloatArray, int, int, int]:
+    """What :func:`_rate` gives, of trials that count for both speakers where they have two."""
+    errors, trials = np.where(chosen, errors, 0), np.where(chosen, trials, 0)
+    total, wrong = int(trials.sum()) // sides, int(errors.sum()) // sides
+    value = wrong / total if total else float("nan")
+    adds = (errors - value * trials) / max(total, 1)
+    return value, np.nan_to_num(adds), wrong, total, int(np.count_nonzero(trials))
+
+
 def _rate(
     errors: IntArray, trials: IntArray, first: IntArray, second: IntArray, *, speakers: int
 ) -> tuple[float, FloatArray, int, int, int]:
@@ -355,7 +440,11 @@ def replicates_of(
 
 
 def rate_gaps(
-    grouped: GroupedTrials, scores: Sequence[FloatArray], at: float, how: Sampling, **about: Any
+    grouped: GroupedTrials | GroupedCounts,
+    scores: Sequence[FloatArray],
+    at: float,
+    how: Sampling,
+    **about: Any,
 ) -> tuple[tuple[GroupRow, ...], tuple[Estimate, ...], tuple[Notice, ...]]:
     """Rates of all, of each group and across groups at one threshold, and gaps between groups."""
     names, size, level = (*grouped.names, ALL, ACROSS), len(grouped.names), how.level
@@ -363,16 +452,25 @@ def rate_gaps(
     between, told, alpha = {}, [], about.pop("alpha")
     for metric, (spread, counts) in grouped.spreads(scores[0], scores[1], at, how).items():
         known = np.flatnonzero(~np.isnan(spread.value))
-        for i in known:
-            value, drawn, people = float(spread.value[i]), spread.drawn[i], int(spread.people[i])
-            n = {"trials": int(counts[i]), "errors": int(spread.counted[i]), "speakers": people}
+        values, people = spread.value.tolist(), spread.people.tolist()
+        intervals = {
+            i: logit_interval(
+                values[i], spread.drawn[i], people[i], level=level, least=0.5 / int(counts[i])
+            )
+            for i in known.tolist()
+        }
+        for i, ends in intervals.items():
+            errors = int(spread.counted[i])
+            n = {"trials": int(counts[i]), "errors": errors, "speakers": people[i]}
             shown = about | {"n": n, "threshold": at}
-            ends = logit_interval(value, drawn, people, level=level, least=0.5 / n["trials"])
-            rows[names[i]].append(estimated(metric, value, "%", ends, how, **shown))
+            rows[names[i]].append(estimated(metric, values[i], "%", ends, how, **shown))
             if i < size:
-                more, moved = value - float(spread.value[size]), drawn - spread.drawn[size]
-                ends = bias_corrected(more, moved, people, level=level)
-                key = f"{metric}_difference"
+                # The group's own interval counts: without errors no resample moves its rate.
+                of_all, of_group = (values[size], intervals[size]), (values[i], ends)
+                # Squared, since rates of a few speakers go together less than draws of them do.
+                r = correlation(spread.drawn[size], spread.drawn[i])
+                ends = joined_interval(of_all, of_group, r * abs(r))
+                key, more = f"{metric}_difference", values[i] - values[size]
                 rows[names[i]].append(estimated(key, more, "%", ends, how, **shown))
         sentence = f"no trials within it: left out of the gaps of {metric.upper()}"
         lost = sorted(set(range(size)) - set(known.tolist()))
@@ -401,19 +499,33 @@ def gaps_of(
         varies = by in scores.columns and "one group of each speaker" in str(error)
         code = "conditions" if varies or not scores.has_speakers else "no-gaps"
         return (), (Notice(code, "no gaps between groups", str(error), "note"),)
-    made = []
+    made: list[GroupGaps] = []
     for result in (system_result for system_result in results if system_result.group is None):
         both = scores.targets(result.system), scores.nontargets(result.system)
-        read = [as_read(one, estimator=analysis.battery.eer) for one in both]
-        for name, at in _points(result, analysis).items():
-            params = {"by": by, "set_by": name, **analysis.shown}
-            about = {"params": params, "trials": scores.digest, "alpha": analysis.alpha}
-            found = rate_gaps(trials, read, at, analysis, **about)
-            made.append(GroupGaps(result.system, by, name, *found, analysis.seed))
+        target, nontarget = (as_read(one, estimator=analysis.battery.eer) for one in both)
+        made += gaps_at(trials, (target, nontarget), analysis, by, result)
     return tuple(made), ()
 
 
-def _points(result: SystemResult, analysis: Analysis) -> dict[str, float]:
+def gaps_at(
+    grouped: GroupedTrials | GroupedCounts,
+    scores: tuple[FloatArray, FloatArray],
+    analysis: Analysis,
+    by: str,
+    result: SystemResult,
+) -> tuple[GroupGaps, ...]:
+    """The gaps of a system at each of its common thresholds."""
+    gaps = []
+    for name, at in points_of(result, analysis).items():
+        params = {"by": by, "set_by": name, **analysis.shown}
+        trials = result.estimates[0].trials
+        about = {"params": params, "trials": trials, "alpha": analysis.alpha}
+        found = rate_gaps(grouped, scores, at, analysis, **about)
+        gaps.append(GroupGaps(result.system, by, name, *found, analysis.seed))
+    return tuple(gaps)
+
+
+def points_of(result: SystemResult, analysis: Analysis) -> dict[str, float]:
     """Thresholds given, set by a demanded FAR, or by the EER, on other trials where there are."""
     points = {f"{one:g}": one for one in analysis.battery.threshold}
     for estimate in (one for one in result.estimates if one.metric == "threshold"):

@@ -5,8 +5,9 @@ The blocks of the best monotone map from scores to log-likelihood ratios are the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +17,9 @@ from unmask.errors import InputError
 
 EER_ESTIMATORS = ("rocch", "raw", "kaldi", "speechbrain", "asvspoof")
 _WIDER, _STRICTER, MARKS = 16.0, 32.0, 129
+_DIGITS = 17
+"""Significant digits that tell any two numbers of 64 bits apart."""
+_EXACTLY = Context(prec=1200)
 
 
 class OperatingPoint(NamedTuple):
@@ -242,6 +246,47 @@ def crossing_marks(targets: FloatArray, nontargets: FloatArray) -> FloatArray:
     upper = nontargets[nontargets.size - 1 - rank]
     lower = nontargets[max(int(np.searchsorted(nontargets, upper)) - 1, 0)]
     return np.array([lower, upper])
+
+
+def scores_around(
+    thresholds: FloatArray, targets: FloatArray, nontargets: Iterable[FloatArray]
+) -> tuple[FloatArray, FloatArray]:
+    """The highest score below each threshold and the lowest of at least it, of all trials.
+
+    ``targets`` are distinct and ascend; ``nontargets`` come in blocks, in any order.
+    """
+    place = np.searchsorted(targets, thresholds)
+    below = np.concatenate([[-np.inf], targets])[place]
+    above = np.concatenate([targets, [np.inf]])[place]
+    lowest, highest = below.min(initial=np.inf), above.max(initial=-np.inf)
+    for block in nontargets:
+        # No other nontarget can lie nearer to a threshold than the targets around it.
+        near = block[(block >= lowest) & (block <= highest)]
+        for row, threshold in enumerate(thresholds):
+            rejected = near < threshold
+            below[row] = near[rejected].max(initial=below[row])
+            above[row] = near[~rejected].min(initial=above[row])
+    return below, above
+
+
+def shortest_decimal(threshold: float, below: float, above: float) -> float:
+    """The shortest decimal x with ``below`` < x ≤ ``above``, between which the threshold lies.
+
+    With the scores of :func:`scores_around` it decides all trials as the threshold itself does. Of
+    two that are as short the higher one is taken, which accepts less. What counts is the number
+    that a program reads: 0.417 may lie below a score that is printed so.
+    """
+    if not np.isfinite(threshold):
+        return threshold
+    exact = Decimal(threshold)
+    magnitude = exact.adjusted() if threshold else 0
+    for places in range(min(0, -magnitude), _DIGITS - magnitude):
+        step = Decimal(1).scaleb(-places)
+        for rounding in (ROUND_CEILING, ROUND_FLOOR):
+            shown = float(exact.quantize(step, rounding, _EXACTLY))
+            if below < shown <= above:
+                return shown + 0.0  # no negative zero
+    return threshold
 
 
 def accepted_at(polygon: Polygon, fpr: float) -> tuple[float, int]:

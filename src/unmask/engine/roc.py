@@ -335,9 +335,9 @@ class Roc:
             raise InputError(f"no exact count at {threshold}: name it in thresholds=…")
         miss = float(self.target[:j].sum())
         rejected = 0.0 if threshold == -np.inf else float(self.below[j])
-        return OperatingPoint(
-            np.nan, threshold, miss / self.targets, 1.0 - rejected / self.nontargets
-        )
+        # Accepted trials over all: 1 − rejected/all may lie just above a demand that is kept.
+        p_fa = (self.nontargets - rejected) / self.nontargets
+        return OperatingPoint(np.nan, threshold, miss / self.targets, p_fa)
 
     def judged(
         self, threshold: float | str, number: Literal["p_miss", "p_fa"] | operating.Cost

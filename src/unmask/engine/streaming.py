@@ -14,7 +14,13 @@ import numpy as np
 from unmask.base import FloatArray
 from unmask.engine.binned_bootstrap import BinnedTrials, FirstOrder, count_speakers, edges_of
 from unmask.engine.bootstrap import AUTO_TRIALS, SortedTrials, System, Units, counted
-from unmask.engine.evaluation import Analysis, Evaluation, SystemResult, evaluate_table
+from unmask.engine.evaluation import (
+    Analysis,
+    Evaluation,
+    SystemResult,
+    evaluate_table,
+    nearest_of,
+)
 from unmask.engine.information import SummedSoftplus, histogram_edges
 from unmask.engine.metrics import inverted_notices
 from unmask.engine.operating import as_read, far_marks
@@ -90,6 +96,7 @@ def evaluate_files(
                 partial(_trials_of_files, scores, system, roc, analysis),
                 trials=scores.trials,
                 speakers=scores.speaker_count,
+                around=partial(_around, scores, system, roc, analysis),
             )
             results.append(measured.result(name))
             notices += [notice.about(name) for notice in inverted_notices(roc)]
@@ -113,6 +120,14 @@ def _trials_of_files(scores: StreamedScores, system: str, roc: Roc, analysis: An
         units = Units.speakers(enrol[own], enrol[~own], test[~own])
     both = values[own], values[~own]
     return SortedTrials.of(*both, units, roc=counted(*both, thresholds, roc.marks))
+
+
+def _around(
+    scores: StreamedScores, system: str, roc: Roc, analysis: Analysis, thresholds: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """The scores of trials next to thresholds, from one more pass."""
+    batches = _batches(scores, system, analysis)
+    return nearest_of(roc, (batch.scores[~batch.is_target] for batch in batches))(thresholds)
 
 
 def _batches(

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from unmask.base import FloatArray, IntArray, square_and_add
+from unmask.base import FloatArray, IntArray, joined_interval
 from unmask.engine import GroupGaps
 from unmask.estimate import Estimate, Interval, Luck, Notice
 
@@ -115,9 +115,9 @@ def gap_between(
     one, other = largest.interval, smallest.interval
     interval = None
     if one is not None and other is not None:
-        low, high = square_and_add(
-            (float(largest.value), one.low, one.high),
-            (float(smallest.value), other.low, other.high),
+        low, high = joined_interval(
+            (float(smallest.value), (other.low, other.high)),
+            (float(largest.value), (one.low, one.high)),
         )
         method = f"{one.method},square and add"
         ends = max(low, 0.0), min(high, 1.0)

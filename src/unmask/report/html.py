@@ -16,6 +16,7 @@ from markupsafe import Markup, escape
 from unmask._version import __version__
 from unmask.assessment import SPELLED, spelled
 from unmask.base import grouped
+from unmask.display import THRESHOLDS
 from unmask.engine import LARGEST_D_ECE
 from unmask.estimate import Estimate, Notice
 from unmask.figures import NIGHT, POLICY, STYLE, Figure, fragment, javascript, svg
@@ -39,8 +40,10 @@ from unmask.report.table import (
     compared,
     condition_label,
     label,
+    rate_digits,
     reasons,
     shown_value,
+    threshold_value,
 )
 from unmask.report.words import labels, note, words
 from unmask.trials import Source, short_encoder
@@ -81,10 +84,18 @@ class Numbers:
         """The estimate as it is shown; one that only follows from another has no place."""
         made, unit = estimate.interval, estimate.unit
         ends = (None, None) if made is None else (made.low, made.high)
-        value, low, high, chance = (
-            one or "" if one is None or isinstance(one, str) else shown_value(one, unit, digits)
-            for one in (estimate.value, *ends, estimate.chance)
-        )
+        precise = digits
+        if digits is None and isinstance(estimate.value, float):
+            precise = rate_digits(unit, estimate.value, *(end for end in ends if end is not None))
+        is_threshold = estimate.metric in THRESHOLDS
+
+        def shown(one: float | str | None, digits: int | None = precise) -> str:
+            if one is None or isinstance(one, str):
+                return one or ""
+            return threshold_value(one) if is_threshold else shown_value(one, unit, digits)
+
+        value, low, high = shown(estimate.value), shown(ends[0]), shown(ends[1])
+        chance = shown(estimate.chance, digits)
         place = self.places.get(id(estimate))
         return Number(value, low, high, unit, estimate.value, place, estimate.signature, chance)
 

@@ -14,11 +14,15 @@ from importlib import resources
 from typing import Any, Self
 
 from unmask.base import grouped, machine_unit, no_formula, one_line, visible
+from unmask.display import THRESHOLDS
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Parameter
 from unmask.report.documents import Document, Row, number
 
 WIDTH = 100
+_LEAST_SHOWN, _FEW_DIGITS = 1e-7, 0.1
+"""Rates, in percent, between which two decimals show fewer than two digits; less is rounding."""
+_DWARFED = 20
 DIGITS = {"%": 2, "bit": 3, "dB": 2}
 with resources.files("unmask.report").joinpath("metrics.csv").open(encoding="utf-8") as _file:
     _METRICS = list(csv.DictReader(_file))
@@ -38,8 +42,7 @@ _CAPITALS = {
     "systems", "point", "threshold", "impostors", "metric",
 }  # fmt: skip
 SHOWN_PARAMETERS = ("p_target", "fpr", "length", "count", "below", "alpha")
-_THRESHOLDS = ("threshold", "safe_threshold")
-OF_POINTS = (*_THRESHOLDS, "far", "frr", "cost")
+OF_POINTS = (*THRESHOLDS, "far", "frr", "cost")
 """Numbers at a threshold, or thresholds themselves."""
 _RULES = ("kaldi", "speechbrain", "asvspoof", "histogram")
 _FEW_ROWS = 4
@@ -78,7 +81,7 @@ def label(estimate: Estimate, of: str = "") -> str:
 def _point(estimate: Estimate) -> list[str]:
     """At which threshold a number was taken: a given one, or by what rule it was set."""
     params = estimate.params
-    alone = estimate.metric in _THRESHOLDS
+    alone = estimate.metric in THRESHOLDS
     if "threshold" in params:
         return [f"at {_plain(params['threshold'])}"]
     if "set_by" in params:
@@ -105,8 +108,12 @@ def cell(estimate: Estimate) -> str:
         return estimate.value
     made = estimate.interval
     ends = () if made is None or math.isnan(made.low) else (made.low, made.high)
-    show = threshold_value if estimate.metric in _THRESHOLDS else shown_value
-    value, *shown = (show(one, estimate.unit) for one in (estimate.value, *ends))
+    every = (estimate.value, *ends)
+    if estimate.metric in THRESHOLDS:
+        value, *shown = map(threshold_value, every)
+    else:
+        digits = rate_digits(estimate.unit, *every)
+        value, *shown = (shown_value(one, estimate.unit, digits) for one in every)
     return f"{value} [{', '.join(shown)}]" if shown else value
 
 
@@ -119,11 +126,24 @@ def shown_value(value: float, unit: str, digits: int | None = None) -> str:
     return text.replace("-", "−") if float(text) != 0 else text.lstrip("-")
 
 
-def threshold_value(value: float, unit: str = "") -> str:
-    """A threshold to five digits: scores may lie close together."""
-    if not math.isfinite(value):
-        return shown_value(value, unit)
-    return f"{value:.5g}".replace("-", "−")
+def rate_digits(unit: str, value: float, *ends: float) -> int | None:
+    """Decimals of a rate near 0 that two of its digits take; None where the usual ones serve.
+
+    A rate of 0 is shown as precisely as the high end of its interval, since 0.00 [0.00, 0.00] would
+    hide an end of 0.005 %; no value more precisely than a twentieth of its ends.
+    """
+    if math.isnan(value) or any(map(math.isnan, ends)):
+        return None
+    size, reach = abs(100 * value), 100 * max(map(abs, ends), default=0.0)
+    largest = max(size, reach / _DWARFED) if size >= _LEAST_SHOWN else reach
+    if unit != "%" or not _LEAST_SHOWN <= largest < _FEW_DIGITS:
+        return None
+    return 1 - math.floor(math.log10(largest))
+
+
+def threshold_value(value: float) -> str:
+    """A threshold with every digit it has, as it is read back: scores may lie close together."""
+    return f"{value}" if math.isfinite(value) else shown_value(value, "")
 
 
 def reasons(document: Document) -> list[str]:
@@ -361,6 +381,8 @@ _SPECIAL = str.maketrans({
     **{digit: f"$^{number}$" for number, digit in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")},
 })  # fmt: skip
 _INTERVAL = re.compile(r"(.+?) (\[[^\[\]]+, [^\[\]]+\])")
+_MINUS = re.compile(r"(?<![^\[ ])-(?=\d)")
+"""The sign of a threshold, which tables write as it is typed."""
 _UNIT = re.compile(r"(?P<name>.+) (?P<unit>\[[^\[\],]+\])")
 _COLUMN = 235.0
 """Points of one of two columns of a page, less a little."""
@@ -427,6 +449,7 @@ def escaped(text: str) -> str:
 
 
 def _cell(value: str, stacked: bool) -> str:
+    value = _MINUS.sub("−", value)
     parts = _INTERVAL.fullmatch(value) if stacked else None
     if parts is None:
         return escaped(value)

@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING
 from unmask._doors import open_door
 
 if TYPE_CHECKING:
-    from unmask.trials.embeddings import SLICE, Contents, Embeddings, refuse_encoders
-    from unmask.trials.embeddings import refuse_repeated
-    from unmask.trials.embeddings import short_encoder
+    from unmask.trials.embeddings import SLICE, Contents, Embeddings, joined_embeddings
+    from unmask.trials.embeddings import refuse_encoders, refuse_repeated, short_encoder
     from unmask.trials.formats import FORMATS, NONTARGET, OTHER, TARGET, OnProblem, Sound, Source
     from unmask.trials.formats import Units, natural
     from unmask.trials.ids import Ids, lookup, match, refuse_twins, share, text_ids, trial_codes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Self
@@ -212,6 +212,35 @@ def _ids(
     if len(column) != length:
         raise InputError(name, f"{length} {what}, one per vector", len(column))
     return column
+
+
+def joined_embeddings(sets: Sequence[Embeddings]) -> Embeddings:
+    """Several sets of one encoder as one, with the lists that all of them have."""
+    first = sets[0]
+    if len(sets) == 1:
+        return first
+    refuse_encoders({voices.name: voices for voices in sets})
+    for voices in sets:
+        if voices.dimension != first.dimension:
+            wanted = f"{first.dimension} dimensions as in {first.name}"
+            raise InputError(voices.name, wanted, voices.dimension)
+    lists: dict[str, Ids] = {}
+    for what in ("speakers", "utterances", "sessions"):
+        known = [getattr(voices, what) for voices in sets]
+        if all(ids is not None for ids in known):
+            lists[what] = Ids.concatenate(known)
+    shared = [name for name in first.columns if all(name in voices.columns for voices in sets)]
+    columns = {name: Ids.concatenate([voices.columns[name] for voices in sets]) for name in shared}
+    vectors = np.concatenate([voices.vectors for voices in sets])
+    return Embeddings(
+        vectors,
+        lists["speakers"],
+        lists.get("utterances"),
+        lists.get("sessions"),
+        columns=columns,
+        encoder=first.encoder,
+        contents=np.concatenate([voices.content_codes for voices in sets]),
+    )
 
 
 def refuse_encoders(sets: Mapping[str, Embeddings | None]) -> None:

@@ -120,6 +120,7 @@ def make_trials(
     per_speaker: int | None = None,
     enrol: int | None = None,
     balanced: bool = False,
+    nontargets: int | None = None,
     seed: int = 0,
 ) -> MadeTrials:
     """Make a list of trials: which utterances are compared, and which pairs are of one speaker.
@@ -142,6 +143,9 @@ def make_trials(
         with ``cross_session``); the others are tested against all models.
     balanced : bool
         Draw as many trials of the larger class as the smaller one has.
+    nontargets : int, optional
+        Draw as many nontarget trials in all. A false-alarm rate of 1 in 10,000 takes some hundred
+        thousand of them.
     seed : int
         Seed of all draws; the order of ``voices`` does not matter.
 
@@ -159,9 +163,12 @@ def make_trials(
     >>> um.make_trials({"a1": "ann", "a2": "ann", "b1": "bob"}, enrol=1, seed=3).models
     {'ann': ['a2']}
     """
-    for option, value in {"per_speaker": per_speaker, "enrol": enrol}.items():
+    least = {"per_speaker": per_speaker, "enrol": enrol, "nontargets": nontargets}
+    for option, value in least.items():
         if value is not None and value < 1:
             raise InputError(option, "at least 1", value)
+    if balanced and nontargets is not None:
+        raise InputError("nontargets", "a number, or balanced classes", "both")
     name, ids = _voices(voices)
     ids = {what: column.alphabetical() for what, column in ids.items()}
     row = np.argsort(ids["utterances"].codes)
@@ -186,6 +193,11 @@ def make_trials(
         raise InputError(name, "pairs of one speaker and of two, with these options", found)
     if balanced:
         counts = dict.fromkeys(counts, min(counts.values()))
+    if nontargets is not None:
+        if nontargets > counts["nontarget"]:
+            wanted = f"at most the {counts['nontarget']:,} pairs of two speakers that there are"
+            raise InputError("nontargets", wanted, f"{nontargets:,}")
+        counts["nontarget"] = nontargets
     at = [first["row"].to_numpy(), test["row"].to_numpy()]
     speakers = ids["speakers"].take(at[0]), ids["speakers"].take(at[1])
     utterances = ids["utterances"]
