@@ -92,7 +92,7 @@ def test_of_too_many_people_some_are_drawn_and_the_report_says_so(done, tmp_path
 def test_everything_is_written(done):
     _, result, out = done
     names = files(out)
-    assert {"report.html", "results.json", "assessment.toml"} <= set(names)
+    assert {"report.html", "results.json", "settings.toml"} <= set(names)
     keys = [section.key for section in result.sections]
     assert keys == ["legal", "trust", "similarity", "zebra", "verification", "cpmap", "worst_case"]
     for key in (*keys, "speakers"):
@@ -580,7 +580,7 @@ def test_one_run_writes_a_folder_at_a_time(done, tmp_path):
 
 def test_the_resolved_config_runs_again(done):
     _, _, out = done
-    config = load_config(out / "assessment.toml")
+    config = load_config(out / "settings.toml")
     again = assess(config, out)
     assert again.computed == 0
 

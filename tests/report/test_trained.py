@@ -270,6 +270,6 @@ def test_folders_a_command_and_other_people_make_an_attacker_that_learns(
     assert {"informed, encoder (cosine)", "informed, encoder (wccn)"} <= named
     assert any("trained by informed, encoder" in name for name in named)
     assert "not computed" not in done.output
-    again = ["assess", "report/assessment.toml", "--allow-code", *to]
+    again = ["assess", "report/settings.toml", "--allow-code", *to]
     said = CliRunner().invoke(app, again).stderr
     assert "computed 0" in said

@@ -19,6 +19,7 @@ from unmask._version import __version__
 from unmask.errors import InputError
 from unmask.run import (
     cache_directory,
+    check_output_folder,
     check_writable,
     content_digest,
     in_parts,
@@ -113,6 +114,11 @@ def cache_of(output: Path) -> Path:
     whole = output.resolve()
     name = f"{whole.name}-{hashlib.sha256(str(whole).encode()).hexdigest()[:12]}"
     return cache_directory() / ASSESSMENTS / name
+
+
+def check_cache(folder: str | Path) -> None:
+    """Refuse a folder for kept steps that is an input or holds files of others."""
+    check_output_folder(folder, names=f"{_FOLDERS.pattern}|{_FILES.pattern}|private")
 
 
 class Work:

@@ -22,7 +22,7 @@ from unmask.assessment.config import ATTACKERS, FRAMEWORKS, Config
 from unmask.assessment.toml import check_config, relative, resolved
 from unmask.data import demo_scores
 from unmask.errors import InputError
-from unmask.run import make_folder
+from unmask.run import make_folder, write_whole
 from unmask.speech import case_study, case_study_subset
 from unmask.trials import Embeddings, Scores, read_any, write
 from unmask.utility import case_study_utility, write_measurements
@@ -191,7 +191,7 @@ def demo_config(folder: str | Path, *, seed: int = 0, replicates: int | None = N
     for name, embeddings in {**case_study_subset(), **case_study()}.items():
         write(embeddings, data / f"{name}.npz")
     with demo_scores() as path:
-        (data / "encoders.parquet").write_bytes(path.read_bytes())
+        write_whole(data / "encoders.parquet", path.read_bytes())
     raw = {"seed": seed, **demo_values()}
     if replicates is not None:
         raw["intervals"]["replicates"] = max(replicates, 2)

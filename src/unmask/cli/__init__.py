@@ -32,7 +32,7 @@ _PANELS: Final = {
     "What is read": "key speakers system by missing duplicates format_in columns scores_are",
     "Intervals": "ci level seed",
     "Where it runs": "on workers state",
-    "What is written": "format output figures figure_formats width bare font quiet",
+    "What is written": "format output figures figure_formats width bare font force quiet",
 }
 _PANEL_OF: Final = {name: panel for panel, names in _PANELS.items() for name in names.split()}
 _ORDER: Final = {name: place for place, name in enumerate(_PANEL_OF, 1)}

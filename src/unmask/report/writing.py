@@ -8,9 +8,9 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -35,10 +35,13 @@ from unmask.report.html import filing_html, page_html, render_html
 from unmask.report.table import render, text
 from unmask.report.words import note
 from unmask.run import (
+    check_output,
+    check_output_folder,
     locked,
     make_folder,
     private_files,
     private_folder,
+    refuse_input,
     scratch_folder,
     write_whole,
 )
@@ -49,7 +52,10 @@ Protected = Mapping[str, Embeddings | str | Path]
 PAGE = "report.html"
 _NEW = ".new-"
 FILING = ("filing.html", "filing.pdf")
-ORDER = (*FILING, "figures", "tables", "assessment.toml", "results.json", PAGE)
+SETTINGS = "settings.toml"
+ORDER = (*FILING, "figures", "tables", SETTINGS, "results.json", PAGE)
+_OTHERS = r"data|assessment\.toml"
+"""What may lie in a new report folder: data of the demo or of unmask utility, and the config."""
 _MARKS = re.compile(r"([*_`<])")
 _SUFFIXES = {"csv": "csv", "md": "md", "latex": "tex"}
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
@@ -136,9 +142,11 @@ def assess(
         config = config.model_copy(update={"quick": quick or config.quick})
         how: Any = {"cache": cache, "allow_code": allow_code, "listener": listener, "say": say}
         how["processes"] = processes
-        done = run_assessment(config, cache if out is None else out, **how)
-        if out is not None:
-            write_report(done, out, file_copy=file_copy, listener=listener)
+        if out is None:
+            return run_assessment(config, cache, **how)
+        with report_folder(out) as folder:
+            done = run_assessment(config, folder, **how)
+            write_inside(done, folder, file_copy=file_copy, listener=listener)
     return done
 
 
@@ -164,21 +172,70 @@ def write_report(
     ``file_copy`` adds the filing copy, as PDF too where there is a Chromium to print it. One run
     writes at a time; what a killed one left half made is removed, and so is an older filing copy.
     """
-    folder, tell = Path(output), listener or (lambda what, done, total: None)
+    with report_folder(output) as folder:
+        return write_inside(assessment, folder, file_copy=file_copy, listener=listener)
+
+
+def check_report_folder(folder: str | Path) -> None:
+    """Refuse a report folder that is an input, holds inputs under names of reports, or files of
+    others.
+    """
+    place = Path(folder)
+    check_output_folder(place, signs=("results.json", SETTINGS), names=_OTHERS)
+    for name in ORDER:
+        there = place / name
+        files = sorted(there.iterdir()) if there.is_dir() else [there]
+        for file in (there, *files):
+            # Lists of rates have a fixed layout, which leaves no room for a mark.
+            if file.name.startswith("result_for_rank_") or file.is_dir():
+                refuse_input(file)
+            else:
+                check_output(file)
+
+
+@contextmanager
+def report_folder(output: str | Path) -> Iterator[Path]:
+    """Keep a report folder to one run, from its start to the end of writing.
+
+    A second run that starts meanwhile is refused at once. A folder that was made for a run that
+    fails goes again.
+    """
+    folder = Path(output)
+    check_report_folder(folder)
+    is_new = not folder.exists()
+    make_folder(folder)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         with locked(folder):
-            for left in folder.glob(f"{_NEW}*"):
-                shutil.rmtree(left)
-            with tempfile.TemporaryDirectory(prefix=_NEW, dir=folder) as temporary:
-                made = Path(temporary)
-                _make(assessment, made, folder, tell)
-                if file_copy:
-                    tell("printing the filing copy", 0, 1)
-                    page, pdf = (made / name for name in FILING)
-                    write_whole(page, filing_html(assessment).encode())
-                    print_pdf(page, pdf, date=assessment.date)
-                _put_in_place(made, folder)
+            yield folder
+    except BaseException:
+        if is_new:
+            with suppress(OSError):
+                folder.rmdir()
+        raise
+
+
+def write_inside(
+    assessment: Assessment,
+    folder: Path,
+    *,
+    file_copy: bool = False,
+    listener: Listener | None = None,
+) -> Path:
+    """Write into a :func:`report_folder` that this run holds."""
+    tell = listener or (lambda what, done, total: None)
+    try:
+        for left in folder.glob(f"{_NEW}*"):
+            shutil.rmtree(left)
+        with tempfile.TemporaryDirectory(prefix=_NEW, dir=folder) as temporary:
+            made = Path(temporary)
+            _make(assessment, made, folder, tell)
+            if file_copy:
+                tell("printing the filing copy", 0, 1)
+                page, pdf = (made / name for name in FILING)
+                write_whole(page, filing_html(assessment).encode())
+                print_pdf(page, pdf, date=assessment.date)
+            check_report_folder(folder)
+            _put_in_place(made, folder)
     except OSError as error:
         where = error.filename or folder
         raise InputError(f"{where}: cannot be written: {error.strerror or error}") from None
@@ -190,7 +247,7 @@ def _make(assessment: Assessment, made: Path, folder: Path, tell: Listener) -> N
     write_whole(made / "results.json", assessment.document.to_json().encode() + b"\n")
     redact = assessment.config.redact
     config = to_toml(assessment.asked, base=None if redact else folder.resolve())
-    write_whole(made / "assessment.toml", config.encode())
+    write_whole(made / SETTINGS, config.encode())
     (made / "tables").mkdir()
     for format, suffix in _SUFFIXES.items() if assessment.overview.rows else ():
         path = made / "tables" / f"overview.{suffix}"
@@ -230,7 +287,7 @@ def _draw(figure: Figure, kinds: tuple[str, ...], folder: Path, kept: Path) -> N
         for kind, content in images(figure, missing).items():
             write_whole(stored[kind], content, private=True)
     for kind, path in stored.items():
-        shutil.copyfile(path, folder / f"{figure.name}.{kind}")
+        write_whole(folder / f"{figure.name}.{kind}", path.read_bytes())
 
 
 def _put_in_place(made: Path, folder: Path) -> None:

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from unmask.errors import InputError
+from unmask.run.outputs import check_output, mark, refuse_input, remember_input, remember_output
 
 _SCRATCH, _LOCK = ".unmask-", "lock"
 KEPT = 7 * 24 * 3600.0
@@ -105,12 +106,18 @@ def _hold(path: Path, flags: int = os.O_RDONLY, *, sure: bool = False) -> int | 
 
 
 @contextmanager
-def atomic_path(path: str | Path, *, private: bool = False) -> Iterator[Path]:
+def atomic_path(
+    path: str | Path, *, private: bool = False, replace: bool = False
+) -> Iterator[Path]:
     """Give a temporary path beside ``path`` that takes its name when all went well; where it is
     ``private`` this user alone can read it.
 
-    The one way in which files are written. The temporary file lies in a new folder: two writers
-    never share it, and no link is followed there. What was written is on the disk before the name
+    The one way in which files are written. An input is never replaced, a file of others only where
+    that was asked for (:func:`~unmask.run.outputs.check_output`). ``private`` files and those that
+    ``replace`` others lie in folders of unmask.
+
+    The temporary file lies in a new folder: two writers never share it, and no link is followed
+    there. What was written is on the disk before the name
     is given; a link stays one, a device or a pipe is written through.
     """
     if str(path) == "-":
@@ -119,6 +126,8 @@ def atomic_path(path: str | Path, *, private: bool = False) -> Iterator[Path]:
     if not final.name or final.is_dir():
         raise InputError(path, "a file to write", "a folder")
     final = Path(os.path.realpath(final)) if final.is_symlink() else final
+    if final.is_symlink():
+        raise InputError(path, "a file to write", "a link that leads to itself")
     if not final.parent.is_dir():
         raise InputError(path, "an existing folder", f"none at {final.parent}")
     try:
@@ -129,12 +138,19 @@ def atomic_path(path: str | Path, *, private: bool = False) -> Iterator[Path]:
                 with open(made, "rb") as source, open(final, "wb", buffering=0) as device:
                     shutil.copyfileobj(source, device)
             return
+        kept = private or replace
+        (refuse_input if kept else check_output)(path)
         with scratch_folder(final.parent, named=path) as folder:
             temporary = folder / f".new{final.suffix if len(final.suffix) < 10 else ''}"
             yield temporary
+            # Somebody may have written a file of that name meanwhile.
+            (refuse_input if kept else check_output)(path)
             if private:
                 temporary.chmod(0o600)
+            else:
+                mark(temporary, final)
             _settle(temporary, final)
+            remember_output(final)
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror or error})") from error
 
@@ -146,13 +162,16 @@ def _settle(temporary: Path, final: Path) -> None:
 
 
 @contextmanager
-def atomic_file(path: str | Path, *, private: bool = False) -> Iterator[BinaryIO]:
+def atomic_file(
+    path: str | Path, *, private: bool = False, replace: bool = False
+) -> Iterator[BinaryIO]:
     """Open a file for writing, compressed if its name ends in ``.gz``; ``-`` is standard output."""
     if str(path) == "-":
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    with atomic_path(path, private=private) as temporary, open(temporary, "x+b") as file:
+    made = atomic_path(path, private=private, replace=replace)
+    with made as temporary, open(temporary, "x+b") as file:
         if Path(path).suffix.lower() == ".gz":
             with gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0) as packed:
                 yield cast("BinaryIO", packed)
@@ -160,9 +179,12 @@ def atomic_file(path: str | Path, *, private: bool = False) -> Iterator[BinaryIO
             yield file
 
 
-def write_whole(path: str | Path, content: bytes, *, private: bool = False) -> None:
+def write_whole(
+    path: str | Path, content: bytes, *, private: bool = False, replace: bool = False
+) -> None:
     """Write a file at once."""
-    with atomic_path(path, private=private) as temporary, open(temporary, "xb") as file:
+    made = atomic_path(path, private=private, replace=replace)
+    with made as temporary, open(temporary, "xb") as file:
         file.write(content)
 
 
@@ -194,6 +216,7 @@ def _digest(path: Path, state: tuple[int, ...]) -> str:
 def text_lines(path: str | os.PathLike[str]) -> list[str]:
     """The lines of a text file in UTF-8, without their ends; gzipped where the name ends so."""
     opened = gzip.open if str(path).endswith(".gz") else open
+    remember_input(path)
     most = memory_left() // 16
     try:
         with opened(path, "rt", encoding="utf-8-sig") as file:

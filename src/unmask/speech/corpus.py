@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from unmask.errors import InputError
-from unmask.run import content_digest, text_lines
+from unmask.run import content_digest, remember_input, text_lines
 from unmask.speech.audio import SUFFIXES, cut_of
 from unmask.trials import embedding_columns, read_speakers
 
@@ -92,6 +92,8 @@ def recordings(
         rows = _from_kaldi(place)
     else:
         rows = _from_folder(place, speakers)
+    for recording in rows:
+        remember_input(recording.file)
     if not rows:
         kinds = " ".join(sorted(SUFFIXES))
         endings = Counter(path.suffix for path in place.rglob("*") if path.is_file())

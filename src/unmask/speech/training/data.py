@@ -174,7 +174,7 @@ def _decode_rows(xp: Xp, shared: _Shared, rows: Range) -> Arrays:
         sizes.append([version.size for version in versions])
         hashes.append(hashlib.sha256(versions[0].tobytes()).digest())
     joined = np.concatenate(pieces) if pieces else np.zeros(0, np.int16)
-    run.write_whole(_file(folder, rows), joined.tobytes())
+    run.write_whole(_file(folder, rows), joined.tobytes(), replace=True)
     return {
         "sizes": np.array(sizes, dtype=np.int64).reshape(-1, len(speeds)),
         "hashes": np.frombuffer(b"".join(hashes), dtype=np.uint8),

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from unmask.errors import InputError
-from unmask.run import memory_left
+from unmask.run import memory_left, remember_input
 
 HEAD = 1 << 20
 BLOCK = 1 << 26
@@ -183,6 +183,7 @@ def _open(path: str | Path) -> BinaryIO:
     try:
         if Path(path).is_dir():
             raise InputError(path, "a file", "a directory")
+        remember_input(path)
         return open(path, "rb")
     except FileNotFoundError as error:
         raise InputError(f"{path}: no such file") from error
