@@ -8,7 +8,6 @@ and 2026 ``libri_dev_enrolls_mcadams-libri_dev_trials_f_mcadams/scores``; trials
 from __future__ import annotations
 
 import json
-import os
 import re
 import tomllib
 from collections.abc import Iterator, Sequence
@@ -22,7 +21,7 @@ from unmask.assessment.config import ATTACKERS, FRAMEWORKS, Config
 from unmask.assessment.toml import check_config, relative, resolved
 from unmask.data import demo_scores
 from unmask.errors import InputError
-from unmask.run import make_folder, write_whole
+from unmask.run import files_below, folders_below, make_folder, write_whole
 from unmask.speech import case_study, case_study_subset
 from unmask.trials import Embeddings, Scores, read_any, write
 from unmask.utility import case_study_utility, write_measurements
@@ -73,7 +72,7 @@ def _of_files(where: Path, start: Path) -> str:
         if path.name.startswith(".") or path.name in _KEPT_LISTS:
             continue
         if path.is_dir():
-            if any(f.suffix.lower() in _SOUND for f in path.rglob("*")):
+            if any(f.suffix.lower() in _SOUND for f in files_below(path)):
                 audio[path.name] = place
         elif path.suffix.lower() not in _SKIPPED:
             try:
@@ -355,13 +354,9 @@ def _states_utility(path: Path) -> bool:
 
 
 def _folders(folder: Path) -> Iterator[tuple[Path, set[str]]]:
-    """Every folder below with the names of its files, in order; hidden ones and links are left."""
-    top = str(folder)
-    for place, below, names in os.walk(top):
-        below[:] = sorted(name for name in below if not name.startswith("."))
-        if place[len(top) :].count(os.sep) >= _DEPTH:
-            below.clear()
-        yield Path(place), set(names)
+    """Every folder below with the names of its files, in order; hidden ones are left."""
+    for place, files in folders_below(folder, hidden=False, depth=_DEPTH).items():
+        yield place, {path.name for path in files}
 
 
 def _set_name(match: re.Match[str]) -> str:

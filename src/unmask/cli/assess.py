@@ -147,7 +147,7 @@ def run(
     with progress_bar("reading", quiet=terminal.quiet, parts=False) as bar:
         listener = bar or _logged(terminal)
         heard: Any = {"listener": listener, "say": terminal.remark}
-        with report.report_folder(output) as folder:
+        with report.report_folder(output, config) as folder:
             done = report.run_assessment(config, folder, **heard, **how)
             page = report.write_inside(done, folder, file_copy=file_copy, listener=listener)
         listener("", 1, 1)

@@ -37,8 +37,11 @@ from unmask.report.words import note
 from unmask.run import (
     check_output,
     check_output_folder,
+    command_files,
+    is_input,
     locked,
     make_folder,
+    marked,
     private_files,
     private_folder,
     refuse_input,
@@ -127,7 +130,10 @@ def assess(
     """
     if isinstance(protected, str | Path) and out is None:
         protected, out = None, protected
+    given = [data, *(protected.values() if isinstance(protected, Mapping) else ())]
+    named = [str(one) for one in given if isinstance(one, str | Path)]
     with ExitStack() as stack:
+        stack.enter_context(command_files(named, is_shell=False))
         if cache is None:
             cache = stack.enter_context(scratch_folder()) if out is None else cache_of(Path(out))
         if isinstance(protected, Mapping) and not isinstance(data, Config):
@@ -144,7 +150,7 @@ def assess(
         how["processes"] = processes
         if out is None:
             return run_assessment(config, cache, **how)
-        with report_folder(out) as folder:
+        with report_folder(out, config) as folder:
             done = run_assessment(config, folder, **how)
             write_inside(done, folder, file_copy=file_copy, listener=listener)
     return done
@@ -172,17 +178,33 @@ def write_report(
     ``file_copy`` adds the filing copy, as PDF too where there is a Chromium to print it. One run
     writes at a time; what a killed one left half made is removed, and so is an older filing copy.
     """
-    with report_folder(output) as folder:
+    with report_folder(output, assessment.asked) as folder:
         return write_inside(assessment, folder, file_copy=file_copy, listener=listener)
 
 
-def check_report_folder(folder: str | Path) -> None:
+def _settings(config: Config, folder: Path) -> str:
+    """The config as its report keeps it, which withholds paths where the report is redacted."""
+    return to_toml(config, base=None if config.redact else folder.resolve())
+
+
+def check_report_folder(folder: str | Path, config: Config | None = None) -> None:
     """Refuse a report folder that is an input, holds inputs under names of reports, or files of
     others.
+
+    The report's own settings may be the ``config`` of the run that writes it again, if they stay as
+    they are.
     """
     place = Path(folder)
     check_output_folder(place, signs=("results.json", SETTINGS), names=_OTHERS)
+    settings = place / SETTINGS
+    if is_input(settings) and config is not None:
+        expected = marked(_settings(config, place), SETTINGS)
+        if settings.read_text(encoding="utf-8") != expected:
+            wanted = "another folder (-o): these settings are the config, and would change"
+            raise InputError(f"{settings}: expected {wanted}")
     for name in ORDER:
+        if name == SETTINGS and is_input(settings):
+            continue
         there = place / name
         files = sorted(there.iterdir()) if there.is_dir() else [there]
         for file in (there, *files):
@@ -194,14 +216,14 @@ def check_report_folder(folder: str | Path) -> None:
 
 
 @contextmanager
-def report_folder(output: str | Path) -> Iterator[Path]:
+def report_folder(output: str | Path, config: Config) -> Iterator[Path]:
     """Keep a report folder to one run, from its start to the end of writing.
 
     A second run that starts meanwhile is refused at once. A folder that was made for a run that
     fails goes again.
     """
     folder = Path(output)
-    check_report_folder(folder)
+    check_report_folder(folder, config)
     is_new = not folder.exists()
     make_folder(folder)
     try:
@@ -234,7 +256,7 @@ def write_inside(
                 page, pdf = (made / name for name in FILING)
                 write_whole(page, filing_html(assessment).encode())
                 print_pdf(page, pdf, date=assessment.date)
-            check_report_folder(folder)
+            check_report_folder(folder, assessment.asked)
             _put_in_place(made, folder)
     except OSError as error:
         where = error.filename or folder
@@ -245,9 +267,7 @@ def write_inside(
 def _make(assessment: Assessment, made: Path, folder: Path, tell: Listener) -> None:
     write_whole(made / PAGE, render_html(assessment).encode())
     write_whole(made / "results.json", assessment.document.to_json().encode() + b"\n")
-    redact = assessment.config.redact
-    config = to_toml(assessment.asked, base=None if redact else folder.resolve())
-    write_whole(made / SETTINGS, config.encode())
+    write_whole(made / SETTINGS, _settings(assessment.asked, folder).encode())
     (made / "tables").mkdir()
     for format, suffix in _SUFFIXES.items() if assessment.overview.rows else ():
         path = made / "tables" / f"overview.{suffix}"
@@ -296,6 +316,8 @@ def _put_in_place(made: Path, folder: Path) -> None:
     old.mkdir()
     for name in ORDER:
         there = folder / name
+        if is_input(there):  # The settings of this report, which stay as they are.
+            continue
         if there.is_dir():
             there.rename(old / name)
         if (made / name).exists():

@@ -23,10 +23,18 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from unmask.errors import InputError
-from unmask.run.outputs import check_output, mark, refuse_input, remember_input, remember_output
+from unmask.run.outputs import (
+    check_output,
+    identity,
+    mark,
+    refuse_input,
+    remember_input,
+    remember_output,
+)
 
 _SCRATCH, _LOCK = ".unmask-", "lock"
 KEPT = 7 * 24 * 3600.0
+LINE_ENDS = "lines that end with LF or CR LF"
 _TICK = 2_000_000_000
 _GROUP = Path("/sys/fs/cgroup")
 _USERS = hasattr(os, "getuid")
@@ -192,7 +200,7 @@ def content_digest(path: str | os.PathLike[str]) -> str:
     """SHA-256 of a file, read again whenever it may have changed; of all files of a folder."""
     place = Path(path)
     if place.is_dir():
-        inside = sorted(file for file in place.rglob("*") if file.is_file())
+        inside = [file for file in files_below(place) if file.is_file()]
         named = [f"{one.relative_to(place).as_posix()}\0{content_digest(one)}\n" for one in inside]
         return hashlib.sha256("".join(named).encode(errors="surrogateescape")).hexdigest()
     try:
@@ -213,13 +221,48 @@ def _digest(path: Path, state: tuple[int, ...]) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def folders_below(
+    root: str | os.PathLike[str], *, hidden: bool = True, depth: int = sys.maxsize
+) -> dict[Path, list[Path]]:
+    """A folder and every one below it, links followed, each with its files, all sorted.
+
+    Each real folder is gone through once, told by device and inode, so that loops end. Where two
+    names lead to one folder, the one without links counts.
+    """
+    found: dict[Path, list[Path]] = {}
+    seen: set[object] = set()
+    folders, links = [(Path(root), 0)], list[tuple[Path, int]]()
+    while folders or links:
+        folder, level = folders.pop() if folders else links.pop(0)
+        which = identity(folder)
+        if which in seen:
+            continue
+        seen.add(which)
+        files = found.setdefault(folder, [])
+        try:
+            inside = sorted(folder.iterdir())
+        except OSError as error:
+            raise InputError(f"{folder}: cannot be read: {error.strerror}") from None
+        for path in inside:
+            if not path.is_dir():
+                files.append(path)
+            elif level < depth and (hidden or not path.name.startswith(".")):
+                (links if path.is_symlink() else folders).append((path, level + 1))
+    return dict(sorted(found.items()))
+
+
+def files_below(root: str | os.PathLike[str]) -> list[Path]:
+    """Every file of :func:`folders_below`, sorted."""
+    return sorted(path for files in folders_below(root).values() for path in files)
+
+
 def text_lines(path: str | os.PathLike[str]) -> list[str]:
     """The lines of a text file in UTF-8, without their ends; gzipped where the name ends so."""
     opened = gzip.open if str(path).endswith(".gz") else open
     remember_input(path)
     most = memory_left() // 16
     try:
-        with opened(path, "rt", encoding="utf-8-sig") as file:
+        with opened(path, "rt", encoding="utf-8-sig", newline="") as file:
             text = file.read(most)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
@@ -227,7 +270,12 @@ def text_lines(path: str | os.PathLike[str]) -> list[str]:
         raise InputError(f"{path}: expected text in UTF-8: {error}") from None
     if len(text) == most:
         raise InputError(path, "a text that memory holds", "more")
-    return text.removesuffix("\n").split("\n")
+    lines = text.replace("\r\n", "\n").removesuffix("\n").split("\n")
+    if "\r" in text:
+        for number, line in enumerate(lines, 1):
+            if "\r" in line:
+                raise InputError(f"{path}, line {number}", LINE_ENDS, "a carriage return alone")
+    return lines
 
 
 @contextmanager

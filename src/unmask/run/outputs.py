@@ -46,10 +46,13 @@ Identity = tuple[int, int]
 """Device and inode: the same file, whatever links lead to it."""
 
 
-@dataclass
+@dataclass(eq=False)
 class _Command:
-    """The files of one command: what it reads, and what it has written itself."""
+    """The files of one command: what it reads, and what it has written itself; ``is_shell`` where
+    it was typed, not called from Python.
+    """
 
+    is_shell: bool = True
     inputs: dict[Identity, str] = field(default_factory=dict)
     written: set[Identity] = field(default_factory=set)
 
@@ -59,9 +62,12 @@ _overwriting: ContextVar[bool] = ContextVar("overwriting", default=False)
 
 
 @contextmanager
-def command_files(inputs: Iterable[str], *, force: bool = False) -> Iterator[None]:
+def command_files(
+    inputs: Iterable[str], *, force: bool = False, is_shell: bool = True
+) -> Iterator[None]:
     """Protect what a command is given and what it reads; ``force`` replaces files of others."""
-    _commands.append(_Command())
+    command = _Command(is_shell)
+    _commands.append(command)
     try:
         for path in inputs:
             remember_input(path)
@@ -71,7 +77,7 @@ def command_files(inputs: Iterable[str], *, force: bool = False) -> Iterator[Non
         else:
             yield
     finally:
-        _commands.pop()
+        _commands.remove(command)
 
 
 @contextmanager
@@ -177,7 +183,7 @@ def check_output_folder(
 
 def _force() -> str:
     """How files of others are replaced, on the command line or in Python."""
-    return "--force" if _commands else "um.overwriting()"
+    return "--force" if _commands and _commands[-1].is_shell else "um.overwriting()"
 
 
 def mark(path: Path, named: Path) -> None:
@@ -202,6 +208,11 @@ def mark(path: Path, named: Path) -> None:
     if hasattr(os, "setxattr"):
         with suppress(OSError):
             os.setxattr(path, _ATTRIBUTE, _digest(path))
+
+
+def marked(text: str, name: str) -> str:
+    """The text of a file as it is written under a name."""
+    return text + _LAST_LINES.get(Path(name).suffix, b"").decode()
 
 
 def is_written_by_unmask(path: str | os.PathLike[str]) -> bool:

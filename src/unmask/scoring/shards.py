@@ -201,4 +201,4 @@ def _sides(backend: Backend, vectors: npt.ArrayLike, name: str, row: int) -> Sid
     try:
         return sides_of(backend, vectors)
     except InputError as error:
-        raise InputError(f"{name}, in the {row + 1:,}th vector or after it: {error}") from None
+        raise InputError(f"{name}, in row {row + 1:,} or below: {error}") from None

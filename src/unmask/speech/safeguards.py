@@ -350,7 +350,7 @@ def _anonymise(
         for recording, row in zip(recordings, rows, strict=True)
         if "failure" not in row
     ]
-    audio = (p for p in root.rglob("*") if p.suffix.lower() in SUFFIXES and p.name[0] != ".")
+    audio = (p for p in run.files_below(root) if p.suffix.lower() in SUFFIXES and p.name[0] != ".")
     older = sorted(set(audio) - set(targets))
     levels = [result.guarded_db for _, result in done if result.guarded_db is not None]
     guarded = [below for below in levels if below > 0.0]

@@ -201,7 +201,7 @@ def audio_files(folder: str | Path) -> tuple[Recording, ...]:
     root = Path(folder)
     if not root.is_dir():
         raise InputError(f"{root}: no such folder")
-    paths = sorted(path for path in root.rglob("*") if path.suffix.lower() in SUFFIXES)
+    paths = [path for path in run.files_below(root) if path.suffix.lower() in SUFFIXES]
     if not paths:
         raise InputError(f"{root}: expected audio files, found none")
     return tuple(Recording(path, str(n), "") for n, path in enumerate(paths))
