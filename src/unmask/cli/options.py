@@ -134,6 +134,7 @@ def flat(command: Callable[..., None]) -> Callable[..., None]:
     )
     run.__annotations__ = {name: kind for name, (kind, _) in given.items()}
     run.__doc__ = command.__doc__
+    run.outputs = tuple(outputs)  # type: ignore[attr-defined]
     return run
 
 

@@ -155,14 +155,21 @@ def read_pairs(path: str | Path, *, kind: str = "utt2spk") -> SpeakerRule:
 
 
 def _is_spk2utt(source: Input) -> bool:
-    """Whether the name says so, or no line could be one of utterance and speaker."""
+    """Whether the name says so, or lines have more than two words, of which none may have two: it
+    could be one of utterance and speaker.
+    """
     if Path(source.name).name.split(".")[-1] == "spk2utt":
         return True
     first = source.head.split(b"\n", 1)[0].split()
     if len(first) <= 2:
         return False
     source.load()
-    return all(len(line.split()) > 2 for block in source.blocks() for line in block.splitlines())
+    for number, line in enumerate(b"".join(source.blocks()).splitlines(), 1):
+        if len(line.split()) == 2:
+            wanted = "one layout (a file of speakers and their utterances is named spk2utt)"
+            actual = f"{len(first)} words in line 1 and 2 here"
+            raise InputError(f"{source.name}, line {number}", wanted, actual)
+    return True
 
 
 def _spk2utt(source: Input) -> pl.DataFrame:
