@@ -48,7 +48,8 @@ OUTPUTS = {
 """Every option that writes, by command; the others write nothing but the terminal."""
 FOLDERS = {"figures", "state", "cache", "heard", "report"}
 WRITES = re.compile(
-    r"\b((?<!Format )to write|Write |Save |Draw |Folder for|Checkpoint folder|One page to file)"
+    r"\b((?<!Format )(?<!System )to write|Write |Save |Draw |Folder for|Checkpoint folder|"
+    r"One page to file)"
 )
 
 

@@ -84,13 +84,18 @@ def command_files(
 def overwriting() -> Iterator[None]:
     """Replace files that unmask did not write, as ``--force`` does; inputs never are.
 
+    Yields
+    ------
+    None
+        Such files are replaced within the ``with`` block.
+
     Examples
     --------
     >>> import unmask as um
     >>> from pathlib import Path
     >>> _ = Path("notes.tsv").write_text("mine")
     >>> scores = um.Scores.from_arrays([2.0, 1.5], [-1.0, 0.5])
-    >>> um.write(scores, "notes.tsv")
+    >>> um.write(scores, "notes.tsv")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     unmask.errors.InputError: notes.tsv: exists already, and unmask did not write it; ...
     >>> with um.overwriting():

@@ -191,7 +191,7 @@ def _from_kaldi(root: Path) -> list[Recording]:
                 " audio to files first"
             )
         path = Path(file)
-        base = path if path.is_absolute() or path.exists() else root / path
+        base = path if path.is_absolute() or os.path.exists(path) else root / path
         rows.append(_placed(base, utterance, owners[utterance]))
     return rows
 
@@ -211,6 +211,8 @@ def _from_list(place: Path, speakers: str | None) -> list[Recording]:
             trimmed = PurePosixPath(*relative.parts[-2:]) if speakers is None else relative
             labels = [label(trimmed)[0]]
         utterance = labels[0] if len(labels) == 2 else path.stem
+        if "\0" in last:
+            raise InputError(f"{place}, line {number}", "the path of a file", "one with a NUL")
         owner = owners.setdefault(os.path.realpath(path), labels[-1])
         if owner != labels[-1]:
             where = f"{place}, line {number}"
@@ -365,8 +367,8 @@ def _seconds(held: Mapping[str, Any], name: str, where: str) -> float:
 
 def _existing(file: str, folder: Path, where: str) -> Path:
     """A file that a manifest names, below the current folder or its own."""
-    path = Path(file) if Path(file).is_absolute() or Path(file).is_file() else folder / file
-    if not path.is_file():
+    path = Path(file) if Path(file).is_absolute() or os.path.isfile(file) else folder / file
+    if not os.path.isfile(path):
         raise InputError(where, f"the file {file}", "none")
     return path
 

@@ -161,7 +161,7 @@ def _json(path: Path, lines: Iterable[str]) -> Iterator[tuple[int, dict[str, str
     for number, line in ((n, one) for n, one in enumerate(lines, 1) if one.strip()):
         try:
             row = {str(name).lower(): str(value) for name, value in json.loads(line).items()}
-        except (ValueError, AttributeError):
+        except (ValueError, AttributeError, RecursionError):
             raise InputError(f"{path}, line {number}", "an object in JSON", line[:40]) from None
         if not head:
             head = row
