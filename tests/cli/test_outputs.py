@@ -48,7 +48,7 @@ OUTPUTS = {
 """Every option that writes, by command; the others write nothing but the terminal."""
 FOLDERS = {"figures", "state", "cache", "heard", "report"}
 WRITES = re.compile(
-    r"\b((?<!Format )(?<!System )to write|Write |Save |Draw |Folder for|Checkpoint folder|"
+    r"\b((?<!Format )(?<!System )to write|Write |Save |Draw the |Folder for|Checkpoint folder|"
     r"One page to file)"
 )
 

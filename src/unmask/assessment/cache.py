@@ -145,6 +145,8 @@ class Work:
         self.done = self.total = 0.0
         self.reused = self.computed = 0
         self.own: set[Path] = set()
+        self.left_out: dict[tuple[str, str], tuple[str, ...]] = {}
+        """By safeguard and run: why some recordings could not be made."""
         self.failures: dict[Path, InputError] = {}
         self._left: dict[Path, float] = {}
 

@@ -278,6 +278,10 @@ def text_lines(path: str | os.PathLike[str]) -> list[str]:
     return lines
 
 
+class Busy(InputError):
+    """Another run is at work in a folder."""
+
+
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Keep a folder to one writer; a second one is refused in a line. The lock ends with its
@@ -285,7 +289,7 @@ def locked(folder: Path) -> Iterator[None]:
     """
     handle = _hold(folder)
     if handle is None:
-        raise InputError(f"{folder}: another run is writing this folder: wait for it")
+        raise Busy(f"{folder}: another run is writing this folder: wait for it")
     try:
         yield
     finally:
