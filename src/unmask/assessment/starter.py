@@ -124,10 +124,15 @@ def _rendered(where: Path, **values: Any) -> str:
         trim_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters["toml"] = lambda value: json.dumps(value, ensure_ascii=False)
+    environment.filters["toml"] = _toml_text
     title = f"Assessment of {where.resolve().name}"
     template = environment.get_template("starter.toml.j2")
     return template.render(title=title, frameworks=FRAMEWORKS, attackers=ATTACKERS, **values)
+
+
+def _toml_text(value: Any) -> str:
+    """A value as TOML has it, which is as JSON has it but for one control character."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _of_tree(tree: Tree, where: Path, start: Path) -> str:

@@ -255,7 +255,10 @@ def write_inside(
                 tell("printing the filing copy", 0, 1)
                 page, pdf = (made / name for name in FILING)
                 write_whole(page, filing_html(assessment).encode())
-                print_pdf(page, pdf, date=assessment.date)
+                printed = made / "printed.pdf"
+                print_pdf(page, printed, date=assessment.date)
+                if printed.is_file():
+                    write_whole(pdf, printed.read_bytes())
             check_report_folder(folder, assessment.asked)
             _put_in_place(made, folder)
     except OSError as error:
