@@ -186,6 +186,6 @@ def test_a_folder_of_others_and_the_inputs_are_kept(corpus, tmp_path):
     target = tmp_path / "same" / f"{first.place}.flac"
     target.parent.mkdir(parents=True)
     os.link(first.path, target)
-    with overwriting(), pytest.raises(InputError, match="is an input .*never overwritten"):
+    with overwriting(), pytest.raises(InputError, match=r"is an input .*never overwritten"):
         anonymise(recorded, tmp_path / "same", safeguard("b2"))
     assert target.read_bytes() == first.path.read_bytes()
