@@ -325,3 +325,23 @@ def test_the_ending_of_a_parquet_file_keeps_its_columns(scores):
     um.write(um.read_scores("scores.txt", key="trials"), "x.parquet")
     assert pl.read_parquet_metadata("x.parquet")["tool"] == "written by unmask"
     assert json.loads(json.dumps(pl.read_parquet("x.parquet").columns))[:2] == ["enrol", "test"]
+
+
+def test_the_demo_takes_its_own_folder_again_and_no_other(tmp_path, monkeypatch):
+    """Also where the file system keeps no marks; data of others stay."""
+    from unmask.assessment import demo_config
+    from unmask.report import check_report_folder
+
+    def missing(*_):
+        raise OSError(95, "Operation not supported")
+
+    monkeypatch.setattr(os, "setxattr", missing, raising=False)
+    monkeypatch.setattr(os, "getxattr", missing, raising=False)
+    for _ in range(2):
+        check_report_folder(tmp_path / "demo")
+        demo_config(tmp_path / "demo")
+    mine = tmp_path / "demo" / "data" / "original.npz"
+    mine.write_bytes(b"mine")
+    with pytest.raises(um.InputError, match="unmask did not write it"):
+        demo_config(tmp_path / "demo")
+    assert mine.read_bytes() == b"mine"

@@ -195,7 +195,9 @@ def demo_config(folder: str | Path, *, seed: int = 0, replicates: int | None = N
     for name, embeddings in {**case_study_subset(), **case_study()}.items():
         write(embeddings, data / f"{name}.npz")
     with demo_scores() as path:
-        write_whole(data / "encoders.parquet", path.read_bytes())
+        content, encoders = path.read_bytes(), data / "encoders.parquet"
+        if not encoders.is_file() or encoders.read_bytes() != content:
+            write_whole(encoders, content)
     raw = {"seed": seed, **demo_values()}
     if replicates is not None:
         raw["intervals"]["replicates"] = max(replicates, 2)

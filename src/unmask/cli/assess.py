@@ -29,7 +29,7 @@ from unmask.cli.common import (
 )
 from unmask.cli.options import argument, flat, group, option, output_file, output_folder
 from unmask.errors import InputError
-from unmask.run import available, overwriting, run_on, write_whole
+from unmask.run import available, run_on, write_whole
 
 NAME = "assessment.toml"
 
@@ -202,8 +202,7 @@ def demo(
     intervals: Intervals = group(level=0.95),
 ) -> None:
     need_report_extra()
-    with overwriting():  # The folder is unmask's.
-        config = assessment.demo_config(output, seed=intervals.seed, replicates=intervals.ci)
+    config = assessment.demo_config(output, seed=intervals.seed, replicates=intervals.ci)
     run(config, output, terminal, processes=available(None))
 
 

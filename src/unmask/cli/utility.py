@@ -24,7 +24,7 @@ from unmask.cli.options import argument, group, option, output_file, output_fold
 from unmask.cli.speech import Recorded
 from unmask.errors import InputError
 from unmask.report import document
-from unmask.run import check_output_folder, make_folder, overwriting, write_whole
+from unmask.run import check_output_folder, make_folder, write_whole
 
 
 def utility(
@@ -83,11 +83,8 @@ def utility(
             write_whole(make_folder(heard) / f"{name}.txt", "".join(lines).encode())
     if report is not None and measurements is None:
         measurements = make_folder(report / "data") / "utility.csv"
-        with overwriting():  # The folder is unmask's.
-            cost.write_measurements(measured, measurements)
-    elif measurements is not None:
-        cost.write_measurements(measured, measurements)
     if measurements is not None:
+        cost.write_measurements(measured, measurements)
         recorded.remark(f"wrote {measurements}")
     output.give(document(cost.utility_of(measured, **intervals.options)))
     if report is not None:

@@ -39,8 +39,8 @@ _LAST_LINES = {
 _PNG, _PNG_END = b"\x89PNG\r\n\x1a\n", b"\x00\x00\x00\x00IEND\xaeB`\x82"
 _ZIP_END = b"PK\x05\x06"
 _JSON = re.compile(rb'"(schema|format|tool)": "unmask\b')
-_RESULTS = re.compile(rb"[\w,]*\bno_interval\b[\w,]*\bsignature\b[\w,]*\r?\n")
-"""The first line of a table of results in CSV."""
+_RESULTS = re.compile(rb"[\w,]*\bno_interval\b[\w,]*\bsignature\b[\w,]*\r?\n|# recogniser: ")
+"""The first line of a table of results in CSV, or of one of measurements."""
 
 Identity = tuple[int, int]
 """Device and inode: the same file, whatever links lead to it."""
