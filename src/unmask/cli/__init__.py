@@ -232,7 +232,7 @@ def _last(line: str, code: int) -> NoReturn:
 class _Closed(io.TextIOBase):
     """Standard output that nobody opened: a result that goes there would be lost."""
 
-    encoding = "utf-8"  # type: ignore[assignment]
+    encoding = "utf-8"
 
     def write(self, text: str) -> NoReturn:
         raise InputError("standard output", "an open one", "it closed")

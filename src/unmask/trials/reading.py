@@ -99,7 +99,7 @@ def read_scores(
         options: dict[str, Any] = {"missing": missing, "duplicates": duplicates, "format": format}
         options |= {"key": key, "speakers": speakers, "systems": systems}
         options |= {"columns": columns, "scores_are": scores_are}
-        files = list(path.values() if isinstance(path, Mapping) else path)
+        files: list[Any] = list(path.values() if isinstance(path, Mapping) else path)
         for file in files:
             if not isinstance(file, str | Path | Frame) and not is_frame(file):
                 wanted = "paths or data frames (of arrays: Scores.from_arrays)"

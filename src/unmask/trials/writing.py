@@ -62,7 +62,7 @@ def write(
     >>> um.write(um.Scores.from_arrays([2.0, 1.5], [-1.0, 0.5]), "scores.tsv")
     (PosixPath('scores.tsv'),)
     """
-    sources = content.sources if isinstance(content, Scores) else (content.source,)
+    sources = content.sources if isinstance(content, TrialList) else (content.source,)
     check_output(path, [source.name for source in sources if source is not None])
     if isinstance(content, Embeddings):
         return _write_embeddings(content, path, embedding_format(path, format))
