@@ -7,6 +7,7 @@ import hashlib
 import io
 import json
 import struct
+from collections.abc import Iterable
 from functools import cache
 from importlib.util import find_spec
 
@@ -52,6 +53,12 @@ def seeds() -> dict[str, list[bytes]]:
         "sheet": _sheets("text", "Well, the word"),
         "labels": _sheets("emotion", "calm"),
         "genders": ["".join(f"s{i} {'fm'[i % 2]}\n" for i in range(ROWS)).encode()],
+        "spoken": [_lines({"utterance": f"u{i}", "text": "a word"} for i in range(ROWS))],
+        **_manifests(),
+        "map": _maps(),
+        "stated": [_STATED.encode()],
+        "ranked": [_RANKED.encode()],
+        "written": [_WRITTEN.encode()],
         **_encoders(),
     }
 
@@ -70,6 +77,61 @@ _MEASURED += "".join(
     for c in ("original", "p")
     for i in range(ROWS // 2)
 )
+
+
+_STATED = ",dataset,split,asr,WER\n0,libri,dev,original,1.85\n1,libri,test,anon,4.30\n"
+_WRITTEN = "%WER 8.70 [ 4738 / 54402, 520 ins, 468 del, 3750 sub ]\n%WER 6.73 [ 3664 / 54402 ]\n"
+_RANKED = """---- Time: 20240101_000000 ----
+---- ASV results ----
+ dataset split gender enrollment trial    EER
+   libri   dev      f   original  anon 20.031
+   libri  test      m       anon  anon 7.4800
+---- ASR results ----
+ dataset split asr   WER
+   libri   dev anon 4.3
+---- SER results ----
+ dataset split ser   UAR
+ IEMOCAP   dev anon 62.2
+"""
+
+
+def _lines(objects: Iterable[dict[str, object]]) -> bytes:
+    return "".join(f"{json.dumps(one)}\n" for one in objects).encode()
+
+
+def _manifests() -> dict[str, list[bytes]]:
+    """Lists of recordings: tables of metadata, lhotse, Kaldi."""
+    rows = "".join(f'f{i}.wav,s{i % 3},"he said, {i}"\n' for i in range(ROWS))
+    sources = [{"type": "file", "channels": [0], "source": f"f{i}.wav"} for i in range(ROWS)]
+    return {
+        "metadata": [f"file_name,speaker,text\n{rows}".encode()],
+        "objects": [
+            _lines({"file_name": f"f{i}.wav", "speaker": f"s{i % 3}"} for i in range(ROWS))
+        ],
+        "recorded": [
+            _lines(
+                {"id": f"r{i}", "sources": [sources[i]], "duration": 2.5, "sampling_rate": 16000}
+                for i in range(ROWS)
+            )
+        ],
+        "supervised": [
+            _lines(
+                {"id": f"u{i}", "recording_id": f"r{i}", "start": 0.0, "duration": 1.5,
+                 "speaker": f"s{i % 3}", "channel": 0}
+                for i in range(ROWS)
+            )
+        ],
+        "scripts": ["".join(f"u{i} f{i}.wav\n" for i in range(ROWS)).encode()],
+    }  # fmt: skip
+
+
+def _maps() -> list[bytes]:
+    head = {"format": "unmask calibration 1"}
+    isotonic = {"kind": "IsotonicCalibration", "score": [-1.0, 0.5], "llr": [-2.0, 3.0]}
+    fusion = {"kind": "Fusion", "systems": ["a", "b"], "quality": [], "weights": [1.5, 0.5]}
+    made = [head | isotonic | {"laplace": True}]
+    made.append(head | fusion | {"offset": -1.0, "separable": False})
+    return [json.dumps(one, indent=1).encode() for one in made]
 
 
 def _layouts() -> list[bytes]:

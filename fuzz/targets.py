@@ -6,9 +6,11 @@ Its naive count knows nothing of this package; where both count, they must agree
 
 from __future__ import annotations
 
+import csv
 import gzip
 import hashlib
 import io
+import json
 import random
 import struct
 import zipfile
@@ -75,7 +77,7 @@ def _known() -> tuple[Target, ...]:
     return (
         Target("text", "x.txt", "text", 60, _table, _lines),
         Target("gzip", "x.txt.gz", "gzip", 8, _table, _packed_lines),
-        Target("pairs", "utt2spk.txt", "text", 6, _pairs, _lines),
+        Target("pairs", "utt2spk.txt", "text", 6, _pairs, _pair_rows),
         Target("npz", "x.npz", "zip", 12, _any, _npz_rows),
         Target("npy", "x.npy", "binary", 4, _matrix, _npy_rows),
         Target("parquet", "x.parquet", "binary", 6, _any, _parquet_rows),
@@ -93,6 +95,16 @@ def _known() -> tuple[Target, ...]:
         Target("words", "text", "text", 4, _words, _filled_lines),
         Target("sheet", "words.csv", "text", 6, _words, _filled_lines),
         Target("labels", "labels.csv", "text", 4, _labels, _filled_lines),
+        Target("spoken", "words.jsonl", "text", 4, _words, _filled_lines),
+        Target("metadata", "metadata.csv", "text", 6, _list, _named_files),
+        Target("objects", "metadata.jsonl", "text", 6, _list, _named_objects),
+        Target("supervised", "supervisions.jsonl", "text", 6, _list, _filled_lines),
+        Target("recorded", "lhotse/recordings.jsonl", "text", 4, _list, _uncounted),
+        Target("scripts", "kaldi/wav.scp", "text", 4, _kaldi, _filled_lines),
+        Target("map", "map.json", "text", 4, _map, _uncounted),
+        Target("stated", "results_x.csv", "text", 4, _stated, _uncounted),
+        Target("ranked", "result_for_rank_x", "text", 4, _stated, _uncounted),
+        Target("written", "ASR-libri_dev_asr", "text", 2, _stated, _uncounted),
         Target("genders", "spk2gender", "text", 3, _genders, _uncounted),
         Target("card", "encoder/card.json", "text", 6, _encoder, _uncounted, "safetensors"),
         Target(
@@ -115,7 +127,14 @@ def prepare(folder: Path) -> None:
     (folder / "utt2spk").write_bytes(made["pairs"][0])
     (folder / "a.npz").write_bytes(made["npz"][4])
     (folder / "a0.npy").write_bytes(made["npy"][0])
-    (folder / "encoder").mkdir(exist_ok=True)
+    for name in ("encoder", "lhotse", "kaldi"):
+        (folder / name).mkdir(exist_ok=True)
+    for i in range(ROWS):
+        (folder / f"f{i}.wav").write_bytes(b"")
+        (folder / "lhotse" / f"f{i}.wav").write_bytes(b"")
+    (folder / "recordings.jsonl").write_bytes(made["recorded"][0])
+    (folder / "lhotse" / "supervisions.jsonl").write_bytes(made["supervised"][0])
+    (folder / "kaldi" / "utt2spk").write_bytes(made["pairs"][0])
 
 
 def _table(path: Path, rng: random.Random) -> tuple[int, int]:
@@ -168,6 +187,24 @@ def _list(path: Path, rng: random.Random) -> tuple[int, int]:
     from unmask.speech import recordings
 
     return len(recordings(path)), 0
+
+
+def _kaldi(path: Path, rng: random.Random) -> tuple[int, int]:
+    return _list(path.parent, rng)
+
+
+def _map(path: Path, rng: random.Random) -> tuple[None, int]:
+    from unmask.engine import read_map
+
+    read_map(path)
+    return None, 0
+
+
+def _stated(path: Path, rng: random.Random) -> tuple[None, int]:
+    from unmask.assessment.challenge import read_results
+
+    read_results(path)
+    return None, 0
 
 
 def _audio(path: Path, rng: random.Random) -> tuple[int | None, int]:
@@ -264,9 +301,32 @@ def _lines(data: bytes, header: int) -> int:
     return len(lines) - header
 
 
+def _pair_rows(data: bytes, header: int) -> int:
+    """Lines of two words, or the words behind the first where all lines have more."""
+    lines = data.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    words = [line.split() for line in lines if line.strip()]
+    if all(len(line) > 2 for line in words):
+        return len({name for line in words for name in line[1:]})
+    return _lines(data, header)
+
+
 def _filled_lines(data: bytes, header: int) -> int:
     lines = data.removeprefix(b"\xef\xbb\xbf").replace(b"\r", b"\n").split(b"\n")
     return sum(1 for line in lines if line.decode().strip()) - header
+
+
+def _named_files(data: bytes, header: int) -> int:
+    """Different names of files in a table."""
+    lines = data.removeprefix(b"\xef\xbb\xbf").decode().replace("\r\n", "\n").split("\n")
+    rows = [next(csv.reader([line])) for line in lines if line.strip()]
+    at = [name.strip() for name in rows[0]].index("file_name")
+    return len({row[at] for row in rows[1:]})
+
+
+def _named_objects(data: bytes, header: int) -> int:
+    """Different names of files in lines of JSON."""
+    lines = data.removeprefix(b"\xef\xbb\xbf").decode().split("\n")
+    return len({json.loads(line.strip())["file_name"] for line in lines if line.strip()})
 
 
 def _packed_lines(data: bytes, header: int) -> int:

@@ -38,7 +38,7 @@ _NAMES = {
         pseudonymisation singling_out within_release zoo
     """,
     "report": "assess document render",
-    "run": "progress run_on",
+    "run": "overwriting progress run_on",
     "scoring": "Backend Cosine Plda Sides Whitening register_backend score",
     "stress": """
         CpMetric ImpostorProtocol cp_map cp_maps delta_cp_map extrapolate worst_case

@@ -53,7 +53,7 @@ from unmask.report import (
     document as document,
     render as render,
 )
-from unmask.run import progress as progress, run_on as run_on
+from unmask.run import overwriting as overwriting, progress as progress, run_on as run_on
 from unmask.scoring import (
     Backend as Backend,
     Cosine as Cosine,

@@ -269,7 +269,9 @@ def test_places_are_refused_before_anything_is_read(folder):
 def test_two_encoders_are_refused(folder):
     for name, encoder in (("o", "a"), ("p", "a"), ("again", "b"), ("q", "b")):
         made = um.read_embeddings(folder / f"{name}.npz")
-        um.trials.write(replace(made, encoder=f"{encoder}:{encoder * 64}"), folder / f"{name}.npz")
+        made = replace(made, encoder=f"{encoder}:{encoder * 64}", source=None)
+        with um.overwriting():
+            um.trials.write(made, folder / f"{name}.npz")
     given = ("--original", "o.npz", "--ci", 5, "--quiet")
     wanted = (
         "expected vectors of the encoder of the original, a aaaaaaaa, found those of b bbbbbbbb"

@@ -20,13 +20,14 @@ import jsonschema
 import numpy as np
 import pytest
 
+import unmask as um
 from unmask.assessment import cache
 from unmask.assessment.attacks import AttackRun
 from unmask.assessment.config import Config
 from unmask.assessment.frameworks.legal import with_fitting_lengths
 from unmask.assessment.redact import Labels
 from unmask.assessment.splits import counterpart, enrolling
-from unmask.assessment.toml import load_config
+from unmask.assessment.toml import check_config, load_config
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Notice
 from unmask.privacy import Attacker
@@ -37,7 +38,7 @@ from unmask.report.documents import Row
 from unmask.report.headline import attempts, find, largest, verdict
 from unmask.report.html import merged, symbols
 from unmask.report.writing import browser, write_report
-from unmask.run import job, read_arrays, run_on
+from unmask.run import command_files, job, read_arrays, run_on
 from unmask.trials import Embeddings, read_embeddings
 
 NUMBER = re.compile(r'<span class="num[^"]*" data-n="(\d+)" title="([^"]*)"><b>([^<]*)</b>')
@@ -92,7 +93,7 @@ def test_of_too_many_people_some_are_drawn_and_the_report_says_so(done, tmp_path
 def test_everything_is_written(done):
     _, result, out = done
     names = files(out)
-    assert {"report.html", "results.json", "assessment.toml"} <= set(names)
+    assert {"report.html", "results.json", "settings.toml"} <= set(names)
     keys = [section.key for section in result.sections]
     assert keys == ["legal", "trust", "similarity", "zebra", "verification", "cpmap", "worst_case"]
     for key in (*keys, "speakers"):
@@ -578,9 +579,73 @@ def test_one_run_writes_a_folder_at_a_time(done, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_a_second_run_is_refused_at_its_start(done, tmp_path, monkeypatch):
+    """Nothing is computed for a folder that another run holds; a new folder goes again."""
+    from unmask.report import report_folder, writing
+
+    monkeypatch.setattr(writing, "run_assessment", lambda *_, **__: pytest.fail("it ran"))
+    config = done[1].asked
+    with (
+        report_folder(tmp_path / "out", config),
+        pytest.raises(InputError, match="another run is writing this folder"),
+    ):
+        um.assess(config, tmp_path / "out")
+    with pytest.raises(RuntimeError), report_folder(tmp_path / "new", config):
+        raise RuntimeError
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_config_is_never_overwritten(done, tmp_path):
+    """The settings of a report run again in its folder while they stay as they are; a config of
+    one's own stays whatever is in the report.
+    """
+    result, folder = done[1], tmp_path / "report"
+    write_report(result, folder)
+    settings = folder / "settings.toml"
+    before = settings.read_bytes()
+    um.assess(settings, folder, cache=cache.cache_of(done[2]))
+    assert settings.read_bytes() == before
+    mine = folder / "assessment.toml"
+    mine.write_text(f"# mine\n{settings.read_text()}")
+    kept = mine.read_bytes()
+    um.assess(mine, folder, cache=cache.cache_of(done[2]))
+    assert mine.read_bytes() == kept
+    redacted = load_config(settings, changes=["redact=true"])
+    refused = pytest.raises(InputError, match="these settings are the config, and would change")
+    with command_files([str(settings)]), refused:
+        write_report(replace(result, asked=redacted, config=redacted), folder)
+    assert settings.read_bytes() == before
+
+
+def test_files_of_others_in_a_report_folder_are_kept(done, tmp_path):
+    result = done[1]
+    for name in ("report.html", "tables/mine.csv", "figures/mine.svg", "notes.txt"):
+        folder = tmp_path / name.replace("/", "-")
+        (folder / name).parent.mkdir(parents=True)
+        (folder / name).write_text("mine")
+        with pytest.raises(InputError, match="unmask did not write"):
+            write_report(result, folder)
+        assert (folder / name).read_text() == "mine"
+    write_report(result, tmp_path / "out")
+    for name in ("tables/mine.csv", "figures/mine.svg", "filing.html"):
+        (tmp_path / "out" / name).write_text("mine")
+        with pytest.raises(InputError, match="unmask did not write"):
+            write_report(result, tmp_path / "out")
+        (tmp_path / "out" / name).unlink()
+    (tmp_path / "out" / "notes.txt").write_text("mine")
+    write_report(result, tmp_path / "out")
+    assert (tmp_path / "out" / "notes.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", [" ", "\u202e", "\u200b\u00a0", "\t"])
+def test_a_safeguard_has_a_name_that_can_be_read(name):
+    with pytest.raises(InputError, match="expected a name that can be read"):
+        check_config({"safeguards": [{"name": name, "embeddings": "a.npz"}]})
+
+
 def test_the_resolved_config_runs_again(done):
     _, _, out = done
-    config = load_config(out / "assessment.toml")
+    config = load_config(out / "settings.toml")
     again = assess(config, out)
     assert again.computed == 0
 

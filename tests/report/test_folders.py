@@ -88,7 +88,7 @@ def test_two_files_become_a_report_and_the_config_of_the_same_report(folder):
     steps = [line for line in said if re.match(r" +\d+\.\d s  ", line)]
     assert all(float(line.split()[0]) >= 0.5 for line in steps)
     first = (folder / "report" / "results.json").read_bytes()
-    again = run("report/assessment.toml", "-o", "report")
+    again = run("report/settings.toml", "-o", "report")
     assert again.exit_code == 0, again.output
     assert "computed 0" in again.stderr
     assert (folder / "report" / "results.json").read_bytes() == first
@@ -199,7 +199,7 @@ def test_a_quick_look_says_so_everywhere_and_shares_no_number_with_a_whole_run(f
         assert "A quick look: six fixed attacks" in page
         assert "vega" not in page
     assert not list((folder / "report" / "figures").iterdir())
-    assert "quick = true" in (folder / "report" / "assessment.toml").read_text()
+    assert "quick = true" in (folder / "report" / "settings.toml").read_text()
     step = Step("a number", [], {}, lambda: 1)
     whole, quick = Work(folder / "kept"), Work(folder / "kept", quick=True)
     assert [one.run(step) for one in (whole, quick)] == [1, 1]

@@ -157,11 +157,11 @@ def test_names_in_endings_patterns_sessions_groups_files_and_folders(tmp_path):
         "the number of recordings of each",
     ):
         assert label in page
-    text = (out / "assessment.toml").read_text(encoding="utf-8")
+    text = (out / "settings.toml").read_text(encoding="utf-8")
     assert 'speakers = "withheld"' in text
     assert 'embeddings = "withheld"' in text
     with pytest.raises(InputError, match=r"original.embeddings: withheld, .* --set original"):
-        load_config(out / "assessment.toml")
+        load_config(out / "settings.toml")
     plain = tmp_path / "plain"
     with run_on(workers=1):
         changes = ["figures=[]", 'frameworks=["verification"]']
@@ -238,7 +238,7 @@ def test_names_in_commands_recognisers_grammars_and_recordings(tmp_path, monkeyp
     sys.modules.pop("zwirbel_encoder", None)
     assert not result.failures
     assert found(out) == []
-    text = (out / "assessment.toml").read_text(encoding="utf-8")
+    text = (out / "settings.toml").read_text(encoding="utf-8")
     for key in ("command", "recogniser", "encoder", "noise", "audio", "transcripts"):
         assert re.search(rf'^{key} = "withheld(\.csv)?"', text, re.MULTILINE), key
     assert 'start = "campplus"' in text

@@ -232,6 +232,29 @@ with wave.open(sys.argv[2], "wb") as file:
 """A safeguard without packages: one sample in so many is left out, as the key says."""
 
 
+def test_a_recording_that_a_command_fails_on_is_left_out_by_name(study, tmp_path):
+    """The attacker's own run lacks it; the assessment is made, and says so."""
+    fails = "if 'p0-1' in sys.argv[1]:\n    sys.exit(3)\nwith wave.open(sys.argv[1])"
+    (tmp_path / "protect.py").write_text(PROTECT.replace("with wave.open(sys.argv[1])", fails))
+    command = f"{sys.executable} -S {tmp_path / 'protect.py'} {{input}} {{output}} {{key}}"
+    told = Beside(encoder=str(study / "encoder"), safeguard=command)
+    few = [
+        'frameworks=["legal"]', "figures=[]", "intervals.replicates=9", "utility.dnsmos=0",
+        "legal.lengths=[1]", 'legal.metrics=["linkability"]', "standard_attackers=false",
+        "training.curve=[]", "quick=false",
+        'attackers=[{name="informed", enrol="own", backends=["cosine"]}]',
+    ]  # fmt: skip
+    protected = {"protected": str(study / "protected")}
+    config = config_of_folders(study / "original", protected, told, changes=few)
+    result = assess(config, tmp_path / "out", cache=tmp_path / "cache", allow_code=True)
+    made = sorted(one.stem for one in (tmp_path / "cache" / "runs").rglob("*.flac"))
+    assert len(made) == PEOPLE * PER - 1
+    assert "p0-1" not in made
+    said = [line for line in result.warnings if "1 recordings could not be made" in line]
+    assert len(said) == 1, result.warnings
+    assert "p0-1" in said[0]
+
+
 def test_folders_a_command_and_other_people_make_an_attacker_that_learns(
     study, tmp_path, monkeypatch
 ):
@@ -270,6 +293,6 @@ def test_folders_a_command_and_other_people_make_an_attacker_that_learns(
     assert {"informed, encoder (cosine)", "informed, encoder (wccn)"} <= named
     assert any("trained by informed, encoder" in name for name in named)
     assert "not computed" not in done.output
-    again = ["assess", "report/assessment.toml", "--allow-code", *to]
+    again = ["assess", "report/settings.toml", "--allow-code", *to]
     said = CliRunner().invoke(app, again).stderr
     assert "computed 0" in said

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import PurePosixPath
 
@@ -8,8 +9,8 @@ import numpy as np
 import pytest
 
 from unmask.errors import InputError
-from unmask.run import run_on
-from unmask.speech import External, anonymise, read_audio, recordings, safeguard
+from unmask.run import locked, overwriting, run_on
+from unmask.speech import METADATA, External, anonymise, read_audio, recordings, safeguard
 from unmask.speech.corpus import Recording
 
 pytest.importorskip("soundfile")
@@ -158,3 +159,33 @@ def test_two_recordings_that_would_be_one_file_are_refused_before_any_work(corpu
     with pytest.raises(InputError, match="found two that would be written there"):
         anonymise(result, tmp_path / "out", safeguard("b2"))
     assert not (tmp_path / "out").exists()
+
+
+def test_two_runs_into_one_folder_never_mix_keys(corpus, tmp_path):
+    """The second is refused in a line; a run that was killed leaves a folder that is taken up."""
+    recorded, out = recordings(corpus), tmp_path / "out"
+    out.mkdir()
+    with locked(out), pytest.raises(InputError, match="another run is writing this folder"):
+        anonymise(recorded, out, safeguard("b2r", seed=5))
+    assert not list(out.iterdir())
+    (out / METADATA).write_text('{"tool": "unmask 0.1.0", "finished": false}')
+    anonymise(recorded, out, safeguard("b2r", seed=4))
+    assert "finished" not in json.loads((out / METADATA).read_text())
+    before = {path: path.read_bytes() for path in out.rglob("*.flac")}
+    anonymise(recorded, out, safeguard("b2r", seed=5))
+    assert all(path.read_bytes() != content for path, content in before.items())
+
+
+def test_a_folder_of_others_and_the_inputs_are_kept(corpus, tmp_path):
+    recorded = recordings(corpus)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("mine")
+    with pytest.raises(InputError, match=r"mine: holds notes\.txt, which unmask did not write"):
+        anonymise(recorded, tmp_path / "mine", safeguard("b2"))
+    first = recorded[0]
+    target = tmp_path / "same" / f"{first.place}.flac"
+    target.parent.mkdir(parents=True)
+    os.link(first.path, target)
+    with overwriting(), pytest.raises(InputError, match=r"is an input .*never overwritten"):
+        anonymise(recorded, tmp_path / "same", safeguard("b2"))
+    assert target.read_bytes() == first.path.read_bytes()

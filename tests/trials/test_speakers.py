@@ -75,7 +75,11 @@ def test_names_of_voxceleb_tell_their_speakers_and_others_do_not(tmp_path):
 
 
 def test_spk2utt_is_read_by_what_it_holds(tmp_path, trials):
-    assert people(trials, put(tmp_path / "any", "k m1 u1", "l u2")) == (["k", "k"], ["k", "l"])
+    found = ["k", "k"], ["k", "l"]
+    assert people(trials, put(tmp_path / "any", "k m1 u1", "l u2 u3")) == found
+    assert people(trials, put(tmp_path / "spk2utt", "k m1 u1", "l u2")) == found
+    with pytest.raises(InputError, match=r"line 2: expected one layout .*named spk2utt"):
+        read_scores(trials, speakers=put(tmp_path / "any", "k m1 u1", "l u2"))
     with pytest.raises(InputError, match=r"line 2: expected one speaker of u1, found k and l"):
         read_scores(trials, speakers=put(tmp_path / "any", "k m1 u1", "l u2 u1"))
     with pytest.raises(InputError, match=r"line 2: expected utterances behind the speaker"):

@@ -186,3 +186,36 @@ def test_pocketsphinx_knows_its_words(tmp_path):
     }
     with pytest.raises(InputError, match="dictionary, found xyzzyq"):
         recogniser(grammar="one,xyzzyq").hear(str(tmp_path / "x.wav"))
+
+
+def test_one_recording_costs_itself_where_others_are_asked_for(tmp_path):
+    """A missing version, a missing transcript and a silent file leave an utterance out."""
+    from unmask.speech import recordings
+    from unmask.speech.audio import write_audio
+    from unmask.utility import measure
+
+    for kind, quiet in (("orig", ""), ("prot", "u3")):
+        for n in range(6):
+            place = tmp_path / kind / f"s{n % 2}"
+            place.mkdir(parents=True, exist_ok=True)
+            sound = np.zeros(RATE) if f"u{n}" == quiet else sung(120.0 + n, 1.0)
+            write_audio(place / f"u{n}.wav", sound)
+    original = recordings(tmp_path / "orig")
+    protected = [one for one in recordings(tmp_path / "prot") if one.utterance != "u1"]
+    with pytest.raises(InputError, match="expected a version protected by V"):
+        measure(original, {"V": protected}, pitched=False)
+    result = measure(original, {"V": protected}, pitched=False, skip=True)
+    assert sorted(result.utterances) == ["u0", "u2", "u4", "u5"]
+    assert len(result.values["V"]["level"]) == 4
+    (notice,) = (one for one in result.notices if one.code == "left-out")
+    assert notice.sentence.startswith("2 of 6 utterances were left out (first: u1: no version")
+    assert str(tmp_path) not in notice.sentence
+    known = {f"u{n}": "one" for n in range(6) if n != 4}
+    given = {name: {f"u{n}": "one" for n in range(6)} for name in ("original", "V")}
+    whole = [one for one in protected if one.utterance != "u3"]
+    heard = measure(
+        original, {"V": whole}, transcripts=known, hypotheses=given, pitched=False, skip=True
+    )
+    assert sorted(heard.utterances) == ["u0", "u2", "u5"]
+    with pytest.raises(InputError, match="utterances that every set has"):
+        measure(original, {"V": []}, pitched=False, skip=True)

@@ -6,8 +6,8 @@ from unmask._doors import open_door
 
 if TYPE_CHECKING:
     from unmask.assessment.attacks import AttackRun, Variant, needs
-    from unmask.assessment.cache import Kept, Listener, Step, Work, cache_of, code_digest
-    from unmask.assessment.cache import digest_of, kept_assessments
+    from unmask.assessment.cache import Kept, Listener, Step, Work, cache_of, check_cache
+    from unmask.assessment.cache import code_digest, digest_of, kept_assessments
     from unmask.assessment.challenge import ATTACKERS, UNPROTECTED, Stated, TrialSet
     from unmask.assessment.challenge import convention_of, ranked_sets, shown_sets
     from unmask.assessment.config import FRAMEWORKS, KNOWN, ORIGINAL, Config, Legal

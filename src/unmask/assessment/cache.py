@@ -19,6 +19,7 @@ from unmask._version import __version__
 from unmask.errors import InputError
 from unmask.run import (
     cache_directory,
+    check_output_folder,
     check_writable,
     content_digest,
     in_parts,
@@ -115,6 +116,11 @@ def cache_of(output: Path) -> Path:
     return cache_directory() / ASSESSMENTS / name
 
 
+def check_cache(folder: str | Path) -> None:
+    """Refuse a folder for kept steps that is an input or holds files of others."""
+    check_output_folder(folder, names=f"{_FOLDERS.pattern}|{_FILES.pattern}|private")
+
+
 class Work:
     """Runs steps, takes stored ones as they are, and tells how far the whole is.
 
@@ -139,6 +145,8 @@ class Work:
         self.done = self.total = 0.0
         self.reused = self.computed = 0
         self.own: set[Path] = set()
+        self.left_out: dict[tuple[str, str], tuple[str, ...]] = {}
+        """By safeguard and run: why some recordings could not be made."""
         self.failures: dict[Path, InputError] = {}
         self._left: dict[Path, float] = {}
 

@@ -7,6 +7,7 @@ informed one here (Vauquier 2025, footnote 3).
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -104,7 +105,7 @@ def read_results(path: Path) -> list[Stated]:
     """
     lines = text_lines(path)
     if heard := _HEARD.fullmatch(path.name):
-        rates = [line.split()[1] for line in lines if line.startswith("%WER ")]
+        rates = re.findall(r"^%WER (\S+)", "\n".join(lines), re.MULTILINE)
         if not rates:
             raise InputError(path, "a line %WER …", "none")
         part = "pp" if heard["tag"] else "oo"
@@ -148,6 +149,9 @@ def stated_eer(label: str, part: str, scores: Path) -> Stated | None:
 
 def _percent(text: str, path: Path, number: int) -> float:
     try:
-        return float(text) / 100
+        value = float(text) / 100
     except ValueError:
-        raise InputError(f"{path}, line {number}: expected a number, found {text}") from None
+        value = math.nan
+    if not math.isfinite(value):
+        raise InputError(f"{path}, line {number}: expected a number, found {text}")
+    return value

@@ -11,6 +11,7 @@ from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
+from unicodedata import category
 
 from pydantic import (
     AfterValidator,
@@ -29,7 +30,16 @@ Framework = Literal[
     "legal", "trust", "similarity", "zebra", "verification", "cpmap", "worst_case", "utility"
 ]
 FRAMEWORKS: tuple[Framework, ...] = get_args(Framework)
-Name = Annotated[str, Field(min_length=1, max_length=80)]
+
+
+def _readable(name: str) -> str:
+    """A name of which something can be seen: blanks and marks of direction are not enough."""
+    if not any(category(letter)[0] not in "CZ" for letter in name):
+        raise ValueError(f"expected a name that can be read, found {name!a}")
+    return name
+
+
+Name = Annotated[str, Field(min_length=1, max_length=80), AfterValidator(_readable)]
 Count = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(gt=0, lt=1)]
 Level = Literal["global", "speaker", "session", "utterance"]

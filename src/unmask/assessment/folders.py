@@ -13,6 +13,7 @@ from unmask.assessment.config import LEVELS, Config, SafeguardConfig
 from unmask.assessment.toml import apply_change, check_config, resolved
 from unmask.base import grouped
 from unmask.errors import InputError
+from unmask.run import files_below
 
 SWEPT = {"mcadams": "b2", "pitch": "pitch"}
 """What can be swept, and the method of this package whose number it is."""
@@ -140,7 +141,7 @@ def _kind(path: Path) -> str:
         return "embeddings"
     from unmask.speech import SUFFIXES
 
-    kinds = {p.suffix.lower() for p in path.rglob("*") if p.is_file()}
+    kinds = {p.suffix.lower() for p in files_below(path)}
     sound = bool(kinds & SUFFIXES) or (path / "wav.scp").is_file()
     if not sound and not kinds & {".scp", ".ark"}:
         others = sorted(kinds - {""})

@@ -347,6 +347,10 @@ def read_inputs(
             if config.words != WordsConfig():
                 raise
             notices.append(Notice("words-not-tried", "words", f"no attack by words: {error}"))
+    for (name, made_in), failures in work.left_out.items():
+        reasons = "" if config.redact else f": {'; '.join(failures[:3])}"
+        sentence = f"{len(failures)} recordings could not be made and are left out, {made_in}"
+        notices.append(Notice("not-made", name, f"{sentence}{reasons}"))
     notices += [*encoder_notices(read), *sound_notices(sounds), *run_notices(inputs.speech)]
     notices += [*repeated_notices(read, name_them=not config.redact), *inputs.notices]
     inputs = replace(inputs, sources=tuple(dict.fromkeys(sources)), notices=tuple(notices))

@@ -25,7 +25,7 @@ from unmask.assessment.sound import medians
 from unmask.assessment.splits import utterances
 from unmask.base import FloatArray
 from unmask.errors import InputError
-from unmask.run import available, current_place, scratch_folder, text_lines
+from unmask.run import Busy, available, current_place, scratch_folder, text_lines
 from unmask.trials import Embeddings, Source, refuse_twins
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class Runs:
         make: bool = True,
     ) -> tuple[Path, tuple[Recording, ...]]:
         """The folder of a run under a ``key``, and its recordings."""
-        from unmask.speech import External, anonymise, safeguard as method_named
+        from unmask.speech import External, safeguard as method_named
 
         if safeguard.per == "session" and not all(recording.session for recording in files):
             raise InputError(f"safeguards.{safeguard.name}", SESSIONS, "none")
@@ -153,9 +153,12 @@ class Runs:
             self.work.total += (rate or _A_FILE) * len(missing) / workers()
         elif missing and make:
             with self.work.doing(what):
-                result = anonymise(missing, root, chosen)
-            if result.failures:
-                raise InputError(f"{result.failures[0]} ({len(result.failures)} recordings failed)")
+                failures = _protected(missing, root, chosen)
+            made = tuple(one for one in made if one.path.is_file())
+            if failures and not made:
+                raise InputError(f"{failures[0]} ({len(failures)} recordings failed)")
+            if failures:
+                self.work.left_out[safeguard.name, what] = failures
         return root, made
 
     def embedded_run(self, safeguard: SafeguardConfig, *, training: bool) -> Embeddings:
@@ -170,6 +173,17 @@ class Runs:
             code = "a command, which is code to run: add --allow-code if you trust it"
             raise InputError(f"safeguards.{safeguard.name}", "a method", code)
         return safeguard.method is not None or safeguard.command is not None
+
+
+def _protected(files: Sequence[Recording], root: Path, safeguard: Any) -> tuple[str, ...]:
+    """Make recordings, and say which fail; another run that makes the same ones is waited for."""
+    from unmask.speech import anonymise
+
+    while True:
+        try:
+            return anonymise(files, root, safeguard).failures
+        except Busy:
+            time.sleep(1.0)
 
 
 def embedding_step(files: Sequence[Recording], encoder: str, what: str, work: Work) -> Embeddings:

@@ -8,7 +8,6 @@ and 2026 ``libri_dev_enrolls_mcadams-libri_dev_trials_f_mcadams/scores``; trials
 from __future__ import annotations
 
 import json
-import os
 import re
 import tomllib
 from collections.abc import Iterator, Sequence
@@ -22,7 +21,7 @@ from unmask.assessment.config import ATTACKERS, FRAMEWORKS, Config
 from unmask.assessment.toml import check_config, relative, resolved
 from unmask.data import demo_scores
 from unmask.errors import InputError
-from unmask.run import make_folder
+from unmask.run import files_below, folders_below, make_folder, write_whole
 from unmask.speech import case_study, case_study_subset
 from unmask.trials import Embeddings, Scores, read_any, write
 from unmask.utility import case_study_utility, write_measurements
@@ -73,7 +72,7 @@ def _of_files(where: Path, start: Path) -> str:
         if path.name.startswith(".") or path.name in _KEPT_LISTS:
             continue
         if path.is_dir():
-            if any(f.suffix.lower() in _SOUND for f in path.rglob("*")):
+            if any(f.suffix.lower() in _SOUND for f in files_below(path)):
                 audio[path.name] = place
         elif path.suffix.lower() not in _SKIPPED:
             try:
@@ -125,10 +124,15 @@ def _rendered(where: Path, **values: Any) -> str:
         trim_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters["toml"] = lambda value: json.dumps(value, ensure_ascii=False)
+    environment.filters["toml"] = _toml_text
     title = f"Assessment of {where.resolve().name}"
     template = environment.get_template("starter.toml.j2")
     return template.render(title=title, frameworks=FRAMEWORKS, attackers=ATTACKERS, **values)
+
+
+def _toml_text(value: Any) -> str:
+    """A value as TOML has it, which is as JSON has it but for one control character."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _of_tree(tree: Tree, where: Path, start: Path) -> str:
@@ -191,7 +195,9 @@ def demo_config(folder: str | Path, *, seed: int = 0, replicates: int | None = N
     for name, embeddings in {**case_study_subset(), **case_study()}.items():
         write(embeddings, data / f"{name}.npz")
     with demo_scores() as path:
-        (data / "encoders.parquet").write_bytes(path.read_bytes())
+        content, encoders = path.read_bytes(), data / "encoders.parquet"
+        if not encoders.is_file() or encoders.read_bytes() != content:
+            write_whole(encoders, content)
     raw = {"seed": seed, **demo_values()}
     if replicates is not None:
         raw["intervals"]["replicates"] = max(replicates, 2)
@@ -355,13 +361,9 @@ def _states_utility(path: Path) -> bool:
 
 
 def _folders(folder: Path) -> Iterator[tuple[Path, set[str]]]:
-    """Every folder below with the names of its files, in order; hidden ones and links are left."""
-    top = str(folder)
-    for place, below, names in os.walk(top):
-        below[:] = sorted(name for name in below if not name.startswith("."))
-        if place[len(top) :].count(os.sep) >= _DEPTH:
-            below.clear()
-        yield Path(place), set(names)
+    """Every folder below with the names of its files, in order; hidden ones are left."""
+    for place, files in folders_below(folder, hidden=False, depth=_DEPTH).items():
+        yield place, {path.name for path in files}
 
 
 def _set_name(match: re.Match[str]) -> str:

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 from unmask.assessment.config import Config, VoicesConfig
 from unmask.assessment.redact import ending
 from unmask.errors import InputError
+from unmask.run import remember_input
 
 
 def load_config(path: str | Path, *, changes: Sequence[str] = ()) -> Config:
@@ -45,6 +46,7 @@ def load_config(path: str | Path, *, changes: Sequence[str] = ()) -> Config:
     3
     """
     file = Path(path)
+    remember_input(file)
     try:
         raw = tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
@@ -152,6 +154,7 @@ WITHHELD = "withheld"
 def _existing(path: Path, key: str) -> Path:
     try:
         if path.exists():
+            remember_input(path)
             return path.resolve()
     except OSError as error:
         raise InputError(f"{key}: {path}: {error.strerror}") from None

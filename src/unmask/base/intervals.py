@@ -149,8 +149,9 @@ Bounded = tuple[float, tuple[float, float]]
 def joined_interval(first: Bounded, second: Bounded, r: float = 0.0) -> tuple[float, float]:
     """Interval of second − first from the intervals of both and their correlation ``r``.
 
-    Square and add, Newcombe's method 10, as :func:`paired_interval` has it. Where one number cannot move, as a rate
-    without errors, its own interval (an exact bound) still widens that of the difference.
+    Square and add, Newcombe's method 10, as :func:`paired_interval` has it. Where one number cannot
+    move, as a rate without errors, its own interval (an exact bound) still widens that of the
+    difference.
     """
     (one, (low_1, high_1)), (two, (low_2, high_2)) = first, second
 

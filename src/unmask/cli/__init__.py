@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import errno
+import io
 import os
 import re
 import signal
@@ -32,7 +34,7 @@ _PANELS: Final = {
     "What is read": "key speakers system by missing duplicates format_in columns scores_are",
     "Intervals": "ci level seed",
     "Where it runs": "on workers state",
-    "What is written": "format output figures figure_formats width bare font quiet",
+    "What is written": "format output figures figure_formats width bare font force quiet",
 }
 _PANEL_OF: Final = {name: panel for panel, names in _PANELS.items() for name in names.split()}
 _ORDER: Final = {name: place for place, name in enumerate(_PANEL_OF, 1)}
@@ -131,6 +133,10 @@ def _options(
 
 
 _debug = False
+_FULL = tuple(
+    getattr(errno, name) for name in ("ENOSPC", "EDQUOT", "EFBIG", "EIO") if hasattr(errno, name)
+)
+"""What writing fails with where there is no room."""
 _INTERRUPTED = 130
 _AGAIN = "run the same command again (assess, embed and train resume; others with --state)"
 STOPPED = f"stopped; {_AGAIN}"
@@ -199,7 +205,9 @@ def _foreign(error: BaseException) -> NoReturn:
     if _debug:
         raise error
     if isinstance(error, OSError):
-        _end(f"{error.filename or 'input'}: {error.strerror or error}", 1)
+        # Reading names its file; what has no name and lacks room is a stream that is written.
+        stream = "output" if error.errno in _FULL else "input"
+        _end(f"{error.filename or stream}: {error.strerror or error}", 1)
     if isinstance(error, MemoryError):
         _end(
             f"memory ended: expected more, or fewer workers ({str(error) or 'nothing was free'})", 1
@@ -221,11 +229,26 @@ def _last(line: str, code: int) -> NoReturn:
     sys.exit(code)
 
 
+class _Closed(io.TextIOBase):
+    """Standard output that nobody opened: a result that goes there would be lost."""
+
+    encoding = "utf-8"
+
+    def write(self, text: str) -> NoReturn:
+        raise InputError("standard output", "an open one", "it closed")
+
+    @property
+    def buffer(self) -> NoReturn:
+        raise InputError("standard output", "an open one", "it closed")
+
+
 def _prepare_streams() -> None:
-    """A terminal that lacks a character shows another; a closed one is written to nowhere."""
+    """A terminal that lacks a character shows another; messages for a closed one go nowhere."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
-        if stream is None:
+        if stream is None and name == "stdout":
+            sys.stdout = _Closed()
+        elif stream is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
         elif hasattr(stream, "reconfigure") and stream.encoding.lower() not in ("utf-8", "utf8"):
             stream.reconfigure(errors="replace")

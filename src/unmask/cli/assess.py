@@ -27,18 +27,24 @@ from unmask.cli.common import (
     terminal_width,
     writable_folder,
 )
-from unmask.cli.options import argument, flat, group, option
+from unmask.cli.options import argument, flat, group, option, output_file, output_folder
 from unmask.errors import InputError
 from unmask.run import available, run_on, write_whole
 
 NAME = "assessment.toml"
 
 
+def report_outputs(path: Path | str) -> None:
+    """Refuse a report folder that may not be written."""
+    need_report_extra()
+    report.check_report_folder(path)
+
+
 def assess(
     context: typer.Context,
     where: Where,
     given: list[str] | None = argument(default=None, show_default=False),
-    output: Path | None = option("-o", callback=writable_folder),
+    output: Path | None = output_folder("-o", callback=writable_folder, check=report_outputs),
     quick: bool = False,
     beside: assessment.Beside = group(
         speakers=option("-s"),
@@ -56,7 +62,7 @@ def assess(
     validate: bool = False,
     redact: bool = False,
     file_copy: bool = False,
-    cache: Path | None = None,
+    cache: Path | None = output_folder(check=assessment.check_cache),
     allow_code: bool = False,
     schema: bool = False,
 ) -> None:
@@ -141,8 +147,9 @@ def run(
     with progress_bar("reading", quiet=terminal.quiet, parts=False) as bar:
         listener = bar or _logged(terminal)
         heard: Any = {"listener": listener, "say": terminal.remark}
-        done = report.run_assessment(config, output, **heard, **how)
-        page = report.write_report(done, output, file_copy=file_copy, listener=listener)
+        with report.report_folder(output, config) as folder:
+            done = report.run_assessment(config, folder, **heard, **how)
+            page = report.write_inside(done, folder, file_copy=file_copy, listener=listener)
         listener("", 1, 1)
     reused = f"reused {done.reused} finished steps, computed {done.computed}; "
     terminal.remark(
@@ -171,7 +178,7 @@ def _logged(terminal: Terminal) -> assessment.Listener:
 
 def init(
     folder: Path = argument(),
-    output: Path | None = option("-o"),
+    output: Path | None = output_file("-o"),
     force: bool = False,
 ) -> None:
     need_report_extra()
@@ -191,7 +198,7 @@ def init(
 
 def demo(
     terminal: Terminal,
-    output: Path = option("-o", default="unmask-demo"),
+    output: Path = output_folder("-o", default="unmask-demo", check=report_outputs),
     intervals: Intervals = group(level=0.95),
 ) -> None:
     need_report_extra()

@@ -18,10 +18,10 @@ from rich.console import Console
 
 from unmask._extras import need_report_extra
 from unmask.base import visible
-from unmask.cli.options import option
+from unmask.cli.options import option, output_file, output_folder
 from unmask.errors import InputError
 from unmask.report import Document, figures_of, render
-from unmask.run import Place, check_writable, progress, run_on, write_whole
+from unmask.run import Place, check_output_folder, check_writable, progress, run_on, write_whole
 from unmask.trials import Scores, Source, read_scores
 
 T = TypeVar("T")
@@ -46,6 +46,14 @@ def writable_folder(path: Path | None) -> Path | None:
     if path is not None:
         check_writable(path)
     return path
+
+
+_STATES = r"[0-9a-f]{16}.*|lock"
+"""Names in a folder of checkpoints: the keys of jobs."""
+
+
+def _state_folder(path: Path) -> None:
+    check_output_folder(path, names=_STATES)
 
 
 def figure_folder(path: Path | None) -> Path | None:
@@ -94,7 +102,7 @@ class Where(Terminal):
 
     on: str = "local"
     workers: int | None = option("-w", min=1)
-    state: Path | None = None
+    state: Path | None = output_folder(check=_state_folder)
 
     def __post_init__(self) -> None:
         Place(self.on, self.workers)
@@ -116,8 +124,8 @@ class Output(Where):
     """Where a command works, where its result and figures go, and how they are written."""
 
     format: Literal["text", "json", "csv", "md", "latex"] = option("-f", default="text")
-    output: Path | None = option("-o", callback=writable_file)
-    figures: Path | None = option(callback=figure_folder)
+    output: Path | None = output_file("-o", callback=writable_file)
+    figures: Path | None = output_folder(callback=figure_folder, check=check_output_folder)
     figure_formats: str = option(default="png,svg,html", callback=_formats)
     width: Literal["column", "page"] = "page"
     bare: bool = False

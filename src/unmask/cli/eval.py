@@ -24,7 +24,7 @@ from unmask.cli.common import (
     score_files,
     writable_file,
 )
-from unmask.cli.options import argument, group, option
+from unmask.cli.options import argument, group, option, output_file
 from unmask.engine import Battery
 from unmask.errors import InputError
 from unmask.estimate import HasNotices
@@ -252,7 +252,7 @@ def forensic(
     folds: int = option(default=5, min=3),
     case: float | None = None,
     tippett: Literal["consensus", "above"] = "consensus",
-    page: Path | None = option(callback=_page),
+    page: Path | None = output_file(callback=_page),
     case_file: Path | None = None,
     title: str | None = None,
     note: tuple[str, ...] = (),

@@ -16,9 +16,9 @@ from rich.table import Table
 
 from unmask.base import visible
 from unmask.cli.common import Tables, Terminal, remark, writable_file
-from unmask.cli.options import argument, option
+from unmask.cli.options import argument, option, output_file, writes
 from unmask.errors import InputError
-from unmask.run import write_whole
+from unmask.run import check_output, write_whole
 from unmask.trials import (
     FORMATS,
     Embeddings,
@@ -86,9 +86,9 @@ def formats(
 def convert(
     tables: Tables,
     file: str = argument(),
-    output: str = argument(),
+    output: str = writes(argument(), check_output),
     to: str | None = None,
-    key_out: str | None = None,
+    key_out: str | None = output_file(),
     system: str | None = None,
 ) -> None:
     data = read_any(file, **tables.options)
@@ -107,7 +107,7 @@ def convert(
 def trials(
     terminal: Terminal,
     source: Path = argument(),
-    output: Path = option("-o", default=..., callback=writable_file),
+    output: Path = output_file("-o", default=..., callback=writable_file),
     same: str | None = None,
     cross_session: str | None = None,
     per_speaker: int | None = option(min=1),
@@ -122,6 +122,8 @@ def trials(
         raise InputError(
             "--enrol: expected a file for the list (-o), beside which models are written"
         )
+    if enrol is not None:
+        check_output(models)
     made = make_trials(
         _voices(source),
         same=same,

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import csv
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from copy import copy
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -15,8 +15,14 @@ from typing import Any, get_args, get_origin, get_type_hints
 import typer
 from typer.models import OptionInfo, ParameterInfo
 
+from unmask.run import check_output, command_files
+
 with Path(__file__).with_name("options.csv").open(encoding="utf-8") as _file:
     _WORDS = {(of, row["option"]): row for row in csv.DictReader(_file) for of in row["of"].split()}
+
+
+Check = Callable[[Any], None]
+"""Refuses an output that may not be written."""
 
 
 def option(*names: str, default: Any = None, **more: Any) -> Any:
@@ -32,6 +38,24 @@ def option(*names: str, default: Any = None, **more: Any) -> Any:
 def argument(*, default: Any = ..., **more: Any) -> Any:
     """A word of a command that is no option; ``more`` goes to :func:`typer.Argument`."""
     return typer.Argument(default, **more)
+
+
+def output_file(*names: str, default: Any = None, **more: Any) -> Any:
+    """An option whose value is a file to write; see :func:`option`."""
+    return writes(option(*names, default=default, **more), check_output)
+
+
+def output_folder(
+    *names: str, default: Any = None, check: Check = check_output, **more: Any
+) -> Any:
+    """An option whose value is a folder to write into; ``check`` refuses folders of others."""
+    return writes(option(*names, default=default, **more), check)
+
+
+def writes(parameter: Any, check: Check) -> Any:
+    """A parameter whose value is written; every other one is an input, and never overwritten."""
+    parameter.check_output = check
+    return parameter
 
 
 def group(**options: Any) -> Any:
@@ -71,6 +95,13 @@ def flat(command: Callable[..., None]) -> Callable[..., None]:
             members = {each: member for each, member in members.items() if each not in own}
             groups[name] = kind, fixed, list(members)
             offered |= members
+    outputs = {
+        name: default.check_output
+        for name, (_, default) in offered.items()
+        if hasattr(default, "check_output")
+    }
+    if outputs and "force" not in offered:
+        offered["force"] = bool, _worded("force", False, ["output"])
     repeated = {name for name, (kind, _) in offered.items() if get_origin(kind) is tuple}
     given = {
         name: (list[get_args(kind)[0]] if name in repeated else kind, default)  # type: ignore[misc]
@@ -84,11 +115,16 @@ def flat(command: Callable[..., None]) -> Callable[..., None]:
 
     def run(**values: Any) -> None:
         values |= {name: tuple(values[name] or ()) for name in repeated}
-        made = {
-            name: kind(**fixed, **{each: values[each] for each in names})
-            for name, (kind, fixed, names) in groups.items()
-        }
-        command(**{name: values[name] for name in own}, **made)
+        inputs = [value for name, value in values.items() if name not in outputs]
+        with command_files(_files_named(inputs), force=bool(values.get("force"))):
+            for name, check in outputs.items():
+                if values[name] is not None:
+                    check(values[name])
+            made = {
+                name: kind(**fixed, **{each: values[each] for each in names})
+                for name, (kind, fixed, names) in groups.items()
+            }
+            command(**{name: values[name] for name in own}, **made)
 
     run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [
@@ -98,7 +134,20 @@ def flat(command: Callable[..., None]) -> Callable[..., None]:
     )
     run.__annotations__ = {name: kind for name, (kind, _) in given.items()}
     run.__doc__ = command.__doc__
+    run.outputs = tuple(outputs)  # type: ignore[attr-defined]
     return run
+
+
+def _files_named(values: Iterable[Any]) -> Iterator[str]:
+    """The files and folders that words name: PATH, NAME=PATH, or several with commas."""
+    for value in values:
+        words = value if isinstance(value, tuple | list) else (value,)
+        for word in words:
+            if not isinstance(word, str | Path):
+                continue
+            text = str(word)
+            path = text.partition("=")[2]
+            yield from (part for part in (text, path, *text.split(","), *path.split(",")) if part)
 
 
 def _members(

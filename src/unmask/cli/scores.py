@@ -13,7 +13,7 @@ import typer
 from unmask import engine, scoring
 from unmask.cli import common
 from unmask.cli.common import Intervals, Output, Ratios, Tables, Where, Whose
-from unmask.cli.options import argument, group, option
+from unmask.cli.options import argument, group, option, output_file
 from unmask.engine import Battery, CalibratedScores
 from unmask.errors import InputError
 from unmask.report import document
@@ -21,7 +21,7 @@ from unmask.trials import Scores, read_scores, score_format, write
 
 _FITTED = ("estimator", "prior", "quality", "folds", "train_key", "train_speakers")
 _LLRS = group(
-    output=option("-o", callback=common.writable_file),
+    output=output_file("-o", callback=common.writable_file),
     figures=None,
     figure_formats="",
 )
@@ -39,7 +39,7 @@ def score(
     cohort: str | None = None,
     top: int = option(default=200, min=2),
     models: str | None = None,
-    output: Path = option("-o", default=..., callback=common.writable_file),
+    output: Path = output_file("-o", default=..., callback=common.writable_file),
     to: str | None = None,
 ) -> None:
     """Score a list of trials with embeddings.
@@ -78,7 +78,7 @@ class Fitted:
     train_key: str | None = None
     train_speakers: str | None = None
     apply: Path | None = None
-    save: Path | None = option(callback=common.writable_file)
+    save: Path | None = output_file(callback=common.writable_file)
     quality: tuple[str, ...] = ()
     prior: float = 0.5
     folds: int = option(default=5, min=3)

@@ -17,7 +17,7 @@ import typer
 from unmask import speech
 from unmask.base import grouped
 from unmask.cli.common import Terminal, Where, refuse, remark, whole_number, writable_file
-from unmask.cli.options import argument, flat, group, option
+from unmask.cli.options import argument, flat, group, option, output_file, output_folder
 from unmask.errors import InputError
 from unmask.speech.encoders import WEIGHTS, weights_of
 from unmask.trials import check_archive_folder, embedding_format, read_embeddings, write
@@ -57,7 +57,7 @@ class Recorded(Terminal):
 def embed(
     recorded: Recorded,
     source: Path = argument(),
-    output: Path = option("-o", default=..., callback=writable_file),
+    output: Path = output_file("-o", default=..., callback=writable_file),
     encoder: str = option("-e", default="campplus"),
     extraction: speech.Extraction = group(
         trim=option("--vad"), segment=option(min=0.1), most=option("--max-segments", min=1)
@@ -97,7 +97,7 @@ def embed(
 def train(
     recorded: Recorded,
     sources: list[Path] = argument(),
-    output: Path = option("-o", default=...),
+    output: Path = output_folder("-o", default=...),
     start: str | None = option("--from"),
     recipe: speech.Recipe = group(
         network=option("-n"),
@@ -107,7 +107,7 @@ def train(
     same: bool = option("--same-speakers", default=False),
     validation: Path | None = None,
     device: str = "cpu",
-    onnx: Path | None = None,
+    onnx: Path | None = output_file(callback=writable_file),
 ) -> None:
     """Train a speaker encoder on recordings; interrupted runs resume.
 
@@ -165,7 +165,7 @@ def anonymise(
     context: typer.Context,
     recorded: Recorded,
     source: Path = argument(),
-    output: Path = option("-o", default=...),
+    output: Path = output_folder("-o", default=...),
     method: Literal["b2", "b2r", "b2w", "b1", "pitch", "restate"] | None = option("-m"),
     command: str | None = None,
     seed: str = "0",

@@ -11,8 +11,8 @@ from typing import Any, Literal
 import typer
 
 from unmask import figures as charts, stress
-from unmask.cli.common import Intervals, Output, Tables, named_files, refuse
-from unmask.cli.options import argument, group, option
+from unmask.cli.common import Intervals, Output, Tables, named_files, refuse, writable_file
+from unmask.cli.options import argument, group, option, output_file
 from unmask.errors import InputError
 from unmask.report import document, figures_of
 from unmask.run import write_whole
@@ -42,7 +42,7 @@ def cpmap(
     delta: tuple[str, ...] = (),
     subset: tuple[str, ...] = (),
     below: float = 0.05,
-    cells: Path | None = None,
+    cells: Path | None = output_file(callback=writable_file),
 ) -> None:
     table = tables.scores(scores, output)
     mapped = len(table.systems)

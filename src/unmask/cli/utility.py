@@ -10,13 +10,21 @@ import typer
 
 from unmask import utility as cost
 from unmask.assessment import Beside, config_of
-from unmask.cli.assess import run, versions
-from unmask.cli.common import DrawnIntervals, Output, figure_folder, read_named, whole_number
-from unmask.cli.options import argument, group, option
+from unmask.cli.assess import report_outputs, run, versions
+from unmask.cli.common import (
+    DrawnIntervals,
+    Output,
+    figure_folder,
+    read_named,
+    whole_number,
+    writable_file,
+    writable_folder,
+)
+from unmask.cli.options import argument, group, option, output_file, output_folder
 from unmask.cli.speech import Recorded
 from unmask.errors import InputError
 from unmask.report import document
-from unmask.run import make_folder, write_whole
+from unmask.run import check_output_folder, make_folder, write_whole
 
 
 def utility(
@@ -32,9 +40,9 @@ def utility(
     predictions: tuple[str, ...] = (),
     melody: bool = True,
     dnsmos: str = "0",
-    measurements: Path | None = option("-m"),
-    heard: Path | None = None,
-    report: Path | None = option(callback=figure_folder),
+    measurements: Path | None = output_file("-m", callback=writable_file),
+    heard: Path | None = output_folder(callback=writable_folder, check=check_output_folder),
+    report: Path | None = output_folder(callback=figure_folder, check=report_outputs),
     output: Output = group(
         on="local", figures=None, figure_formats="", width="page", bare=False, font="sans"
     ),

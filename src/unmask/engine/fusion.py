@@ -305,7 +305,10 @@ def read_map(path: str | Path) -> Map:
             sound = sound and bool(np.isfinite([*made.weights, made.offset]).all())
         if not sound:
             raise ValueError("numbers that do not fit")
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (
+        *(ValueError, LookupError, TypeError),
+        *(ArithmeticError, AttributeError, RecursionError),
+    ) as error:
         wanted = "a map that unmask calibrate or fuse saved"
         raise InputError(path, wanted, f"another file ({error})") from None
     return made

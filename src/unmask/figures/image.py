@@ -316,7 +316,8 @@ def _points(match: re.Match[str]) -> str:
 def _json(figure: Figure) -> bytes:
     lines = wrap(figure.caption, width=640, size=11)
     words = {"title": {"text": figure.title, "subtitle": lines}}
-    spec = ({} if figure.layout.bare else words) | figure.spec()
+    origin = {"usermeta": {"tool": "unmask"}}
+    spec = origin | ({} if figure.layout.bare else words) | figure.spec()
     return json.dumps(spec, ensure_ascii=False, allow_nan=False, indent=1).encode() + b"\n"
 
 

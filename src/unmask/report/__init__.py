@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from unmask.report.documents import Document, Row, document, figures_of, json_schema
     from unmask.report.table import FORMATS, render
     from unmask.report.case import CaseRecord
-    from unmask.report.writing import assess, summary_table, write_page, write_report
+    from unmask.report.writing import assess, check_report_folder, report_folder, summary_table
+    from unmask.report.writing import write_inside, write_page, write_report
 
 open_door(__name__)

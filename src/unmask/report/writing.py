@@ -8,9 +8,9 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -36,10 +36,16 @@ from unmask.report.html import filing_html, page_html, render_html
 from unmask.report.table import render, text
 from unmask.report.words import note
 from unmask.run import (
+    check_output,
+    check_output_folder,
+    command_files,
+    is_input,
     locked,
     make_folder,
+    marked,
     private_files,
     private_folder,
+    refuse_input,
     scratch_folder,
     write_whole,
 )
@@ -50,7 +56,10 @@ Protected = Mapping[str, Embeddings | str | Path]
 PAGE = "report.html"
 _NEW = ".new-"
 FILING = ("filing.html", "filing.pdf")
-ORDER = (*FILING, "figures", "tables", "assessment.toml", "results.json", PAGE)
+SETTINGS = "settings.toml"
+ORDER = (*FILING, "figures", "tables", SETTINGS, "results.json", PAGE)
+_OTHERS = r"data|assessment\.toml"
+"""What may lie in a new report folder: data of the demo or of unmask utility, and the config."""
 _MARKS = re.compile(r"([*_`<])")
 _SUFFIXES = {"csv": "csv", "md": "md", "latex": "tex"}
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
@@ -122,7 +131,10 @@ def assess(
     """
     if isinstance(protected, str | Path) and out is None:
         protected, out = None, protected
+    given = [data, *(protected.values() if isinstance(protected, Mapping) else ())]
+    named = [str(one) for one in given if isinstance(one, str | Path)]
     with ExitStack() as stack:
+        stack.enter_context(command_files(named, is_shell=False))
         if cache is None:
             cache = stack.enter_context(scratch_folder()) if out is None else cache_of(Path(out))
         if isinstance(protected, Mapping) and not isinstance(data, Config):
@@ -137,9 +149,11 @@ def assess(
         config = config.model_copy(update={"quick": quick or config.quick})
         how: Any = {"cache": cache, "allow_code": allow_code, "listener": listener, "say": say}
         how["processes"] = processes
-        done = run_assessment(config, cache if out is None else out, **how)
-        if out is not None:
-            write_report(done, out, file_copy=file_copy, listener=listener)
+        if out is None:
+            return run_assessment(config, cache, **how)
+        with report_folder(out, config) as folder:
+            done = run_assessment(config, folder, **how)
+            write_inside(done, folder, file_copy=file_copy, listener=listener)
     return done
 
 
@@ -165,21 +179,89 @@ def write_report(
     ``file_copy`` adds the filing copy, as PDF too where there is a Chromium to print it. One run
     writes at a time; what a killed one left half made is removed, and so is an older filing copy.
     """
-    folder, tell = Path(output), listener or (lambda what, done, total: None)
+    with report_folder(output, assessment.asked) as folder:
+        return write_inside(assessment, folder, file_copy=file_copy, listener=listener)
+
+
+def _settings(config: Config, folder: Path) -> str:
+    """The config as its report keeps it, which withholds paths where the report is redacted."""
+    return to_toml(config, base=None if config.redact else folder.resolve())
+
+
+def check_report_folder(folder: str | Path, config: Config | None = None) -> None:
+    """Refuse a report folder that is an input, holds inputs under names of reports, or files of
+    others.
+
+    The report's own settings may be the ``config`` of the run that writes it again, if they stay as
+    they are.
+    """
+    place = Path(folder)
+    check_output_folder(place, signs=("results.json", SETTINGS), names=_OTHERS)
+    settings = place / SETTINGS
+    if is_input(settings) and config is not None:
+        expected = marked(_settings(config, place), SETTINGS)
+        if settings.read_text(encoding="utf-8") != expected:
+            wanted = "another folder (-o): these settings are the config, and would change"
+            raise InputError(f"{settings}: expected {wanted}")
+    for name in ORDER:
+        if name == SETTINGS and is_input(settings):
+            continue
+        there = place / name
+        files = sorted(there.iterdir()) if there.is_dir() else [there]
+        for file in (there, *files):
+            # Lists of rates have a fixed layout, which leaves no room for a mark.
+            if file.name.startswith("result_for_rank_") or file.is_dir():
+                refuse_input(file)
+            else:
+                check_output(file)
+
+
+@contextmanager
+def report_folder(output: str | Path, config: Config) -> Iterator[Path]:
+    """Keep a report folder to one run, from its start to the end of writing.
+
+    A second run that starts meanwhile is refused at once. A folder that was made for a run that
+    fails goes again.
+    """
+    folder = Path(output)
+    check_report_folder(folder, config)
+    is_new = not folder.exists()
+    make_folder(folder)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         with locked(folder):
-            for left in folder.glob(f"{_NEW}*"):
-                shutil.rmtree(left)
-            with tempfile.TemporaryDirectory(prefix=_NEW, dir=folder) as temporary:
-                made = Path(temporary)
-                _make(assessment, made, folder, tell)
-                if file_copy:
-                    tell("printing the filing copy", 0, 1)
-                    page, pdf = (made / name for name in FILING)
-                    write_whole(page, filing_html(assessment).encode())
-                    print_pdf(page, pdf, date=assessment.date)
-                _put_in_place(made, folder)
+            yield folder
+    except BaseException:
+        if is_new:
+            with suppress(OSError):
+                folder.rmdir()
+        raise
+
+
+def write_inside(
+    assessment: Assessment,
+    folder: Path,
+    *,
+    file_copy: bool = False,
+    listener: Listener | None = None,
+) -> Path:
+    """Write into a :func:`report_folder` that this run holds."""
+    tell = listener or (lambda what, done, total: None)
+    try:
+        for left in folder.glob(f"{_NEW}*"):
+            shutil.rmtree(left)
+        with tempfile.TemporaryDirectory(prefix=_NEW, dir=folder) as temporary:
+            made = Path(temporary)
+            _make(assessment, made, folder, tell)
+            if file_copy:
+                tell("printing the filing copy", 0, 1)
+                page, pdf = (made / name for name in FILING)
+                write_whole(page, filing_html(assessment).encode())
+                printed = made / "printed.pdf"
+                print_pdf(page, printed, date=assessment.date)
+                if printed.is_file():
+                    write_whole(pdf, printed.read_bytes())
+            check_report_folder(folder, assessment.asked)
+            _put_in_place(made, folder)
     except OSError as error:
         where = error.filename or folder
         raise InputError(f"{where}: cannot be written: {error.strerror or error}") from None
@@ -189,9 +271,7 @@ def write_report(
 def _make(assessment: Assessment, made: Path, folder: Path, tell: Listener) -> None:
     write_whole(made / PAGE, render_html(assessment).encode())
     write_whole(made / "results.json", assessment.document.to_json().encode() + b"\n")
-    redact = assessment.config.redact
-    config = to_toml(assessment.asked, base=None if redact else folder.resolve())
-    write_whole(made / "assessment.toml", config.encode())
+    write_whole(made / SETTINGS, _settings(assessment.asked, folder).encode())
     (made / "tables").mkdir()
     for format, suffix in _SUFFIXES.items() if assessment.overview.rows else ():
         path = made / "tables" / f"overview.{suffix}"
@@ -231,7 +311,7 @@ def _draw(figure: Figure, kinds: tuple[str, ...], folder: Path, kept: Path) -> N
         for kind, content in images(figure, missing).items():
             write_whole(stored[kind], content, private=True)
     for kind, path in stored.items():
-        shutil.copyfile(path, folder / f"{figure.name}.{kind}")
+        write_whole(folder / f"{figure.name}.{kind}", path.read_bytes())
 
 
 def _put_in_place(made: Path, folder: Path) -> None:
@@ -240,6 +320,8 @@ def _put_in_place(made: Path, folder: Path) -> None:
     old.mkdir()
     for name in ORDER:
         there = folder / name
+        if is_input(there):  # The settings of this report, which stay as they are.
+            continue
         if there.is_dir():
             there.rename(old / name)
         if (made / name).exists():

@@ -23,9 +23,18 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from unmask.errors import InputError
+from unmask.run.outputs import (
+    check_output,
+    identity,
+    mark,
+    refuse_input,
+    remember_input,
+    remember_output,
+)
 
 _SCRATCH, _LOCK = ".unmask-", "lock"
 KEPT = 7 * 24 * 3600.0
+LINE_ENDS = "lines that end with LF or CR LF"
 _TICK = 2_000_000_000
 _GROUP = Path("/sys/fs/cgroup")
 _USERS = hasattr(os, "getuid")
@@ -105,12 +114,18 @@ def _hold(path: Path, flags: int = os.O_RDONLY, *, sure: bool = False) -> int | 
 
 
 @contextmanager
-def atomic_path(path: str | Path, *, private: bool = False) -> Iterator[Path]:
+def atomic_path(
+    path: str | Path, *, private: bool = False, replace: bool = False
+) -> Iterator[Path]:
     """Give a temporary path beside ``path`` that takes its name when all went well; where it is
     ``private`` this user alone can read it.
 
-    The one way in which files are written. The temporary file lies in a new folder: two writers
-    never share it, and no link is followed there. What was written is on the disk before the name
+    The one way in which files are written. An input is never replaced, a file of others only where
+    that was asked for (:func:`~unmask.run.outputs.check_output`). ``private`` files and those that
+    ``replace`` others lie in folders of unmask.
+
+    The temporary file lies in a new folder: two writers never share it, and no link is followed
+    there. What was written is on the disk before the name
     is given; a link stays one, a device or a pipe is written through.
     """
     if str(path) == "-":
@@ -119,6 +134,8 @@ def atomic_path(path: str | Path, *, private: bool = False) -> Iterator[Path]:
     if not final.name or final.is_dir():
         raise InputError(path, "a file to write", "a folder")
     final = Path(os.path.realpath(final)) if final.is_symlink() else final
+    if final.is_symlink():
+        raise InputError(path, "a file to write", "a link that leads to itself")
     if not final.parent.is_dir():
         raise InputError(path, "an existing folder", f"none at {final.parent}")
     try:
@@ -129,12 +146,19 @@ def atomic_path(path: str | Path, *, private: bool = False) -> Iterator[Path]:
                 with open(made, "rb") as source, open(final, "wb", buffering=0) as device:
                     shutil.copyfileobj(source, device)
             return
+        kept = private or replace
+        (refuse_input if kept else check_output)(path)
         with scratch_folder(final.parent, named=path) as folder:
             temporary = folder / f".new{final.suffix if len(final.suffix) < 10 else ''}"
             yield temporary
+            # Somebody may have written a file of that name meanwhile.
+            (refuse_input if kept else check_output)(path)
             if private:
                 temporary.chmod(0o600)
+            else:
+                mark(temporary, final)
             _settle(temporary, final)
+            remember_output(final)
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror or error})") from error
 
@@ -146,13 +170,16 @@ def _settle(temporary: Path, final: Path) -> None:
 
 
 @contextmanager
-def atomic_file(path: str | Path, *, private: bool = False) -> Iterator[BinaryIO]:
+def atomic_file(
+    path: str | Path, *, private: bool = False, replace: bool = False
+) -> Iterator[BinaryIO]:
     """Open a file for writing, compressed if its name ends in ``.gz``; ``-`` is standard output."""
     if str(path) == "-":
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    with atomic_path(path, private=private) as temporary, open(temporary, "x+b") as file:
+    made = atomic_path(path, private=private, replace=replace)
+    with made as temporary, open(temporary, "x+b") as file:
         if Path(path).suffix.lower() == ".gz":
             with gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0) as packed:
                 yield cast("BinaryIO", packed)
@@ -160,9 +187,12 @@ def atomic_file(path: str | Path, *, private: bool = False) -> Iterator[BinaryIO
             yield file
 
 
-def write_whole(path: str | Path, content: bytes, *, private: bool = False) -> None:
+def write_whole(
+    path: str | Path, content: bytes, *, private: bool = False, replace: bool = False
+) -> None:
     """Write a file at once."""
-    with atomic_path(path, private=private) as temporary, open(temporary, "xb") as file:
+    made = atomic_path(path, private=private, replace=replace)
+    with made as temporary, open(temporary, "xb") as file:
         file.write(content)
 
 
@@ -170,7 +200,7 @@ def content_digest(path: str | os.PathLike[str]) -> str:
     """SHA-256 of a file, read again whenever it may have changed; of all files of a folder."""
     place = Path(path)
     if place.is_dir():
-        inside = sorted(file for file in place.rglob("*") if file.is_file())
+        inside = [file for file in files_below(place) if file.is_file()]
         named = [f"{one.relative_to(place).as_posix()}\0{content_digest(one)}\n" for one in inside]
         return hashlib.sha256("".join(named).encode(errors="surrogateescape")).hexdigest()
     try:
@@ -191,12 +221,48 @@ def _digest(path: Path, state: tuple[int, ...]) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def folders_below(
+    root: str | os.PathLike[str], *, hidden: bool = True, depth: int = sys.maxsize
+) -> dict[Path, list[Path]]:
+    """A folder and every one below it, links followed, each with its files, all sorted.
+
+    Each real folder is gone through once, told by device and inode, so that loops end. Where two
+    names lead to one folder, the one without links counts.
+    """
+    found: dict[Path, list[Path]] = {}
+    seen: set[object] = set()
+    folders, links = [(Path(root), 0)], list[tuple[Path, int]]()
+    while folders or links:
+        folder, level = folders.pop() if folders else links.pop(0)
+        which = identity(folder)
+        if which in seen:
+            continue
+        seen.add(which)
+        files = found.setdefault(folder, [])
+        try:
+            inside = sorted(folder.iterdir())
+        except OSError as error:
+            raise InputError(f"{folder}: cannot be read: {error.strerror}") from None
+        for path in inside:
+            if not path.is_dir():
+                files.append(path)
+            elif level < depth and (hidden or not path.name.startswith(".")):
+                (links if path.is_symlink() else folders).append((path, level + 1))
+    return dict(sorted(found.items()))
+
+
+def files_below(root: str | os.PathLike[str]) -> list[Path]:
+    """Every file of :func:`folders_below`, sorted."""
+    return sorted(path for files in folders_below(root).values() for path in files)
+
+
 def text_lines(path: str | os.PathLike[str]) -> list[str]:
     """The lines of a text file in UTF-8, without their ends; gzipped where the name ends so."""
     opened = gzip.open if str(path).endswith(".gz") else open
+    remember_input(path)
     most = memory_left() // 16
     try:
-        with opened(path, "rt", encoding="utf-8-sig") as file:
+        with opened(path, "rt", encoding="utf-8-sig", newline="") as file:
             text = file.read(most)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
@@ -204,7 +270,16 @@ def text_lines(path: str | os.PathLike[str]) -> list[str]:
         raise InputError(f"{path}: expected text in UTF-8: {error}") from None
     if len(text) == most:
         raise InputError(path, "a text that memory holds", "more")
-    return text.removesuffix("\n").split("\n")
+    lines = text.replace("\r\n", "\n").removesuffix("\n").split("\n")
+    if "\r" in text:
+        for number, line in enumerate(lines, 1):
+            if "\r" in line:
+                raise InputError(f"{path}, line {number}", LINE_ENDS, "a carriage return alone")
+    return lines
+
+
+class Busy(InputError):
+    """Another run is at work in a folder."""
 
 
 @contextmanager
@@ -214,7 +289,7 @@ def locked(folder: Path) -> Iterator[None]:
     """
     handle = _hold(folder)
     if handle is None:
-        raise InputError(f"{folder}: another run is writing this folder: wait for it")
+        raise Busy(f"{folder}: another run is writing this folder: wait for it")
     try:
         yield
     finally:

@@ -111,6 +111,10 @@ def load_arrays(
     """
     try:
         with zipfile.ZipFile(file) as archive:
+            names = archive.namelist()
+            if len(set(names)) < len(names):
+                twice = next(member for n, member in enumerate(names) if member in names[:n])
+                raise InputError(name, "each array once", f"{twice} twice")
             members = [one for one in archive.infolist() if only is None or one.filename in only]
             check_memory(sum(member.file_size for member in members), name, "arrays")
             arrays = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import os
 import re
 from collections import Counter
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from unmask.errors import InputError
-from unmask.run import content_digest, text_lines
+from unmask.run import content_digest, files_below, remember_input, text_lines
 from unmask.speech.audio import SUFFIXES, cut_of
 from unmask.trials import embedding_columns, read_speakers
 
@@ -92,9 +93,12 @@ def recordings(
         rows = _from_kaldi(place)
     else:
         rows = _from_folder(place, speakers)
+    for recording in rows:
+        remember_input(recording.file)
     if not rows:
         kinds = " ".join(sorted(SUFFIXES))
-        endings = Counter(path.suffix for path in place.rglob("*") if path.is_file())
+        inside = files_below(place) if place.is_dir() else []
+        endings = Counter(path.suffix for path in inside if path.is_file())
         found = ", ".join(f"{n:,} {end or 'without ending'}" for end, n in endings.most_common(3))
         raise InputError(f"{place}: expected audio files ({kinds}), found {found or 'none'}")
     seen: dict[str, Path] = {}
@@ -110,7 +114,7 @@ def recordings(
 def _from_folder(root: Path, speakers: str | None) -> list[Recording]:
     inside = sorted(
         PurePosixPath(path.relative_to(root).as_posix())
-        for path in root.rglob("*")
+        for path in files_below(root)
         if path.suffix.lower() in SUFFIXES and not path.name.startswith(".")
     )
     for path in inside:
@@ -187,13 +191,14 @@ def _from_kaldi(root: Path) -> list[Recording]:
                 " audio to files first"
             )
         path = Path(file)
-        base = path if path.is_absolute() or path.exists() else root / path
+        base = path if path.is_absolute() or os.path.exists(path) else root / path
         rows.append(_placed(base, utterance, owners[utterance]))
     return rows
 
 
 def _from_list(place: Path, speakers: str | None) -> list[Recording]:
     rows = []
+    owners: dict[str, str] = {}
     for number, line in _lines(place):
         fields = line.split("\t") if "\t" in line else line.split(" ", 2)
         *labels, last = fields
@@ -206,6 +211,12 @@ def _from_list(place: Path, speakers: str | None) -> list[Recording]:
             trimmed = PurePosixPath(*relative.parts[-2:]) if speakers is None else relative
             labels = [label(trimmed)[0]]
         utterance = labels[0] if len(labels) == 2 else path.stem
+        if "\0" in last:
+            raise InputError(f"{place}, line {number}", "the path of a file", "one with a NUL")
+        owner = owners.setdefault(os.path.realpath(path), labels[-1])
+        if owner != labels[-1]:
+            where = f"{place}, line {number}"
+            raise InputError(where, f"one speaker of {last}", f"{owner} and {labels[-1]}")
         rows.append(_placed(path, utterance, labels[-1]))
     return rows
 
@@ -216,41 +227,78 @@ def _manifest(place: Path) -> Path | None:
         return place if _MANIFEST.search(place.name) else None
     inside = {path.name: path for path in sorted(place.iterdir()) if _MANIFEST.search(path.name)}
     for name, path in inside.items():
-        if name.startswith("metadata") and {"file_name"} < _roles(next(_objects(path))[1]).keys():
+        if name.startswith("metadata") and _names_speakers(path):
             return path
         if "recordings" in name and name.replace("recordings", "supervisions") in inside:
             return path
     return None
 
 
+def _names_speakers(path: Path) -> bool:
+    """Whether a table of metadata tells files and their speakers."""
+    if ".jsonl" in path.name:
+        columns = list(next(_objects(path), ("", {}))[1])
+    else:
+        columns = next(csv.reader(line for _, line in _lines(path)), [])
+    return "file_name" in columns and "speakers" in embedding_columns(columns)
+
+
 def _objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Where each line of a manifest is, and what it holds: an object, or a row below a header."""
-    lines = list(_lines(path))
     if ".jsonl" not in path.name:
-        table = csv.DictReader(line for _, line in lines)
-        yield from ((f"{path}, line {n}", dict(row)) for n, row in enumerate(table, 2))
+        yield from _table_rows(path)
         return
-    for number, line in lines:
+    for number, line in _lines(path):
         try:
             held = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             held = None
         if not isinstance(held, dict):
             raise InputError(f"{path}, line {number}", "an object of JSON", line[:40])
         yield f"{path}, line {number}", held
 
 
-def _roles(held: Mapping[str, Any]) -> dict[str, str]:
+def _table_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Rows of a table with a header, a line each: a quote that stays open ends no line."""
+    head: list[str] = []
+    for number, line in enumerate(text_lines(path), 1):
+        if not line.strip():
+            continue
+        where = f"{path}, line {number}"
+        try:
+            (row,) = csv.reader([line], strict=True)
+        except csv.Error as error:
+            raise InputError(where, "quotes in pairs, each row on one line", error) from None
+        if not head:
+            head = row
+            counts = Counter(name.strip().lower() for name in head)
+            if twice := [name for name, count in counts.items() if count > 1]:
+                raise InputError(where, "columns of different names", f"{twice[0]} twice")
+        elif len(row) != len(head):
+            raise InputError(where, f"{len(head)} columns, as the header has", len(row))
+        else:
+            yield where, dict(zip(head, row, strict=True))
+
+
+def _roles(held: Mapping[str, Any], where: str) -> dict[str, str]:
+    """File, speaker and session of a line of metadata, where it has them."""
     names = {"file_name": "file_name"} | embedding_columns(held)
-    roles = ("file_name", "speakers", "sessions")
-    return {role: str(held[names[role]]) for role in roles if held.get(names.get(role, ""))}
+    known = {}
+    for role in ("file_name", "speakers", "sessions"):
+        value = held.get(names.get(role, ""))
+        if value is None or value == "":
+            continue
+        if isinstance(value, bool | float) or not isinstance(value, str | int):
+            raise InputError(where, f"text as {names[role]}", json.dumps(value)[:40])
+        known[role] = str(value)
+    return known
 
 
 def _from_metadata(table: Path) -> list[Recording]:
     """A row for each file: file_name, speaker, and a session where there is one."""
     found: dict[str, tuple[Path, str, str | None]] = {}
     for where, held in _objects(table):
-        known = _roles(held)
+        known = _roles(held, where)
         if not {"file_name", "speakers"} <= known.keys():
             raise InputError(where, "file_name and speaker", ", ".join(map(str, held)))
         file, speaker = known["file_name"], known["speakers"]
@@ -279,14 +327,15 @@ def _from_lhotse(manifest: Path) -> list[Recording]:
                 raise InputError(where, "a recording in one file", ", ".join(kinds))
             path = _existing(held["sources"][0]["source"], manifest.parent, where)
             channels = len(held["sources"][0]["channels"])
-            files[held["id"]] = path, float(held["duration"]), channels
+            files[held["id"]] = path, _seconds(held, "duration", where), channels
         for where, held in _objects(manifest.with_name(heard)):
-            utterance, speaker = str(held["id"]), str(held["speaker"])
+            utterance, speaker = _text(held, "id", where), _text(held, "speaker", where)
             if owners.setdefault(utterance, speaker) != speaker:
                 both = f"{owners[utterance]} and {speaker}"
                 raise InputError(where, f"one speaker of {utterance}", both)
             path, seconds, channels = files[held["recording_id"]]
-            start, end = float(held["start"]), float(held["start"]) + float(held["duration"])
+            start = _seconds(held, "start", where)
+            end = start + _seconds(held, "duration", where)
             if start < 0 or end > seconds + _SLACK or end <= start:
                 found = f"{start:g} to {end:g} s of {seconds:g} s"
                 raise InputError(where, "a cut that lies in its recording", found)
@@ -302,10 +351,24 @@ def _from_lhotse(manifest: Path) -> list[Recording]:
     return rows
 
 
+def _text(held: Mapping[str, Any], name: str, where: str) -> str:
+    value = held[name]
+    if not isinstance(value, str) or not value.strip():
+        raise InputError(where, f"a text as {name}", json.dumps(value)[:40])
+    return value
+
+
+def _seconds(held: Mapping[str, Any], name: str, where: str) -> float:
+    value = float(held[name])
+    if not math.isfinite(value):
+        raise InputError(where, f"a finite {name}", value)
+    return value
+
+
 def _existing(file: str, folder: Path, where: str) -> Path:
     """A file that a manifest names, below the current folder or its own."""
-    path = Path(file) if Path(file).is_absolute() or Path(file).is_file() else folder / file
-    if not path.is_file():
+    path = Path(file) if Path(file).is_absolute() or os.path.isfile(file) else folder / file
+    if not os.path.isfile(path):
         raise InputError(where, f"the file {file}", "none")
     return path
 

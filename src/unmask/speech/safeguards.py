@@ -303,6 +303,29 @@ def anonymise(
             )
         if target.resolve() == recording.path.resolve():
             raise InputError(f"{target}: expected another output folder, found the input's")
+    run.check_output_folder(root, signs=[METADATA])
+    given = {run.identity(recording.file): recording.file for recording in recordings}
+    for target in targets:
+        if (which := run.identity(target)) is not None and which in given:
+            raise InputError(f"{target}: is an input ({given[which]}), which is never overwritten")
+    with run.locked(run.make_folder(root)):
+        return _anonymise(recordings, root, targets, safeguard, suffix, keep_key=keep_key)
+
+
+def _anonymise(
+    recordings: Sequence[Recording],
+    root: Path,
+    targets: Sequence[Path],
+    safeguard: Safeguard,
+    suffix: str,
+    *,
+    keep_key: bool,
+) -> Anonymised:
+    """Write into a folder that this run holds."""
+    tool: dict[str, object] = {"tool": f"unmask {__version__}"}
+    # A run that is killed leaves a folder that says whose it is, and that it is not finished.
+    unfinished = {**tool, "finished": False}
+    run.write_whole(root / METADATA, (json.dumps(unfinished) + "\n").encode())
     for folder in sorted({target.parent for target in targets}):
         run.make_folder(folder)
     files = tuple(
@@ -327,7 +350,7 @@ def anonymise(
         for recording, row in zip(recordings, rows, strict=True)
         if "failure" not in row
     ]
-    audio = (p for p in root.rglob("*") if p.suffix.lower() in SUFFIXES and p.name[0] != ".")
+    audio = (p for p in run.files_below(root) if p.suffix.lower() in SUFFIXES and p.name[0] != ".")
     older = sorted(set(audio) - set(targets))
     levels = [result.guarded_db for _, result in done if result.guarded_db is not None]
     guarded = [below for below in levels if below > 0.0]
@@ -344,7 +367,7 @@ def anonymise(
         silenced=sum(result.silenced for _, result in done),
     )
     metadata: dict[str, object] = {
-        "tool": f"unmask {__version__}",
+        **tool,
         **safeguard.describe(key=keep_key),
         "files": summary.done,
         "failed": len(summary.failures),
@@ -376,7 +399,8 @@ def _protect(
     recording = Recording(Path(path), utterance, speaker, session)
     done: dict[str, Any]
     try:
-        done = {"protected": asdict(safeguard.protect(recording, Path(target)))}
+        with run.overwriting():  # The folder is unmask's; inputs were told apart before.
+            done = {"protected": asdict(safeguard.protect(recording, Path(target)))}
         done["made"] = run.content_digest(target)
     except Exception as error:
         kept = f"; {target} is of an earlier run" if os.path.exists(target) else ""

@@ -156,7 +156,7 @@ class Ids:
 
 def plain_text(value: Any) -> str:
     """A value as text, empty where it is a mark of Python, NumPy or pandas for none."""
-    text = str(value)
+    text = value.decode() if isinstance(value, bytes) else str(value)
     return "" if text in _NONE and not isinstance(value, str) else text
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -99,7 +99,11 @@ def read_scores(
         options: dict[str, Any] = {"missing": missing, "duplicates": duplicates, "format": format}
         options |= {"key": key, "speakers": speakers, "systems": systems}
         options |= {"columns": columns, "scores_are": scores_are}
-        files = path.values() if isinstance(path, Mapping) else path
+        files: list[Any] = list(path.values() if isinstance(path, Mapping) else path)
+        for file in files:
+            if not isinstance(file, str | Path | Frame) and not is_frame(file):
+                wanted = "paths or data frames (of arrays: Scores.from_arrays)"
+                raise InputError("scores", wanted, f"a {type(file).__name__}")
         tables = [read_scores(file, **options) for file in files]
         for row, name in enumerate(path) if isinstance(path, Mapping) else ():
             own = tables[row].systems
@@ -247,9 +251,18 @@ class _Table:
     def of(cls, data: Any) -> _Table:
         if isinstance(data, pl.LazyFrame):
             data = data.collect()
+        names = [str(name) for name in data.columns]
+        if twice := [name for n, name in enumerate(names) if name in names[:n]]:
+            raise InputError(cls.name, "columns of different names", f"{twice[0]} twice")
         if not isinstance(data, pl.DataFrame):
             data = pl.DataFrame([_series(str(name), list(data[name])) for name in data.columns])
-        return cls(data, hashlib.sha256(data.write_ipc(None).getbuffer()).hexdigest())
+        try:
+            content = data.write_ipc(None).getbuffer()
+        except pl.exceptions.PolarsError:
+            objects = next((n for n, kind in data.schema.items() if kind == pl.Object), "a column")
+            wanted = "columns of numbers, text or vectors"
+            raise InputError(cls.name, wanted, f"other values in {objects}") from None
+        return cls(data, hashlib.sha256(content).hexdigest())
 
 
 def is_frame(data: Any) -> bool:
@@ -355,7 +368,8 @@ def read_embeddings(
     """
     if is_frame(path):
         return _embeddings(_Table.of(path), format=format, speakers=speakers)
-    path = cast("str | Path", path)
+    if not isinstance(path, str | Path):
+        raise InputError("embeddings", "a path or a data frame", f"a {type(path).__name__}")
     is_directory = str(path) != "-" and Path(path).is_dir()
     file = kaldi.vector_file(Path(path)) if is_directory else path
     with Input(file) as source:

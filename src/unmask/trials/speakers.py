@@ -129,13 +129,14 @@ def _joined(rules: Iterable[SpeakerRule]) -> SpeakerRule:
 
 
 def read_pairs(path: str | Path, *, kind: str = "utt2spk") -> SpeakerRule:
-    """Read a Kaldi table of two columns, or ``spk2utt``, told by name or by a third field."""
+    """Read a Kaldi table of two columns, or ``spk2utt``, told by name or by a third field in every
+    line.
+    """
     layout = _LAYOUTS[kind]
     with Input(path) as source:
         if source.container != "text":
             raise InputError(source.name, f"a text file ({layout})", source.container)
-        first = source.head.split(b"\n", 1)[0].split()
-        if kind == "utt2spk" and (len(first) > 2 or Path(source.name).name == "spk2utt"):
+        if kind == "utt2spk" and _is_spk2utt(source):
             kind, layout = "spk2utt", "speaker utterance utterance …"
             frame = _spk2utt(source)
         else:
@@ -151,6 +152,24 @@ def read_pairs(path: str | Path, *, kind: str = "utt2spk") -> SpeakerRule:
         count = frame["speaker"].n_unique()
         about = Source(source.name, source.sha256, kind, speakers=count, detected=detected)
     return SpeakerRule(source.name, frame, sources=(about,))
+
+
+def _is_spk2utt(source: Input) -> bool:
+    """Whether the name says so, or lines have more than two words, of which none may have two: it
+    could be one of utterance and speaker.
+    """
+    if Path(source.name).name.split(".")[-1] == "spk2utt":
+        return True
+    first = source.head.split(b"\n", 1)[0].split()
+    if len(first) <= 2:
+        return False
+    source.load()
+    for number, line in enumerate(b"".join(source.blocks()).splitlines(), 1):
+        if len(line.split()) == 2:
+            wanted = "one layout (a file of speakers and their utterances is named spk2utt)"
+            actual = f"{len(first)} words in line 1 and 2 here"
+            raise InputError(f"{source.name}, line {number}", wanted, actual)
+    return True
 
 
 def _spk2utt(source: Input) -> pl.DataFrame:

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from unmask.errors import InputError
-from unmask.run import atomic_file
+from unmask.run import MARK, atomic_file, check_output
 from unmask.trials.embeddings import Embeddings
 from unmask.trials.formats import LAYOUTS, OTHER, Format, format_named
 from unmask.trials.ids import Ids
@@ -62,6 +62,8 @@ def write(
     >>> um.write(um.Scores.from_arrays([2.0, 1.5], [-1.0, 0.5]), "scores.tsv")
     (PosixPath('scores.tsv'),)
     """
+    sources = content.sources if isinstance(content, TrialList) else (content.source,)
+    check_output(path, [source.name for source in sources if source is not None])
     if isinstance(content, Embeddings):
         return _write_embeddings(content, path, embedding_format(path, format))
     is_scores = isinstance(content, Scores)
@@ -209,7 +211,7 @@ def _save(container: str, columns: Mapping[str, Any], path: str | Path) -> None:
     """Series, vectors and single words as columns of a parquet file or arrays of an npz file."""
     with atomic_file(path) as file:
         if container == "parquet":
-            pl.DataFrame(columns).write_parquet(file)
+            pl.DataFrame(columns).write_parquet(file, metadata={"tool": MARK.decode()})
             return
         method = zipfile.ZIP_STORED if "embeddings" in columns else zipfile.ZIP_DEFLATED
         with zipfile.ZipFile(file, "w", method) as archive:

@@ -156,6 +156,7 @@ def measure(
     pitched: bool = True,
     mos: int | None = 0,
     state: str | os.PathLike[str] | None = None,
+    skip: bool = False,
 ) -> Measurements:
     """Measure what safeguards leave of the words, the melody and the quality of speech.
 
@@ -166,7 +167,14 @@ def measure(
     about ``mos`` utterances of each speaker, all where it is None. Files are shared among the
     workers of the current place; with ``state`` what is done is kept there, and a second call goes
     on from it.
+
+    An utterance that lacks a version or a transcript, or whose recording cannot be measured, is an
+    error. With ``skip`` it is left out, and a notice counts such utterances.
     """
+    left_out: dict[str, str] = {}
+    if skip:
+        total = len(original)
+        original, protected, left_out = _complete(original, protected, transcripts)
     names = tuple(recording.utterance for recording in original)
     conditions = {ORIGINAL: tuple(original)}
     for name, files in protected.items():
@@ -198,9 +206,25 @@ def measure(
         parts = list(run(partial(_measured, listens), shared, ranges_of(len(names), 2)))
     rows = [row for part in parts for row in json.loads(str(part["rows"]))]
     broken = [one["failure"] for row in rows for one in row if "failure" in one]
-    if broken:
+    if broken and not (skip and labels is None and not given):
         total = len(names) * len(conditions)
         raise InputError(f"{broken[0]} ({len(broken)} of {total} recordings failed)")
+    if broken:
+        fine = [n for n, row in enumerate(rows) if not any("failure" in one for one in row)]
+        if not fine:
+            raise InputError(f"{broken[0]} (no utterance is whole)")
+        for name, row in zip(names, rows, strict=True):
+            lines = (str(one["failure"]) for one in row if "failure" in one)
+            if (line := next(lines, None)) is not None:
+                left_out[name] = line.partition(": ")[2] or line
+        rows, names = [rows[n] for n in fine], tuple(names[n] for n in fine)
+        original = [original[n] for n in fine]
+        conditions = {name: tuple(files[n] for n in fine) for name, files in conditions.items()}
+        references = references and tuple(references[n] for n in fine)
+    if left_out:
+        name, reason = next(iter(left_out.items()))
+        sentence = f"{len(left_out)} of {total} utterances were left out (first: {name}: {reason})"
+        notices.append(Notice("left-out", "utility", sentence))
     values: dict[str, dict[str, FloatArray]] = {}
     recognised: dict[str, tuple[str, ...]] = {}
     for place, (name, files) in enumerate(conditions.items()):
@@ -263,6 +287,32 @@ def _measured(recogniser: Recogniser | None, xp: Xp, shared: _Shared, rows: Rang
                 one["failure"] = speech.failure(path, error)
         results.append(row)
     return {"rows": np.array(json.dumps(results))}
+
+
+def _complete(
+    original: Sequence[Recording],
+    protected: Mapping[str, Sequence[Recording]],
+    transcripts: Mapping[str, str] | None,
+) -> tuple[list[Recording], dict[str, list[Recording]], dict[str, str]]:
+    """The utterances that every set has, and what each of the others lacks."""
+    known = {name: {one.utterance for one in files} for name, files in protected.items()}
+    lacking: dict[str, str] = {}
+    for recording in original:
+        name = recording.utterance
+        without = next((version for version in known if name not in known[version]), None)
+        if without is not None:
+            lacking[name] = f"no version protected by {without}"
+        elif transcripts is not None and name not in transcripts:
+            lacking[name] = "no transcript"
+    whole = [recording for recording in original if recording.utterance not in lacking]
+    if not whole:
+        raise InputError("utility", "utterances that every set has", "none")
+    kept = {recording.utterance for recording in whole}
+    versions = {
+        name: [recording for recording in files if recording.utterance in kept]
+        for name, files in protected.items()
+    }
+    return whole, versions, lacking
 
 
 def _check_given(

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from unmask.errors import InputError
 from unmask.privacy import Words
-from unmask.run import text_lines
+from unmask.run import files_below, text_lines
 from unmask.speech import needed, normalised
 from unmask.trials import Speakers, read_embeddings
 
@@ -80,7 +80,9 @@ def read_transcripts(source: str | Path, *, empty: bool = False) -> dict[str, st
     files = [place]
     if place.is_dir():
         text = place / "text"
-        files = sorted(place.rglob(f"*{_LIBRISPEECH}")) or [text] * text.is_file()
+        files = [path for path in files_below(place) if path.name.endswith(_LIBRISPEECH)]
+        if not files and text.is_file():
+            files = [text]
         if not files:
             raise InputError(f"{place}: expected a Kaldi text or files {_LIBRISPEECH}, found none")
     return _entries(
@@ -159,7 +161,7 @@ def _json(path: Path, lines: Iterable[str]) -> Iterator[tuple[int, dict[str, str
     for number, line in ((n, one) for n, one in enumerate(lines, 1) if one.strip()):
         try:
             row = {str(name).lower(): str(value) for name, value in json.loads(line).items()}
-        except (ValueError, AttributeError):
+        except (ValueError, AttributeError, RecursionError):
             raise InputError(f"{path}, line {number}", "an object in JSON", line[:40]) from None
         if not head:
             head = row

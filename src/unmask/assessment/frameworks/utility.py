@@ -140,7 +140,7 @@ def _read(path: Path, names: Sequence[str], drawn: Mapping[str, Any]) -> costs.U
 def _measured(
     config: Config, original: Sequence[Recording], protected: Mapping[str, Sequence[Recording]]
 ) -> costs.Utility:
-    measured = _measure(config.utility)(original, protected, mos=config.utility.dnsmos)
+    measured = _measure(config.utility)(original, protected, mos=config.utility.dnsmos, skip=True)
     return costs.utility_of(measured, **config.drawn)
 
 

@@ -19,6 +19,7 @@ SILENCE = "silence"
 _MAIN = re.compile(r"(wer|cer|rho_f0|semitones|dnsmos_ovrl|uar)(_difference|_unprotected)?$")
 _NAMELESS = {
     "clipped": "some of its files are clipped",
+    "left-out": "some utterances could not be measured and were left out",
     "unknown-words": "some words of the transcripts are unknown to it",
 }
 """What a redacted report says, which names no file."""

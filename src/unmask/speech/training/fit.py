@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from unmask.errors import InputError
-from unmask.run import content_digest, locked, make_folder
+from unmask.run import check_output_folder, content_digest, locked, make_folder, overwriting
 from unmask.speech.audio import SAMPLE_RATE, needed
 from unmask.speech.corpus import Recording
 from unmask.speech.encoders import weights_of
 from unmask.speech.encoders.card import (
+    WEIGHTS as WEIGHTS_FILE,
     Recipe,
     Status,
     fingerprint_of_folder,
@@ -86,8 +87,10 @@ def train(
         return _trained(folder, card)
     from unmask.speech.training.run import TrainingRun, group
 
+    check_output_folder(folder, names=f"{WORK}|{WEIGHTS_FILE}")
     with group(device) as own:
-        with locked(make_folder(folder)) if own.rank == 0 else nullcontext():
+        # What lies in this folder is of this run, or of an earlier one that it takes up.
+        with locked(make_folder(folder)) if own.rank == 0 else nullcontext(), overwriting():
             run = TrainingRun(chosen, own, folder / WORK, name, watch)
             made = _made(folder, run, training, kept, start)
             own.wait()

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from unmask.errors import InputError
-from unmask.run import memory_left
+from unmask.run import LINE_ENDS, memory_left, remember_input
 
 HEAD = 1 << 20
 BLOCK = 1 << 26
@@ -132,11 +132,19 @@ class Input:
         """Yield blocks of whole lines, each ended by a newline; carriage returns are removed."""
         block = self.head.removeprefix(b"\xef\xbb\xbf")
         drained = self.drained
+        line = 1
         if not drained:
             block += self._lines(size - len(block))
         while block:
             whole = block if block.endswith(b"\n") else block + b"\n"
-            yield whole.replace(b"\r\n", b"\n") if b"\r" in whole else whole
+            if b"\r" in whole:
+                whole = whole.replace(b"\r\n", b"\n")
+                if (place := whole.find(b"\r")) >= 0:
+                    number = line + whole.count(b"\n", 0, place)
+                    where = f"{self.name}, line {number}"
+                    raise InputError(where, LINE_ENDS, "a carriage return alone")
+            line += whole.count(b"\n")
+            yield whole
             block = b"" if drained else self._lines(size)
 
     def _lines(self, size: int) -> bytes:
@@ -183,6 +191,7 @@ def _open(path: str | Path) -> BinaryIO:
     try:
         if Path(path).is_dir():
             raise InputError(path, "a file", "a directory")
+        remember_input(path)
         return open(path, "rb")
     except FileNotFoundError as error:
         raise InputError(f"{path}: no such file") from error

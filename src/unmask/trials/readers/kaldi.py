@@ -19,6 +19,7 @@ import numpy as np
 
 from unmask.base import FloatArray
 from unmask.errors import InputError
+from unmask.run import check_output
 from unmask.trials.ids import Ids, lookup
 from unmask.trials.readers.files import Input
 from unmask.trials.readers.text import read_columns
@@ -257,6 +258,8 @@ def check_archive_folder(path: Path) -> None:
     if owners.exists() and others:
         actual = f"{others[0]}, whose speakers {owners.name} beside it holds and would lose"
         raise InputError(path, "a folder of its own", actual)
+    for beside in (path.with_suffix(".scp"), owners):
+        check_output(beside)
 
 
 def directory_gender(directory: Path, speakers: Ids) -> dict[str, Ids]:

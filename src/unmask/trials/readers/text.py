@@ -70,12 +70,13 @@ def _decoded(line: bytes, name: str, number: int) -> str:
     where = f"{name}, line {number}"
     if b"\0" in line:
         raise InputError(where, "text", "binary data")
-    if not line.strip():
-        raise InputError(where, "a trial", "an empty line")
     try:
-        return line.decode("utf-8")
+        text = line.decode("utf-8")
     except UnicodeDecodeError as error:
         raise InputError(where, "UTF-8 text", "other bytes") from error
+    if not text.strip():  # of blanks beyond ASCII and separators too
+        raise InputError(where, "a trial", "an empty line")
+    return text
 
 
 @dataclass(eq=False)
