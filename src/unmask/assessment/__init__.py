@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from unmask.assessment.folders import Beside, assumptions, config_of
     from unmask.assessment.frameworks.legal import legal_attackers
     from unmask.assessment.inputs import Inputs
+    from unmask.assessment.labelling import by_label, for_display, labelled
     from unmask.assessment.running import Done, Run, expected, read_study
     from unmask.assessment.sound import COMPARED, SPELLED, spelled
     from unmask.assessment.starter import REMARK, demo_config, starter_config

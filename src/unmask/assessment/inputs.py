@@ -35,7 +35,7 @@ from unmask.assessment.sound import (
     sound_notices,
 )
 from unmask.assessment.splits import enrolling, only, utterances
-from unmask.assessment.toml import relative
+from unmask.assessment.toml import names_written, paths_of, relative
 from unmask.assessment.training import Extractors, Say
 from unmask.errors import InputError
 from unmask.estimate import Notice
@@ -71,9 +71,9 @@ class Inputs:
     ``sets`` are lists of scores (oo, op, pp) by the label of a safeguard's list, ``stated`` what
     result files say of a safeguard of which there are such.
     ``trained`` has, by safeguard and attacker, all speech through an extractor that was trained,
-    ``untrained`` why there is none; ``words`` is what is said. Recordings that could not be read in
-    some set (``not-read`` of the ``notices``) are left out of all, which are compared utterance by
-    utterance.
+    ``untrained`` why there is none; ``words`` is what is said, ``labels`` stand for names where the
+    report is redacted. Recordings that could not be read in some set (``not-read`` of the
+    ``notices``) are left out of all, which are compared utterance by utterance.
     """
 
     original: Embeddings | None
@@ -91,6 +91,7 @@ class Inputs:
     trained: Mapping[tuple[str, str], Speech] = field(default_factory=dict)
     untrained: Mapping[tuple[str, str], str] = field(default_factory=dict)
     words: Words | None = None
+    labels: Labels | None = None
 
     @property
     def protected(self) -> dict[str, Embeddings]:
@@ -352,11 +353,25 @@ def read_inputs(
     inputs = replace(inputs, sources=tuple(dict.fromkeys(sources)), notices=tuple(notices))
     if not config.redact:
         return inputs
-    labels = Labels.of(inputs, inputs.sources, redaction_key(work.folder))
+    return _redacted(inputs, config, redaction_key(work.folder))
+
+
+def _redacted(inputs: Inputs, config: Config, key: bytes) -> Inputs:
+    """The same under aliases, and sentences that name nobody."""
+    sources, written, paths = inputs.sources, names_written(config), paths_of(config)
+    labels = Labels.of(inputs, sources, key, written=written, paths=paths)
+    aliased = labels.aliased(inputs)
+    notices = [
+        replace(one, subject=labels.text(one.subject), sentence=labels.public(one.sentence))
+        for one in inputs.notices
+    ]
     return replace(
-        labels.redacted(inputs),
-        enrols=frozenset(labels.utterances.get(name, name) for name in inputs.enrols),
-        sources=tuple(map(labels.source, inputs.sources)),
+        aliased,
+        enrols=frozenset(map(labels.alias, inputs.enrols)),
+        sources=tuple(map(labels.source, sources)),
+        notices=tuple(notices),
+        untrained={key: labels.public(reason) for key, reason in inputs.untrained.items()},
+        labels=labels,
     )
 
 

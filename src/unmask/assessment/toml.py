@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, get_args
@@ -196,6 +196,36 @@ def to_toml(config: Config, *, base: Path | None) -> str:
         return value
 
     return tomli_w.dumps(plain(config))
+
+
+def names_written(config: Config) -> set[str]:
+    """Every text of a config that is no file, pattern or code: the names that its author chose."""
+    return {text for text, is_name in _texts(config) if is_name}
+
+
+def paths_of(config: Config) -> set[str]:
+    """Files and folders that a config names, in full and by their last part."""
+    names = names_written(config) | _WORDS
+    parts = {
+        part for path, is_name in _texts(config) if not is_name for part in (path, Path(path).name)
+    }
+    return {part for part in parts if part and part not in names}
+
+
+def _texts(value: Any, key: str = "") -> Iterator[tuple[str, bool]]:
+    """Every text within a config, and whether it is a name."""
+    if isinstance(value, BaseModel):
+        for name, part in value:
+            yield from _texts(part, name)
+    elif isinstance(value, Mapping):
+        for name, part in value.items():
+            yield str(name), True
+            yield from _texts(part, str(name))
+    elif isinstance(value, (tuple, list)):
+        for part in value:
+            yield from _texts(part, key)
+    elif isinstance(value, (str, Path)):
+        yield str(value), not (isinstance(value, Path) or key in _FREE or os.path.isabs(value))
 
 
 def relative(path: str | Path, base: Path | None) -> str:

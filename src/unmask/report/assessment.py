@@ -24,9 +24,12 @@ from unmask.assessment import (
     Step,
     Study,
     Work,
+    by_label,
     cache_of,
     duration,
     expected,
+    for_display,
+    labelled,
     needs,
     read_study,
     strongest,
@@ -279,6 +282,8 @@ def _sections(run: Run) -> Iterator[Section]:
         study = run.study
         parts = {"redact", "safeguards", "attackers", done.key}
         words = {"config": study.config.model_dump(mode="json", include=parts)}
+        if study.inputs.labels is not None:
+            words["labels"] = study.inputs.labels.token
         step = Step(
             f"charts and tables of {done.key}",
             [made.key for made in done.steps],
@@ -291,8 +296,11 @@ def _sections(run: Run) -> Iterator[Section]:
 
 
 def _section(study: Study, done: Done) -> Section:
-    names = study.inputs.safeguards
+    names, labels = study.inputs.safeguards, study.inputs.labels
     results = {group: worst_first(some, names) for group, some in done.results.items()}
+    if labels is not None:
+        results = labelled(results, labels)
+        study = for_display(study)
     return _finished(study, SECTIONS[done.key](study, results))
 
 
@@ -334,7 +342,8 @@ def _of_quick_look(section: Section) -> Section:
 
 
 def _assessment(run: Run, sections: Sequence[Section]) -> Assessment:
-    study, config, inputs = run.study, run.study.config, run.study.inputs
+    study = for_display(run.study)
+    config, inputs = study.config, study.inputs
     strip, least = (None, []) if config.quick else _least(study)
     rows = {section.key: section.rows for section in sections}
     every = standings(study, rows)
@@ -399,7 +408,7 @@ def _least(study: Study) -> tuple[Figure | None, list[TableBlock]]:
     for name, variants in study.trialled.items():
         if name == ORIGINAL:
             continue
-        one = strongest(variants, "identified")
+        one = by_label(strongest(variants, "identified"), study)
         chance = 1 / one.candidates
         strips.append(Strip(name, one.label, one.speakers, one.identified, one.recordings, chance))
         about: dict[str, Any] = {"chance": chance, "trials": one.trials, "no_interval": ONE_PERSON}
