@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from unmask.assessment.attacks import AttackRun, Variant, needs
     from unmask.assessment.cache import Kept, Listener, Step, Work, cache_of, code_digest
     from unmask.assessment.cache import digest_of, kept_assessments
-    from unmask.assessment.challenge import ATTACKERS, UNPROTECTED, Stated, TrialSet
+    from unmask.assessment.challenge import ATTACKERS, CONDITIONS, UNPROTECTED, Stated, TrialSet
     from unmask.assessment.challenge import convention_of, ranked_sets, shown_sets
     from unmask.assessment.config import FRAMEWORKS, KNOWN, ORIGINAL, Config, Legal
     from unmask.assessment.config import TableConfig, config_schema

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -348,6 +348,7 @@ def read_inputs(
             if config.words != WordsConfig():
                 raise
             notices.append(Notice("words-not-tried", "words", f"no attack by words: {error}"))
+    notices += _repeated_lines(sets)
     notices += [*encoder_notices(read), *sound_notices(sounds), *run_notices(inputs.speech)]
     notices += [*repeated_notices(read, name_them=not config.redact), *inputs.notices]
     inputs = replace(inputs, sources=tuple(dict.fromkeys(sources)), notices=tuple(notices))
@@ -491,7 +492,8 @@ def _table(one: ScoreTable) -> Scores:
 
 def _sets(given: ScoreSets) -> dict[str, Scores]:
     """The lists of trials that there are, each with its one system named after it: OO, OP, PP."""
-    key = read_key(given.key) if given.key is not None else None
+    # The challenges' scorers keep trials in a dictionary: a line that is repeated counts once.
+    key = read_key(given.key, duplicates="skip") if given.key is not None else None
     files = {name: getattr(given, name) for name in PARTS}
     sets = {}
     for name, path in files.items():
@@ -517,6 +519,19 @@ def _of_sexes(scores: Scores, path: Path) -> Scores:
             raise InputError(path, "the gender of every speaker", f"none of {lost[0]}")
         columns[f"{side}_{GENDER}"] = Ids.from_strings(ids.to_series().replace_strict(known))
     return replace(scores, columns=columns)
+
+
+def _repeated_lines(sets: Mapping[str, Mapping[str, Scores]]) -> Iterator[Notice]:
+    """How many lines of each list of trials repeat another one, with the same label."""
+    for label, lists in sets.items():
+        first = next(iter(lists.values()))
+        repeated = max(source.duplicates for source in first.sources)
+        if repeated:
+            sentence = (
+                f"{repeated:,} of {len(first) + repeated:,} lines of the list repeat a trial with"
+                " the same label: each trial counts once, as in the challenge's own scorer"
+            )
+            yield Notice("repeated-trials", label, sentence)
 
 
 def list_name(label: str, part: str) -> str:

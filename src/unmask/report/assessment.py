@@ -213,6 +213,11 @@ def run_assessment(
         sections.insert(0, _finished(study, levels.section(study, rows)))
     if not sections:
         none = "frameworks: none of those named can be run on these data"
+        if study.lists and not study.attacks:
+            none += (
+                ": lists of scores take verification, similarity, zebra, cpmap and worst_case;"
+                " their Linkability is part of verification"
+            )
         raise InputError(run.reason or none)
     return _assessment(run, sections)
 
@@ -352,6 +357,8 @@ def _assessment(run: Run, sections: Sequence[Section]) -> Assessment:
     limiting = [*([note("quick")] if config.quick else []), *limits(made, study, sections)]
     told = ("not-read", *COMPARED, *BELIEVED)
     notices = [notice for notice in inputs.notices if notice.code not in told]
+    table = overview(study, rows, every)
+    notices += [Notice("another-run", "", sentence) for sentence in table.warnings]
     found = {"speakers": [row for block in least for row in block.rows], **rows}
     return Assessment(
         config,
@@ -385,7 +392,7 @@ def _assessment(run: Run, sections: Sequence[Section]) -> Assessment:
             ],
             seed=config.seed,
         ),
-        overview=overview(study, rows, every),
+        overview=table,
         ranks={
             name: result_for_rank(
                 [standing for standing in every if standing.system == name], rates, _date(config)
