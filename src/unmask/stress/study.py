@@ -343,6 +343,7 @@ def _source(
         return EmbeddedVoices(data, proxy, how)
     if is_table(data):
         data = as_table(cast(Table, data), "worst case")
+        pair_scores.check_system(data, how)
         target = data.targets(how.system)
     kept = pair_scores.speaker_pairs(data, how).checked()
     if isinstance(proxy, Embeddings) or is_table(proxy):
