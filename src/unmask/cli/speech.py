@@ -202,6 +202,9 @@ def anonymise(
             f"note: the key follows from seed {seed}, which others can guess; for speech that you"
             " release say --seed random"
         )
+    # Methods without a range are the same for every seed.
+    if method in ("b2", "pitch") and number != 0 and (low is None or low == high):
+        recorded.remark(f"note: {method} has no key: --seed has no effect")
     with recorded.running("anonymising"):
         chosen: speech.Safeguard
         if command is not None:
