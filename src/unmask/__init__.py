@@ -86,6 +86,12 @@ def _telling(function: Any) -> Any:
             raise _InputError(name, "embeddings", cure)
         try:
             result = function(*args, **options)
+        except AttributeError:
+            # A number has none of the attributes of voices or scores.
+            bad = next((arg for arg in args if isinstance(arg, (int, float))), None)
+            if bad is None:
+                raise
+            raise _InputError(name, "voices or scores", repr(bad)) from None
         except TypeError as error:
             unknown = str(error).partition("unexpected keyword argument ")[2].strip("'")
             if unknown not in options:

@@ -213,6 +213,8 @@ def _memory_is_limited() -> bool:
 def _foreign(error: BaseException) -> NoReturn:
     """Say in one line what nobody expected; wrong usage shows how it is right."""
     if hasattr(error, "show") and hasattr(error, "exit_code"):
+        if hasattr(error, "message"):
+            error.message = str(error.message).removeprefix("Value error, ")
         error.show()
         sys.exit(error.exit_code)
     if _debug:
