@@ -5,6 +5,7 @@ inside base64, deflated streams, archives and pictures.
 from __future__ import annotations
 
 import base64
+import hashlib
 import io
 import json
 import re
@@ -484,3 +485,36 @@ def test_what_stops_the_utility_section_names_nobody(how, tmp_path, monkeypatch,
     assert found(out) == []
     page = (out / "report.html").read_text(encoding="utf-8")
     assert "not computed: utility of all safeguards: withheld" in page or how == "unreadable"
+
+
+def test_names_move_no_cursor_and_a_page_runs_its_own_script_alone(tmp_path):
+    """Also in cells of tables, in results.json, and whatever the browser would take for a script."""
+    hostile = [f"{who}\x1b[2J\u202egnp" for who in PEOPLE]
+    made = voices(1.0, 1)
+    for name in ("o", "p"):
+        write(
+            Embeddings(made.vectors, [hostile[n // EACH] for n in range(len(made))]),
+            tmp_path / f"{name}.npz",
+        )
+    config = {
+        "figures": [],
+        "frameworks": ["verification"],
+        "intervals": {"replicates": 5},
+        "original": {"embeddings": tmp_path / "o.npz"},
+        "safeguards": [{"name": "V", "embeddings": tmp_path / "p.npz"}],
+    }
+    with run_on(workers=1):
+        result = assess(check_config(config), tmp_path / "out", cache=tmp_path / "cache")
+    write_report(result, tmp_path / "out")
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    for text in (page, (tmp_path / "out" / "results.json").read_text(encoding="utf-8")):
+        assert "\x1b" not in text
+        assert "\u202e" not in text
+    named = json.loads((tmp_path / "out" / "results.json").read_text(encoding="utf-8"))
+    assert any(hostile[0] in row["conditions"].values() for row in named["results"])
+    policy = re.search(r'Policy" content="([^"]*)"', page)[1].replace("&#39;", "'")
+    assert "'unsafe-inline' 'unsafe-eval'" not in policy
+    assert "base-uri 'none'; form-action 'none'" in policy
+    script = re.search(r'<script type="module">(.*?)</script>', page, re.DOTALL)[1]
+    known = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"script-src 'sha256-{known}' 'unsafe-eval'" in policy

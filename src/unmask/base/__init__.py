@@ -11,4 +11,13 @@ from unmask.base.intervals import quantile_t, score_interval
 from unmask.base.lookup import Lookup, ceiling
 from unmask.base.resampling import MOST_REPLICATES, Replicates, Sampling, check_replicates, draw
 from unmask.base.resampling import draws, generator, in_order, jackknife_error
-from unmask.display import Part, Tabular, estimate_row, machine_unit, no_formula, one_line, visible
+from unmask.display import (
+    Part,
+    Tabular,
+    escaped_controls,
+    estimate_row,
+    machine_unit,
+    no_formula,
+    one_line,
+    visible,
+)

@@ -135,8 +135,9 @@ def train(
         recorded.remark(f"wrote {speech.export_onnx(made.folder, onnx)}")
     rate = "" if made.eer is None else f", validation EER {100 * made.eer:.2f} %"
     recorded.remark(
-        f"{recipe.network}: {made.speakers} speakers, {made.steps} steps in"
-        f" {made.seconds / 60:.1f} minutes{rate}; wrote {made.folder}"
+        f"{recipe.network}: {made.speakers} speakers, {made.steps} steps"
+        f"{f' in {made.seconds / 60:.1f} minutes' if made.seconds else ''}{rate};"
+        f" {'wrote' if made.seconds else 'finished already:'} {made.folder}"
     )
     if made.failures:
         raise typer.Exit(1)
