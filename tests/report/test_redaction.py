@@ -488,7 +488,7 @@ def test_what_stops_the_utility_section_names_nobody(how, tmp_path, monkeypatch,
 
 
 def test_names_move_no_cursor_and_a_page_runs_its_own_script_alone(tmp_path):
-    """Also in cells of tables, in results.json, and whatever the browser would take for a script."""
+    """Also in cells of tables and in results.json."""
     hostile = [f"{who}\x1b[2J\u202egnp" for who in PEOPLE]
     made = voices(1.0, 1)
     for name in ("o", "p"):
