@@ -194,6 +194,9 @@ def run_assessment(
         planned = read_study(plain, dry, folder, allow_code=allow_code, say=say)
         say(f"the whole assessment takes about {duration(expected(planned, dry))}")
     study = read_study(config, work, folder, allow_code=allow_code)
+    labels = study.inputs.labels
+    if listener is not None and labels is not None:
+        work.listener = lambda what, done, total: listener(labels.text(what), done, total)
     small = processes > 1 and study.light and not any(one.token for one in BACKENDS.values())
     shared = small and current_place() == Place(workers=current_place().workers)
     seconds = expected(study, dry) if shared or (say is not None and not recorded) else 0.0

@@ -282,6 +282,8 @@ class TextSample:
 
     def _refuse_unknown_header(self) -> None:
         """Say how to name columns that have words in line 1 and numbers or labels below."""
+        if not self.columns:
+            return
         first, *rows = zip(*self.columns, strict=True)
         if any(is_number(word) or word.lower() in VOCABULARY for word in first):
             return
