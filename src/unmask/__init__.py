@@ -86,6 +86,12 @@ def _telling(function: Any) -> Any:
             raise _InputError(name, "embeddings", cure)
         try:
             result = function(*args, **options)
+        except AttributeError:
+            # A number has none of the attributes of voices or scores.
+            bad = next((arg for arg in args if isinstance(arg, (int, float))), None)
+            if bad is None:
+                raise
+            raise _InputError(name, "voices or scores", repr(bad)) from None
         except TypeError as error:
             unknown = str(error).partition("unexpected keyword argument ")[2].strip("'")
             if unknown not in options:
@@ -103,16 +109,26 @@ def _telling(function: Any) -> Any:
 
 
 def _near(function: Any, unknown: str) -> str:
-    """The option that somebody may have meant who knows other packages, or mistyped."""
+    """The option that somebody may have meant who knows other packages, or mistyped; all options
+    where none is near.
+    """
     from difflib import get_close_matches
 
-    known = [name for name in signature(function).parameters if name != "options"]
-    of = import_module("unmask.engine").Battery.__dataclass_fields__ if "battery" in known else {}
-    near = get_close_matches(unknown, [*known, *of], 1)
+    parameters = signature(function).parameters
+    known = [name for name in parameters if name != "options"]
+    nested = {}
+    for name in ("battery", "protocol"):
+        if name in parameters:
+            kind = str(parameters[name].annotation).partition(" ")[0]
+            of = globals()["__getattr__"](kind) if kind in _ROOM_OF else None
+            fields = getattr(of, "__dataclass_fields__", {})
+            nested |= dict.fromkeys(fields, f"{name}=um.{kind}")
+    near = get_close_matches(unknown, [*known, *nested], 1)
     meant = _ELSEWHERE.get(unknown) or next(iter(near), None)
-    if meant in of:
-        return f"; did you mean battery=um.Battery({meant}=…)?"
-    return f"; did you mean {meant!r}?" if meant in known else ""
+    if meant in nested:
+        return f"; did you mean {nested[meant]}({meant}=…)?"
+    options = ", ".join(name for name in known if parameters[name].kind.name == "KEYWORD_ONLY")
+    return f"; did you mean {meant!r}?" if meant in known else f"; it has {options}"
 
 
 def _figures_of(result: Any, layout: dict[str, Any], **options: Any) -> list[Any]:

@@ -227,6 +227,11 @@ def visible(text: str) -> str:
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
+def escaped_controls(text: str) -> str:
+    """JSON with such characters, which stand within its strings alone, as escapes."""
+    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
 def one_line(text: str) -> str:
     """The same without line ends and tabs, for a cell or a message."""
     return " ".join(visible(text).split())

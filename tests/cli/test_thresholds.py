@@ -114,7 +114,7 @@ def gate(unmask, *more, first="scores.tsv", second="poor.tsv"):
 
 def test_a_build_fails_where_the_second_system_is_clearly_worse(folder, unmask):
     done = gate(unmask, "--fail-if", "eer worsens")
-    assert done.returncode == 1
+    assert done.returncode == 3
     assert "EER [%]" in done.stdout
     assert "failed: eer worsens: eer" in done.stderr
     assert (
@@ -123,15 +123,21 @@ def test_a_build_fails_where_the_second_system_is_clearly_worse(folder, unmask):
     )
     assert gate(unmask, "--fail-if", "eer worsens", second="scores.tsv").returncode == 0
     several = gate(unmask, "--fail-if", "eer worsens", "--fail-if", "d_sys worsens")
-    assert several.returncode == 1
+    assert several.returncode == 3
+    quiet = gate(unmask, "--fail-if", "eer worsens", "-q")
+    assert (quiet.returncode, quiet.stderr.count("\n")) == (3, 1)
+    assert "failed: eer worsens" in quiet.stderr
+    missing = gate(unmask, "--fail-if", "eer worsens", second="absent.tsv")
+    assert missing.returncode == 1
+    assert gate(unmask, "--fail-if").returncode == 2
     assert several.stderr.count("failed:") == 2
 
 
 def test_of_safeguards_a_lower_eer_is_worse(folder, unmask):
     assert gate(unmask, "--fail-if", "eer worsens", "--privacy").returncode == 0
     turned = {"first": "poor.tsv", "second": "scores.tsv"}
-    assert gate(unmask, "--fail-if", "eer worsens", "--privacy", **turned).returncode == 1
-    assert gate(unmask, "--fail-if", "d_sys worsens", "--privacy", **turned).returncode == 1
+    assert gate(unmask, "--fail-if", "eer worsens", "--privacy", **turned).returncode == 3
+    assert gate(unmask, "--fail-if", "d_sys worsens", "--privacy", **turned).returncode == 3
     (folder / "pp.tsv").write_bytes((folder / "poor.tsv").read_bytes())
     named = gate(unmask, "--fail-if", "eer worsens", second="pp.tsv")
     assert named.returncode == 1

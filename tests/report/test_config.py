@@ -129,3 +129,34 @@ def test_starter_of_an_empty_folder(tmp_path):
     (tmp_path / "a.flac").write_bytes(b"fLaC")
     with pytest.raises(InputError, match=r"found a\.flac in no speaker's folder \(SAFEGUARD/SPEA"):
         starter_config(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            'nam = "b2"\nembeddings = "weak.npz"',
+            "safeguards.2.nam: unknown key (line {}), did you mean name?",
+        ),
+        ('name = "x"\nprotected = "weak.npz"', "did you mean embeddings or audio?"),
+        ('name = "x"\nembedings = 3\nkeylss = 1', "did you mean embeddings?; safeguards.2.keylss"),
+    ],
+)
+def test_a_mistyped_key_names_the_nearest_one_and_its_line(study, text, said):
+    path = with_line(study, f"\n[[safeguards]]\n{text}\n")
+    line = next(
+        (n for n, one in enumerate(path.read_text().splitlines(), 1) if one.startswith("nam =")), 0
+    )
+    with pytest.raises(InputError) as refused:
+        load_config(path)
+    assert said.format(line) in str(refused.value)
+    assert "found none" not in str(refused.value)
+
+
+def test_several_mistakes_are_told_together(study):
+    path = with_line(study, "\n[similarity]\ncount = [1]\nmean = 2\n[intervalls]\n[a]\n[b]\n[c]\n")
+    with pytest.raises(InputError) as refused:
+        load_config(path)
+    said = str(refused.value)
+    for part in ("similarity.count", "intervalls: unknown key", "did you mean intervals?", "more"):
+        assert part in said

@@ -468,3 +468,99 @@ def test_xvectors_of_a_tree_are_proposed_and_read(tmp_path, prefix, deeper):
     assert "encoder" not in path.read_text()
     lines = list(check_inputs(config))
     assert any("6 speakers" in line for line in lines), lines
+
+
+def test_a_line_that_a_list_repeats_counts_once_and_is_said(tmp_path):
+    """As the script of 2026 writes lists; a line with another label stays refused."""
+    write_tree(tmp_path / "plain", "2026-1", ("ours",))
+    write_tree(tmp_path / "again", "2026-1", ("ours",))
+    for file in (tmp_path / "again" / "data").rglob("trials"):
+        lines = file.read_text().splitlines(keepends=True)
+        file.write_text("".join([*lines, *lines[3:10]]))
+    plain, again = (assessed(tmp_path / name / ".") for name in ("plain", "again"))
+    assert cells(plain.overview).keys() == cells(again.overview).keys()
+    for where, estimate in cells(plain.overview).items():
+        assert cells(again.overview)[where].value == estimate.value
+    said = "7 of 147 lines of the list repeat a trial with the same label: each trial counts once"
+    assert said in summary_table(again)
+    assert "repeat a trial" not in summary_table(plain)
+    for file in (tmp_path / "again" / "data").rglob("trials"):
+        *names, kind = file.read_text().splitlines()[0].split()
+        other = "target" if kind == "nontarget" else "nontarget"
+        file.write_text(f"{file.read_text()}{' '.join(names)} {other}\n")
+    with pytest.raises(InputError, match="another label"):
+        assessed(tmp_path / "again" / ".")
+
+
+def test_a_result_file_of_another_run_is_said(tmp_path):
+    made = write_tree(tmp_path / "tree", sets=("libri_test_f", "libri_test_m"))
+    right = {
+        sex: 100 * rate(made["mcadams", f"libri_test_{sex}", "pp", True], estimator="speechbrain")
+        for sex in "fm"
+    }
+    for file in (tmp_path / "tree").rglob("result*"):
+        file.unlink()
+    for apart, contradicts in ((0.0, False), (3.0, True)):
+        rows = "".join(f" libri test {sex} anon anon {right[sex] + apart:.3f}\n" for sex in "fm")
+        (tmp_path / "tree" / "exp" / "result_for_rank_mcadams").write_text(
+            "---- SER results ----\n dataset split ser UAR\n IEMOCAP test anon 60.0\n"
+            "---- ASV_eval^anon results ----\n"
+            f" dataset split gender enrollment trial EER\n{rows}"
+        )
+        text = summary_table(assessed(tmp_path / "tree"))
+        assert "in the result file" in text
+        assert ("its result file is not of these scores" in text) == contradicts
+        assert ("its UAR may be of another run" in text) == contradicts
+
+
+def test_unprotected_speech_has_a_row_without_scores_of_it(tmp_path):
+    write_tree(tmp_path / "tree", "2026-1", ("ours",))
+    for place in (tmp_path / "tree" / "exp").rglob("scores"):
+        if "ours" not in place.parent.name or place.parent.name.count("ours") < 2:
+            place.unlink()
+    table = cells(assessed(tmp_path / "tree").overview)
+    assert ("original", "WER [%]") in table
+    assert ("ours", "WER [%]") in table
+    assert not any(system == "original" and "EER" in head for system, head in table)
+
+
+def test_rows_are_sorted_within_the_conditions_of_the_organisers(tmp_path):
+    tags = ("mcadams", "ours", "b3", "b5")
+    write_tree(tmp_path / "tree", tags=tags)
+    given = assessed(tmp_path / "tree")
+    numbers = {}
+    for (system, head), estimate in cells(given.overview).items():
+        numbers.setdefault(system, {})[head] = float(estimate.value)
+    for by, sign in (("wer", 1), ("uar", -1), ("eer", 0)):
+        done = assessed(tmp_path / "tree", f'table.sort="{by}"')
+        order = [row.conditions["system"] for row in done.overview.shown[0]][1:]
+
+        def key(name, by=by, sign=sign):
+            eer = numbers[name]["EER mean [%]"]
+            met = sum(eer >= bound for bound in (0.1, 0.2, 0.3, 0.4))
+            return (-met, sign * numbers[name][f"{by.upper()} [%]"]) if sign else (-eer,)
+
+        assert sorted(order) == sorted(tags)
+        assert [key(name) for name in order] == sorted(map(key, order))
+        assert "Rows sorted by" in summary_table(done)
+
+
+def test_lists_that_are_not_whole_say_why_there_is_no_linkability(tmp_path):
+    write_tree(tmp_path / "tree", sets=("libri_test_f",))
+    for file in (tmp_path / "tree" / "data").rglob("trials"):
+        file.write_text("".join(file.read_text().splitlines(keepends=True)[:-5]))
+    for file in (tmp_path / "tree" / "exp").rglob("scores"):
+        file.write_text("".join(file.read_text().splitlines(keepends=True)[:-5]))
+    done = assessed(tmp_path / "tree")
+    said = "no Linkability: it compares 135 of the 140 pairs of 5 enrolled models and 28 recordings"
+    assert any(said in warning for warning in done.warnings)
+
+
+@pytest.mark.skipif(not has_tex(), reason="no LaTeX")
+def test_the_tables_of_sections_fit_a_page(year_2024, tmp_path):
+    from tests.helpers.latex import compiled_file
+
+    _, _, assessment, _ = year_2024
+    write_report(assessment, tmp_path / "report")
+    for name in ("verification", "similarity", "overview"):
+        compiled_file(tmp_path / "report" / "tables" / f"{name}.tex", tmp_path)

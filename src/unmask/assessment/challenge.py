@@ -34,6 +34,14 @@ _HEARD = re.compile(r"ASR-(?P<corpus>.+?)_(?P<split>dev|test)_asr(?P<tag>_.+)?")
 _RATE = re.compile(r"(?:EER:)?\s*(?P<value>[0-9.]+(?:e-?\d+)?)\s*(?P<percent>%?)")
 _METRICS = ("WER", "UAR", "EER")
 _KINDS = {"original": "oo", "anon": "pp"}
+_LETTERS = {"original": "o", "anon": "p"}
+CONDITIONS: Mapping[str, tuple[float, ...]] = {
+    "voiceprivacy-2020": (0.15, 0.20, 0.25, 0.30),
+    "voiceprivacy-2024": (0.10, 0.20, 0.30, 0.40),
+}
+"""Least EERs of the conditions within which the organisers rank: those of 2022, which 2020 did not
+have, and those of 2024, by the rules that :func:`convention_of` names.
+"""
 
 
 class TrialSet(NamedTuple):
@@ -88,7 +96,8 @@ def convention_of(scores: Path) -> str:
 class Stated:
     """A number of a tree's own files, as a fraction; ``part`` is oo, op or pp.
 
-    ``corpus`` is the label of a list where it is an EER.
+    ``corpus`` is the label of a list where it is an EER of a file beside scores (``eer_stated``),
+    the name of the set where it is one of a result file (``eer_ranked``) under an ``extractor``.
     """
 
     metric: str
@@ -96,10 +105,11 @@ class Stated:
     corpus: str
     split: str
     part: str
+    extractor: str = "given"
 
 
 def read_results(path: Path) -> list[Stated]:
-    """Word error rates and recalls of emotion of a result file: ``results_X.csv``,
+    """Word error rates, recalls of emotion and EERs of a result file: ``results_X.csv``,
     ``result_for_rank_X`` (2024, 2026) or ``ASR-X_asr`` (2020, 2022: its last line counts, that of
     the larger language model).
     """
@@ -111,8 +121,10 @@ def read_results(path: Path) -> list[Stated]:
         part = "pp" if heard["tag"] else "oo"
         value = _percent(rates[-1], path, 1)
         return [Stated("wer", value, heard["corpus"], heard["split"], part)]
-    made, header, known = [], [], False
+    made, header, known, extractor = [], [], False, "given"
     for number, line in enumerate(lines, start=1):
+        if line.startswith("----"):
+            extractor = "trained" if "^anon" in line else "given"
         cells = [cell for cell in re.split(r"[,\s]+", line) if cell]
         if {"dataset", "split"} <= set(cells):
             header, known = cells, True
@@ -126,6 +138,11 @@ def read_results(path: Path) -> list[Stated]:
             value = _percent(row[metric], path, number)
             stated = (row["dataset"], row["split"], _KINDS[kind])
             made.append(Stated(metric.lower(), value, *stated))
+        elif metric == "EER" and {"enrollment", "trial"} <= row.keys():
+            sides = [_LETTERS.get(row[side], "") for side in ("enrollment", "trial")]
+            value = _percent(row[metric], path, number)
+            name = "_".join(filter(None, (row["dataset"], row["split"], row.get("gender"))))
+            made.append(Stated("eer_ranked", value, name, "", "".join(sides), extractor))
     if not known:
         raise InputError(path, "a table with columns dataset and split", "none")
     return made

@@ -465,6 +465,8 @@ class TableConfig(_Part):
     """What EERs stand beside their mean; auto: up to four sets, else means by language or sex."""
     baseline: Name | None = None
     """System from which all others differ by so much."""
+    sort: Literal["given", "eer", "wer", "uar"] = "given"
+    """Order of the rows; wer and uar: within the organisers' conditions of EER."""
 
 
 class Filing(_Part):

@@ -94,6 +94,11 @@ def config_of(
         one |= {"keyless": True} if told.keyless else {}
         if told.safeguard is not None:
             one = {"name": name, kind: path, **whose, "command": told.safeguard}
+        if name in again and one.get("keyless") and not told.keyless:
+            raise InputError(
+                f"{again[name]}: {one['method']} has no key, so both runs are equal: leave out"
+                " --again"
+            )
         if name in again:
             one |= {"again": f"{name}-again", "keyless": told.keyless}
         safeguards.append(one)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -35,7 +35,7 @@ from unmask.assessment.sound import (
     sound_notices,
 )
 from unmask.assessment.splits import enrolling, only, utterances
-from unmask.assessment.toml import relative
+from unmask.assessment.toml import names_written, paths_of, relative
 from unmask.assessment.training import Extractors, Say
 from unmask.errors import InputError
 from unmask.estimate import Notice
@@ -71,9 +71,9 @@ class Inputs:
     ``sets`` are lists of scores (oo, op, pp) by the label of a safeguard's list, ``stated`` what
     result files say of a safeguard of which there are such.
     ``trained`` has, by safeguard and attacker, all speech through an extractor that was trained,
-    ``untrained`` why there is none; ``words`` is what is said. Recordings that could not be read in
-    some set (``not-read`` of the ``notices``) are left out of all, which are compared utterance by
-    utterance.
+    ``untrained`` why there is none; ``words`` is what is said, ``labels`` stand for names where the
+    report is redacted. Recordings that could not be read in some set (``not-read`` of the
+    ``notices``) are left out of all, which are compared utterance by utterance.
     """
 
     original: Embeddings | None
@@ -91,6 +91,7 @@ class Inputs:
     trained: Mapping[tuple[str, str], Speech] = field(default_factory=dict)
     untrained: Mapping[tuple[str, str], str] = field(default_factory=dict)
     words: Words | None = None
+    labels: Labels | None = None
 
     @property
     def protected(self) -> dict[str, Embeddings]:
@@ -351,31 +352,43 @@ def read_inputs(
         reasons = "" if config.redact else f": {'; '.join(failures[:3])}"
         sentence = f"{len(failures)} recordings could not be made and are left out, {made_in}"
         notices.append(Notice("not-made", name, f"{sentence}{reasons}"))
+    notices += _repeated_lines(sets)
     notices += [*encoder_notices(read), *sound_notices(sounds), *run_notices(inputs.speech)]
     notices += [*repeated_notices(read, name_them=not config.redact), *inputs.notices]
     inputs = replace(inputs, sources=tuple(dict.fromkeys(sources)), notices=tuple(notices))
     refuse_two_values([*filter(None, [inputs.original]), *read.values()], config.legal.side)
     if not config.redact:
-        return inputs if work.dry else _with_doubted_names(inputs, inputs)
-    labels = Labels.of(inputs, inputs.sources, redaction_key(work.folder))
-    labelled = labels.redacted(inputs)
-    if not work.dry:
-        labelled = _with_doubted_names(labelled, inputs, labels.speakers.__getitem__)
+        return inputs if work.dry else _with_doubted_names(inputs)
+    aliased = _redacted(inputs, config, redaction_key(work.folder))
+    return aliased if work.dry else _with_doubted_names(aliased)
+
+
+def _redacted(inputs: Inputs, config: Config, key: bytes) -> Inputs:
+    """The same under aliases, and sentences that name nobody."""
+    sources, written, paths = inputs.sources, names_written(config), paths_of(config)
+    labels = Labels.of(inputs, sources, key, written=written, paths=paths)
+    aliased = labels.aliased(inputs)
+    notices = [
+        replace(one, subject=labels.text(one.subject), sentence=labels.public(one.sentence))
+        for one in inputs.notices
+    ]
     return replace(
-        labelled,
-        enrols=frozenset(labels.utterances.get(name, name) for name in inputs.enrols),
-        sources=tuple(map(labels.source, inputs.sources)),
+        aliased,
+        enrols=frozenset(map(labels.alias, inputs.enrols)),
+        sources=tuple(map(labels.source, sources)),
+        notices=tuple(notices),
+        untrained={key: labels.public(reason) for key, reason in inputs.untrained.items()},
+        labels=labels,
     )
 
 
-def _with_doubted_names(inputs: Inputs, named: Inputs, spell: Callable[[str], str] = str) -> Inputs:
-    """Add notices on people and voices of ``named`` that may bear a wrong name.
-
-    ``spell`` writes a name as the report shows it.
-    """
-    if named.original is None:
+def _with_doubted_names(inputs: Inputs) -> Inputs:
+    """Add notices on people and voices that may bear a wrong name, under labels if redacted."""
+    if inputs.original is None:
         return inputs
-    doubted = name_notices(named.original, named.protected, spell)
+    doubted = list(name_notices(inputs.original, inputs.protected))
+    if inputs.labels is not None:
+        doubted = [replace(one, sentence=inputs.labels.text(one.sentence)) for one in doubted]
     return replace(inputs, notices=(*inputs.notices, *doubted))
 
 
@@ -495,7 +508,8 @@ def _table(one: ScoreTable) -> Scores:
 
 def _sets(given: ScoreSets) -> dict[str, Scores]:
     """The lists of trials that there are, each with its one system named after it: OO, OP, PP."""
-    key = read_key(given.key) if given.key is not None else None
+    # The challenges' scorers keep trials in a dictionary: a line that is repeated counts once.
+    key = read_key(given.key, duplicates="skip") if given.key is not None else None
     files = {name: getattr(given, name) for name in PARTS}
     sets = {}
     for name, path in files.items():
@@ -521,6 +535,19 @@ def _of_sexes(scores: Scores, path: Path) -> Scores:
             raise InputError(path, "the gender of every speaker", f"none of {lost[0]}")
         columns[f"{side}_{GENDER}"] = Ids.from_strings(ids.to_series().replace_strict(known))
     return replace(scores, columns=columns)
+
+
+def _repeated_lines(sets: Mapping[str, Mapping[str, Scores]]) -> Iterator[Notice]:
+    """How many lines of each list of trials repeat another one, with the same label."""
+    for label, lists in sets.items():
+        first = next(iter(lists.values()))
+        repeated = max(source.duplicates for source in first.sources)
+        if repeated:
+            sentence = (
+                f"{repeated:,} of {len(first) + repeated:,} lines of the list repeat a trial with"
+                " the same label: each trial counts once, as in the challenge's own scorer"
+            )
+            yield Notice("repeated-trials", label, sentence)
 
 
 def list_name(label: str, part: str) -> str:

@@ -17,12 +17,15 @@ from unmask.assessment.frameworks import FRAMEWORKS
 from unmask.assessment.frameworks.legal import with_fitting_lengths
 from unmask.assessment.frameworks.utility import check_code
 from unmask.assessment.inputs import read_inputs
+from unmask.assessment.redact import WITHHELD
 from unmask.assessment.runs import Runs
 from unmask.assessment.study import TRIALS, Framework, Plan, Results, Study
 from unmask.errors import InputError
 from unmask.estimate import Notice
 
 K = TypeVar("K")
+READ_FILES = ("utility",)
+"""Frameworks whose steps read files that the inputs do not hold."""
 _A_SECTION, _FIGURES, _SORTED = 0.3, 1.0, 0.08
 """Seconds of a section, of the figures of a safeguard in one format, and of some sorting."""
 
@@ -138,6 +141,20 @@ class Run:
         self.work.expect(steps)
         self.work.make([*steps[first:], *steps[:first]])
 
+    def public(self, text: str) -> str:
+        """A text as the report says it: under labels where it is redacted."""
+        labels = self.study.inputs.labels
+        return text if labels is None else labels.text(text)
+
+    def why(self, key: str, error: InputError) -> str:
+        """What an error of a framework says in the report. Redacted, those that read files again
+        say nothing, since there is no list of the names that files hold.
+        """
+        labels = self.study.inputs.labels
+        if labels is None:
+            return str(error)
+        return WITHHELD if key in READ_FILES else labels.public(str(error))
+
     def compute(self, key: str, steps: Mapping[K, Step]) -> dict[K, Any]:
         """Results of the steps that their data allow; why others failed is kept for the report."""
         results = {}
@@ -145,7 +162,7 @@ class Run:
             try:
                 results[name] = self.work.run(step)
             except InputError as error:
-                reason = f"{step.what}: {error}"
+                reason = f"{self.public(step.what)}: {self.why(key, error)}"
                 self.reason = self.reason or reason
                 self.failures.append(Notice("not-computed", key, f"not computed: {reason}"))
         return results

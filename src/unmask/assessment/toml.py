@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, get_args
@@ -48,7 +49,8 @@ def load_config(path: str | Path, *, changes: Sequence[str] = ()) -> Config:
     file = Path(path)
     remember_input(file)
     try:
-        raw = tomllib.loads(file.read_text(encoding="utf-8"))
+        text = file.read_text(encoding="utf-8")
+        raw = tomllib.loads(text)
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
@@ -57,39 +59,74 @@ def load_config(path: str | Path, *, changes: Sequence[str] = ()) -> Config:
         raise InputError(f"{path}: expected TOML, found a mistake: {error}") from None
     for change in changes:
         apply_change(raw, change)
-    return resolved(check_config(raw, name=str(path)), file.parent)
+    return resolved(check_config(raw, name=str(path), text=text), file.parent)
 
 
-def check_config(raw: dict[str, Any], *, name: str = "config") -> Config:
-    """Validate plain values; one line that names the key."""
+def check_config(raw: dict[str, Any], *, name: str = "config", text: str = "") -> Config:
+    """Validate plain values; one line names each wrong key, and where it stands in ``text``."""
     try:
         return Config.model_validate(raw)
     except ValidationError as error:
-        raise InputError(f"{name}: {_sentence(error)}") from None
+        raise InputError(f"{name}: {_sentence(error, text)}") from None
 
 
-def _sentence(error: ValidationError) -> str:
-    first = error.errors(include_url=False)[0]
-    key = ".".join(str(part) for part in first["loc"])
-    if first["type"] == "extra_forbidden":
-        return f"{key}: unknown key{_did_you_mean(first['loc'])}"
-    if first["type"] == "value_error":
-        said = str(first["ctx"]["error"])
+_MOST_MISTAKES = 4
+"""How many mistakes of a config are told at once."""
+_LIKE = 0.7
+"""How much a known key resembles an unknown one that may be meant for it, from 0 to 1."""
+_MEANT = {"protected": "embeddings or audio", "path": "embeddings or audio", "file": "files"}
+"""What keys of other names are called here."""
+
+
+def _sentence(error: ValidationError, text: str) -> str:
+    """All mistakes of a config, a missing key not where an unknown one resembles it."""
+    every = error.errors(include_url=False)
+    unknown = [one for one in every if one["type"] == "extra_forbidden"]
+    meant = {(*one["loc"][:-1], _near(one["loc"])) for one in unknown}
+    told = [one for one in every if one["type"] != "missing" or tuple(one["loc"]) not in meant]
+    # Unknown keys come first: what is missing is often what they were meant for.
+    told.sort(key=lambda one: one["type"] != "extra_forbidden")
+    lines = [_mistake(one, text) for one in told[:_MOST_MISTAKES]]
+    more = len(told) - len(lines)
+    return "; ".join(lines) + (f"; and {more} more mistakes" if more else "")
+
+
+def _mistake(one: Any, text: str) -> str:
+    place = one["loc"]
+    key = ".".join(str(part) for part in place)
+    if one["type"] == "extra_forbidden":
+        near = _near(place) or _MEANT.get(str(place[-1]))
+        meant = f", did you mean {near}?" if near else ""
+        return f"{key}: unknown key{_line(place, text)}{meant}"
+    if one["type"] == "value_error":
+        said = str(one["ctx"]["error"])
         return f"{key}: {said}" if key else said
-    if first["type"] == "missing":
+    if one["type"] == "missing":
         return f"{key}: expected a value, found none"
-    message, value = first["msg"], repr(first["input"])
-    return f"{key}: {message[0].lower()}{message[1:]}, found {value[:80]}"
+    message, value = one["msg"], repr(one["input"])
+    said = f"{message[0].lower()}{message[1:]}, found {value[:80]}"
+    return f"{key}: {said}{_line(place, text)}"
 
 
-def _did_you_mean(place: Sequence[int | str]) -> str:
-    """The known key of the same table that an unknown one resembles, as a question."""
+def _line(place: Sequence[int | str], text: str) -> str:
+    """The line of a key, where only one line of the file has a key or table of that name."""
+    names = [part for part in place if isinstance(part, str)]
+    if not names:
+        return ""
+    name = re.escape(names[-1])
+    shape = re.compile(rf"^\s*\[+([\w.-]+\.)?{name}\]|(^|[\s,{{.]){name}\s*=")
+    found = [n for n, line in enumerate(text.splitlines(), start=1) if shape.search(line)]
+    return f" (line {found[0]})" if len(found) == 1 else ""
+
+
+def _near(place: Sequence[int | str]) -> str:
+    """The known key of the same table that an unknown one resembles, if there is one."""
     table: Any = Config
     for part in (part for part in place[:-1] if isinstance(part, str)):
         kind = table.model_fields[part].annotation
         table = next(iter(get_args(kind)), kind)
-    near = get_close_matches(str(place[-1]), getattr(table, "model_fields", ()), 1)
-    return f"; did you mean {near[0]}?" if near else ""
+    near = get_close_matches(str(place[-1]), getattr(table, "model_fields", ()), 1, _LIKE)
+    return near[0] if near else ""
 
 
 def apply_change(raw: dict[str, Any], change: str) -> None:
@@ -199,6 +236,36 @@ def to_toml(config: Config, *, base: Path | None) -> str:
         return value
 
     return tomli_w.dumps(plain(config))
+
+
+def names_written(config: Config) -> set[str]:
+    """Every text of a config that is no file, pattern or code: the names that its author chose."""
+    return {text for text, is_name in _texts(config) if is_name}
+
+
+def paths_of(config: Config) -> set[str]:
+    """Files and folders that a config names, in full and by their last part."""
+    names = names_written(config) | _WORDS
+    parts = {
+        part for path, is_name in _texts(config) if not is_name for part in (path, Path(path).name)
+    }
+    return {part for part in parts if part and part not in names}
+
+
+def _texts(value: Any, key: str = "") -> Iterator[tuple[str, bool]]:
+    """Every text within a config, and whether it is a name."""
+    if isinstance(value, BaseModel):
+        for name, part in value:
+            yield from _texts(part, name)
+    elif isinstance(value, Mapping):
+        for name, part in value.items():
+            yield str(name), True
+            yield from _texts(part, str(name))
+    elif isinstance(value, (tuple, list)):
+        for part in value:
+            yield from _texts(part, key)
+    elif isinstance(value, (str, Path)):
+        yield str(value), not (isinstance(value, Path) or key in _FREE or os.path.isabs(value))
 
 
 def relative(path: str | Path, base: Path | None) -> str:

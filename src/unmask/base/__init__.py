@@ -11,4 +11,5 @@ from unmask.base.intervals import pareto_tail, quantile_t, score_interval, widen
 from unmask.base.lookup import Lookup, ceiling
 from unmask.base.resampling import MOST_REPLICATES, Replicates, Sampling, check_replicates, draw
 from unmask.base.resampling import draws, generator, in_order, jackknife_error, scattered
-from unmask.display import Part, Tabular, estimate_row, machine_unit, no_formula, one_line, visible
+from unmask.display import Part, Tabular, escaped_controls, estimate_row, machine_unit, no_formula
+from unmask.display import one_line, visible

@@ -140,12 +140,29 @@ _FULL = tuple(
 _INTERRUPTED = 130
 _AGAIN = "run the same command again (assess, embed and train resume; others with --state)"
 STOPPED = f"stopped; {_AGAIN}"
-_SPELLED = re.compile(r"\b(missing|duplicates|pairs|allow_shared_utterances)='?(\w+)'?")
 
 
-def _as_option(advice: re.Match[str]) -> str:
-    """What a refusal advises, as the command line has it: ``--missing skip``."""
-    return f"--{advice[1].replace('_', '-')}{'' if advice[2] == 'True' else f' {advice[2]}'}"
+def options_of(name: str) -> set[str]:
+    """The options that a command has; those of all its commands where it has several."""
+    command = Deferred(name).loaded()
+    every = getattr(command, "commands", {"": command}).values()
+    params = [param for one in every for param in one.params]
+    return {text for param in params for text in (*param.opts, *param.secondary_opts)} | _COMMON
+
+
+_COMMON: Final = {"--help", "--version", "--debug", "--import"}
+
+
+def _advised(message: str, words: list[str]) -> str:
+    """A message with the options of the command that was called, and no others."""
+    from unmask.cli.advice import as_options, fitting
+
+    message = as_options(message)
+    name = next((word for word in words if word in COMMANDS), None)
+    if name is None or "--" not in message:
+        return message
+    has_config = name == "assess" and any(word.endswith(".toml") for word in words)
+    return fitting(message, options_of(name), has_config=has_config)
 
 
 class Terminated(BaseException):
@@ -157,7 +174,9 @@ def _terminate(number: int, frame: FrameType | None) -> None:
 
 
 def main() -> None:
-    """Run a command; whatever goes wrong is one line on stderr and exit code 1."""
+    """Run a command; bad input is one line on stderr and exit code 1, wrong usage 2, a gate that
+    failed 3.
+    """
     _prepare_streams()
     # Work is spread over processors by jobs: further threads of small products only wait.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -172,7 +191,7 @@ def main() -> None:
         with report_extra():
             code = app(prog_name="unmask", standalone_mode=False)
     except InputError as error:
-        _end(_SPELLED.sub(_as_option, str(error)), 1)
+        _end(_advised(str(error), sys.argv[1:]), 1)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
@@ -200,6 +219,8 @@ def _memory_is_limited() -> bool:
 def _foreign(error: BaseException) -> NoReturn:
     """Say in one line what nobody expected; wrong usage shows how it is right."""
     if hasattr(error, "show") and hasattr(error, "exit_code"):
+        if hasattr(error, "message"):
+            error.message = str(error.message).removeprefix("Value error, ")
         error.show()
         sys.exit(error.exit_code)
     if _debug:

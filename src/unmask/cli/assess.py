@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from shlex import quote
-from typing import Any
+from typing import Any, Literal
 
 import typer
 
@@ -58,6 +58,7 @@ def assess(
     rows: str | None = None,
     columns: str | None = None,
     means: str | None = None,
+    sort: Literal["given", "eer", "wer", "uar"] | None = None,
     figures: str | None = None,
     validate: bool = False,
     redact: bool = False,
@@ -74,7 +75,7 @@ def assess(
         wanted = "a config (TOML), or folders of original and protected speech"
         raise InputError("assess", wanted, "none: unmask init writes a config")
     lists = {"table.rows": rows, "table.columns": columns, "figures": figures}
-    told: dict[str, Any] = {"table.baseline": baseline, "table.means": means}
+    told: dict[str, Any] = {"table.baseline": baseline, "table.means": means, "table.sort": sort}
     told |= {name: None if one is None else one.split(",") for name, one in lists.items()}
     told |= {"redact": redact or None, "quick": quick or None}
     told |= {"figures": []} if figures == "none" else {}

@@ -21,6 +21,7 @@ from unmask.cli.common import (
     given,
     named_files,
     refuse,
+    remark,
     score_files,
     writable_file,
 )
@@ -210,9 +211,13 @@ def compare(
             output.draw(comparison)
     output.give(document(comparison))
     for row in failed:
-        output.remark(f"failed: {row.metric} worsens: {row!r}")
+        remark(f"failed: {row.metric} worsens: {row!r}")
     if failed:
-        raise typer.Exit(1)
+        raise typer.Exit(GATE_FAILED)
+
+
+GATE_FAILED = 3
+"""Exit code of a gate that failed; 1 is that of bad input, 2 that of wrong usage."""
 
 
 def _refuse_groups(result: HasNotices) -> None:

@@ -135,8 +135,9 @@ def train(
         recorded.remark(f"wrote {speech.export_onnx(made.folder, onnx)}")
     rate = "" if made.eer is None else f", validation EER {100 * made.eer:.2f} %"
     recorded.remark(
-        f"{recipe.network}: {made.speakers} speakers, {made.steps} steps in"
-        f" {made.seconds / 60:.1f} minutes{rate}; wrote {made.folder}"
+        f"{recipe.network}: {made.speakers} speakers, {made.steps} steps"
+        f"{f' in {made.seconds / 60:.1f} minutes' if made.seconds else ''}{rate};"
+        f" {'wrote' if made.seconds else 'finished already:'} {made.folder}"
     )
     if made.failures:
         raise typer.Exit(1)
@@ -202,6 +203,9 @@ def anonymise(
             f"note: the key follows from seed {seed}, which others can guess; for speech that you"
             " release say --seed random"
         )
+    # Methods without a range are the same for every seed.
+    if method in ("b2", "pitch") and number != 0 and (low is None or low == high):
+        recorded.remark(f"note: {method} has no key: --seed has no effect")
     with recorded.running("anonymising"):
         chosen: speech.Safeguard
         if command is not None:

@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from math import isnan
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
+import numpy as np
+
 from unmask._drawing import WRITERS
 from unmask.base import Tabular, estimate_row
 from unmask.engine.battery import Battery
@@ -280,6 +282,9 @@ def compare(
         for name, roc in zip((first, second), measured.rocs, strict=True)
         for notice in (negated_notices if privacy else inverted_notices)(roc)
     ]
+    if np.array_equal(scores.scores(first), scores.scores(second)):
+        sentence = "the same scores in every trial: is one file named twice?"
+        turned.append(Notice("same-scores", f"{first} and {second}", sentence))
     about = scores.sources, (*turned, *told, *measured.notices), seed, pair, measured.rocs
     made = Comparison(first, second, tuple(rows), *about, privacy)
     if by is None:

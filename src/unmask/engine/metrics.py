@@ -382,7 +382,14 @@ def negated_notices(roc: Roc, negated: Roc | None = None) -> tuple[Notice, ...]:
 def inverted_notices(
     roc: Roc, ask: str = "are higher scores more similar, and are the labels right?"
 ) -> tuple[Notice, ...]:
-    """The same in the words of verification, where one would ``ask`` what went wrong."""
+    """The same in the words of verification, where one would ``ask`` what went wrong; scores that
+    are all equal are told as well.
+    """
+    # Thresholds stand among the scores as well, without trials at them.
+    used = np.flatnonzero((roc.target > 0) | (roc.equal > 0))
+    if used.size == 1 and not (roc.between > 0).any():
+        sentence = f"all scores are {roc.scores[used[0]]:g}: they tell nobody apart"
+        return (Notice("constant", "", sentence),)
     told = negated_notices(roc, turned := roc.negated())
     rate = f"EER {100 * turned.eer():.2f} % with the sign turned"
     return (Notice("inverted", "", f"scores look inverted ({rate}): {ask}"),) if told else ()

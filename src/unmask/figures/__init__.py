@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from unmask.figures.evidence import calibration_plot, calibration_profiles, disclosure_profiles
     from unmask.figures.evidence import ece_profile, pav_map, tippett_plot
     from unmask.figures.figure import Figure
-    from unmask.figures.image import POLICY, STYLE, fragment, images, javascript, save, save_all
-    from unmask.figures.image import svg
+    from unmask.figures.image import POLICY, STYLE, fragment, images, javascript, policy_of
+    from unmask.figures.image import save, save_all, svg
     from unmask.figures.legal import RiskLine, Strip, learning_curves, legal_figures, legal_panel
     from unmask.figures.legal import rank_histograms, risk_comparison, speaker_risks, speaker_strip
     from unmask.figures.privacy import PlanePoint, Point, cost_plane, distinctiveness, level_trade

@@ -24,9 +24,12 @@ from unmask.assessment import (
     Step,
     Study,
     Work,
+    by_label,
     cache_of,
     duration,
     expected,
+    for_display,
+    labelled,
     needs,
     read_study,
     strongest,
@@ -191,6 +194,9 @@ def run_assessment(
         planned = read_study(plain, dry, folder, allow_code=allow_code, say=say)
         say(f"the whole assessment takes about {duration(expected(planned, dry))}")
     study = read_study(config, work, folder, allow_code=allow_code)
+    labels = study.inputs.labels
+    if listener is not None and labels is not None:
+        work.listener = lambda what, done, total: listener(labels.text(what), done, total)
     small = processes > 1 and study.light and not any(one.token for one in BACKENDS.values())
     shared = small and current_place() == Place(workers=current_place().workers)
     seconds = expected(study, dry) if shared or (say is not None and not recorded) else 0.0
@@ -210,6 +216,11 @@ def run_assessment(
         sections.insert(0, _finished(study, levels.section(study, rows)))
     if not sections:
         none = "frameworks: none of those named can be run on these data"
+        if study.lists and not study.attacks:
+            none += (
+                ": lists of scores take verification, similarity, zebra, cpmap and worst_case;"
+                " their Linkability is part of verification"
+            )
         raise InputError(run.reason or none)
     return _assessment(run, sections)
 
@@ -279,6 +290,8 @@ def _sections(run: Run) -> Iterator[Section]:
         study = run.study
         parts = {"redact", "safeguards", "attackers", done.key}
         words = {"config": study.config.model_dump(mode="json", include=parts)}
+        if study.inputs.labels is not None:
+            words["labels"] = study.inputs.labels.token
         step = Step(
             f"charts and tables of {done.key}",
             [made.key for made in done.steps],
@@ -291,8 +304,11 @@ def _sections(run: Run) -> Iterator[Section]:
 
 
 def _section(study: Study, done: Done) -> Section:
-    names = study.inputs.safeguards
+    names, labels = study.inputs.safeguards, study.inputs.labels
     results = {group: worst_first(some, names) for group, some in done.results.items()}
+    if labels is not None:
+        results = labelled(results, labels)
+        study = for_display(study)
     return _finished(study, SECTIONS[done.key](study, results))
 
 
@@ -334,7 +350,8 @@ def _of_quick_look(section: Section) -> Section:
 
 
 def _assessment(run: Run, sections: Sequence[Section]) -> Assessment:
-    study, config, inputs = run.study, run.study.config, run.study.inputs
+    study = for_display(run.study)
+    config, inputs = study.config, study.inputs
     strip, least = (None, []) if config.quick else _least(study)
     rows = {section.key: section.rows for section in sections}
     every = standings(study, rows)
@@ -343,6 +360,8 @@ def _assessment(run: Run, sections: Sequence[Section]) -> Assessment:
     limiting = [*([note("quick")] if config.quick else []), *limits(made, study, sections)]
     told = ("not-read", *COMPARED, *BELIEVED)
     notices = [notice for notice in inputs.notices if notice.code not in told]
+    table = overview(study, rows, every)
+    notices += [Notice("another-run", "", sentence) for sentence in table.warnings]
     found = {"speakers": [row for block in least for row in block.rows], **rows}
     return Assessment(
         config,
@@ -376,7 +395,7 @@ def _assessment(run: Run, sections: Sequence[Section]) -> Assessment:
             ],
             seed=config.seed,
         ),
-        overview=overview(study, rows, every),
+        overview=table,
         ranks={
             name: result_for_rank(
                 [standing for standing in every if standing.system == name], rates, _date(config)
@@ -399,7 +418,7 @@ def _least(study: Study) -> tuple[Figure | None, list[TableBlock]]:
     for name, variants in study.trialled.items():
         if name == ORIGINAL:
             continue
-        one = strongest(variants, "identified")
+        one = by_label(strongest(variants, "identified"), study)
         chance = 1 / one.candidates
         strips.append(Strip(name, one.label, one.speakers, one.identified, one.recordings, chance))
         about: dict[str, Any] = {"chance": chance, "trials": one.trials, "no_interval": ONE_PERSON}

@@ -15,11 +15,11 @@ from markupsafe import Markup, escape
 
 from unmask._version import __version__
 from unmask.assessment import SPELLED, spelled
-from unmask.base import grouped
+from unmask.base import grouped, visible
 from unmask.display import THRESHOLDS
 from unmask.engine import LARGEST_D_ECE
 from unmask.estimate import Estimate, Notice
-from unmask.figures import NIGHT, POLICY, STYLE, Figure, fragment, javascript, svg
+from unmask.figures import NIGHT, STYLE, Figure, fragment, javascript, policy_of, svg
 from unmask.privacy.legal import RELEASE, spoken
 from unmask.report.assessment import Assessment
 from unmask.report.case import CaseRecord
@@ -239,6 +239,8 @@ def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
+        # Names move no cursor where the page is shown as text; markup of ours is left as it is.
+        finalize=lambda value: visible(value) if type(value) is str else value,
     )  # fmt: skip
     environment.tests["choice"] = lambda value: isinstance(value, Choice)
     environment.filters["symbols"] = symbols
@@ -399,12 +401,13 @@ def _rendered(template: str, assessment: Assessment, **more: Any) -> str:
 def render_html(assessment: Assessment) -> str:
     """The whole page."""
     drawing = javascript() if assessment.all_figures else ""
+    script = drawing + "\n" + template_part("report.js")
     return _rendered(
         "report.html.j2",
         assessment,
-        policy=POLICY,
+        policy=policy_of(script),
         style=Markup(STYLE + template_part("report.css")),
-        script=Markup(drawing + "\n" + template_part("report.js")),
+        script=Markup(script),
         figure=lambda figure: Markup(fragment(figure)),
         shown_answers=SHOWN_ANSWERS,
         shown_limits=SHOWN_LIMITS,

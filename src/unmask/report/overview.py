@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
-from unmask.assessment import ORIGINAL, Study, TableConfig, TrialSet, shown_sets
+from unmask.assessment import (
+    CONDITIONS,
+    ORIGINAL,
+    UNPROTECTED,
+    Study,
+    TableConfig,
+    TrialSet,
+    convention_of,
+    shown_sets,
+)
 from unmask.estimate import Estimate
 from unmask.privacy.similarity import GIVEN
 from unmask.report.documents import Document, Row
@@ -17,6 +26,9 @@ from unmask.report.words import note, with_level
 
 COLUMNS = ("eer", "d_ece", "l_w", "tag", "deid", "g_vd", "linkability", "singling_out",
            "wer", "dnsmos_ovrl")  # fmt: skip
+_STATED = {"eer_stated": "the tree's files", "eer_ranked": "the result file"}
+_ALIKE = 0.005
+"""EERs that differ by at most half a point may be of one list by two rules of interpolation."""
 STRONGEST, MORE = "strongest", ("trials", "attacker")
 ATTACKERS = "attackers"
 MOST_SETS = 4
@@ -50,6 +62,7 @@ def overview(study: Study, rows: Rows, every: Sequence[Standing]) -> Document:
     protected = [one for one in every if one.part != "oo"]
     chosen = protected if ATTACKERS in config.table.rows else ranked(protected)
     costs = Costs.of(study, rows)
+    chosen = _sorted(study, costs, chosen)
     participants = _participants(study, costs, every, chosen) if chosen else []
     differences = _differences(config.table, costs, every, chosen) if config.table.baseline else []
     standing = [row for one in every for row in one.rows]
@@ -58,6 +71,7 @@ def overview(study: Study, rows: Rows, every: Sequence[Standing]) -> Document:
     about: Any = {"tables": [participants, differences, *shown], "stacked": bool(participants)}
     there = {estimate.metric for row in (*participants, *differences) for estimate in row.estimates}
     about["notes"] = list(_notes(study, costs, every, chosen, there)) if chosen else []
+    about["warnings"] = list(_contradictions(chosen, costs, there))
     if rows.get("levels"):
         about = {"tables": [rows["levels"]], "stacked": True, "notes": [note("of_levels")]}
     about["asides"] = [*_stated_rates(ranked(chosen), there), *costs.beside(chosen, there)]
@@ -107,6 +121,11 @@ class Costs:
             if chosen := [sets[name] for name in shown_sets(known)]:
                 return mean(chosen, independent=True)
         return None
+
+    def states_original(self, one: Standing) -> bool:
+        """Whether words or emotions of unprotected speech are known."""
+        bare = _unprotected(one)
+        return any(self.mean(bare, metric) is not None for metric in ("wer", "uar"))
 
     def difference(self, one: Standing, base: Standing, metric: str) -> Estimate | None:
         """How much more than the baseline, paired where both were computed here."""
@@ -176,6 +195,8 @@ def _participants(
     used = dict.fromkeys(name for standing in chosen for name in standing.sets)
     bare = [standing for standing in every if standing.part == "oo"]
     first = [_within(standing, used) for standing in bare[:1]] if ORIGINAL in order else []
+    if not first and ORIGINAL in order and chosen:
+        first = [_unprotected(chosen[0])] if costs.states_original(chosen[0]) else []
     listed = [*first, *(one for name in order for one in chosen if one.system == name)]
     sets = shown_sets(used)
     means = _grouping(sets, listed) if how.means == "auto" else how.means
@@ -198,6 +219,40 @@ def _participants(
         bared = [replace(e, params={}, no_interval="") for e in there.values()]
         rows.append(Row(where, bared, list(there)))
     return rows
+
+
+def _unprotected(one: Standing) -> Standing:
+    """A row of unprotected speech of which there are no scores, for what else is known of it."""
+    return replace(one, attacker=UNPROTECTED, part="oo", sets={name: {} for name in one.sets})
+
+
+def _sorted(study: Study, costs: Costs, chosen: Sequence[Standing]) -> list[Standing]:
+    """Systems as the table's ``sort`` says: by EER, or by WER or UAR within the conditions of EER
+    in which the organisers rank, the most private condition first. Those without the number come
+    last.
+    """
+    how = study.config.table.sort
+    if how == "given":
+        return list(chosen)
+    bounds = conditions_of(study)
+
+    def key(standing: Standing) -> tuple[float, ...]:
+        rate, cost = standing.mean("eer"), costs.mean(standing, how) if how != "eer" else None
+        if rate is None:
+            return (1.0, 0.0)
+        if how == "eer":
+            return (0.0, -float(rate.value))
+        met = sum(float(rate.value) >= bound for bound in bounds)
+        value = float("inf") if cost is None else float(cost.value)
+        return (0.0, -float(met), -value if how == "uar" and cost is not None else value)
+
+    return sorted(chosen, key=key)
+
+
+def conditions_of(study: Study) -> tuple[float, ...]:
+    """The least EERs of the conditions of the challenge whose tree this is."""
+    files = (getattr(given, part) for _, given, part in study.lists.values())
+    return CONDITIONS[convention_of(next(files))]
 
 
 def _within(one: Standing, names: Collection[str]) -> Standing:
@@ -290,6 +345,12 @@ def _notes(
     found = {key[2] for key in costs.stated} - {key[2] for key in costs.own}
     if stated := [metric.upper() for metric in ("wer", "uar") if metric in found & there]:
         yield f"{' and '.join(stated)}: from the tree's own files, which have no intervals"
+    if (how := config.table.sort) != "given":
+        bounds = ", ".join(f"{100 * bound:g}" for bound in conditions_of(study))
+        within = (
+            f"{how.upper()} within the challenge's conditions (mean EER of at least {bounds} %)"
+        )
+        yield f"Rows sorted by {'EER' if how == 'eer' else within}"
     if any(one.endswith("_difference") for one in there):
         signs = {"eer": "EER above 0", "deid": "DeID above 0", name: "Linkability below 0"}
         more = listed([sign for metric, sign in signs.items() if metric in there])
@@ -300,14 +361,43 @@ def _notes(
 def _stated_rates(shown: Sequence[Standing], there: Collection[str]) -> Iterator[str]:
     """EERs in the tree's own files beside those made here."""
     for standing in shown if "eer" in there else ():
-        names = [name for name in shown_sets(standing.sets) if "eer_stated" in standing.sets[name]]
-        theirs, own = (
-            ", ".join(shown_value(float(standing.sets[n][metric].value), "%") for n in names)
-            for metric in ("eer_stated", "eer_challenge")
-        )
-        if names:
-            which = f"{standing.system}, {standing.attacker}, EER [%] of {', '.join(names)}"
-            yield f"{which}: in the tree's files {theirs}, here by the challenge's rule {own}"
+        for metric, where in _STATED.items():
+            names = [name for name in shown_sets(standing.sets) if metric in standing.sets[name]]
+            if names:
+                theirs, own = (_listed_rates(standing, names, m) for m in (metric, "eer_challenge"))
+                which = f"{standing.system}, {standing.attacker}, EER [%] of {', '.join(names)}"
+                yield f"{which}: in {where} {theirs}, here by the challenge's rule {own}"
+
+
+def _listed_rates(standing: Standing, names: Iterable[str], metric: str) -> str:
+    rates = (float(standing.sets[name][metric].value) for name in names)
+    return ", ".join(shown_value(rate, "%") for rate in rates)
+
+
+def _contradictions(every: Sequence[Standing], costs: Costs, there: Set[str]) -> Iterator[str]:
+    """Result files whose EERs are not those of the scores: their other numbers may be of another
+    run as well.
+    """
+    found = {(system, metric) for system, _, metric, _ in costs.stated}
+    for standing in every:
+        used = [m for m in ("wer", "uar") if (standing.system, m) in found and m in there]
+        names = [
+            name
+            for name, own in standing.sets.items()
+            if "eer_ranked" in own
+            and abs(float(own["eer_ranked"].value) - float(own["eer_challenge"].value)) > _ALIKE
+        ]
+        if names and used and standing.part != "oo":
+            theirs, own = (
+                _listed_rates(standing, names[:2], m) for m in ("eer_ranked", "eer_challenge")
+            )
+            more = f" and {len(names) - 2} more" if len(names) > 2 else ""
+            rates = " and ".join(metric.upper() for metric in used)
+            yield (
+                f"{standing.system}: its result file is not of these scores: EER [%] of"
+                f" {', '.join(names[:2])}{more} is {theirs} there and {own} here"
+                f" ({standing.attacker}); its {rates} may be of another run"
+            )
 
 
 def _only(row: Row, names: Sequence[str]) -> Row:

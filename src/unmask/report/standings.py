@@ -33,8 +33,8 @@ from unmask.trials import Scores
 COMPARED = ("eer", "deid", "g_vd", "linkability")
 """Numbers of trials whose differences from the baseline are told."""
 AVERAGED = (*COMPARED, "d_ece", "singling_out", *(f"{m}_difference" for m in COMPARED))
-KEPT = ("eer", "eer_raw", "eer_challenge", "eer_stated", "d_ece", "l_w", "tag", *AVERAGED[1:4],
-        *AVERAGED[5:])  # fmt: skip
+KEPT = ("eer", "eer_raw", "eer_challenge", "eer_stated", "eer_ranked", "d_ece", "l_w", "tag",
+        *AVERAGED[1:4], *AVERAGED[5:])  # fmt: skip
 MEAN = "mean"
 _FROM = {"oo": (), "op": ("deid", "deid_difference"), "pp": ("g_vd", "g_vd_difference")}
 """Numbers of all three lists, by the list that they stand beside."""
@@ -119,6 +119,7 @@ def standings(study: Study, rows: Rows) -> list[Standing]:
             rate.metric: Estimate(rate.metric, rate.value, "%", no_interval=AS_STATED)
             for rate in study.inputs.stated[system]
             if (rate.corpus, rate.part) == (label, part)
+            or (rate.corpus, rate.part, rate.extractor) == (name, part, given.extractor)
         }
         own["eer_challenge"] = _by_rule(study.inputs.sets[label][part], getattr(given, part))
         beside = [find(rows.get("similarity", ()), m, safeguard=label)[:1] for m in _FROM[part]]

@@ -386,6 +386,8 @@ _MINUS = re.compile(r"(?<![^\[ ])-(?=\d)")
 _UNIT = re.compile(r"(?P<name>.+) (?P<unit>\[[^\[\],]+\])")
 _COLUMN = 235.0
 """Points of one of two columns of a page, less a little."""
+_PAGE = 495.0
+"""Points of both columns of a page, less a little."""
 _LETTER, _TINY, _BETWEEN = 4.4, 3.1, 6.0
 """Points of a letter of a footnote and of one of an interval below it, and between columns."""
 
@@ -396,7 +398,9 @@ def latex(document: Document) -> str:
     Where several columns of numbers have intervals, these stand below their values. What does not
     fit one column of a page spans both (``table*``). What to be careful about follows as comments.
     """
-    grids = [grid(rows, turn=not document.stacked) for rows in document.shown]
+    grids = [
+        part for rows in document.shown for part in _fitting(grid(rows, turn=not document.stacked))
+    ]
     name = "table*" if any(_points(one) > _COLUMN for one in grids) else "table"
     small = name == "table*" or any(map(_is_stacked, grids))
     label = re.sub(r"[^a-z0-9]+", "-", document.title.lower()).strip("-") or "unmask"
@@ -416,6 +420,15 @@ def latex(document: Document) -> str:
         ),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _fitting(whole: Grid) -> list[Grid]:
+    """A grid whose columns do not fit a page as several, one below the other, which all begin with
+    the columns that name the rows.
+    """
+    if _points(whole) <= _PAGE:
+        return [whole]
+    return whole.parts([math.ceil(wide) for wide in _widths(whole)], int(_PAGE))
 
 
 def _tabular(whole: Grid) -> str:
@@ -478,6 +491,11 @@ def _is_stacked(whole: Grid) -> bool:
 
 def _points(whole: Grid) -> float:
     """About how wide a grid is in print."""
+    return sum(_widths(whole))
+
+
+def _widths(whole: Grid) -> list[float]:
+    """About how wide each column is in print."""
     below = _TINY if _is_stacked(whole) else 0.0
 
     def wide(text: str) -> float:
@@ -485,7 +503,7 @@ def _points(whole: Grid) -> float:
         return max(_LETTER * len(parts[1]), below * len(parts[2])) if parts else _LETTER * len(text)
 
     columns = zip(whole.header, *whole.rows, strict=True)
-    return sum(max(map(wide, column)) + _BETWEEN for column in columns)
+    return [max(map(wide, column)) + _BETWEEN for column in columns]
 
 
 FORMATS: dict[str, Callable[[Document], str]] = {

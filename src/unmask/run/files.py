@@ -266,6 +266,9 @@ def text_lines(path: str | os.PathLike[str]) -> list[str]:
             text = file.read(most)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
+    except UnicodeDecodeError as error:
+        actual = f"other bytes (position {error.start}): is it a text file?"
+        raise InputError(path, "text in UTF-8", actual) from None
     except (OSError, EOFError, ValueError, zlib.error) as error:
         raise InputError(f"{path}: expected text in UTF-8: {error}") from None
     if len(text) == most:

@@ -19,6 +19,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from unmask._extras import MissingExtra
 from unmask.base import one_line
 from unmask.errors import InputError
 from unmask.run import (
@@ -95,13 +96,19 @@ def silent(samples: npt.NDArray[np.float32]) -> float:
     return float(np.mean(power < least))
 
 
+_WHOLE = {"audio": "speech", "torch": "speech"}
+"""Extras that are a part of another one, which is the one to install."""
+
+
 def needed(module: str, package: str, extra: str) -> ModuleType:
     """Import an optional module, or tell the user how to get it."""
     try:
         return importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        raise InputError(
-            f"{package} is not installed ({error}): pip install 'unmask[{extra}]'"
+    except ModuleNotFoundError:
+        extra = _WHOLE.get(extra, extra)
+        raise MissingExtra(
+            f"{package} is not installed: it comes with the extra {extra}:"
+            f" pip install 'unmask[{extra}]', or pip install '.[{extra}]' in a checkout"
         ) from None
     except ImportError as error:
         raise InputError(f"{package} is installed and cannot be loaded: {error}") from None

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from unmask._extras import MissingExtra
 from unmask.base import FloatArray, IntArray
 from unmask.errors import InputError
 from unmask.run import Arrays, Range, Xp, available, current_place, ranges_of, run, run_on
@@ -245,6 +246,8 @@ def _read(options: Extraction, shortest: int, path: str) -> _Read:
         audio = read_audio(path)
         cut = _pieces(audio.samples, options, shortest)
         return astuple(audio.sound), "; ".join(audio.remarks), cut
+    except MissingExtra:
+        raise
     except Exception as error:
         return failure(path, error)
 

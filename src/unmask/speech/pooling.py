@@ -13,6 +13,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from unmask._extras import MissingExtra
 from unmask.base import FloatArray, IntArray, length_normalised
 from unmask.errors import InputError
 from unmask.estimate import Notice
@@ -290,5 +291,7 @@ def _measured(xp: Xp, files: tuple[tuple[str, str], ...], rows: Range) -> Arrays
     try:
         samples = read_audio(path).samples[: round(MOST_SECONDS * SAMPLE_RATE)]
         return {"moments": moments(analysed(samples))}
+    except MissingExtra:
+        raise
     except Exception as error:
         return {"failure": np.array(failure(path, error))}

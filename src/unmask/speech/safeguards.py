@@ -23,6 +23,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from unmask import run
+from unmask._extras import MissingExtra
 from unmask._version import __version__
 from unmask.errors import InputError
 from unmask.run import Arrays, Range, Xp
@@ -402,6 +403,8 @@ def _protect(
         with run.overwriting():  # The folder is unmask's; inputs were told apart before.
             done = {"protected": asdict(safeguard.protect(recording, Path(target)))}
         done["made"] = run.content_digest(target)
+    except MissingExtra:
+        raise
     except Exception as error:
         kept = f"; {target} is of an earlier run" if os.path.exists(target) else ""
         done = {"failure": failure(path, error) + kept}

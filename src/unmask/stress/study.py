@@ -25,6 +25,8 @@ from unmask.stress.impostors.voices import EmbeddedVoices
 from unmask.stress.tables import Table, as_table, is_table
 from unmask.trials import Embeddings
 
+_MOST_POPULATION = 10**12
+"""People to extrapolate to at most; beyond, whole numbers of people are no longer exact."""
 LIMITS = (0.01, 0.05, 0.1, 0.5)
 """Rates for which the needed thresholds are told unless others are asked for."""
 
@@ -292,6 +294,8 @@ def worst_case_study(
         if name != "auto":
             checked_name(name)
     if population is not None:
+        if population > _MOST_POPULATION:
+            raise InputError("population", f"at most {_MOST_POPULATION:g}", f"{population:g}")
         pair_scores.as_counts([population])
     source = _source(data, proxy, how, seed, target)
     impostors = source.impostors
@@ -343,6 +347,7 @@ def _source(
         return EmbeddedVoices(data, proxy, how)
     if is_table(data):
         data = as_table(cast(Table, data), "worst case")
+        pair_scores.check_system(data, how)
         target = data.targets(how.system)
     kept = pair_scores.speaker_pairs(data, how).checked()
     if isinstance(proxy, Embeddings) or is_table(proxy):

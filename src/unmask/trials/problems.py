@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -88,6 +89,16 @@ def check_key(name: str, format: Format, has_label: bool, has_ids: bool) -> None
         raise InputError(name, "a key", f"{format.name} without labels")
     if not has_ids:
         raise InputError(name, "a key with enrol and test identifiers", "none of them")
+
+
+_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+(e[+-]?\d+)?", re.IGNORECASE)
+
+
+def no_number(text: object) -> str:
+    """What stands where a number should, with what to do about a decimal comma."""
+    if _DECIMAL_COMMA.fullmatch(str(text).strip()):
+        return f"{str(text)!r} with a decimal comma: write decimal points"
+    return f"{str(text)!r}"
 
 
 def check_scored(name: str, empty: Mapping[str, bool]) -> tuple[list[str], tuple[str, ...]]:

@@ -41,7 +41,9 @@ class SpeakerRule:
             try:
                 return names.str.extract(self.pattern, 1)
             except pl.exceptions.PolarsError as error:
-                actual = f"{self.pattern!r} ({error})"
+                reason = " ".join(str(error).partition("This error occurred")[0].split())
+                reason = reason.rpartition("error: ")[2] or "not one that can be read"
+                actual = f"{self.pattern!r} ({reason})"
                 raise InputError("speakers", "a regular expression", actual) from error
         assert self.table is not None
         codes = lookup(names, self.table["utterance"])

@@ -539,6 +539,15 @@ class Meeting:
         if labels[0] is not None and labels[1] is not None:
             self._conflicts += int((labels[0] != labels[1]).sum())
 
+    def _are_turned(self) -> bool:
+        """Whether a trial of one list stands in the other with its sides swapped."""
+        enrol, _, test = self.lists[0].trial(self._rows[0]).partition(" ")
+        names = [getattr(self.lists[1], side, None) for side in ("enrol", "test")]
+        if any(ids is None for ids in names):
+            return False
+        enrolled, tested = (set(ids.present) for ids in names if ids is not None)
+        return enrol in tested and test in enrolled
+
     def check_key(self, missing: OnProblem) -> None:
         """Refuse scores that do not fit their key."""
         (scores, key), (lacking, surplus), (size, others) = self.lists, self.alone, self._sizes
@@ -550,6 +559,11 @@ class Meeting:
             text = f"{surplus} of the {others} trials of {key.name} have no score"
             said.append(f"{text} (first: {key.trial(self._rows[1])})")
         if said:
+            if lacking == size and surplus == others and self._are_turned():
+                raise InputError(
+                    f"{key.name}: expected the enrolled side first as in {scores.name}, found the"
+                    " tested side: the two columns are swapped"
+                )
             raise InputError(
                 f"{scores.name}: {'; '.join(said)}; missing='skip' goes on without them"
             )

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unmask import speech
+from unmask._extras import MissingExtra
 from unmask.base import FloatArray, no_formula
 from unmask.errors import InputError
 from unmask.estimate import Notice
@@ -283,6 +284,8 @@ def _measured(recogniser: Recogniser | None, xp: Xp, shared: _Shared, rows: Rang
                     one |= dnsmos(samples)._asdict()
                 if recogniser is not None and hears:
                     one["heard"] = recogniser.hear(path)
+            except MissingExtra:
+                raise
             except Exception as error:
                 one["failure"] = speech.failure(path, error)
         results.append(row)

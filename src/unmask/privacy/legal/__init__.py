@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from unmask.privacy.legal.crowd import crowd_of, extrapolate_linkability
     from unmask.privacy.legal.from_scores import count_above_in_scores, linkability_from_scores
     from unmask.privacy.legal.from_scores import linkability_difference, matrix_risks
+    from unmask.privacy.legal.from_scores import why_no_matrix
     from unmask.privacy.legal.from_scores import ranks_from_scores
     from unmask.privacy.legal.from_scores import singling_out_from_scores
     from unmask.privacy.legal.probe import Inference, attribute_inference

@@ -140,8 +140,11 @@ def assess_attackers(
     _known(metrics, METRICS, "metric")
     _known([name for name in (original, asked) if name is not None], attackers, "attacker")
     _known(variants, READINGS, "variant")
-    for attacker in attackers.values():
+    for name, attacker in attackers.items():
         attacker.refuse_encoders()
+        if attacker.enrol.n_speakers < 2:
+            found = "of one person" if attacker.enrol.n_speakers else "none"
+            raise InputError(name, "voices of two people or more to enrol", found)
     given, attackers = attackers, with_groups(attackers, protocol.side, original=original)
     intervals: dict[str, Any] = {"level": level, "replicates": replicates, "seed": seed}
     cuts = attributes if isinstance(attributes, Mapping) else dict.fromkeys(attributes, ())

@@ -219,6 +219,27 @@ def matrix_risks(scores: Scores, **drawn: Any) -> dict[str, tuple[Estimate, ...]
     }
 
 
+def why_no_matrix(scores: Scores) -> str | None:
+    """Why a list of trials has no Linkability: it is no matrix of enrolled speakers × recordings;
+    None where it is one.
+    """
+    if _matrix(scores) is not None:
+        return None
+    if scores.enrol is None or scores.test is None or not scores.has_speakers:
+        return "the speakers of its trials are not known"
+    models, recordings = scores.enrol.n_unique, scores.test.n_unique
+    if models < _LEAST:
+        return f"it enrols {models:,} speaker{'s' if models > 1 else ''}, of whom two are needed"
+    if len(scores) < models * recordings:
+        return (
+            f"it compares {len(scores):,} of the {models * recordings:,} pairs of {models:,}"
+            f" enrolled models and {recordings:,} recordings, of which all are needed"
+        )
+    if scores.enrol_speaker is not None and scores.enrol_speaker.n_unique < models:
+        return "it enrols several models of a speaker"
+    return "nobody who is tested is enrolled"
+
+
 def _matrix(scores: Scores) -> tuple[IntArray, IntArray, IntArray] | None:
     """Rows of the trials as recordings × enrolled speakers; for each recording the column of its
     own speaker, −1 where that is nobody's, and the code of the speaker; None where the trials are

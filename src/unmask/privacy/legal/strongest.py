@@ -15,7 +15,15 @@ from itertools import combinations
 import numpy as np
 import polars as pl
 
-from unmask.base import VERDICT, FloatArray, IntArray, Tabular, quantile_t, score_interval
+from unmask.base import (
+    VERDICT,
+    FloatArray,
+    IntArray,
+    Tabular,
+    in_order,
+    quantile_t,
+    score_interval,
+)
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Luck, Notice
 from unmask.privacy.attack import Attacker
@@ -221,7 +229,8 @@ def overlaps(risks: Mapping[str, RiskCurve], *, share: float = SHARE) -> tuple[O
 
 def _ordered(names: Sequence[str], risk: FloatArray, label: str) -> tuple[list[str], FloatArray]:
     """People from the most to the least linked, with their risks; ties by a lot of the label."""
-    lot = [hashlib.sha256(f"{label}\0{name}".encode()).hexdigest() for name in names]
+    seed = int.from_bytes(hashlib.sha256(label.encode()).digest()[:8], "big")
+    lot = np.random.default_rng(seed).permutation(len(names))[in_order(names)]
     order = sorted(range(len(names)), key=lambda i: (-risk[i], lot[i]))
     return [names[i] for i in order], risk[order]
 

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from unmask._version import __version__
-from unmask.base import Tabular, machine_unit
+from unmask.base import Tabular, escaped_controls, machine_unit
 from unmask.estimate import Estimate, Luck
 from unmask.trials import Source
 
@@ -137,7 +137,9 @@ class Document:
 
     def to_json(self) -> str:
         """The document as JSON, two blanks of indentation."""
-        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+        return escaped_controls(
+            json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+        )
 
     @property
     def signature(self) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from unmask import figures as charts
-from unmask.assessment import ORIGINAL, Results, Study, ranked_sets
+from unmask.assessment import ORIGINAL, Results, Study, by_label, ranked_sets
 from unmask.estimate import Estimate
 from unmask.privacy import Pseudonymisation, disclosure_of, similarity as similar, zoo
 from unmask.report.documents import Row, figures_of
@@ -106,7 +106,7 @@ def section(study: Study, results: Results) -> Section:
     groups: Mapping[str, similar.GroupedPseudonymisation] = results["groups"]
     within: Mapping[str, similar.SessionAssessment] = results["sessions"]
     anew: Mapping[str, similar.Retrained] = results["retrained"]
-    told = {name: one for name, one in every.items() if name in _told(study)}
+    told = {name: by_label(one, study) for name, one in every.items() if name in _told(study)}
     colours, base = colours_of(study), study.config.table.baseline
     matrices, speakers, zoos = {}, {}, {}
     for name, result in told.items():

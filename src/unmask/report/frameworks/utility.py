@@ -52,7 +52,11 @@ def section(study: Study, results: Results) -> Section:
     ]
     notices: Sequence[Notice] = result.notices
     if study.config.redact:
-        notices = [replace(n, sentence=_NAMELESS.get(n.code, n.sentence)) for n in notices]
+        labels = study.inputs.labels
+        if labels is not None:
+            notices = [replace(n, sentence=labels.public(n.sentence)) for n in notices]
+        given = zip(result.notices, notices, strict=True)
+        notices = [replace(n, sentence=_NAMELESS.get(o.code, n.sentence)) for o, n in given]
         if not _LISTENERS.fullmatch(who := result.recogniser):
             result = replace(result, recogniser=_LISTENER)
             notices = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -32,6 +32,7 @@ from unmask.engine import (
 )
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
+from unmask.privacy.legal import why_no_matrix
 from unmask.report.documents import Row, figures_of
 from unmask.report.headline import clear
 from unmask.report.section import (
@@ -222,8 +223,19 @@ def section(study: Study, results: Results) -> Section:
     ]
     figures += group_choice(gaps)
     blocks += group_blocks(gaps)
-    notices = list(dict.fromkeys([*notices, *noted(tables)]))
+    notices = list(dict.fromkeys([*notices, *noted(tables), *_without_linkability(study)]))
     return Section("verification", answer, figures, blocks, notices)
+
+
+def _without_linkability(study: Study) -> Iterator[Notice]:
+    """Why lists of scores have no Linkability, a sentence for those of one reason."""
+    names: dict[str, list[str]] = {}
+    for name in study.lists:
+        if reason := why_no_matrix(study.tables[name]):
+            names.setdefault(reason, []).append(name)
+    for reason, some in names.items():
+        more = f" and {len(some) - 2:,} more lists" if len(some) > 2 else ""
+        yield Notice("no-linkability", ", ".join(some[:2]) + more, f"no Linkability: {reason}")
 
 
 def _list_blocks(study: Study, results: Results) -> list[TableBlock]:

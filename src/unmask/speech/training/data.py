@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unmask import run
+from unmask._extras import MissingExtra
 from unmask.base import FloatArray, IntArray
 from unmask.engine import Roc
 from unmask.errors import InputError
@@ -167,6 +168,8 @@ def _decode_rows(xp: Xp, shared: _Shared, rows: Range) -> Arrays:
                 raise InputError("too short", f"at least {_LEAST:g} s", f"{audio.seconds:g} s")
             whole = [32768.0 * at_speed(audio.samples, speed) for speed in speeds]
             versions = [np.round(np.clip(one, -32768.0, 32767.0)).astype("<i2") for one in whole]
+        except MissingExtra:
+            raise
         except Exception as error:
             failures[n] = failure(path, error)
             continue

@@ -131,7 +131,11 @@ def _made(
     if run.group.rank == 0:
         write_encoder(folder, tensors, card)
     failures = (*corpus.failures, *(apart.failures if apart else ()))
-    return replace(_trained(folder, card), failures=failures, remarks=remarks_on(corpus, recipe))
+    return replace(
+        _trained(folder, card, run.position.seconds),
+        failures=failures,
+        remarks=remarks_on(corpus, recipe),
+    )
 
 
 def run_name(
@@ -158,7 +162,10 @@ def _content(*recordings: Recording) -> str:
     return hashlib.sha256("\n".join(map("\0".join, rows)).encode()).hexdigest()
 
 
-def _trained(folder: Path, card: dict[str, Any]) -> Trained:
+def _trained(folder: Path, card: dict[str, Any], seconds: float = 0.0) -> Trained:
+    """A finished training; how long it took stands nowhere in its files, which would else differ
+    from run to run.
+    """
     try:
         return Trained(
             folder,
@@ -166,7 +173,7 @@ def _trained(folder: Path, card: dict[str, Any]) -> Trained:
             int(card["data"]["speakers"]),
             card["eer"],
             tuple((int(step), float(loss), eer) for step, loss, eer in card["curve"]),
-            float(card["seconds"]),
+            seconds,
         )
     except (LookupError, TypeError, ValueError) as error:
         raise InputError(f"{folder}: expected the whole card of a run, lacks {error}") from None

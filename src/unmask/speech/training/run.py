@@ -127,7 +127,6 @@ class TrainingRun:
         return {
             "steps": steps,
             "steps_done": position.step,
-            "seconds": round(position.seconds, 1),
             "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
             "curve": position.curve,
             "eer": eer,

@@ -347,13 +347,20 @@ def from_zero(sizes: IntArray | BoolArray) -> IntArray:
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
+def check_system(data: Scores, how: ImpostorProtocol) -> None:
+    """Of several systems one is named."""
+    if how.system is None and len(data.systems) > 1:
+        known = f"one of the systems {', '.join(data.systems)}"
+        raise InputError(data.name, known, "no name: say protocol=um.ImpostorProtocol(system=…)")
+
+
 def check_single_scores(single: int, pairs: int, first: str) -> None:
     """No pair with one score; ``first`` names the first of those there are."""
     if single:
         raise InputError(
             f"pairs: {single} of {pairs} have one score, the first {first}: a mean over one score"
-            " picks the very score that attacks (without_single_scores, skip_single or"
-            " --skip-single leaves them out)"
+            " picks the very score that attacks; um.ImpostorProtocol(skip_single=True) leaves them"
+            " out"
         )
 
 
@@ -442,6 +449,7 @@ def speaker_pairs(
         if data.enrol_speaker is None or data.test_speaker is None:
             cure = "the speaker of each side of a trial (--speakers utt2spk)"
             raise InputError(data.name, cure, "none")
+        check_system(data, how)
         rows = np.flatnonzero(data.is_nontarget)
         sides = data.enrol_speaker.take(rows), data.test_speaker.take(rows)
         scores = data.scores(how.system)[rows]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
@@ -17,6 +18,8 @@ from unmask.trials.problems import unknown_systems
 from unmask.trials.readers.files import Input
 from unmask.trials.readers.text import Dialect, TextTable, sample_lines
 
+_MOST_LABELS = 4
+"""Words of a column of labels at most, one of which is unknown."""
 EITHER = ("scores", "scores or a key")
 with open(Path(__file__).with_name("columns.csv"), encoding="utf-8") as _file:
     COLUMNS = {row["role"]: tuple(row["names"].split()) for row in csv.DictReader(_file)}
@@ -276,6 +279,7 @@ class TextSample:
             return usable[0], f"read as {role}, so not as {' or '.join(others)}" if others else ""
         if not fitting:
             self._refuse_unknown_header()
+            self._refuse_odd_label(role)
             self._refuse_odd_line(allowed)
             width, widths = len(unique), sorted({len(layout.roles) for layout in allowed})
             if width not in widths:
@@ -289,6 +293,7 @@ class TextSample:
             raise InputError(f"{name}, line 1", wanted, actual)
         listed = [f"{layout.name} ({layout.layout})" for layout in usable or fitting]
         if not usable:
+            self._refuse_numbered_label(role)
             swapped = "; are FILE and --key swapped?" if role == "a key" else ""
             raise InputError(name, role, " or ".join(listed) + swapped)
         options = " or ".join(f"--format-in {layout.name}" for layout in usable)
@@ -297,6 +302,8 @@ class TextSample:
 
     def _refuse_unknown_header(self) -> None:
         """Say how to name columns that have words in line 1 and numbers or labels below."""
+        if not self.columns:
+            return
         first, *rows = zip(*self.columns, strict=True)
         if any(is_number(word) or word.lower() in VOCABULARY for word in first):
             return
@@ -310,6 +317,25 @@ class TextSample:
             named = ",".join(f"{role}={name}" for role, name in told)
             actual = f"{', '.join(first)}; name its columns, as in --columns {named}"
             raise InputError(f"{self.source.name}, line 1", "a header with known names", actual)
+
+    def _refuse_odd_label(self, role: str) -> None:
+        """Name the word that keeps a column of few words from being labels."""
+        for column in self.columns:
+            words = Counter(word.lower() for word in column)
+            odd = [word for word in words if word not in VOCABULARY]
+            if role == "a key" and len(odd) == 1 and 1 < len(words) <= _MOST_LABELS:
+                line = [word.lower() for word in column].index(odd[0]) + 1
+                known = ", ".join(sorted(words.keys() - set(odd)))
+                wanted = f"a label such as target or nontarget, as {known} in other lines"
+                raise InputError(f"{self.source.name}, line {line}", wanted, repr(odd[0]))
+
+    def _refuse_numbered_label(self, role: str) -> None:
+        """A last column of two whole numbers is one of labels that can mean either."""
+        last = set(self.columns[-1]) if self.columns else set()
+        if role == "a key" and len(last) == 2 and all(word.isdigit() for word in last):
+            wanted = "labels target and nontarget, or 1 and 0"
+            actual = f"{' and '.join(sorted(last))}, which can mean either"
+            raise InputError(f"{self.source.name}, column {len(self.columns)}", wanted, actual)
 
     def _refuse_odd_line(self, allowed: Sequence[Format]) -> None:
         """Name the line that keeps the file from a layout which at least half of the lines fit."""

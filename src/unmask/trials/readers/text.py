@@ -14,7 +14,7 @@ import polars as pl
 from unmask.base import BoolArray, FloatArray
 from unmask.errors import InputError
 from unmask.trials.ids import CodeBuilder, Ids
-from unmask.trials.problems import Faults, no_trials
+from unmask.trials.problems import Faults, no_number, no_trials
 from unmask.trials.readers.files import Input
 
 ABSENT = ("-", "")
@@ -144,7 +144,7 @@ class TextTable:
         )
         if parsed.null_count() > gaps.sum():
             bad = int(np.flatnonzero(parsed.is_null().to_numpy() & ~gaps)[0])
-            raise InputError(self.where(row + bad), expected, f"{column[bad]!r}")
+            raise InputError(self.where(row + bad), expected, no_number(column[bad]))
         values = parsed.fill_null(np.nan).to_numpy()
         if np.isinf(values).any():
             words = column.str.to_lowercase().str.contains("inf", literal=True).to_numpy()
