@@ -14,7 +14,14 @@ import polars as pl
 
 from unmask.base import BoolArray, FloatArray, Groups, IntArray
 from unmask.privacy.legal.conversations import Rows
-from unmask.privacy.legal.isolating_kernel import NEAR, Attempts, Predicates, Row, isolated
+from unmask.privacy.legal.isolating_kernel import (
+    NEAR,
+    Attempts,
+    Codes,
+    Predicates,
+    Row,
+    isolated,
+)
 from unmask.privacy.luck import Permuted, Renaming, some_people
 from unmask.run import NUMPY
 from unmask.trials import lookup
@@ -509,7 +516,7 @@ class _Entries:
         return isolated(top, is_test & there, ~is_test & there, self.rank)[:2]
 
 
-def _is_tested(attempts: Attempts, owners: IntArray, slots: IntArray) -> BoolArray:
+def _is_tested(attempts: Attempts, owners: Codes, slots: IntArray) -> BoolArray:
     """Whether members (speakers × draws × entries) are the test entry of their owner in each fold:
     members × folds.
     """
