@@ -18,7 +18,7 @@ import numpy as np
 import unmask as um
 from unmask.privacy.legal import isolating
 from unmask.privacy.legal.linking import LinkRows, count_above, exact_linkability
-from unmask.privacy.legal.permuted import Deals
+from unmask.privacy.legal.permuted import Deals, dealt
 
 TEST, ENROL, DIMENSION, CONVERSATIONS = 4_949, 22_024, 192, 10
 COUNTS = np.unique(np.geomspace(20, ENROL, 30).astype(int))
@@ -185,7 +185,7 @@ def singling_out_lines() -> list[tuple[str, str]]:
     # Alternating runs with and without the chance that is dealt; ratio of the medians.
     times: dict[bool, list[float]] = {True: [took], False: []}
     for has_chance in (False, True, False, True, False):
-        deal = isolating.dealt if has_chance else _not_dealt
+        deal = dealt if has_chance else _not_dealt
         with patch.object(isolating, "dealt", deal):
             again, _ = seconds(lambda: um.singling_out(enrol, test, counts=SINGLING_COUNTS))
         times[has_chance].append(again)

@@ -201,9 +201,7 @@ LAWS: dict[str, Callable[[np.random.Generator], Sides]] = {
 }
 
 
-def truth(
-    sides: Sides, rng: np.random.Generator, asked: Sequence[int] = ASKED
-) -> npt.NDArray[np.float64]:
+def truth(sides: Sides, rng: np.random.Generator, asked: Sequence[int] = ASKED) -> Array:
     """Linkability among the people asked about, in closed form over the whole population."""
     enrol, test = sides
     tried = rng.choice(len(test), ATTEMPTS, replace=False)
@@ -213,7 +211,7 @@ def truth(
         rows = tried[start : start + 200]
         scores = test[rows] @ enrol.T
         above[start : start + 200] = (scores >= scores[np.arange(200), rows][:, None]).sum(1) - 1
-    return exact_linkability(above, len(enrol) - 1, counts).mean(axis=0)
+    return np.asarray(exact_linkability(above, len(enrol) - 1, counts).mean(axis=0))
 
 
 def samples(

@@ -187,6 +187,18 @@ def test_it_falls_with_the_crowd_and_is_never_more_than_measured() -> None:
     assert store.from_bytes(store.to_bytes(found)).estimates == found.estimates
 
 
+def test_a_move_beyond_its_own_error_is_told() -> None:
+    found = um.extrapolate_linkability(*people(40), counts=[100, 400])
+    assert found.moved.shape == found.moved_error.shape == (2,)
+    for moved, is_told in ((0.04, False), (-0.06, True)):
+        other = replace(found, moved=np.full(2, moved), moved_error=np.full(2, 0.05))
+        lines = [one.sentence for one in other.notices if one.code == "moved"]
+        assert bool(lines) == is_told
+        if is_told:
+            said = "not one group; the curve was moved by −6.0 points with 400 people"
+            assert said in lines[0]
+
+
 def test_voices_that_are_close_to_everybody_widen_the_interval() -> None:
     rng = np.random.default_rng(1)
     names = [f"s{n:03}" for n in range(60)]

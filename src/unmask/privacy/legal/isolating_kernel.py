@@ -23,7 +23,7 @@ from unmask.run import Arrays, Range, Xp, narrow, ranges_of, run
 Row = npt.NDArray[np.float32]
 Slots = npt.NDArray[np.int16]
 Codes = npt.NDArray[np.integer[Any]]
-Codes2 = tuple[IntArray, IntArray]
+SideCodes = tuple[IntArray, IntArray]
 """Side information of enrolment speakers and of conversations."""
 Scores = Callable[[IntArray, IntArray], FloatArray]
 """Gives double-precision scores of enrolment speakers with conversations, pair by pair."""
@@ -452,8 +452,8 @@ def lots(rows: npt.NDArray[Any], seed: int) -> FloatArray:
 
 
 def broken_ties(
-    enrol: FloatArray, test: FloatArray, codes: Codes2 | None, seed: int
-) -> tuple[FloatArray, FloatArray, Codes2 | None]:
+    enrol: FloatArray, test: FloatArray, codes: SideCodes | None, seed: int
+) -> tuple[FloatArray, FloatArray, SideCodes | None]:
     """Rows whose scores have a jitter by conversation, as large as scores that count as tied.
 
     The largest absolute score is that of a sample of conversations.

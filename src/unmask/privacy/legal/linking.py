@@ -566,7 +566,7 @@ def ranks_of(
     def spread_over(numbers: IntArray, weights: FloatArray) -> FloatArray:
         """Total weight at each rank, from 0 on, that of tied ones spread evenly over theirs."""
         if numbers is not best or not equal.any():
-            return np.bincount(numbers, weights, candidates)
+            return np.asarray(np.bincount(numbers, weights, candidates), dtype=np.float64)
         each = weights / (equal + 1)
         starts = np.bincount(best, each, candidates + 1)
         ends = np.bincount(best + equal + 1, each, candidates + 1)

@@ -13,7 +13,14 @@ import numpy as np
 
 from unmask.base import BoolArray, FloatArray, Groups, IntArray
 from unmask.privacy.legal.conversations import AttackData, Rows
-from unmask.privacy.legal.isolating_kernel import NEAR, Attempts, Predicates, Row, isolated
+from unmask.privacy.legal.isolating_kernel import (
+    NEAR,
+    Attempts,
+    Codes,
+    Predicates,
+    Row,
+    isolated,
+)
 from unmask.privacy.luck import UNEQUAL, Permuted, Renaming, some_people
 from unmask.run import NUMPY
 from unmask.trials import lookup
@@ -543,7 +550,7 @@ class _Entries:
         return isolated(top, is_test & there, ~is_test & there, self.rank)[:2]
 
 
-def _is_tested(attempts: Attempts, owners: IntArray, slots: IntArray) -> BoolArray:
+def _is_tested(attempts: Attempts, owners: Codes, slots: IntArray) -> BoolArray:
     """Whether members (speakers × draws × entries) are the test entry of their owner in each fold:
     members × folds.
     """
