@@ -263,8 +263,8 @@ def _of_embeddings(
         for reading in attacker.readings
         if attacker.channel
     ]
-    made = {**whole, **crossed}
-    return _assessed(made, segments, setup, backend.name, tuple(notes), one_way=one_way)
+    grids = {**whole, **crossed}
+    return _assessed(grids, segments, setup, backend.name, tuple(notes), one_way=one_way)
 
 
 def _assessed(
