@@ -559,7 +559,7 @@ class Attack:
             refuse_versions(self.attacker.enrol, self.attacker.test, "attack: enrolment")
         return self.ready
 
-    def _scores(self, enrolled: FloatArray, counts: IntArray) -> FloatArray:
+    def _scores(self, enrolled: npt.ArrayLike, counts: IntArray) -> FloatArray:
         """Scores of averages over so many enrolled vectors with every test utterance."""
         used = self._used
         tested = np.ones(len(used.test), dtype=np.int64)

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from scipy.sparse import csr_array
 
-from unmask.base import FloatArray, IntArray
+from unmask.base import FloatArray, IntArray, Vectors
 from unmask.errors import InputError
 from unmask.estimate import Notice
 from unmask.privacy.recordings import groups_of, half_by_content, pooled, shown_group
@@ -276,7 +276,7 @@ def _mean_voices(speech: Embeddings) -> tuple[FloatArray, IntArray, list[str]]:
     return sums / counts[:, None], counts, people.to_list()
 
 
-def _unit(vectors: FloatArray) -> FloatArray:
+def _unit(vectors: Vectors) -> FloatArray:
     """Bring rows to length one; rows of nothing stay as they are."""
     rows = np.asarray(vectors, dtype=np.float64)
     length = np.linalg.norm(rows, axis=1, keepdims=True)
@@ -289,7 +289,8 @@ def _standing_out(scores: FloatArray) -> FloatArray:
     deviation = np.nanmedian(np.abs(scores - centre[:, None]), axis=1)
     distance = np.nanmax(scores, axis=1) - centre
     spread = _MAD_TO_DEVIATION * deviation
-    return np.divide(distance, spread, out=np.zeros_like(distance), where=spread > 0)
+    standing = np.divide(distance, spread, out=np.zeros_like(distance), where=spread > 0)
+    return np.asarray(standing)
 
 
 def _stranger_limit(original: Embeddings) -> float | None:
