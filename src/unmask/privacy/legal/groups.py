@@ -139,6 +139,7 @@ def _gaps_of(
                 system=_STRONGEST,
                 column=by,
                 point=f"{count} candidates",
+                conditions={"at": f"{count} candidates"},
                 groups=(),
                 gaps=(),
                 seed=sweep.seed,
@@ -372,9 +373,8 @@ def combined_gaps(every: Sequence[LegalRiskGaps]) -> LegalRiskGaps:
         (strongest for one in alike for strongest in one.everybody),
         key=lambda strongest: float(strongest.estimate.value),
     )
-    labelled = None
-    if first.labelled is not None:
-        labelled = np.max([one.labelled for one in alike], axis=0)
+    known = [one.labelled for one in alike if one.labelled is not None]
+    labelled = np.asarray(np.max(known, axis=0)) if known else None
     return _told(first, sweeps, within_groups, everybody, labelled)
 
 

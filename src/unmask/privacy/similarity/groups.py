@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -169,7 +170,8 @@ class _GroupedAttacks:
         halves: Sequence[Comparisons] = ()
         if self.setup.replicates:
             halves = comparisons_of_halves(names, self.setup.seed, half)
-        about = {"backend": self.backend.name, "trials": digest_of_speakers(segments)}
+        about: dict[str, Any] = {"backend": self.backend.name}
+        about["trials"] = digest_of_speakers(segments)
         numbers = tuple(map(strongest_numbers, halves))
         result = assessed(made, **about, notes=notes, halves=numbers)
         numbers = tuple(strongest_numbers(self._everywhere(one)) for one in halves)

@@ -20,7 +20,7 @@ def _(gaps: GroupGaps) -> Document:
 
 def group_parts(every: Sequence[GroupGaps]) -> tuple[list[Row], list[list[Row]], list[str]]:
     """Rows of numbers by group and of gaps, tables of both, and what is to be said of them."""
-    numbers, gaps, equal, notes = [], [], [], []
+    numbers, shown, gaps, equal, notes = [], [], [], [], []
     for one in every:
         where = {**(one.conditions or {"system": one.system}), "at": one.point}
         for row in one.groups:
@@ -30,9 +30,11 @@ def group_parts(every: Sequence[GroupGaps]) -> tuple[list[Row], list[list[Row]],
             estimate = row.estimates[0]
             if estimate.chance is not None:
                 people["chance"] = f"{100 * estimate.chance:.1f} %"
-            if estimate.luck is not None:
-                people["without information"] = estimate.luck_shown
             numbers.append(Row({**where, **people}, row.estimates))
+            if estimate.luck is not None:
+                # Machines have the level in columns of its own.
+                people["without information"] = estimate.luck_shown
+            shown.append(Row({**where, **people}, row.estimates))
         gaps.append(Row({**where, "groups": one.column}, one.gaps))
         alike = [
             replace(e, value=e.chance, interval=None) for e in one.gaps if e.chance is not None
@@ -44,4 +46,4 @@ def group_parts(every: Sequence[GroupGaps]) -> tuple[list[Row], list[list[Row]],
     kinds = dict.fromkeys("rates" if "fnmr" in one.metrics else "risks" for one in every)
     notes += [note(f"groups_{kind}") for kind in kinds]
     notes += [note("groups")] * ("rates" in kinds)
-    return [*numbers, *gaps], [numbers, [*gaps, *equal]], notes
+    return [*numbers, *gaps], [shown, [*gaps, *equal]], notes

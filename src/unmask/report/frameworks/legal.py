@@ -155,7 +155,7 @@ def _gaps_by_safeguard(sweeps: Mapping[tuple[str, str], law.LegalSweep]) -> list
         for gap in sweep.gaps if name != ORIGINAL else ():
             if isinstance(gap, law.LegalRiskGaps):
                 made.setdefault((name, gap.risk), []).append(gap)
-    gaps = []
+    gaps: list[GroupGaps] = []
     for (name, _), some in made.items():
         whole = law.combined_gaps(some)
         conditions = {"safeguard": name}
