@@ -80,6 +80,7 @@ def test_ideal_pseudonyms_at_each_level(folder):
         ("speaker", "release"),
         ("speaker", "within"),
         ("speaker", "between"),
+        ("session", "release"),  # rounds cut across sessions
         ("session", "within"),
     }
     assert all(value[level]["g_vd_within"] > -0.5 for level in ("speaker", "session"))
