@@ -194,8 +194,14 @@ def joined_embeddings(sets: Sequence[Embeddings]) -> Embeddings:
     shared = [name for name in first.columns if all(name in voices.columns for voices in sets)]
     columns = {name: Ids.concatenate([voices.columns[name] for voices in sets]) for name in shared}
     vectors = np.concatenate([voices.vectors for voices in sets])
-    named = {what: lists.get(what) for what in ("utterances", "sessions")}
-    return Embeddings(vectors, lists["speakers"], **named, columns=columns, encoder=first.encoder)
+    return Embeddings(
+        vectors,
+        lists["speakers"],
+        lists.get("utterances"),
+        lists.get("sessions"),
+        columns=columns,
+        encoder=first.encoder,
+    )
 
 
 def refuse_encoders(sets: Mapping[str, Embeddings | None]) -> None:
