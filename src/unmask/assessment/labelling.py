@@ -38,9 +38,9 @@ PER_SPEAKER: dict[type, Mapping[str, tuple[int, ...]]] = {
     RiskCurve: {"per_speaker": ROWS, "recordings": ROWS},
 }
 """Fields of results that go along their ``speakers``, and the axes that do."""
-UNDER_ALIASES = {RiskCurve: "speakers"}
+UNDER_ALIASES: dict[type, str] = {RiskCurve: "speakers"}
 """Names that no report shows and that draw people in their order when intervals are asked for."""
-OF_GROUP = {GroupRow: "name", SystemResult: "group"}
+OF_GROUP: dict[type, str] = {GroupRow: "name", SystemResult: "group"}
 """Results that stand in a row with those of other groups: the field that names the group."""
 _NUMBERS = re.compile(r"(\d+)")
 
@@ -73,7 +73,7 @@ def by_label(value: T, study: Study) -> T:
     which the charts that show every person take. Means of reordered numbers can differ in the last
     digit, so that tables are made of results as they are.
     """
-    return value if study.inputs.labels is None else _arranged(value)  # type: ignore[no-any-return]
+    return value if study.inputs.labels is None else _arranged(value)
 
 
 def _relabelled(value: Any, labels: Labels) -> Any:
@@ -108,7 +108,7 @@ def _of_mapping(value: Mapping[Any, Any], labels: Labels) -> Any:
     return dict(made[i] for i in order)
 
 
-def _of_sequence(value: Sequence[Any], labels: Labels) -> Any:
+def _of_sequence(value: Any, labels: Labels) -> Any:
     parts = [_relabelled(part, labels) for part in value]
     if all(new is old for new, old in zip(parts, value, strict=True)):
         return value
@@ -163,13 +163,15 @@ def _arranged(value: Any) -> Any:
         return _with_fields(
             value, {f.name: _arranged(getattr(value, f.name)) for f in fields(value) if f.init}
         )
-    names = list(value.speakers)
+    result: Any = value
+    people = result.speakers
+    names = list(people)
     order = np.array(sorted(range(len(names)), key=lambda i: _natural(names[i])), dtype=np.int64)
-    made: dict[str, Any] = {
+    ordered: dict[str, Any] = {
         name: _taken(getattr(value, name), order, axes) for name, axes in own.items()
     }
-    made["speakers"] = type(value.speakers)([names[i] for i in order])
-    return replace(value, **made)
+    ordered["speakers"] = type(people)([names[i] for i in order])
+    return replace(value, **ordered)
 
 
 def _taken(value: Any, order: IntArray, axes: tuple[int, ...]) -> Any:

@@ -289,7 +289,7 @@ def _sections(run: Run) -> Iterator[Section]:
             run.study = _worst_first(run.study, done.results)
         study = run.study
         parts = {"redact", "safeguards", "attackers", done.key}
-        words = {"config": study.config.model_dump(mode="json", include=parts)}
+        words: dict[str, Any] = {"config": study.config.model_dump(mode="json", include=parts)}
         if study.inputs.labels is not None:
             words["labels"] = study.inputs.labels.token
         step = Step(
