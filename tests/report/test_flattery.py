@@ -249,8 +249,10 @@ def test_an_own_run_of_mixed_vectors_is_told(tmp_path, people, safeguard):
     how = {"protected": safeguard(speech(2)), "more": 'again = "again.npz"\n'}
     result = run(tmp_path, again=mixed(safeguard(speech(3)), people=people), **how)
     (said,) = [line for line in result.limits if line.startswith(UNLIKE)]
-    what = "the likeness of people" if safeguard is turned else "voices resemble their originals"
-    assert said.startswith(UNLIKE + (what if people else "recordings of one person resemble"))
+    whole = "the likeness of people" if safeguard is turned else "voices resemble their originals"
+    # Mixed recordings of a few people resemble each other a little by luck, their originals never.
+    lost = [whole] if people else ["recordings of one person resemble", whole]
+    assert any(said.startswith(UNLIKE + what) for what in lost)
     honest = run(tmp_path, again=safeguard(speech(3)), **how)
     assert not any(line.startswith(UNLIKE) for line in honest.limits)
     assert honest.cards[0].extent == "most"
