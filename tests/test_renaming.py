@@ -6,8 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import soundfile
+from tests.helpers.populations import hum
 
 import unmask as um
+from unmask.speech import embed, recordings
 
 PEOPLE, EACH, SIZE = 12, 8, 8
 OWNER = np.repeat(np.arange(PEOPLE), EACH)
@@ -113,3 +116,46 @@ def test_no_number_of_assess_moves():
         return found
 
     alike(assessed(given), assessed(other))
+
+
+def spectrum(samples: np.ndarray) -> np.ndarray:
+    """Stands for an encoder: the long-term spectrum."""
+    power = np.abs(np.fft.rfft(samples[:6_400])) ** 2
+    return np.log(np.add.reduceat(power, np.arange(0, power.size, 100)) + 1e-9)
+
+
+def test_recordings_are_told_apart_by_their_bytes(tmp_path):
+    """Not by their vectors, whose last bits are those of a build, nor by their names."""
+    names = {"a": "x", "b": "z", "c": "y"}
+    for n, name in enumerate("abc"):
+        for folder, called in (("one", name), ("two", names[name])):
+            place = tmp_path / folder / "s0"
+            place.mkdir(parents=True, exist_ok=True)
+            soundfile.write(place / f"{called}.wav", hum(100 + 20 * n, n), 16_000)
+    codes = {}
+    for folder in ("one", "two"):
+        voices = embed(recordings(tmp_path / folder), spectrum).embeddings
+        assert voices.contents is not None
+        codes[folder] = dict(zip(voices.utterances.to_series(), voices.contents, strict=True))
+    assert len(set(codes["one"].values())) == 3
+    for name, called in names.items():
+        (one,) = (code for key, code in codes["one"].items() if key.endswith(name))
+        (two,) = (code for key, code in codes["two"].items() if key.endswith(called))
+        assert one == two
+
+
+def test_training_speech_without_variation_is_refused_in_a_line():
+    vectors = np.repeat(np.eye(3, 6), 4, axis=0)
+    flat = um.Embeddings(vectors, list("aaaabbbbcccc"))
+
+    def singular(train):
+        raise np.linalg.LinAlgError("Singular matrix")
+
+    um.privacy.BACKENDS["singular"] = replace(
+        um.privacy.BACKENDS["wccn"], name="singular", fit=singular
+    )
+    try:
+        with pytest.raises(um.InputError, match="back-end singular: expected training speech tha"):
+            um.Attacker(flat, flat, "singular", flat).ready()
+    finally:
+        del um.privacy.BACKENDS["singular"]

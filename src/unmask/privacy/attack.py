@@ -217,8 +217,8 @@ class Attacker:
         if not isinstance(self.split, ReleaseSplit):
             attackers = [self]
             if self.reverse is not None:
-                same = {"backend": self.backend, "by": self.by, "words": self.words}
-                attackers.append(replace(self.reverse, **same))
+                back = replace(self.reverse, backend=self.backend, by=self.by, words=self.words)
+                attackers.append(back)
             return tuple(replace(one, reverse=None, split=exchanged) for one in attackers)
         release, trains = self.split.release, self.train is not None
         attackers = []

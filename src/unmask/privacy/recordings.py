@@ -94,7 +94,8 @@ class _Cut:
         """Sort the recordings."""
         speakers, rows = embeddings.speakers.alphabetical(), rows_by_content(embeddings, seed)
         groups = Groups(speakers.codes[rows].astype(np.int64))
-        return cls(rows, groups.codes, groups.slot, groups.counts, speakers.names)
+        owner = np.asarray(groups.codes, dtype=np.int64)
+        return cls(rows, owner, groups.slot, groups.counts, speakers.names)
 
     @property
     def first(self) -> IntArray:

@@ -168,7 +168,11 @@ def fitted(
             return named.fit(*given, **options)
         told = [(d.vectors, d.speakers.codes) if hasattr(d, "speakers") else d for d in given]
         key = store.digest(told, name)
-        _kept[key] = made = _kept.pop(key, None) or named.fit(*given)
+        try:
+            _kept[key] = made = _kept.pop(key, None) or named.fit(*given)
+        except np.linalg.LinAlgError as error:
+            wanted = "training speech that varies in every direction"
+            raise InputError(f"back-end {name}", wanted, str(error)) from None
         for first in [*_kept][:-_MOST_KEPT]:
             _kept.pop(first, None)
         return made

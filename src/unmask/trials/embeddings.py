@@ -139,7 +139,7 @@ class Embeddings:
         """A number of each recording, whatever it is called and wherever it stands."""
         return content_codes(self.vectors) if self.contents is None else self.contents
 
-    def with_vectors(self, vectors: ArrayLike) -> Self:
+    def with_vectors(self, vectors: Vectors) -> Self:
         """Return the same recordings under other vectors: their contents stay what they were."""
         return replace(self, vectors=vectors, contents=self.content_codes)
 

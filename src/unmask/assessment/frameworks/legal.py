@@ -188,13 +188,14 @@ def _steps(study: Study) -> Plan:
         how = _options(config) | {"lengths": fits}
         one_each = replace(how["protocol"], linkability_enrol=1)
         single = how | {"protocol": one_each, "metrics": ("linkability",), "lengths": (1,)}
-        sets = [digest_of(voices) for voices in (released.attacked, released.enrol, released.test)]
+        held_here = released.attacked, released.enrol, released.test
+        contents = [digest_of(voices) for voices in held_here]
         for what, backends, some in ((RELEASE, within, how), (RECORDS, nameless, single)):
             attacker = _by_record(released) if what == RECORDS else released
             rounds = len(attacker.rounds(seed=config.seed))
             release[name, what] = Step(
                 f"{what} of {name}",
-                [*said, *sets],
+                [*said, *contents],
                 {**some, "backends": backends, "rounds": rounds},
                 partial(law.assess_attackers, _within(attacker, backends), **some),
                 weight=len(some["metrics"])
