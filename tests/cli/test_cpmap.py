@@ -80,8 +80,6 @@ def test_files_of_cells_figures_and_output(folder):
     assert {"min_dcf", "rcr", "targets", "well_defined"} <= set(cells.columns)
     assert sorted(p.name for p in (folder / "figures").iterdir()) == [
         "cp_map.json",
-        "cp_map_1.json",
-        "cp_map_2.json",
         "cp_roadmap.json",
         "delta_cp_map.json",
         "trial_bias_1.json",

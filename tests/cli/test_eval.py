@@ -75,7 +75,7 @@ def test_several_files_and_figures(folder, unmask):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert {path.name for path in (folder / "drawn").iterdir()} == {
-        "calibration_plot.svg", "det.svg", "ece_profile.svg", "pav_map.svg", "roc_hull.svg",
+        "calibration_plot.svg", "det.svg", "ece_profile.svg", "pav_map.svg",
         "score_histograms.svg",
     }  # fmt: skip
     assert "other" in (folder / "drawn" / "det.svg").read_text()

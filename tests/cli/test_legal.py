@@ -81,7 +81,7 @@ def test_figures_output_and_attributes(files, tmp_path):
     assert result.exit_code == 0, result.output
     assert "gender" in (tmp_path / "out.md").read_text()
     drawn = {path.name for path in (tmp_path / "f").iterdir()}
-    assert {"legal_panel.json", "rank_histograms_1.json"} <= drawn
+    assert {"legal_panel.json", "rank_histograms.json"} <= drawn
 
 
 def test_the_config_of_an_assessment(files, tmp_path):

@@ -18,7 +18,6 @@ from unmask.figures import (
     ece_profile,
     layout,
     pav_map,
-    roc_hull,
     score_histograms,
     system_colours,
 )
@@ -26,7 +25,6 @@ from unmask.figures.detection import HIGHEST, LOWEST, trace
 
 CHARTS = {
     "det": (det, "det"),
-    "roc_hull": (roc_hull, "det"),
     "pav_map": (pav_map, "pav"),
     "ece_profile": (ece_profile, "ece"),
     "score_histograms": (score_histograms, "histogram"),
@@ -140,14 +138,6 @@ def test_trace_stays_on_the_polygon():
     assert np.all(np.diff(miss) <= 1e-12)
     assert set(at.round(9)) <= set(fa.round(9))
     assert set(at.round(9)) <= set(miss.round(9))
-
-
-def test_roc_holds_the_vertices(three):
-    curve = three.det["T10-2"]
-    drawn = rows(roc_hull(three.det).spec(), system="T10-2", line="measured (ROC polygon)")
-    pairs = {(r["p_fa"], r["p_miss"]) for r in drawn}
-    wanted = zip(curve.p_fa, curve.p_miss, strict=True)
-    assert {(float(f"{a:.6g}"), float(f"{b:.6g}")) for a, b in wanted} <= pairs
 
 
 def test_pav_holds_finite_steps_and_marks_infinite_blocks(three):

@@ -7,6 +7,7 @@ import pytest
 from tests.helpers.populations import population
 
 import unmask as um
+from unmask import figures
 from unmask.figures import RiskLine, layout, risk_comparison, save
 from unmask.figures.legal import (
     count_ticks,
@@ -83,10 +84,33 @@ def test_speakers_and_ranks(sweep):
 def test_all_are_drawn(sweep, tmp_path, width):
     with layout(width=width):
         drawn = legal_figures(sweep)
-    assert len(drawn) == 1 + 2 * 3
+    names = ["legal_panel", "speaker_risks_singling_out", "speaker_risks_linkability"]
+    assert [figure.name for figure in drawn] == [*names, "rank_histograms"]
     for figure in drawn[:1]:
         save(figure, tmp_path / f"{figure.name}.svg")
         assert (tmp_path / f"{figure.name}.svg").stat().st_size > 2_000
+
+
+def test_risks_of_speakers_are_drawn_at_the_length_of_the_largest_risk_or_at_one_chosen(sweep):
+    worst = sweep.worst("linkability").length
+    (other,) = set(sweep.lengths) - {worst}
+
+    def captions(**options):
+        return {figure.name: figure.caption for figure in legal_figures(sweep, **options)}
+
+    assert captions() == captions(length=worst) | {
+        "speaker_risks_singling_out": captions(length=sweep.worst("singling_out").length)[
+            "speaker_risks_singling_out"
+        ]
+    }
+    assert captions(length=other)["rank_histograms"] != captions()["rank_histograms"]
+    with pytest.raises(um.InputError, match="length: expected one of 1, 3, found 7"):
+        legal_figures(sweep, length=7)
+
+
+def test_a_chart_that_was_removed_says_what_to_use():
+    with pytest.raises(AttributeError, match=r"roc_hull was removed: draw det"):
+        getattr(figures, "roc_hull")  # noqa: B009
 
 
 def test_nothing_to_draw_is_refused():

@@ -16,7 +16,6 @@ from unmask.figures import (
     javascript,
     layout,
     pav_map,
-    roc_hull,
     save,
     save_all,
     score_histograms,
@@ -61,7 +60,6 @@ class Page(HTMLParser):
 def test_every_chart_becomes_an_image(three, tmp_path):
     figures = [
         det(three.det),
-        roc_hull(three.det),
         pav_map(three.pav),
         ece_profile(three.ece),
         score_histograms(three.histogram),

@@ -265,7 +265,11 @@ def test_the_command_compares_models(
         *("--population", "500", "--ci", "6"),
     )
     assert "ls-generative at N = 500:" in " ".join(capsys.readouterr().out.split())
-    assert (tmp_path / "worst_case_models.json").stat().st_size > 1000
+    assert sorted(path.stem for path in tmp_path.glob("*.json")) == [
+        "worst_case_curves",
+        "worst_case_map",
+        "worst_case_thresholds",
+    ]
 
 
 def test_a_proxy_chooses_in_the_command(

@@ -187,23 +187,6 @@ def trace(p_fa: Array, p_miss: Array, *, at_fa: Array, at_miss: Array) -> tuple[
     return all_fa[order], all_miss[order]
 
 
-def roc_hull(curves: Mapping[str, DetCurve], *, colours: draw.Colours = None) -> Figure:
-    """Hits (1 − Pmiss) over false alarms: the measured curve solid, its convex hull dashed."""
-    require(curves, "ROC")
-    ticks = [0, 0.2, 0.4, 0.6, 0.8, 1]
-    x = draw.axis(alt.X, "p_fa", "False alarms, P_FA", (0, 1), format="~%", values=ticks)
-    y = draw.axis(alt.Y, "hit", "Hits, 1 − P_miss", (0, 1), format="~%", tickCount=5)
-    colour = draw.system_colour(list(curves), colours)
-    dash = draw.line_kind(_LINES)
-    channels = (x, y, colour, dash, alt.Order("step:Q"), draw.tips("roc_hull"))
-    chance = table(p_fa=[0.0, 1.0], hit=[0.0, 1.0])
-    layers = [draw.dashed(chance, x, y, kind="line", strokeWidth=1)]
-    for rows, stroke in _followed(curves, _LINES, np.array([0.0, 1.0]), np.empty(0)):
-        hits = Chart(rows).transform_calculate(hit="1 - datum.p_miss")
-        layers.append(draw.mark(hits, "line", *channels, clip=True, strokeWidth=stroke))
-    return captioned("roc_hull", draw.in_panel(*layers, ratio=1), rates=_equal_errors(curves))
-
-
 _EDGE = 150.0
 _STEPS_OF_GAINS = (1, 2, 5, 10, 20, 25, 50, 100)
 _PLACES = {"within": "circle", "left": "triangle-left", "right": "triangle-right"}

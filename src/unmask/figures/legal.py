@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from unmask.base import FloatArray, IntArray
+from unmask.errors import InputError
 from unmask.figures import draw
 from unmask.figures.figure import Chart, Figure, Layers, captioned, join, require, table
 from unmask.figures.theme import (
@@ -50,23 +51,30 @@ _CONTINUED = (5, 3)
 _TEXT = alt.Text("text:N")
 
 
-def legal_figures(sweep: LegalSweep) -> list[Figure]:
-    """The panel, and for each length the risks of speakers and the ranks."""
+def legal_figures(sweep: LegalSweep, *, length: int | None = None) -> list[Figure]:
+    """Draw the panel, the risks of speakers by metric, and the ranks.
+
+    Risks of speakers and ranks are those of conversations of one ``length``: by default the length
+    at which the largest risk of the metric was found, for ranks that of Linkability.
+    """
+    if length is not None and length not in sweep.lengths:
+        known = ", ".join(map(str, sweep.lengths))
+        raise InputError("length", f"one of {known}", length)
     figures = [legal_panel(sweep)]
-    for length in sweep.lengths:
-        for metric in ("singling_out", "linkability"):
-            curves = {
-                name: curve
-                for name in (sweep.attackers if length in sweep.lengths_of(metric) else ())
-                if isinstance(curve := sweep.shown(name, metric, length), RiskCurve)
-            }
-            if curves:
-                drawn = speaker_risks(curves, original=sweep.original)
-                figures.append(drawn.called(f"{drawn.name}_{metric}_{length}"))
-        ranks = {name: r for (name, size), r in sweep.ranks.items() if size == length}
-        if ranks:
-            drawn = rank_histograms(ranks, original=sweep.original)
-            figures.append(drawn.called(f"{drawn.name}_{length}"))
+    for metric in ("singling_out", "linkability"):
+        if metric not in sweep.metrics:
+            continue
+        chosen = sweep.worst(metric).length if length is None else length
+        if chosen not in sweep.lengths_of(metric):
+            continue
+        shown = {name: sweep.shown(name, metric, chosen) for name in sweep.attackers}
+        curves = {name: curve for name, curve in shown.items() if isinstance(curve, RiskCurve)}
+        if curves:
+            drawn = speaker_risks(curves, original=sweep.original)
+            figures.append(drawn.called(f"{drawn.name}_{metric}"))
+        if metric == "linkability":
+            ranks = {name: r for (name, size), r in sweep.ranks.items() if size == chosen}
+            figures.append(rank_histograms(ranks, original=sweep.original))
     return figures
 
 

@@ -179,32 +179,10 @@ def needed_thresholds(study: WorstCaseStudy) -> Figure:
     return captioned("worst_case_thresholds", chart, impostors=impostors, model=model)
 
 
-def worst_case_models(study: WorstCaseStudy) -> Figure:
-    """P_FA^N against N, one row per threshold: measured, and every model asked for."""
-    far = study.predicted
-    lines: dict[str, Rates] = {_EXACT: study.empirical, far.model: far, **study.compared}
-    rows = join(
-        table(threshold=point.name, model=model, **_columns(rates, t, scale=100))
-        for t, point in enumerate(study.operating)
-        for model, rates in lines.items()
-    )
-    x = _impostors(float(far.counts[-1]))
-    y = draw.axis(alt.Y, "rate", "False alarms (%)", (0, 100))
-    colour = _coloured("model", lines, "Model", "#555555")
-    chart = draw.in_panel(
-        draw.band(rows, x, y, colour, opacity=0.14),
-        draw.mark(rows, "line", x, y, colour, draw.tips("worst_case_models"), clip=True),
-        ratio=0.4,
-    ).facet(row=alt.Row("threshold:N", title=None, sort=[p.name for p in study.operating]))
-    impostors = study.empirical.impostors
-    return captioned("worst_case_models", chart, level=100 * far.level, impostors=impostors)
-
-
 def worst_case_figures(study: WorstCaseStudy) -> tuple[Figure, ...]:
     """All figures of a study."""
     curves = worst_case_curves(study, rivals=is_wide())
-    figures = (curves, worst_case_map(study), needed_thresholds(study))
-    return (*figures, worst_case_models(study)) if study.compared else figures
+    return (curves, worst_case_map(study), needed_thresholds(study))
 
 
 def worst_case_growth(lines: Sequence[GrowthLine], *, colours: draw.Colours = None) -> Figure:

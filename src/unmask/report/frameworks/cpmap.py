@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from unmask import figures as charts
 from unmask.assessment import Results, Study, strongest
@@ -27,17 +26,18 @@ def _contours(assessment: CpAssessment) -> dict[str, list[Contour]]:
 
 @figures_of.register(CpAssessment)
 def _(assessment: CpAssessment, *, further: Sequence[CpAssessment] = ()) -> list[charts.Figure]:
-    """Maps on one scale with configs, trial bias, delta maps (``further`` beside), roadmap."""
+    """Draw every map once, then trial bias, delta maps (``further`` beside) and the roadmap.
+
+    A roadmap holds all maps. Where there is none, or where trial configs are marked on the maps,
+    maps stand side by side on one scale.
+    """
     every = {(f"_{one.metric.name}" if further else ""): one for one in (assessment, *further)}
     figures = []
     for end, one in every.items():
-        lines = _contours(one)
-        if len(one.maps) > 1:
-            figures.append(charts.cp_map_figure(one.maps, contours=lines).called(f"cp_map{end}"))
-        on_it: Any = {"contours": lines, "positions": one.positions}
-        for number, (name, cp) in enumerate(one.maps.items(), start=1):
-            title, drawn = f"C-P map of {name}", f"cp_map{end}_{number}"
-            figures.append(charts.cp_map_figure({name: cp}, **on_it).called(drawn, title))
+        is_marked = any(one.positions.values())
+        if one.roadmap is None or is_marked:
+            maps = charts.cp_map_figure(one.maps, contours=_contours(one), positions=one.positions)
+            figures.append(maps.called(f"cp_map{end}"))
     for number, (name, bias) in enumerate(assessment.bias.items(), start=1):
         if len(bias) > 1:
             title, drawn = f"Trial bias: {name} on other trials", f"trial_bias_{number}"

@@ -37,8 +37,9 @@ EACH = "each attacker"
 
 
 @figures_of.register(law.LegalSweep)
-def _(sweep: law.LegalSweep) -> list[charts.Figure]:
-    return [*charts.legal_figures(sweep), *group_figures(sweep.gaps)]
+def _(sweep: law.LegalSweep, *, length: int | None = None) -> list[charts.Figure]:
+    """Draw the panel, risks of speakers and ranks at one ``length``, then gaps between groups."""
+    return [*charts.legal_figures(sweep, length=length), *group_figures(sweep.gaps)]
 
 
 @figures_of.register(law.RiskCurve)

@@ -60,7 +60,7 @@ _ERRORS = ("eer", "min_dcf", "act_dcf", "cllr", "d_sys", "tpr_at_fpr", "eer_raw"
 
 @figures_of.register(Evaluation)
 def _(evaluation: Evaluation, *, p_target: float = 0.01) -> list[charts.Figure]:
-    """Histogram, DET, ROC hull, PAV, ECE, calibration; of counted trials DET and hull alone."""
+    """Draw histograms, DET, PAV, ECE and calibration; of counted trials the DET alone."""
     scores = evaluation.scores
     rocs = {result.system: result.roc for result in evaluation if result.group is None}
     spoofed = _spoof_figures(evaluation, rocs, p_target)
@@ -68,11 +68,7 @@ def _(evaluation: Evaluation, *, p_target: float = 0.01) -> list[charts.Figure]:
         rocs = {name: roc for name, roc in rocs.items() if name in scores.systems}
     colours = charts.system_colours(list(rocs))
     det_curves = {name: curves.det_curve(roc, p_target=p_target) for name, roc in rocs.items()}
-    counted = [
-        charts.det(det_curves, colours=colours),
-        charts.roc_hull(det_curves, colours=colours),
-    ]
-    counted += group_figures(evaluation.gaps)
+    counted = [charts.det(det_curves, colours=colours), *group_figures(evaluation.gaps)]
     if scores is None:
         return counted
     trials = {n: (scores.targets(n), scores.nontargets(n)) for n in rocs}
