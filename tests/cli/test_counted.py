@@ -92,7 +92,7 @@ def test_streamed_scores_equal_the_whole_file(unmask, arguments):
         (["--pairs", "all", "--on", "mars", "set.npz"], "expected local, processes, dask"),
         (["--pairs", "all", "--on", "dask://127.0.0.1:1", "set.npz"], "expected a dask scheduler"),
         (["--pairs", "few", "set.npz"], "expected all or enrolment-fixed, found few"),
-        (["--pairs", "all", "--by", "sex", "set.npz"], "--by: needs all scores in memory"),
+        (["--pairs", "all", "--by", "sex", "set.npz"], "no column sex to group by"),
         (["--pairs", "all", "--key", "scores", "set.npz"], "--key: is for score files"),
         (["--stream", "--by", "sex", "scores"], "--by: needs all scores in memory (--no-stream)"),
         (["--stream", "--speakers", "pattern:(.)", "scores"], "identifiers to join by, found none"),

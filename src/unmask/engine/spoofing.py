@@ -61,7 +61,8 @@ _T_DCF = SpoofCost(0.95 * 0.99, 0.95 * 0.01, 0.05, 1.0, 10.0, 10.0)
 _ASV_EER = "asv at its EER"
 _NEAREST = "the nearest point has none: see the interval of the t-EER"
 _ESTIMATORS = ("rocch", "raw", "asvspoof")
-_EER, _HULL_EER = MetricRange(0.0, 1.0, longer="high"), MetricRange(0.0, 0.5, HULL, "high")
+_EER = MetricRange(0.0, 1.0, longer="high", bounded=True)
+_HULL_EER = MetricRange(0.0, 0.5, HULL, "high", bounded=True)
 _COST = MetricRange(0.0, 1.0, longer="high")
 # ASVspoof 5 names the claimed speaker of every trial: without others, those are drawn.
 _CLAIMED = "speakers are those claimed: who speaks in a nontarget trial is not known"
