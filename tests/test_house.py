@@ -269,7 +269,10 @@ SPLITTING = ("privacy", "assessment", "stress", "utility", "cli")
 NOT_BY_NAME = {
     "unmask.privacy.attack": {"n::folds"},  # people, permuted
     "unmask.privacy.legal.assessing": {"1::2"},  # of pairs (enrolment, test)
-    "unmask.privacy.legal.isolating_kernel": {"::min(_SAMPLE, max(1, size // (8 * depth)))"},
+    "unmask.privacy.legal.isolating_kernel": {  # samples of scores and of conversations
+        "::min(_SAMPLE, max(1, size // (8 * depth)))",
+        "::step",
+    },
     "unmask.privacy.legal.strongest": {"::step"},  # from one end of an order to the other
     "unmask.privacy.legal.verification": {"::2", "1::2"},  # counts between and at scores
     "unmask.privacy.luck": {"people % 2", "place % 2"},  # places in a row of pairs

@@ -168,7 +168,9 @@ def test_identical_texts_link_and_the_same_text_of_all_links_nobody(release):
     own = {name: f"this is what {name.split('-')[1]} says" for name in ids(enrol, test)}
     assert assessed(enrol, test, own).worst("linkability", ["words"]).estimate.value == 1
     same = dict.fromkeys(own, "all say the same")
-    assert assessed(enrol, test, same).worst("linkability", ["words"]).estimate.value == 0
+    # Everybody ties: whoever guesses among them is right by chance.
+    guessed = assessed(enrol, test, same).worst("linkability", ["words"]).estimate
+    assert guessed.value == pytest.approx(guessed.chance)
 
 
 def test_the_headline_is_never_weaker_than_words_alone(release):
