@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from unmask.assessment.running import Done, Run, expected, read_study
     from unmask.assessment.sound import COMPARED, SPELLED, spelled
     from unmask.assessment.starter import REMARK, demo_config, starter_config
-    from unmask.assessment.study import Results, Study, Trialled, strongest, with_luck
+    from unmask.assessment.study import Results, Study, Trialled, strongest, result_among
     from unmask.assessment.toml import check_config, load_config, to_toml
     from unmask.assessment.training import duration
 

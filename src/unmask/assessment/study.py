@@ -12,20 +12,20 @@ import numpy as np
 from unmask.assessment.attacks import ATTACKS, AttackRun, Attacks, Variant
 from unmask.assessment.cache import Step, digest_of
 from unmask.assessment.config import ORIGINAL, Config, ScoreSets
+from unmask.assessment.halves import SCALES, HalfNumbers, numbers_of_halves, strongest_of_halves
 from unmask.assessment.inputs import Inputs, list_name
 from unmask.base import FloatArray, IntArray, grouped
 from unmask.engine import SystemResult, evaluate
 from unmask.errors import InputError
-from unmask.estimate import Notice
+from unmask.estimate import Interval, Notice
 from unmask.privacy import Permuted
+from unmask.privacy.halves import stretched
 from unmask.privacy.legal import count_above_in_scores
 from unmask.privacy.similarity import lucks_of_trials
 from unmask.trials import Embeddings, Scores
 
 WEAKER = "made for the strongest reading of each attacker only"
 _LIGHT = 4_000_000
-MOST = {"d_ece": 1.0, "eer": -1.0}
-"""Metrics by which the strongest variant is chosen, and whether more or less of them is worse."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,8 @@ class Trialled:
     """An attack as a verification system: metrics, and who is found.
 
     ``identified`` is the share of each speaker's attacked utterances whose closest enrolled
-    speaker is the right one, among all ``candidates``.
+    speaker is the right one, among all ``candidates``. ``halves`` has, by metric, a number for each
+    half of the attacked people; it is empty where no intervals are asked for.
     """
 
     safeguard: str
@@ -47,6 +48,7 @@ class Trialled:
     trials: str
     permuted: Permuted
     notices: tuple[Notice, ...] = ()
+    halves: HalfNumbers = field(default_factory=dict)
 
     @property
     def label(self) -> str:
@@ -93,7 +95,11 @@ def _trial_step(attack: AttackRun, config: Config) -> Step:
             )
         if not trialled:
             raise next(iter(unfitted.values()))
-        chosen = dict.fromkeys(strongest(tuple(trialled.values()), m).variant for m in MOST)
+        if how["replicates"]:
+            halves = numbers_of_halves(attack, tuple(trialled), config.seed)
+            for variant, numbers in halves.items():
+                trialled[variant] = replace(trialled[variant], halves=numbers)
+        chosen = dict.fromkeys(strongest(tuple(trialled.values()), m).variant for m in SCALES)
         attack.hold(*chosen)
         for by in {one.by for one in chosen} if how["replicates"] else ():
             alike = [one for one in chosen if one.by == by]
@@ -116,23 +122,41 @@ def _trial_step(attack: AttackRun, config: Config) -> Step:
 
 def strongest(trialled: Sequence[Trialled], metric: str) -> Trialled:
     """The attack that discloses most by a metric; the first of equals."""
-    sign = MOST.get(metric, 1.0)
+    sign = SCALES[metric].sign if metric in SCALES else 1.0
     return max(trialled, key=lambda tried: sign * tried.value(metric))
 
 
-def with_luck(one: Trialled, tried: Sequence[Trialled], metric: str) -> SystemResult:
-    """The metrics of an attack; where it is the strongest of all that were tried by a metric, with
-    what luck reads of that.
+def result_among(attack: Trialled, tried: Sequence[Trialled], metric: str) -> SystemResult:
+    """The metrics of an attack as they are shown among all that were ``tried``.
+
+    Where it is the strongest of them by a metric, what luck reads of that is added, and the
+    interval of the metric is stretched by what halves of the people show.
     """
-    if one is not strongest(tried, metric):
-        return one.result
+    if attack is not strongest(tried, metric):
+        return attack.result
     lucks = lucks_of_trials([each.permuted for each in tried])
     told = {"eer": ("eer",), "d_ece": ("d_ece", "l_w")}[metric]
-    estimates = (
-        replace(estimate, luck=lucks.get(estimate.metric)) if estimate.metric in told else estimate
-        for estimate in one.result.estimates
-    )
-    return replace(one.result, estimates=tuple(estimates))
+    estimates = []
+    for estimate in attack.result.estimates:
+        if estimate.metric in told:
+            estimate = replace(estimate, luck=lucks.get(estimate.metric))
+        if estimate.metric == metric:
+            estimate = replace(estimate, interval=_stretched_interval(attack, tried, metric))
+        estimates.append(estimate)
+    return replace(attack.result, estimates=tuple(estimates))
+
+
+def _stretched_interval(
+    attack: Trialled, tried: Sequence[Trialled], metric: str
+) -> Interval | None:
+    """The interval of the strongest attack, its end of less risk moved by what halves show."""
+    interval = attack.result[metric].interval
+    halves = [each.halves for each in tried if each.halves]
+    if interval is None or not halves:
+        return interval
+    value, people = attack.value(metric), len(attack.speakers)
+    numbers = strongest_of_halves(halves, metric)
+    return stretched(interval, SCALES[metric], value, people, numbers.tolist())
 
 
 def compared(scores: Scores, variant: Variant) -> Scores:

@@ -15,9 +15,9 @@ from unmask.assessment import (
     Results,
     Study,
     Trialled,
+    result_among,
     shown_sets,
     strongest,
-    with_luck,
 )
 from unmask.engine import (
     Comparison,
@@ -169,11 +169,13 @@ def section(study: Study, results: Results) -> Section:
     figures: list[charts.Figure | Choice] = []
     blocks: list[TableBlock] = []
     notices: list[Notice] = []
-    answer = [
-        f"{named(tried)}: equal error rate of {MODELS} {shown(tried.result['eer'], 1, scale=100)} %"
-        f"{of_many(with_luck(tried, trialled[name], 'eer')['eer'])}; 50 % is chance."
-        for name, tried in chosen.items()
-    ]
+    answer = []
+    for name, tried in chosen.items():
+        eer = result_among(tried, trialled[name], "eer")["eer"]
+        answer.append(
+            f"{named(tried)}: equal error rate of {MODELS} {shown(eer, 1, scale=100)} %"
+            f"{of_many(eer)}; 50 % is chance."
+        )
     if chosen:
         rates = ", ".join(f"{n} {100 * tried.value('eer'):.1f} %" for n, tried in chosen.items())
         title = f"Equal error rate of the strongest attacker, {MODELS}: {rates}"
@@ -310,7 +312,7 @@ def notices_of(trialled: Mapping[str, Sequence[Trialled]], metric: str) -> list[
 
 def _beyond_luck(variants: Sequence[Trialled], metric: str) -> bool:
     """Whether the strongest attack reads more than luck, as far as that is known."""
-    luck = with_luck(strongest(variants, metric), variants, metric)[metric].luck
+    luck = result_among(strongest(variants, metric), variants, metric)[metric].luck
     return luck is None or luck.beyond
 
 
@@ -329,7 +331,7 @@ def variant_blocks(
         return [
             Row(
                 {"safeguard": tried.safeguard, "attacker": tried.label, "trials": MODELS},
-                ordered(with_luck(tried, trialled[tried.safeguard], metric).estimates, metrics),
+                ordered(result_among(tried, trialled[tried.safeguard], metric).estimates, metrics),
             )
             for tried in every
         ]
