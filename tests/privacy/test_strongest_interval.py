@@ -8,8 +8,9 @@ from tests.helpers.populations import score_matrices
 
 import unmask as um
 from unmask.estimate import Interval
-from unmask.privacy.similarity import halves as halving
-from unmask.privacy.similarity.halves import FEW_PEOPLE, STRONGEST, halves_of, stretched
+from unmask.privacy import halves as halving
+from unmask.privacy.halves import DEID, FEW_PEOPLE, halves_of, stretched
+from unmask.privacy.similarity.halves import STRONGEST
 from unmask.trials import Ids, Scores
 
 COMMON = 3 * np.random.default_rng(100).normal(size=64)
@@ -89,17 +90,16 @@ def test_the_end_of_less_risk_moves_by_what_halves_show_more(metric, value, half
     given = {"deid": (0.4, 0.7), "d_ece": (0.4, 0.7), "eer": (0.2, 0.4)}
     ends = given[metric.removesuffix("_strongest")]
     interval = Interval(*ends, 0.95, "drawn", 100, 0)
-    numbers = [dict.fromkeys(STRONGEST, half + step) for step in (-0.01, 0.01)]
-    made = stretched(interval, metric, value, 20, numbers)
+    numbers = [half + step for step in (-0.01, 0.01)]
+    made = stretched(interval, STRONGEST[metric], value, 20, numbers)
     assert (made.low, made.high) == pytest.approx((low, high))
     assert made.method == "drawn,2 halves"
-    assert stretched(interval, metric, value, 20, ()) == interval
+    assert stretched(interval, STRONGEST[metric], value, 20, ()) == interval
 
 
 def test_fewer_than_fifteen_people_move_twice_as_far():
     interval = Interval(0.4, 0.7, 0.95, "drawn", 100, 0)
-    numbers = [dict.fromkeys(STRONGEST, 0.5)]
-    made = stretched(interval, "deid_strongest", 0.55, FEW_PEOPLE - 1, numbers)
+    made = stretched(interval, DEID, 0.55, FEW_PEOPLE - 1, [0.5])
     assert made.high == pytest.approx(0.8)
     assert made.method == "drawn,1 halves twice"
 

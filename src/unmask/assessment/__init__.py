@@ -14,12 +14,13 @@ if TYPE_CHECKING:
     from unmask.assessment.config import TableConfig, config_schema
     from unmask.assessment.folders import Beside, assumptions, config_of
     from unmask.assessment.frameworks.legal import legal_attackers
+    from unmask.assessment.halves import HalfNumbers
     from unmask.assessment.inputs import Inputs
     from unmask.assessment.labelling import by_label, for_display, labelled
     from unmask.assessment.running import Done, Run, expected, read_study
     from unmask.assessment.sound import COMPARED, SPELLED, spelled
     from unmask.assessment.starter import REMARK, demo_config, starter_config
-    from unmask.assessment.study import Results, Study, Trialled, strongest, with_luck
+    from unmask.assessment.study import HALVES, Results, Study, Trialled, strongest, result_among
     from unmask.assessment.toml import check_config, load_config, to_toml
     from unmask.assessment.training import duration
 

@@ -16,7 +16,7 @@ from unmask.assessment.config import ORIGINAL, AttackerConfig, Config
 from unmask.assessment.inputs import Inputs
 from unmask.assessment.runs import Speech
 from unmask.assessment.splits import counterpart, utterances
-from unmask.base import FloatArray, IntArray
+from unmask.base import BoolArray, FloatArray, IntArray
 from unmask.errors import InputError
 from unmask.privacy import Permuted, legal as law
 from unmask.privacy.similarity import renamed_trials
@@ -150,6 +150,27 @@ class AttackRun:
         """The same attack among some of the people."""
         return replace(self, data=self.data.among(people))
 
+    @property
+    def people(self) -> tuple[str, ...]:
+        """The attacked people, who are the same to every attacker on a safeguard."""
+        return tuple(self.data.test.speakers.present)
+
+    def within(self, people: set[str]) -> AttackRun:
+        """The same attack on some of the attacked people, as if the others did not exist.
+
+        No back-end sees training speech of the others. Candidates whom nobody attacks stay.
+        """
+        others = {name for name in self.people if name not in people}
+        enrol = law.of_people(self.data.enrol, others, inside=False)
+        test = law.of_people(self.data.test, people)
+        data = replace(self.data, enrol=enrol, test=test).trained_on(others, inside=False)
+        return replace(self, data=data)
+
+    def learns_from_attacked(self, variant: Variant) -> bool:
+        """Whether fewer attacked people change the scores of the others."""
+        is_centred = law.Reading(variant.reading).scored == law.CENTRED
+        return is_centred or self.against(variant.backend, variant.by).learns_from_attacked
+
     def against(self, backend: str, by: tuple[str, ...] = ()) -> law.Attacker:
         """The attacker with one of its back-ends."""
         return replace(self.data, backend=backend, by=by)
@@ -197,6 +218,23 @@ class AttackRun:
         """The first row of every enrolled speaker."""
         return np.unique(self.data.enrol.speakers.codes, return_index=True)[1]
 
+    @cached_property
+    def _own_model(self) -> IntArray:
+        """The place of each attacked utterance's speaker among the models, −1 if not enrolled."""
+        test = self.data.test.speakers
+        return lookup(test.names, self._models)[test.codes].astype(np.int64)
+
+    @property
+    def is_target(self) -> BoolArray:
+        """Whether model (row) and attacked utterance (column) are of one person."""
+        return np.asarray(np.arange(len(self._models))[:, None] == self._own_model)
+
+    def places_of(self, part: AttackRun) -> tuple[IntArray, IntArray]:
+        """Rows and columns of the matrix that the people of a ``part`` of this attack have."""
+        models = lookup(part._models, self._models)
+        tested = np.isin(self.data.test.speakers.to_series().to_numpy(), part.people)
+        return models.astype(np.int64), np.flatnonzero(tested)
+
     @property
     def size(self) -> int:
         """How many trials there are."""
@@ -211,12 +249,11 @@ class AttackRun:
 
     def permuted(self, variant: Variant, *, seed: int) -> Permuted:
         """The trials of a variant with the names of the attacked people permuted."""
-        test = self.data.test.speakers
-        own = lookup(test.names, self._models)[test.codes].astype(np.int64)
         groups = self.against(variant.backend, variant.by).groups
         of_models = None if groups is None else groups[0][self._first]
         names = self._models.to_list()
         matrix = self.matrix(variant)
+        own = self._own_model
         return renamed_trials(matrix, own, seed=seed, groups=of_models, names=names)
 
     def scores(
@@ -234,7 +271,6 @@ class AttackRun:
         tests, models = len(self.data.test), len(self._models)
         enrol = Ids(np.repeat(np.arange(models), tests), self._models)
         rows = np.tile(np.arange(tests), models)
-        own = lookup(self.data.test.speakers.names, self._models)[self.data.test.speakers.codes]
         assert self.data.test.utterances is not None
         columns, speakers = {}, self.data.enrol.speakers.codes
         _, first, of = np.unique(speakers, return_index=True, return_inverse=True)
@@ -247,7 +283,7 @@ class AttackRun:
         return Scores(
             enrol,
             self.data.test.utterances.take(rows),
-            np.where(enrol.codes == own[rows], TARGET, NONTARGET).astype(np.int8),
+            np.where(self.is_target.ravel(), TARGET, NONTARGET).astype(np.int8),
             enrol_speaker=enrol,
             test_speaker=self.data.test.speakers.take(rows),
             columns=columns,

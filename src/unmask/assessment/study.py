@@ -12,20 +12,21 @@ import numpy as np
 from unmask.assessment.attacks import ATTACKS, AttackRun, Attacks, Variant
 from unmask.assessment.cache import Step, digest_of
 from unmask.assessment.config import ORIGINAL, Config, ScoreSets
+from unmask.assessment.halves import SCALES, Chosen, HalfNumbers, strongest_on_halves
 from unmask.assessment.inputs import Inputs, list_name
 from unmask.base import FloatArray, IntArray, grouped
 from unmask.engine import SystemResult, evaluate
 from unmask.errors import InputError
 from unmask.estimate import Notice
-from unmask.privacy import Permuted
+from unmask.privacy import Permuted, stretched
 from unmask.privacy.legal import count_above_in_scores
 from unmask.privacy.similarity import lucks_of_trials
 from unmask.trials import Embeddings, Scores
 
 WEAKER = "made for the strongest reading of each attacker only"
 _LIGHT = 4_000_000
-MOST = {"d_ece": 1.0, "eer": -1.0}
-"""Metrics by which the strongest variant is chosen, and whether more or less of them is worse."""
+CONTENDERS = 3
+"""How many of the strongest by each metric are tried on halves of the people."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +66,7 @@ class Trialled:
         return float(self.result[metric].value)
 
 
-def _trial_step(attack: AttackRun, config: Config) -> Step:
+def trial_step(attack: AttackRun, config: Config) -> Step:
     """Measure an attack in every variant, the strongest by D_ECE and by EER with intervals."""
     how = config.trials
 
@@ -93,7 +94,7 @@ def _trial_step(attack: AttackRun, config: Config) -> Step:
             )
         if not trialled:
             raise next(iter(unfitted.values()))
-        chosen = dict.fromkeys(strongest(tuple(trialled.values()), m).variant for m in MOST)
+        chosen = dict.fromkeys(strongest(tuple(trialled.values()), m).variant for m in SCALES)
         attack.hold(*chosen)
         for by in {one.by for one in chosen} if how["replicates"] else ():
             alike = [one for one in chosen if one.by == by]
@@ -116,23 +117,67 @@ def _trial_step(attack: AttackRun, config: Config) -> Step:
 
 def strongest(trialled: Sequence[Trialled], metric: str) -> Trialled:
     """The attack that discloses most by a metric; the first of equals."""
-    sign = MOST.get(metric, 1.0)
+    sign = SCALES[metric].sign if metric in SCALES else 1.0
     return max(trialled, key=lambda tried: sign * tried.value(metric))
 
 
-def with_luck(one: Trialled, tried: Sequence[Trialled], metric: str) -> SystemResult:
-    """The metrics of an attack; where it is the strongest of all that were tried by a metric, with
-    what luck reads of that.
+def contenders(trialled: Sequence[Trialled]) -> list[Trialled]:
+    """The few attacks that disclose most by D_ECE or by EER, in their order.
+
+    They alone are tried on halves of the people: others, far from the strongest, hardly ever get
+    ahead of all of these, and fitting them would take longer than all else.
     """
-    if one is not strongest(tried, metric):
-        return one.result
+    few: list[Trialled] = []
+    for metric in SCALES:
+        left = list(trialled)
+        for _ in range(min(CONTENDERS, len(left))):
+            best = strongest(left, metric)
+            left.remove(best)
+            few.append(best)
+    return [attack for attack in trialled if attack in few]
+
+
+def halves_step(safeguard: str, chosen: Chosen, seed: int) -> Step:
+    """Try the contenders against a safeguard on halves of the people, the strongest of each."""
+
+    def compute() -> HalfNumbers:
+        # Copies, whose scores go with them.
+        copies = [(replace(attack), variants) for attack, variants in chosen]
+        return strongest_on_halves(copies, seed)
+
+    data = [digest for attack, _ in chosen for digest in attack.inputs]
+    tried = [
+        [attack.attacker, variant.fitted, variant.reading]
+        for attack, variants in chosen
+        for variant in variants
+    ]
+    seconds = sum(len(variants) * (0.6 + 4e-6 * attack.size) for attack, variants in chosen)
+    params = {"seed": seed, "tried": tried}
+    return Step(f"halves of {safeguard}", data, params, compute, weight=seconds)
+
+
+def result_among(
+    attack: Trialled, tried: Sequence[Trialled], metric: str, halves: HalfNumbers | None = None
+) -> SystemResult:
+    """The metrics of an attack as they are shown among all that were ``tried``.
+
+    Where it is the strongest of them by a metric, what luck reads of that is added, and the
+    interval of the metric is stretched by what ``halves`` of the people show.
+    """
+    if attack is not strongest(tried, metric):
+        return attack.result
     lucks = lucks_of_trials([each.permuted for each in tried])
     told = {"eer": ("eer",), "d_ece": ("d_ece", "l_w")}[metric]
-    estimates = (
-        replace(estimate, luck=lucks.get(estimate.metric)) if estimate.metric in told else estimate
-        for estimate in one.result.estimates
-    )
-    return replace(one.result, estimates=tuple(estimates))
+    estimates = []
+    for estimate in attack.result.estimates:
+        if estimate.metric in told:
+            estimate = replace(estimate, luck=lucks.get(estimate.metric))
+        if estimate.metric == metric and estimate.interval is not None and halves is not None:
+            people, numbers = len(attack.speakers), halves[metric].tolist()
+            shown = estimate.interval, SCALES[metric], attack.value(metric), people, numbers
+            estimate = replace(estimate, interval=stretched(*shown))
+        estimates.append(estimate)
+    return replace(attack.result, estimates=tuple(estimates))
 
 
 def compared(scores: Scores, variant: Variant) -> Scores:
@@ -272,7 +317,25 @@ class Study:
 
     def trials(self) -> dict[tuple[str, str], Step]:
         """A step that tries each attack."""
-        return {key: _trial_step(attack, self.config) for key, attack in self.tested.items()}
+        return {key: trial_step(attack, self.config) for key, attack in self.tested.items()}
+
+    def halves(self) -> dict[str, Step]:
+        """A step for each safeguard that tries its strongest attacks on halves of the people.
+
+        None where no intervals are asked for. Before any attack was tried, the first stands for
+        the strongest.
+        """
+        if not self.config.of_trials["replicates"]:
+            return {}
+        steps = {}
+        for name, (attack, variant) in self.strongest().items():
+            chosen = [(attack, [variant] * CONTENDERS)]
+            if self.is_tried:
+                some = contenders(self.trialled[name])
+                by_attacker = grouped((each.attacker, each.variant) for each in some)
+                chosen = [(self.tested[name, who], own) for who, own in by_attacker.items()]
+            steps[name] = halves_step(name, chosen, self.config.seed)
+        return steps
 
     def tried(self, done: Mapping[tuple[str, str], Sequence[Trialled]]) -> None:
         """Take the tried attacks; of their scores only those of the strongest are held."""
@@ -382,6 +445,8 @@ Plan = dict[str, Mapping[Any, Step]]
 """Steps of a framework in named groups; their results come back in the same groups."""
 Results = Mapping[str, Mapping[Any, Any]]
 TRIALS = "trials"
+HALVES = "halves"
+"""Groups of steps that several frameworks share."""
 
 
 @dataclass(frozen=True)

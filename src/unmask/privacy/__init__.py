@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from unmask.privacy.attack import Attacker, HeldOut, Reading, attack_scenarios, centred
     from unmask.privacy.attack import known_backend, with_backends, within_release
     from unmask.privacy.channels import TwoCovariance, with_length
+    from unmask.privacy.halves import D_ECE, EER, FEW_PEOPLE, RiskScale, halves_of, stretched
     from unmask.privacy.legal import Curve, EnrolLength, Inference, LearningCurve, LegalProtocol
     from unmask.privacy.legal import LegalSweep, Linkability, Overlap, Ranks, RiskCurve
     from unmask.privacy.legal import SinglingOut, Strongest, assess_attackers, attribute_inference

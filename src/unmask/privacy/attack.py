@@ -468,6 +468,15 @@ class Attacker:
         people = set(self.test.speakers.to_series())
         return self.train is not None and bool(people & set(self.train.speakers.to_series()))
 
+    @property
+    def learns_from_attacked(self) -> bool:
+        """Whether its back-end, by name, looks at attacked speech or trains on attacked people."""
+        named = self._named
+        if self.listens or self.channel or (named and named.needs in ("attacked", "pairs")):
+            return True
+        people = set(self.test.speakers.present)
+        return any(people & set(voices.speakers.present) for voices in self._taught)
+
     def _taught_with(self, some: Callable[[Embeddings], Embeddings]) -> Attacker:
         """The same attacker with each of its training sets as ``some`` gives it."""
         pairs = self.parallel and (some(self.parallel[0]), some(self.parallel[1]))

@@ -9,7 +9,7 @@ from unmask.assessment.attacks import AttackRun, Variant
 from unmask.assessment.cache import Step
 from unmask.assessment.config import Config
 from unmask.assessment.inputs import GENDER
-from unmask.assessment.study import Framework, Plan, Study, compared
+from unmask.assessment.study import HALVES, Framework, Plan, Study, compared
 from unmask.engine import Evaluation, compare, evaluate, negated_notices
 from unmask.estimate import Estimate
 from unmask.privacy.legal import linkability_difference, matrix_risks
@@ -96,11 +96,11 @@ def _group_step(attack: AttackRun, variant: Variant, config: Config, by: str) ->
 
 
 def _later(study: Study) -> Plan:
-    """The strongest attack on each safeguard, by the groups of a column."""
+    """The strongest attack on each safeguard, by the groups of a column, and on halves."""
     by = study.config.verification.by
     attacks = {} if by is None else study.strongest()
     groups = {name: _group_step(*attack, study.config, str(by)) for name, attack in attacks.items()}
-    return {"groups": groups}
+    return {"groups": groups, HALVES: study.halves()}
 
 
 FRAMEWORK = Framework("verification", steps=_steps, later=_later, trials=True)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from unmask.assessment.attacks import AttackRun, Variant
 from unmask.assessment.cache import Step
 from unmask.assessment.config import ORIGINAL
-from unmask.assessment.study import TRIALS, Framework, Plan, Study
+from unmask.assessment.study import HALVES, TRIALS, Framework, Plan, Study
 from unmask.privacy import CalibrationDistortion
 from unmask.privacy.similarity import distortions as distortions_of, speaker_trials
 
@@ -42,4 +42,9 @@ def _steps(study: Study) -> Plan:
     return {"distortions": steps}
 
 
-FRAMEWORK = Framework("zebra", steps=_steps, trials=True, main=TRIALS)
+def _later(study: Study) -> Plan:
+    """The strongest attacks on halves of the people."""
+    return {HALVES: study.halves()}
+
+
+FRAMEWORK = Framework("zebra", steps=_steps, later=_later, trials=True, main=TRIALS)

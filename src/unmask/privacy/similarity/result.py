@@ -12,6 +12,7 @@ from unmask.base import FloatArray, Tabular, few_speakers
 from unmask.engine import negated_notices
 from unmask.estimate import Estimate, Interval, Luck, Notice, Parameter
 from unmask.privacy.attack import CENTRED, DOUBLE_CENTRED, LENGTH, NEGATED, PLAIN, READINGS, WORDS
+from unmask.privacy.halves import FEW_PEOPLE, stretched
 from unmask.privacy.similarity.attackers import (
     LEAST_DIFFERENCE,
     SETS,
@@ -23,7 +24,7 @@ from unmask.privacy.similarity.attackers import (
     protection_of,
     strongest_of,
 )
-from unmask.privacy.similarity.halves import FEW_PEOPLE, STRONGEST, Numbers, stretched
+from unmask.privacy.similarity.halves import STRONGEST, Numbers
 from unmask.privacy.similarity.intervals import (
     NOT_ASKED,
     POSITIVE,
@@ -466,11 +467,11 @@ def assessed(
         "d_ece_strongest": max(attack.d_ece for attack in attacks.values()),
         "eer_strongest": min(attack.eer for attack in attacks.values()),
     }
-    for metric in STRONGEST:
+    for metric, scale in STRONGEST.items():
         if metric in intervals:
             people = len(sets["oo"].speakers)
-            shown = intervals[metric], metric, values[metric], people
-            intervals[metric] = stretched(*shown, halves)
+            shown = intervals[metric], scale, values[metric], people
+            intervals[metric] = stretched(*shown, [numbers[metric] for numbers in halves])
     return Pseudonymisation(
         sets=sets,
         attacks=left,

@@ -11,13 +11,15 @@ from typing import Any
 from unmask import figures as charts
 from unmask.assessment import (
     ATTACKERS,
+    HALVES,
     ORIGINAL,
+    HalfNumbers,
     Results,
     Study,
     Trialled,
+    result_among,
     shown_sets,
     strongest,
-    with_luck,
 )
 from unmask.engine import (
     Comparison,
@@ -32,6 +34,7 @@ from unmask.engine import (
 )
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
+from unmask.privacy import FEW_PEOPLE
 from unmask.privacy.legal import why_no_matrix
 from unmask.report.documents import Row, figures_of
 from unmask.report.headline import clear
@@ -164,16 +167,19 @@ def section(study: Study, results: Results) -> Section:
     """Error rates of the attacks, and of the systems whose scores were given."""
     trialled = study.trialled
     groups: Mapping[str, Evaluation] = results["groups"]
+    halves: Mapping[str, HalfNumbers] = results[HALVES]
     det_curve = partial(curves.det_curve, p_target=study.config.verification.p_target[0])
     chosen = {name: strongest(variants, "eer") for name, variants in trialled.items()}
     figures: list[charts.Figure | Choice] = []
     blocks: list[TableBlock] = []
     notices: list[Notice] = []
-    answer = [
-        f"{named(tried)}: equal error rate of {MODELS} {shown(tried.result['eer'], 1, scale=100)} %"
-        f"{of_many(with_luck(tried, trialled[name], 'eer')['eer'])}; 50 % is chance."
-        for name, tried in chosen.items()
-    ]
+    answer = []
+    for name, tried in chosen.items():
+        eer = result_among(tried, trialled[name], "eer", halves.get(name))["eer"]
+        answer.append(
+            f"{named(tried)}: equal error rate of {MODELS} {shown(eer, 1, scale=100)} %"
+            f"{of_many(eer)}; 50 % is chance."
+        )
     if chosen:
         rates = ", ".join(f"{n} {100 * tried.value('eer'):.1f} %" for n, tried in chosen.items())
         title = f"Equal error rate of the strongest attacker, {MODELS}: {rates}"
@@ -181,14 +187,15 @@ def section(study: Study, results: Results) -> Section:
         colours = {name: colours_of(study)[name] for name in chosen}
         figures.append(charts.det(lines, colours=colours).called("det_attacks", title))
         title, said = "Attackers as verification systems", f"{note('chosen')} {note('two_rates')}"
-        blocks += variant_blocks(title, trialled, "eer", _ERRORS, wide=2, note=said)
+        blocks += variant_blocks(title, trialled, "eer", _ERRORS, halves, wide=2, note=said)
         by = []
         for name, r in ((name, result) for name, one in groups.items() for result in one):
             where = {"safeguard": name, "attacker": r.system, "group": str(r.group)}
             where["trials"] = MODELS
             by.append(Row(where, ordered(r.estimates, ("eer", "d_ece", "l_w", "tag"))))
         blocks.append(TableBlock("Strongest attacker, by group", by))
-        notices += [*notices_of(trialled, "eer"), *noted(groups)]
+        few = few_people_notices(trialled, "eer")
+        notices += [*notices_of(trialled, "eer"), *few, *noted(groups)]
     tables: Mapping[str, Evaluation] = results["tables"]
     blocks += _list_blocks(study, results)
     figures += _list_figures(study, tables, det_curve)
@@ -308,9 +315,17 @@ def notices_of(trialled: Mapping[str, Sequence[Trialled]], metric: str) -> list[
     ]
 
 
+def few_people_notices(trialled: Mapping[str, Sequence[Trialled]], metric: str) -> Iterator[Notice]:
+    """Say of fewer than fifteen people what the interval of the strongest attack may lack."""
+    for name, variants in trialled.items():
+        attack = strongest(variants, metric)
+        if len(attack.speakers) < FEW_PEOPLE and attack.result[metric].interval is not None:
+            yield Notice("few-for-strongest", name, note("few_for_strongest"), "note")
+
+
 def _beyond_luck(variants: Sequence[Trialled], metric: str) -> bool:
     """Whether the strongest attack reads more than luck, as far as that is known."""
-    luck = with_luck(strongest(variants, metric), variants, metric)[metric].luck
+    luck = result_among(strongest(variants, metric), variants, metric)[metric].luck
     return luck is None or luck.beyond
 
 
@@ -319,6 +334,7 @@ def variant_blocks(
     trialled: Mapping[str, Sequence[Trialled]],
     metric: str,
     metrics: Sequence[str],
+    halves: Mapping[str, HalfNumbers],
     *,
     note: str,
     wide: int | None = None,
@@ -326,13 +342,13 @@ def variant_blocks(
     """The strongest variant of each attacker; further metrics and other variants folded."""
 
     def rows(every: Iterable[Trialled], metrics: Sequence[str]) -> list[Row]:
-        return [
-            Row(
-                {"safeguard": tried.safeguard, "attacker": tried.label, "trials": MODELS},
-                ordered(with_luck(tried, trialled[tried.safeguard], metric).estimates, metrics),
-            )
-            for tried in every
-        ]
+        made = []
+        for tried in every:
+            name = tried.safeguard
+            result = result_among(tried, trialled[name], metric, halves.get(name))
+            where = {"safeguard": name, "attacker": tried.label, "trials": MODELS}
+            made.append(Row(where, ordered(result.estimates, metrics)))
+        return made
 
     first = [tried for variants in trialled.values() for tried in _leaders(variants, metric)]
     others = [tried for variants in trialled.values() for tried in variants if tried not in first]

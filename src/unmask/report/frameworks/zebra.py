@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from unmask import figures as charts
-from unmask.assessment import Results, Study, strongest, with_luck
+from unmask.assessment import HALVES, HalfNumbers, Results, Study, result_among, strongest
 from unmask.assessment.frameworks import LEARNT
 from unmask.engine import LARGEST_D_ECE
 from unmask.privacy import CalibrationDistortion, disclosure_of
 from unmask.report.documents import Row
-from unmask.report.frameworks.verification import named, notices_of, of_many, variant_blocks
+from unmask.report.frameworks.verification import (
+    few_people_notices,
+    named,
+    notices_of,
+    of_many,
+    variant_blocks,
+)
 from unmask.report.section import Choice, Section, TableBlock, colours_of
 from unmask.report.table import MODELS
 from unmask.report.words import note, shown, whole_percent
@@ -22,6 +28,7 @@ def section(study: Study, results: Results) -> Section:
     """How much evidence of identity the strongest attacker's scores disclose."""
     trialled = study.trialled
     distortions: Mapping[str, Sequence[CalibrationDistortion]] = results["distortions"]
+    halves: Mapping[str, HalfNumbers] = results[HALVES]
     chosen = {name: strongest(variants, "d_ece") for name, variants in trialled.items()}
     disclosures = {n: disclosure_of(tried.result.roc, system=n) for n, tried in chosen.items()}
     shares = {n: tried.value("d_ece") / LARGEST_D_ECE for n, tried in chosen.items()}
@@ -50,23 +57,26 @@ def section(study: Study, results: Results) -> Section:
     learnt = [
         n.about(name) for name, some in distortions.items() for one in some for n in one.notices
     ]
+    few = few_people_notices(trialled, "d_ece")
+    answer = []
+    for name, tried in chosen.items():
+        d_ece = result_among(tried, trialled[name], "d_ece", halves.get(name))["d_ece"]
+        answer.append(
+            f"{named(tried)}: D_ECE of {MODELS} {shown(d_ece, 3)} bit of at most 0.721;"
+            " in the worst case a comparison changes the odds"
+            f" {_fold(tried.value('l_w'))}, tag {tried.result['tag'].value}{of_many(d_ece)}."
+        )
     return Section(
         key="zebra",
-        answer=[
-            f"{named(one)}: D_ECE of {MODELS} {shown(one.result['d_ece'], 3)} bit of at most 0.721;"
-            " in the worst case a comparison changes the odds"
-            f" {_fold(one.value('l_w'))}, tag {one.result['tag'].value}"
-            f"{of_many(with_luck(one, trialled[name], 'd_ece')['d_ece'])}."
-            for name, one in chosen.items()
-        ],
+        answer=answer,
         figures=figures,
         tables=[
             *variant_blocks(
-                "Evidence disclosed", trialled, "d_ece", _EVIDENCE, note=note("chosen")
+                "Evidence disclosed", trialled, "d_ece", _EVIDENCE, halves, note=note("chosen")
             ),
             TableBlock("Calibration learnt on another run", rows, folded=True, note=said),
         ],
-        notices=list(dict.fromkeys([*notices_of(trialled, "d_ece"), *learnt])),
+        notices=list(dict.fromkeys([*notices_of(trialled, "d_ece"), *few, *learnt])),
     )
 
 
