@@ -6,16 +6,18 @@ import csv
 import io
 import json
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 from tests.engine.streams import make_batches_tiny
+from tests.engine.test_spoofing import three_classes
 from tests.engine.test_thresholds import SCORES, trials
 
 import unmask as um
-from unmask.engine.operating import scores_around, shortest_decimal
+from unmask.engine.operating import SpoofCost, scores_around, shortest_decimal
 from unmask.estimate import Estimate
 from unmask.report.table import cell, latex, rate_digits
 
@@ -134,6 +136,30 @@ def test_thresholds_of_eer_and_costs_have_their_errors_on_ties(target, nontarget
         for scores in (target, nontarget):
             np.testing.assert_array_equal(scores >= row.threshold, scores >= point.threshold)
         assert len(str(row.threshold)) <= len(str(point.threshold))
+
+
+def test_thresholds_with_spoofs_are_short_and_decide_all_trials_alike():
+    rng = np.random.default_rng(5)
+    scores = three_classes(3)
+    # Finer than a tenth, so that a threshold has something to be rounded.
+    fine = {name: made + rng.normal(0, 1e-3, len(made)) for name, made in scores.systems.items()}
+    scores = replace(scores, systems=fine)
+    result = um.evaluate(scores, replicates=0)
+    asv, cm = result["asv"], result["my-cm"]
+    exact = {
+        name: asv.roc.spoof_eer_point(name, "rocch").threshold
+        for name in ("sv_eer", "spf_eer", "sasv_eer")
+    }
+    exact["a_dcf"] = asv.roc.a_dcf_point(SpoofCost()).threshold
+    points = [(asv[name], "asv", at) for name, at in exact.items()]
+    points.append((cm["cm_eer"], "my-cm", cm.roc.eer_point(estimator="rocch").threshold))
+    for estimate, system, threshold in points:
+        trials_of, shown = scores.scores(system), estimate.threshold
+        np.testing.assert_array_equal(trials_of >= shown, trials_of >= threshold)
+        rejected, accepted = trials_of[trials_of < shown], trials_of[trials_of >= shown]
+        places = shortest_by_hand(rejected.max(), accepted.min())
+        assert float(f"{shown:.{places}f}") == shown
+        assert len(str(shown)) <= 7 < len(str(threshold)), estimate.metric
 
 
 def test_one_string_in_table_csv_json_markdown_and_frame():
