@@ -17,7 +17,7 @@ from tests.engine.test_spoofing import three_classes
 from tests.engine.test_thresholds import SCORES, trials
 
 import unmask as um
-from unmask.engine.operating import SpoofCost, scores_around, shortest_decimal
+from unmask.engine.operating import SpoofCost, decimal_from, scores_around, shortest_decimal
 from unmask.estimate import Estimate
 from unmask.report.table import cell, latex, rate_digits
 
@@ -61,6 +61,29 @@ def test_it_is_the_shortest_decimal_between_two_scores(below, width):
 )
 def test_some_by_hand(exact, below, above, shown):
     assert str(shortest_decimal(exact, below, above)) == shown
+
+
+@pytest.mark.parametrize(
+    ("exact", "next_target", "shown"),
+    [
+        (0.41237, math.inf, "0.4124"),
+        (0.4, 0.41, "0.4"),
+        (0.41237, 0.41239, "0.41238"),
+        (0.41237, math.nextafter(0.41237, 1), "0.41237"),
+        (-3.14159, -3.0, "-3.141"),
+        (0.9999999, 2.0, "1.0"),
+        (23.0004, 90.0, "23.01"),
+        (23.004, 23.01, "23.005"),
+        (123456.7, 123458.0, "123457.0"),
+        (123456.7, math.inf, "123500.0"),
+        (0.0, 1.0, "0.0"),
+        (1e-12, 1.0, "1e-12"),
+        (math.inf, math.inf, "inf"),
+        (-math.inf, 0.0, "-inf"),
+    ],
+)
+def test_a_threshold_of_a_model_is_rounded_towards_fewer_acceptances(exact, next_target, shown):
+    assert str(decimal_from(exact, next_target)) == shown
 
 
 @given(SCORES, SCORES)
