@@ -245,7 +245,9 @@ def test_differences_beyond_the_edge_are_named():
     shapes = {row["metric"]: row["where"] for row in rows(figure.spec()) if "where" in row}
     assert shapes["cllr"] == "left"
     assert shapes["eer"] == "within"
-    assert figure.caption.endswith("since calibrated has 0 or there is no interval: l_w, tpr@0.01, tpr@0.001.")
+    assert figure.caption.endswith(
+        "since calibrated has 0 or there is no interval: l_w, tpr@0.01, tpr@0.001."
+    )
     turned = difference_intervals(dataclasses.replace(comparison, privacy=True), labels)
     assert "to the right of 0 raw protects more" in turned.caption
     assert turned.caption.endswith("since an attacker can calibrate: act_dcf@0.01, cllr.")

@@ -157,9 +157,7 @@ def test_printed_thresholds_keep_the_demand(population: Population, rate: float)
     assert fitted.predict([500], [plain])[0, 0] <= rate
     assert fitted.predict_interval([500], [safe], level=level).high[0, 0] <= rate
     wanted = fitted.threshold_for(rate, 500), fitted.threshold_for(rate, 500, level=level)
-    for shown, exact, misses in zip(
-        printed, wanted, [need.p_miss, need.safe_p_miss], strict=True
-    ):
+    for shown, exact, misses in zip(printed, wanted, [need.p_miss, need.safe_p_miss], strict=True):
         assert exact <= float(shown) < exact + 2e-3 * abs(exact)
         assert np.mean(target <= float(shown)) == np.mean(target <= exact) == misses
         assert len(shown) <= 6 < len(str(exact))

@@ -389,7 +389,6 @@ class _Pairs:
 
 def _needed(rate: float, count: int, fitted: Extrapolation, roc: Roc, level: float) -> Needed:
     """The threshold that keeps the closest of so many voices at a rate."""
-
     targets = roc.scores[roc.target > 0]
 
     def misses(threshold: float) -> float:

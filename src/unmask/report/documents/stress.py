@@ -39,7 +39,8 @@ def _(studies: Mapping[str, stress.WorstCaseStudy], *, inputs: tuple[Source, ...
         notes.append(_counts(study, said))
         notes += [
             f"{said}to keep the closest of {need.count:,} voices at {100 * need.rate:g} %, accept"
-            f" above {threshold_value(need.threshold)}: {100 * need.p_miss:.2f} % misses{_safe(need, study)}."
+            f" above {threshold_value(need.threshold)}: {100 * need.p_miss:.2f} %"
+            f" misses{_safe(need, study)}."
             for need in study.needed
         ]
         at = f" at N = {study.population:,}: "
