@@ -144,6 +144,43 @@ def test_recordings_are_told_apart_by_their_bytes(tmp_path):
         assert one == two
 
 
+@pytest.mark.parametrize("ending", [".npz", ".parquet", ".h5"])
+def test_a_file_of_vectors_splits_as_the_run_that_embedded_the_audio(tmp_path, ending):
+    """It keeps a digest of each recording: another build of an encoder changes only the vectors."""
+    for n in range(12):
+        place = tmp_path / "audio" / f"s{n % 2}"
+        place.mkdir(parents=True, exist_ok=True)
+        soundfile.write(place / f"u{n}.wav", hum(100 + 20 * n, n), 16_000)
+    voices = embed(recordings(tmp_path / "audio"), spectrum).embeddings
+    um.write(voices, tmp_path / f"x{ending}")
+    back = um.read_embeddings(tmp_path / f"x{ending}")
+    np.testing.assert_array_equal(back.contents, voices.contents)
+    assert not back.columns
+    other_build = replace(back, vectors=back.vectors + 1e-3)
+    halves = um.privacy.legal.halves_by_content
+    for part, again in zip(halves(voices, 0), halves(other_build, 0), strict=True):
+        assert part.utterances.to_series().equals(again.utterances.to_series())
+
+    # A second copy keeps them; a file without them goes by its vectors, as files before did.
+    um.write(back, tmp_path / "copy.npz")
+    np.testing.assert_array_equal(
+        um.read_embeddings(tmp_path / "copy.npz").contents, voices.contents
+    )
+    um.write(replace(voices, contents=None), tmp_path / f"old{ending}")
+    old = um.read_embeddings(tmp_path / f"old{ending}")
+    assert old.contents is None
+    assert (old.content_codes != voices.contents).all()
+
+
+def test_a_column_of_other_digests_stays_metadata(tmp_path):
+    names = ["ab12", "", "0123456789abcdef"]
+    arrays = {"embeddings": np.eye(3), "speaker_ids": list("aab"), "content_digest": names}
+    np.savez(tmp_path / "x.npz", **arrays)
+    voices = um.read_embeddings(tmp_path / "x.npz")
+    assert voices.contents is None
+    assert list(voices.columns["content_digest"].to_series()) == names
+
+
 def test_training_speech_without_variation_is_refused_in_a_line():
     vectors = np.repeat(np.eye(3, 6), 4, axis=0)
     flat = um.Embeddings(vectors, list("aaaabbbbcccc"))
