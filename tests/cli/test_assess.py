@@ -104,3 +104,12 @@ def test_line_ends_in_names_of_files_are_no_lines_of_a_config(unlabelled, unmask
     assert unmask("init", folder).returncode == 0
     config = tomllib.loads((folder / "assessment.toml").read_text())
     assert config["seed"] == 0
+
+
+def test_a_check_of_a_redacted_config_says_that_it_shows_real_names(folder, unmask):
+    unmask("init", folder)
+    plain = unmask("assess", folder / "assessment.toml", "--validate").stdout
+    redacted = unmask("assess", folder / "assessment.toml", "--validate", "--redact").stdout
+    told = "names in this check are the real ones of files, people and columns"
+    assert told not in plain
+    assert redacted.count(told) == 1
