@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import soundfile
+from tests.engine.test_spoofing import three_classes
 from tests.helpers.populations import hum
 
 import unmask as um
@@ -116,6 +117,46 @@ def test_no_number_of_assess_moves():
         return found
 
     alike(assessed(given), assessed(other))
+
+
+def scored(number: int = 0) -> um.Scores:
+    """Ties, two systems, spoofs of a third of the rows, groups of speakers and fine scores."""
+    rng = np.random.default_rng(number)
+    rows = three_classes(number)
+    fine = rng.normal(0, 0.3, len(rows)) + rows.scores("asv")
+    sex = {
+        f"{side}_sex": um.Ids.from_strings(
+            ["fm"[int(name[1:]) % 2] for name in getattr(rows, f"{side}_speaker").to_series()]
+        )
+        for side in ("enrol", "test")
+    }
+    return replace(rows, systems={**rows.systems, "other": fine}, columns=sex)
+
+
+@pytest.mark.filterwarnings("ignore::unmask.UnmaskWarning")
+@pytest.mark.parametrize("kind", ["spoofs", "two classes", "groups", "without speakers"])
+def test_no_number_of_eval_moves(kind):
+    given = scored()
+    if kind != "spoofs":
+        given = given.select(given.label >= 0).select_systems(["asv", "other"])
+    if kind == "without speakers":
+        given = replace(given, enrol_speaker=None, test_speaker=None, columns={})
+    how = {
+        "battery": um.Battery(far=(0.2, 0.05), threshold=(1.5,)),
+        # Without speakers trials are drawn one by one, in the order of their rows.
+        "replicates": 0 if kind == "without speakers" else 40,
+        "by": "sex" if kind == "groups" else None,
+    }
+    expected = um.evaluate(given, **how)
+    shuffled = given.select(np.random.default_rng(1).permutation(len(given)))
+    other = um.evaluate(shuffled, **how)
+    alike(numbers(expected), numbers(other))
+    thresholds = ([one.threshold for one in made.estimates] for made in (expected, other))
+    assert list(map(str, next(thresholds))) == list(map(str, next(thresholds)))
+    for gaps, same in zip(expected.gaps, other.gaps, strict=True):
+        alike(numbers(gaps), numbers(same))
+    if kind == "two classes":
+        alike(*(numbers(um.compare(table, replicates=40)) for table in (given, shuffled)))
 
 
 def spectrum(samples: np.ndarray) -> np.ndarray:

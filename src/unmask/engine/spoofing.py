@@ -369,6 +369,7 @@ class SpoofTrials:
     together = property(lambda self: self.parts[0].together)
     draws = property(lambda self: self.parts[0].draws)
     first_order = property(lambda self: self.parts[0].first_order)
+    accepted = property(lambda self: self.parts[0].accepted)
     wider = property(lambda self: max(part.wider for part in self.parts))
     roc = lazy(lambda self: self._joined(*(part.roc for part in self.parts)))
     whole = property(lambda self: self._joined(*(part.whole for part in self.parts)))
