@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import soundfile
+from tests.engine.test_spoofing import three_classes
 from tests.helpers.populations import hum
 
 import unmask as um
+from unmask.assessment import config_of
 from unmask.speech import embed, recordings
 
 PEOPLE, EACH, SIZE = 12, 8, 8
@@ -39,7 +42,7 @@ def sets() -> dict[str, um.Embeddings]:
 def moved(voices: um.Embeddings, seed: int) -> um.Embeddings:
     """The same recordings under other names and in another order."""
     rng = np.random.default_rng(99)
-    new = {f"u{row:03}": f"x{n:03}" for row, n in enumerate(rng.permutation(len(voices)))}
+    new = {f"u{row:03}": f"x{n:03}" for row, n in enumerate(rng.permutation(len(OWNER)))}
     named = [new[name] for name in voices.utterances.to_series()]
     order = np.random.default_rng(seed).permutation(len(voices))
     return replace(voices, utterances=um.Ids.from_strings(named)).select(order)
@@ -107,15 +110,90 @@ def test_no_number_of_assess_moves():
     other = {name: moved(voices, seed) for seed, (name, voices) in enumerate(given.items())}
 
     def assessed(data):
-        result = um.assess(data["original"], {"it": data["protected"]}, quick=True)
-        found = {}
-        for section in result.sections:
-            for n, row in enumerate(section.rows):
-                for name, values in numbers(row).items():
-                    found[f"{section.key} {n} {dict(row.conditions)} {name}"] = values
-        return found
+        return of_sections(um.assess(data["original"], {"it": data["protected"]}, quick=True))
 
     alike(assessed(given), assessed(other))
+
+
+@pytest.mark.filterwarnings("ignore::unmask.UnmaskWarning")
+def test_no_number_of_a_full_assessment_moves(tmp_path):
+    """Files lie in another folder under other names, with their rows in other orders."""
+    few = np.flatnonzero((OWNER < 8) & (np.arange(len(OWNER)) % EACH < 4))
+    given = {name: voices.select(few) for name, voices in sets().items()}
+    other = {name: moved(voices, seed) for seed, (name, voices) in enumerate(given.items())}
+
+    def assessed(data, folder, original, protected):
+        folder.mkdir(parents=True)
+        um.write(data["original"], folder / original)
+        um.write(data["protected"], folder / protected)
+        config = config_of(
+            str(folder / original),
+            {"it": folder / protected},
+            changes=["intervals.replicates=9", "figures=[]"],
+        )
+        return of_sections(um.assess(config, cache=folder / "cache"))
+
+    first = assessed(given, tmp_path / "one", "original.npz", "protected.npz")
+    again = assessed(other, tmp_path / "two" / "deep", "zebra.npz", "ape.npz")
+    assert any("cp_win" in name for name in first)  # both attacks are on one list of trials
+    # Worst cases deal scores into folds by their bits, and the last bits of a sum go by its order.
+    first, again = (
+        {name: values for name, values in found.items() if not name.startswith("worst_case")}
+        for found in (first, again)
+    )
+    alike(first, again)
+
+
+def of_sections(result) -> dict[str, tuple[float, ...]]:
+    """The numbers of an assessment, by section and row; thresholds are numbers too."""
+    found = {}
+    for section in result.sections:
+        for n, row in enumerate(section.rows):
+            for name, values in numbers(row).items():
+                # A threshold in a name has last digits that depend on the order of sums.
+                short = re.sub(r"\d\.\d{6,}", lambda match: f"{float(match[0]):.4f}", name)
+                found[f"{section.key} {n} {dict(row.conditions)} {short}"] = values
+    return found
+
+
+def scored(number: int = 0) -> um.Scores:
+    """Ties, two systems, spoofs of a third of the rows, groups of speakers and fine scores."""
+    rng = np.random.default_rng(number)
+    rows = three_classes(number)
+    fine = rng.normal(0, 0.3, len(rows)) + rows.scores("asv")
+    sex = {
+        f"{side}_sex": um.Ids.from_strings(
+            ["fm"[int(name[1:]) % 2] for name in getattr(rows, f"{side}_speaker").to_series()]
+        )
+        for side in ("enrol", "test")
+    }
+    return replace(rows, systems={**rows.systems, "other": fine}, columns=sex)
+
+
+@pytest.mark.filterwarnings("ignore::unmask.UnmaskWarning")
+@pytest.mark.parametrize("kind", ["spoofs", "two classes", "groups", "without speakers"])
+def test_no_number_of_eval_moves(kind):
+    given = scored()
+    if kind != "spoofs":
+        given = given.select(given.label >= 0).select_systems(["asv", "other"])
+    if kind == "without speakers":
+        given = replace(given, enrol_speaker=None, test_speaker=None, columns={})
+    how = {
+        "battery": um.Battery(far=(0.2, 0.05), threshold=(1.5,)),
+        # Without speakers trials are drawn one by one, in the order of their rows.
+        "replicates": 0 if kind == "without speakers" else 40,
+        "by": "sex" if kind == "groups" else None,
+    }
+    expected = um.evaluate(given, **how)
+    shuffled = given.select(np.random.default_rng(1).permutation(len(given)))
+    other = um.evaluate(shuffled, **how)
+    alike(numbers(expected), numbers(other))
+    thresholds = ([one.threshold for one in made.estimates] for made in (expected, other))
+    assert list(map(str, next(thresholds))) == list(map(str, next(thresholds)))
+    for gaps, same in zip(expected.gaps, other.gaps, strict=True):
+        alike(numbers(gaps), numbers(same))
+    if kind == "two classes":
+        alike(*(numbers(um.compare(table, replicates=40)) for table in (given, shuffled)))
 
 
 def spectrum(samples: np.ndarray) -> np.ndarray:
@@ -142,6 +220,43 @@ def test_recordings_are_told_apart_by_their_bytes(tmp_path):
         (one,) = (code for key, code in codes["one"].items() if key.endswith(name))
         (two,) = (code for key, code in codes["two"].items() if key.endswith(called))
         assert one == two
+
+
+@pytest.mark.parametrize("ending", [".npz", ".parquet", ".h5"])
+def test_a_file_of_vectors_splits_as_the_run_that_embedded_the_audio(tmp_path, ending):
+    """It keeps a digest of each recording: another build of an encoder changes only the vectors."""
+    for n in range(12):
+        place = tmp_path / "audio" / f"s{n % 2}"
+        place.mkdir(parents=True, exist_ok=True)
+        soundfile.write(place / f"u{n}.wav", hum(100 + 20 * n, n), 16_000)
+    voices = embed(recordings(tmp_path / "audio"), spectrum).embeddings
+    um.write(voices, tmp_path / f"x{ending}")
+    back = um.read_embeddings(tmp_path / f"x{ending}")
+    np.testing.assert_array_equal(back.contents, voices.contents)
+    assert not back.columns
+    other_build = replace(back, vectors=back.vectors + 1e-3)
+    halves = um.privacy.legal.halves_by_content
+    for part, again in zip(halves(voices, 0), halves(other_build, 0), strict=True):
+        assert part.utterances.to_series().equals(again.utterances.to_series())
+
+    # A second copy keeps them; a file without them goes by its vectors, as files before did.
+    um.write(back, tmp_path / "copy.npz")
+    np.testing.assert_array_equal(
+        um.read_embeddings(tmp_path / "copy.npz").contents, voices.contents
+    )
+    um.write(replace(voices, contents=None), tmp_path / f"old{ending}")
+    old = um.read_embeddings(tmp_path / f"old{ending}")
+    assert old.contents is None
+    assert (old.content_codes != voices.contents).all()
+
+
+def test_a_column_of_other_digests_stays_metadata(tmp_path):
+    names = ["ab12", "", "0123456789abcdef"]
+    arrays = {"embeddings": np.eye(3), "speaker_ids": list("aab"), "content_digest": names}
+    np.savez(tmp_path / "x.npz", **arrays)
+    voices = um.read_embeddings(tmp_path / "x.npz")
+    assert voices.contents is None
+    assert list(voices.columns["content_digest"].to_series()) == names
 
 
 def test_training_speech_without_variation_is_refused_in_a_line():

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import tomllib
 
 import pytest
 from tests.helpers.populations import population
@@ -52,3 +55,61 @@ def test_a_mistake_is_one_line_and_exit_code_1(folder, monkeypatch, capsys):
     text = capsys.readouterr().err
     assert text.count("\n") == 1
     assert "sead: unknown key" in text
+
+
+@pytest.fixture
+def unlabelled(tmp_path):
+    """A folder of a score file, and one of the key that it lacks."""
+    folder, key = tmp_path / "data", tmp_path / "key"
+    folder.mkdir()
+    rows = [(f"a{k % 9}", f"b{k}", k % 3 == 0) for k in range(90)]
+    scores = [f"{a} {b} {2 * same + (7 * k % 10) / 10}" for k, (a, b, same) in enumerate(rows)]
+    (folder / "system.txt").write_text("\n".join(scores))
+    key.write_text("\n".join(f"{a} {b} {('non', '')[same]}target" for a, b, same in rows))
+    return folder, key
+
+
+def test_scores_without_labels_are_told_when_a_config_is_begun(unlabelled, unmask):
+    folder, key = unlabelled
+    done = unmask("init", folder)
+    assert done.returncode == 0
+    assert done.stderr.strip() == 'no labels in system.txt: write key = "FILE" below its files'
+    config = (folder / "assessment.toml").read_text()
+    assert tomllib.loads(config)["scores"] == [{"name": "system", "files": ["system.txt"]}]
+    assert '# key = "FILE"' in config
+    refused = unmask("assess", folder / "assessment.toml", "--validate")
+    assert refused.returncode == 1
+    assert "key = in the config" in refused.stderr
+
+    shutil.copy(key, folder / "trials")
+    done = unmask("init", folder, "--force")
+    assert done.stderr.strip() == "no labels in system.txt: taken from trials"
+    assert unmask("assess", folder / "assessment.toml", "--validate").returncode == 0
+
+    shutil.copy(key, folder / "trials2")
+    done = unmask("init", folder, "--force")
+    assert done.stderr.strip().endswith("below its files; found trials, trials2")
+
+    labelled = folder.with_name("labelled")
+    labelled.mkdir()
+    (labelled / "system.txt").write_text("a x 2.0 target\na y 0.0 nontarget\n")
+    assert not unmask("init", labelled).stderr
+
+
+@pytest.mark.skipif(os.name == "nt", reason="names of files have no line ends there")
+def test_line_ends_in_names_of_files_are_no_lines_of_a_config(unlabelled, unmask):
+    folder, _ = unlabelled
+    (folder / "system.txt").rename(folder / "s\nseed = 5.txt")
+    (folder / "k\nseed = 6").write_text("what is this\n")
+    assert unmask("init", folder).returncode == 0
+    config = tomllib.loads((folder / "assessment.toml").read_text())
+    assert config["seed"] == 0
+
+
+def test_a_check_of_a_redacted_config_says_that_it_shows_real_names(folder, unmask):
+    unmask("init", folder)
+    plain = unmask("assess", folder / "assessment.toml", "--validate").stdout
+    redacted = unmask("assess", folder / "assessment.toml", "--validate", "--redact").stdout
+    told = "names in this check are the real ones of files, people and columns"
+    assert told not in plain
+    assert redacted.count(told) == 1

@@ -112,6 +112,25 @@ def test_an_ended_run_says_so_in_one_line(tmp_path, number, code):
     assert b"; run the same command again" in errors
 
 
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_a_finished_command_is_not_ended_by_a_signal_while_python_leaves_memory(tmp_path):
+    """With torch loaded that takes seconds, in which Python has no handler of signals any more."""
+    script = tmp_path / "late.py"
+    script.write_text(
+        "import os, signal, sys\n"
+        "from unmask.__main__ import main\n"
+        "class Last:\n"
+        "    def __del__(self, kill=os.kill, number=os.getpid(), signal=signal.SIGINT):\n"
+        "        kill(number, signal)\n"
+        "last = Last()\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, script, "--version"], capture_output=True, text=True)
+    assert done.returncode == 0
+    assert done.stdout.startswith("unmask ")
+    assert not done.stderr
+
+
 @pytest.mark.parametrize(("error", "code"), [(KeyboardInterrupt, 130), (cli.Terminated, 143)])
 def test_a_run_that_is_stopped_while_it_loads_loads_no_more(monkeypatch, capsys, error, code):
     def loading(*_, **__):

@@ -90,6 +90,18 @@ def test_what_cannot_be_is_one_line(folder, unmask, options, line):
     assert not done.stdout
 
 
+def test_a_rate_is_read_in_per_cent_as_well(folder, unmask):
+    ask = ("eval", "scores.tsv", "-k", "s.key", *WHO, "--ci", 0)
+    for option, share, words in (("--far", "0.05", ["5%", "5 %"]), ("--fpr", "0.001", ["0.1%"])):
+        expected = unmask(*ask, option, share).stdout
+        for word in words:
+            assert unmask(*ask, option, word).stdout == expected
+    for word in ("five", "%", "5%%", ""):
+        done = unmask(*ask, "--far", word)
+        assert done.returncode == 2
+        assert f"expected a rate such as 0.01 or 1%, found {word}" in done.stderr
+
+
 def test_conventions_and_equal_conditions_are_named_below_the_table(folder, unmask):
     ask = ("eval", "scores.tsv", "-k", "s.key", *WHO, "--ci", 10)
     told = unmask(*ask, "--convention", "kaldi").stdout

@@ -6,16 +6,18 @@ import csv
 import io
 import json
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 from tests.engine.streams import make_batches_tiny
+from tests.engine.test_spoofing import three_classes
 from tests.engine.test_thresholds import SCORES, trials
 
 import unmask as um
-from unmask.engine.operating import scores_around, shortest_decimal
+from unmask.engine.operating import SpoofCost, decimal_from, scores_around, shortest_decimal
 from unmask.estimate import Estimate
 from unmask.report.table import cell, latex, rate_digits
 
@@ -59,6 +61,29 @@ def test_it_is_the_shortest_decimal_between_two_scores(below, width):
 )
 def test_some_by_hand(exact, below, above, shown):
     assert str(shortest_decimal(exact, below, above)) == shown
+
+
+@pytest.mark.parametrize(
+    ("exact", "next_target", "shown"),
+    [
+        (0.41237, math.inf, "0.4124"),
+        (0.4, 0.41, "0.4"),
+        (0.41237, 0.41239, "0.41238"),
+        (0.41237, math.nextafter(0.41237, 1), "0.41237"),
+        (-3.14159, -3.0, "-3.141"),
+        (0.9999999, 2.0, "1.0"),
+        (23.0004, 90.0, "23.01"),
+        (23.004, 23.01, "23.005"),
+        (123456.7, 123458.0, "123457.0"),
+        (123456.7, math.inf, "123500.0"),
+        (0.0, 1.0, "0.0"),
+        (1e-12, 1.0, "1e-12"),
+        (math.inf, math.inf, "inf"),
+        (-math.inf, 0.0, "-inf"),
+    ],
+)
+def test_a_threshold_of_a_model_is_rounded_towards_fewer_acceptances(exact, next_target, shown):
+    assert str(decimal_from(exact, next_target)) == shown
 
 
 @given(SCORES, SCORES)
@@ -134,6 +159,30 @@ def test_thresholds_of_eer_and_costs_have_their_errors_on_ties(target, nontarget
         for scores in (target, nontarget):
             np.testing.assert_array_equal(scores >= row.threshold, scores >= point.threshold)
         assert len(str(row.threshold)) <= len(str(point.threshold))
+
+
+def test_thresholds_with_spoofs_are_short_and_decide_all_trials_alike():
+    rng = np.random.default_rng(5)
+    scores = three_classes(3)
+    # Finer than a tenth, so that a threshold has something to be rounded.
+    fine = {name: made + rng.normal(0, 1e-3, len(made)) for name, made in scores.systems.items()}
+    scores = replace(scores, systems=fine)
+    result = um.evaluate(scores, replicates=0)
+    asv, cm = result["asv"], result["my-cm"]
+    exact = {
+        name: asv.roc.spoof_eer_point(name, "rocch").threshold
+        for name in ("sv_eer", "spf_eer", "sasv_eer")
+    }
+    exact["a_dcf"] = asv.roc.a_dcf_point(SpoofCost()).threshold
+    points = [(asv[name], "asv", at) for name, at in exact.items()]
+    points.append((cm["cm_eer"], "my-cm", cm.roc.eer_point(estimator="rocch").threshold))
+    for estimate, system, threshold in points:
+        trials_of, shown = scores.scores(system), estimate.threshold
+        np.testing.assert_array_equal(trials_of >= shown, trials_of >= threshold)
+        rejected, accepted = trials_of[trials_of < shown], trials_of[trials_of >= shown]
+        places = shortest_by_hand(rejected.max(), accepted.min())
+        assert float(f"{shown:.{places}f}") == shown
+        assert len(str(shown)) <= 7 < len(str(threshold)), estimate.metric
 
 
 def test_one_string_in_table_csv_json_markdown_and_frame():

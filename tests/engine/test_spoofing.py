@@ -343,6 +343,14 @@ def test_asvspoof_5_from_its_file():
     assert not any("set aside" in line for line in read.to_dict()["warnings"])
 
 
+def test_a_demanded_rate_has_a_threshold_beside_spoofs():
+    """Its interval asks who carries the false alarms, as that of two classes does."""
+    made = um.evaluate(three_classes(), battery=um.Battery(far=(0.2,)), replicates=30)
+    plain = um.evaluate(three_classes(), battery=um.Battery(far=(0.2,)), replicates=30, spoof=False)
+    assert made["asv"]["threshold"].value == plain["asv"]["threshold"].value
+    assert made["asv"]["threshold"].interval is not None
+
+
 def test_two_classes_stay_as_they_are_and_share_draws():
     for names in (True, False):
         scores = three_classes(names=names)

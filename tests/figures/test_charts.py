@@ -233,7 +233,8 @@ def test_differences_beyond_the_edge_are_named():
         }
     )
     comparison = um.compare(frame, replicates=20)
-    labels = [row.first.metric for row in comparison.differences]
+    # One name a row, as two rates share one metric.
+    labels = list(um.Battery().measured())
     figure = difference_intervals(comparison, labels)
     assert "Arrows, beyond the edge:" in figure.caption
     assert "cllr (−" in figure.caption
@@ -245,11 +246,11 @@ def test_differences_beyond_the_edge_are_named():
     assert shapes["cllr"] == "left"
     assert shapes["eer"] == "within"
     assert figure.caption.endswith(
-        "since calibrated has 0 or there is no interval: l_w, tpr_at_fpr."
+        "since calibrated has 0 or there is no interval: l_w, tpr@0.01, tpr@0.001."
     )
     turned = difference_intervals(dataclasses.replace(comparison, privacy=True), labels)
     assert "to the right of 0 raw protects more" in turned.caption
-    assert turned.caption.endswith("since an attacker can calibrate: act_dcf, cllr.")
+    assert turned.caption.endswith("since an attacker can calibrate: act_dcf@0.01, cllr.")
     assert "recognises better" not in turned.caption + turned.title
     values, mirrored = (
         {row["metric"]: row["value"] for row in rows if "value" in row}
@@ -258,9 +259,9 @@ def test_differences_beyond_the_edge_are_named():
         if "metric" in rows[0]
     )
     assert mirrored["eer"] == pytest.approx(-values["eer"])
-    assert not {"cllr", "act_dcf"} & set(mirrored)
+    assert not {"cllr", "act_dcf@0.01"} & set(mirrored)
     zero = dataclasses.replace(comparison.differences[0].first, value=0.0)
     nothing = dataclasses.replace(comparison.differences[0], first=zero)
     without = dataclasses.replace(comparison, differences=(nothing, *comparison.differences[1:]))
     left_out = difference_intervals(without, ["EER", *labels[1:]]).caption
-    assert left_out.endswith("no interval: EER, l_w.")
+    assert left_out.endswith("no interval: EER, l_w, tpr@0.01, tpr@0.001.")

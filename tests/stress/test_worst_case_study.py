@@ -140,6 +140,29 @@ def test_a_study_joins_the_measured_and_the_extrapolated_part(study: WorstCaseSt
     assert np.all(np.diff(study.limits[0.05]) >= 0)
 
 
+@pytest.mark.parametrize("rate", [0.4, 0.6])
+def test_printed_thresholds_keep_the_demand(population: Population, rate: float) -> None:
+    """Read back, each has at most the rate and the printed misses."""
+    target = same_speaker(population)
+    study = worst_case_study(
+        population.pairs(), target=target, population=500, model="gpd", target_rates=[rate]
+    )
+    (need,) = study.needed
+    text = render(document_of({"all": study}), "text")
+    sentence = " ".join(text[text.index("accept above") :].split())
+    printed = [part.split(":")[0] for part in sentence.split("accept above ")[1:]]
+    assert printed == [str(need.threshold), str(need.safe_threshold)]
+    fitted, level = study.extrapolation, study.predicted.level
+    plain, safe = map(float, printed)
+    assert fitted.predict([500], [plain])[0, 0] <= rate
+    assert fitted.predict_interval([500], [safe], level=level).high[0, 0] <= rate
+    wanted = fitted.threshold_for(rate, 500), fitted.threshold_for(rate, 500, level=level)
+    for shown, exact, misses in zip(printed, wanted, [need.p_miss, need.safe_p_miss], strict=True):
+        assert exact <= float(shown) < exact + 2e-3 * abs(exact)
+        assert np.mean(target <= float(shown)) == np.mean(target <= exact) == misses
+        assert len(shown) <= 6 < len(str(exact))
+
+
 def test_figures_are_drawn_in_both_widths(study: WorstCaseStudy, tmp_path: Path) -> None:
     with layout(width="column"):
         assert all(figure.spec() for figure in worst_case_figures(study))

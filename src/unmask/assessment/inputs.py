@@ -34,7 +34,7 @@ from unmask.assessment.sound import (
     run_notices,
     sound_notices,
 )
-from unmask.assessment.splits import enrolling, only, utterances
+from unmask.assessment.splits import enrolling, in_order_of, only, utterances
 from unmask.assessment.toml import names_written, paths_of, relative
 from unmask.assessment.training import Extractors, Say
 from unmask.errors import InputError
@@ -287,6 +287,8 @@ def read_inputs(
     if unread and original is not None:
         readable = partial(only, names=unread, what="can be read", inside=False)
         original, every = readable(original), {name: readable(one) for name, one in every.items()}
+    if original is not None:
+        every = {name: in_order_of(original, one) for name, one in every.items()}
     tables = {table.name: located(_table(table)) for table in config.scores}
     scored = [one for one in config.safeguards if one.scores and not one.hidden]
     sets = {

@@ -11,13 +11,23 @@ from unmask.assessment.config import Config
 from unmask.errors import InputError
 from unmask.privacy.legal import rows_by_content
 from unmask.run import text_lines
-from unmask.trials import Embeddings
+from unmask.trials import Embeddings, lookup
 
 
 def utterances(embeddings: Embeddings) -> pl.Series:
     """The name of every utterance, which all that was read has."""
     assert embeddings.utterances is not None
     return embeddings.utterances.to_series()
+
+
+def in_order_of(original: Embeddings, other: Embeddings) -> Embeddings:
+    """Put recordings in the order of the original's of the same names; any others come last.
+
+    Attacks on both are then lists of the same trials, in whatever order files have their rows.
+    """
+    position = lookup(utterances(other), utterances(original))
+    order = np.argsort(np.where(position < 0, len(original), position), kind="stable")
+    return other if (np.diff(order) == 1).all() else other.select(order)
 
 
 def only(

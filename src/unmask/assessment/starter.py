@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
@@ -19,6 +19,7 @@ from typing import Any
 from unmask.assessment.challenge import read_results
 from unmask.assessment.config import ATTACKERS, FRAMEWORKS, Config
 from unmask.assessment.toml import check_config, relative, resolved
+from unmask.base import one_line
 from unmask.data import demo_scores
 from unmask.errors import InputError
 from unmask.run import files_below, folders_below, make_folder, write_whole
@@ -64,7 +65,8 @@ def _of_files(where: Path, start: Path) -> str:
     """What lies in the folder itself: embeddings, folders of recordings, score files."""
     embeddings: dict[str, str] = {}
     audio: dict[str, str] = {}
-    scores: dict[str, str] = {}
+    scores: dict[str, dict[str, Any]] = {}
+    keys: list[str] = []
     columns: dict[str, None] = {}
     skipped = []
     for path in sorted(where.iterdir()):
@@ -84,7 +86,9 @@ def _of_files(where: Path, start: Path) -> str:
                 embeddings[name] = place
                 columns |= dict.fromkeys(content.columns)
             elif isinstance(content, Scores):
-                scores[name] = place
+                scores[name] = {"path": place, "is_labelled": content.label is not None}
+            else:
+                keys.append(place)
     paths = embeddings or audio
     if not paths and not scores:
         known = "embeddings, recordings or scores, or a VoicePrivacy or Kaldi tree below it"
@@ -105,6 +109,7 @@ def _of_files(where: Path, start: Path) -> str:
         for name, path in paths.items()
         if name != original
     ]
+    remarks = _give_keys(scores, keys)
     return _rendered(
         where,
         kind="embeddings" if embeddings else "audio",
@@ -113,7 +118,22 @@ def _of_files(where: Path, start: Path) -> str:
         scores=scores,
         columns=list(columns),
         skipped=skipped,
+        remarks=remarks,
     )
+
+
+def _give_keys(scores: Mapping[str, dict[str, Any]], keys: Sequence[str]) -> list[str]:
+    """Give score files without labels the only key there is; say what was done, or must be."""
+    unlabelled = [one for one in scores.values() if not one["is_labelled"]]
+    if not unlabelled:
+        return []
+    names = ", ".join(one["path"] for one in unlabelled)
+    if len(keys) == 1:
+        for one in unlabelled:
+            one["key"] = keys[0]
+        return [f"no labels in {names}: taken from {keys[0]}"]
+    found = f"; found {', '.join(keys)}" if keys else ""
+    return [f'no labels in {names}: write key = "FILE" below its files{found}']
 
 
 def _rendered(where: Path, **values: Any) -> str:
@@ -124,7 +144,7 @@ def _rendered(where: Path, **values: Any) -> str:
         trim_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters["toml"] = _toml_text
+    environment.filters |= {"toml": _toml_text, "one_line": one_line}
     title = f"Assessment of {where.resolve().name}"
     template = environment.get_template("starter.toml.j2")
     return template.render(title=title, frameworks=FRAMEWORKS, attackers=ATTACKERS, **values)

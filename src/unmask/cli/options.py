@@ -9,6 +9,7 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator
 from copy import copy
 from dataclasses import fields, is_dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -67,6 +68,21 @@ def group(**options: Any) -> Any:
     return options
 
 
+def rate(value: Any) -> float:
+    """Read a rate that is given as a share or in per cent: 0.01, 1% and "1 %" are equal."""
+    text = str(value).strip()
+    number, is_percent = text.removesuffix("%"), text.endswith("%")
+    try:
+        # Decimals, since 0.1 / 100 is not the number that 0.001 is.
+        return float(Decimal(number.strip()).scaleb(-2)) if is_percent else float(text)
+    except (ArithmeticError, ValueError):
+        raise typer.BadParameter(f"expected a rate such as 0.01 or 1%, found {value}") from None
+
+
+_PARSERS: dict[str | None, Callable[[Any], Any]] = {"RATE": rate}
+"""How values are read, by the word that stands for them in the help."""
+
+
 def _worded(name: str, value: Any, homes: Iterable[str]) -> Any:
     """A parameter with the words of the first of its ``homes`` that has some; else as it is."""
     words = next((_WORDS[home, name] for home in homes if (home, name) in _WORDS), None)
@@ -76,6 +92,7 @@ def _worded(name: str, value: Any, homes: Iterable[str]) -> Any:
     made = copy(value) if isinstance(value, ParameterInfo) else typer.Option(usual)
     made.help, made.metavar = words["help"], words["metavar"] or made.metavar
     made.show_default = words["default"] or made.show_default
+    made.parser = _PARSERS.get(words["metavar"], made.parser)
     return made
 
 

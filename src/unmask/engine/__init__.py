@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from unmask.engine.metrics import min_cllr, min_dcf, negated_notices, tpr_at_fpr, zebra
     from unmask.engine.metrics import zebra_of
     from unmask.engine.operating import Cost, Pav, Polygon, equal_error, equal_errors
-    from unmask.engine.operating import SpoofCost, first_of_blocks
+    from unmask.engine.operating import SpoofCost, decimal_from, first_of_blocks
     from unmask.engine.roc import Roc
 
 open_door(__name__)

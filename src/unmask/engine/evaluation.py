@@ -20,7 +20,7 @@ from unmask.base import (
     estimate_row,
 )
 from unmask.engine import information
-from unmask.engine.battery import Battery
+from unmask.engine.battery import SPOOF_METRICS, Battery
 from unmask.engine.bootstrap import (
     AUTO_REPLICATES,
     AUTO_TRIALS,
@@ -60,7 +60,10 @@ UNPAIRED = "trials without speakers in bins are drawn for each system anew"
 NO_FALSE_ALARM = "this rate is less than one false alarm of all nontarget trials"
 ScoresAround = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 """Gives the scores of trials next to thresholds: the highest below and the lowest of at least."""
-_OF_TRIALS = ("threshold", "safe_threshold", "eer", "eer_raw", "min_dcf", "min_c_det", "tpr_at_fpr")
+_OF_TRIALS = (
+    *("threshold", "safe_threshold", "eer", "eer_raw", "eer_rocch"),
+    *("min_dcf", "min_c_det", "tpr_at_fpr", *SPOOF_METRICS),
+)
 """Metrics whose thresholds follow from the trials; others were given, or are Bayes thresholds."""
 
 

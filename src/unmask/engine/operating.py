@@ -19,6 +19,8 @@ EER_ESTIMATORS = ("rocch", "raw", "kaldi", "speechbrain", "asvspoof")
 _WIDER, _STRICTER, MARKS = 16.0, 32.0, 129
 _DIGITS = 17
 """Significant digits that tell any two numbers of 64 bits apart."""
+_DIGITS_OF_MODELS = 4
+"""Significant digits of a threshold that a model gives."""
 _EXACTLY = Context(prec=1200)
 
 
@@ -287,6 +289,22 @@ def shortest_decimal(threshold: float, below: float, above: float) -> float:
             if below < shown <= above:
                 return shown + 0.0  # no negative zero
     return threshold
+
+
+def decimal_from(threshold: float, next_target: float) -> float:
+    """The shortest decimal from a threshold on that rejects no further target.
+
+    For thresholds of a model, above which a score must lie to be accepted. At most four digits are
+    shown, unless ``next_target``, the lowest accepted target score, asks for more. A higher
+    threshold keeps what a lower one keeps.
+    """
+    if not np.isfinite(threshold):
+        return threshold
+    exact = Decimal(threshold)
+    last_digit = Decimal(1).scaleb(exact.adjusted() - _DIGITS_OF_MODELS + 1)
+    highest = float(exact.quantize(last_digit, ROUND_CEILING, _EXACTLY))
+    highest = min(highest, float(np.nextafter(next_target, -np.inf)))
+    return shortest_decimal(threshold, float(np.nextafter(threshold, -np.inf)), highest)
 
 
 def accepted_at(polygon: Polygon, fpr: float) -> tuple[float, int]:

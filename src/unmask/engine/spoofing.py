@@ -48,6 +48,7 @@ from unmask.engine.evaluation import (
     SystemResult,
     evaluate_groups,
     group_masks,
+    nearest_of,
 )
 from unmask.engine.operating import OperatingPoint, Polygon, SpoofCost, equal_error
 from unmask.engine.roc import Roc
@@ -368,6 +369,7 @@ class SpoofTrials:
     together = property(lambda self: self.parts[0].together)
     draws = property(lambda self: self.parts[0].draws)
     first_order = property(lambda self: self.parts[0].first_order)
+    accepted = property(lambda self: self.parts[0].accepted)
     wider = property(lambda self: max(part.wider for part in self.parts))
     roc = lazy(lambda self: self._joined(*(part.roc for part in self.parts)))
     whole = property(lambda self: self._joined(*(part.whole for part in self.parts)))
@@ -544,9 +546,9 @@ def spoof_measurements(
     three = replace(analysis, battery=battery)
     made: list[tuple[Sequence[str], Measurement]] = []
     listening = None if scores.test_speaker is None else len(scores.test_speaker.used)
-    for some, how, systems, speakers in (
-        (names, three, asv, speaker_count(scores)),
-        (cms, alone, standalone, listening),
+    for some, how, systems, speakers, rejected in (
+        (names, three, asv, speaker_count(scores), ~scores.is_target),
+        (cms, alone, standalone, listening, spoof),
     ):
         if some:
             rocs = tuple(systems if units is None else (system.roc for system in systems))
@@ -555,6 +557,12 @@ def spoof_measurements(
             measured = SpoofMeasurement(
                 how, rocs, *about, n=n, attack=attack, nearest=nearest, recordings=recordings
             )
+            # A printed threshold decides all trials as the exact one does, spoofs among them.
+            around = [
+                nearest_of(roc, [every[name][rejected]])
+                for name, roc in zip(some, rocs, strict=True)
+            ]
+            measured = replace(measured, around=tuple(around))
             made.append((some, measured))
     return made
 

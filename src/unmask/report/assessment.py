@@ -262,6 +262,7 @@ def check_inputs(
         lines += [] if name == ORIGINAL else [f"attackers of {name}: {'; '.join(who)}"]
     seconds = expected(study, work)
     lines += [note("quick")] if config.quick else []
+    lines += [note("check_redacted")] if config.redact else []
     return [*lines, *untried(study), f"A run takes about {duration(seconds)}."]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unmask.base import FloatArray, IntArray, Part, Tabular, estimate_row
-from unmask.engine import Roc
+from unmask.engine import Roc, decimal_from
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
 from unmask.run import progress, run_on
@@ -50,9 +50,11 @@ class Operating:
 
 @dataclass(frozen=True)
 class Needed:
-    """The threshold that keeps P_FA^N at a rate, and its misses. At ``threshold`` the prediction is
-    the rate, with the upper end ``high``; at ``safe_threshold`` the upper end is. Without intervals
-    ``high`` is NaN and both are the same.
+    """The threshold that keeps P_FA^N at a rate, and its misses.
+
+    At ``threshold`` the prediction is the rate, with the upper end ``high``; at ``safe_threshold``
+    the upper end is. Both are rounded up to the shortest decimal that rejects no further target.
+    Without intervals ``high`` is NaN and both are the same.
     """
 
     count: int
@@ -387,14 +389,19 @@ class _Pairs:
 
 def _needed(rate: float, count: int, fitted: Extrapolation, roc: Roc, level: float) -> Needed:
     """The threshold that keeps the closest of so many voices at a rate."""
+    targets = roc.scores[roc.target > 0]
 
     def misses(threshold: float) -> float:
         return float(roc.target[roc.scores <= threshold].sum() / roc.targets)
 
-    threshold = fitted.threshold_for(rate, count)
+    def keeping(level: float | None = None) -> float:
+        exact = fitted.threshold_for(rate, count, level=level)
+        return decimal_from(exact, float(targets[targets > exact].min(initial=np.inf)))
+
+    threshold = keeping()
     safe, high = threshold, float("nan")
     if fitted.replicates:
-        safe = fitted.threshold_for(rate, count, level=level)
+        safe = keeping(level)
         if np.isfinite(threshold):
             high = float(fitted.predict_interval([count], [threshold], level=level).high[0, 0])
     return Needed(count, rate, threshold, misses(threshold), high, safe, misses(safe))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -20,6 +21,7 @@ Strings = Ids | Iterable[Any]
 Contents = NDArray[np.uint64]
 """A number of each recording that follows from its content."""
 SLICE = 1 << 14
+_CONTENT = re.compile("[0-9a-f]{16}")
 _MOST = {"float32": 1e15, "float64": 1e150}
 """Largest numbers whose squares, and those of their inverses, a sum can hold."""
 
@@ -175,6 +177,23 @@ def content_codes(vectors: Vectors) -> Contents:
     rows = rows + np.float32(0)  # -0 and 0 are one number
     digests = [hashlib.blake2b(row, digest_size=8).digest() for row in rows]
     return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)
+
+
+CONTENT_COLUMN = "content_digest"
+"""Column of a file that keeps the content of each recording, 16 hexadecimal digits a row."""
+
+
+def contents_as_text(contents: Contents) -> list[str]:
+    """Write numbers of recordings as files keep them."""
+    return [f"{code:016x}" for code in contents.tolist()]
+
+
+def contents_of_text(texts: Iterable[Any]) -> Contents | None:
+    """Read what :func:`contents_as_text` wrote; None for a column of anything else."""
+    rows = list(map(str, texts))
+    if not all(map(_CONTENT.fullmatch, rows)):
+        return None
+    return np.array([int(row, 16) for row in rows], dtype=np.uint64)
 
 
 def _matrix(vectors: ArrayLike, name: str) -> Vectors:

@@ -15,7 +15,7 @@ import polars as pl
 from unmask.base import BoolArray
 from unmask.errors import InputError
 from unmask.trials import problems
-from unmask.trials.embeddings import Embeddings
+from unmask.trials.embeddings import CONTENT_COLUMN, Embeddings, contents_of_text
 from unmask.trials.formats import OnProblem, Source, Units, check_choice, format_named, natural
 from unmask.trials.ids import as_text, plain_text, text_ids
 from unmask.trials.readers import detect, kaldi
@@ -500,6 +500,11 @@ def _from_table(source: str, arrays: Mapping[str, Any], format: str) -> tuple[st
     if len(told) == 1:
         content["encoder"] = str(told.pop())
         columns.pop("encoder", None)
+    digests = columns.get(detect.normalise(CONTENT_COLUMN))
+    contents = None if digests is None else contents_of_text(digests)
+    if contents is not None:
+        content["contents"] = contents
+        columns.pop(detect.normalise(CONTENT_COLUMN))
     return format, {**content, "columns": columns}
 
 

@@ -12,7 +12,7 @@ import polars as pl
 
 from unmask.errors import InputError
 from unmask.run import MARK, atomic_file, check_output
-from unmask.trials.embeddings import Embeddings
+from unmask.trials.embeddings import CONTENT_COLUMN, Embeddings, contents_as_text
 from unmask.trials.formats import LAYOUTS, OTHER, Format, format_named
 from unmask.trials.ids import Ids
 from unmask.trials.readers.kaldi import check_archive_folder, encode
@@ -38,7 +38,8 @@ def write(
     """Write scores, a key or embeddings; every file is written whole or not at all.
 
     A Kaldi archive of embeddings comes with an ``.scp`` index and, as it holds no speakers, with
-    ``utt2spk`` beside it; it does not tell the encoder, as other formats do.
+    ``utt2spk`` beside it. Other formats also keep the encoder and, of audio that was embedded, a
+    digest of each recording, so that a file read back is split as the recordings themselves.
 
     Parameters
     ----------
@@ -276,6 +277,8 @@ def _write_embeddings(embeddings: Embeddings, path: str | Path, target: Format) 
             **embeddings.columns,
         }
     )
+    if embeddings.contents is not None:
+        columns[CONTENT_COLUMN] = pl.Series(contents_as_text(embeddings.contents))
     told = {"encoder": embeddings.encoder} if embeddings.encoder else {}
     if is_npz:
         _save("npz", {"embeddings": embeddings.vectors, **columns, **told}, path)

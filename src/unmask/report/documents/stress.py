@@ -9,6 +9,7 @@ import numpy as np
 from unmask import stress
 from unmask.estimate import Notice
 from unmask.report.documents import Document, Row, document
+from unmask.report.table import threshold_value
 from unmask.report.words import labels, note
 from unmask.trials import Source
 
@@ -38,7 +39,8 @@ def _(studies: Mapping[str, stress.WorstCaseStudy], *, inputs: tuple[Source, ...
         notes.append(_counts(study, said))
         notes += [
             f"{said}to keep the closest of {need.count:,} voices at {100 * need.rate:g} %, accept"
-            f" above {need.threshold:.4g}: {100 * need.p_miss:.2f} % misses{_safe(need, study)}."
+            f" above {threshold_value(need.threshold)}: {100 * need.p_miss:.2f} %"
+            f" misses{_safe(need, study)}."
             for need in study.needed
         ]
         at = f" at N = {study.population:,}: "
@@ -60,7 +62,7 @@ def _safe(need: stress.Needed, study: stress.WorstCaseStudy) -> str:
         return f"{upper}; {study.empirical.targets:,} targets are too few to keep that end there"
     return (
         f"{upper}; to keep that end there, accept above"
-        f" {need.safe_threshold:.4g}: {100 * need.safe_p_miss:.2f} % misses"
+        f" {threshold_value(need.safe_threshold)}: {100 * need.safe_p_miss:.2f} % misses"
     )
 
 

@@ -29,12 +29,13 @@ def hardest_people(
     assert whose is not None
     used, first, who = np.unique(whose.codes, return_index=True, return_inverse=True)
     names = [str(whose.names[int(code)]) for code in used]
-    people = {name: np.array([n]) for n, name in enumerate(names)}
+    # By name, since people of equal shares are listed in this order, whatever that of the rows is.
+    people = {names[n]: np.array([n]) for n in np.argsort(names)}
     for column, ids in scores.columns.items():
         own = ids.take(first)
         if column.startswith("test_") and 1 < own.n_unique <= min(MOST_VALUES, len(names) // 2):
             groups = {str(own.names[int(c)]): np.flatnonzero(own.codes == c) for c in own.used}
-            people |= {f"{column[5:]} {value}": some for value, some in groups.items()}
+            people |= {f"{column[5:]} {value}": groups[value] for value in sorted(groups)}
     times = Sampling(replicates, level, seed).times(len(names))[:, in_order(names)]
     found = []
     for kind, here in (("target", scores.is_target), ("nontarget", scores.is_nontarget)):
