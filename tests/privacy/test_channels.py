@@ -162,6 +162,48 @@ def test_vectors_of_length_one_have_no_such_channel():
     assert not any("length" in name for name in table["V"].result.attacks)
 
 
+def test_lengths_that_half_precision_left_are_no_channel():
+    halves = []
+    for side in only_lengths(0):
+        rows = side.normalised().vectors.astype(np.float16)
+        halves.append(um.Embeddings(rows, side.speakers, side.utterances))
+    attackers = {"ignorant": um.Attacker(*halves, enrols="original")}
+    assert list(with_length(attackers)) == ["ignorant"]
+
+
+def not_tried(found):
+    (notice,) = (one for one in found.notices if one.code == "not-tried")
+    return notice.sentence
+
+
+def test_lengths_that_are_not_compared_are_told():
+    enrol, test = only_lengths(0)
+    unit = um.Embeddings(test.normalised().vectors, test.speakers, test.utterances)
+    both = {"ignorant": um.Attacker(enrol, test, enrols="original")}
+    assert "length of vectors (not asked for)" in not_tried(um.assess_attackers(both, **HOW))
+    compared = um.assess_attackers(with_length(both), **HOW)
+    assert "length of vectors" not in not_tried(compared)
+    halved = with_length({"ignorant": um.Attacker(enrol, unit, enrols="original")})
+    assert list(halved) == ["ignorant"]
+    found = um.assess_attackers(halved, **HOW)
+    assert "length of vectors (all equal on one side only)" in not_tried(found)
+
+
+def test_a_control_by_direction_says_nothing_of_the_length():
+    enrol, test = only_lengths(3, personal=False)
+    rows = np.random.default_rng(0).normal(size=(len(enrol), 24)) * 0.05 + enrol.vectors
+    known = um.Embeddings(rows, enrol.speakers)
+    attackers = {
+        "original": um.Attacker(enrol, known),
+        "ignorant": um.Attacker(enrol, test, enrols="original"),
+    }
+    found = um.assess_attackers(with_length(attackers), **HOW)
+    told = {one.subject: one.sentence for one in found.notices if one.code == "chance"}
+    assert "on unprotected speech the same attack reaches" in told["ignorant, 1 utterance"]
+    assert "reaches" not in told["ignorant (length), 1 utterance"]
+    assert told["ignorant (length), 1 utterance"].endswith("this tells nothing")
+
+
 def test_training_people_join_where_there_are_thirty():
     enrol, test = only_lengths(0)
     other = only_lengths(5, people=40)[0]

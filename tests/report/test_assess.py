@@ -772,3 +772,32 @@ def test_a_safeguard_of_fewer_utterances_enrols_the_same_part_of_them():
         assert sum(name in enrols for name in few.utterances.to_series() if name[0] == who) == 2
     assert enrolling(config, original, {"all": original}) == enrolling(config, original, {})
     assert set(counterpart(original, few).utterances.to_series()) == set(few.utterances.to_series())
+
+
+def voices_of(each, *, people=6, spread=0.1, seed=0):
+    """So many recordings of each person, whose voice is a direction of its own."""
+    rng = np.random.default_rng(seed)
+    rows = np.repeat(np.eye(people, 8), each, axis=0)
+    names = np.repeat([f"s{n}" for n in range(people)], each)
+    utterances = [f"u{n:02}" for n in range(len(rows))]
+    return Embeddings(rows + spread * rng.normal(size=rows.shape), names, utterances)
+
+
+@pytest.mark.parametrize("each", [2, 3])
+def test_people_of_few_recordings_are_assessed_without_singling_out(each):
+    original, protected = voices_of(each), voices_of(each, spread=0.2, seed=1)
+    result = um.assess(original, {"V": protected}, quick=True)
+    labels = [number.label for number in result.cards[0].numbers]
+    assert "Linkability" in labels
+    assert "Singling Out" not in labels
+    assert "Singling Out not measured, it takes two test utterances" in str(result)
+
+
+def test_a_safeguard_that_leaves_no_voices_apart_has_its_deid():
+    original = voices_of(6)
+    equal = replace(original, vectors=np.ones((len(original), 8)))
+    result = um.assess(original, {"V": equal}, quick=True)
+    assert "not computed" not in str(result)
+    (similarity,) = (section for section in result.sections if section.key == "similarity")
+    deid = find(similarity.rows, "deid")
+    assert deid[0].estimate.value == 1

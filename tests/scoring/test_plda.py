@@ -12,6 +12,7 @@ from unmask import InputError
 from unmask.scoring import Plda, backend_named, score_matrix
 from unmask.scoring.cosine import SpeakerMoments
 from unmask.scoring.plda import em_step
+from unmask.trials import Embeddings
 
 
 @dataclass
@@ -179,3 +180,16 @@ def test_bad_files_and_bad_sets_are_named(tmp_path: Path):
         Plda.fit(data, shrinkage=2.0)
     with pytest.raises(InputError, match="cosine"):
         backend_named("magic")
+
+
+@pytest.mark.parametrize("back_end", ["wccn", "lda", "plda"])
+@pytest.mark.parametrize("rounding", [0, 1e-8])
+def test_recordings_that_equal_each_other_are_refused_by_the_name_of_the_back_end(
+    back_end, rounding
+):
+    rng = np.random.default_rng(4)
+    who = np.repeat(np.arange(20), 5)
+    rows = rng.normal(size=(20, 64))[who] + rounding * rng.normal(size=(100, 64))
+    message = rf"^back-end {back_end}: expected (recordings of a person|vectors) that differ, found"
+    with pytest.raises(InputError, match=message):
+        backend_named(back_end, Embeddings(rows, who))

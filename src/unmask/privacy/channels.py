@@ -8,7 +8,7 @@ n_e enrolment utterances against the mean of n_t test utterances.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -27,8 +27,11 @@ LEAST_TRAINING_PEOPLE = 30
 SHRINKAGE, SHRINKAGE_OF_FEW = 0.05, 0.1
 FEW_PER_COLUMN = 10
 """With fewer utterances a column the within-person covariance is shrunk by more."""
-LEAST_SPREAD = 1e-5
-"""Vectors whose lengths differ by a smaller share are all of length one, but for rounding."""
+LEAST_SPREAD = 2e-3
+"""Vectors whose lengths differ by a smaller share are all of length one, but for rounding.
+
+In half precision each number is off by up to 2^-11 of itself, and the length by as much.
+"""
 _NEGLIGIBLE = 1e-9
 _CONSTANT = 1e-12
 
@@ -226,6 +229,27 @@ def with_length(
         if label not in chosen and lengths_vary(attacker.enrol, attacker.test):
             chosen[label] = replace(attacker, backend=LENGTH)
     return chosen
+
+
+def lengths_left_out(attackers: Iterable[Attacker]) -> str | None:
+    """Say why some of the ``attackers`` do not compare the length of vectors that has evidence.
+
+    None where lengths are compared, or vary on no side.
+    """
+    voices = [one for one in attackers if not one.listens and not one.by]
+    compared = {(id(one.enrol), id(one.test)) for one in voices if one.channel}
+    others = {(id(one.enrol), id(one.test)): one for one in voices}
+    reasons = set()
+    for sides, one in others.items():
+        # Of one vector it is not known whether lengths vary.
+        if sides in compared or min(len(one.enrol), len(one.test)) < 2:
+            continue
+        enrolled_vary, tested_vary = lengths_vary(one.enrol), lengths_vary(one.test)
+        if enrolled_vary and tested_vary:
+            reasons.add("not asked for")
+        elif enrolled_vary or tested_vary:
+            reasons.add("all equal on one side only")
+    return "; ".join(sorted(reasons)) or None
 
 
 def _other_people(attacker: Attacker) -> Embeddings | None:

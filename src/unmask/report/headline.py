@@ -13,6 +13,7 @@ from unmask.assessment import COMPARED, ORIGINAL, Inputs
 from unmask.base import VERDICT, few_speakers, grouped
 from unmask.engine import LARGEST_D_ECE
 from unmask.estimate import Estimate, Notice
+from unmask.privacy.channels import lengths_vary
 from unmask.privacy.legal import RELEASE, STRONG_ENOUGH, extent, spoken
 from unmask.report.documents import Row
 from unmask.report.section import Section, colours_of
@@ -449,6 +450,25 @@ def untried(study: Study) -> Iterable[str]:
     yield from (f"{said[:1].upper()}{said[1:]}" for said in left_out)
 
 
+def _lengths_left_out(study: Study) -> Iterator[str]:
+    """Tell where the length of vectors varies and was not compared."""
+    one_sided = []
+    is_quick_and_varies = False
+    for safeguard, attacks in study.attacks.items():
+        if safeguard == ORIGINAL:
+            continue
+        sides = [(one.data.enrol, one.data.test) for one in attacks]
+        vary = [(lengths_vary(enrol), lengths_vary(test)) for enrol, test in sides]
+        if any(enrolled != tested for enrolled, tested in vary):
+            one_sided.append(safeguard)
+        elif study.config.quick and any(tested for _, tested in vary):
+            is_quick_and_varies = True
+    if is_quick_and_varies:
+        yield note("quick_lengths")
+    if one_sided:
+        yield note("one_sided_lengths", names=listed(one_sided))
+
+
 def _alike(
     reasons: Iterable[tuple[tuple[str, str], str]],
 ) -> Iterable[tuple[tuple[tuple[str, ...], str], list[str]]]:
@@ -480,6 +500,7 @@ def limits(cards: Sequence[Card], study: Study, sections: Sequence[Section] = ()
         yield note("few" if few else "crowd", people=people, how=f"{beyond}not measured")
         if not inputs.trained:
             yield note("no_extractor")
+        yield from _lengths_left_out(study)
     else:
         said = dict.fromkeys(notice.sentence for notice in _notices(cards, "few-speakers"))
         yield from (f"{sentence}." for sentence in said)
@@ -495,6 +516,8 @@ def limits(cards: Sequence[Card], study: Study, sections: Sequence[Section] = ()
         yield note("equal_shares", which="; ".join(which))
     yield from untried(study)
     unfitted = grouped((one.sentence, one.subject) for one in noticed if one.code == "not-fitted")
+    left_out = [one for one in noticed if one.code == "metric-left-out"]
+    unfitted |= grouped((one.sentence, one.subject) for one in left_out)
     for sentence, subjects in unfitted.items():
         yield f"{sentence} ({listed(list(dict.fromkeys(subjects)))})."
     if not inputs.protected:

@@ -21,6 +21,8 @@ Codes = npt.NDArray[np.integer[Any]]
 LDA_DIRECTIONS = 20
 COHORT = 200
 _LEAST = 1e-9
+_EQUAL = 1e-12
+"""Share of the variance between people up to which that within them is rounding."""
 
 
 def as_vectors(values: npt.ArrayLike, *, dimension: int | None = None) -> FloatArray:
@@ -110,6 +112,16 @@ def group_means(vectors: FloatArray, codes: Codes) -> tuple[IntArray, FloatArray
     return counts.astype(np.int64), means, dense.astype(np.int64)
 
 
+def refuse_equal_recordings(moments: SpeakerMoments, name: str) -> None:
+    """Refuse people whose recordings all equal each other.
+
+    The covariance within them is 0, or what rounding leaves of that, and has no inverse.
+    """
+    between = float(moments.means.var(axis=0).sum())
+    if np.trace(moments.within) <= _EQUAL * between:
+        raise InputError(f"back-end {name}", "recordings of a person that differ", "equal ones")
+
+
 def shrunk(matrix: FloatArray, shrinkage: float) -> FloatArray:
     """(1 − λ)·C + λ·(tr C / d)·I, which has an inverse for any λ > 0."""
     if not 0 <= shrinkage <= 1:
@@ -127,6 +139,7 @@ def discriminants(moments: SpeakerMoments, directions: int, shrinkage: float) ->
             f"LDA: expected 1 to {most} directions for {moments.counts.size} speakers"
             f" in {dimension} dimensions, found {directions}"
         )
+    refuse_equal_recordings(moments, "lda")
     centred = moments.means - np.average(moments.means, axis=0, weights=moments.counts)
     between = (centred * moments.counts[:, None]).T @ centred / moments.size
     _, basis = eigh(between, shrunk(moments.within, shrinkage))
@@ -204,11 +217,13 @@ class Whitening(Cosine):
             matrix = np.cov(vectors, rowvar=False, bias=True)
         else:
             raise InputError("whitening", "within or total", covariance)
+        name = "wccn" if covariance == "within" else "whitening"
         if not np.any(matrix):
-            raise InputError("whitening", "vectors that differ", "equal ones")
+            raise InputError(f"back-end {name}", "vectors that differ", "equal ones")
+        if covariance == "within":
+            refuse_equal_recordings(moments, name)
         inverse = np.linalg.inv(shrunk(np.atleast_2d(matrix), shrinkage))
         projection = np.asarray(np.linalg.cholesky((inverse + inverse.T) / 2), dtype=np.float64)
-        name = "wccn" if covariance == "within" else "whitening"
         return cls(vectors.mean(axis=0), projection, name)
 
     def sides(self, vectors: npt.ArrayLike) -> Sides:

@@ -100,6 +100,7 @@ class Plda:
         rows = length_normalised(rows)
         mean = rows.mean(axis=0)
         moments = SpeakerMoments.of(rows - mean, codes)
+        cosine.refuse_equal_recordings(moments, "plda")
         between, within = moments.between, cosine.shrunk(moments.within, shrinkage)
         for _ in range(iterations):
             between, within = em_step(moments, between, within)

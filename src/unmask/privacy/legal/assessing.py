@@ -16,6 +16,7 @@ from unmask.base import FloatArray, IntArray, Sampling
 from unmask.errors import InputError
 from unmask.estimate import Notice
 from unmask.privacy.attack import READINGS, Attacker, Reading, not_tried, with_groups
+from unmask.privacy.channels import lengths_left_out
 from unmask.privacy.legal.conversations import (
     USUAL,
     AttackData,
@@ -240,6 +241,7 @@ def assess_attackers(
         sources=tuple(dict.fromkeys(s.source for s in sets if s.source is not None)),
         release=tuple(n for n, one in done.items() if n not in words and one.is_release),
         words=words,
+        channels=tuple(name for name, one in attackers.items() if one.channel),
         skipped=(*refused, *skipped),
         untried=_untried(list(attacks.values()), variants),
     )
@@ -387,6 +389,11 @@ def _possible_points(
     lacking = [point for point in points if point[1] == "singling_out" and point[0] > longest]
     if len(lacking) == len(points):
         return points, []
+    left = [point for point in points if point not in lacking]
+    if lacking and not longest:
+        wanted = "it takes two test utterances of a person"
+        sentence = f"{TITLES['singling_out']} not measured, {wanted}"
+        return left, [Notice("metric-left-out", "", sentence)]
     notices = []
     for length, metric in lacking:
         sentence = (
@@ -394,7 +401,7 @@ def _possible_points(
             f" longest are of {longest}"
         )
         notices.append(Notice("length-left-out", TITLES[metric], sentence))
-    return [point for point in points if point not in lacking], notices
+    return left, notices
 
 
 def _untried(attackers: Sequence[Attacker], variants: Sequence[str]) -> tuple[Notice, ...]:
@@ -402,9 +409,12 @@ def _untried(attackers: Sequence[Attacker], variants: Sequence[str]) -> tuple[No
     used = (attacker.backend for attacker in attackers)
     tried = {one if isinstance(one, str) else one.name for one in used}
     missing = [str(reading) for reading in READINGS if reading not in (Reading.PLAIN, *variants)]
-    readings = [f"scores read {', '.join(missing)} (not asked for)"] * bool(missing)
+    others = [f"scores read {', '.join(missing)} (not asked for)"] * bool(missing)
+    why = lengths_left_out(attackers)
+    if why is not None:
+        others.append(f"the length of vectors ({why})")
     able = lambda named: any(attacker.allows(named.name) for attacker in attackers)  # noqa: E731
-    return (not_tried(tried, able, *readings),) if attackers else ()
+    return (not_tried(tried, able, *others),) if attackers else ()
 
 
 def fitting_lengths(

@@ -51,7 +51,8 @@ class LegalSweep(Tabular):
     what could not be tried, ``untried`` what was not asked for or lacked data. ``crowds`` continue
     Linkability of the strongest attack to more people, by length. ``words`` are attacks by words
     alone: they stand beside the others and do not compete. ``gaps`` are the largest risks by groups
-    of people.
+    of people. ``channels`` are attackers who compare something else than the direction of vectors:
+    they compete, and the control, which compares directions, tells nothing of their strength.
     """
 
     curves: Mapping[tuple[str, str, int], Curve]
@@ -67,6 +68,7 @@ class LegalSweep(Tabular):
     crowds: Mapping[int, ExtrapolatedLinkability] = field(default_factory=dict)
     words: tuple[str, ...] = ()
     gaps: tuple[GroupGaps, ...] = ()
+    channels: tuple[str, ...] = ()
 
     @property
     def attackers(self) -> tuple[str, ...]:
@@ -329,6 +331,8 @@ class LegalSweep(Tabular):
                 continue
             at_chance = no_better(readings, np.all([one.at_chance for one in readings], axis=0))
             control = variants.get((str(self.original), metric, length), [])
+            if name in self.channels:
+                control = []
             verdicts: dict[str, list[str]] = {}
             what = "the voice alone" if "+ words" in name else "the same attack"
             for count in readings[0].counts[at_chance] if name != self.original else ():

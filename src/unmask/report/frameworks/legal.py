@@ -65,13 +65,18 @@ class LegalResults:
         self.probes: Mapping[tuple[str, str], law.Inference] = results["probes"]
         self.release: Mapping[tuple[str, str], law.LegalSweep] = results["release"]
         self.words: Mapping[tuple[str, str], law.LegalSweep] = results["words"]
-        self.metrics: tuple[str, ...] = config.legal.metrics
+        # People with few recordings may have speech enough for some of the metrics only.
+        self.metrics: tuple[str, ...] = tuple(
+            metric
+            for metric in config.legal.metrics
+            if all(metric in sweep.metrics for sweep in sweeps.values())
+        )
         self.first, self.seed = config.legal.lengths[0], config.seed
         told = (
             Notice(notice.code, name, notice.line)
             for (name, _), sweep in sweeps.items()
             for notice in sweep.skipped
-            if notice.code in ("not-fitted", "not-centred", "talkative")
+            if notice.code in ("not-fitted", "not-centred", "talkative", "metric-left-out")
         )
         self.unfitted = list(dict.fromkeys(told))
         self.whole: dict[str, law.LegalSweep] = {}
@@ -93,10 +98,12 @@ class LegalResults:
             linking = [sweep for sweep in by.values() if "linkability" in sweep.metrics]
             self.each[name] = [sweep.worst("linkability") for sweep in linking]
             for who, metric, length in product(by, self.metrics, whole.lengths):
+                if length not in by[who].lengths_of(metric):
+                    continue
                 best = by[who].strongest(metric, length)
                 self.shown[name][who, metric, length] = curves[best.attacker, metric, length]
             for metric in self.metrics:
-                most = self.strongest(name, metric, min(whole.lengths))
+                most = self.strongest(name, metric, min(whole.lengths_of(metric)))
                 worst = whole.worst(metric)
                 self.points[name, metric] = {WORST: worst, ALL: most}
                 key = worst.attacker, metric, worst.length
@@ -141,7 +148,7 @@ class LegalResults:
             }
             compared[f"lengths under {name}"] = {
                 f"{length} utterances": self.leading(name, metric, length)[1]
-                for length in self.whole[name].lengths
+                for length in self.whole[name].lengths_of(metric)
             }
         compared["safeguards"] = {
             name: self.leading(name, metric, self.first)[1] for name in self.safeguards
@@ -170,6 +177,8 @@ def section(study: Study, groups: Results) -> Section:
     lines = []
     for name, whole in results.whole.items():
         for metric, length in product(results.metrics, whole.lengths):
+            if length not in whole.lengths_of(metric):
+                continue
             label, curve = results.leading(name, metric, length)
             who = ORIGINAL if name == ORIGINAL else label
             beyond = whole.crowds.get(length) if metric == "linkability" else None
@@ -286,7 +295,7 @@ def tables(results: LegalResults) -> Iterator[TableBlock]:
             last = int(curve.counts.argmax())
             details.append(Row({**base, "metric": metric}, curve.details(last)))
         for metric in results.metrics:
-            length = whole.lengths[-1]
+            length = whole.lengths_of(metric)[-1]
             for label, curve in whole.competing(metric, length).items():
                 first = int(curve.counts.argmin())
                 base = {"safeguard": name, "attacker": label, "utterances": str(length)}

@@ -128,7 +128,11 @@ def section(study: Study, results: Results) -> Section:
         f"{n} {whole_percent(_left(r))} at {r.g_vd:+.1f} dB" for n, r in told.items()
     )
     points = [_point(name, "all", result) for name, result in told.items()]
-    plane = charts.distinctiveness(points, colours=colours)
+    planes = []
+    # Where no safeguard leaves voices apart every gain is −∞, which has no place on an axis.
+    if any(math.isfinite(point.g_vd) for point in points):
+        plane = charts.distinctiveness(points, colours=colours)
+        planes.append(plane.called(title=cost.replace("-", "−")))
 
     def rows(some: Mapping[str, Sequence[Estimate]]) -> list[Row]:
         return [
@@ -156,7 +160,7 @@ def section(study: Study, results: Results) -> Section:
         ],
         figures=[
             Choice.of("Matrices of", "similarity", matrices),
-            plane.called(title=cost.replace("-", "−")),
+            *planes,
             Choice.of("Speakers under", "speaker_protection", speakers),
             Choice.of("Which speakers are easy or hard to recognise (zoo) under", "zoo", zoos),
             *group_choice(gaps, "groups_deid"),
