@@ -196,3 +196,31 @@ def test_a_list_of_one_class_is_refused(scored, unmask):
     assert done.returncode == 1
     assert "expected trials of both classes" in done.stderr
     assert not (scored / "out").exists()
+
+
+def test_scores_on_standard_output_stand_alone(scored, unmask):
+    words = ("d_a.txt", "-k", "d.key", *WHO, "--ci", 0)
+    done = unmask("calibrate", *words, "-o", "-")
+    assert done.returncode == 0, done.stderr
+    rows = [line.split() for line in done.stdout.splitlines()]
+    assert {len(row) for row in rows} == {3}
+    assert all(np.isfinite(float(row[2])) for row in rows)
+    assert "C_llr" in done.stderr
+    shown = unmask("eval", *words, "-o", "-")
+    assert shown.returncode == 0, shown.stderr
+    assert shown.stdout == unmask("eval", *words).stdout
+
+
+@pytest.mark.parametrize("alias", ["out", "./out", "link"])
+def test_two_outputs_have_two_names(scored, unmask, alias):
+    (scored / "link").symlink_to("out")
+    done = unmask("calibrate", "d_a.txt", "-k", "d.key", *WHO, "-o", "out", "--save", alias)
+    assert done.returncode == 1
+    assert "is given for two outputs" in done.stderr
+    assert not (scored / "out").exists()
+
+
+def test_help_tells_tables_of_a_file_and_the_code_of_a_gate(scored, unmask):
+    assert "[case]" in unmask("forensic", "--help").stdout
+    shown = unmask("compare", "--help").stdout
+    assert re.search(r"Exit\s+with\s+3", shown)
