@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -199,8 +201,9 @@ def test_a_list_of_one_class_is_refused(scored, unmask):
 
 
 def test_scores_on_standard_output_stand_alone(scored, unmask):
-    words = ("d_a.txt", "-k", "d.key", *WHO, "--ci", 0)
-    done = unmask("calibrate", *words, "-o", "-")
+    words = ("d_a.txt", "-k", "d.key", *WHO, "--ci", "0")
+    call = (sys.executable, "-m", "unmask", "calibrate", *words, "-o", "-")
+    done = subprocess.run(call, cwd=scored, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     rows = [line.split() for line in done.stdout.splitlines()]
     assert {len(row) for row in rows} == {3}
