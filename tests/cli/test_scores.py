@@ -1,6 +1,7 @@
 """``unmask score``, ``calibrate`` and ``fuse`` as a user runs them."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -227,3 +228,28 @@ def test_help_tells_tables_of_a_file_and_the_code_of_a_gate(scored, unmask):
     assert "[case]" in unmask("forensic", "--help").stdout
     shown = unmask("compare", "--help").stdout
     assert re.search(r"Exit\s+with\s+3", shown)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/fd/0"), reason="a shell's pipes have no names here")
+def test_scores_through_a_pipe_of_the_shell_are_read_whole(scored):
+    rng = np.random.default_rng(0)
+    lines = [
+        f"e{row} t{row} {rng.normal(2 * (row % 2)):.6f} {'non' * (row % 2 == 0)}target"
+        for row in range(20_000)
+    ]
+    (scored / "many.txt").write_text("\n".join(lines) + "\n")
+    ask = f"{sys.executable} -m unmask eval %s --ci 0 -q"
+
+    def run(words):
+        call = ("bash", "-c", words)
+        return subprocess.run(call, cwd=scored, capture_output=True, text=True, check=False)
+
+    done = run(ask % "<(cat many.txt)")
+    assert done.returncode == 0, done.stderr
+    assert "10,000 target and 10,000 nontarget trials" in done.stdout
+    streamed = run(ask % "<(cat many.txt)" + " --stream")
+    assert streamed.returncode == 1
+    assert "expected a file that can be read twice, found a pipe" in streamed.stderr
+    repeated = run("cat many.txt | " + ask % "/dev/stdin /dev/stdin")
+    assert repeated.returncode == 1
+    assert "/dev/stdin: expected a file, as it is read more than once" in repeated.stderr
