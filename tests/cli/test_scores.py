@@ -1,7 +1,10 @@
 """``unmask score``, ``calibrate`` and ``fuse`` as a user runs them."""
 
 import json
+import os
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -196,3 +199,57 @@ def test_a_list_of_one_class_is_refused(scored, unmask):
     assert done.returncode == 1
     assert "expected trials of both classes" in done.stderr
     assert not (scored / "out").exists()
+
+
+def test_scores_on_standard_output_stand_alone(scored, unmask):
+    words = ("d_a.txt", "-k", "d.key", *WHO, "--ci", "0")
+    call = (sys.executable, "-m", "unmask", "calibrate", *words, "-o", "-")
+    done = subprocess.run(call, cwd=scored, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    rows = [line.split() for line in done.stdout.splitlines()]
+    assert {len(row) for row in rows} == {3}
+    assert all(np.isfinite(float(row[2])) for row in rows)
+    assert "C_llr" in done.stderr
+    shown = unmask("eval", *words, "-o", "-")
+    assert shown.returncode == 0, shown.stderr
+    assert shown.stdout == unmask("eval", *words).stdout
+
+
+@pytest.mark.parametrize("alias", ["out", "./out", "link"])
+def test_two_outputs_have_two_names(scored, unmask, alias):
+    (scored / "link").symlink_to("out")
+    done = unmask("calibrate", "d_a.txt", "-k", "d.key", *WHO, "-o", "out", "--save", alias)
+    assert done.returncode == 1
+    assert "is given for two outputs" in done.stderr
+    assert not (scored / "out").exists()
+
+
+def test_help_tells_tables_of_a_file_and_the_code_of_a_gate(scored, unmask):
+    assert "[case]" in unmask("forensic", "--help").stdout
+    shown = unmask("compare", "--help").stdout
+    assert re.search(r"Exit\s+with\s+3", shown)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/fd/0"), reason="a shell's pipes have no names here")
+def test_scores_through_a_pipe_of_the_shell_are_read_whole(scored):
+    rng = np.random.default_rng(0)
+    lines = [
+        f"e{row} t{row} {rng.normal(2 * (row % 2)):.6f} {'non' * (row % 2 == 0)}target"
+        for row in range(20_000)
+    ]
+    (scored / "many.txt").write_text("\n".join(lines) + "\n")
+    ask = f"{sys.executable} -m unmask eval %s --ci 0 -q"
+
+    def run(words):
+        call = ("bash", "-c", words)
+        return subprocess.run(call, cwd=scored, capture_output=True, text=True, check=False)
+
+    done = run(ask % "<(cat many.txt)")
+    assert done.returncode == 0, done.stderr
+    assert "10,000 target and 10,000 nontarget trials" in done.stdout
+    streamed = run(ask % "<(cat many.txt)" + " --stream")
+    assert streamed.returncode == 1
+    assert "expected a file that can be read twice, found a pipe" in streamed.stderr
+    repeated = run("cat many.txt | " + ask % "/dev/stdin /dev/stdin")
+    assert repeated.returncode == 1
+    assert "/dev/stdin: expected a file, as it is read more than once" in repeated.stderr

@@ -119,6 +119,32 @@ def test_conventions_and_equal_conditions_are_named_below_the_table(folder, unma
     assert "By the convention voxsrc." in both.stdout
 
 
+@pytest.mark.parametrize("options", [(), ("--stream",)])
+def test_infinite_false_alarms_leave_no_threshold_for_a_demand(folder, unmask, options):
+    lines = (folder / "scores.tsv").read_text().splitlines()
+    key = (folder / "s.key").read_text().splitlines()
+    false_alarms = [row for row, line in enumerate(key, 1) if line.endswith("nontarget")]
+    for row in false_alarms[::20]:
+        enrol, test, _, room = lines[row].split("\t")
+        lines[row] = f"{enrol}\t{test}\tinf\t{room}"
+    (folder / "infinite.tsv").write_text("\n".join(lines) + "\n")
+    words = ("infinite.tsv", "-k", "s.key", *WHO, "--far", 0.01, "--far", 0.2, "-f", "json")
+    done = unmask("eval", *words, "--ci", 50, *options)
+    assert done.returncode == 0, done.stderr
+    by_demand = {
+        (metric["metric"], metric["params"]["far"], metric["params"].get("safe")): metric
+        for metric in json.loads(done.stdout)["results"]
+        if metric["params"].get("far")
+    }
+    undefined = by_demand["threshold", 0.01, None]
+    # Five in a hundred nontarget trials pass every threshold.
+    assert undefined["value"] is None
+    assert undefined["interval"] is None
+    assert "infinite score" in undefined["no_interval"]
+    assert by_demand["frr", 0.01, None]["value"] is None
+    assert np.isfinite(by_demand["threshold", 0.2, None]["value"])
+
+
 def gate(unmask, *more, first="scores.tsv", second="poor.tsv"):
     ask = ("compare", f"old={first}", f"new={second}", "-k", "s.key", *WHO, "--ci", 50)
     return unmask(*ask, *more)

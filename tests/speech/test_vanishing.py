@@ -83,6 +83,24 @@ def test_a_number_is_a_speaker_of_metadata(tmp_path):
     assert recordings(manifest(tmp_path, "metadata.jsonl", *lines))[0].speaker == "0"
 
 
+@pytest.mark.parametrize(
+    ("line", "refused"),
+    [
+        ('{"file_name": "a.wav", "speaker": "x", "speaker": "y"}', "expected names of different"),
+        ('{"file_name": "a.wav", "speaker": "\\ud800"}', "expected whole characters as speaker"),
+        ('{"file_name": "a.wav", "speaker": "  "}', "expected file_name and speaker"),
+    ],
+)
+def test_a_line_names_one_speaker_that_can_be_written(tmp_path, line, refused):
+    with pytest.raises(InputError, match=f"metadata.jsonl, line 1: {refused}"):
+        recordings(manifest(tmp_path, "metadata.jsonl", line))
+
+
+def test_a_table_without_rows_is_named(tmp_path):
+    with pytest.raises(InputError, match=r"metadata.csv: expected a line for each recording"):
+        recordings(manifest(tmp_path, "metadata.csv", "file_name,speaker"))
+
+
 def test_what_is_nested_too_deep_is_one_line(tmp_path):
     with pytest.raises(InputError, match="line 1: expected an object of JSON"):
         recordings(manifest(tmp_path, "metadata.jsonl", '{"a":' + "[" * 200_000))

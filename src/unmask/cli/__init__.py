@@ -193,8 +193,7 @@ def main() -> None:
     except InputError as error:
         _end(_advised(str(error), sys.argv[1:]), 1)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
+        _leave_pipe()
     except (KeyboardInterrupt, typer.Abort):
         code = _INTERRUPTED
     except Terminated:
@@ -226,6 +225,8 @@ def _foreign(error: BaseException) -> NoReturn:
     if _debug:
         raise error
     if isinstance(error, OSError):
+        if "Broken pipe" in str(error):
+            _leave_pipe()  # polars gives such an error no number
         # Reading names its file; what has no name and lacks room is a stream that is written.
         stream = "output" if error.errno in _FULL else "input"
         _end(f"{error.filename or stream}: {error.strerror or error}", 1)
@@ -235,6 +236,12 @@ def _foreign(error: BaseException) -> NoReturn:
         )
     reason = str(error) or "no reason given"
     _end(f"{type(error).__name__}: {reason} (unmask --debug COMMAND … shows where)", 1)
+
+
+def _leave_pipe() -> NoReturn:
+    """End in silence: whoever reads the output has closed it, as head does."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(1)
 
 
 def _end(message: str, code: int) -> NoReturn:

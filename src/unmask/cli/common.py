@@ -162,7 +162,7 @@ class Output(Where):
     def give(self, document: Document) -> None:
         """Write a result; its warnings go to stderr where they are not part of it."""
         text = visible(render(document, self.format, width=terminal_width(self.output)))
-        if self.output is None:
+        if self.output is None or str(self.output) == "-":
             sys.stdout.write(text)
         else:
             write_whole(self.output, text.encode())

@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import csv
 import inspect
-from collections.abc import Callable, Iterable, Iterator
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import fields, is_dataclass
 from decimal import Decimal
@@ -16,6 +18,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 import typer
 from typer.models import OptionInfo, ParameterInfo
 
+from unmask.errors import InputError
 from unmask.run import check_output, command_files
 
 with Path(__file__).with_name("options.csv").open(encoding="utf-8") as _file:
@@ -90,7 +93,9 @@ def _worded(name: str, value: Any, homes: Iterable[str]) -> Any:
         return value
     usual = (list(value) or None) if isinstance(value, tuple) else value
     made = copy(value) if isinstance(value, ParameterInfo) else typer.Option(usual)
-    made.help, made.metavar = words["help"], words["metavar"] or made.metavar
+    # Help is shown with markup, where a word in brackets is a style.
+    made.help = re.sub(r"\[(?=[a-z#/@])", r"\\[", words["help"])
+    made.metavar = words["metavar"] or made.metavar
     made.show_default = words["default"] or made.show_default
     made.parser = _PARSERS.get(words["metavar"], made.parser)
     return made
@@ -137,6 +142,7 @@ def flat(command: Callable[..., None]) -> Callable[..., None]:
             for name, check in outputs.items():
                 if values[name] is not None:
                     check(values[name])
+            _refuse_shared(values, outputs)
             made = {
                 name: kind(**fixed, **{each: values[each] for each in names})
                 for name, (kind, fixed, names) in groups.items()
@@ -153,6 +159,19 @@ def flat(command: Callable[..., None]) -> Callable[..., None]:
     run.__doc__ = command.__doc__
     run.outputs = tuple(outputs)  # type: ignore[attr-defined]
     return run
+
+
+def _refuse_shared(values: Mapping[str, Any], outputs: Iterable[str]) -> None:
+    """Refuse a file or folder that two options write: the second one would replace the first."""
+    places = set()
+    for name in outputs:
+        if values[name] is None or str(values[name]) == "-":
+            continue
+        place = os.path.realpath(values[name])
+        if place in places:
+            problem = "is given for two outputs, of which one would replace the other"
+            raise InputError(f"{values[name]}: {problem}; name another")
+        places.add(place)
 
 
 def _files_named(values: Iterable[Any]) -> Iterator[str]:

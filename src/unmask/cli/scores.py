@@ -16,7 +16,7 @@ from unmask.cli.common import Intervals, Output, Ratios, Tables, Where, Whose
 from unmask.cli.options import argument, group, option, output_file
 from unmask.engine import Battery, CalibratedScores
 from unmask.errors import InputError
-from unmask.report import document
+from unmask.report import document, render
 from unmask.trials import Scores, read_scores, score_format, write
 
 _FITTED = ("estimator", "prior", "quality", "folds", "train_key", "train_speakers")
@@ -174,7 +174,12 @@ def _run(
     if compared is not None:
         shown = document(compared)
         notes = (*shown.notes[:-1], f"{made.sentence}.")
-        replace(output, output=None).give(replace(shown, notes=notes))
+        shown = replace(shown, notes=notes)
+        if output.output is not None and str(output.output) == "-":
+            # Standard output has the scores: a table between them would be read as trials.
+            common.remark(render(shown, output.format).rstrip("\n"))
+        else:
+            replace(output, output=None).give(shown)
         return
     for notice in made.notices:
         output.remark(f"{notice.severity}: {notice.line}")

@@ -15,7 +15,7 @@ from unmask.cli.common import Intervals, Output, Tables, named_files, refuse, wr
 from unmask.cli.options import argument, group, option, output_file
 from unmask.errors import InputError
 from unmask.report import document, figures_of
-from unmask.run import write_whole
+from unmask.run import is_pipe, write_whole
 from unmask.scoring import backend_named
 from unmask.trials import Embeddings, Input, Scores, holds_embeddings, read_embeddings, read_key
 
@@ -192,8 +192,8 @@ def _figures(studies: Mapping[str, Any], *, together: bool) -> list[charts.Figur
 
 
 def _are_embeddings(path: str) -> bool:
-    if path == "-":
-        return False
+    if path == "-" or is_pipe(path):
+        return False  # what is looked at there cannot be read again
     if Path(path).is_dir():
         return True
     with Input(path) as source:

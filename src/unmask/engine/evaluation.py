@@ -57,6 +57,7 @@ if TYPE_CHECKING:
 
 UNMOVED = "no resampling moves it"
 UNPAIRED = "trials without speakers in bins are drawn for each system anew"
+NO_THRESHOLD = "there is no threshold: false alarms of infinite score pass all, more than demanded"
 NO_FALSE_ALARM = "this rate is less than one false alarm of all nontarget trials"
 ScoresAround = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 """Gives the scores of trials next to thresholds: the highest below and the lowest of at least."""
@@ -268,6 +269,9 @@ class Measurement:
             value, threshold = points[key]
             interval = intervals.get(key)
             reason = measured.no_interval or why_none(interval, self.no_interval)
+            if "far" in measured.params and np.isnan(value):
+                interval = None
+                reason = NO_THRESHOLD
             params = {**measured.params, **self.analysis.shown}
             about = measured.metric, value, measured.unit, interval, measured.chance, n
             estimates.append(Estimate(*about, params, trials, threshold, reason))

@@ -202,7 +202,8 @@ class Roc:
 
     def _start(self, bins: IntArray) -> FloatArray:
         """Lowest score that belongs to a bin: a gap begins right above the score below it."""
-        gap = np.nextafter(self.scores[np.maximum(bins // 2 - 1, 0)], np.inf)
+        with np.errstate(over="ignore"):  # right above the highest finite number is infinity
+            gap = np.nextafter(self.scores[np.maximum(bins // 2 - 1, 0)], np.inf)
         at = self.scores[np.minimum(bins // 2, self.scores.size - 1)]
         return np.where(bins == 0, -np.inf, np.where(bins % 2 == 0, gap, at))
 
@@ -356,6 +357,9 @@ class Roc:
         rates = 1.0 - self.below / self.nontargets
         row = int(np.searchsorted(-rates, -far * (1 + 1e-12)))
         point = self.at_threshold(float(self.scores[row]) if row < rates.size else np.inf)
+        if point.p_fa > far * (1 + 1e-12):
+            # Nontarget trials of score +inf pass every threshold: none keeps the demand.
+            return OperatingPoint(np.nan, np.nan, np.nan, np.nan)
         return point._replace(value=point.p_miss)
 
     def false_alarms(self, mark: str) -> FloatArray:

@@ -189,6 +189,8 @@ def _exact(roc: Roc, far: float, nontargets: Iterator[FloatArray]) -> FloatArray
     """The marks of a demanded false-alarm rate, with the smallest threshold that keeps it."""
     marks = roc.marks[f"far@{far}"]
     high = roc.far_point(far).threshold
+    if np.isnan(high):
+        return marks  # no threshold keeps the demand
     row = int(np.searchsorted(roc.scores, high))
     low = roc.scores[row - 1] if row else -np.inf
     within = np.concatenate([part[(part >= low) & (part < high)] for part in nontargets])

@@ -6,7 +6,7 @@ from unmask.run.files import private_files, private_folder, scratch_folder, text
 from unmask.run.files import LINE_ENDS, Busy, files_below, folders_below, write_whole
 from unmask.run.outputs import MARK, check_output, check_output_folder, command_files
 from unmask.run.outputs import identity, is_input, is_written_by_unmask, marked, overwriting
-from unmask.run.outputs import refuse_input, remember_input
+from unmask.run.outputs import is_pipe, read_once, refuse_input, remember_input
 from unmask.run.job import Range, accumulate, kept, ranges_of, run
 from unmask.run.executors import Place, available, beside, current_place, devices
 from unmask.run.executors import end_with_parent, in_parts, keeping, one_blas_thread, run_on

@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import stat
 import struct
 import zlib
 from collections.abc import Iterable, Iterator
@@ -55,6 +56,7 @@ class _Command:
     is_shell: bool = True
     inputs: dict[Identity, str] = field(default_factory=dict)
     written: set[Identity] = field(default_factory=set)
+    pipes: set[Identity] = field(default_factory=set)
 
 
 _commands: list[_Command] = []
@@ -124,6 +126,24 @@ def remember_input(path: object) -> None:
         which = identity(path)
         if which is not None and which not in _commands[-1].written:
             _commands[-1].inputs.setdefault(which, str(path))
+
+
+def is_pipe(path: str | os.PathLike[str]) -> bool:
+    """Whether what is read from a path is gone then: a pipe, as a shell's ``<(…)`` makes them."""
+    try:
+        return stat.S_ISFIFO(os.stat(path).st_mode)
+    except (OSError, ValueError):
+        return False
+
+
+def read_once(path: str | os.PathLike[str]) -> None:
+    """Refuse to open a pipe that the command has read: its first lines would be missing."""
+    which = identity(path)
+    if not _commands or which is None or not is_pipe(path):
+        return
+    if which in _commands[-1].pipes:
+        raise InputError(path, "a file, as it is read more than once", "a pipe; write it to a file")
+    _commands[-1].pipes.add(which)
 
 
 def is_input(path: str | os.PathLike[str]) -> bool:

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -95,6 +96,8 @@ def recordings(
         rows = _from_folder(place, speakers)
     for recording in rows:
         remember_input(recording.file)
+    if not rows and manifest is not None:
+        raise InputError(manifest, "a line for each recording", "none")
     if not rows:
         kinds = " ".join(sorted(SUFFIXES))
         inside = files_below(place) if place.is_dir() else []
@@ -250,12 +253,23 @@ def _objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         return
     for number, line in _lines(path):
         try:
-            held = json.loads(line)
+            held = json.loads(line, object_pairs_hook=partial(_each_once, f"{path}, line {number}"))
+        except InputError:
+            raise
         except (ValueError, RecursionError):
             held = None
         if not isinstance(held, dict):
             raise InputError(f"{path}, line {number}", "an object of JSON", line[:40])
         yield f"{path}, line {number}", held
+
+
+def _each_once(where: str, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The object of a line: of a name that stands twice, JSON would take the last value."""
+    counts = Counter(name for name, _ in pairs)
+    for name, count in counts.items():
+        if count > 1:
+            raise InputError(where, "names of different values", f"{name} twice")
+    return dict(pairs)
 
 
 def _table_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -286,11 +300,11 @@ def _roles(held: Mapping[str, Any], where: str) -> dict[str, str]:
     known = {}
     for role in ("file_name", "speakers", "sessions"):
         value = held.get(names.get(role, ""))
-        if value is None or value == "":
+        if value is None or (isinstance(value, str) and not value.strip()):
             continue
         if isinstance(value, bool | float) or not isinstance(value, str | int):
             raise InputError(where, f"text as {names[role]}", json.dumps(value)[:40])
-        known[role] = str(value)
+        known[role] = _encodable(str(value), names[role], where)
     return known
 
 
@@ -355,6 +369,13 @@ def _text(held: Mapping[str, Any], name: str, where: str) -> str:
     value = held[name]
     if not isinstance(value, str) or not value.strip():
         raise InputError(where, f"a text as {name}", json.dumps(value)[:40])
+    return _encodable(value, name, where)
+
+
+def _encodable(value: str, name: str, where: str) -> str:
+    """Refuse half a character, which JSON can write and no file of results can hold."""
+    if re.search("[\ud800-\udfff]", value):
+        raise InputError(where, f"whole characters as {name}", json.dumps(value)[:40])
     return value
 
 

@@ -18,7 +18,7 @@ import polars as pl
 
 from unmask.base import BoolArray, FloatArray, IntArray, in_order
 from unmask.errors import InputError
-from unmask.run import advance, check_room, part, ranges_of, scratch_folder
+from unmask.run import advance, check_room, is_pipe, part, ranges_of, scratch_folder
 from unmask.trials import formats, problems
 from unmask.trials.formats import NONTARGET, OTHER, TARGET, OnProblem, Source, Units
 from unmask.trials.ids import (
@@ -55,7 +55,12 @@ PARTITION, MOST_BUCKETS = 1 << 20, 1 << 12
 
 
 def is_large(path: str | Path, limit: int = LARGE) -> bool:
-    """Whether a file has more bytes than ``limit``; compressed ones count five times."""
+    """Whether a file has more bytes than ``limit``; compressed ones count five times.
+
+    A pipe has no size, and what is looked at there is gone.
+    """
+    if is_pipe(path):
+        return False
     try:
         size = os.stat(path).st_size
         with open(path, "rb") as file:
@@ -187,6 +192,8 @@ def _voxceleb(tables: Sequence[TableFile]) -> tuple[SpeakerRule, ...]:
 def _open(path: str | Path, wanted: Wanted) -> TableFile:
     if str(path) == "-":
         raise InputError("-", "a file that can be read twice", "standard input")
+    if is_pipe(path):
+        raise InputError(path, "a file that can be read twice", "a pipe")
     with Input(path) as source:
         check_format(source, wanted.format)
         table = open_table(source, wanted, again=True)

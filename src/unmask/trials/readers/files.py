@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from unmask.errors import InputError
-from unmask.run import LINE_ENDS, memory_left, remember_input
+from unmask.run import LINE_ENDS, memory_left, read_once, remember_input
 
 HEAD = 1 << 20
 BLOCK = 1 << 26
@@ -188,6 +188,7 @@ def _open(path: str | Path) -> BinaryIO:
         if sys.stdin is None:
             raise InputError("-", "standard input", "it closed")
         return sys.stdin.buffer
+    read_once(path)
     try:
         if Path(path).is_dir():
             raise InputError(path, "a file", "a directory")
