@@ -1,6 +1,7 @@
 """Results show themselves: readable, as a table in a notebook, as a frame, item by item."""
 
 import pickle
+import re
 import subprocess
 import sys
 import warnings
@@ -69,15 +70,17 @@ def test_a_result_is_a_table():
             result["nothing"]
 
 
-def test_numbers_by_name():
+def test_numbers_by_name(sentences):
     result = um.pseudonymisation(ORIGINAL, PROTECTED, replicates=20)
     assert result["deid"] == result.estimates[0]
-    with pytest.raises(KeyError, match=r"expected one of deid, .* found eer"):
+    with pytest.raises(KeyError, match=r"deid, .* eer") as error:
         result["eer"]
+    sentences.check(str(error.value))
     table = um.compare_safeguards(ORIGINAL, {"x": PROTECTED}, replicates=20)
     assert table["x"]["deid"].value == result["deid"].value
-    with pytest.raises(KeyError, match=r"expected one of x, deid, .* found y"):
+    with pytest.raises(KeyError, match=r"x, deid, .* y") as error:
         table["y"]
+    sentences.check(str(error.value))
     both = um.compare_safeguards(ORIGINAL, {"y": voices(3), "x": PROTECTED}, replicates=20)
     assert [both[name].system for name in "xy"] == ["x", "y"]
     assert both["x"]["deid"].value == result["deid"].value
@@ -87,21 +90,24 @@ def test_numbers_by_name():
     )
 
 
-def test_parts_by_name():
+def test_parts_by_name(sentences):
     rng = np.random.default_rng(0)
     target, nontarget = rng.normal(1, 1, 50), rng.normal(0, 1, 80)
     pair = {"a": (target, nontarget), "b": (target + 0.5, nontarget)}
     table = um.evaluate(pair, replicates=20)
     assert table["b"]["eer"].value == um.eer(*pair["b"])
-    with pytest.raises(KeyError, match="expected one of a, b, found eer"):
+    with pytest.raises(KeyError, match=r"a, b, .* eer") as error:
         table["eer"]
+    sentences.check(str(error.value))
     both = um.compare(pair, replicates=20)
     assert both["eer"].value == both["b"]["eer"].value - both["a"]["eer"].value
     assert both["eer"].first == both["a"]["eer"]
-    with pytest.raises(um.InputError, match="b: expected 50 target and 80 nontarget scores, found"):
+    with pytest.raises(um.InputError, match=r"b: .* 50 .* 80 .* 79") as error:
         um.compare({"a": pair["a"], "b": (target, nontarget[1:])})
-    with pytest.raises(um.InputError, match=r"a: expected a pair \(target scores, nontarget"):
+    sentences.check(str(error.value))
+    with pytest.raises(um.InputError, match="a: ") as error:
         um.compare({"a": target, "b": nontarget})
+    sentences.check(str(error.value))
     held = {"original": um.Attacker(ORIGINAL, OTHER), "one": um.Attacker(ORIGINAL, OTHER)}
     sweep = um.assess_attackers(held, original="original", counts=[2, 5], lengths=[1])
     assert sweep["linkability"] == sweep.worst("linkability").estimate
@@ -147,7 +153,7 @@ def test_a_figure_draws_itself_with_title_and_caption():
 
 
 def test_figures_are_laid_out_and_saved(tmp_path):
-    with pytest.warns(um.UnmaskWarning, match=ALONE):
+    with pytest.warns(um.UnmaskWarning):
         result = um.evaluate(trials(), replicates=20)
     drawn = result.figures(width="column", bare=True)
     paths = drawn.save(tmp_path / "drawn", formats=("svg",))
@@ -170,16 +176,16 @@ def trials(*, names=False, turned=False):
     return pl.DataFrame(columns)
 
 
-ALONE = "no speaker ids: intervals are of the trial bootstrap"
-
-
-def test_warnings_are_told_where_a_result_is_made_printed_and_shown():
-    with pytest.warns(um.UnmaskWarning, match=ALONE) as caught:
+def test_warnings_are_told_where_a_result_is_made_printed_and_shown(sentences):
+    with pytest.warns(um.UnmaskWarning) as caught:
         result = um.evaluate(trials(), replicates=20)
-    assert [str(one.message) for one in caught] == list(result.warnings)
+    (notice,) = result.notices
+    assert notice.code == "no-speakers"
+    sentences.check(notice.line)
+    assert [str(one.message) for one in caught] == [notice.line] == list(result.warnings)
     assert {one.filename for one in caught} == {__file__}
-    assert repr(result).splitlines()[-1].startswith(f"warning: {ALONE}")
-    assert f"</table><p>warning: {ALONE}" in result._repr_html_()
+    assert repr(result).splitlines()[-1] == f"warning: {notice.line}"
+    assert f"</table><p>warning: {notice.line}" in result._repr_html_()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         known = um.evaluate(trials(names=True), replicates=20)
@@ -190,40 +196,47 @@ def test_warnings_are_told_where_a_result_is_made_printed_and_shown():
     assert again.warnings == result.warnings
 
 
-def test_many_notices_are_told_in_a_few_lines():
+def test_many_notices_are_told_in_a_few_lines(sentences):
     alike = [Notice("chance", f"attacker {n}", "at chance") for n in range(9)]
     more = [
         Notice("chance", "x", "at chance with 5"),
         *(Notice(f"c{n}", "", "?") for n in range(9)),
     ]
     first, *rest = told([*alike, *more])
-    subjects = "attacker 0; attacker 1; attacker 2 and 6 more"
-    assert first == f"{subjects}: at chance (1 more like this in .warnings)"
-    assert rest == ["?", "?", "?", "6 more kinds of warnings in .warnings"]
+    assert re.findall(r"\d+", first) == ["0", "1", "2", "6", "1"]
+    *kinds, last = rest
+    assert kinds == ["?"] * 3
+    assert last.startswith("6 more ")
+    sentences.check(first, last)
     held = {name: um.Attacker(voices(ord(name), noise=9), OTHER) for name in "abcd"}
     with pytest.warns(um.UnmaskWarning) as caught:
         sweep = um.assess_attackers(held, counts=[2, 5], lengths=[1, 2])
     assert len(caught) <= 5 < len(sweep.warnings)
 
 
-def test_python_tells_a_warning_once_and_the_command_line_never_twice(tmp_path):
+def test_python_tells_a_warning_once_and_the_command_line_never_twice(tmp_path, sentences):
     loop = "for _ in range(3): um.zebra([0.0, 1.0, 2.0] * 5, [3.0, 4.0, 5.0] * 5)"
     told = subprocess.run(
         [sys.executable, "-c", f"import unmask as um\n{loop}"], capture_output=True, text=True
     )
-    assert told.stderr.count("UnmaskWarning: the negated score discloses more") == 1
+    (line,) = [line for line in told.stderr.splitlines() if "UnmaskWarning: " in line]
+    sentences.check(line.partition("UnmaskWarning: ")[2])
     trials(turned=True).write_csv(tmp_path / "x.csv")
     command = [sys.executable, "-m", "unmask", "eval", str(tmp_path / "x.csv"), "--ci", "20"]
     told = subprocess.run(command, capture_output=True, text=True)
     assert "UnmaskWarning" not in told.stderr + told.stdout
-    assert told.stdout.startswith("warning: x: scores look inverted (EER 13.67 % with")
-    for line in (ALONE, "scores look inverted"):
-        assert (told.stdout + told.stderr).count(line) == 1
+    lines = [line for line in told.stdout.splitlines() if line.startswith("warning: ")]
+    assert "warning: " not in told.stderr
+    assert len(lines) == len(set(lines)) == 2
+    assert lines[0].startswith("warning: x: ")
+    assert " 13.67 % " in lines[0]
+    sentences.check(*lines)
 
 
-def test_swapped_classes_are_told_at_the_call():
-    with pytest.warns(um.UnmaskWarning, match="are they swapped") as caught:
+def test_swapped_classes_are_told_at_the_call(sentences):
+    with pytest.warns(um.UnmaskWarning) as caught:
         um.eer([0.0, 1.0], [2.0, 3.0])
+    sentences.check(*(str(one.message) for one in caught))
     assert caught[0].filename == __file__
 
 

@@ -57,9 +57,10 @@ def every(node, key):
 
 
 @pytest.mark.parametrize("name", CHARTS)
-def test_empty_mapping_is_refused(name):
-    with pytest.raises(InputError, match="expected at least one system, found none"):
+def test_empty_mapping_is_refused(name, sentences):
+    with pytest.raises(InputError) as error:
         CHARTS[name][0]({})
+    sentences.check(str(error.value))
 
 
 @pytest.mark.parametrize("width", ["column", "page"])
@@ -172,7 +173,7 @@ def test_pav_of_perfect_separation_has_only_triangles():
     }
 
 
-def test_ece_holds_the_three_curves_and_tells_of_the_cut(three):
+def test_ece_holds_the_three_curves_and_tells_of_the_cut(three, sentences):
     figure = ece_profile(three.ece)
     spec = figure.spec()
     curve = three.ece["B3"]
@@ -184,21 +185,23 @@ def test_ece_holds_the_three_curves_and_tells_of_the_cut(three):
         assert column(drawn, "bits") == pytest.approx(bits, rel=1e-5)
     prior = rows(spec, system="prior alone, no scores")
     assert column(prior, "bits").max() == pytest.approx(1)
-    assert "cut above" not in figure.caption
     huge = dataclasses.replace(curve, actual=40 * curve.actual)
-    assert "go beyond it for B3." in ece_profile({"B3": huge}).caption
+    cut = ece_profile({"B3": huge}).caption
+    assert "B3" not in figure.caption
+    assert "B3" in cut
+    sentences.check(figure.caption, cut)
 
 
-def test_histograms_hold_the_densities_and_tell_what_is_missing(three):
+def test_histograms_hold_the_densities_and_tell_what_is_missing(three, sentences):
     figure = score_histograms(three.histogram)
     curve = three.histogram["B3"]
     bins = [r for r in rows(figure.spec(), system="B3") if "end" in r]
     assert column(bins, "target") == pytest.approx(curve.target, rel=1e-5)
     assert column(bins, "nontarget") == pytest.approx(curve.nontarget, rel=1e-5)
     assert column(bins, "score") == pytest.approx(curve.edges[:-1], rel=1e-5)
-    assert "Infinite scores not shown: 3 (B3)." in figure.caption
+    assert "3 (B3)" in figure.caption
     nowhere = dataclasses.replace(curve, eer_threshold=math.inf)
-    assert "threshold lies at infinity for B3" in score_histograms({"B3": nowhere}).caption
+    sentences.check(figure.caption, score_histograms({"B3": nowhere}).caption)
 
 
 def test_calibration_holds_shares_and_intervals(three):
@@ -208,7 +211,7 @@ def test_calibration_holds_shares_and_intervals(three):
         assert column(drawn, name) == pytest.approx(getattr(curve, name), rel=1e-5)
 
 
-def test_overconfident_scores_lie_where_the_caption_says(three):
+def test_overconfident_scores_lie_where_the_caption_says(three, sentences):
     rng = np.random.default_rng(0)
     llrs = rng.normal(2, 2, 4000), rng.normal(-2, 2, 12000)  # calibrated: the mean is σ²/2
     curve = reliability(*(3 * one for one in llrs), bins=8)
@@ -216,8 +219,9 @@ def test_overconfident_scores_lie_where_the_caption_says(three):
     left, right = ([r for r in bins if (r["predicted"] < 0.25) == side] for side in (True, False))
     assert all(row["observed"] > row["predicted"] for row in left)
     assert all(row["observed"] < row["predicted"] for row in right)
-    caption = calibration_plot(three.reliability).caption
-    assert "Overconfident: above it left of the prior, below it right of the prior." in caption
+    caption = calibration_plot(three.reliability).caption.partition("Overconfident")[2]
+    assert caption.index("above") < caption.index("left") < caption.index("below")
+    sentences.check(caption)
 
 
 def test_differences_beyond_the_edge_are_named():
@@ -236,21 +240,18 @@ def test_differences_beyond_the_edge_are_named():
     # One name a row, as two rates share one metric.
     labels = list(um.Battery().measured())
     figure = difference_intervals(comparison, labels)
-    assert "Arrows, beyond the edge:" in figure.caption
     assert "cllr (−" in figure.caption
-    assert figure.title.endswith("(by EER): raw against calibrated")
+    assert figure.title.endswith("raw against calibrated")
     [axis] = [one for one in every(figure.spec(), "axis") if one and "values" in one]
     assert axis["values"][0] == -150
     assert 0 in axis["values"]
     shapes = {row["metric"]: row["where"] for row in rows(figure.spec()) if "where" in row}
     assert shapes["cllr"] == "left"
     assert shapes["eer"] == "within"
-    assert figure.caption.endswith(
-        "since calibrated has 0 or there is no interval: l_w, tpr@0.01, tpr@0.001."
-    )
+    assert figure.caption.endswith(": l_w, tpr@0.01, tpr@0.001.")
     turned = difference_intervals(dataclasses.replace(comparison, privacy=True), labels)
-    assert "to the right of 0 raw protects more" in turned.caption
-    assert turned.caption.endswith("since an attacker can calibrate: act_dcf@0.01, cllr.")
+    assert turned.caption.endswith(": act_dcf@0.01, cllr.")
+    assert "raw protects more" in turned.caption
     assert "recognises better" not in turned.caption + turned.title
     values, mirrored = (
         {row["metric"]: row["value"] for row in rows if "value" in row}

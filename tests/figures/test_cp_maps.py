@@ -61,7 +61,7 @@ def test_a_map_carries_the_value_of_every_well_defined_cell(roadmap):
     assert (0, 0) not in cells
 
 
-def test_small_multiples_share_a_scale_of_the_values_shown(roadmap):
+def test_small_multiples_share_a_scale_of_the_values_shown(roadmap, sentences):
     figure = cp_map_figure({cp.system: cp for cp in roadmap.maps})
     panels, all_layers = layers(figure)
     assert len(panels) == 3
@@ -75,7 +75,7 @@ def test_small_multiples_share_a_scale_of_the_values_shown(roadmap):
     assert scales[0]["type"] == "linear"
     assert all(panel["width"] % 20 == 0 for panel in panels)
     assert "Hatched" in figure.caption
-    assert "the same in all panels" in figure.caption
+    sentences.check(figure.caption)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_two_metrics_stand_side_by_side(roadmap):
     assert "minDCF" in json.dumps(spec)
 
 
-def test_a_loss_without_bound_is_drawn_and_marked(tmp_path):
+def test_a_loss_without_bound_is_drawn_and_marked(tmp_path, sentences):
     order = {"target_hardness": np.arange(100.0), "nontarget_hardness": np.arange(100.0)}
     perfect = um.cp_map(np.arange(100.0) + 200, np.arange(100.0), grid=3, **order)
     poor = um.cp_map(np.arange(100.0), np.arange(100.0) + 50, grid=3, **order)
@@ -161,7 +161,9 @@ def test_a_loss_without_bound_is_drawn_and_marked(tmp_path):
     with layout(width="column"):
         figure = delta_cp_map_figure([delta])
     assert set(cells_of(figure)[0].values()) == {-1e9}
-    assert "Dots: 9 cells that change by more than ±500 %" in figure.caption
+    assert "Dots: 9 cells" in figure.caption
+    assert " ±500 %" in figure.caption
+    sentences.check(figure.caption)
     marks = [layer["mark"]["type"] for layer in layers(figure)[1]]
     assert marks.count("circle") == 1
     assert save(figure, tmp_path / "delta.svg").stat().st_size > 1000
@@ -180,14 +182,15 @@ def test_reach_holds_all_but_a_hundredth_of_the_cells():
     assert reach([replace(delta, rcr=rcr)]) == 1.0
 
 
-def test_roadmap_shows_every_map_and_step(roadmap, tmp_path):
+def test_roadmap_shows_every_map_and_step(roadmap, tmp_path, sentences):
     figure = roadmap_figure(roadmap)
     panels, _ = layers(figure)
     assert len(panels) == 6
     assert len([p for p in panels if len(p["layer"]) > 1]) == 5
     assert "first → second <b>" in figure.caption
     assert not all(cp.well_defined.all() for cp in roadmap.maps)
-    assert "Hatched: fewer than 30 trials" in figure.caption
+    assert " 30 trials" in figure.caption
+    sentences.check(figure.caption)
     drawn = save(figure, tmp_path / "roadmap.svg").read_text(encoding="utf-8")
     assert "second <b>" not in drawn
     assert "second &lt;b&gt;" in drawn
@@ -204,7 +207,7 @@ def test_a_branch_has_a_row_below_the_system_it_grew_from(roadmap, tmp_path):
     assert save(figure, tmp_path / "tree.png").stat().st_size > 10_000
 
 
-def test_trial_bias_is_two_configs_on_one_axis(tmp_path):
+def test_trial_bias_is_two_configs_on_one_axis(tmp_path, sentences):
     rng = np.random.default_rng(0)
     target, nontarget = rng.normal(3, 1, 4000), rng.normal(0, 1, 4000)
     hard = nontarget[nontarget > 0]
@@ -226,8 +229,9 @@ def test_trial_bias_is_two_configs_on_one_axis(tmp_path):
     ]
     assert scales[0] == scales[1]
     assert save(figure, tmp_path / "bias.png").stat().st_size > 10_000
-    with pytest.raises(um.InputError, match="at least one trial config"):
+    with pytest.raises(um.InputError) as error:
         trial_bias({})
+    sentences.check(str(error.value))
     same = trial_bias({"one": ([1.0, 1.0], [1.0])})
     assert same[0].edges[0] < 1 < same[0].edges[-1]
 
@@ -256,15 +260,17 @@ def test_thinning_is_said(roadmap):
     assert "One cell in 3" in cp_map_figure({"fine": fine}).caption
 
 
-def test_nothing_to_draw_is_refused(roadmap):
-    with pytest.raises(um.InputError, match="at least one system"):
-        cp_map_figure({})
-    with pytest.raises(um.InputError, match="at least one comparison"):
-        delta_cp_map_figure([])
-    with pytest.raises(um.InputError, match="at least two systems"):
-        roadmap_figure(um.stress.CpRoadmap(roadmap.maps[:1], ()))
-    with pytest.raises(um.InputError, match="at least one trial config"):
-        trial_bias_figure([])
+def test_nothing_to_draw_is_refused(roadmap, sentences):
+    alone = um.stress.CpRoadmap(roadmap.maps[:1], ())
+    for draw, nothing in (
+        (cp_map_figure, {}),
+        (delta_cp_map_figure, []),
+        (roadmap_figure, alone),
+        (trial_bias_figure, []),
+    ):
+        with pytest.raises(um.InputError) as error:
+            draw(nothing)
+        sentences.check(str(error.value))
 
 
 def test_a_map_without_any_well_defined_cell_is_all_hatched(tmp_path):

@@ -39,7 +39,7 @@ def values(spec):
     return [row for rows in spec["datasets"].values() for row in rows]
 
 
-def test_the_panel_carries_the_numbers(sweep):
+def test_the_panel_carries_the_numbers(sweep, sentences):
     figure = legal_panel(sweep)
     spec = figure.spec()
     assert len(spec["concat"]) == 6
@@ -53,7 +53,7 @@ def test_the_panel_carries_the_numbers(sweep):
     assert {0.05, 0.5} < levels
     assert all(0.25 < one < 0.367879 for one in levels - {0.05, 0.5})
     assert 0.367879 in {r.get("value") for r in values(spec)}
-    assert "Lower is more protective" in figure.caption
+    sentences.check(figure.caption)
 
 
 def test_ticks_stand_at_data_and_at_both_ends():
@@ -91,7 +91,9 @@ def test_all_are_drawn(sweep, tmp_path, width):
         assert (tmp_path / f"{figure.name}.svg").stat().st_size > 2_000
 
 
-def test_risks_of_speakers_are_drawn_at_the_length_of_the_largest_risk_or_at_one_chosen(sweep):
+def test_risks_of_speakers_are_drawn_at_the_length_of_the_largest_risk_or_at_one_chosen(
+    sweep, sentences
+):
     worst = sweep.worst("linkability").length
     (other,) = set(sweep.lengths) - {worst}
 
@@ -104,13 +106,15 @@ def test_risks_of_speakers_are_drawn_at_the_length_of_the_largest_risk_or_at_one
         ]
     }
     assert captions(length=other)["rank_histograms"] != captions()["rank_histograms"]
-    with pytest.raises(um.InputError, match="length: expected one of 1, 3, found 7"):
+    with pytest.raises(um.InputError, match=r"length: .* 1, 3, .* 7") as error:
         legal_figures(sweep, length=7)
+    sentences.check(str(error.value))
 
 
-def test_a_chart_that_was_removed_says_what_to_use():
-    with pytest.raises(AttributeError, match=r"roc_hull was removed: draw det"):
+def test_a_chart_that_was_removed_says_what_to_use(sentences):
+    with pytest.raises(AttributeError, match=r"roc_hull .* det") as error:
         getattr(figures, "roc_hull")  # noqa: B009
+    sentences.check(str(error.value))
 
 
 def test_nothing_to_draw_is_refused():

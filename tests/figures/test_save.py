@@ -131,9 +131,10 @@ def test_script_json_keeps_the_value():
     assert json.loads(text) == value
 
 
-def test_unknown_suffix(tmp_path):
-    with pytest.raises(InputError, match=r"expected a figure's suffix .* found \.gif"):
+def test_unknown_suffix(tmp_path, sentences):
+    with pytest.raises(InputError, match=r"a\.gif: .* \.gif") as error:
         save(simple(), tmp_path / "a.gif")
+    sentences.check(str(error.value))
     with pytest.raises(InputError, match="found none"):
         save(simple(), tmp_path / "a")
     assert list(tmp_path.iterdir()) == []

@@ -114,7 +114,7 @@ def test_the_same_people_are_not_linked_by_chance(ideal):
     assert all(one.estimate.chance == 3 / 32 for one in shared)
 
 
-def test_stable_new_voices_are_linked_within_the_release_and_to_nobody(ideal):
+def test_stable_new_voices_are_linked_within_the_release_and_to_nobody(ideal, sentences):
     result = ideal[1]
     rows = rows_of(result, "legal")
     for point in (RELEASE, RECORDS):
@@ -126,10 +126,9 @@ def test_stable_new_voices_are_linked_within_the_release_and_to_nobody(ideal):
     assert known.estimate.interval.low <= known.estimate.chance
     card = result.cards[0]
     assert card.extent == "chance"
-    assert "Linkability, within the release" in [number.label for number in card.numbers]
-    assert any(
-        line.startswith("Within the release, to another recording") for line in card.sentences
-    )
+    (number,) = (one for one in card.numbers if one.label == f"Linkability, {RELEASE}")
+    assert number.estimate.value > 0.95
+    sentences.check(*(line for line in card.sentences if RELEASE in line.lower()))
 
 
 def test_calibration_comes_from_another_run_only(ideal):
@@ -140,27 +139,28 @@ def test_calibration_comes_from_another_run_only(ideal):
         assert not find(rows_of(other, "zebra"), "c_ece")
 
 
-def test_attackers_without_their_data_are_named_as_not_run(ideal):
+def test_attackers_without_their_data_are_named_as_not_run(ideal, sentences):
     folder, _ = ideal
     result = run(folder, changes=['frameworks=["legal"]'])
     assert result.attackers == ("original enrolment",)
     assert "1 attacker." in result.line
     facts = " ".join(f"{name} {value}" for name, value in result.facts)
-    text = [notice.sentence for notice in result.cards[0].notices]
+    notices = [one for one in result.cards[0].notices if one.code == "attacker-not-run"]
+    sentences.check(*(notice.line for notice in notices))
+    text = [notice.sentence for notice in notices]
     written = json.dumps(result.document.to_dict()["results"])
     for name in ("ignorant", "semi-informed", "informed"):
-        assert [
-            line for line in text if line.startswith(f"the {name} attacker was not run, no run of")
-        ]
+        assert [line for line in text if line.startswith(f"the {name} attacker")]
         assert f"Attacker {name}" not in facts
         assert f'"attacker": "{name}' not in written
     assert {notice.code for notice in result.cards[0].notices} == {"attacker-not-run"}
-    said = "the ignorant, informed and informed with originals attackers, since no run of"
-    assert any(said in line for line in result.limits), result.limits
-    assert said in " ".join(summary_table(result).split())
+    names = "ignorant, informed and informed with originals"
+    (limit,) = (line for line in result.limits if names in line)
+    sentences.check(limit)
+    assert limit in " ".join(summary_table(result).split())
 
 
-def test_without_a_key_the_attackers_run_is_the_safeguards_own(ideal):
+def test_without_a_key_the_attackers_run_is_the_safeguards_own(ideal, sentences):
     folder, _ = ideal
     result = run(folder, "keyless = true\n", changes=['frameworks=["legal"]'])
     others = [one.name for one in ATTACKERS if one.name != "semi-informed"]
@@ -168,10 +168,10 @@ def test_without_a_key_the_attackers_run_is_the_safeguards_own(ideal):
     (worst,) = find(rows_of(result, "legal"), "linkability", safeguard="new voice", point=WORST)
     assert worst.estimate.value > 0.9
     card = result.cards[0]
-    assert card.sentences[0].startswith("Chance among 20 candidates is 5 %; the luckiest of ")
+    assert worst.estimate.chance == 0.05
     assert card.sentences[0].endswith("p = 0.005.")
-    assert " of 32 attempts succeed (" in card.verdict
-    assert card.verdict.endswith("by someone who can run the safeguard")
+    assert " of 32 attempts " in card.verdict
+    sentences.check(card.verdict, card.sentences[0])
 
 
 def test_a_voice_turned_round_is_found_by_the_negated_score(tmp_path):
@@ -191,7 +191,7 @@ def test_a_voice_turned_round_is_found_by_the_negated_score(tmp_path):
     assert np.mean([e.value for e in speakers]) > 0.9
 
 
-def test_other_people_train_back_ends_that_may_not_see_the_attacked(ideal, tmp_path):
+def test_other_people_train_back_ends_that_may_not_see_the_attacked(ideal, tmp_path, sentences):
     folder, _ = ideal
     for name in ("original", "protected", "again"):
         (tmp_path / f"{name}.npz").write_bytes((folder / f"{name}.npz").read_bytes())
@@ -221,12 +221,13 @@ def test_other_people_train_back_ends_that_may_not_see_the_attacked(ideal, tmp_p
     for strongest in find(matrices, "deid_strongest", safeguard="new voice"):
         assert strongest.estimate.interval.high > 0.95
     facts = dict(result.facts)
-    assert "of other people" in facts["Attacker informed with originals"]
-    with pytest.raises(InputError, match="expected other people than those attacked, found 32"):
+    sentences.check(facts["Attacker informed with originals"])
+    with pytest.raises(InputError, match="found 32") as error:
         run(tmp_path, data + '[training]\nembeddings = "original.npz"\n', changes=quick)
+    sentences.check(str(error.value))
 
 
-def test_fits_within_groups_compete_where_the_attacker_knows_them(tmp_path):
+def test_fits_within_groups_compete_where_the_attacker_knows_them(tmp_path, sentences):
     rng = np.random.default_rng(3)
     shift = 6 * rng.normal(size=(2, DIMENSION))[np.arange(len(NAMES)) // PER % 2]
     voices = crowd(1)
@@ -255,8 +256,9 @@ def test_fits_within_groups_compete_where_the_attacker_knows_them(tmp_path):
     assert found["0 known"][0] > 0.3 > 0.05 > found["1 known"][0]
     assert found["0 known"][1] > 0.1 > 0.03 > found["1 known"][1]
     (tmp_path / "study.toml").write_text(CONFIG + more, encoding="utf-8")
-    with pytest.raises(InputError, match=r"legal.side: original: no column age, found gender"):
+    with pytest.raises(InputError, match=r"legal\.side: original: .*age.* gender") as error:
         check_inputs(load_config(tmp_path / "study.toml", changes=['legal.side=["age"]']))
+    sentences.check(str(error.value))
 
 
 def test_inference_stands_on_the_card_with_chance_and_control(ideal):
@@ -269,14 +271,12 @@ def test_inference_stands_on_the_card_with_chance_and_control(ideal):
     assert "gender" in number.what
 
 
-def test_a_run_cannot_be_its_own_second_run(ideal):
+def test_a_run_cannot_be_its_own_second_run(ideal, sentences):
     folder, _ = ideal
-    for data, said in (
-        ('again = "new voice"\n', "found the run itself"),
-        ('again = "again.npz"\nkeyless = true\n', "again. or keyless, found both"),
-    ):
-        with pytest.raises(InputError, match=said):
+    for data in ('again = "new voice"\n', 'again = "again.npz"\nkeyless = true\n'):
+        with pytest.raises(InputError, match=r"safeguards\.0") as error:
             run(folder, data)
+        sentences.check(str(error.value).replace(str(folder), "<folder>"))
 
 
 def scores(folder, *, pairs):
@@ -316,33 +316,37 @@ files = ["scores.parquet"]
     )
 
 
+REFUSAL = "pairs: 1 of 1,560 have one score"
+
+
 def test_a_framework_that_refuses_costs_its_own_section(tmp_path, monkeypatch):
     scores(tmp_path, pairs=2)
 
     def refuse(*args, **kwargs):
-        raise InputError("pairs: 1 of 1,560 have one score")
+        raise InputError(REFUSAL)
 
     monkeypatch.setattr("unmask.stress.worst_case_study", refuse)
     result = assess(load_config(tmp_path / "a.toml"), tmp_path / "out")
     assert [section.key for section in result.sections] == ["verification"]
     (failure,) = result.failures
     assert (failure.code, failure.subject) == ("not-computed", "worst_case")
-    assert "1 of 1,560 have one score" in failure.sentence
+    assert REFUSAL in failure.sentence
     assert failure.sentence in summary_table(result)
     write_report(result, tmp_path / "out")
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-    assert "1 of 1,560 have one score" in page
+    assert REFUSAL in page
     results = json.loads((tmp_path / "out" / "results.json").read_text(encoding="utf-8"))
     assert failure.sentence in results["warnings"]
 
 
-def test_where_every_framework_refuses_the_reason_is_the_error(tmp_path, monkeypatch):
+def test_where_every_framework_refuses_the_reason_is_the_error(tmp_path, monkeypatch, sentences):
     scores(tmp_path, pairs=2)
 
     def refuse(*args, **kwargs):
-        raise InputError("pairs: 1 of 1,560 have one score")
+        raise InputError(REFUSAL)
 
     monkeypatch.setattr("unmask.stress.worst_case_study", refuse)
     config = load_config(tmp_path / "a.toml", changes=['frameworks=["worst_case"]'])
-    with pytest.raises(InputError, match=r"worst case.*1 of 1,560 have one score"):
+    with pytest.raises(InputError, match=f"worst case.*{REFUSAL}") as error:
         assess(config, tmp_path / "out")
+    sentences.check(str(error.value))

@@ -253,14 +253,16 @@ def test_contrast_width_and_menu_on_a_phone(browser, report, scheme):
     page.close()
 
 
-def test_print_is_short_and_cuts_no_chart(browser, report):
+def test_print_is_short_and_cuts_no_chart(browser, report, sentences):
     """What is folded stays folded, and a line says how to read it."""
     page = browser.new_page(viewport={"width": 700, "height": 900})
     page.goto(report.as_uri())
     drawn = "[...document.querySelectorAll('figure.chart')].every((f) => f.querySelector('canvas'))"
     page.wait_for_function(drawn, timeout=60_000)
     page.emulate_media(media="print")
-    assert "Folded parts are not printed" in page.inner_text("header")
+    line = page.locator("header .on-paper")
+    assert line.is_visible()
+    sentences.check(line.inner_text())
     bad = page.evaluate(
         """() => {
           const bad = [];

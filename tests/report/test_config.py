@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 
 import jsonschema
@@ -25,25 +26,28 @@ def test_reads_paths_relative_to_the_file(study, monkeypatch):
     assert config.safeguards[0].again == str((study / "weak-again.npz").resolve())
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("\n[legal2]\nx = 1\n", "legal2: unknown key"),
-        ("\n[similarity]\ncount = [1]\n", "similarity.count: unknown key"),
-        ('\n[[safeguards]]\nname = "weak"\nembeddings = "weak.npz"\n', "'weak' twice"),
-        ('\n[[safeguards]]\nname = "gone"\nembeddings = "gone.npz"\n', "gone.npz: no such file"),
-        ('\n[[safeguards]]\nname = "none"\n', "expected embeddings, audio or scores"),
-        ('\n[[safeguards]]\nname = "original"\nembeddings = "weak.npz"\n', "unprotected speech"),
-        ('\n[[attackers]]\nname = "x"\nenrol = "nobody"\n', "attackers.0.enrol: input should be"),
-        ("\n[similarity]\nmean = 2\n", "similarity.mean: input should be 'geometric'"),
-        ("\n= 3\n", "expected TOML"),
-    ],
-)
-def test_a_mistake_is_one_line_that_names_the_key(study, text, said):
-    with pytest.raises(InputError) as sentence:
+MISTAKES = {
+    "section": ("\n[legal2]\nx = 1\n", "legal2"),
+    "key": ("\n[similarity]\ncount = [1]\n", "similarity.count"),
+    "twice": ('\n[[safeguards]]\nname = "weak"\nembeddings = "weak.npz"\n', "'weak'"),
+    "absent": ('\n[[safeguards]]\nname = "gone"\nembeddings = "gone.npz"\n', "gone.npz"),
+    "nothing": ('\n[[safeguards]]\nname = "none"\n', "safeguards"),
+    "original": ('\n[[safeguards]]\nname = "original"\nembeddings = "weak.npz"\n', "original"),
+    "enrol": ('\n[[attackers]]\nname = "x"\nenrol = "nobody"\n', "attackers.0.enrol"),
+    "mean": ("\n[similarity]\nmean = 2\n", "similarity.mean"),
+    "syntax": ("\n= 3\n", "TOML"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_one_line_that_names_the_key(study, mistake, sentences):
+    text, key = MISTAKES[mistake]
+    with pytest.raises(InputError) as error:
         load_config(with_line(study, text))
-    assert said in str(sentence.value)
-    assert "\n" not in str(sentence.value)
+    assert key in str(error.value)
+    assert "\n" not in str(error.value)
+    # What is wrong with the syntax, Python's own parser tells.
+    sentences.check(re.sub("mistake: .*", "mistake", str(error.value)))
 
 
 def test_missing_config_is_named(tmp_path):
@@ -64,9 +68,10 @@ def test_a_config_stays_as_it_was_read(study):
             setattr(part, key, 3)
 
 
-def test_nothing_to_assess():
-    with pytest.raises(InputError, match="expected safeguards or scores"):
+def test_nothing_to_assess(sentences):
+    with pytest.raises(InputError) as error:
         check_config({})
+    sentences.check(str(error.value))
 
 
 def test_values_can_be_set(study):
@@ -77,18 +82,11 @@ def test_values_can_be_set(study):
     assert config.intervals.level == 0.9
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ("seed", "expected key=value"),
-        ("safeguards.9.name=x", "expected an index below 2"),
-        ("title.x=1", "title holds a value"),
-        ("sead=1", "sead: unknown key"),
-    ],
-)
-def test_a_wrong_change_is_told(study, change, said):
-    with pytest.raises(InputError, match=said):
+@pytest.mark.parametrize("change", ["seed", "safeguards.9.name=x", "title.x=1", "sead=1"])
+def test_a_wrong_change_is_told(study, change, sentences):
+    with pytest.raises(InputError, match=change.partition(".")[0].partition("=")[0]) as error:
         load_config(study / "study.toml", changes=[change])
+    sentences.check(str(error.value))
 
 
 def test_the_schema_accepts_the_example(study):
@@ -123,40 +121,40 @@ def test_starter_names_what_is_there(study):
     assert [one.name for one in config.scores] == ["scores"]
 
 
-def test_starter_of_an_empty_folder(tmp_path):
-    with pytest.raises(InputError, match="expected embeddings, recordings or scores"):
+def test_starter_of_an_empty_folder(tmp_path, sentences):
+    with pytest.raises(InputError) as nothing:
         starter_config(tmp_path)
     (tmp_path / "a.flac").write_bytes(b"fLaC")
-    with pytest.raises(InputError, match=r"found a\.flac in no speaker's folder \(SAFEGUARD/SPEA"):
+    with pytest.raises(InputError, match=r"a\.flac .*\(SAFEGUARD/SPEAKER") as alone:
         starter_config(tmp_path)
+    sentences.check(str(nothing.value), str(alone.value))
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        (
-            'nam = "b2"\nembeddings = "weak.npz"',
-            "safeguards.2.nam: unknown key (line {}), did you mean name?",
-        ),
-        ('name = "x"\nprotected = "weak.npz"', "did you mean embeddings or audio?"),
-        ('name = "x"\nembedings = 3\nkeylss = 1', "did you mean embeddings?; safeguards.2.keylss"),
-    ],
-)
-def test_a_mistyped_key_names_the_nearest_one_and_its_line(study, text, said):
+MISTYPED = {
+    "name": ('nam = "b2"\nembeddings = "weak.npz"', r"safeguards\.2\.nam: .*\(line {}\).* name\?"),
+    "embeddings": ('name = "x"\nprotected = "weak.npz"', r"embeddings or audio\?"),
+    "two": ('name = "x"\nembedings = 3\nkeylss = 1', r"embeddings\?; safeguards\.2\.keylss"),
+}
+
+
+@pytest.mark.parametrize("key", MISTYPED)
+def test_a_mistyped_key_names_the_nearest_one_and_its_line(study, key, sentences):
+    text, named = MISTYPED[key]
     path = with_line(study, f"\n[[safeguards]]\n{text}\n")
     line = next(
         (n for n, one in enumerate(path.read_text().splitlines(), 1) if one.startswith("nam =")), 0
     )
-    with pytest.raises(InputError) as refused:
+    with pytest.raises(InputError, match=named.format(line)) as refused:
         load_config(path)
-    assert said.format(line) in str(refused.value)
     assert "found none" not in str(refused.value)
+    sentences.check(str(refused.value))
 
 
-def test_several_mistakes_are_told_together(study):
+def test_several_mistakes_are_told_together(study, sentences):
     path = with_line(study, "\n[similarity]\ncount = [1]\nmean = 2\n[intervalls]\n[a]\n[b]\n[c]\n")
     with pytest.raises(InputError) as refused:
         load_config(path)
     said = str(refused.value)
-    for part in ("similarity.count", "intervalls: unknown key", "did you mean intervals?", "more"):
+    for part in ("similarity.count", "intervalls", "intervals?"):
         assert part in said
+    sentences.check(said)

@@ -59,26 +59,30 @@ def test_all_attacks_order_the_trials_alike():
     assert not any("orders the trials" in line for line in result.warnings)
 
 
-def test_references_of_the_user_stand_and_are_warned_about():
+def test_references_of_the_user_stand_and_are_warned_about(sentences):
     result = found_by(study(reference=("original",)))
     assert result.references == ("original",)
-    assert any("original orders the trials and one does not" in line for line in result.warnings)
+    usual = found_by(study()).warnings
+    told = [line for line in result.warnings if line not in usual]
+    assert any(line.startswith("original ") and " one " in line for line in told)
+    sentences.check(*told)
 
 
-def test_the_answer_carries_intervals():
+def test_the_answer_carries_intervals(sentences):
     result = found_by(study())
     made = section(study(), {"maps": {"table": result}, "tables": {}})
     assert made.answer[0].startswith("original: ")
     assert made.answer[0].count("95 % confidence interval") == 2
-    assert "mean rank over all systems" in made.words["method"][0]["text"]
+    sentences.check(made.words["method"][0]["text"])
 
 
-def test_maps_without_errors_are_left_out():
+def test_maps_without_errors_are_left_out(sentences):
     clean, table = study(), scores()
     apart = {name: s + 100.0 * table.is_target for name, s in table.systems.items()}
     clean.tables["table"] = replace(table, systems=apart)
     made = section(clean, {"maps": {"table": found_by(clean)}, "tables": {}})
-    assert "table: no errors to map." in made.answer
+    (answer,) = [line for line in made.answer if line.startswith("table: ")]
+    sentences.check(answer)
     assert made.figures == []
     assert made.rows
 

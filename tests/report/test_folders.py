@@ -16,6 +16,7 @@ from unmask.cli import app
 from unmask.cli.assess import _logged, versions
 from unmask.cli.common import Terminal
 from unmask.report import check_inputs, document
+from unmask.report.words import note
 from unmask.run import run_on
 from unmask.scoring import BACKENDS
 from unmask.speech import METADATA
@@ -75,16 +76,14 @@ def refused(*words):
     return str(done.exception)
 
 
-def test_two_files_become_a_report_and_the_config_of_the_same_report(folder):
+def test_two_files_become_a_report_and_the_config_of_the_same_report(folder, sentences):
     done = run("original.npz", "b2.npz", "-o", "report", *told())
     assert done.exit_code == 0, done.output
     said = done.stderr.splitlines()
-    assert said[0].startswith("assumed: speakers and sessions as the files name them; half of each")
-    assert said[1] == (
-        "assumed: b2: a key, and attackers have no run of their own:"
-        " --again, --keyless or --safeguard"
-    )
-    assert re.fullmatch(r"the whole assessment takes about \d+ s", said[2])
+    assert [line.partition(": ")[0] for line in said[:2]] == ["assumed"] * 2
+    assert said[1].startswith("assumed: b2: ")
+    assert re.search(r" \d+ s$", said[2])
+    sentences.check(said[0], said[1], re.sub(r"\d+ s$", "<time>", said[2]))
     steps = [line for line in said if re.match(r" +\d+\.\d s  ", line)]
     assert all(float(line.split()[0]) >= 0.5 for line in steps)
     first = (folder / "report" / "results.json").read_bytes()
@@ -94,26 +93,30 @@ def test_two_files_become_a_report_and_the_config_of_the_same_report(folder):
     assert (folder / "report" / "results.json").read_bytes() == first
 
 
-def test_a_second_run_is_known_by_its_name_or_told(folder):
+def test_a_second_run_is_known_by_its_name_or_told(folder, sentences):
     by_name = config_of("original.npz", {"b2": "b2.npz", "b2-again": "b2-again.npz"})
     by_word = config_of("original.npz", {"b2": "b2.npz"}, Beside(again={"b2": "b2-again.npz"}))
     assert by_name == by_word
     assert [one.hidden for one in by_name.safeguards] == [False, True]
-    assert "a second run by the attacker" in assumptions(by_name)[1]
+    sentences.check(*assumptions(by_name))
     done = run("original.npz", "b2.npz", "--again", "b2-again.npz", "--validate")
     assert "ignorant (cosine, wccn, whitened, length); informed (" in done.stdout
-    assert re.search(r"A run takes about \d+ s\.", done.stdout)
-    assert "the semi-informed attacker, since no related safeguard" in done.stdout
+    (forecast,) = [line for line in done.stdout.splitlines() if re.search(r" \d+ s\.", line)]
+    lacking = [line for line in done.stdout.splitlines() if "semi-informed" in line]
+    assert lacking
+    sentences.check(re.sub(r"\d+ s", "<time>", forecast), *lacking)
     assert "Hidden" not in done.stdout
     (folder / "copy.npz").write_bytes((folder / "b2.npz").read_bytes())
     done = run("original.npz", "b2.npz", "--again", "copy.npz", "--validate")
-    assert "found the same in 32 of 32 rows" in str(done.exception)
+    assert "32 of 32 rows" in str(done.exception)
+    sentences.check(str(done.exception))
 
 
-def test_keyless_lets_attackers_make_the_same_run(folder):
+def test_keyless_lets_attackers_make_the_same_run(folder, sentences):
     config = config_of("original.npz", {"b2": "b2.npz"}, Beside(keyless=True))
     assert config.safeguards[0].keyless
-    assert "b2: no key, so that attackers make the same run" in assumptions(config)[1]
+    assert assumptions(config)[1].startswith("assumed: b2: ")
+    sentences.check(*assumptions(config))
     assert any("informed (" in line for line in check_inputs(config))
 
 
@@ -134,14 +137,14 @@ def test_what_anonymise_wrote_beside_recordings_is_taken_up(recorded, drawn, wan
     assert (own.method, own.ends, own.command) == (None, None, "mine {input} {output}")
 
 
-def test_who_trains_on_other_people_learns_where_the_safeguard_can_be_run(recorded):
+def test_who_trains_on_other_people_learns_where_the_safeguard_can_be_run(recorded, sentences):
     told = Beside(train="other", safeguard="mine {input} {output} {key}", speakers="folder")
     config = config_of("original", {"p": "protected"}, told)
     assert config.training.audio == recorded / "other"
     assert [one.name for one in config.attackers if one.trains] == ["informed, encoder"]
     alone = config_of("original", {"p": "protected"}, Beside(train="other"))
     assert not [one for one in alone.attackers if one.trains]
-    assert "a key, and attackers run it themselves" in assumptions(config)[1]
+    sentences.check(*assumptions(config))
 
 
 def test_a_sweep_is_a_safeguard_at_each_value_and_measures_what_it_costs(recorded):
@@ -157,37 +160,40 @@ def test_a_sweep_is_a_safeguard_at_each_value_and_measures_what_it_costs(recorde
     assert named.utility.transcripts == recorded / "text"
 
 
-def test_mistakes_are_one_line(recorded):
+def test_mistakes_are_one_line(recorded, sentences):
     (recorded / "empty").mkdir()
     (recorded / "a.toml").touch()
-    for words, said in {
-        ("original.npz",): "original.npz: expected a protected version of it as well, found none",
-        ("original.npz", "nothing"): "nothing: no such file or folder",
-        ("original.npz", "protected"): "expected embeddings like original.npz, found recordings",
-        ("original.npz", "strangers.npz"): "no speaker of safeguards.strangers is in original",
-        ("original", "empty"): "or embeddings, found none",
-        ("original", "p=original"): "original: expected different folders or files, found the same",
-        ("original", "a.toml"): "expected a config alone, or folders, found a.toml among 2",
-        ("original", "--sweep", "depth=1"): "--sweep: expected mcadams or pitch",
-        ("original", "--sweep", "pitch=high"): "expected numbers between commas, found high",
-        ("original.npz", "b2.npz", "--sweep", "x"): "--sweep: expected recordings",
-        ("original.npz", "b2.npz", "-e", "x"): "--encoder: expected recordings to embed",
-        ("original.npz", "b2.npz", "c=b2-again.npz", "--again", "x=strangers.npz"): "--again: exp",
-        ("a.toml", "--keyless"): "--keyless: no effect with a config",
-        ("original.npz", "b2.npz", "--train", "x", "--quick"): "--train: no effect with --quick",
-        ("original", "protected", "--grammar", "digits"): "--grammar: expected --transcripts",
-        ("original", "protected", "-e", "os:listdir"): "code to run: add --allow-code",
+    for words, named in {
+        ("original.npz",): "original.npz: ",
+        ("original.npz", "nothing"): "nothing: ",
+        ("original.npz", "protected"): "original.npz",
+        ("original.npz", "strangers.npz"): "safeguards.strangers",
+        ("original", "empty"): "empty",
+        ("original", "p=original"): "original: ",
+        ("original", "a.toml"): "a.toml",
+        ("original", "--sweep", "depth=1"): "--sweep: ",
+        ("original", "--sweep", "pitch=high"): "high",
+        ("original.npz", "b2.npz", "--sweep", "x"): "--sweep: ",
+        ("original.npz", "b2.npz", "-e", "x"): "--encoder: ",
+        ("original.npz", "b2.npz", "c=b2-again.npz", "--again", "x=strangers.npz"): "--again: ",
+        ("a.toml", "--keyless"): "--keyless: ",
+        ("original.npz", "b2.npz", "--train", "x", "--quick"): "--train: ",
+        ("original", "protected", "--grammar", "digits"): "--grammar: ",
+        ("original", "protected", "-e", "os:listdir"): "--allow-code",
     }.items():
-        assert said in refused(*words), words
-        assert "\n" not in refused(*words)
+        error = refused(*words)
+        assert named in error, words
+        assert "\n" not in error
+        sentences.check(error)
     assert not (recorded / "unmask-report").exists()
 
 
-def test_a_quick_look_says_so_everywhere_and_shares_no_number_with_a_whole_run(folder):
+def test_a_quick_look_says_so_everywhere_and_shares_no_number_with_a_whole_run(folder, sentences):
     done = run("original.npz", "b2.npz", "--quick", "--file-copy", "-o", "report")
     assert done.exit_code == 0, done.output
-    assert "warning: A quick look: six fixed attacks" in done.stdout
+    assert f"warning: {note('quick')}" in done.stdout
     assert "strongest of 6" in done.stdout
+    sentences.check(note("quick"))
     results = json.loads((folder / "report" / "results.json").read_text(encoding="utf-8"))
     assert results["conditions"]["run"] == "quick"
     assert "|run:quick|" in results["signature"]
@@ -195,8 +201,10 @@ def test_a_quick_look_says_so_everywhere_and_shares_no_number_with_a_whole_run(f
     assert {one["interval"] and one["level"] for one in results["results"]} == {None, 0.95}
     for name in ("report.html", "filing.html"):
         page = (folder / "report" / name).read_text(encoding="utf-8")
-        assert "Quick look: Assessment of the safeguard &#39;b2&#39;" in page
-        assert "A quick look: six fixed attacks" in page
+        title = re.search(r"<title>(.*?)</title>", page)[1]
+        assert "Quick look" in title
+        assert "b2" in title
+        assert note("quick").partition(":")[0] in page
         assert "vega" not in page
     assert not list((folder / "report" / "figures").iterdir())
     assert "quick = true" in (folder / "report" / "settings.toml").read_text()
@@ -206,7 +214,7 @@ def test_a_quick_look_says_so_everywhere_and_shares_no_number_with_a_whole_run(f
     assert (whole.reused, quick.reused, quick.computed) == (0, 0, 1)
 
 
-def test_a_quick_look_takes_an_own_run_and_says_what_it_did_not_try(folder):
+def test_a_quick_look_takes_an_own_run_and_says_what_it_did_not_try(folder, sentences):
     hidden = {"b2": voices(0.2, 1, means=8)}
     alone, keyless, again = (
         um.assess(voices(0.2), {**hidden, **more}, quick=True, **how)
@@ -217,12 +225,13 @@ def test_a_quick_look_takes_an_own_run_and_says_what_it_did_not_try(folder):
         )
     )
     assert alone.attackers == ("original enrolment",)
-    assert alone.cards[0].verdict.startswith("Success beyond chance is not shown by this quick")
-    assert alone.cards[0].verdict.endswith("; attackers who run the safeguard were not tried")
+    assert alone.cards[0].extent == "chance"
+    sentences.check(alone.cards[0].verdict)
     for one in (keyless, again):
         assert one.attackers == ("original enrolment", "informed")
         assert "strongest of 10" in str(one)
-        assert one.cards[0].verdict.startswith("8 of 8 attempts succeed (4 to 8)")
+        assert re.findall(r"\d+", one.cards[0].verdict)[:4] == ["8", "8", "4", "8"]
+        sentences.check(one.cards[0].verdict)
     assert "more rows" not in str(keyless)
     assert str(keyless).count("fewer than 30") == 1
 
@@ -257,7 +266,7 @@ def test_only_steps_worth_a_line_are_told(monkeypatch, capsys):
     assert capsys.readouterr().err == "   0.7 s  b\n"
 
 
-def test_python_takes_the_same_and_writes_where_it_is_told(folder):
+def test_python_takes_the_same_and_writes_where_it_is_told(folder, sentences):
     result = um.assess(voices(0.2), {"b2": voices(1.0, 1)}, quick=True, keyless=True)
     assert not list(folder.glob("*report*"))
     assert document(result) is result.document
@@ -271,5 +280,6 @@ def test_python_takes_the_same_and_writes_where_it_is_told(folder):
     said = []
     um.assess("original.npz", {"b2": "b2.npz"}, folder / "o", quick=True, say=said.append)
     assert said[0].count("assumed: ") == 2
-    with pytest.raises(um.InputError, match="original and protected speech, or a config alone"):
+    with pytest.raises(um.InputError) as error:
         um.assess(config, {"b2": "b2.npz"})
+    sentences.check(str(error.value))

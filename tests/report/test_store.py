@@ -68,31 +68,34 @@ class Foreign:
     value: int
 
 
-def test_only_results_of_this_package_are_stored_or_built():
+def test_only_results_of_this_package_are_stored_or_built(sentences):
     with pytest.raises(TypeError, match="cannot be stored"):
         store.to_bytes(Foreign(1))
     with pytest.raises(TypeError, match="array of objects"):
         store.to_bytes(np.array([object()]))
     tree = b'[{"$": "object", "of": "os:system", "v": {}}, []]'
-    with pytest.raises(ValueError, match="not part of this package"):
+    with pytest.raises(ValueError, match="os:system") as error:
         store.from_bytes(archive_of(tree, b""))
+    sentences.check(str(error.value))
 
 
 @pytest.mark.parametrize(
     ("kinds", "data", "fault"),
     [
-        ('[["a0", "<f8", 2]]', bytes(8), "expected 16 bytes of numbers as declared, found 8"),
-        ('[["a0", "<f8", 1]]', bytes(9), "1 bytes too many"),
-        ('[["a0", "<f8", -1]]', bytes(8), "expected -8 bytes"),
-        ('[["a0", "|O", 1]]', bytes(8), "pickled objects"),
-        ('[["a0", "<U1", 1]]', b"\xff" * 4, "no characters"),
+        ('[["a0", "<f8", 2]]', bytes(8), "16.* 8"),
+        ('[["a0", "<f8", 1]]', bytes(9), "1 bytes"),
+        ('[["a0", "<f8", -1]]', bytes(8), "-8 bytes"),
+        ('[["a0", "|O", 1]]', bytes(8), "pickled"),
+        ('[["a0", "<U1", 1]]', b"\xff" * 4, "characters"),
         ("[]", b"", "a0"),
     ],
+    ids=["short", "long", "negative", "objects", "text", "undeclared"],
 )
-def test_arrays_that_are_not_all_there_are_refused(kinds, data, fault):
+def test_arrays_that_are_not_all_there_are_refused(kinds, data, fault, sentences):
     tree = f'[{{"$": "array", "v": "a0", "shape": [1]}}, {kinds}]'
-    with pytest.raises(ValueError, match=fault):
+    with pytest.raises(ValueError, match=fault) as error:
         store.from_bytes(archive_of(tree.encode(), data))
+    sentences.check(str(error.value))
 
 
 def test_arrays_of_all_kinds_come_back_in_their_shapes():

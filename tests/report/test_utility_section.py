@@ -121,13 +121,13 @@ def test_the_step_goes_by_content(tmp_path):
     assert len({one for pair in seen for one in pair}) == 2 * (1 + len(files)) - 2
 
 
-def test_measurements_of_others_and_code_are_refused(study):
+def test_measurements_of_others_and_code_are_refused(study, sentences):
     measured(study, ("original", "other"))
     result = assessed(study)
     assert result.plane is None
-    assert any(
-        "expected one of the safeguards weak, strong" in one.sentence for one in result.failures
-    )
+    (failure,) = [one for one in result.failures if "weak, strong" in one.sentence]
+    assert failure.code == "not-computed"
+    sentences.check(failure.sentence)
     with pytest.raises(InputError, match=r"utility\.recogniser: .*--allow-code"):
         assessed(study, 'utility.recogniser="listen {input}"')
 
