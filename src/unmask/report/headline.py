@@ -13,8 +13,7 @@ from unmask.assessment import COMPARED, ORIGINAL, Inputs
 from unmask.base import VERDICT, few_speakers, grouped
 from unmask.engine import LARGEST_D_ECE
 from unmask.estimate import Estimate, Notice
-from unmask.privacy.channels import lengths_vary
-from unmask.privacy.legal import RELEASE, STRONG_ENOUGH, extent, spoken
+from unmask.privacy.legal import RELEASE, STRONG_ENOUGH, extent, lengths_vary, spoken
 from unmask.report.documents import Row
 from unmask.report.section import Section, colours_of
 from unmask.report.words import (
