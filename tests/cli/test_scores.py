@@ -253,3 +253,10 @@ def test_scores_through_a_pipe_of_the_shell_are_read_whole(scored):
     repeated = run("cat many.txt | " + ask % "/dev/stdin /dev/stdin")
     assert repeated.returncode == 1
     assert "/dev/stdin: expected a file, as it is read more than once" in repeated.stderr
+
+
+def test_a_reader_that_has_left_ends_a_command_in_silence(scored):
+    words = f"{sys.executable} -m unmask convert d_a.txt - --to kaldi-scores | true"
+    call = ("bash", "-c", words)
+    done = subprocess.run(call, cwd=scored, capture_output=True, text=True, check=False)
+    assert "Broken pipe" not in done.stderr
