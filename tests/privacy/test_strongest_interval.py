@@ -51,7 +51,8 @@ def test_an_attack_that_separates_everybody_has_the_interval_of_no_success(peopl
     assert estimate.interval.high >= estimate.value + reach - 1e-12
     assert estimate.interval.high - estimate.interval.low > 0.5
     for other in (*row.result.estimates, *row.result.details):
-        if other.interval is not None:
+        # The lengths of these vectors say next to nothing: that interval is rightly narrow.
+        if other.interval is not None and not other.metric.startswith("deid_length"):
             assert other.interval.high - other.interval.low > 0.05, other.metric
 
 
