@@ -11,6 +11,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from tests.helpers.prose import assertions
 
 import unmask
 from unmask.scoring import backend
@@ -310,3 +311,70 @@ def test_no_half_goes_by_name():
     assert found == NOT_BY_NAME
     names = {node.id for tree in MODULES.values() for node in ast.walk(tree) if hasattr(node, "id")}
     assert not names & set(HALVES)
+
+
+TESTS = Path(__file__).parent
+WORDS_OF_ASSERTIONS = {
+    ".": 37,
+    "cli": 149,
+    "engine": 126,
+    "figures": 2,
+    "privacy": 134,
+    "report": 8,
+    "scoring": 43,
+    "speech": 55,
+    "speech/training": 14,
+    "stress": 56,
+    "trials": 90,
+    "utility": 17,
+}
+"""Assertions that hold four words or more, by directory: fewer is better, none elsewhere."""
+
+
+def test_words_of_assertions_do_not_come_back():
+    """Sentences stand in tests/golden/sentences.json, where words change without code."""
+    found: dict[str, list[str]] = {}
+    for path in sorted(TESTS.rglob("*.py")):
+        place = path.relative_to(TESTS)
+        lines = [f"{place}:{line}: {code}" for line, code in assertions(path)]
+        found.setdefault(place.parent.as_posix(), []).extend(lines)
+    above = {
+        directory: lines
+        for directory, lines in found.items()
+        if len(lines) > WORDS_OF_ASSERTIONS.get(directory, 0)
+    }
+    assert above == {}
+
+
+HELD = """
+def test_held():
+    assert "no speaker is in both" in text
+    assert text == f"{name}: no {kind} of it is here"
+    with pytest.raises(ValueError, match="nothing was found at all"):
+        pass
+    said = "nothing was found at all"
+    assert said in text
+    for words, number in (("nothing was found at all", 1), ("", 2)):
+        assert words in text
+
+@pytest.mark.parametrize(("number", "said"), [(1, "nothing was found at all")])
+def test_given(number, said):
+    assert said in text
+"""
+FREE = """
+def test_free(sentences):
+    assert [notice.code for notice in notices] == ["few-speakers"], "a message of many words"
+    assert "5 of 60 people" in text
+    assert '<th scope="row" class="wide cell">Purpose</th>' in page
+    sentences.check("nothing was found at all")
+    for words, number in (("nothing was found at all", 1), ("", 2)):
+        assert number in numbers
+"""
+
+
+def test_words_of_assertions_are_counted_wherever_they_stand(tmp_path):
+    (tmp_path / "held.py").write_text(HELD, encoding="utf-8")
+    (tmp_path / "free.py").write_text(FREE, encoding="utf-8")
+    held = [line for line, _ in assertions(tmp_path / "held.py")]
+    assert held == [3, 4, 5, 8, 10, 14]
+    assert not list(assertions(tmp_path / "free.py"))
