@@ -80,12 +80,14 @@ def test_bad_options_are_refused(mine, pool, options, words):
         pool_voices(mine, pool, **options)
 
 
-def test_a_protected_speaker_cannot_be_in_the_pool(mine):
-    with pytest.raises(InputError, match="speaker s0 is also among those to protect"):
+def test_a_protected_speaker_cannot_be_in_the_pool(mine, sentences):
+    with pytest.raises(InputError) as error:
         pool_voices(mine, mine, farthest=2, average=1)
+    sentences.check(str(error.value))
 
 
-def test_one_speaker_has_one_gender(mine, pool):
+def test_one_speaker_has_one_gender(mine, pool, sentences):
     mixed = Embeddings(mine.vectors, mine.speakers, columns={"gender": ["m", "f", *["m"] * 28]})
-    with pytest.raises(InputError, match="one gender per speaker, found several for s0"):
+    with pytest.raises(InputError) as error:
         pool_voices(mixed, pool, farthest=2, average=1)
+    sentences.check(str(error.value))
