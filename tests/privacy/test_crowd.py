@@ -237,17 +237,11 @@ def test_a_sweep_continues_its_strongest_attack() -> None:
     assert within.crowds[1].value[-1] <= within.crowds[1].value[0]
 
 
-@pytest.mark.parametrize(
-    ("number", "counts", "said"),
-    [
-        (30, [30], "extrapolate: expected more people than the 30 enrolled, among whom it is"),
-        (30, [], "found none"),
-        (19, [190], "extrapolate: expected at least 20 enrolled people, found 19"),
-    ],
-)
-def test_what_cannot_be_extrapolated_is_refused(number: int, counts: list[int], said: str) -> None:
-    with pytest.raises(um.InputError, match=said):
+@pytest.mark.parametrize(("number", "counts"), [(30, [30]), (30, []), (19, [190])])
+def test_what_cannot_be_extrapolated_is_refused(number: int, counts: list[int], sentences) -> None:
+    with pytest.raises(um.InputError) as error:
         um.extrapolate_linkability(*people(number), counts=counts)
+    sentences.check(str(error.value))
 
 
 def test_side_information_and_strangers_who_are_all_alike_are_refused(sentences) -> None:

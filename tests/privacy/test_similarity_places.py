@@ -168,13 +168,11 @@ def test_counts_do_not_depend_on_the_ranges(voices, monkeypatch):
     assert_same_bits(result, wanted)
 
 
-@pytest.mark.parametrize(
-    ("sessions", "within", "text"),
-    [([0, 1, 2, 3], True, "X: no pair of one speaker"), ([0, 0, 1, 1], True, "X: no pair of diff")],
-)
-def test_sets_without_pairs_of_a_class_are_named(sessions, within, text):
+@pytest.mark.parametrize(("sessions", "within"), [([0, 1, 2, 3], True), ([0, 0, 1, 1], True)])
+def test_sets_without_pairs_of_a_class_are_named(sessions, within, sentences):
     segments = segments_of(Ids.from_strings(["a", "a", "b", "b"]))
     rule = Rule(np.array(sessions), "==" if within else "!=")
     chosen = segments.pairs(MatrixPairs(np.eye(4), segments), rule)
-    with pytest.raises(um.InputError, match=text):
+    with pytest.raises(um.InputError) as error:
         similarity_sets({"x": [chosen]}, Setup(replicates=0))
+    sentences.check(str(error.value))

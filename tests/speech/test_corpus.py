@@ -78,21 +78,22 @@ def test_lists(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("names", "speakers", "words"),
+    ("names", "speakers"),
     [
-        ((), None, "expected audio files"),
-        (("a.wav",), None, "lies in no speaker's folder"),
-        (("a.wav",), "folder", "in no speaker's folder"),
-        (("s/a.wav",), "pattern:(x", "not a regular expression"),
-        (("s/a.wav",), "pattern:x", "expected one group"),
-        (("s/a.wav",), "pattern:(x)", "does not match"),
-        (("s/a.wav", "s/a.flac"), None, "appears twice"),
+        ((), None),
+        (("a.wav",), None),
+        (("a.wav",), "folder"),
+        (("s/a.wav",), "pattern:(x"),
+        (("s/a.wav",), "pattern:x"),
+        (("s/a.wav",), "pattern:(x)"),
+        (("s/a.wav", "s/a.flac"), None),
     ],
 )
-def test_bad_corpora_are_refused(tmp_path, names, speakers, words):
+def test_bad_corpora_are_refused(tmp_path, names, speakers, sentences):
     touch(tmp_path, *names)
-    with pytest.raises(InputError, match=words):
+    with pytest.raises(InputError) as error:
         recordings(tmp_path, speakers=speakers)
+    sentences.check(str(error.value))
 
 
 @pytest.mark.parametrize("line", ["../../etc anna a.wav", "u .. a.wav", "u /root a.wav"])
@@ -143,23 +144,18 @@ def test_supervisions_of_lhotse_are_cuts_of_recordings(tmp_path, sentences):
 
 
 @pytest.mark.parametrize(
-    ("rows", "line"),
+    "rows",
     [
-        (
-            [("u", "r", 1.5, 1, "k")],
-            "line 1: expected a cut that lies .* found 1.5 to 2.5 s of 2 s",
-        ),
-        (
-            [("u", "r", 0, 1, "k"), ("u", "r", 1, 1, "l")],
-            "line 2: expected one speaker of u, found",
-        ),
-        ([("u", "q", 0, 1, "k")], "line 1: expected a line of a lhotse manifest, found no 'q'"),
+        [("u", "r", 1.5, 1, "k")],
+        [("u", "r", 0, 1, "k"), ("u", "r", 1, 1, "l")],
+        [("u", "q", 0, 1, "k")],
     ],
 )
-def test_supervisions_that_cannot_be_are_one_line(tmp_path, rows, line):
+def test_supervisions_that_cannot_be_are_one_line(tmp_path, rows, sentences):
     pytest.importorskip("soundfile")
-    with pytest.raises(InputError, match=line):
+    with pytest.raises(InputError) as error:
         recordings(lhotse(tmp_path, rows))
+    sentences.check(str(error.value))
 
 
 def test_a_manifest_names_files_that_are_there(tmp_path, sentences):

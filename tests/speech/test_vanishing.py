@@ -34,19 +34,20 @@ HEAD = "file_name,speaker,text"
 
 
 @pytest.mark.parametrize(
-    ("rows", "refused"),
+    "rows",
     [
-        (['a_0.flac,a,"he said', "a_1.flac,a,fine", 'b_0.flac,b,"ok"'], "line 2: expected quotes"),
-        (["a_0.flac,a,fine", 'b_0.flac,b,"ok" no'], "line 3: expected quotes in pairs"),
-        (["a_0.flac,a,fine,more"], "line 2: expected 3 columns, as the header has, found 4"),
-        (["a_0.flac,a"], "line 2: expected 3 columns, as the header has, found 2"),
-        (["a_0.flac,,fine"], "line 2: expected file_name and speaker"),
-        ([",,"], "line 2: expected file_name and speaker"),
+        ['a_0.flac,a,"he said', "a_1.flac,a,fine", 'b_0.flac,b,"ok"'],
+        ["a_0.flac,a,fine", 'b_0.flac,b,"ok" no'],
+        ["a_0.flac,a,fine,more"],
+        ["a_0.flac,a"],
+        ["a_0.flac,,fine"],
+        [",,"],
     ],
 )
-def test_rows_of_metadata_are_lines(tmp_path, rows, refused):
-    with pytest.raises(InputError, match=refused):
+def test_rows_of_metadata_are_lines(tmp_path, rows, sentences):
+    with pytest.raises(InputError) as error:
         recordings(manifest(tmp_path, "metadata.csv", HEAD, *rows))
+    sentences.check(str(error.value))
 
 
 def test_a_table_of_metadata_with_quotes_is_read_whole(tmp_path):
