@@ -103,16 +103,16 @@ def test_tables_are_as_wide_as_the_terminal(width):
     assert (max(map(len, shown.splitlines())) > 100) == (width == 200)
 
 
-def test_outputs_are_refused_before_anything_is_read(unmask, folder):
-    for option, text in (
-        (("-o", "nowhere/x.json"), "nowhere/x.json: expected an existing folder"),
-        (("-o", "."), "expected a file to write, found a folder"),
-        (("--figures", "trials/x"), "is not a writable folder"),
-        (("--figures", "d", "--figure-formats", "gif"), "--figure-formats: expected png"),
+def test_outputs_are_refused_before_anything_is_read(unmask, folder, sentences):
+    for option in (
+        ("-o", "nowhere/x.json"),
+        ("-o", "."),
+        ("--figures", "trials/x"),
+        ("--figures", "d", "--figure-formats", "gif"),
     ):
         done = unmask("eval", "no-such-file", *option)
         assert done.returncode == 1
-        assert text in done.stderr
+        sentences.check(done.stderr)
 
 
 def test_refusals_name_the_options_of_the_command(unmask, folder, sentences):

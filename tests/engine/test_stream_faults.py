@@ -130,16 +130,16 @@ def test_classes_and_files_that_are_not_there(tmp_path, sentences):
 
 def test_options_are_checked_alike(tmp_path, sentences):
     path = put(tmp_path / "a.score", rows())
-    for options, text in (
-        ({"missing": "ignore"}, "missing='error' or 'skip'"),
-        ({"duplicates": "mean"}, "duplicates='error' or 'skip'"),
-        ({"format": "kaldy"}, "expected a format among"),
-        ({"format": "long"}, "expected a header"),
-        ({"format": "kaldi-scores"}, "expected 3 columns"),
-        ({"format": "parquet"}, "expected parquet"),
-        ({"systems": ["y"]}, "expected systems among a, found y"),
+    for options in (
+        {"missing": "ignore"},
+        {"duplicates": "mean"},
+        {"format": "kaldy"},
+        {"format": "long"},
+        {"format": "kaldi-scores"},
+        {"format": "parquet"},
+        {"systems": ["y"]},
     ):
-        assert text in compare(path, **options)
+        sentences.check(compare(path, **options))
     assert not isinstance(compare(path, format="wespeaker"), str)
     table = put(tmp_path / "b.tsv", rows(), header=["enrol", "test", "score", "label"])
     assert compare(table).results[0].system == "b"

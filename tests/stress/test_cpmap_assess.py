@@ -220,18 +220,19 @@ def test_bad_requests_are_one_line(sentences):
     other = replace(scores.select([0, 1]), enrol=Ids.from_strings(["x", "y"]))
     wrong = replace(scores.select([0, 100]), label=1 - scores.label[[0, 100]])
     targets = scores.select(scores.is_target)
-    for change, message in [
-        ({"references": ["none"]}, "columns old, new, quality, sex, found none"),
-        ({"references": ["sex"]}, "expected a number for every trial, found 'f'"),
-        ({"deltas": [("old", "none")]}, "one of the systems old, new, found none"),
-        ({"systems": ["none"]}, "found 'none'"),
-        ({"subset": other}, "deployment: 2 of its 2 trials have no score"),
-        ({"subset": wrong}, "2 trials are labelled otherwise"),
-        ({"subset": targets}, "expected trials of both classes"),
-        ({"grid": 0}, "from 1 to 1000, found 0"),
+    for change in [
+        {"references": ["none"]},
+        {"references": ["sex"]},
+        {"deltas": [("old", "none")]},
+        {"systems": ["none"]},
+        {"subset": other},
+        {"subset": wrong},
+        {"subset": targets},
+        {"grid": 0},
     ]:
-        with pytest.raises(um.InputError, match=message) as caught:
+        with pytest.raises(um.InputError) as caught:
             um.cp_maps(scores, **{"grid": 4, "replicates": 0, **change})
+        sentences.check(str(caught.value))
         assert "\n" not in str(caught.value)
     with pytest.raises(um.InputError) as error:
         um.cp_maps(targets)
